@@ -10,7 +10,7 @@
 
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
-#include "bpf/made_program.h"
+#include "bpf/raw_program.h"
 
 namespace tacho::bpf {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "bpf/assembler.h"
+#include "bpf/raw_program.h"
 #include "format/file.h"
 #include "format/result.h"
 

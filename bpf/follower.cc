@@ -16,9 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bpf/assembler.h"
 #include "bpf/libbpf_log.h"
-#include "bpf/made_program.h"
+#include "bpf/raw_program.h"
 
 namespace tacho::bpf {
 namespace {

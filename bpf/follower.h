@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "bpf/assembler.h"
+#include "bpf/raw_program.h"
 #include "format/file.h"
 #include "format/result.h"
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 namespace tacho::bpf {
+
 namespace {
 
 // libbpf's callback has no argument of its own, so who collects must be found without one.

@@ -1,16 +1,25 @@
-// What libbpf says while it works: it prints through one callback for the whole process. LibbpfLog collects
-// what it says to this thread for as long as it lives; without one, nothing is printed.
-//
-//   LibbpfLog log;
-//   if (bpf_object__load(object) != 0) return explain(log.text());
+// Lines for -v: what was chosen, what was left out and why.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tacho::bpf {
+
+using Log = std::function<void(std::string_view)>;
+
+inline void say(const Log& log, std::string_view line) {
+  if (log) log(line);
+}
+
+// What libbpf says while it works: it prints through one callback for the whole process. LibbpfLog collects
+// what it says to this thread for as long as it lives; without one, nothing is printed.
+//
+//   LibbpfLog log;
+//   if (bpf_object__load(object) != 0) return explain(log.text());
 
 class LibbpfLog {
  public:

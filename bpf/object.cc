@@ -16,11 +16,11 @@
 #include <span>
 #include <system_error>
 
-#include "bpf/kernel_probes.h"
+#include "bpf/function_arguments.h"
+#include "bpf/function_probes.h"
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
-#include "bpf/return_value.h"
-#include "bpf/run_program.h"
+#include "bpf/raw_program.h"
 #include "format/file.h"
 
 namespace tacho::bpf {

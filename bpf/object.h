@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "bpf/function_probes.h"
-#include "bpf/log.h"
+#include "bpf/libbpf_log.h"
 #include "bpf/map_reader.h"
-#include "bpf/ring.h"
-#include "bpf/run_program.h"
+#include "bpf/raw_program.h"
 #include "bpf/section.h"
 #include "format/cursor.h"
 #include "format/result.h"

@@ -10,12 +10,11 @@
 #include <cerrno>
 #include <utility>
 
-#include "bpf/assembler.h"
 #include "bpf/event_filter.h"
 #include "bpf/follower.h"
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
-#include "bpf/made_program.h"
+#include "bpf/raw_program.h"
 
 namespace tacho::bpf {
 namespace {

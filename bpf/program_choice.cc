@@ -1,8 +1,12 @@
 #include "bpf/program_choice.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
+#include <string_view>
 #include <utility>
+
+#include "bpf/section.h"
 
 namespace tacho::bpf {
 
@@ -59,6 +63,68 @@ std::string ProgramChoice::why_not(std::size_t candidate) const {
   if (wanted(candidate)) return "";
   if (!rejected_[candidate].empty()) return rejected_[candidate];
   return "not needed: " + described(candidates_[leader(candidates_[candidate].group)]) + " is used";
+}
+
+std::vector<Candidate> candidates_of(const Object& object, const Declarations& declared) {
+  std::vector<Candidate> candidates;
+  for (std::size_t index = 0; index < object.programs().size(); ++index) {
+    const Program& program = object.programs()[index];
+    Candidate candidate{program.name, program.section, "", "", program.optional, false};
+    const auto section = parse_section(program.section);
+    candidate.drops_events = section && section->hook == Hook::Tracepoint && object.may_drop_events(index);
+    const auto alternative = std::ranges::find(declared.alternatives, program.name, &Alternative::program);
+    if (alternative != declared.alternatives.end()) {
+      candidate.group = alternative->group;
+      candidate.set = alternative->set;
+    }
+    candidates.push_back(std::move(candidate));
+  }
+  const auto rank = [&](const Candidate& candidate) {
+    return std::ranges::find(declared.alternatives, candidate.name, &Alternative::program);
+  };
+  std::ranges::stable_sort(candidates, {}, rank);
+  return candidates;
+}
+
+bool is_for_functions(const Program& program) {
+  const auto section = parse_section(program.section);
+  return section && section->hook == Hook::Functions;
+}
+
+std::vector<std::string> names_of_functions(const std::vector<Program>& programs) {
+  std::vector<std::string> names;
+  for (const Program& program : programs) {
+    const auto section = parse_section(program.section);
+    if (!section || section->hook != Hook::Functions) continue;
+    for (std::string_view rest = section->target; !rest.empty();) {
+      const std::string_view name = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+      if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> unheard_programs(const Object& object, IteratorsAre iterators_are) {
+  std::vector<std::string> lines;
+  std::string printing, iterators;
+  const auto& programs = object.programs();
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const auto section = parse_section(programs[i].section);
+    std::string& names = section && section->hook == Hook::Iterator ? iterators : printing;
+    if (&names == &iterators || object.prints(i)) names += (names.empty() ? "" : ", ") + programs[i].name;
+  }
+  if (!printing.empty())
+    lines.push_back(
+        "what program " + printing +
+        " says with bpf_printk() goes to /sys/kernel/tracing/trace_pipe and into no capture; an event "
+        "is what bpf_perf_event_output() gives to a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY");
+  if (!iterators.empty() && iterators_are == IteratorsAre::Idle)
+    lines.push_back(iterators +
+                    ": an iterator (SEC(\"iter/...\")) runs when somebody reads it and brings no events; "
+                    "with SUMMARY(NAME, MAP) the recorder runs it before it reads MAP; "
+                    "bpftool iter pin FILE.o PATH, and then cat PATH, shows what it writes");
+  return lines;
 }
 
 }  // namespace tacho::bpf

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "bpf/btf_schema.h"
+#include "bpf/object.h"
 #include "format/result.h"
 
 namespace tacho::bpf {
@@ -42,5 +45,23 @@ class ProgramChoice {
 
 // "on_read (kretprobe/vfs_read)": how messages name a program.
 std::string described(const Candidate& candidate);
+
+// The programs of an object as candidates to be loaded, in the order in which they are tried.
+
+// Alternatives first, in the order in which the source has them. That is the order of BTF; the object itself
+// groups programs by section.
+std::vector<Candidate> candidates_of(const Object& object, const Declarations& declared);
+
+// Whether it hooks functions that somebody else finds.
+bool is_for_functions(const Program& program);
+// The functions that such programs name, each once.
+std::vector<std::string> names_of_functions(const std::vector<Program>& programs);
+
+// What programs of an object say in ways that no capture hears.
+
+enum class IteratorsAre : std::uint8_t { Run, Idle };  // by the recorder, before it reads summaries
+
+// A line for each kind, for a warning.
+std::vector<std::string> unheard_programs(const Object& object, IteratorsAre iterators);
 
 }  // namespace tacho::bpf

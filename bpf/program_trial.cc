@@ -1,17 +1,37 @@
 #include "bpf/program_trial.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <iterator>
 
+#include "bpf/btf_schema.h"
+#include "bpf/elf_object.h"
+#include "bpf/libbpf_log.h"
+#include "bpf/stack_walker.h"
 #include "format/file.h"
 
 namespace tacho::bpf {
+
 namespace {
 
 // r0 = 0; exit
@@ -69,6 +89,140 @@ std::vector<ProgramTrial> try_programs() {
   for (const Row& row : kRows) trials.push_back({row.kind, row.usage, refusal_of(row)});
   libbpf_set_print(before);
   return trials;
+}
+
+namespace {
+
+constexpr rlim_t kSeconds = 10;  // of CPU, and on the clock
+constexpr rlim_t kMemory = rlim_t{2} << 30;
+constexpr rlim_t kMostMemoryFile = rlim_t{64} << 20;
+constexpr uid_t kNobody = 65534;
+constexpr int kLastDescriptor = 1 << 16;
+
+constexpr sock_filter load_word(std::size_t offset) {
+  return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<__u32>(offset));
+}
+// Where the call is `number`, `skip` instructions further on; else to the next.
+constexpr sock_filter when(long number, int skip) {
+  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<__u32>(number), static_cast<__u8>(skip), 0);
+}
+constexpr sock_filter answer(unsigned what) { return BPF_STMT(BPF_RET | BPF_K, what); }
+
+// bpf(2) answers 0, which is success and a descriptor; closing that descriptor does nothing, so that it is
+// one every time. What reaches other processes, devices or the network is refused.
+bool close_the_kernel() {
+  constexpr std::size_t kLow = std::endian::native == std::endian::little ? 0 : 4;
+  const sock_filter program[] = {
+      load_word(offsetof(seccomp_data, nr)),
+      when(SYS_bpf, 11),
+      when(SYS_perf_event_open, 11),
+      when(SYS_socket, 10),
+      when(SYS_execve, 9),
+      when(SYS_kill, 8),
+      when(SYS_ptrace, 7),
+      when(SYS_clone, 6),
+      when(SYS_ioctl, 5),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close, 0, 2),
+      load_word(offsetof(seccomp_data, args) + kLow),
+      when(STDIN_FILENO, 1),
+      answer(SECCOMP_RET_ALLOW),
+      answer(SECCOMP_RET_ERRNO),
+      answer(SECCOMP_RET_ERRNO | EPERM),
+  };
+  const sock_fprog filter{static_cast<unsigned short>(std::size(program)), const_cast<sock_filter*>(program)};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+void limit(int resource, rlim_t most) {
+  const rlimit both{most, most};
+  ::setrlimit(static_cast<__rlimit_resource>(resource), &both);
+}
+
+// Nothing that the object could make this child do reaches anything: no user of anybody, no descriptors, and
+// no new files but for an object that is linked, whose pieces are files in memory.
+void give_everything_up(rlim_t most_written) {
+  const int nothing = ::open("/dev/null", O_RDWR);
+  for (int number = 0; number <= STDERR_FILENO; ++number) ::dup2(nothing, number);
+#ifdef SYS_close_range
+  if (::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) != 0)
+#endif
+    for (int number = STDERR_FILENO + 1; number < kLastDescriptor; ++number) ::close(number);
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_CPU, kSeconds);
+  limit(RLIMIT_FSIZE, most_written);
+#ifndef __SANITIZE_ADDRESS__  // whose shadow takes all addresses there are
+  limit(RLIMIT_AS, kMemory);
+#endif
+  if (::geteuid() == 0) {
+    (void)::setgroups(0, nullptr);
+    (void)::setresgid(kNobody, kNobody, kNobody);
+    // From here on no process of that user may look into this one, whose memory is a copy of root's: it is
+    // not dumpable any more. Its own /proc/self/fd stays open to itself, where libbpf finds what it links.
+    (void)::setresuid(kNobody, kNobody, kNobody);
+  }
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Everything that will be done with the object in the parent.
+[[noreturn]] void work_on(format::Bytes elf, const std::string& name) {
+  const WalkUse use = walk_use_of(elf);
+  const bool is_linked = use.in_front_of_events || use.in_payloads;
+  give_everything_up(is_linked ? kMostMemoryFile : 0);
+  if (!close_the_kernel()) ::_exit(0);  // a kernel without seccomp: loading would be real
+  const LibbpfLog said;
+  if (const auto parsed = parse_elf_object(elf); parsed) {
+    if (const ElfSection* types = parsed->find(".BTF"); types != nullptr)
+      (void)read_declarations(types->content);
+  }
+  if (is_linked) {
+    LinkedWalk linked;
+    (void)link_walker(linked, elf, {{"", -1}});
+  }
+  bpf_object_open_opts options{};
+  options.sz = sizeof options;
+  options.object_name = name.c_str();
+  bpf_object* const object = bpf_object__open_mem(elf.data(), elf.size(), &options);
+  if (object != nullptr) {
+    (void)bpf_object__load(object);
+    bpf_object__close(object);
+  }
+  ::_exit(0);
+}
+
+Error killed_by(int status) {
+  const int number = WTERMSIG(status);
+  return Error{"it is damaged: libbpf dies of it (" + std::string(::strsignal(number)) + ")"};
+}
+
+}  // namespace
+
+Result<> try_object(format::Bytes elf, const std::string& name, const std::function<bool()>& stop) {
+  const pid_t child = ::fork();
+  if (child < 0) return system_error("a process that tries the object", errno);
+  if (child == 0) work_on(elf, name);
+  constexpr timespec kMoment{0, 1'000'000};
+  const time_t began = ::time(nullptr);
+  int status = 0;
+  for (;;) {
+    const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child) break;
+    if (ended < 0 && errno != EINTR) return system_error("the process that tries the object", errno);
+    const bool is_late = ::time(nullptr) - began > static_cast<time_t>(kSeconds);
+    const bool shall_stop = stop && stop();
+    if (is_late || shall_stop) {
+      ::kill(child, SIGKILL);
+      while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+      }
+      if (shall_stop) return Error{"stopped by a signal", EINTR};
+      return Error{"it is damaged: libbpf works on it for more than " + std::to_string(kSeconds) + " s"};
+    }
+    ::nanosleep(&kMoment, nullptr);
+  }
+  return WIFSIGNALED(status) ? Result<>(killed_by(status)) : Result<>(Done{});
 }
 
 }  // namespace tacho::bpf

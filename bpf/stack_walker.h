@@ -1,5 +1,4 @@
-// The BPF program that walks users' stacks, loaded, with its maps as memory (bpf/programs/stack_maps.h says
-// what is in them). x86-64, Linux 5.17.
+// The BPF program that walks users' stacks, compiled when tacho was built: hosts that record need no clang.
 #pragma once
 
 #include <array>
@@ -8,14 +7,42 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
-#include "bpf/log.h"
+#include "bpf/libbpf_log.h"
 #include "bpf/object.h"
 #include "bpf/programs/stack_maps.h"
 #include "format/cursor.h"
 #include "format/result.h"
 
 namespace tacho::bpf {
+
+// Empty when tacho was built without a clang.
+format::Bytes stack_walk_object();
+// The same as programs of others run it.
+format::Bytes linked_walk_object();
+
+// The unwinder, linked into BPF programs of others: what they write has the user's stack in front of it then
+// (tacho/event.h, programs/linked_walk.bpf.c).
+
+// What the programs of an object leave to the unwinder.
+struct WalkUse {
+  bool in_front_of_events = false;  // of each that goes into a perf event array
+  bool in_payloads = false;         // stacks that they ask for themselves
+};
+WalkUse walk_use_of(format::Bytes object);
+
+// An object with the unwinder in it, and the maps that it shares with a StackWalker.
+struct LinkedWalk {
+  std::vector<std::byte> elf;
+  MapsByName maps;
+};
+// Fails where libbpf cannot link the two. Without maps nothing is linked. `out` is empty then, and on
+// failure.
+Result<> link_walker(LinkedWalk& out, format::Bytes object, MapsByName maps);
+
+// The BPF program that walks users' stacks, loaded, with its maps as memory (bpf/programs/stack_maps.h says
+// what is in them). x86-64, Linux 5.17.
 
 // What writes the samples of an event: the overflow of a counter or clock, a tracepoint, a probe of the
 // kernel's PMUs, or a program at such a probe that reads its arguments (probe_program.h).

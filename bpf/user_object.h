@@ -22,9 +22,9 @@
 #include "bpf/constant_value.h"
 #include "bpf/event_filter.h"
 #include "bpf/function_probes.h"
-#include "bpf/ring.h"
-#include "bpf/run_program.h"
-#include "bpf/walk_link.h"
+#include "bpf/map_reader.h"
+#include "bpf/raw_program.h"
+#include "bpf/stack_walker.h"
 #include "format/cursor.h"
 #include "format/environment.h"
 #include "format/payload_schema.h"
@@ -123,8 +123,8 @@ class UserObject {
   // ask (tacho/emit.h) count nothing, lose nothing and walk no stack while they are not.
   void want_events(bool wanted);
 
-  // Runs the programs of section "syscall": once, at the end of a recording while its events are still on, before the
-  // summaries are read for the last time.
+  // Runs the programs of section "syscall": once, at the end of a recording while its events are still on,
+  // before the summaries are read for the last time.
   Result<> end() const;
   // Runs the iterators: once before each reading of the summaries, whose maps they fill. ETIMEDOUT: they had
   // not come to their end then.

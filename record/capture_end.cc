@@ -7,10 +7,10 @@
 #include "format/byte_writer.h"
 #include "format/features.h"
 #include "format/record.h"
-#include "record/host/cgroups.h"
-#include "record/named_losses.h"
+#include "record/channel_rings.h"
+#include "record/host/attachments.h"
 #include "record/stacks/stack_choice.h"
-#include "record/stacks/stack_text.h"
+#include "record/stacks/stack_unwinding.h"
 
 namespace tacho::record {
 namespace {

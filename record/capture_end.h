@@ -8,10 +8,10 @@
 #include "format/environment.h"
 #include "format/result.h"
 #include "record/kernel/kernel_events.h"
+#include "record/kernel/losses.h"
 #include "record/output/capture_output.h"
 #include "record/output/record_walk.h"
 #include "record/prepared.h"
-#include "record/told_losses.h"
 
 namespace tacho::record {
 

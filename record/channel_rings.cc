@@ -3,16 +3,182 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "bpf/channel.h"
 #include "format/byte_writer.h"
+#include "format/cursor.h"
 #include "format/perf_abi.h"
 #include "format/record_view.h"
-#include "record/named_losses.h"
 
 namespace tacho::record {
+
+namespace {
+
+namespace abi = format::abi;
+using format::FieldKind;
+using format::PayloadField;
+
+constexpr std::size_t kWord = 8;
+
+bool is_number(const PayloadField& field) {
+  return (field.kind == FieldKind::Unsigned || field.kind == FieldKind::Signed) && field.bit_offset % 8 == 0;
+}
+bool is_stack(const PayloadField& field) {
+  return field.role == "stack" && is_number(field) && field.bit_size == 8 * kWord;
+}
+bool can_weigh(const PayloadField& field) {
+  return field.kind == format::FieldKind::Unsigned && field.count == 1 &&
+         (field.bit_size == 32 || field.bit_size == 64);
+}
+// What a stack weighs: the field that says so, else the event's value.
+const PayloadField* weight_in(const format::PayloadSchema& schema) {
+  for (const char* role : {"weight", "value"}) {
+    const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
+    if (field != schema.fields.end() && can_weigh(*field)) return &*field;
+  }
+  return nullptr;
+}
+
+// Where the stacks begin when nothing stands behind them.
+std::optional<std::size_t> end_of_rest(const format::PayloadSchema& schema) {
+  const auto first = std::ranges::find_if(schema.fields, is_stack);
+  const auto rest = first - schema.fields.begin();
+  const auto is_last = std::all_of(schema.fields.begin() + rest, schema.fields.end(), is_stack);
+  if (first == schema.fields.end() || !is_last) return std::nullopt;
+  const std::size_t end = first->bit_offset / 8;
+  const auto is_before = [end](const PayloadField& field) {
+    return is_stack(field) ? field.bit_offset / 8 >= end
+                           : (field.bit_offset + std::uint64_t{field.bit_size} * field.count + 7) / 8 <= end;
+  };
+  return std::ranges::all_of(schema.fields, is_before) ? std::optional(end) : std::nullopt;
+}
+
+std::uint64_t word_at(format::Bytes bytes, std::size_t size) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes.data(), size);
+  return word;
+}
+
+}  // namespace
+
+bool ChainBuilder::add(std::uint64_t address) {
+  if (address == 0) return false;
+  const std::uint64_t needed =
+      static_cast<std::int64_t>(address) < 0 ? abi::kContextKernel : abi::kContextUser;
+  if (mark_ != needed) chain_.push_back(needed);
+  mark_ = needed;
+  chain_.push_back(address);
+  return true;
+}
+
+RingLayout::RingLayout(const format::PayloadSchema& schema) : kept_(end_of_rest(schema)) {
+  for (const PayloadField& field : schema.fields)
+    if (is_stack(field)) stacks_.push_back({field.bit_offset / 8, field.count});
+  const PayloadField* const weight = has_stack() ? weight_in(schema) : nullptr;
+  if (weight != nullptr) weight_ = Field{weight->bit_offset / 8, weight->bit_size / 8};
+}
+
+std::vector<std::uint64_t> RingLayout::chain_of(format::Bytes payload) const {
+  ChainBuilder chain;
+  for (const Field& field : stacks_) {
+    for (std::size_t i = 0; field.count == 0 || i < field.count; ++i) {
+      const std::size_t at = field.offset + i * kWord;
+      if (payload.size() < at + kWord) break;
+      if (!chain.add(word_at(payload.subspan(at), kWord))) break;
+    }
+  }
+  return std::move(chain).take();
+}
+
+std::uint64_t RingLayout::period_of(format::Bytes payload) const {
+  if (!weight_ || payload.size() < weight_->offset + weight_->count) return 1;
+  return word_at(payload.subspan(weight_->offset), weight_->count);
+}
+
+format::Bytes RingLayout::rest_of(format::Bytes payload) const {
+  return kept_ ? payload.first(std::min(*kept_, payload.size())) : payload;
+}
+
+format::PayloadSchema RingLayout::schema_of_rest(format::PayloadSchema schema) {
+  const auto end = end_of_rest(schema);
+  if (!end) return schema;
+  std::erase_if(schema.fields, is_stack);
+  schema.size = static_cast<std::uint32_t>(*end);
+  return schema;
+}
+
+bool RateLimit::passes(std::uint64_t time) {
+  if (rate_.one_in > 1 && seen_++ % rate_.one_in != 0) return false;
+  if (rate_.most_a_second == 0) return true;
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  // Late events of the second before count in this one: there are never more than allowed.
+  if (const std::uint64_t second = time / kSecond; second > second_) {
+    second_ = second;
+    in_second_ = 0;
+  }
+  if (in_second_ < rate_.most_a_second) {
+    ++in_second_;
+    return true;
+  }
+  ++over_;
+  return false;
+}
+
+void read_named_losses(const bpf::UserObject& object, const std::string& map,
+                       const std::function<void(const NamedLoss&)>& sink) {
+  const auto losers = object.open_map(bpf::kLosersMap + map);
+  if (!losers) return;
+  (void)losers->read([&](format::Bytes key, const std::vector<format::Bytes>& values) {
+    format::Cursor loser(key), loss(values.empty() ? format::Bytes() : values.front());
+    NamedLoss found;
+    found.cgroup = loser.u64();
+    found.cpu = static_cast<int>(loser.u32());
+    found.lost = loss.u64();
+    found.first = loss.u64();
+    found.last = loss.u64();
+    if (!loser.failed() && !loss.failed() && found.lost != 0) sink(found);
+  });
+}
+
+std::vector<Losses> take_named(Losses& unnamed, const std::vector<NamedLoss>& named) {
+  std::vector<Losses> taken;
+  for (const NamedLoss& each : named) {
+    const std::uint64_t lost = std::min(each.lost, unnamed.lost);
+    if (lost == 0) continue;
+    taken.push_back({unnamed.event, unnamed.id, lost, each.cgroup, each.first, each.last, unnamed.cpu});
+    unnamed.lost -= lost;
+  }
+  return taken;
+}
+
+std::vector<Losses> named_by_programs(const KernelEvents& events, const Prepared& prepared) {
+  // Before the kernel's numbers: a program notes a loss when the kernel has counted it.
+  std::map<std::pair<std::size_t, int>, std::vector<NamedLoss>> named;  // by event and CPU
+  for (const Connection& connection : prepared.plan.connections) {
+    if (connection.kind != bpf::ChannelKind::PerfEventArray) continue;
+    read_named_losses(prepared.objects[connection.object], connection.map, [&](const NamedLoss& loss) {
+      named[{connection.event, loss.cpu}].push_back(loss);
+    });
+  }
+  std::vector<Losses> all = events.losses();
+  if (named.empty()) return all;
+  std::map<std::uint64_t, int> cpus;
+  for (const OpenEvent& open : events.open_events()) cpus.emplace(open.id, open.cpu);
+  std::vector<Losses> told;
+  for (Losses& loss : all) {
+    const auto cpu = cpus.find(loss.id);
+    const int known = loss.cpu >= 0 || cpu == cpus.end() ? loss.cpu : cpu->second;
+    if (const auto whose = named.find({loss.event, known}); whose != named.end())
+      std::ranges::move(take_named(loss, whose->second), std::back_inserter(told));
+    if (loss.lost != 0) told.push_back(loss);
+  }
+  return told;
+}
+
 namespace {
 
 namespace abi = format::abi;

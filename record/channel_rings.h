@@ -1,5 +1,7 @@
-// What BPF objects put into ring buffers, as samples: the records that the kernel writes for perf event
-// arrays.
+// What the payload of a ring buffer's events says of the sample around it. For events of perf event arrays
+// the kernel walks the stack; what comes through a ring buffer may bring one of another moment, in fields of
+// ROLE("stack"), and its weight (bpf/include/tacho/event.h). They become the sample's call chain and period,
+// so that every reader of captures has them.
 #pragma once
 
 #include <atomic>
@@ -10,18 +12,99 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "bpf/ring.h"
+#include "bpf/map_reader.h"
+#include "bpf/user_object.h"
 #include "format/cursor.h"
 #include "format/event_attr.h"
+#include "format/payload_schema.h"
 #include "format/result.h"
-#include "record/event_rate.h"
 #include "record/kernel/kernel_events.h"
-#include "record/output/ring_layout.h"
+#include "record/kernel/losses.h"
 #include "record/prepared.h"
 
 namespace tacho::record {
+
+// Addresses as the kernel writes call chains: with a mark before its own, and before those of the process.
+class ChainBuilder {
+ public:
+  // False at the 0 that ends a stack.
+  bool add(std::uint64_t address);
+  std::vector<std::uint64_t> take() && { return std::move(chain_); }
+
+ private:
+  std::vector<std::uint64_t> chain_;
+  std::uint64_t mark_ = 0;  // none yet
+};
+
+class RingLayout {
+ public:
+  RingLayout() = default;  // of payloads that nothing is known of
+  explicit RingLayout(const format::PayloadSchema& schema);
+
+  bool has_stack() const { return !stacks_.empty(); }
+  // The call chain as the kernel writes them: with a mark before its own addresses, and before those of the
+  // process.
+  std::vector<std::uint64_t> chain_of(format::Bytes payload) const;
+  // The weight, or the value where no field is one; 1 where there is no stack to be weighed.
+  std::uint64_t period_of(format::Bytes payload) const;
+  // The payload without fields that are in the chain, where those are the last ones.
+  format::Bytes rest_of(format::Bytes payload) const;
+  // The schema of what rest_of() leaves.
+  static format::PayloadSchema schema_of_rest(format::PayloadSchema schema);
+
+ private:
+  struct Field {
+    std::size_t offset = 0, count = 0;  // bytes; words of 8 bytes, 0: up to the payload's end
+  };
+  std::vector<Field> stacks_;
+  std::optional<Field> weight_;  // count: its bytes
+  std::optional<std::size_t> kept_;
+};
+
+// How much of what BPF objects tell is recorded: --sample-rate and --max-rate, for programs that do not ask
+// about them in the kernel (tacho/emit.h).
+
+class RateLimit {
+ public:
+  explicit RateLimit(const bpf::EventRate& rate) : rate_(rate) {}
+
+  // Whether one more event, of that time in ns, is recorded. Times need not ascend: events of other CPUs come
+  // late.
+  bool passes(std::uint64_t time);
+  // What was more than EventRate::most_a_second allows.
+  std::uint64_t over() const { return over_; }
+
+ private:
+  bpf::EventRate rate_;
+  std::uint64_t seen_ = 0, second_ = 0, in_second_ = 0, over_ = 0;
+};
+
+// Whose events the programs of BPF objects saw find no room: by CPU and cgroup, with the time (tacho/emit.h).
+
+struct NamedLoss {
+  int cpu = -1;
+  std::uint64_t cgroup = 0;           // the kernel's number; 0: not known
+  std::uint64_t lost = 0;             // events since the programs were loaded
+  std::uint64_t first = 0, last = 0;  // CLOCK_MONOTONIC, ns
+};
+
+// Those that the programs of `object` noted beside its map `map`; none where they were made with an older
+// tacho/emit.h or do not use it.
+void read_named_losses(const bpf::UserObject& object, const std::string& map,
+                       const std::function<void(const NamedLoss&)>& sink);
+
+// What the kernel counted of its own rings, an event and a CPU each, told by cgroup as far as the programs
+// that wrote into them know it. The sum stays what the kernel counted.
+std::vector<Losses> named_by_programs(const KernelEvents& events, const Prepared& prepared);
+
+// Of one event: `unnamed` is the kernel's, and gets smaller by what stands in the result.
+std::vector<Losses> take_named(Losses& unnamed, const std::vector<NamedLoss>& named);
+
+// What BPF objects put into ring buffers, as samples: the records that the kernel writes for perf event
+// arrays.
 
 // One event of a ring buffer. Of a plain ring time is that of reading, the others are not known.
 struct RingEvent {

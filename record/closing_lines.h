@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "record/kernel/kernel_events.h"
 #include "record/messages.h"
 #include "record/options.h"
+#include "record/output/record_walk.h"
 #include "record/prepared.h"
 #include "record/pump.h"
 
@@ -31,5 +33,11 @@ void report_merged_switches(const PumpReport& report, const Messages& messages);
 void report_nothing(const Prepared& prepared, const RecordOptions& options, const Messages& messages);
 // What follows a failure by which --redact could not be kept; empty where it was not wanted.
 std::string not_redacted(const RecordOptions& options);
+
+// Lines at the end of a recording about what it lost.
+
+// `lost`: events of samples in all.
+void report_losses(const RecordCounts& counts, std::uint64_t lost, const Prepared& prepared,
+                   const KernelEvents& events, const RecordOptions& options, const Messages& messages);
 
 }  // namespace tacho::record

@@ -24,7 +24,6 @@
 #include <utility>
 
 #include "format/map_owner.h"
-#include "record/host/file_heads.h"
 #include "record/host/foreign_file.h"
 #include "record/host/rights.h"
 #include "record/host/running_processes.h"

@@ -14,7 +14,7 @@
 #include "format/event_attr.h"
 #include "format/file.h"
 #include "format/result.h"
-#include "record/stacks/mapping_news.h"
+#include "record/stacks/mmap_events.h"
 
 namespace tacho::record {
 

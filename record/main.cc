@@ -18,7 +18,7 @@
 #include "record/capture_start.h"
 #include "record/closing_lines.h"
 #include "record/doctor.h"
-#include "record/events/registers.h"
+#include "record/events/sample_fields.h"
 #include "record/held_files.h"
 #include "record/host/host.h"
 #include "record/host/report_program.h"
@@ -27,11 +27,9 @@
 #include "record/messages.h"
 #include "record/options.h"
 #include "record/packing.h"
-#include "record/probe_listing.h"
-#include "record/program_listing.h"
 #include "record/recorder_listing.h"
 #include "record/recording.h"
-#include "record/stop_signals.h"
+#include "record/workload.h"
 
 namespace {
 

@@ -1,16 +1,131 @@
 #include "record/opened_objects.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "bpf/programs/recorders/disks.h"
 #include "bpf/user_object.h"
+#include "cli/expression.h"
+#include "cli/nearest.h"
+#include "format/file.h"
+#include "record/conditions.h"
+#include "record/events/target.h"
 #include "record/followed_functions.h"
-#include "record/followed_objects.h"
-#include "record/object_options.h"
+#include "record/host/attachments.h"
 #include "record/recorder_listing.h"
 
 namespace tacho::record {
+
+namespace {
+
+// Options of all recorders (bpf/programs/recorders/recorder.h): the first is for people, the others are what
+// programs compare with.
+constexpr std::string_view kDisks = "tacho_disks", kDisk = "disk";
+constexpr std::string_view kCgroup = "cgroup", kCgroupNumber = "cgroup_number", kCgroupLevel = "cgroup_level";
+
+Error at_letter(const EventRequest& request, std::size_t at, const std::string& name,
+                const std::string& what) {
+  return use_error(fmt::format("-e {}: letter {}: {}: {}", request.text, at + 1, name, what));
+}
+
+Result<> set_cgroup(bpf::UserObject& object, const EventRequest& request, const ConstantSetting& setting) {
+  if (!setting.value || setting.value->empty())
+    return at_letter(request, setting.name_at, setting.name,
+                     "whose? as in cgroup='/system.slice/nginx.service'");
+  const auto number = number_of_cgroup(*setting.value);
+  if (!number) return at_letter(request, setting.value_at, setting.name, number.error().what);
+  auto fault = object.set_constant(kCgroupNumber, std::to_string(number->id));
+  if (!fault) fault = object.set_constant(kCgroupLevel, std::to_string(number->level));
+  return fault ? at_letter(request, setting.name_at, setting.name, fault->what) : Result<>(Done{});
+}
+
+std::vector<BlockDevice> devices_here() {
+  const auto partitions = format::read_file("/proc/partitions");
+  return partitions ? block_devices(format::as_text(*partitions)) : std::vector<BlockDevice>();
+}
+
+// The table of a program. Partitions are not in it: their requests are the disk's.
+std::vector<tacho_disk> table_of(const std::vector<BlockDevice>& devices) {
+  std::vector<tacho_disk> disks;
+  for (const BlockDevice& each : devices) {
+    if (disks.size() == TACHO_MOST_DISKS) break;
+    if (!each.disk.empty() || each.name.size() >= TACHO_DISK_NAME) continue;
+    tacho_disk& disk = disks.emplace_back();
+    disk = {};
+    disk.dev = each.dev;
+    std::ranges::copy(each.name, disk.name);
+  }
+  disks.resize(TACHO_MOST_DISKS);
+  return disks;
+}
+
+// Programs that ask for them (bpf/programs/recorders/disks.h) know the disks by name, and `disk` is one.
+Result<> set_disks(bpf::UserObject& object, const EventRequest& request) {
+  if (object.constant(kDisks).empty()) return Done{};
+  std::vector<BlockDevice> devices = devices_here();
+  const auto wanted = std::ranges::find(request.constants, kDisk, &ConstantSetting::name);
+  if (wanted != request.constants.end()) {
+    const auto disk = disk_named(devices, wanted->value.value_or(""));
+    if (!disk) return at_letter(request, wanted->value_at, wanted->name, disk.error().what);
+    if (const auto fault = object.set_constant("dev", std::to_string(disk->dev)))
+      return at_letter(request, wanted->name_at, wanted->name, fault->what);
+    devices = {*disk};
+  }
+  const auto table = table_of(devices);
+  object.set_own(std::string(kDisks), std::as_bytes(std::span(table)));
+  return Done{};
+}
+
+struct NamedUnit {
+  std::string_view end;  // of an option's name
+  cli::NumberUnit unit;
+  std::uint64_t size;
+};
+constexpr NamedUnit kNamedUnits[] = {{"_ns", cli::NumberUnit::Time, 1},
+                                     {"_us", cli::NumberUnit::Time, 1'000},
+                                     {"_ms", cli::NumberUnit::Time, 1'000'000},
+                                     {"_bytes", cli::NumberUnit::Bytes, 1}};
+
+// For "min_us=10ms": what to write instead. Empty: it is no number with a unit.
+std::string value_without_unit(const ConstantSetting& setting) {
+  const auto row = std::ranges::find_if(
+      kNamedUnits, [&](const NamedUnit& each) { return std::string_view(setting.name).ends_with(each.end); });
+  if (row == std::end(kNamedUnits) || !setting.value) return {};
+  const auto parsed = cli::parse_expression(setting.name, *setting.value);
+  if (!parsed || parsed->nodes.size() != 1 || parsed->root().operation != cli::Operation::Whole ||
+      parsed->root().unit != row->unit || parsed->root().whole % row->size != 0)
+    return {};
+  return fmt::format("; its unit stands in its name: {}={}", setting.name, parsed->root().whole / row->size);
+}
+
+}  // namespace
+
+Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
+  for (const ConstantSetting& setting : request.constants) {
+    const auto fault = object.set_constant(setting.name, setting.value);
+    if (fault) {
+      const bool is_in_name = fault->part == bpf::ConstantFault::Part::Name;
+      std::string hint =
+          cli::suggestion(is_in_name ? setting.name : setting.value.value_or(""), fault->known);
+      if (!is_in_name && hint.empty()) hint = value_without_unit(setting);
+      return at_letter(request, (is_in_name ? setting.name_at : setting.value_at) + fault->at, setting.name,
+                       fault->what + hint);
+    }
+    if (request.recorder.empty() || setting.name != kCgroup) continue;
+    if (auto done = set_cgroup(object, request, setting); !done) return done;
+  }
+  return request.recorder.empty() ? Result<>(Done{}) : set_disks(object, request);
+}
+
 namespace {
 
 Result<bpf::UserObject> open_object(const EventRequest& request, const bpf::ObjectOptions& options) {
@@ -56,6 +171,50 @@ Result<> open_objects(const std::vector<EventRequest>& requests, const Messages&
     out.objects.push_back(std::move(*object));
   }
   return Done{};
+}
+
+Result<> connect_objects(Prepared& prepared, std::span<const OpenEvent> events) {
+  for (const OpenEvent& event : events) {
+    for (const Connection& connection : prepared.plan.connections) {
+      if (connection.event != event.event || connection.kind != bpf::ChannelKind::PerfEventArray) continue;
+      auto& object = prepared.objects[connection.object];
+      if (auto done = object.connect(connection.map, event.cpu, event.fd.get()); !done) return done;
+    }
+    for (const SampleProgram& program : prepared.plan.sample_programs) {
+      if (program.event != event.event) continue;
+      auto& object = prepared.objects[program.object];
+      auto link = object.attach_to_perf_event(program.program, event.fd.get());
+      if (!link) return std::move(link.error());
+      // In the place of the link to the event that was there before the CPU went, and would be kept by it.
+      prepared.program_links[{event.event, event.cpu, event.task}] = std::move(*link);
+    }
+  }
+  return Done{};
+}
+
+namespace {
+
+Result<> join_again(int cpu, std::span<const OpenEvent> open, Prepared& prepared, KernelEvents& events) {
+  if (auto done = connect_objects(prepared, open); !done) return done;
+  if (auto done = prepared.argument_probes.put_outputs(prepared.plan, open); !done) return done;
+  if (auto done = attach_conditions(prepared.plan, open, prepared.conditions); !done) return done;
+  if (prepared.stacks) {
+    auto done = prepared.stacks->open_again(cpu, open, prepared.plan, events, prepared.host);
+    if (!done) return done;
+  }
+  return events.enable_again(open);
+}
+
+}  // namespace
+
+Result<KernelEvents::Reopened> open_again(int cpu, Prepared& prepared, KernelEvents& events) {
+  auto opened = events.open_again(cpu, prepared.host);
+  if (!opened) return opened;
+  if (auto done = join_again(cpu, opened->events, prepared, events); !done) {
+    events.close_again(cpu);
+    return std::move(done.error());
+  }
+  return opened;
 }
 
 }  // namespace tacho::record

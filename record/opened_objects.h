@@ -1,17 +1,37 @@
-// The BPF objects of a recording, opened: with their settings, and with the functions that they follow.
+// What -e says of a BPF object: values for its globals, and the names of its events.
 #pragma once
 
+#include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "bpf/user_object.h"
 #include "format/result.h"
 #include "record/events/event_request.h"
+#include "record/kernel/kernel_events.h"
 #include "record/messages.h"
 #include "record/prepared.h"
 
 namespace tacho::record {
 
+// Values for the globals of an object, as its -e says them. An error points at the letter. `cgroup` of a
+// recorder that tacho carries is a path, of which the object is told the number.
+Result<> set_constants(bpf::UserObject& object, const EventRequest& request);
+
+// The BPF objects of a recording, opened: with their settings, and with the functions that they follow.
+
 // Those among `requests`, in their order, into `out`; what captures need to show their samples, and what the
 // COMMAND needs in its environment.
 Result<> open_objects(const std::vector<EventRequest>& requests, const Messages& messages, Prepared& out);
+
+// What open events are joined to: programs that feed them, conditions that they ask, stacks that are walked.
+
+// The objects' programs write to those events that are theirs, or run on their samples.
+Result<> connect_objects(Prepared& prepared, std::span<const OpenEvent> events);
+
+// All that is to be recorded of a CPU that came on line: opened, joined to what the events of the other CPUs
+// are, and enabled where those are. After an error nothing of it is.
+Result<KernelEvents::Reopened> open_again(int cpu, Prepared& prepared, KernelEvents& events);
 
 }  // namespace tacho::record

@@ -5,15 +5,18 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <utility>
 
-#include "record/absent_options.h"
+#include "cli/option_rows.h"
+#include "format/result.h"
+#include "record/events/target.h"
 #include "record/host/pfm_events.h"
 #include "record/output_options.h"
-#include "record/target_options.h"
 
 namespace tacho::record {
+
 namespace {
 
 // What is gathered while options come in; choose_target() judges the whole.
@@ -280,6 +283,161 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments) {
   }
   out.options = std::move(options);
   return out;
+}
+
+namespace {
+
+using cli::Takes;
+
+struct Row {
+  std::string_view names;
+  Takes takes;
+  std::string_view instead;
+};
+
+constexpr std::string_view kTraces = "processor traces (AUX) are not recorded; perf record does that";
+constexpr std::string_view kThreads =
+    "it changes nothing: one thread reads all rings, and another one packs and writes; where events are "
+    "lost, "
+    "larger rings help (-m 8M)";
+constexpr std::string_view kSoon =
+    "it changes nothing: every event is on its way to the file within half a second";
+constexpr std::string_view kDescribed =
+    "it changes nothing: what runs already is always described at the start, by one thread";
+constexpr std::string_view kClang =
+    "TACHO_CLANG in the environment names the clang; what needs options of its own is compiled by hand: -e "
+    "./PROG.bpf.o";
+
+constexpr Row kRows[] = {
+    {"-n,--no-samples", Takes::Nothing, "events are recorded one by one here; perf stat counts them"},
+    {"-r,--realtime", Takes::Value,
+     "the thread that drains the rings raises its own priority; chrt -f PRIORITY tacho record gives it more"},
+    {"-S,--snapshot", Takes::Optional, kTraces},
+    {"--aux-sample", Takes::Optional, kTraces},
+    {"--clang-opt", Takes::Value, kClang},
+    {"--clang-path", Takes::Value, kClang},
+    {"--debuginfod", Takes::Optional,
+     "nothing is looked up while recording; tacho script and tacho report take it when they read"},
+    {"--dry-run", Takes::Nothing, "a recording of nothing tries the rest: -o /tmp/try.data -- true"},
+    {"--group", Takes::Nothing, "braces make a group: -e '{cpu-clock,page-faults}'"},
+    {"--kcore", Takes::Nothing,
+     "the kernel's code is not copied; its names are, with every capture. perf record copies it"},
+    {"--no-bpf-event", Takes::Nothing,
+     "BPF programs are always told: without that their frames have no names"},
+    {"--synth", Takes::Value, "what runs already is always described; without that its frames have no names"},
+    {"--running-time", Takes::Nothing, "times of counters are kept with -s, for each thread that ends"},
+    {"--wakers", Takes::Optional,
+     "-e offcpu,waking -g records waits and who ended them; tacho report and tacho folded take --wakers"},
+    {"--vmlinux", Takes::Value,
+     "nothing is looked up while recording; tacho script and tacho report take -k FILE"},
+};
+
+// How perf does its work, and not what it records: they stand in command lines that were made for perf, and
+// are no reason to record nothing.
+constexpr Row kWithoutEffect[] = {
+    {"--affinity", Takes::Value, kThreads},           {"--aio", Takes::Optional, kThreads},
+    {"--threads", Takes::Optional, kThreads},         {"--mmap-flush", Takes::Value, kSoon},
+    {"--no-buffering", Takes::Nothing, kSoon},        {"--num-thread-synthesize", Takes::Value, kDescribed},
+    {"--proc-map-timeout", Takes::Value, kDescribed}, {"--tail-synthesize", Takes::Nothing, kDescribed},
+};
+
+// What these ask for is so in every capture.
+constexpr std::string_view kAlways[] = {
+    "-T,--timestamp",        "-P,--period",   "--sample-cpu",   "--sample-identifier",
+    "-N,--no-buildid-cache", "--buildid-all", "--buildid-mmap", "--timestamp-boundary",
+    "--namespaces",          "--all-cgroups",
+};
+
+}  // namespace
+
+void add_absent_options(std::vector<cli::Option>& rows, std::vector<std::string>& notes) {
+  for (const Row& row : kRows) {
+    const auto refuse = [&row](std::string_view) -> Result<> {
+      return use_error(std::string(row.names.substr(row.names.find("--"))) + ": " + std::string(row.instead));
+    };
+    rows.push_back({std::string(row.names), row.takes, "VALUE", "", refuse});
+  }
+  for (const Row& row : kWithoutEffect) {
+    const auto note = [&row, &notes](std::string_view) -> Result<> {
+      const std::string line = std::string(row.names) + ": " + std::string(row.instead);
+      if (std::ranges::find(notes, line) == notes.end()) notes.push_back(line);
+      return Done{};
+    };
+    rows.push_back({std::string(row.names), row.takes, "VALUE", "", note});
+  }
+  for (const std::string_view names : kAlways)
+    rows.push_back(
+        {std::string(names), Takes::Nothing, "", "", [](std::string_view) { return Result<>(Done{}); }});
+}
+
+namespace {
+
+Result<> set_list(std::vector<int>& list, Result<std::vector<int>> parsed, std::string_view option) {
+  if (!parsed) return std::move(parsed.error()).in(option);
+  list = std::move(*parsed);
+  return Done{};
+}
+
+Result<> set_user(TargetOptions& target, std::string_view text) {
+  const auto user = parse_user(std::string(text));
+  if (!user) return user.error();
+  target.user = *user;
+  return Done{};
+}
+
+using FindCgroup = Result<std::string> (*)(const std::string& mount, const std::string& name);
+
+Result<> add_found(TargetOptions& target, FindCgroup find, std::string_view name) {
+  const auto mount = mounted_cgroups();
+  if (!mount) return mount.error();
+  auto cgroup = find(*mount, std::string(name));
+  if (!cgroup) return std::move(cgroup.error());
+  target.each_cgroup.push_back(std::move(*cgroup));
+  return Done{};
+}
+
+}  // namespace
+
+void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows) {
+  using cli::Takes;
+  std::vector<cli::Option> own{
+      cli::flag("-a,--all-cpus", "Watch the whole system", target.all_cpus),
+      {"-p,--pid", Takes::Value, "PID[,PID]", "Watch these processes with all their threads",
+       [&target](std::string_view text) { return set_list(target.processes, parse_id_list(text), "-p"); }},
+      {"-t,--tid", Takes::Value, "TID[,TID]", "Watch these threads alone",
+       [&target](std::string_view text) { return set_list(target.threads, parse_id_list(text), "-t"); }},
+      {"-u,--uid", Takes::Value, "USER",
+       "Watch the processes that this user (name or number) has now, and what they start",
+       [&target](std::string_view text) { return set_user(target, text); }},
+      {"-C,--cpu", Takes::Value, "CPUS", "Watch these CPUs, as in 0-3,6",
+       [&target](std::string_view text) { return set_list(target.cpus, parse_cpu_list(text), "-C"); }},
+      {"-G,--cgroup", Takes::Value, "NAME[,NAME]",
+       "Watch what runs in this cgroup and in those below it, named by its path below the mount point "
+       "(system.slice/nginx.service) or in whole. One goes for all events, several one for each",
+       [&target](std::string_view text) -> Result<> {
+         std::ranges::move(parse_cgroup_list(text), std::back_inserter(target.cgroups));
+         return Done{};
+       }},
+      {"--for-each-cgroup", Takes::Value, "NAME[,NAME]",
+       "Watch what runs in these cgroups (names as for -G), with all events in each of them",
+       [&target](std::string_view text) -> Result<> {
+         std::ranges::move(parse_cgroup_list(text), std::back_inserter(target.each_cgroup));
+         return Done{};
+       }},
+      {"--container", Takes::Value, "ID",
+       "Watch what runs in this container, found by its cgroup: the begin of its id (docker, containerd, "
+       "CRI-O, podman), or what an LXC container or systemd machine is called. Again: that one too",
+       [&target](std::string_view text) { return add_found(target, cgroup_of_container, text); }},
+      {"--pod", Takes::Value, "UID",
+       "Watch what runs in all containers of this Kubernetes pod: the begin of its uid "
+       "(metadata.uid of kubectl get pod -o yaml)",
+       [&target](std::string_view text) { return add_found(target, cgroup_of_pod, text); }},
+      cli::flag("--per-thread",
+                "A ring for each watched thread instead of one for each CPU; without children",
+                target.per_thread),
+      cli::flag("-i,--no-inherit", "Do not watch what the watched processes start", target.no_inherit),
+  };
+  std::ranges::move(own, std::back_inserter(rows));
 }
 
 }  // namespace tacho::record

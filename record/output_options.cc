@@ -12,7 +12,7 @@
 
 #include "cli/option_rows.h"
 #include "format/content_classes.h"
-#include "record/schedule.h"
+#include "record/time_options.h"
 
 namespace tacho::record {
 namespace {

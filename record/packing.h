@@ -10,7 +10,7 @@
 #include "format/result.h"
 #include "record/held_files.h"
 #include "record/messages.h"
-#include "record/stop_signals.h"
+#include "record/workload.h"
 
 namespace tacho::record {
 

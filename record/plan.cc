@@ -5,18 +5,19 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/nearest.h"
 #include "format/perf_abi.h"
+#include "record/events/event_names.h"
 #include "record/events/probe_arguments.h"
-#include "record/events/registers.h"
-#include "record/object_options.h"
-#include "record/ring_checks.h"
+#include "record/events/sample_fields.h"
 #include "record/sampling_attr.h"
-#include "record/unwinding_choice.h"
 
 namespace tacho::record {
+
 namespace {
 
 namespace abi = format::abi;
@@ -252,7 +253,8 @@ class Planner {
       EventRequest output;
       output.config = abi::kBpfOutput;
       output.name = own_name(channel.event, request);
-      // What such an event is about is its stack: the program takes it, with -g or without, and it is to be whole.
+      // What such an event is about is its stack: the program takes it, with -g or without, and it is to be
+      // whole.
       if (options_.sampling.stacks.method == CallGraph::None && takes_stacks(objects_[object], channel.map))
         output.call_graph = CallGraph::Best;
       const auto added = add(output);
@@ -541,6 +543,101 @@ Result<Plan> make_plan(const RecordOptions& options, std::span<const EventReques
   RecordOptions with_clock = options;
   with_clock.sampling.clock = kMonotonic;
   return Planner(with_clock, objects, threads, host).make(requests);
+}
+
+Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
+  if (cgroups.empty()) return Done{};
+  const auto events = static_cast<std::size_t>(
+      std::ranges::count(plan.events, false, [](const PlannedEvent& event) { return event.is_sideband; }));
+  if (cgroups.size() != 1 && cgroups.size() != events) {
+    return use_error("-G: " + std::to_string(cgroups.size()) + " cgroups for " + std::to_string(events) +
+                     (events == 1 ? " event" : " events") +
+                     "; name one for all of them, or one for each (an empty one takes everybody)");
+  }
+  std::size_t next = 0;
+  for (PlannedEvent& event : plan.events) {
+    if (event.is_sideband) continue;
+    event.cgroup = cgroups[cgroups.size() == 1 ? 0 : next].get();
+    ++next;
+  }
+  return Done{};
+}
+
+Result<> repeat_in_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
+  if (cgroups.size() > 1 && !(plan.connections.empty() && plan.sample_programs.empty())) {
+    return use_error(
+        "BPF objects are loaded once, so their events can be those of one cgroup; name one of the " +
+        std::to_string(cgroups.size()) + ", or the cgroup that holds them all (-G)");
+  }
+  const auto sideband =
+      std::ranges::find_if(plan.events, [](const PlannedEvent& event) { return event.is_sideband; });
+  const std::vector<PlannedEvent> once(plan.events.begin(), sideband);
+  std::vector<PlannedEvent> all;
+  for (const format::Fd& cgroup : cgroups) {
+    const std::size_t begin = all.size();
+    for (PlannedEvent event : once) {
+      event.cgroup = cgroup.get();
+      if (event.leader) *event.leader += begin;
+      all.push_back(std::move(event));
+    }
+  }
+  all.insert(all.end(), sideband, plan.events.end());
+  plan.events = std::move(all);
+  return Done{};
+}
+
+namespace {
+
+using bpf::ChannelKind;
+
+// Files end in .c or .o.
+bool is_recorder(const std::string& object) { return object.find('.') == std::string::npos; }
+
+// A map tells what was counted, and neither when nor on which CPU.
+Result<> check_summary(const std::string& summary, const std::string& object, ChannelKind kind,
+                       const RecordOptions& options) {
+  if (options.files.overwrite)
+    return use_error("--overwrite: " + summary +
+                     " is read at the end; a perf event array has its last events");
+  if (!options.target.cgroups.empty())
+    return use_error(
+        "-G: " + summary +
+        " does not tell the cgroup of what it counts; --filter 'cgroup == \"/NAME\"' does where its "
+        "program asks tacho_wants() (tacho/emit.h)");
+  if (!options.target.cpus.empty())
+    return use_error("-C: " + summary + " counts what all CPUs do; leave the option out");
+  if (kind == ChannelKind::Summary || options.target.watch == Watch::System) return Done{};
+  if (is_recorder(object))
+    return use_error("-e " + object +
+                     ": it counts what everybody does, so record it with -a; a COMMAND only says how long "
+                     "then: -e " +
+                     object + " -a -- COMMAND");
+  return use_error(summary +
+                   " counts what everybody does: record that with -a, or have its program ask tacho_wants() "
+                   "(tacho/emit.h)");
+}
+
+}  // namespace
+
+// A perf event array has one slot for each CPU. A ring buffer is filled whatever the kernel knows of the
+// target; only the heads can be asked.
+Result<> check_channel(const std::string& object, const std::string& map, ChannelKind kind,
+                       const RecordOptions& options) {
+  if (options.target.per_thread)
+    return use_error("--per-thread: a BPF channel has a ring for each CPU; leave the option out");
+  if (kind == ChannelKind::PerfEventArray) return Done{};
+  if (bpf::is_summary(kind)) return check_summary("the summary '" + map + "'", object, kind, options);
+  const std::string ring = "the ring buffer '" + map + "'";
+  if (options.files.overwrite)
+    return use_error("--overwrite: " + ring + " cannot be written over; a perf event array can");
+  if (!options.target.cgroups.empty())
+    return use_error("-G: " + ring + " does not tell the cgroup of its events; use a perf event array");
+  if (kind == ChannelKind::RingWithHeads) return Done{};
+  if (options.target.watch != Watch::System || !options.target.cpus.empty())
+    return use_error(ring +
+                     " does not tell whose events it carries: record everybody's with -a, or send them "
+                     "with tacho_reserve() (tacho/emit.h)");
+  return Done{};
 }
 
 }  // namespace tacho::record

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "bpf/channel.h"
 #include "bpf/user_object.h"
 #include "format/event_attr.h"
+#include "format/file.h"
 #include "format/result.h"
 #include "record/events/event_spec.h"
 #include "record/host/host.h"
@@ -110,5 +112,24 @@ struct ObjectFacts {
 // target, when it names processes or threads.
 Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,
                        std::span<const ObjectFacts> objects, std::span<const int> threads, const Host& host);
+
+// Which event takes only what runs in which cgroup (-G, --for-each-cgroup).
+
+// `cgroups`: the folders in the order they were named, an empty Fd for "everybody". One goes for all events,
+// several are one for each event in the order of the events, as perf has it. The sideband stays that of the
+// whole system: a process may come into the cgroup long after it mapped its files.
+Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups);
+
+// All events once for each cgroup, in the order of the cgroups (--for-each-cgroup, --container). An event of
+// a BPF object, which has one descriptor for each CPU in its map, cannot be there twice.
+Result<> repeat_in_cgroups(Plan& plan, std::span<const format::Fd> cgroups);
+
+// Ring buffers and summaries of BPF objects know less than the kernel's own events: which options they cannot
+// follow.
+
+// A use error when that map cannot do what `options` ask for. `object`: its path, or the name of a recorder
+// that tacho carries.
+Result<> check_channel(const std::string& object, const std::string& map, bpf::ChannelKind kind,
+                       const RecordOptions& options);
 
 }  // namespace tacho::record

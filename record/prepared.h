@@ -18,7 +18,7 @@
 #include "record/conditions.h"
 #include "record/events/target.h"
 #include "record/host/host.h"
-#include "record/host/kernel_symbols.h"
+#include "record/host/running_kernel.h"
 #include "record/kernel/argument_probes.h"
 #include "record/kernel/dropping_programs.h"
 #include "record/plan.h"

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "record/commander.h"
-#include "record/cpu_returns.h"
+#include "record/control.h"
+#include "record/cpu_hotplug.h"
 #include "record/news.h"
 #include "record/output/record_queue.h"
 #include "record/output/writing_thread.h"

@@ -11,16 +11,15 @@
 #include "format/result.h"
 #include "record/channels.h"
 #include "record/control.h"
-#include "record/cpu_returns.h"
+#include "record/cpu_hotplug.h"
 #include "record/kernel/kernel_events.h"
 #include "record/options.h"
 #include "record/output/capture_output.h"
 #include "record/output/record_walk.h"
 #include "record/output/writing_thread.h"
-#include "record/schedule.h"
 #include "record/stacks/stack_unwinding.h"
-#include "record/stop_signals.h"
 #include "record/switch_events.h"
+#include "record/time_options.h"
 #include "record/workload.h"
 
 namespace tacho::record {

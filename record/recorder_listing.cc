@@ -13,11 +13,10 @@
 #include "cli/nearest.h"
 #include "cli/shell_word.h"
 #include "format/printable.h"
-#include "record/events/probe_recorders.h"
+#include "record/events/event_names.h"
 #include "record/events/recorders.h"
-#include "record/followed_objects.h"
-#include "record/json_line.h"
-#include "record/object_options.h"
+#include "record/followed_functions.h"
+#include "record/listing.h"
 
 namespace tacho::record {
 namespace {

@@ -18,28 +18,22 @@
 #include "record/capture_end.h"
 #include "record/capture_series.h"
 #include "record/capture_start.h"
-#include "record/cgroup_plan.h"
+#include "record/channel_rings.h"
 #include "record/channels.h"
 #include "record/closing_lines.h"
 #include "record/conditions.h"
-#include "record/event_wiring.h"
-#include "record/events/cgroup.h"
-#include "record/flight_recorder.h"
+#include "record/events/target.h"
 #include "record/held_files.h"
 #include "record/host/probes.h"
 #include "record/host/rights.h"
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
-#include "record/loss_report.h"
 #include "record/opened_objects.h"
-#include "record/output/ring_layout.h"
+#include "record/plan.h"
 #include "record/recorder_listing.h"
-#include "record/sides.h"
-#include "record/stacks/object_walks.h"
+#include "record/requests.h"
 #include "record/stacks/stack_choice.h"
-#include "record/stacks/unwound_events.h"
 #include "record/switch_events.h"
-#include "record/tracepoint_requests.h"
 
 namespace tacho::record {
 namespace {
@@ -58,8 +52,8 @@ std::vector<std::string> doubts_of(const bpf::Declarations& declared) {
   for (const std::string& problem : declared.problems)
     doubts.push_back(problem + "; its payload prints as hex");
   for (const bpf::UnknownWord& each : declared.unknown_words)
-    doubts.push_back(fmt::format("{}: there is no {} '{}'{}", each.place, each.kind, cli::shortened(each.word),
-                                 suggested(each)));
+    doubts.push_back(fmt::format("{}: there is no {} '{}'{}", each.place, each.kind,
+                                 cli::shortened(each.word), suggested(each)));
   if (doubts.size() <= kMostDoubts) return doubts;
   const std::size_t more = doubts.size() - kMostDoubts;
   doubts.resize(kMostDoubts);
@@ -70,9 +64,14 @@ std::vector<std::string> doubts_of(const bpf::Declarations& declared) {
 std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
   std::vector<ObjectFacts> facts;
   for (const bpf::UserObject& object : objects) {
-    ObjectFacts& fact = facts.emplace_back(ObjectFacts{
-        object.path(), {}, object.perf_event_programs(), {}, {}, object.walk_use(), object.unheard(),
-        doubts_of(object.declared())});
+    ObjectFacts& fact = facts.emplace_back(ObjectFacts{object.path(),
+                                                       {},
+                                                       object.perf_event_programs(),
+                                                       {},
+                                                       {},
+                                                       object.walk_use(),
+                                                       object.unheard(),
+                                                       doubts_of(object.declared())});
     for (const bpf::Channel& channel : object.channels()) {
       fact.channels.push_back({channel.map, channel.event});
       if (channel.kind != bpf::ChannelKind::PerfEventArray)
@@ -212,8 +211,8 @@ void tell_of_files(CaptureOutput& output, const Messages& messages) {
   for (const std::string& name : output.take_finished()) messages.bracketed("Finished " + name);
 }
 
-// Programs run whether events are on or not; those that ask hear it, so that what happens while all events of their
-// object are off is neither counted against --max-rate nor lost.
+// Programs run whether events are on or not; those that ask hear it, so that what happens while all events of
+// their object are off is neither counted against --max-rate nor lost.
 void switch_objects(Prepared& prepared, const KernelEvents& events, std::span<const std::size_t> switched) {
   const Plan& plan = prepared.plan;
   for (std::size_t i = 0; i < prepared.objects.size(); ++i) {
@@ -465,13 +464,12 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .at_end = [&prepared] { return end_objects(prepared); },
                             .say = [&messages](std::string_view line) { messages.warn(line); }});
   if (!pump) return std::move(pump.error());
-  events.when_samples_switch(
-      [&prepared, &events, summaries = channels->summaries()](std::span<const std::size_t> switched,
-                                                              Sampling now) {
-        if (now == Sampling::Off) switch_objects(prepared, events, switched);
-        if (summaries != nullptr) summaries->switch_samples(switched, now);
-        if (now == Sampling::On) switch_objects(prepared, events, switched);
-      });
+  events.when_samples_switch([&prepared, &events, summaries = channels->summaries()](
+                                 std::span<const std::size_t> switched, Sampling now) {
+    if (now == Sampling::Off) switch_objects(prepared, events, switched);
+    if (summaries != nullptr) summaries->switch_samples(switched, now);
+    if (now == Sampling::On) switch_objects(prepared, events, switched);
+  });
   if (starts_enabled) {
     if (auto done = events.enable_samples(); !done) return std::move(done.error());
   }

@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "record/channel_rings.h"
-#include "record/channel_sieve.h"
+#include "record/channels.h"
 #include "record/held_files.h"
 #include "record/kernel/perf_ring.h"
 #include "record/output/record_queue.h"
 #include "record/output/record_walk.h"
-#include "record/output/run_packer.h"
 #include "record/stacks/stack_unwinding.h"
 #include "record/summaries.h"
 

@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "format/event_attr.h"
+#include "format/result.h"
+#include "record/events/event_request.h"
 #include "record/events/event_spec.h"
+#include "record/events/sample_fields.h"
 #include "record/host/host.h"
 #include "record/sampling_options.h"
 
@@ -36,5 +39,18 @@ format::EventAttr sideband_attr(const SamplingOptions& options, Following follow
 // Has the kernel copy the user's registers and so many bytes of the stack, in place of the user's side of the
 // call chain: the same fields that perf asks for, so that its unwinder and ours have what they need.
 void copy_user_stacks(format::EventAttr& attr, std::uint32_t bytes);
+
+// Which events' stacks are walked in the kernel by unwind information (--call-graph eh, and -g where it can
+// be).
+
+struct UnwindingChoice {
+  std::uint16_t frames = 0;             // of a walk, at most; 0: the stacks are not unwound
+  bool may_use_frame_pointers = false;  // when the kernel refuses: nobody asked for it by name
+  std::string refusal;                  // why frame pointers are taken instead; empty: they are not
+};
+
+// `attr`: of the event, as it will be opened. An error: it was asked for by name, and cannot be.
+Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::EventAttr& attr,
+                                     const StackOptions& stacks, bool per_thread);
 
 }  // namespace tacho::record

@@ -12,9 +12,7 @@
 #include "cli/expression.h"
 #include "cli/option_rows.h"
 #include "format/perf_abi.h"
-#include "record/events/branch_filter.h"
-#include "record/events/clock.h"
-#include "record/events/registers.h"
+#include "record/events/sample_fields.h"
 
 namespace tacho::record {
 namespace {

@@ -8,8 +8,8 @@
 #include "bpf/user_object.h"
 #include "cli/options.h"
 #include "format/result.h"
-#include "record/events/call_graph.h"
 #include "record/events/event_spec.h"
+#include "record/events/sample_fields.h"
 
 namespace tacho::record {
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "record/output/ring_layout.h"
+#include "record/channel_rings.h"
 
 namespace tacho::record {
 namespace {

@@ -8,8 +8,7 @@
 #include "record/host/probes.h"
 #include "record/kernel/perf_event.h"
 #include "record/output/record_walk.h"
-#include "record/sides.h"
-#include "record/tracepoint_requests.h"
+#include "record/requests.h"
 
 namespace tacho::record {
 namespace {

@@ -15,7 +15,7 @@
 #include "cli/expression.h"
 #include "format/payload_schema.h"
 #include "format/result.h"
-#include "record/events/cgroup.h"
+#include "record/events/target.h"
 
 namespace tacho::record {
 

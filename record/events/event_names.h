@@ -1,14 +1,73 @@
-// Events that every kernel knows by number: the processor's generic counters, its caches, and software
-// events.
+// Performance monitoring units as sysfs describes them: their numbers, the fields of their configuration, and
+// the events that they have names for.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
+#include "format/result.h"
+
 namespace tacho::record {
+
+// A decimal number at the start of `text`, which is shortened by it. Nothing, and `text` as it was, when
+// there is none or none that an int holds.
+inline std::optional<int> take_number(std::string_view& text) {
+  int value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{} || value < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+struct PmuField {
+  std::string name;
+  int word = 0;  // 0: config, 1: config1, 2: config2
+  // Bits of the word, first and last of each run; the value's bits go there from the lowest on.
+  std::vector<std::pair<int, int>> bits;
+};
+// "config:0-7,32-35"; nothing when it is not understood.
+std::optional<PmuField> parse_pmu_field(std::string_view name, std::string_view text);
+// The largest value that the field has room for.
+std::uint64_t largest_value(const PmuField& field);
+// The value's bits where the field has them.
+std::uint64_t placed(const PmuField& field, std::uint64_t value);
+
+struct PmuEvent {
+  std::string name;   // "cpu-cycles"
+  std::string terms;  // "event=0x3c"
+};
+
+struct Pmu {
+  std::string name;
+  std::uint32_t type = 0;  // of perf_event_attr
+  std::vector<PmuField> fields;
+  std::vector<PmuEvent> events;  // in alphabetical order
+};
+
+class Pmus {
+ public:
+  explicit Pmus(std::string folder = "/sys/bus/event_source/devices") : folder_(std::move(folder)) {}
+
+  std::vector<std::string> names() const;  // in alphabetical order
+  // Those that a name stands for: itself, a glob, or a family whose members are numbered; "uncore_" may be
+  // left out.
+  std::vector<Pmu> matching(std::string_view name) const;
+  // The first that has an event of that name.
+  std::optional<std::pair<Pmu, std::string>> with_event(std::string_view event) const;
+  std::optional<Pmu> read(const std::string& name) const;
+
+ private:
+  std::string folder_;
+};
+
+// Events that every kernel knows by number: the processor's generic counters, its caches, and software
+// events.
 
 struct NamedEvent {
   std::uint32_t type = 0;  // of perf_event_attr
@@ -28,5 +87,8 @@ struct ListedEvent {
 };
 // Each once, with its main spelling; hardware, software, caches.
 std::vector<ListedEvent> named_events();
+
+// A name for an event that an object brings: `name`, or where another -e brought that already "name.2", ...
+std::string distinct_name(const std::string& name, const std::function<bool(const std::string&)>& is_taken);
 
 }  // namespace tacho::record

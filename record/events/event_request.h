@@ -10,7 +10,7 @@
 #include "bpf/event_filter.h"
 #include "bpf/probe_program.h"
 #include "format/perf_abi.h"
-#include "record/events/call_graph.h"
+#include "record/events/sample_fields.h"
 
 namespace tacho::record {
 

@@ -1,16 +1,53 @@
-// The text after -e as values, in perf's language. What sysfs says of PMUs is asked here; whether a
-// tracepoint or a map exists is found out later.
+// Parser of -e: "cpu-clock,cycles:u", "{a,b}", "sched:sched_switch", "./prog.bpf.c/min=10/".
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "format/result.h"
+#include "record/events/event_names.h"
 #include "record/events/event_request.h"
-#include "record/events/pmu.h"
 
 namespace tacho::record {
+
+// What may follow an event's name: terms between slashes, and the letters behind a colon.
+
+// One term as written: "period=1000", or "no-inherit".
+struct TermText {
+  std::string_view name, value;
+  bool has_value = false;
+};
+
+// Terms that every event takes. Nothing when the name is none of them.
+std::optional<Result<>> set_general_term(EventRequest& request, const TermText& term);
+// Terms of a PMU: its fields, and its own names for events. Nothing when the name is none of them.
+std::optional<Result<>> set_pmu_term(EventRequest& request, const Pmu& pmu, const TermText& term);
+std::vector<std::string> general_term_names();
+
+// A decimal number, or a hexadecimal one with 0x.
+std::optional<std::uint64_t> number_in(std::string_view text);
+// "r1a8": the number after the letter is hexadecimal, without 0x.
+std::optional<std::uint64_t> raw_number(std::string_view word);
+
+// Which letter of `letters` makes no sense, and why.
+struct LetterError {
+  std::size_t at = 0;
+  std::string what;
+};
+enum class Modify { Event, Group };  // a group's letters add to those of its events
+std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view letters, Modify what);
+// Whether all of these could be modifiers.
+bool are_modifiers(std::string_view letters);
+
+// What to do where the text of events `text` makes no sense at letter `at`, behind an object's terms: in
+// "open/path=/etc/" the value's first slash closed them. Empty where that is not what happened.
+std::string hint_at(const EventRequest& object, std::string_view text, std::size_t at);
+
+// The text after -e as values, in perf's language. What sysfs says of PMUs is asked here; whether a
+// tracepoint or a map exists is found out later.
 
 // "cycles:u,{faults,cs}:S,sched:sched_switch,cpu/event=0x3c/,./prog.bpf.o/map:channel.event=evt/". An error
 // names the letter where the text stops making sense.

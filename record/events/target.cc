@@ -1,10 +1,15 @@
 #include "record/events/target.h"
 
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <pwd.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <limits>
@@ -12,11 +17,15 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
+#include "cli/nearest.h"
 #include "format/file.h"
-#include "record/events/leading_number.h"
+#include "record/events/event_names.h"
 
 namespace tacho::record {
+
 namespace {
 
 constexpr int kMostCpus = 1 << 16;
@@ -209,6 +218,322 @@ Result<TargetTasks> tasks_of(const Target& target, const std::string& proc) {
   if (!ids.empty() && tasks.threads.empty())
     return use_error("there is no process or thread " + std::to_string(ids.front()));
   return tasks;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of the cgroups there are, so many are looked at, and so many named in a message.
+constexpr std::size_t kMostLookedAt = 100'000;
+constexpr std::size_t kMostNamed = 4;
+
+std::string_view take_word(std::string_view& text, char end) {
+  const std::string_view word = text.substr(0, text.find(end));
+  text.remove_prefix(std::min(word.size() + 1, text.size()));
+  return word;
+}
+
+bool has_option(std::string_view options, std::string_view wanted) {
+  while (!options.empty()) {
+    if (take_word(options, ',') == wanted) return true;
+  }
+  return false;
+}
+
+// Blanks in a path are written as \040 there.
+std::string unescaped(std::string_view text) {
+  const auto is_octal = [](char letter) { return letter >= '0' && letter <= '7'; };
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::string_view digits = text.substr(at).substr(1, 3);
+    if (text[at] != '\\' || digits.size() != 3 || !std::ranges::all_of(digits, is_octal)) {
+      out += text[at];
+      continue;
+    }
+    out += static_cast<char>((digits[0] - '0') * 64 + (digits[1] - '0') * 8 + (digits[2] - '0'));
+    at += 3;
+  }
+  return out;
+}
+
+// A line is "36 35 98:0 /root /mount options [optional]... - type source super-options".
+struct MountLine {
+  std::string_view where, type, super_options;
+};
+MountLine parse_mount_line(std::string_view line) {
+  MountLine out;
+  for (int i = 0; i < 4; ++i) take_word(line, ' ');
+  out.where = take_word(line, ' ');
+  while (!line.empty() && take_word(line, ' ') != "-") {
+  }
+  out.type = take_word(line, ' ');
+  take_word(line, ' ');
+  out.super_options = line;
+  return out;
+}
+
+std::string second_version_mount(std::string_view mountinfo) {
+  while (!mountinfo.empty()) {
+    const MountLine line = parse_mount_line(take_word(mountinfo, '\n'));
+    if (line.type == "cgroup2") return unescaped(line.where);
+  }
+  return {};
+}
+
+std::string without_slashes(std::string_view name) {
+  while (name.starts_with('/')) name.remove_prefix(1);
+  while (name.ends_with('/')) name.remove_suffix(1);
+  return std::string(name);
+}
+
+// Those that hold the name's last part come first; else the spelling that is nearest.
+std::string named_alike(const std::string& mount, const std::string& name) {
+  const std::vector<std::string> all = all_cgroups(mount);
+  const std::string part = name.substr(name.rfind('/') + 1);
+  std::string found;
+  std::size_t count = 0;
+  for (const std::string& each : all) {
+    if (part.empty() || each.find(part) == std::string::npos) continue;
+    if (++count <= kMostNamed) found += (found.empty() ? "" : ", ") + each;
+  }
+  if (count > kMostNamed) found += ", ... (" + std::to_string(count) + " in all)";
+  if (count != 0) return "; names like it: " + found;
+  return cli::suggestion("/" + name, all);
+}
+
+}  // namespace
+
+std::string cgroup_mount(std::string_view mountinfo) {
+  std::string second;
+  while (!mountinfo.empty()) {
+    const MountLine line = parse_mount_line(take_word(mountinfo, '\n'));
+    if (line.type == "cgroup" && has_option(line.super_options, "perf_event")) return unescaped(line.where);
+    if (line.type == "cgroup2" && second.empty()) second = unescaped(line.where);
+  }
+  return second;
+}
+
+std::vector<std::string> all_cgroups(const std::string& mount) {
+  std::vector<std::string> names;
+  std::error_code code;
+  const auto skip = fs::directory_options::skip_permission_denied;
+  for (fs::recursive_directory_iterator entry(mount, skip, code), end;
+       !code && entry != end && names.size() < kMostLookedAt; entry.increment(code)) {
+    std::error_code unknown;
+    if (entry->is_directory(unknown)) names.push_back(entry->path().string().substr(mount.size()));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<format::Fd> open_cgroup(const std::string& mount, const std::string& name) {
+  const bool is_whole_path = name.starts_with(mount + "/") || name == mount;
+  const std::string below = without_slashes(is_whole_path ? name.substr(mount.size()) : name);
+  format::Fd folder(open((mount + "/" + below).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder && (errno == ENOENT || errno == ENOTDIR))
+    return use_error("-G: there is no cgroup '" + name + "' below " + mount + named_alike(mount, below));
+  if (!folder) return system_error("-G: " + mount + "/" + below, errno);
+  struct statfs kind {};
+  const bool is_cgroup = fstatfs(folder.get(), &kind) == 0 &&
+                         (kind.f_type == CGROUP2_SUPER_MAGIC || kind.f_type == CGROUP_SUPER_MAGIC);
+  if (!is_cgroup) return use_error("-G: '" + name + "' leads out of " + mount + ", where cgroups are");
+  return folder;
+}
+
+Result<CgroupNumber> number_of_cgroup(std::string_view path) {
+  constexpr ino_t kFirstCgroupNamespace = 0xEFFFFFFB;  // of the one that every host begins with
+  struct stat space {};
+  if (::stat("/proc/self/ns/cgroup", &space) == 0 && space.st_ino != kFirstCgroupNamespace)
+    return Error{"this is a cgroup namespace, from which cgroups have other paths; use cgroup_id"};
+  const auto mounts = format::read_file("/proc/self/mountinfo");
+  if (!mounts) return mounts.error();
+  const std::string mount = second_version_mount(format::as_text(*mounts));
+  if (mount.empty())
+    return Error{"no cgroups of version 2 are mounted here, and the kernel's programs know no others"};
+  const std::string below = without_slashes(path);
+  const std::string folder = below.empty() ? mount : mount + "/" + below;
+  struct stat found {};
+  struct statfs kind {};
+  if (::stat(folder.c_str(), &found) != 0)
+    return use_error("there is no cgroup '/" + below + "' below " + mount + named_alike(mount, below));
+  if (::statfs(folder.c_str(), &kind) != 0 || kind.f_type != CGROUP2_SUPER_MAGIC)
+    return use_error("'/" + below + "' leads out of " + mount + ", where cgroups are");
+  const auto slashes = static_cast<std::uint16_t>(std::ranges::count(below, '/'));
+  return CgroupNumber{found.st_ino, static_cast<std::uint16_t>(below.empty() ? 0 : slashes + 1)};
+}
+
+std::vector<std::string> parse_cgroup_list(std::string_view text) {
+  std::vector<std::string> names;
+  for (;;) {
+    const auto comma = text.find(',');
+    names.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return names;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Result<std::string> mounted_cgroups() {
+  const auto mounts = format::read_file("/proc/self/mountinfo");
+  if (!mounts) return mounts.error();
+  std::string mount = cgroup_mount(format::as_text(*mounts));
+  if (!mount.empty()) return mount;
+  return Error{"no cgroup file system is mounted here; mount it with: mount -t cgroup2 none /sys/fs/cgroup"};
+}
+
+Result<std::vector<format::Fd>> open_cgroups(const std::vector<std::string>& names) {
+  std::vector<format::Fd> folders;
+  if (names.empty()) return folders;
+  const auto mount = mounted_cgroups();
+  if (!mount) return mount.error();
+  for (const std::string& name : names) {
+    if (name.empty()) {
+      folders.emplace_back();
+      continue;
+    }
+    auto folder = open_cgroup(*mount, name);
+    if (!folder) return std::move(folder.error());
+    folders.push_back(std::move(*folder));
+  }
+  return folders;
+}
+
+namespace {
+
+// So many are named in a message.
+constexpr std::size_t kMostListed = 8;
+// Ids made by runtimes are 64 letters; a shorter text of hexadecimal letters may be anything.
+constexpr std::size_t kWholeId = 64;
+
+// Runtimes whose cgroups are "RUNTIME-ID.scope". Monitors of containers, which run beside them, are named
+// "RUNTIME-conmon-ID.scope".
+constexpr std::array<std::string_view, 8> kRuntimes{"docker",     "cri-containerd", "crio",     "libpod",
+                                                    "containerd", "nerdctl",        "buildkit", "podman"};
+
+bool is_hexadecimal(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool take_begin(std::string_view& text, std::string_view begin) {
+  if (!text.starts_with(begin)) return false;
+  text.remove_prefix(begin.size());
+  return true;
+}
+
+bool take_end(std::string_view& text, std::string_view end) {
+  if (!text.ends_with(end)) return false;
+  text.remove_suffix(end.size());
+  return true;
+}
+
+int digit_of(char letter) {
+  if (letter >= '0' && letter <= '9') return letter - '0';
+  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+// systemd writes letters that mean something in the name of a unit as \x2d.
+std::string without_escapes(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool is_escape = text.substr(at, 2) == "\\x" && at + 3 < text.size() &&
+                           digit_of(text[at + 2]) >= 0 && digit_of(text[at + 3]) >= 0;
+    out += is_escape ? static_cast<char>(digit_of(text[at + 2]) * 16 + digit_of(text[at + 3])) : text[at];
+    if (is_escape) at += 3;
+  }
+  return out;
+}
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+std::string_view parent_of(std::string_view path) {
+  return path.substr(0, std::min(path.rfind('/'), path.size()));
+}
+
+struct Found {
+  std::string cgroup, id;
+};
+
+using NameOf = std::string (*)(std::string_view path);
+
+// An LXC container of old is a folder below one called lxc.
+std::string container_at(std::string_view path) {
+  const std::string_view above = last_part(parent_of(path));
+  if (above == "lxc" || above == "lxc.payload") return std::string(last_part(path));
+  return container_of(last_part(path));
+}
+std::string pod_at(std::string_view path) { return pod_of(last_part(path)); }
+
+std::string listed(const std::vector<Found>& found) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(found.size(), kMostListed); ++i)
+    text += "\n  " + found[i].id + "  (" + found[i].cgroup + ")";
+  if (found.size() > kMostListed) text += "\n  ... (" + std::to_string(found.size()) + " in all)";
+  return text;
+}
+
+Result<std::string> find(const std::string& mount, const std::string& name, NameOf name_of,
+                         std::string what) {
+  const std::string option = "--" + what + ": ";
+  if (name.empty()) return use_error(option + "the name is empty");
+  std::vector<Found> all, alike;
+  for (const std::string& cgroup : all_cgroups(mount)) {
+    std::string id = name_of(cgroup);
+    if (id.empty()) continue;
+    if (id == name) return cgroup;
+    if (id.starts_with(name)) alike.push_back({cgroup, id});
+    all.push_back({cgroup, std::move(id)});
+  }
+  if (alike.size() == 1) return alike.front().cgroup;
+  if (alike.size() > 1)
+    return use_error(option + "'" + name + "' is the begin of " + std::to_string(alike.size()) +
+                     " here; say more:" + listed(alike));
+  if (all.empty()) {
+    return use_error(option + "there is no " + what + " below " + mount + "; what cgroups there are: ls " +
+                     mount + ", and -G takes one by its path");
+  }
+  return use_error(
+      option + "there is no " + what + " '" + name +
+      "'; names that only its runtime knows are not found (docker inspect -f '{{.Id}}' NAME says the id). "
+      "Here run:" +
+      listed(all));
+}
+
+}  // namespace
+
+std::string container_of(std::string_view cgroup) {
+  if (cgroup.size() == kWholeId && is_hexadecimal(cgroup)) return std::string(cgroup);
+  if (std::string_view name = cgroup; take_begin(name, "lxc.payload.")) return std::string(name);
+  if (std::string_view name = cgroup; take_begin(name, "systemd-nspawn@") && take_end(name, ".service"))
+    return without_escapes(name);
+  std::string_view rest = cgroup;
+  if (!take_end(rest, ".scope")) return {};
+  if (std::string_view name = rest; take_begin(name, "machine-")) return without_escapes(name);
+  for (const std::string_view runtime : kRuntimes) {
+    std::string_view id = rest;
+    if (take_begin(id, runtime) && take_begin(id, "-") && is_hexadecimal(id)) return std::string(id);
+  }
+  return {};
+}
+
+std::string pod_of(std::string_view cgroup) {
+  std::string_view name = cgroup;
+  if (take_end(name, ".slice")) {
+    if (std::string_view id = name; take_begin(id, "machine-libpod_pod_")) return std::string(id);
+    const auto pod = name.rfind("-pod");
+    if (!name.starts_with("kubepods") || pod == std::string_view::npos) return {};
+    name.remove_prefix(pod + 1);
+  }
+  if (!take_begin(name, "pod") || name.empty()) return {};
+  std::string id(name);
+  std::ranges::replace(id, '_', '-');  // systemd would take a dash for a level
+  return is_hexadecimal(id.substr(0, 1)) ? id : std::string();
+}
+
+Result<std::string> cgroup_of_container(const std::string& mount, const std::string& name) {
+  return find(mount, name, container_at, "container");
+}
+
+Result<std::string> cgroup_of_pod(const std::string& mount, const std::string& name) {
+  return find(mount, name, pod_at, "pod");
 }
 
 }  // namespace tacho::record

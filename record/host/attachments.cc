@@ -1,13 +1,24 @@
 #include "record/host/attachments.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/auxv.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "cli/nearest.h"
 #include "format/file.h"
+#include "format/record.h"
+#include "record/events/target.h"
 #include "record/host/running_processes.h"
 
 namespace tacho::record {
@@ -37,6 +48,101 @@ Result<std::vector<format::Attachment>> gather_attachments(std::optional<format:
   if (!packed) return std::move(packed.error());
   out.push_back(std::move(*packed));
   return out;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of a cgroup hierarchy is known to the kernel by a handle of 8 bytes: the cgroup's number.
+std::optional<std::uint64_t> number_of(const std::string& folder) {
+  alignas(file_handle) std::array<char, sizeof(file_handle) + sizeof(std::uint64_t)> room{};
+  auto* handle = reinterpret_cast<file_handle*>(room.data());
+  handle->handle_bytes = sizeof(std::uint64_t);
+  int mount = 0;
+  if (name_to_handle_at(AT_FDCWD, folder.c_str(), handle, &mount, 0) != 0) return std::nullopt;
+  std::uint64_t id = 0;
+  std::memcpy(&id, room.data() + sizeof(file_handle), sizeof id);
+  return id;
+}
+
+}  // namespace
+
+std::vector<Cgroup> cgroups_below(const std::string& mount, std::size_t most) {
+  std::vector<Cgroup> found;
+  const auto add = [&](const std::string& folder) {
+    const auto id = number_of(folder);
+    if (id) found.push_back({*id, folder.size() == mount.size() ? "/" : folder.substr(mount.size())});
+  };
+  add(mount);
+  std::error_code code;
+  fs::recursive_directory_iterator entry(mount, fs::directory_options::skip_permission_denied, code), end;
+  for (; !code && entry != end && found.size() < most; entry.increment(code)) {
+    std::error_code ignored;
+    if (entry->is_directory(ignored) && !entry->is_symlink(ignored)) add(entry->path().string());
+  }
+  return found;
+}
+
+std::vector<Cgroup> all_cgroups() {
+  const auto mounts = format::read_file("/proc/self/mountinfo");
+  const std::string mount = mounts ? cgroup_mount(format::as_text(*mounts)) : "";
+  return mount.empty() ? std::vector<Cgroup>() : cgroups_below(mount);
+}
+
+void write_cgroup_records(format::ByteWriter& out, std::size_t trailer) {
+  for (const Cgroup& cgroup : all_cgroups()) format::write_cgroup(out, {cgroup.id, cgroup.path}, trailer);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A slash in a name is '!' in the folders of the kernel.
+std::string with(std::string name, char from, char to) {
+  std::ranges::replace(name, from, to);
+  return name;
+}
+
+// The folder of a partition lies in its disk's.
+std::string disk_of(const fs::path& folder) {
+  std::error_code failed;
+  if (!fs::exists(folder / "partition", failed)) return {};
+  const fs::path place = fs::canonical(folder, failed);
+  return failed ? std::string() : with(place.parent_path().filename().string(), '!', '/');
+}
+
+}  // namespace
+
+std::vector<BlockDevice> block_devices(std::string_view partitions, const std::string& folder) {
+  std::vector<BlockDevice> found;
+  std::istringstream lines{std::string(partitions)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::uint32_t major = 0, minor = 0;
+    std::uint64_t blocks = 0;
+    std::string name;
+    if (!(words >> major >> minor >> blocks >> name)) continue;
+    const std::string disk = disk_of(fs::path(folder) / with(name, '/', '!'));
+    found.push_back({major << 20 | minor, name, disk});
+  }
+  return found;
+}
+
+Result<BlockDevice> disk_named(const std::vector<BlockDevice>& devices, std::string_view name) {
+  constexpr std::string_view kFolder = "/dev/";
+  if (name.starts_with(kFolder)) name.remove_prefix(kFolder.size());
+  const auto found = std::ranges::find(devices, name, &BlockDevice::name);
+  if (found == devices.end()) {
+    std::vector<std::string> disks;
+    for (const BlockDevice& each : devices)
+      if (each.disk.empty()) disks.push_back(each.name);
+    return Error{fmt::format("there is no disk '{}'{}", name, cli::suggestion(name, disks))};
+  }
+  if (!found->disk.empty())
+    return Error{
+        fmt::format("'{}' is a partition, whose requests are those of its disk: disk={}", name, found->disk)};
+  return *found;
 }
 
 }  // namespace tacho::record

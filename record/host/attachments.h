@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/attachment.h"
+#include "format/byte_writer.h"
 #include "format/cursor.h"
 #include "format/result.h"
 
@@ -16,5 +20,35 @@ Result<std::vector<format::Attachment>> gather_attachments(std::optional<format:
 // The vdso, an ELF file that is no file: our own mapping of it is the same as everybody's. Empty: there is
 // none.
 std::vector<std::byte> own_vdso();
+
+// The cgroups there are, as records: samples carry their numbers only.
+
+struct Cgroup {
+  std::uint64_t id = 0;
+  std::string path;  // below the mount: "/", "/user.slice"
+};
+// Those below `mount`, parents first; at most `most`.
+std::vector<Cgroup> cgroups_below(const std::string& mount, std::size_t most = 1 << 16);
+
+// Those of the hierarchy that perf events go by; none where it is not mounted.
+std::vector<Cgroup> all_cgroups();
+
+// Appends a CGROUP record of each; nothing where no hierarchy is mounted. `trailer`: bytes of sample_id_all.
+void write_cgroup_records(format::ByteWriter& out, std::size_t trailer);
+
+// The disks of this host by number: tracepoints of block I/O know numbers alone.
+
+struct BlockDevice {
+  std::uint32_t dev = 0;  // as in the kernel: major number << 20 | minor number
+  std::string name;
+  std::string disk;  // of a partition, whose requests are that disk's; empty: it is no partition
+};
+
+// All of `partitions`, the text of /proc/partitions. `folder`: where the kernel describes them.
+std::vector<BlockDevice> block_devices(std::string_view partitions,
+                                       const std::string& folder = "/sys/class/block");
+
+// The disk that somebody names, also as /dev/NAME.
+Result<BlockDevice> disk_named(const std::vector<BlockDevice>& devices, std::string_view name);
 
 }  // namespace tacho::record

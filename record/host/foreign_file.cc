@@ -10,11 +10,21 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <condition_variable>
+#include <mutex>
+#include <new>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 
+#include "format/file.h"
+
 namespace tacho::record {
+
 namespace {
 
 constexpr int kMostTries = 8;  // a folder that is moved meanwhile stops a lookup
@@ -93,6 +103,185 @@ View view_of(const std::string& folder) {
     return View::Unknown;
   const bool has_our_mounts = own.st_dev == mounts.st_dev && own.st_ino == mounts.st_ino;
   return has_our_mounts && length == 1 && root.front() == '/' ? View::Ours : View::Other;
+}
+
+namespace {
+
+// The notes of nearly every binary lie in its first page; some linkers put them behind the symbol tables.
+constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;
+constexpr int kMostHanging = 2;  // files of a place
+constexpr std::chrono::seconds kShortestRest{10};
+constexpr int kLongestRest = 9;  // as a power of two: 1.4 hours
+constexpr int kMostLeftBehind = 16;
+constexpr std::size_t kMostPlaces = 4096;
+constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes that tell of them
+
+// Threads that wait for files, of all FileHeads: they are one program's.
+std::atomic<int>& left_behind() {
+  static std::atomic<int> count = 0;
+  return count;
+}
+
+std::string_view take_word(std::string_view& line) {
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(std::min(line.size(), word.size() + 1));
+  return word;
+}
+
+// As the kernel writes blanks, tabs, newlines and backslashes: \040.
+std::string without_escapes(std::string_view text) {
+  std::string plain;
+  constexpr std::size_t kDigits = 3;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    unsigned code = 0;
+    const char* const begin = text.data() + at + 1;
+    const bool is_escape = text[at] == '\\' && text.size() - at > kDigits &&
+                           std::from_chars(begin, begin + kDigits, code, 8).ptr == begin + kDigits;
+    plain += is_escape ? static_cast<char>(code) : text[at];
+    if (is_escape) at += kDigits;
+  }
+  return plain;
+}
+
+bool is_below(std::string_view name, std::string_view folder) {
+  if (folder == "/") return true;
+  return name.starts_with(folder) && (name.size() == folder.size() || name[folder.size()] == '/');
+}
+
+// "8:1" of the mount that a file lies in; the last one when several lie above one another. Empty: none.
+std::string device_of(std::string_view name, const std::string& mounts_path) {
+  const auto mounts = format::read_file(mounts_path, kMostMounts);
+  if (!mounts) return {};
+  std::string device;
+  std::size_t longest = 0;
+  std::string_view text = format::as_text(*mounts);
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    (void)take_word(line);
+    (void)take_word(line);
+    const std::string_view number = take_word(line);
+    (void)take_word(line);
+    const std::string folder = without_escapes(take_word(line));
+    if (folder.size() < longest || !is_below(name, folder)) continue;
+    longest = folder.size();
+    device = number;
+  }
+  return device;
+}
+
+}  // namespace
+
+struct FileHeads::Shared {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<std::vector<ForeignPath>> paths;  // of the file that is asked for
+  Want want = Want::First;
+  std::optional<Bytes> found;
+  bool is_over = false;
+  bool is_left = false;  // counted as left behind
+
+  static Bytes read(const std::vector<ForeignPath>& paths, Want want, const Reader& reader) {
+    Bytes first;
+    for (const ForeignPath& path : paths) {
+      auto bytes = reader(path);
+      if (bytes && !first) first = std::move(bytes);
+      if (first && want == Want::First) break;
+    }
+    return first;
+  }
+
+  void run(const Reader& reader) {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      changed.wait(lock, [this] { return is_over || paths; });
+      if (is_over) return;
+      const std::vector<ForeignPath> asked = *std::exchange(paths, std::nullopt);
+      const Want wanted = want;
+      lock.unlock();
+      Bytes bytes;
+      try {
+        bytes = read(asked, wanted, reader);
+      } catch (const std::bad_alloc&) {
+        // It has no build id, then.
+      }
+      lock.lock();
+      if (is_left) --left_behind();
+      found = std::move(bytes);
+      changed.notify_all();
+    }
+  }
+};
+
+FileHeads::Bytes FileHeads::read_head(const ForeignPath& path) {
+  const auto file = open_foreign(path);
+  if (!file) return std::nullopt;
+  auto head = format::read_at(file->get(), 0, kHeadOfBinary);
+  return head ? Bytes(std::move(*head)) : std::nullopt;
+}
+
+std::string FileHeads::place_of(std::uint32_t major, std::uint32_t minor, const std::string& name,
+                                const std::string& folder) {
+  std::string device = std::to_string(major) + ":" + std::to_string(minor);
+  if (major == 0 && minor == 0) device = device_of(name, folder + "/mountinfo");
+  if (device.empty()) device = device_of(name, "/proc/self/mountinfo");
+  if (device.empty()) return name.substr(0, name.rfind('/'));
+  return device.starts_with("0:") ? device : name;
+}
+
+FileHeads::~FileHeads() {
+  if (!shared_) return;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->is_over = true;
+  shared_->changed.notify_all();
+}
+
+bool FileHeads::start() {
+  auto shared = std::make_shared<Shared>();
+  try {
+    std::thread([shared, reader = reader_] { shared->run(reader); }).detach();
+  } catch (const std::system_error&) {
+    return false;
+  }
+  shared_ = std::move(shared);
+  return true;
+}
+
+FileHeads::Bytes FileHeads::head_of(std::vector<ForeignPath> paths, const std::string& place) {
+  return ask(std::move(paths), Want::First, place).value_or(std::nullopt);
+}
+
+bool FileHeads::answers(std::vector<ForeignPath> paths, const std::string& place) {
+  return ask(std::move(paths), Want::All, place).has_value();
+}
+
+// Nothing: it does not answer.
+std::optional<FileHeads::Bytes> FileHeads::ask(std::vector<ForeignPath> paths, Want want,
+                                               const std::string& place) {
+  using Clock = std::chrono::steady_clock;
+  if (const auto known = hanging_.find(place);
+      known != hanging_.end() && known->second.files >= kMostHanging) {
+    const auto rest = kShortestRest * (1 << std::min(known->second.files, kLongestRest));
+    if (Clock::now() - known->second.since < rest) return std::nullopt;
+  }
+  if (left_behind() >= kMostLeftBehind || (!shared_ && !start())) return std::nullopt;
+  std::unique_lock lock(shared_->mutex);
+  shared_->paths = std::move(paths);
+  shared_->want = want;
+  shared_->changed.notify_all();
+  if (shared_->changed.wait_for(lock, patience_, [this] { return shared_->found.has_value(); })) {
+    if (!hanging_.empty()) hanging_.erase(place);
+    return *std::exchange(shared_->found, std::nullopt);
+  }
+  shared_->is_over = shared_->is_left = true;
+  ++left_behind();
+  lock.unlock();
+  shared_.reset();  // the next file has a thread of its own
+  if (hanging_.size() >= kMostPlaces) hanging_.clear();
+  Hanging& hanging = hanging_[place];
+  ++hanging.files;
+  hanging.since = Clock::now();
+  return std::nullopt;
 }
 
 }  // namespace tacho::record

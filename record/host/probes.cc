@@ -18,9 +18,8 @@
 #include "format/file.h"
 #include "record/events/probe_arguments.h"
 #include "record/host/elf_places.h"
-#include "record/host/kernel_functions.h"
-#include "record/host/library_file.h"
-#include "record/host/user_arguments.h"
+#include "record/host/report_program.h"
+#include "record/host/running_kernel.h"
 
 namespace tacho::record {
 namespace {

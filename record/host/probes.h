@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "format/result.h"
+#include "record/events/event_names.h"
 #include "record/events/event_request.h"
-#include "record/events/pmu.h"
 
 namespace tacho::record {
 

@@ -9,8 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
+#include <limits>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -21,6 +25,7 @@
 extern char** environ;
 
 namespace tacho::record {
+
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
@@ -141,6 +146,193 @@ Result<std::string> ask_report_program(const std::string& program, const ReportR
   if (WEXITSTATUS(status) != 0)
     return Error{"tacho-report ended with status " + std::to_string(WEXITSTATUS(status))};
   return out;
+}
+
+namespace {
+
+using bpf::ProbeArgument;
+using Source = ProbeArgument::Source;
+using Shape = ProbeArgument::Shape;
+
+constexpr std::size_t kMostPointers = 8;
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (!line.empty()) {
+    const std::size_t end = std::min(line.find(' '), line.size());
+    words.push_back(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return words;
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& value) {
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return code == std::errc{} && end == text.data() + text.size() && !text.empty();
+}
+
+// "value rdi 0 8 pointer memory 16 24": what is read comes from a process that read a file of others.
+std::optional<ProbeArgument> argument_of(std::string_view line) {
+  constexpr std::size_t kFixed = 7;  // words
+  const auto words = words_of(line);
+  if (words.size() < kFixed || words.size() > kFixed + kMostPointers || words[0] != "value")
+    return std::nullopt;
+  ProbeArgument out;
+  const auto place = bpf::register_place(words[1]);
+  if (!place || place->size != 8) return std::nullopt;
+  out.place = place->place;
+  if (!read_number(words[2], out.shift) || out.shift >= 64) return std::nullopt;
+  if (!read_number(words[3], out.size)) return std::nullopt;
+  if (out.size != 1 && out.size != 2 && out.size != 4 && out.size != 8) return std::nullopt;
+  const std::string_view kind = words[4], from = words[5];
+  out.is_signed = kind == "signed";
+  if (kind == "pointer") out.shape = Shape::Hex;
+  if (kind == "text") out.shape = Shape::UserText;
+  if (from == "memory") out.source = Source::Memory;
+  if (from == "address") out.source = Source::Address;
+  if (!read_number(words[6], out.displacement)) return std::nullopt;
+  for (std::size_t i = kFixed; i < words.size(); ++i) {
+    std::int32_t pointer = 0;
+    if (!read_number(words[i], pointer)) return std::nullopt;
+    out.pointers.push_back(pointer);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<NamedArgument>> parse_user_arguments(std::string_view lines,
+                                                        std::span<const std::string> names) {
+  constexpr std::string_view kError = "error ";
+  std::vector<NamedArgument> out;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    if (line.starts_with(kError)) return use_error(std::string(line.substr(kError.size())));
+    auto argument = argument_of(line);
+    if (!argument || out.size() == names.size())
+      return Error{"tacho-report says what this program does not know"};
+    out.push_back({names[out.size()], std::move(*argument)});
+  }
+  if (out.size() != names.size()) return Error{"tacho-report says nothing of some arguments"};
+  return out;
+}
+
+Result<std::vector<NamedArgument>> user_arguments(const UserFunction& function,
+                                                  std::span<const ArgumentRequest> requests,
+                                                  const std::function<bool()>& stop) {
+  std::vector<std::string> names;
+  for (const ArgumentRequest& one : requests)
+    if (needs_debug_information(one) && std::ranges::find(names, one.source) == names.end())
+      names.push_back(one.source);
+  if (names.empty()) return std::vector<NamedArgument>();
+  const auto program = report_program();
+  if (!program)
+    return Error{"names are read by tacho-report, which is not installed beside tacho-record", ENOENT};
+  ReportRun run{.arguments = {"parameters", function.path, std::to_string(function.offset), function.symbol},
+                .stop = stop};
+  run.arguments.insert(run.arguments.end(), names.begin(), names.end());
+  const auto lines = ask_report_program(*program, run);
+  if (!lines) return lines.error();
+  return parse_user_arguments(*lines, names);
+}
+
+namespace {
+
+// Functions, of which 2000 of a C program stay within the 1 MB of an answer. Each answer reads the debugging
+// information anew.
+constexpr std::size_t kMostAtOnce = 2000;
+constexpr std::size_t kGrowsAfter = 4;   // answers that were not too long
+constexpr std::size_t kMostInVain = 64;  // answers that were
+
+std::string_view take_field(std::string_view& line) {
+  const std::string_view field = line.substr(0, line.find('\t'));
+  line.remove_prefix(std::min(field.size() + 1, line.size()));
+  return field;
+}
+
+}  // namespace
+
+std::unordered_map<std::uint64_t, std::uint64_t> texts_of_functions(std::string_view lines) {
+  constexpr unsigned kRegisters = 6;
+  std::unordered_map<std::uint64_t, std::uint64_t> all;
+  std::uint64_t function = 0;
+  bool is_known = false;
+  while (!lines.empty()) {
+    std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    const std::string_view what = take_field(line), number = take_field(line);
+    const bool is_text = take_field(line).starts_with('t');
+    if (what == "function") {
+      is_known = read_number(number, function);
+      if (is_known && is_text) all[function] |= kReturnsText;
+    } else if (what == "argument") {
+      unsigned word = 0;
+      if (is_known && is_text && read_number(number, word) && word < kRegisters)
+        all[function] |= std::uint64_t{1} << word;
+    }
+  }
+  return all;
+}
+
+FunctionTypes gather_types(std::span<const std::uint64_t> offsets, const AskTypes& ask) {
+  FunctionTypes types;
+  std::vector<std::string> answers;
+  std::size_t at_once = kMostAtOnce, too_long = 0, in_vain = 0, fitting = 0;
+  while (!offsets.empty()) {
+    if (in_vain > kMostInVain) {
+      types.lack = "they are too long";
+      break;
+    }
+    const auto batch = offsets.first(std::min(at_once, offsets.size()));
+    auto answer = ask(batch);
+    const bool is_too_long = !answer && answer.error().code == EFBIG;
+    in_vain += is_too_long ? 1 : 0;
+    fitting = is_too_long ? 0 : fitting + 1;
+    if (is_too_long && batch.size() > 1) {
+      at_once = batch.size() / 2;
+      continue;
+    }
+    offsets = offsets.subspan(batch.size());
+    if (is_too_long) {  // the one that is was found
+      ++too_long;
+      at_once = kMostAtOnce;
+      continue;
+    }
+    if (fitting % kGrowsAfter == 0) at_once = std::min(kMostAtOnce, 2 * at_once);
+    if (!answer) {
+      types.lack = answer.error().what;
+      break;
+    }
+    for (const auto& [function, texts] : texts_of_functions(*answer)) types.texts[function] |= texts;
+    // Enumerations are numbered within an answer.
+    if (!answer->empty()) answers.push_back(std::move(*answer));
+  }
+  if (types.lack.empty() && too_long != 0)
+    types.lack = "of " + std::to_string(too_long) + " functions they are too long";
+  for (const std::string& answer : answers) types.text += (types.text.empty() ? "" : "begin\n") + answer;
+  return types;
+}
+
+FunctionTypes function_types(const std::string& path, const std::vector<std::uint64_t>& offsets,
+                             const std::function<bool()>& stop) {
+  const auto program = report_program();
+  if (!program)
+    return {.text = {},
+            .texts = {},
+            .lack = "types are read by tacho-report, which is not installed beside tacho-record"};
+  return gather_types(offsets, [&](std::span<const std::uint64_t> some) -> Result<std::string> {
+    ReportRun run{.arguments = {"prototypes", path}, .stop = stop};
+    for (const std::uint64_t offset : some) run.arguments.push_back(std::to_string(offset));
+    auto answer = ask_report_program(*program, run);
+    if (!answer) return answer;
+    constexpr std::string_view kError = "error\t", kTooLong = "too-long\n";
+    if (answer->starts_with(kTooLong)) return Error{"the answer would be too long", EFBIG};
+    if (answer->starts_with(kError))
+      return Error{answer->substr(kError.size(), answer->find('\n') - kError.size())};
+    return answer;
+  });
 }
 
 }  // namespace tacho::record

@@ -3,15 +3,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bpf/loaded_programs.h"
+#include "format/attachment.h"
 #include "format/build_id.h"
 #include "format/byte_writer.h"
 #include "format/environment.h"
+#include "format/result.h"
 
 namespace tacho::record {
 
@@ -52,5 +56,52 @@ void write_kernel_records(format::ByteWriter& out, const std::optional<KernelTex
 void write_image_records(format::ByteWriter& out, const std::vector<BpfImage>& images, std::size_t trailer);
 void write_program_records(format::ByteWriter& out, const std::vector<bpf::LoadedProgram>& programs,
                            std::size_t trailer);
+
+// Functions of the running kernel by name, as /proc/kallsyms lists them: what a probe may be put on.
+
+// Whether the kernel or one of its modules has the function and `offset` (bytes from its begin) lies inside.
+// The error names the nearest function there is, or the function's length. Where the addresses are hidden
+// (kernel.kptr_restrict) offsets are left for the kernel to judge.
+Result<> check_kernel_function(std::string_view kallsyms, std::string_view function, std::uint64_t offset);
+
+// All of them, in the order of the list.
+std::vector<std::string> kernel_function_names(std::string_view kallsyms);
+
+// Where those begin whose names match a pattern of fnmatch(3) and that many probes at once can be put on:
+// `traceable` is what tracefs lists in available_filter_functions, or in the same with _addrs behind it
+// (Linux 6.5), which tells the addresses that otherwise kallsyms does. Ascending, each once; none where
+// addresses are hidden.
+std::vector<std::uint64_t> traceable_functions(std::string_view traceable, bool has_addresses,
+                                               std::string_view kallsyms, const std::string& pattern);
+
+// Where functions of exactly these names begin, by name: all places in `kallsyms` of those that `traceable`
+// (available_filter_functions) lists; with an empty `traceable` every function may be. The addresses of
+// available_filter_functions_addrs lie a little behind the begin on some kernels, which look for it when
+// they look for a probe's cookie.
+std::map<std::string, std::vector<std::uint64_t>> function_places(std::string_view traceable,
+                                                                  std::string_view kallsyms,
+                                                                  const std::vector<std::string>& names);
+
+// The kernel's list of its symbols (/proc/kallsyms), and what of it a capture begins with.
+
+struct KernelSymbols {
+  std::optional<KernelText> text;
+  std::vector<BpfImage> images;
+  std::optional<format::Attachment> list;  // to travel inside the capture
+  std::string lack;                        // why there are no names; empty: there are
+};
+// As they are now.
+Result<KernelSymbols> read_kernel_symbols(std::size_t page_size);
+
+// The same on a thread of its own: the kernel takes as long to write the list as all else takes before the
+// first sample.
+class KernelSymbolsAhead {
+ public:
+  explicit KernelSymbolsAhead(std::size_t page_size);
+  std::optional<Result<KernelSymbols>> take();  // once, then nothing
+
+ private:
+  std::future<Result<KernelSymbols>> read_;
+};
 
 }  // namespace tacho::record

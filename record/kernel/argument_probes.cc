@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "bpf/event_link.h"
+#include "bpf/raw_program.h"
 #include "format/perf_abi.h"
 #include "record/kernel/perf_event.h"
 

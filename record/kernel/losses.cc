@@ -1,6 +1,7 @@
 #include "record/kernel/losses.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace tacho::record {
 
@@ -17,6 +18,31 @@ void add_loss(std::vector<Losses>& all, const Losses& loss) {
   same->lost += loss.lost;
   same->first = std::min(same->first, loss.first);
   same->last = std::max(same->last, loss.last);
+}
+
+std::vector<Losses> ToldLosses::news(const std::vector<Losses>& all) {
+  std::map<std::size_t, std::uint64_t> left;  // to tell, by event
+  for (const Losses& loss : all) left[loss.event] += loss.lost;
+  for (auto& [event, lost] : left) lost -= std::min(lost, totals_[event]);
+  std::vector<Losses> news;
+  const auto tell = [&](const Losses& loss) {
+    Told& told = told_[{loss.id, loss.cgroup, loss.cpu}];
+    const std::uint64_t lost = std::min(loss.lost - std::min(loss.lost, told.lost), left[loss.event]);
+    if (lost == 0) return;
+    Losses& since = news.emplace_back(loss);
+    since.lost = lost;
+    since.first = std::max(loss.first, told.last);
+    told = {told.lost + lost, loss.last};
+    totals_[loss.event] += lost;
+    left[loss.event] -= lost;
+  };
+  // What nobody is known of comes last: it may have a name the next time.
+  const auto has_name = [](const Losses& loss) { return loss.cgroup != 0 || loss.first <= loss.last; };
+  for (const Losses& loss : all)
+    if (has_name(loss)) tell(loss);
+  for (const Losses& loss : all)
+    if (!has_name(loss)) tell(loss);
+  return news;
 }
 
 }  // namespace tacho::record

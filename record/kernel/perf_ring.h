@@ -1,4 +1,4 @@
-// The ring that the kernel shares for the events of one CPU. It writes at data_head; we free up to data_tail.
+// Events that stand for others: their records get the others' numbers on the way into the capture.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -8,15 +8,35 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "format/cursor.h"
 #include "format/file.h"
 #include "format/result.h"
-#include "record/kernel/renamed_ids.h"
 
 namespace tacho::record {
+
+// A CPU that comes back gets new events, whose numbers no reader of the capture would know.
+class RenamedIds {
+ public:
+  // Records of event `id` are to be of event `as`, which is none of these itself. It stays so when the event
+  // is closed, as a ring may hold records of it for long; the kernel gives a number only once.
+  void add(std::uint64_t id, std::uint64_t as) { as_[id] = as; }
+  bool empty() const { return as_.empty(); }
+
+  // What `records` hold from `begin` on, whole records as the kernel writes them for events with
+  // abi::kSampleIdentifier and abi::kSampleIdAll. What is no record ends it.
+  void apply(std::vector<std::byte>& records, std::size_t begin) const;
+
+ private:
+  void rename(std::byte* word) const;
+
+  std::unordered_map<std::uint64_t, std::uint64_t> as_;
+};
+
+// The ring that the kernel shares for the events of one CPU. It writes at data_head; we free up to data_tail.
 
 // What the kernel does when a ring is full: drop what comes, or write over what is oldest (from the end of
 // the ring to its start, so that the newest record is found first).

@@ -1,18 +1,26 @@
 // Where the records of a recording go.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "bpf/loaded_programs.h"
+#include "bpf/user_object.h"
 #include "format/capture_writer.h"
 #include "format/event_set.h"
 #include "format/features.h"
 #include "format/file.h"
 #include "format/result.h"
+#include "record/host/running_kernel.h"
 #include "record/output/record_walk.h"
+#include "record/plan.h"
 
 namespace tacho::record {
 
@@ -75,5 +83,60 @@ Result<std::unique_ptr<CaptureOutput>> open_file_output(const std::string& path,
 Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const format::EventSet& events,
                                                         format::Features features,
                                                         const format::WriteOptions& options);
+
+// Captures that a recording finished, each under a name with its time.
+
+class FinishedFiles {
+ public:
+  // `path`: where each stands while it is written. It is named PATH.TIME then. `most`: of them all, one that
+  // is being written included; 0: all are kept.
+  FinishedFiles(std::string path, std::size_t most) : path_(std::move(path)), most_(most) {}
+
+  // The file at the path is finished: names it, never over another.
+  Result<> add();
+  // Another one will be written: removes the oldest of ours, as far as there are too many.
+  void make_room();
+  // For messages: "3 files perf.data.*".
+  std::string place() const;
+  std::size_t count() const { return count_; }
+  // Names that were given since the last call; from any thread.
+  std::vector<std::string> take_news();
+
+ private:
+  struct File {
+    std::string name;
+    std::uint64_t device, inode;
+  };
+  std::string path_;
+  std::size_t most_;
+  std::deque<File> files_;  // oldest first
+  std::size_t count_ = 0;   // of all, the removed ones included
+  std::mutex mutex_;
+  std::vector<std::string> news_;  // by the mutex
+};
+
+// "20240131235959" and hundredths of a second, of now and in local time, as perf has it.
+std::string time_for_name();
+
+// What stands in a capture before its first sample: everything a reader elsewhere will need to know.
+
+struct CaptureHead {
+  format::Features features;
+  std::optional<KernelText> kernel_text;
+  std::vector<KernelModule> modules;
+  std::vector<BpfImage> images;
+  std::vector<bpf::LoadedProgram> programs;
+  std::vector<std::string> notes;  // what could not be had, and what follows from it
+};
+
+// Reads the host as it is now. `kernel` was read after all BPF programs were loaded that make the kernel name
+// code of its own.
+Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
+                                     std::span<const bpf::UserObject> objects, format::TracingData tracing,
+                                     const std::vector<std::string>& command_line);
+// Adds the BPF programs in the kernel, and ours among them, of which `attached` is the list. From the moment
+// it is called the kernel itself must already be telling of those that come and go.
+void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
+                  std::vector<format::AttachedProgram> attached, CaptureHead& head);
 
 }  // namespace tacho::record

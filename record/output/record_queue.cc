@@ -1,8 +1,76 @@
 #include "record/output/record_queue.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "format/record_view.h"
+
 namespace tacho::record {
+
+namespace {
+
+// The bytes that the last record lacks; `last`: where it begins. Records are multiples of 8 bytes, as rings
+// are, so that a header is never cut.
+std::size_t bytes_missing(format::Bytes records, std::size_t& last) {
+  for (last = 0; records.size() - last >= format::kRecordHeaderSize;) {
+    std::uint16_t size;
+    std::memcpy(&size, records.data() + last + 6, sizeof size);
+    if (size < format::kRecordHeaderSize) return 0;  // no record; whoever counts them finds that
+    if (size > records.size() - last) return size - (records.size() - last);
+    last += size;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<std::optional<RunPacker>> RunPacker::for_level(std::optional<int> level) {
+  if (level != format::RecordCompressor::kQuickLevel) return std::optional<RunPacker>();
+  auto compressor = format::RecordCompressor::create(*level);
+  if (!compressor) return std::move(compressor.error());
+  return std::optional(RunPacker(std::move(*compressor)));
+}
+
+void RunPacker::add(format::Bytes run, std::vector<std::byte>& out, std::vector<PackedStretch>& packed) {
+  run = end_record(run, out, packed);
+  while (!run.empty()) {
+    const std::size_t begin = out.size();
+    const std::size_t size = compressor_.compress_alike(run, out);
+    if (size == 0) break;
+    add_stretch(begin, out.size(), run.first(size), packed);
+    run = run.subspan(size);
+  }
+  std::size_t last = 0;
+  missing_ = bytes_missing(run, last);
+  cut_at_ = out.size() + last;
+  is_cut_alone_ = last == 0;
+  out.insert(out.end(), run.begin(), run.end());
+}
+
+// What is behind the end of the record that the run before began. A record that stands alone between packed
+// ones is one of them.
+format::Bytes RunPacker::end_record(format::Bytes run, std::vector<std::byte>& out,
+                                    std::vector<PackedStretch>& packed) {
+  if (missing_ == 0) return run;
+  const format::Bytes end = run.first(std::min(missing_, run.size()));
+  out.insert(out.end(), end.begin(), end.end());
+  missing_ -= end.size();
+  if (missing_ == 0 && is_cut_alone_)
+    add_stretch(cut_at_, out.size(), format::Bytes(out).subspan(cut_at_), packed);
+  return run.subspan(end.size());
+}
+
+// Goes on with the stretch before it where there is nothing between them.
+void RunPacker::add_stretch(std::size_t begin, std::size_t end, format::Bytes records,
+                            std::vector<PackedStretch>& packed) const {
+  if (packed.size() == first_ || packed.back().end != begin) packed.push_back({begin, begin, 0, {}});
+  PackedStretch& stretch = packed.back();
+  stretch.end = end;
+  stretch.inflated += records.size();
+  count_records(records, stretch.counts);
+}
+
 namespace {
 
 constexpr std::size_t kMostSpareBuffers = 4;

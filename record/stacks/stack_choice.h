@@ -5,7 +5,10 @@
 #include <span>
 #include <string>
 
+#include "bpf/stack_walker.h"
+#include "bpf/user_object.h"
 #include "format/header_strings.h"
+#include "format/result.h"
 #include "record/host/host.h"
 #include "record/plan.h"
 
@@ -28,5 +31,11 @@ void relax_sideband(Plan& plan, const Host& host);
 // What the capture's header says of it: one fact for each event that has a user's side, or one for all. Empty
 // when nobody asked for unwound stacks.
 format::StringPairs facts_of_choice(const Plan& plan);
+
+// BPF programs of others, in the kernel, with the unwinder in those whose events' stacks are to be unwound.
+
+// Loads and attaches them. `walker`: null when nothing is unwound. Where the kernel takes an object only
+// without the unwinder, its stacks are walked by frame pointers, which `plan` says then.
+Result<> load_objects(Plan& plan, std::span<bpf::UserObject> objects, const bpf::StackWalker* walker);
 
 }  // namespace tacho::record

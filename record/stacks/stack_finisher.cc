@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <iterator>
 #include <new>
@@ -17,6 +18,207 @@
 #include "record/host/running_processes.h"
 
 namespace tacho::record {
+
+namespace {
+
+constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+constexpr int kRbx = 3;                                 // DWARF's number
+constexpr int kSignalRbx = 16;                          // words above rsp in a signal frame
+constexpr std::uint64_t kFramePointerReach = 0x100000;  // bytes to the caller's frame that a guess may span
+
+class Rest {
+ public:
+  Rest(StackSplice::Walk& walk, const StackCopy& copy, const RowOfAddress& row_of)
+      : walk_(walk),
+        copy_(copy),
+        row_of_(row_of),
+        sp_(copy.sp),
+        bp_(copy.bp),
+        rbx_(copy.rbx),
+        is_return_(copy.is_return),
+        is_bp_known_(copy.is_bp_known),
+        is_rbx_known_(copy.is_rbx_known) {}
+
+  // Leaves the frame that stands last, for its caller; false: the walk ended, and its end is set.
+  bool step() {
+    std::uint16_t lack = TACHO_END_NO_MAPPING;
+    const auto row = row_of_(walk_.frames.back(), is_return_, lack);
+    if (!row && is_guess_ && lack == TACHO_END_NO_MAPPING) {
+      walk_.frames.pop_back();  // no code: a word of the stack, which may be anybody's secret
+      return ends(TACHO_END_NO_RULE);
+    }
+    if (!row) return ends(lack);
+    return follow(row->row, row->rbx);
+  }
+
+ private:
+  bool ends(std::uint16_t how) {
+    walk_.end = how;
+    return false;
+  }
+
+  std::optional<std::uint64_t> word(std::uint64_t address) const {
+    const std::uint64_t offset = address - copy_.sp;
+    if (offset >= copy_.bytes.size() || copy_.bytes.size() - offset < kWord) return std::nullopt;
+    std::uint64_t value = 0;
+    std::memcpy(&value, copy_.bytes.data() + offset, sizeof value);
+    return value;
+  }
+  // `words` above.
+  static std::uint64_t above(std::uint64_t address, std::int64_t words) {
+    return address + static_cast<std::uint64_t>(words) * kWord;
+  }
+
+  bool follow(const tacho_unwind_row& row, std::int8_t rbx) {
+    const Saved saved{row.rbp, rbx};
+    switch (row.kind) {
+      case TACHO_UNWIND_RSP:
+        return return_from(above(sp_, row.cfa), saved);
+      case TACHO_UNWIND_RBP:
+        if (!is_bp_known_) return ends(TACHO_END_ODD_RULE);
+        return return_from(above(bp_, row.cfa), saved);
+      case kRbx:
+        if (!is_rbx_known_) return ends(TACHO_END_ODD_RULE);
+        return return_from(above(rbx_, row.cfa), saved);
+      case TACHO_UNWIND_PLT: {
+        const auto place = static_cast<std::int8_t>(walk_.frames.back() & 15);
+        return return_from(above(sp_, row.cfa) + (place >= row.rbp ? kWord : 0),
+                           {TACHO_UNWIND_RBP_SAME, rbx});
+      }
+      case TACHO_UNWIND_AT_RBP: {
+        if (!is_bp_known_) return ends(TACHO_END_ODD_RULE);
+        const auto cfa = word(above(bp_, row.cfa));
+        return cfa ? return_from(*cfa, saved) : ends(TACHO_END_COPY);
+      }
+      case TACHO_UNWIND_AT_RSP: {
+        const auto cfa = word(above(sp_, row.cfa));
+        return cfa ? load_caller(*cfa + kWord, saved) : ends(TACHO_END_COPY);
+      }
+      case TACHO_UNWIND_SIGNAL:
+        return leave_signal_frame();
+      case TACHO_UNWIND_END:
+        return ends(TACHO_END_WHOLE);
+      case TACHO_UNWIND_NOTHING:
+        return guess();
+      default:
+        return ends(TACHO_END_ODD_RULE);  // or a register that the copy does not hold
+    }
+  }
+
+  // Where the caller's registers are, as rows say it.
+  struct Saved {
+    std::int8_t rbp, rbx;
+  };
+
+  bool return_from(std::uint64_t cfa, Saved saved) {
+    return cfa <= sp_ ? ends(TACHO_END_LOOP) : load_caller(cfa, saved);
+  }
+
+  bool load_caller(std::uint64_t cfa, Saved saved) {
+    const auto caller = word(cfa - kWord);
+    if (!caller) return ends(TACHO_END_COPY);
+    // Before rbp goes, by which it may be found.
+    is_rbx_known_ = load(rbx_, is_rbx_known_, cfa, saved.rbx);
+    const bool is_bp_lost = saved.rbp == TACHO_UNWIND_RBP_LOST;
+    is_bp_known_ = load(bp_, is_bp_known_, cfa, saved.rbp);
+    if (!is_bp_known_ && !is_bp_lost && saved.rbp != TACHO_UNWIND_RBP_SAME) return ends(TACHO_END_COPY);
+    // The sampled function was called: it is about to leave its frame in a way that rules do not tell.
+    if (*caller == 0) return ends(walk_.frames.size() == 1 ? TACHO_END_NO_RULE : TACHO_END_WHOLE);
+    return go_to(*caller, cfa, true, false);
+  }
+
+  // Whether the caller's value is known.
+  bool load(std::uint64_t& value, bool is_known, std::uint64_t cfa, std::int8_t place) const {
+    if (place == TACHO_UNWIND_RBP_SAME) return is_known;
+    if (place == TACHO_UNWIND_RBP_LOST || (place > 0 && !is_bp_known_)) return false;
+    const auto saved = word(place < 0 ? above(cfa, place) : bp_);
+    value = saved.value_or(0);
+    return saved.has_value();
+  }
+
+  bool leave_signal_frame() {
+    const auto ip = word(above(sp_, TACHO_UNWIND_SIGNAL_RIP)), bp = word(above(sp_, TACHO_UNWIND_SIGNAL_RBP)),
+               sp = word(above(sp_, TACHO_UNWIND_SIGNAL_RSP)), rbx = word(above(sp_, kSignalRbx));
+    if (!ip || !bp || !sp) return ends(TACHO_END_COPY);
+    bp_ = *bp;
+    rbx_ = rbx.value_or(0);
+    is_bp_known_ = true;
+    is_rbx_known_ = rbx.has_value();
+    walk_.frames.push_back(TACHO_INTERRUPTED);
+    return go_to(*ip, *sp, false, false);
+  }
+
+  // Code that nothing describes may keep a frame pointer.
+  bool guess() {
+    if (!is_bp_known_ || walk_.frames.size() == 1) return ends(TACHO_END_NO_RULE);  // it may keep none
+    if (bp_ == 0) return ends(TACHO_END_FRAME_ZERO);
+    if (bp_ % kWord != 0 || bp_ < sp_ || bp_ - sp_ > kFramePointerReach) return ends(TACHO_END_NO_RULE);
+    const auto saved = word(bp_), caller = word(bp_ + kWord);
+    if (!saved || !caller) return ends(TACHO_END_COPY);
+    if (*caller == 0) return ends(TACHO_END_FRAME_ZERO);
+    const std::uint64_t sp = bp_ + 2 * kWord;
+    bp_ = *saved;
+    is_rbx_known_ = false;
+    return go_to(*caller, sp, true, true);
+  }
+
+  bool go_to(std::uint64_t ip, std::uint64_t sp, bool is_return, bool is_guess) {
+    sp_ = sp;
+    is_return_ = is_return;
+    is_guess_ = is_guess;
+    walk_.frames.push_back(ip);
+    return true;
+  }
+
+  StackSplice::Walk& walk_;
+  const StackCopy& copy_;
+  const RowOfAddress& row_of_;
+  std::uint64_t sp_, bp_, rbx_;
+  bool is_return_, is_bp_known_, is_rbx_known_, is_guess_ = false;
+};
+
+}  // namespace
+
+std::optional<StackCopy> stack_copy_of(format::Bytes written) {
+  format::Cursor in(written);
+  StackCopy copy;
+  copy.number = in.u64();
+  copy.sp = in.u64();
+  copy.bp = in.u64();
+  copy.rbx = in.u64();
+  copy.frames = in.u32();
+  copy.is_return = in.u8() != 0;
+  copy.is_bp_known = in.u8() != 0;
+  copy.is_rbx_known = in.u8() != 0;
+  copy.part = in.u8();
+  if (in.failed() || copy.frames == 0) return std::nullopt;
+  const format::Bytes rest = in.take(in.left());
+  copy.bytes.assign(rest.begin(), rest.end());
+  return copy;
+}
+
+bool add_part(StackCopy& copy, const StackCopy& part) {
+  if (part.number != copy.number || part.sp != copy.sp + copy.bytes.size()) return false;
+  copy.bytes.insert(copy.bytes.end(), part.bytes.begin(), part.bytes.end());
+  return true;
+}
+
+void walk_rest(StackSplice::Walk& walk, const StackCopy& copy, std::size_t most, const RowOfAddress& row_of) {
+  if (copy.frames == 0 || copy.frames > walk.frames.size()) return;
+  const StackSplice::Walk before = walk;
+  walk.frames.resize(copy.frames);
+  Rest rest(walk, copy, row_of);
+  while (rest.step()) {
+    if (walk.frames.size() <= most) continue;
+    walk.frames.pop_back();
+    walk.end = TACHO_END_CUT;
+    break;
+  }
+  // What the kernel found and guessed is not worse: a file may be gone, and the kernel sees the code of
+  // functions that nothing describes.
+  if (walk.end > TACHO_END_FRAME_ZERO && walk.frames.size() < before.frames.size()) walk = before;
+}
+
 namespace {
 
 constexpr std::size_t kMostOpen = 256, kMostOpenBytes = std::size_t{64} << 20;
@@ -252,6 +454,105 @@ void StackFinisher::make_room() {
     bytes -= bytes_of(oldest->second);
     open_.erase(oldest);
   }
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+// Then a round ends in spite of a file that is slow, or was made to be.
+constexpr std::chrono::milliseconds kPatience{1000};
+
+}  // namespace
+
+Result<> LateStacks::start() {
+  if (auto done = finisher_->start(); !done) return done;
+  source_.begin();
+  return Done{};
+}
+
+void LateStacks::take_copies() {
+  source_.take([this](format::Bytes written) {
+    auto copy = stack_copy_of(written);
+    if (!copy || bytes_ + copy->bytes.size() > kMostBytes) return;  // its sample is written as it is
+    const std::uint64_t number = copy->number;
+    const std::size_t size = copy->bytes.size();
+    if (copy->part != 0) {
+      const auto first = copies_.find(number);
+      if (first != copies_.end() && add_part(first->second.stack, *copy)) bytes_ += size;
+      return;
+    }
+    if (copies_.try_emplace(number, Copy{std::move(*copy), pass_}).second) bytes_ += size;
+  });
+}
+
+// What was told of mappings before these samples has been read by now.
+void LateStacks::give_ripe(const CodeMaps& maps) {
+  StackFinisher::Stacks stacks(ripe_.size());  // all memory at once: no sample gets lost between two places
+  auto next = stacks.begin();
+  for (StackSplice::Unfinished& sample : ripe_) {
+    StackFinisher::Stack& stack = *next++;
+    const auto copy = copies_.find(sample.walk.copy);
+    if (copy != copies_.end()) {
+      stack.copy = std::move(copy->second.stack);
+      copies_.erase(copy);
+    }
+    stack.copied_bytes = stack.copy.bytes.size();
+    stack.maps = maps.ranges_at(sample.process, sample.time);
+    stack.pass = pass_ - 1;
+    stack.sample = std::move(sample);
+  }
+  ripe_.clear();
+  finisher_->give(std::move(stacks));
+  if (const auto held = held_.find(pass_ - 1); held != held_.end() && !held->second.given)
+    held->second.given = Clock::now();
+  // Of samples that were lost, or that somebody sorted out.
+  std::erase_if(copies_, [this](const auto& each) {
+    if (each.second.pass + 1 >= pass_) return false;
+    bytes_ -= each.second.stack.bytes.size();
+    return true;
+  });
+}
+
+void LateStacks::put_done(StackSplice& splice, std::vector<std::byte>& records) {
+  done_.splice(done_.end(), finisher_->take_done());
+  while (!done_.empty()) {
+    const StackFinisher::Stack& stack = done_.front();
+    splice.put_finished(stack.sample, records);
+    bytes_ -= stack.copied_bytes;
+    const auto held = held_.find(stack.pass);
+    if (held != held_.end() && --held->second.samples == 0) held_.erase(held);
+    done_.pop_front();
+  }
+}
+
+bool LateStacks::waits_too_long() const {
+  if (held_.empty()) return false;
+  const auto& given = held_.begin()->second.given;
+  return given && Clock::now() - *given > kPatience;
+}
+
+void LateStacks::end_pass(const CodeMaps& maps, StackSplice& splice, std::vector<std::byte>& records) {
+  try {
+    take_copies();
+    give_ripe(maps);
+    if (!fresh_.empty()) held_[pass_].samples = fresh_.size();
+    ripe_ = std::exchange(fresh_, {});
+    ++pass_;
+    put_done(splice, records);
+    if (waits_too_long()) {
+      give_up();
+      put_done(splice, records);
+    }
+  } catch (const std::bad_alloc&) {
+    // The rest waits for the next pass.
+  }
+}
+
+bool LateStacks::end_round() {
+  constexpr std::uint64_t kPasses = 2;
+  if (round_end_ && !held_.empty() && held_.begin()->first < *round_end_ + kPasses) return false;
+  round_end_ = pass_ - 1;
+  return true;
 }
 
 }  // namespace tacho::record

@@ -21,6 +21,7 @@
 #include <system_error>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "bpf/stack_walker.h"
 #include "format/file.h"
@@ -29,14 +30,224 @@
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 #include "record/stacks/code_maps.h"
-#include "record/stacks/late_stacks.h"
-#include "record/stacks/mapping_news.h"
-#include "record/stacks/needed_libraries.h"
-#include "record/stacks/number_runs.h"
+#include "record/stacks/file_table.h"
+#include "record/stacks/mmap_events.h"
 #include "record/stacks/stack_choice.h"
-#include "record/stacks/walk_hooks.h"
+#include "record/stacks/stack_finisher.h"
+#include "record/stacks/unwind_tables.h"
 
 namespace tacho::record {
+
+namespace {
+
+using Counted = std::vector<std::pair<std::uint64_t, std::string_view>>;  // most frequent first
+struct Ends {
+  std::uint64_t all = 0, whole = 0;
+  Counted others;
+  Counted without;  // samples where there is no user stack any more: none of all
+};
+
+void sort(Counted& counted) {
+  std::ranges::stable_sort(counted, std::greater<>{}, &Counted::value_type::first);
+}
+
+Ends ends_of(const StackCounts& counts) {
+  constexpr std::array<std::string_view, TACHO_END_COUNT> kReasons{
+      "",
+      "",
+      "cut at the most frames",
+      "in processes that had just begun",
+      "at an address in no mapping that was known yet",
+      "at code whose table was not there yet",
+      "in code that nothing describes",
+      "at a rule that tables cannot hold",
+      "where the stack was not in memory",
+      "at a frame that does not lie above the last",
+      "of 32-bit programs",
+      "as their processes ended",
+      "in execve, between two programs",
+      "beyond the copy of a stack that the recorder finished"};
+  Ends ends;
+  ends.all = counts.without;
+  for (const std::uint64_t count : counts.ends) ends.all += count;
+  for (const auto how : {TACHO_END_EXITING, TACHO_END_EXEC}) {
+    ends.all -= counts.ends[how];
+    if (counts.ends[how] != 0) ends.without.emplace_back(counts.ends[how], kReasons[how]);
+  }
+  ends.whole = counts.ends[TACHO_END_WHOLE] + counts.ends[TACHO_END_FRAME_ZERO];
+  for (std::size_t how = TACHO_END_CUT; how < TACHO_END_COUNT; ++how)
+    if (counts.ends[how] != 0 && how != TACHO_END_EXITING && how != TACHO_END_EXEC)
+      ends.others.emplace_back(counts.ends[how], kReasons[how]);
+  if (counts.without != 0)
+    ends.others.emplace_back(
+        counts.without, "before their first step, as the process was not known yet or the rings were full");
+  sort(ends.others);
+  sort(ends.without);
+  return ends;
+}
+
+double percent(std::uint64_t count, std::uint64_t all) {
+  return all == 0 ? 0 : 100.0 * static_cast<double>(count) / static_cast<double>(all);
+}
+
+}  // namespace
+
+StackCounts operator-(StackCounts counts, const StackCounts& before) {
+  for (std::size_t how = 0; how < counts.ends.size(); ++how) counts.ends[how] -= before.ends[how];
+  counts.frames -= before.frames;
+  counts.without -= before.without;
+  counts.unused -= before.unused;
+  counts.finished -= before.finished;
+  return counts;
+}
+
+std::string described(const StackCounts& counts) {
+  const Ends ends = ends_of(counts);
+  if (ends.all == 0) return "";
+  std::string text =
+      fmt::format("User stacks: {:.2f} % of {} are whole", percent(ends.whole, ends.all), ends.all);
+  if (!ends.others.empty()) text += "; others end";
+  for (const auto& [count, reason] : ends.others) {
+    const bool is_first = &reason == &ends.others.front().second;
+    text += fmt::format("{} {} ({:.2f} %)", is_first ? "" : ",", reason, percent(count, ends.all));
+  }
+  for (const auto& [count, reason] : ends.without) {
+    const bool is_first = &reason == &ends.without.front().second;
+    text += fmt::format("{} {} {}", is_first ? "; samples where there is none:" : ",", count, reason);
+  }
+  return text;
+}
+
+bool are_mostly_whole(const StackCounts& counts) {
+  constexpr double kExpected = 95;
+  const Ends ends = ends_of(counts);
+  return ends.all == 0 || percent(ends.whole, ends.all) >= kExpected;
+}
+
+format::StringPairs facts_of(const StackCounts& counts) {
+  const Ends ends = ends_of(counts);
+  if (ends.all == 0) return {};
+  format::StringPairs facts{
+      {"walked", std::to_string(ends.all)},
+      {"whole", fmt::format("{} ({:.2f} %)", ends.whole, percent(ends.whole, ends.all))}};
+  if (counts.finished != 0)
+    facts.emplace_back("of them finished by the recorder",
+                       fmt::format("{} ({:.2f} %)", counts.finished, percent(counts.finished, ends.all)));
+  for (const auto& [count, reason] : ends.others)
+    facts.emplace_back("others end " + std::string(reason),
+                       fmt::format("{} ({:.2f} %)", count, percent(count, ends.all)));
+  for (const auto& [count, reason] : ends.without)
+    facts.emplace_back("samples where there is none, " + std::string(reason), std::to_string(count));
+  return facts;
+}
+
+std::string described(const TableFacts& facts) {
+  return fmt::format(
+      "unwind tables: {} files, {} of them without one; {:.1f} MB of {:.0f} MB; built in {:.0f} ms of CPU; "
+      "{} "
+      "had to make room; {} were found by stacks before they were told",
+      facts.files, facts.bare, static_cast<double>(facts.bytes) / (1 << 20),
+      static_cast<double>(facts.budget) / (1 << 20), static_cast<double>(facts.building.count()) / 1000.0,
+      facts.evicted, facts.asked);
+}
+
+namespace {
+
+namespace abi = format::abi;
+
+// Events of the recorder's own, which write the walks into the rings of the samples.
+PlannedEvent walk_event(const PlannedEvent& sample) {
+  PlannedEvent event;
+  event.name = "stacks";
+  event.attr.size = sample.attr.size;
+  event.attr.type = abi::kSoftware;
+  event.attr.config = abi::kBpfOutput;
+  event.attr.sample_period = 1;
+  // What LOST records of the event end with is what those of the samples end with.
+  constexpr std::uint64_t kOfTrailer = abi::kSampleTid | abi::kSampleTime | abi::kSampleId |
+                                       abi::kSampleStreamId | abi::kSampleCpu | abi::kSampleIdentifier;
+  event.attr.sample_type = (sample.attr.sample_type & kOfTrailer) | abi::kSampleIdentifier | abi::kSampleRaw;
+  event.attr.read_format =
+      abi::kReadId | (sample.attr.read_format & abi::kReadLost);  // where the kernel has it
+  event.attr.flags =
+      sample.attr.flags & (abi::kUseClockid | abi::kWriteBackward | abi::kWatermark | abi::kSampleIdAll);
+  event.attr.clockid = sample.attr.clockid;
+  event.attr.wakeup = sample.attr.wakeup;
+  return event;
+}
+
+// Holds the program on a tracepoint. It takes no samples and is not inherited: when a child's copy of an
+// event with a program goes, the kernel takes the program off the tracepoint for everybody.
+PlannedEvent holder_of(const PlannedEvent& sample) {
+  PlannedEvent event;
+  event.name = sample.name;
+  event.attr.size = sample.attr.size;
+  event.attr.type = sample.attr.type;
+  event.attr.config = sample.attr.config;
+  event.attr.sample_period = 1;
+  event.attr.flags = abi::kDisabled;
+  return event;
+}
+
+}  // namespace
+
+bpf::StackHook hook_of(const PlannedEvent& event) {
+  if (event.attr.type == abi::kTracepoint) return bpf::StackHook::Tracepoint;
+  return event.probe_target.empty() ? bpf::StackHook::Overflow : bpf::StackHook::Probe;
+}
+
+Result<WalksEvent> open_walks(bpf::StackWalker& walker, const OpenEvent& open, const PlannedEvent& planned,
+                              const Host& host) {
+  const PlannedEvent writer = walk_event(planned);
+  auto walks = open_event(writer, -1, open.cpu);
+  if (!walks) return explain_refusal(writer, open.cpu, walks.error().code, host).in("--call-graph eh");
+  if (auto done = share_ring(*walks, open.fd); !done) return std::move(done.error()).in("--call-graph eh");
+  const auto id = id_of_event(*walks);
+  if (!id) return id.error();
+  if (auto done = walker.put_output(open.cpu, walks->get()); !done) return std::move(done.error());
+  return WalksEvent{std::move(*walks), writer.attr, *id};
+}
+
+// The condition of --filter is asked first, and runs the walk itself.
+Result<> WalkHooks::attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned,
+                                            bpf::StackHook hook) {
+  auto known = conditions_.find(open.event);
+  if (known == conditions_.end()) {
+    const auto kind =
+        hook == bpf::StackHook::Overflow ? bpf::EventFilter::Hook::Overflow : bpf::EventFilter::Hook::Probe;
+    auto filter = bpf::EventFilter::load(planned.condition, kind, walker_->program(hook));
+    if (!filter) return std::move(filter.error());
+    known = conditions_.emplace(open.event, std::move(*filter)).first;
+  }
+  return known->second.attach(open.fd.get());
+}
+
+Result<> WalkHooks::attach(const OpenEvent& open, const PlannedEvent& planned, const Host& host) {
+  const auto hook = hook_of(planned);
+  int held_by = open.fd.get();
+  if (hook == bpf::StackHook::Tracepoint) {
+    if (!hooked_.emplace(planned.attr.type, planned.attr.config).second) return Done{};
+    const PlannedEvent holder = holder_of(planned);
+    auto opened = open_event(holder, -1, std::max(open.cpu, 0));
+    if (!opened) return explain_refusal(holder, open.cpu, opened.error().code, host).in("--call-graph eh");
+    holders_.push_back(std::move(*opened));
+    held_by = holders_.back().get();
+  }
+  if (!planned.condition.empty() && hook != bpf::StackHook::Tracepoint) {
+    if (auto done = attach_behind_condition(open, planned, hook); !done)
+      return std::move(done.error()).in("--filter: event '" + planned.name + "'");
+    return Done{};
+  }
+  auto link = walker_->attach(hook, held_by);
+  if (!link) return std::move(link.error()).in("--call-graph eh: event '" + planned.name + "'");
+  if (hook == bpf::StackHook::Tracepoint) {
+    held_.push_back(std::move(*link));
+  } else {
+    links_.insert_or_assign({open.event, open.cpu, open.task}, std::move(*link));
+  }
+  return Done{};
+}
+
 namespace {
 
 namespace abi = format::abi;
@@ -459,5 +670,21 @@ StackCounts StackUnwinding::counts() const {
   return state_->splice.counts();
 }
 TableFacts StackUnwinding::tables() const { return state_->tables.facts(); }
+
+Result<UnwoundEvents> open_with_stacks(std::optional<bpf::StackWalker> walker, Plan& plan, const Host& host,
+                                       const std::function<bool()>& stop) {
+  {
+    auto events = KernelEvents::open(plan, host, stop);
+    if (!events) return std::move(events.error());
+    if (!walker) return UnwoundEvents{std::move(*events), nullptr};
+    auto stacks = StackUnwinding::create(std::move(walker), plan, *events, host);
+    if (stacks) return UnwoundEvents{std::move(*events), std::move(*stacks)};
+    if (!may_use_frame_pointers(plan)) return std::move(stacks.error());
+    use_frame_pointers(plan, host, stacks.error().what);
+  }  // closed before the others are opened: their rings take the same memory
+  auto events = KernelEvents::open(plan, host, stop);
+  if (!events) return std::move(events.error());
+  return UnwoundEvents{std::move(*events), nullptr};
+}
 
 }  // namespace tacho::record

@@ -1,3 +1,82 @@
+// What is said of stacks that were walked in the kernel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "bpf/event_filter.h"
+#include "bpf/stack_walker.h"
+#include "format/event_attr.h"
+#include "format/file.h"
+#include "format/header_strings.h"
+#include "format/result.h"
+#include "record/host/host.h"
+#include "record/kernel/kernel_events.h"
+#include "record/kernel/perf_ring.h"
+#include "record/plan.h"
+#include "record/stacks/stack_splice.h"
+#include "record/stacks/unwind_tables.h"
+
+namespace tacho::record {
+
+// The line for the end of a recording: how many stacks are whole, and why the others are not. Empty without
+// samples.
+std::string described(const StackCounts& counts);
+// Whether that is what everybody expects: 95 % are whole, or there are none.
+bool are_mostly_whole(const StackCounts& counts);
+// The same for a capture's header.
+format::StringPairs facts_of(const StackCounts& counts);
+// What was counted since.
+StackCounts operator-(StackCounts counts, const StackCounts& before);
+// Tables and memory, for -v.
+std::string described(const TableFacts& facts);
+
+// Where the program that walks stacks runs, and the events that its walks come through.
+
+// What kind of program runs when the event happens.
+bpf::StackHook hook_of(const PlannedEvent& event);
+
+// An event of the recorder's own, which writes walks into a ring of samples.
+struct WalksEvent {
+  format::Fd fd;
+  format::EventAttr attr;
+  std::uint64_t id = 0;
+};
+// On the CPU of `open`, into its ring; walks of that CPU go there from now on.
+Result<WalksEvent> open_walks(bpf::StackWalker& walker, const OpenEvent& open, const PlannedEvent& planned,
+                              const Host& host);
+
+class WalkHooks {
+ public:
+  // `walker` must outlive it.
+  explicit WalkHooks(bpf::StackWalker& walker) : walker_(&walker) {}
+
+  // Has the kernel run the program whenever `open` happens.
+  Result<> attach(const OpenEvent& open, const PlannedEvent& planned, const Host& host);
+
+ private:
+  Result<> attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned, bpf::StackHook hook);
+
+  bpf::StackWalker* walker_;
+  std::vector<format::Fd> holders_;  // events that hold the program on tracepoints, and
+  std::vector<format::Fd> held_;     // what keeps it there
+  std::set<std::pair<std::uint32_t, std::uint64_t>> hooked_;  // tracepoints and probes: one program on each
+  // What keeps it on an event, by that, its CPU and task: another one when the CPU was off line meanwhile.
+  std::map<std::tuple<std::size_t, int, int>, format::Fd> links_;
+  std::map<std::size_t, bpf::EventFilter> conditions_;  // by event, with --filter
+};
+
 // --call-graph eh: users' stacks walked in the kernel, by a BPF program and tables of the binaries' own
 // unwind information. This keeps the program's tables and mappings up to date while a recording runs, and
 // puts the stacks into their samples.
@@ -7,29 +86,6 @@
 //   stacks->begin(processes);                                           // what runs already
 //   stacks->take(ring, records, begin);                                 // for each ring, again and again
 //   stacks->end_pass(records);                                    // after all rings
-#pragma once
-
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "bpf/stack_walker.h"
-#include "format/result.h"
-#include "record/host/host.h"
-#include "record/kernel/kernel_events.h"
-#include "record/kernel/perf_ring.h"
-#include "record/plan.h"
-#include "record/stacks/stack_splice.h"
-#include "record/stacks/stack_text.h"
-#include "record/stacks/unwind_tables.h"
-
-namespace tacho::record {
 
 inline constexpr std::uint64_t kTableBudget = std::uint64_t{64} << 20;  // bytes of unwind tables
 
@@ -96,5 +152,17 @@ class StackUnwinding {
   explicit StackUnwinding(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+// The events of a plan, open in the kernel, with their users' stacks.
+
+struct UnwoundEvents {
+  KernelEvents events;
+  std::unique_ptr<StackUnwinding> stacks;  // null: no event has unwound ones
+};
+
+// `walker`: none when nothing is unwound. What refuses unwound stacks that nobody asked for by name (-g) has
+// the kernel walk them by frame pointers; the plan says so then. `plan` must stay where it is.
+Result<UnwoundEvents> open_with_stacks(std::optional<bpf::StackWalker> walker, Plan& plan, const Host& host,
+                                       const std::function<bool()>& stop);
 
 }  // namespace tacho::record

@@ -1,7 +1,5 @@
-// Unwind tables of mapped files, where the BPF program that walks stacks finds them. They are built on a
-// thread of their own, once for each file whoever maps it, and kept within a budget of memory: what no stack
-// led through for longest goes first, and is built again when one does. Where the program finds mappings by
-// itself it asks for files that it does not know; these come first.
+// Libraries that a program maps when it starts, found before it does: as its dynamic section names them and
+// the host's dynamic linker looks for them. A guess, good for building tables ahead.
 #pragma once
 
 #include <atomic>
@@ -11,10 +9,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
@@ -22,15 +22,31 @@
 #include <vector>
 
 #include "bpf/stack_walker.h"
+#include "format/cursor.h"
 #include "format/file.h"
 #include "format/result.h"
-#include "record/host/file_heads.h"
+#include "record/host/foreign_file.h"
 #include "record/stacks/file_table.h"
-#include "record/stacks/number_runs.h"
-#include "record/stacks/told_mappings.h"
+#include "record/stacks/mmap_events.h"
 #include "unwind/row_table.h"
 
 namespace tacho::record {
+
+// By name, as /etc/ld.so.cache tells for this machine; the first of several. Empty when it is none of glibc's
+// (2.2 and later).
+using LibraryPaths = std::map<std::string, std::string, std::less<>>;
+LibraryPaths libraries_of_cache(format::Bytes cache);
+
+// Paths, nearest first, each once: the program's interpreter, what it needs, what that needs. At most 128.
+// The files may be anybody's: of each no more than 128 names of at most 255 bytes and 64 folders are looked
+// at, and what was found by then is the answer when `stop` says true (it may be empty).
+std::vector<std::string> needed_libraries(const std::string& program, const LibraryPaths& known,
+                                          const std::function<bool()>& stop = {});
+
+// Unwind tables of mapped files, where the BPF program that walks stacks finds them. They are built on a
+// thread of their own, once for each file whoever maps it, and kept within a budget of memory: what no stack
+// led through for longest goes first, and is built again when one does. Where the program finds mappings by
+// itself it asks for files that it does not know; these come first.
 
 struct TableFacts {
   std::size_t files = 0;  // of which tables were asked for

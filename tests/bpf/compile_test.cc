@@ -11,7 +11,6 @@
 #include <fstream>
 
 #include "bpf/elf_object.h"
-#include "bpf/private_folder.h"
 #include "tests/bpf/live_support.h"
 
 namespace tacho::bpf {

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "bpf/compile.h"
-#include "bpf/private_folder.h"
 #include "format/file.h"
 
 namespace tacho::bpf::live {

@@ -1,10 +1,10 @@
-#include "bpf/private_folder.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
+
+#include "bpf/compile.h"
 
 namespace tacho::bpf {
 namespace {

@@ -1,10 +1,10 @@
-#include "bpf/return_value.h"
-
 #include <gtest/gtest.h>
 #include <linux/bpf.h>
 
 #include <span>
 #include <vector>
+
+#include "bpf/function_arguments.h"
 
 namespace tacho::bpf {
 namespace {

@@ -64,12 +64,7 @@ struct meeting {
   __u32 is_issued, is_waiting; /* is_waiting: `known` is whole, but for the address */
   struct known known;
 };
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct meeting);
-} meetings SEC(".maps");
+PER_CPU(meetings, struct meeting);
 
 static __always_inline bool is_same(const struct seen *one, const struct seen *other) {
   return one->sector == other->sector && one->dev == other->dev && one->bytes == other->bytes;

@@ -27,12 +27,7 @@ struct room {
   struct exec event;
   char more[ARGUMENTS]; /* where a text may go on that begins within `args`, for the verifier */
 };
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct room);
-} rooms SEC(".maps");
+PER_CPU(rooms, struct room);
 
 static __always_inline struct exec *new_event(void) {
   __u32 only = 0;

@@ -48,12 +48,7 @@ static __always_inline bool is_left(const struct begun *call, __u64 function, __
 
 #include "bpf/programs/recorders/left_calls.h"
 
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct begun);
-} rooms SEC(".maps");
+PER_CPU(rooms, struct begun);
 
 /* With `start`: the objects that it got. */
 struct {

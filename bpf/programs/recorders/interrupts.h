@@ -9,12 +9,7 @@
 struct serving {
   __u32 timers, devices;
 };
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct serving);
-} serving_here SEC(".maps");
+PER_CPU(serving_here, struct serving);
 
 static __always_inline struct serving *serving(void) {
   __u32 only = 0;

@@ -46,12 +46,7 @@ struct {
 } user_stacks SEC(".maps");
 
 /* Room for a stack while its number is made: nothing else of this kind runs on a CPU that switches. */
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct stack);
-} room SEC(".maps");
+PER_CPU(room, struct stack);
 
 /* A thread keeps its entry until it ends, so that none is made for each wait. */
 struct wait {

@@ -30,12 +30,7 @@ struct attempt {
 };
 BEGUN(attempts, struct attempt);
 
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct open);
-} events SEC(".maps");
+PER_CPU(events, struct open);
 
 #define O_ACCMODE 3
 #define O_CREAT 0100

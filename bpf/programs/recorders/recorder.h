@@ -119,6 +119,15 @@ static __always_inline enum error_name error_of(long returned) {
   return returned < 0 && returned >= -4095 ? (enum error_name)-returned : OK;
 }
 
+/* One entry for each CPU: memory for an event that is larger than the stack of a program (512 bytes). */
+#define PER_CPU(map, entry)                   \
+  struct {                                    \
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);  \
+    __uint(max_entries, 1);                   \
+    __type(key, __u32);                       \
+    __type(value, entry);                     \
+  } map SEC(".maps")
+
 /* Calls or waits that have begun: what their end needs. A thread that is killed inside one leaves its entry behind; the
  * oldest go first. */
 #define BEGUN(map, entry)                \

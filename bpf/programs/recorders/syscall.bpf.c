@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // System calls: which, how long, what they returned.
 #include "bpf/programs/recorders/recorder.h"
-#include "bpf/programs/recorders/syscall_names.h"
+#include "bpf/programs/recorders/syscalls.h"
 
 const volatile enum syscall_name call HELP("only this system call, by name") = any;
 const volatile bool failed HELP("only calls that return an error");
@@ -16,12 +16,6 @@ struct syscall {
 EVENT(syscall, struct syscall);
 CHANNEL(channel, syscall);
 
-struct entry {
-  __u64 time_ns;
-  __u64 call;
-};
-BEGUN(entries, struct entry);
-
 static __always_inline int enter(long number) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   struct entry entry = {.call = number};
@@ -31,7 +25,7 @@ static __always_inline int enter(long number) {
   return 1;
 }
 
-static __always_inline int leave(void *context, long ret) {
+static __always_inline int leave(void *context, long number, long ret) {
   __u64 now = bpf_ktime_get_ns();
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   struct entry *entry = bpf_map_lookup_elem(&entries, &thread);
@@ -44,13 +38,3 @@ static __always_inline int leave(void *context, long ret) {
   EMIT(context, channel, &event);
   return 1;
 }
-
-SEC("tp_btf/sys_enter") ALTERNATIVE(enter)
-int BPF_PROG(enter_btf, struct pt_regs *registers, long number) { return enter(number); }
-
-SEC("tracepoint/raw_syscalls/sys_enter") ALTERNATIVE(enter)
-int enter_tracepoint(struct trace_event_raw_sys_enter *context) { return enter(context->id); }
-
-// Not by BTF: its stacks would begin with frames of the program itself.
-SEC("tracepoint/raw_syscalls/sys_exit")
-int leave_tracepoint(struct trace_event_raw_sys_exit *context) { return leave(context, context->ret); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // System calls counted and timed in the kernel, by process, call and result: no event a call.
 #include "bpf/programs/recorders/recorder.h"
-#include "bpf/programs/recorders/syscall_names.h"
+#include "bpf/programs/recorders/syscalls.h"
 
 const volatile enum syscall_name call HELP("only this system call, by name") = any;
 const volatile bool failed HELP("only calls that return an error");
@@ -28,12 +28,6 @@ struct {
   __type(value, struct syscount_value);
 } counted SEC(".maps");
 SUMMARY(syscount, counted);
-
-struct entry {
-  __u64 time_ns;
-  __u64 call;
-};
-BEGUN(entries, struct entry);
 
 static __always_inline int enter(long number) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
@@ -63,7 +57,7 @@ static __always_inline int count_call(__u64 number, __u64 taken, long ret) {
   return 1;
 }
 
-static __always_inline int leave(long number, long ret) {
+static __always_inline int leave(void *context, long number, long ret) {
   __u64 now = bpf_ktime_get_ns(), began, called;
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   struct entry *entry;
@@ -75,12 +69,3 @@ static __always_inline int leave(long number, long ret) {
   bpf_map_delete_elem(&entries, &thread);
   return count_call(called, now - began, ret);
 }
-
-SEC("tp_btf/sys_enter") ALTERNATIVE(enter)
-int BPF_PROG(enter_btf, struct pt_regs *registers, long number) { return enter(number); }
-
-SEC("tracepoint/raw_syscalls/sys_enter") ALTERNATIVE(enter)
-int enter_tracepoint(struct trace_event_raw_sys_enter *context) { return enter(context->id); }
-
-SEC("tracepoint/raw_syscalls/sys_exit")
-int leave_tracepoint(struct trace_event_raw_sys_exit *context) { return leave(context->id, context->ret); }

@@ -1,0 +1,112 @@
+// A few instructions of the kernel's BPF machine, for programs that are made here and must run without a
+// compiler. Registers: r1 holds the context at first, r6 to r9 survive calls, r10 is the end of the stack.
+#pragma once
+
+#include <linux/bpf.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+class Assembler {
+ public:
+  void move(int to, int from) { add(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0); }
+  void move32(int to, int from) { add(BPF_ALU | BPF_MOV | BPF_X, to, from, 0, 0); }
+  void set(int to, std::int32_t value) { add(BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value); }
+  void set32(int to, std::int32_t value) { add(BPF_ALU | BPF_MOV | BPF_K, to, 0, 0, value); }
+  // Any number of 64 bits; takes the room of two instructions.
+  void set_wide(int to, std::uint64_t value) {
+    add(BPF_LD | BPF_DW | BPF_IMM, to, 0, 0, static_cast<std::int32_t>(value & 0xFFFFFFFF));
+    add(0, 0, 0, 0, static_cast<std::int32_t>(value >> 32));
+  }
+  void set_map(int to, int map) {
+    add(BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_MAP_FD, 0, map);
+    add(0, 0, 0, 0, 0);
+  }
+  void add_number(int to, std::int32_t value) { add(BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, value); }
+  void add_register(int to, int from) { add(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
+  void and_register(int to, int from) { add(BPF_ALU64 | BPF_AND | BPF_X, to, from, 0, 0); }
+  void shift_left(int to, std::int32_t bits) { add(BPF_ALU64 | BPF_LSH | BPF_K, to, 0, 0, bits); }
+  void shift_right_signed(int to, std::int32_t bits) { add(BPF_ALU64 | BPF_ARSH | BPF_K, to, 0, 0, bits); }
+  void shift_right(int to, std::int32_t bits) { add(BPF_ALU64 | BPF_RSH | BPF_K, to, 0, 0, bits); }
+  void shift_right32(int to, std::int32_t bits) { add(BPF_ALU | BPF_RSH | BPF_K, to, 0, 0, bits); }
+  void mask32(int to, std::int32_t mask) { add(BPF_ALU | BPF_AND | BPF_K, to, 0, 0, mask); }
+  void load(int size, int to, int from, std::int16_t offset) {
+    add(BPF_LDX | BPF_MEM | size, to, from, offset, 0);
+  }
+  void store(int size, int to, int from, std::int16_t offset) {
+    add(BPF_STX | BPF_MEM | size, to, from, offset, 0);
+  }
+  void add_atomically(int to, int from, std::int16_t offset) {  // 64 bits in memory
+    add(BPF_STX | BPF_DW | BPF_ATOMIC, to, from, offset, BPF_ADD);
+  }
+  void call(std::int32_t function) { add(BPF_JMP | BPF_CALL, 0, 0, 0, function); }
+  void leave() { add(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
+
+  // Where the next instruction will stand.
+  std::size_t here() const { return program_.size(); }
+  // A jump whose target is set by land(): always, or when `test` (BPF_JEQ, ...) holds between two registers.
+  std::size_t jump() { return branch(BPF_JMP | BPF_JA, 0, 0, 0); }
+  std::size_t jump_if(int test, int left, int right) {
+    return branch(BPF_JMP | test | BPF_X, left, right, 0);
+  }
+  std::size_t jump_if_number(int test, int left, std::int32_t number) {
+    return branch(BPF_JMP | test | BPF_K, left, 0, number);
+  }
+  // Within the 32 767 instructions that a jump spans.
+  void land(std::size_t jump, std::size_t target) {
+    program_[jump].off = static_cast<__s16>(target - jump - 1);
+  }
+  std::span<const bpf_insn> instructions() const { return program_; }
+
+ private:
+  std::size_t branch(int code, int left, int right, std::int32_t number) {
+    add(code, left, right, 0, number);
+    return program_.size() - 1;
+  }
+  void add(int code, int to, int from, std::int16_t offset, std::int32_t number) {
+    bpf_insn one{};
+    one.code = static_cast<__u8>(code);
+    one.dst_reg = static_cast<__u8>(to & 15);
+    one.src_reg = static_cast<__u8>(from & 15);
+    one.off = offset;
+    one.imm = number;
+    program_.push_back(one);
+  }
+  std::vector<bpf_insn> program_;
+};
+
+// Programs that are made here, into the kernel.
+
+// `name`: 15 letters at most, as `tacho list bpf` shows it. `what` it is, for the error, which has the errno.
+Result<format::Fd> load_made(bpf_prog_type type, const char* name, std::span<const bpf_insn> program,
+                             const std::string& what);
+
+// A BPF program on a perf event, with a number that it can ask for.
+
+// The program runs until this is closed, or the event is. `number`: what bpf_get_attach_cookie() says there.
+// Linux 5.15.
+Result<format::Fd> link_to_event(int program, int event_fd, std::uint64_t number = 0);
+
+// BPF programs that run when the recorder wants them to, and not when something happens.
+
+// A program SEC("syscall"), once.
+Result<> run_once(int program_fd);
+
+using RunUntil = std::chrono::steady_clock::time_point;
+
+// A program SEC("iter/task") or the like, by its link, for all the things of its kind that there are now;
+// what it writes (bpf_seq_write()) is not looked at. ETIMEDOUT: it had come to no end then.
+Result<> run_iterator(int link_fd, RunUntil until);
+// The same of an iterator that is open.
+Result<> read_iterator(int fd, RunUntil until);
+
+}  // namespace tacho::bpf

@@ -1,0 +1,97 @@
+#include "record/stacks/mmap_events.h"
+
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "format/perf_abi.h"
+#include "format/record.h"
+#include "format/record_view.h"
+
+namespace tacho::record {
+
+namespace {
+
+namespace abi = format::abi;
+
+std::optional<MappingNews> news_in(const format::Record& record) {
+  MappingNews news;
+  if (const auto* const mapping = std::get_if<format::MmapRecord>(&record)) {
+    if (mapping->is_data || mapping->pid == ~0U || mapping->length == 0) return std::nullopt;
+    news.process = mapping->pid;
+    news.start = mapping->start;
+    news.end = mapping->start + mapping->length;
+    news.offset = mapping->page_offset;
+    news.file = file_of(*mapping);
+    return news;
+  }
+  if (const auto* const comm = std::get_if<format::CommRecord>(&record)) {
+    if (!comm->is_exec) return std::nullopt;
+    news.kind = MappingNews::Kind::Exec;
+    news.process = comm->pid;
+    return news;
+  }
+  if (const auto* const task = std::get_if<format::TaskRecord>(&record)) {
+    news.kind = task->is_exit ? MappingNews::Kind::Exit : MappingNews::Kind::Fork;
+    news.process = task->pid;
+    news.parent = task->parent_pid;
+    if (task->is_exit ? task->pid != task->tid : task->pid == task->parent_pid) return std::nullopt;
+    return news;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void note_news(format::Bytes records, const format::EventAttr& attr, std::vector<MappingNews>& news) {
+  while (records.size() >= format::kRecordHeaderSize) {
+    std::uint16_t size = 0;
+    std::memcpy(&size, records.data() + sizeof(std::uint32_t) + sizeof size, sizeof size);
+    if (size < format::kRecordHeaderSize || size > records.size()) return;
+    const auto record = format::whole_record(records.first(size), std::endian::native);
+    records = records.subspan(size);
+    const bool matters = record.type == abi::kRecordMmap2 || record.type == abi::kRecordMmap ||
+                         record.type == abi::kRecordComm || record.type == abi::kRecordFork ||
+                         record.type == abi::kRecordExit;
+    if (!matters) continue;
+    const auto parsed = format::parse_record(record, attr);
+    auto found = parsed ? news_in(*parsed) : std::nullopt;
+    if (!found) continue;
+    found->time = format::record_time(record, attr).value_or(0);
+    news.push_back(std::move(*found));
+  }
+}
+
+void ToldMappings::note(MappingPlace place, std::uint32_t module) {
+  const auto [at, is_new] = told_[place.process].try_emplace(place.start);
+  at->second.module = module;
+  if (!is_new) return;
+  at->second.sequence = ++last_turn_;
+  turns_.push_back({place, last_turn_});
+  if (turns_.size() <= most_) return;
+  const Turn oldest = turns_.front();
+  turns_.pop_front();
+  const auto process = told_.find(oldest.place.process);
+  if (process == told_.end()) return;
+  const auto told = process->second.find(oldest.place.start);
+  if (told != process->second.end() && told->second.sequence == oldest.sequence) process->second.erase(told);
+  if (process->second.empty()) told_.erase(process);
+}
+
+std::optional<std::uint32_t> ToldMappings::module_at(MappingPlace place) const {
+  const auto process = told_.find(place.process);
+  if (process == told_.end()) return std::nullopt;
+  const auto told = process->second.find(place.start);
+  return told == process->second.end() ? std::nullopt : std::optional(told->second.module);
+}
+
+void ToldMappings::forget(std::uint32_t process) { told_.erase(process); }
+
+void ToldMappings::forget_modules(const std::unordered_set<std::uint32_t>& modules) {
+  for (auto& [process, starts] : told_)
+    std::erase_if(starts, [&modules](const auto& told) { return modules.contains(told.second.module); });
+}
+
+}  // namespace tacho::record

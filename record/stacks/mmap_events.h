@@ -1,0 +1,67 @@
+// What the kernel's records say of processes and of the code that they map.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "format/cursor.h"
+#include "format/event_attr.h"
+#include "record/stacks/file_table.h"
+
+namespace tacho::record {
+
+// What a record says of a process.
+struct MappingNews {
+  std::uint64_t time = 0;
+  enum class Kind : std::uint8_t { Map, Fork, Exec, Exit } kind = Kind::Map;
+  std::uint32_t process = 0, parent = 0;
+  std::uint64_t start = 0, end = 0, offset = 0;
+  MappedFile file;
+};
+
+// Appends what whole records of this event tell, in their order. Bytes that are no records end it.
+void note_news(format::Bytes records, const format::EventAttr& attr, std::vector<MappingNews>& news);
+
+// What the kernel's records told of mappings last: which module's code lies where, by process. The oldest go
+// first.
+
+// Where a mapping begins.
+struct MappingPlace {
+  std::uint32_t process = 0;
+  std::uint64_t start = 0;  // address
+  friend bool operator==(const MappingPlace&, const MappingPlace&) = default;
+};
+
+class ToldMappings {
+ public:
+  // It remembers `most` mappings.
+  explicit ToldMappings(std::size_t most) : most_(most) {}
+
+  void note(MappingPlace place, std::uint32_t module);
+  std::optional<std::uint32_t> module_at(MappingPlace place) const;
+  void forget(std::uint32_t process);
+  void forget_modules(const std::unordered_set<std::uint32_t>& modules);
+
+ private:
+  struct Told {
+    std::uint32_t module = 0;
+    std::uint64_t sequence = 0;  // that of its turn
+  };
+  // A mapping that was forgotten, and told of anew, has another turn; the first one is nobody's then.
+  struct Turn {
+    MappingPlace place;
+    std::uint64_t sequence = 0;
+  };
+
+  std::size_t most_;
+  std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, Told>> told_;  // by process and start
+  std::deque<Turn> turns_;                                                           // oldest first
+  std::uint64_t last_turn_ = 0;
+};
+
+}  // namespace tacho::record
