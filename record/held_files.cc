@@ -83,13 +83,13 @@ struct PerfMap {
 
 // /tmp/perf-PID.map as the process sees it: no link leads out of its root, and it is a file that the process
 // or root made while the process ran. One that is older is of another process that had the number.
-Result<PerfMap> open_perf_map(std::uint32_t process, FileHeads& heads) {
+Result<PerfMap> open_perf_map(std::uint32_t process, TimedFileReader& heads) {
   const auto number = own_number(process);
   const auto owner = format::running_owner(process);
   if (!number || !owner) return Error{"it is gone"};
   const std::string path = fmt::format("/tmp/perf-{}.map", *number);
   const ForeignPath there{folder_of(process) + "/root", path};
-  if (!heads.answers({there}, FileHeads::place_of(0, 0, path, folder_of(process))))
+  if (!heads.answers({there}, TimedFileReader::place_of(0, 0, path, folder_of(process))))
     return Error{path + ": does not answer"};
   const auto seen = find_foreign(there);
   if (!seen) return seen.error();
@@ -106,7 +106,7 @@ Result<PerfMap> open_perf_map(std::uint32_t process, FileHeads& heads) {
 struct FileHolder::State {
   std::mutex mutex;  // of all that follows
   std::condition_variable has_news, has_changed;
-  std::vector<MappingNews> news;
+  std::vector<MmapEvent> news;
   std::size_t news_bytes = 0;
   std::vector<int> processes;  // to look at
   HeldFiles held;
@@ -126,12 +126,12 @@ class FileHolder::Work {
       most_ = std::min<std::size_t>(most_, static_cast<std::size_t>(limit.rlim_cur) / 4);
   }
 
-  void note(const MappingNews& news) {
-    if (news.kind == MappingNews::Kind::Map) return consider(news.file);
+  void note(const MmapEvent& news) {
+    if (news.kind == MmapEvent::Kind::Map) return consider(news.file);
     views_.erase(news.process);
     const auto map = maps_.find(news.process);
     if (map == maps_.end()) return;
-    if (news.kind == MappingNews::Kind::Exit) look_for_map(news.process, map->second);
+    if (news.kind == MmapEvent::Kind::Exit) look_for_map(news.process, map->second);
     maps_.erase(map);
   }
 
@@ -245,7 +245,7 @@ class FileHolder::Work {
   // Services have mounts of their own and share nearly all files with us.
   bool is_seen_here(const MappedFile& file) {
     const ForeignPath own{"/", file.name};
-    if (!heads_.answers({own}, FileHeads::place_of(0, 0, file.name, "/proc/self"))) return false;
+    if (!reader_.answers({own}, TimedFileReader::place_of(0, 0, file.name, "/proc/self"))) return false;
     const auto there = find_foreign({folder_of(file.process) + "/root", file.name});
     const auto here = find_foreign(own);
     const bool is_it = there && here && is_same(there->status, here->status);
@@ -257,7 +257,7 @@ class FileHolder::Work {
   static std::string key_here(const MappedFile& file) { return identity(file) + " " + file.name; }
 
   // All files are asked for first on a thread that may be left behind.
-  bool answers(const MappedFile& file) { return heads_.answers(paths_of(file), place_of(file)); }
+  bool answers(const MappedFile& file) { return reader_.answers(paths_of(file), place_of(file)); }
 
   // What may be unmounted must not be kept busy for a file that is only perhaps in danger.
   bool is_on_our_root(const format::Fd& file) const {
@@ -268,7 +268,7 @@ class FileHolder::Work {
   // A map that was written anew under its name is another file by now. Files are opened without the lock: one
   // that does not answer must hold up nobody who has it.
   void look_for_map(std::uint32_t process, Map& map) {
-    auto found = open_perf_map(process, heads_);
+    auto found = open_perf_map(process, reader_);
     if (!found) return;
     std::unique_lock lock(state_.mutex);
     for (HeldFile& held : state_.held.files) {
@@ -321,7 +321,7 @@ class FileHolder::Work {
   }
 
   State& state_;
-  FileHeads heads_;
+  TimedFileReader reader_;
   struct stat own_root_ {};
   std::size_t most_ = kMostHeldFiles, count_ = 0, unsure_ = 0;
   std::uint64_t bytes_ = 0;
@@ -357,14 +357,14 @@ void FileHolder::run(const std::shared_ptr<State>& state) {
         state->has_news.wait(lock, has_work);
     }
     is_last = state->is_over;
-    const std::vector<MappingNews> news = std::exchange(state->news, {});  // takes no memory
+    const std::vector<MmapEvent> news = std::exchange(state->news, {});  // takes no memory
     const std::vector<int> processes = std::exchange(state->processes, {});
     state->news_bytes = 0;
     lock.unlock();
     try {
       for (const int process : processes)
         if (!state->is_left) work.look_at(process);
-      for (const MappingNews& one : news)
+      for (const MmapEvent& one : news)
         if (!state->is_left) work.note(one);
       work.look_for_maps(is_last);
       if (is_last) work.replace_maps();
@@ -397,11 +397,11 @@ void FileHolder::look(format::Bytes records) {
   if (!is_running_) return;
   try {
     news_.clear();
-    note_news(records, attr_, news_);
-    std::erase_if(news_, [](const MappingNews& news) { return news.kind == MappingNews::Kind::Fork; });
+    parse_mmap_events(records, attr_, news_);
+    std::erase_if(news_, [](const MmapEvent& news) { return news.kind == MmapEvent::Kind::Fork; });
     if (news_.empty()) return;
     std::size_t bytes = 0;
-    for (const MappingNews& news : news_) bytes += sizeof news + news.file.name.size();
+    for (const MmapEvent& news : news_) bytes += sizeof news + news.file.name.size();
     const std::lock_guard lock(state_->mutex);
     if (state_->is_done) return;
     if (state_->news_bytes + bytes > kMostNewsBytes) {

@@ -63,7 +63,7 @@ class FileHolder {
 
   std::shared_ptr<State> state_;
   format::EventAttr attr_;
-  std::vector<MappingNews> news_;
+  std::vector<MmapEvent> news_;
   bool is_running_ = false;
 };
 

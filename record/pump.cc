@@ -70,7 +70,7 @@ class Pump::Loop {
         say_(std::move(parts.say)),
         cpus_(events_, std::move(parts.later_cpus), std::move(parts.open_again), say_),
         queue_(queue_limit(parts.switch_rule)),
-        round_(parts.sieve, parts.stacks, parts.holder, std::move(parts.packer)),
+        round_(parts.sieve, parts.stacks, parts.holder, std::move(parts.compressor)),
         writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
     if (control_ == nullptr) return;
     commander_.emplace(*control_, events_,

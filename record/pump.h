@@ -62,7 +62,8 @@ class Pump {
     Schedule schedule;
     SwitchRule switch_rule = {};
     OutputLimits limits = {};
-    std::optional<RunPacker> packer = {};  // where the output takes records that are packed (write_packed)
+    std::optional<RingCompressor> compressor =
+        {};  // where the output takes records that are packed (write_packed)
     Closing closing;
     std::function<void()> on_switch = {};  // another file was begun
     // A CPU is on line that was not: opens its events, and enables what is enabled now.

@@ -437,8 +437,8 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   if (prepared.stacks) prepared.stacks->begin(processes);
   // What has to fit into a file, or is kept in memory, is packed when it is written.
   const bool is_measured = options.files.most_bytes != 0 || options.files.overwrite;
-  auto packer = RunPacker::for_level(is_measured ? std::nullopt : options.compression_level);
-  if (!packer) return std::move(packer.error());
+  auto compressor = RingCompressor::for_level(is_measured ? std::nullopt : options.compression_level);
+  if (!compressor) return std::move(compressor.error());
   SwitchRule switch_rule = options.files.switch_rule;
   switch_rule.is_plain = !options.compression_level;
   auto pump = Pump::create({.events = events,
@@ -455,7 +455,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .schedule = std::move(schedule),
                             .switch_rule = switch_rule,
                             .limits = {options.files.most_bytes, options.files.least_free, options.output},
-                            .packer = std::move(*packer),
+                            .compressor = std::move(*compressor),
                             .closing = closing,
                             .on_switch = on_switch,
                             .open_again = [&](int cpu) { return open_again(cpu, prepared, events); },

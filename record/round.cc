@@ -50,13 +50,13 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) 
 }
 
 void Round::drain(PerfRing& ring, Content content) {
-  const bool is_packed = packer_ && content == Content::Samples && ring.renamed().empty();
-  if (!is_packed || ring.held() < RunPacker::kLeast) {
+  const bool is_packed = compressor_ && content == Content::Samples && ring.renamed().empty();
+  if (!is_packed || ring.held() < RingCompressor::kLeast) {
     ring.drain([this](format::Bytes run) { buffer_.insert(buffer_.end(), run.begin(), run.end()); });
     return;
   }
-  packer_->begin_look(packed_);
-  ring.drain([this](format::Bytes run) { packer_->add(run, buffer_, packed_); });
+  compressor_->begin_look(packed_);
+  ring.drain([this](format::Bytes run) { compressor_->add(run, buffer_, packed_); });
 }
 
 // What was packed is counted already; what stands between is not.
@@ -64,7 +64,7 @@ bool Round::count(std::size_t begin, std::size_t first_packed, RecordCounts& cou
   const format::Bytes all(buffer_);
   RecordCounts sum = counts;
   std::size_t at = begin;
-  for (const PackedStretch& packed : std::span(packed_).subspan(first_packed)) {
+  for (const CompressedRun& packed : std::span(packed_).subspan(first_packed)) {
     if (!count_records(all.subspan(at, packed.begin - at), sum)) return false;
     sum.add(packed.counts);
     inflated_ += packed.inflated;

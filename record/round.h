@@ -27,9 +27,9 @@ class Round {
   // `holder` is told of mappings. All must outlive this. `packer`: where nothing changes samples, what a ring
   // holds much of is packed at once.
   explicit Round(ChannelSieve* sieve, StackUnwinding* stacks = nullptr, FileHolder* holder = nullptr,
-                 std::optional<RunPacker> packer = {})
+                 std::optional<RingCompressor> compressor = {})
       : sieve_(sieve), stacks_(stacks), holder_(holder) {
-    if (sieve == nullptr && stacks == nullptr) packer_ = std::move(packer);
+    if (sieve == nullptr && stacks == nullptr) compressor_ = std::move(compressor);
   }
 
   enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
@@ -69,9 +69,9 @@ class Round {
   ChannelSieve* sieve_;
   StackUnwinding* stacks_;
   FileHolder* holder_;
-  std::optional<RunPacker> packer_;
+  std::optional<RingCompressor> compressor_;
   std::vector<std::byte> buffer_;
-  std::vector<PackedStretch> packed_;  // of buffer_
+  std::vector<CompressedRun> packed_;  // of buffer_
   std::size_t inflated_ = 0;           // bytes of the records in those
   bool is_open_ = false;
   Clock::time_point began_;

@@ -112,12 +112,12 @@ constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;
 constexpr int kMostHanging = 2;  // files of a place
 constexpr std::chrono::seconds kShortestRest{10};
 constexpr int kLongestRest = 9;  // as a power of two: 1.4 hours
-constexpr int kMostLeftBehind = 16;
+constexpr int kMostAbandoned = 16;
 constexpr std::size_t kMostPlaces = 4096;
 constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes that tell of them
 
-// Threads that wait for files, of all FileHeads: they are one program's.
-std::atomic<int>& left_behind() {
+// Threads that wait for files, of all TimedFileReader: they are one program's.
+std::atomic<int>& abandoned_threads() {
   static std::atomic<int> count = 0;
   return count;
 }
@@ -172,7 +172,7 @@ std::string device_of(std::string_view name, const std::string& mounts_path) {
 
 }  // namespace
 
-struct FileHeads::Shared {
+struct TimedFileReader::Shared {
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<std::vector<ForeignPath>> paths;  // of the file that is asked for
@@ -206,22 +206,22 @@ struct FileHeads::Shared {
         // It has no build id, then.
       }
       lock.lock();
-      if (is_left) --left_behind();
+      if (is_left) --abandoned_threads();
       found = std::move(bytes);
       changed.notify_all();
     }
   }
 };
 
-FileHeads::Bytes FileHeads::read_head(const ForeignPath& path) {
+TimedFileReader::Bytes TimedFileReader::read_head(const ForeignPath& path) {
   const auto file = open_foreign(path);
   if (!file) return std::nullopt;
   auto head = format::read_at(file->get(), 0, kHeadOfBinary);
   return head ? Bytes(std::move(*head)) : std::nullopt;
 }
 
-std::string FileHeads::place_of(std::uint32_t major, std::uint32_t minor, const std::string& name,
-                                const std::string& folder) {
+std::string TimedFileReader::place_of(std::uint32_t major, std::uint32_t minor, const std::string& name,
+                                      const std::string& folder) {
   std::string device = std::to_string(major) + ":" + std::to_string(minor);
   if (major == 0 && minor == 0) device = device_of(name, folder + "/mountinfo");
   if (device.empty()) device = device_of(name, "/proc/self/mountinfo");
@@ -229,14 +229,14 @@ std::string FileHeads::place_of(std::uint32_t major, std::uint32_t minor, const 
   return device.starts_with("0:") ? device : name;
 }
 
-FileHeads::~FileHeads() {
+TimedFileReader::~TimedFileReader() {
   if (!shared_) return;
   const std::lock_guard lock(shared_->mutex);
   shared_->is_over = true;
   shared_->changed.notify_all();
 }
 
-bool FileHeads::start() {
+bool TimedFileReader::start() {
   auto shared = std::make_shared<Shared>();
   try {
     std::thread([shared, reader = reader_] { shared->run(reader); }).detach();
@@ -247,24 +247,24 @@ bool FileHeads::start() {
   return true;
 }
 
-FileHeads::Bytes FileHeads::head_of(std::vector<ForeignPath> paths, const std::string& place) {
+TimedFileReader::Bytes TimedFileReader::head_of(std::vector<ForeignPath> paths, const std::string& place) {
   return ask(std::move(paths), Want::First, place).value_or(std::nullopt);
 }
 
-bool FileHeads::answers(std::vector<ForeignPath> paths, const std::string& place) {
+bool TimedFileReader::answers(std::vector<ForeignPath> paths, const std::string& place) {
   return ask(std::move(paths), Want::All, place).has_value();
 }
 
 // Nothing: it does not answer.
-std::optional<FileHeads::Bytes> FileHeads::ask(std::vector<ForeignPath> paths, Want want,
-                                               const std::string& place) {
+std::optional<TimedFileReader::Bytes> TimedFileReader::ask(std::vector<ForeignPath> paths, Want want,
+                                                           const std::string& place) {
   using Clock = std::chrono::steady_clock;
   if (const auto known = hanging_.find(place);
       known != hanging_.end() && known->second.files >= kMostHanging) {
     const auto rest = kShortestRest * (1 << std::min(known->second.files, kLongestRest));
     if (Clock::now() - known->second.since < rest) return std::nullopt;
   }
-  if (left_behind() >= kMostLeftBehind || (!shared_ && !start())) return std::nullopt;
+  if (abandoned_threads() >= kMostAbandoned || (!shared_ && !start())) return std::nullopt;
   std::unique_lock lock(shared_->mutex);
   shared_->paths = std::move(paths);
   shared_->want = want;
@@ -274,7 +274,7 @@ std::optional<FileHeads::Bytes> FileHeads::ask(std::vector<ForeignPath> paths, W
     return *std::exchange(shared_->found, std::nullopt);
   }
   shared_->is_over = shared_->is_left = true;
-  ++left_behind();
+  ++abandoned_threads();
   lock.unlock();
   shared_.reset();  // the next file has a thread of its own
   if (hanging_.size() >= kMostPlaces) hanging_.clear();

@@ -54,19 +54,20 @@ View view_of(const std::string& folder);
 // The first bytes of files on file systems that may not answer (a network's, a program's own), read on a
 // thread of its own: a recorder must not wait for ever for a file that some process has mapped.
 
-class FileHeads {
+class TimedFileReader {
  public:
   using Bytes = std::optional<std::vector<std::byte>>;
   // The head of the file at a path; nothing when it is not there or is none to read (find_foreign()).
   using Reader = std::function<Bytes(const ForeignPath& path)>;
   static Bytes read_head(const ForeignPath& path);
 
-  explicit FileHeads(std::chrono::milliseconds patience = std::chrono::seconds(1), Reader reader = read_head)
+  explicit TimedFileReader(std::chrono::milliseconds patience = std::chrono::seconds(1),
+                           Reader reader = read_head)
       : patience_(patience), reader_(std::move(reader)) {}
-  FileHeads(const FileHeads&) = delete;
-  FileHeads& operator=(const FileHeads&) = delete;
-  FileHeads(FileHeads&&) = default;
-  ~FileHeads();
+  TimedFileReader(const TimedFileReader&) = delete;
+  TimedFileReader& operator=(const TimedFileReader&) = delete;
+  TimedFileReader(TimedFileReader&&) = default;
+  ~TimedFileReader();
 
   // What is given up when a file hangs: of a network or a program (devices without a major number) the whole
   // file system, of a disk the file alone, as it may only be slow. Of device 0:0 nobody told: the mounts of

@@ -273,10 +273,10 @@ format::BuildId RunningProcesses::build_id_of(int process, const format::MmapRec
   char range[40];
   std::snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, mapping.start, mapping.start + mapping.length);
   // The mapping itself, which is right also for deleted files; else its path as the process sees it.
-  const auto head = heads_.head_of(
+  const auto head = reader_.head_of(
       {{"", folder + "/map_files/" + range, mapping.inode},
        {folder + "/root", std::string(mapping.filename), mapping.inode}},
-      FileHeads::place_of(mapping.major, mapping.minor, std::string(mapping.filename), folder));
+      TimedFileReader::place_of(mapping.major, mapping.minor, std::string(mapping.filename), folder));
   if (const auto id = head ? format::build_id_in_elf(*head) : std::nullopt) found->second = *id;
   return found->second;
 }

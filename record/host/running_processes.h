@@ -81,7 +81,7 @@ class RunningProcesses {
   std::string proc_;
   std::size_t trailer_;
   ProcessRecords records_;
-  FileHeads heads_;
+  TimedFileReader reader_;
   std::map<FileKey, format::BuildId> build_ids_;  // a file is read once, however many processes map it
 };
 

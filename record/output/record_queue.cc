@@ -25,20 +25,20 @@ std::size_t bytes_missing(format::Bytes records, std::size_t& last) {
 
 }  // namespace
 
-Result<std::optional<RunPacker>> RunPacker::for_level(std::optional<int> level) {
-  if (level != format::RecordCompressor::kQuickLevel) return std::optional<RunPacker>();
+Result<std::optional<RingCompressor>> RingCompressor::for_level(std::optional<int> level) {
+  if (level != format::RecordCompressor::kQuickLevel) return std::optional<RingCompressor>();
   auto compressor = format::RecordCompressor::create(*level);
   if (!compressor) return std::move(compressor.error());
-  return std::optional(RunPacker(std::move(*compressor)));
+  return std::optional(RingCompressor(std::move(*compressor)));
 }
 
-void RunPacker::add(format::Bytes run, std::vector<std::byte>& out, std::vector<PackedStretch>& packed) {
+void RingCompressor::add(format::Bytes run, std::vector<std::byte>& out, std::vector<CompressedRun>& packed) {
   run = end_record(run, out, packed);
   while (!run.empty()) {
     const std::size_t begin = out.size();
     const std::size_t size = compressor_.compress_alike(run, out);
     if (size == 0) break;
-    add_stretch(begin, out.size(), run.first(size), packed);
+    add_run(begin, out.size(), run.first(size), packed);
     run = run.subspan(size);
   }
   std::size_t last = 0;
@@ -50,22 +50,22 @@ void RunPacker::add(format::Bytes run, std::vector<std::byte>& out, std::vector<
 
 // What is behind the end of the record that the run before began. A record that stands alone between packed
 // ones is one of them.
-format::Bytes RunPacker::end_record(format::Bytes run, std::vector<std::byte>& out,
-                                    std::vector<PackedStretch>& packed) {
+format::Bytes RingCompressor::end_record(format::Bytes run, std::vector<std::byte>& out,
+                                         std::vector<CompressedRun>& packed) {
   if (missing_ == 0) return run;
   const format::Bytes end = run.first(std::min(missing_, run.size()));
   out.insert(out.end(), end.begin(), end.end());
   missing_ -= end.size();
   if (missing_ == 0 && is_cut_alone_)
-    add_stretch(cut_at_, out.size(), format::Bytes(out).subspan(cut_at_), packed);
+    add_run(cut_at_, out.size(), format::Bytes(out).subspan(cut_at_), packed);
   return run.subspan(end.size());
 }
 
 // Goes on with the stretch before it where there is nothing between them.
-void RunPacker::add_stretch(std::size_t begin, std::size_t end, format::Bytes records,
-                            std::vector<PackedStretch>& packed) const {
+void RingCompressor::add_run(std::size_t begin, std::size_t end, format::Bytes records,
+                             std::vector<CompressedRun>& packed) const {
   if (packed.size() == first_ || packed.back().end != begin) packed.push_back({begin, begin, 0, {}});
-  PackedStretch& stretch = packed.back();
+  CompressedRun& stretch = packed.back();
   stretch.end = end;
   stretch.inflated += records.size();
   count_records(records, stretch.counts);

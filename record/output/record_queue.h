@@ -20,37 +20,37 @@
 namespace tacho::record {
 
 // Bytes that are as they go into the capture: records, packed or plain.
-struct PackedStretch {
+struct CompressedRun {
   std::size_t begin = 0, end = 0;  // where they stand among others
   std::size_t inflated = 0;        // bytes of the records in them
   RecordCounts counts;             // of these alone
 };
 
-class RunPacker {
+class RingCompressor {
  public:
   // Less than this in a ring is better packed with what comes from others.
   static constexpr std::size_t kLeast = std::size_t{64} << 10;
 
-  explicit RunPacker(format::RecordCompressor compressor) : compressor_(std::move(compressor)) {}
+  explicit RingCompressor(format::RecordCompressor compressor) : compressor_(std::move(compressor)) {}
   // Nothing where a capture of this zstd level is not packed in this way.
-  static Result<std::optional<RunPacker>> for_level(std::optional<int> level);
+  static Result<std::optional<RingCompressor>> for_level(std::optional<int> level);
 
   // Appends to `out` the next run of bytes that one look at a ring gives; a record may begin in one run and
   // end in the next. `packed` tells which bytes of `out` need no packing any more: the others are records as
   // they were, because they are not alike enough.
-  void add(format::Bytes run, std::vector<std::byte>& out, std::vector<PackedStretch>& packed);
+  void add(format::Bytes run, std::vector<std::byte>& out, std::vector<CompressedRun>& packed);
   // Another look begins, whatever became of the one before. What is in `packed` by now stays as it is.
-  void begin_look(const std::vector<PackedStretch>& packed) {
+  void begin_look(const std::vector<CompressedRun>& packed) {
     missing_ = 0;
     first_ = packed.size();
   }
 
  private:
   format::Bytes end_record(format::Bytes run, std::vector<std::byte>& out,
-                           std::vector<PackedStretch>& packed);
+                           std::vector<CompressedRun>& packed);
 
-  void add_stretch(std::size_t begin, std::size_t end, format::Bytes records,
-                   std::vector<PackedStretch>& packed) const;
+  void add_run(std::size_t begin, std::size_t end, format::Bytes records,
+               std::vector<CompressedRun>& packed) const;
 
   format::RecordCompressor compressor_;
   std::size_t first_ = 0;      // stretch of this look
@@ -70,7 +70,7 @@ struct Batch {
   bool ends_round = false;              // every ring was looked at since the last round
   RecordCounts counts = {};             // of everything up to its end
   FileStep step = FileStep::None;
-  std::vector<PackedStretch> packed = {};  // of `records`, in their order
+  std::vector<CompressedRun> packed = {};  // of `records`, in their order
 };
 
 class RecordQueue {

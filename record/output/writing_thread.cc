@@ -102,7 +102,7 @@ Result<> WritingThread::write(const Batch& batch) {
 Result<> WritingThread::write_all(const Batch& batch) {
   const format::Bytes all(batch.records);
   std::size_t at = 0;
-  for (const PackedStretch& packed : batch.packed) {
+  for (const CompressedRun& packed : batch.packed) {
     if (at != packed.begin)
       if (auto done = output_.write_records(all.subspan(at, packed.begin - at)); !done) return done;
     const format::Bytes bytes = all.subspan(packed.begin, packed.end - packed.begin);

@@ -23,8 +23,8 @@
 
 namespace tacho::record {
 
-std::optional<std::uint32_t> NumberRuns::take(std::uint32_t count, Clock::time_point now) {
-  wake(now);
+std::optional<std::uint32_t> IdRangeAllocator::take(std::uint32_t count, Clock::time_point now) {
+  release_quarantined(now);
   for (auto run = free_.begin(); run != free_.end(); ++run) {
     const auto [first, room] = *run;
     if (room < count) continue;
@@ -36,38 +36,38 @@ std::optional<std::uint32_t> NumberRuns::take(std::uint32_t count, Clock::time_p
   return std::nullopt;
 }
 
-void NumberRuns::give_back(std::uint32_t first, std::uint32_t count, Clock::time_point now) {
-  if (count != 0) resting_.push_back({now, first, count});
+void IdRangeAllocator::give_back(std::uint32_t first, std::uint32_t count, Clock::time_point now) {
+  if (count != 0) quarantine_.push_back({now, first, count});
 }
 
-std::uint32_t NumberRuns::free_later() const {
+std::uint32_t IdRangeAllocator::free_later() const {
   std::uint32_t free = size_ - taken_;
-  for (const Resting& run : resting_) free += run.count;
+  for (const Quarantined& run : quarantine_) free += run.count;
   return free;
 }
 
-bool NumberRuns::will_have(std::uint32_t count, std::uint32_t anywhere) const {
+bool IdRangeAllocator::will_have(std::uint32_t count, std::uint32_t anywhere) const {
   if (free_later() < anywhere) return false;
-  NumberRuns later(0);
+  IdRangeAllocator later(0);
   for (const auto& [first, room] : free_) later.add_free(first, room);
-  for (const Resting& run : resting_) later.add_free(run.first, run.count);
+  for (const Quarantined& run : quarantine_) later.add_free(run.first, run.count);
   return std::ranges::any_of(later.free_, [count](const auto& run) { return run.second >= count; });
 }
 
-void NumberRuns::grow(std::uint32_t more) {
+void IdRangeAllocator::grow(std::uint32_t more) {
   add_free(size_, more);
   size_ += more;
 }
 
-void NumberRuns::wake(Clock::time_point now) {
-  while (!resting_.empty() && now - resting_.front().since >= kRest) {
-    add_free(resting_.front().first, resting_.front().count);
-    taken_ -= resting_.front().count;
-    resting_.pop_front();
+void IdRangeAllocator::release_quarantined(Clock::time_point now) {
+  while (!quarantine_.empty() && now - quarantine_.front().since >= kQuarantine) {
+    add_free(quarantine_.front().first, quarantine_.front().count);
+    taken_ -= quarantine_.front().count;
+    quarantine_.pop_front();
   }
 }
 
-void NumberRuns::add_free(std::uint32_t first, std::uint32_t count) {
+void IdRangeAllocator::add_free(std::uint32_t first, std::uint32_t count) {
   const auto after = free_.lower_bound(first);
   if (after != free_.begin()) {
     const auto before = std::prev(after);
@@ -201,7 +201,8 @@ std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& pro
 }
 
 std::string place_of(const MappedFile& file, const std::string& proc) {
-  return FileHeads::place_of(file.major, file.minor, file.name, fmt::format("{}/{}", proc, file.process));
+  return TimedFileReader::place_of(file.major, file.minor, file.name,
+                                   fmt::format("{}/{}", proc, file.process));
 }
 
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc) {

@@ -21,12 +21,12 @@
 
 namespace tacho::record {
 
-class NumberRuns {
+class IdRangeAllocator {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds kRest{500};
+  static constexpr std::chrono::milliseconds kQuarantine{500};
 
-  explicit NumberRuns(std::uint32_t count) { grow(count); }
+  explicit IdRangeAllocator(std::uint32_t count) { grow(count); }
 
   // The first of `count` numbers in a row; nothing when there is no such run.
   std::optional<std::uint32_t> take(std::uint32_t count, Clock::time_point now);
@@ -40,16 +40,16 @@ class NumberRuns {
   std::uint32_t taken() const { return taken_; }  // the resting ones included
 
  private:
-  struct Resting {
+  struct Quarantined {
     Clock::time_point since;
     std::uint32_t first, count;
   };
   std::uint32_t free_later() const;
-  void wake(Clock::time_point now);
+  void release_quarantined(Clock::time_point now);
   void add_free(std::uint32_t first, std::uint32_t count);
 
   std::map<std::uint32_t, std::uint32_t> free_;  // first to count; no two touch
-  std::deque<Resting> resting_;                  // oldest first
+  std::deque<Quarantined> quarantine_;           // oldest first
   std::uint32_t size_ = 0, taken_ = 0;
 };
 
@@ -81,7 +81,7 @@ bool is_code_of_no_file(const std::string& name);
 // Where the file may be found: the mapping itself, which is right also for deleted files; its path as the
 // process sees it; the path here, unless the process is known to see other files.
 std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& proc = "/proc");
-// What hangs when the file does (FileHeads::place_of).
+// What hangs when the file does (TimedFileReader::place_of).
 std::string place_of(const MappedFile& file, const std::string& proc = "/proc");
 // The first of its paths that leads to it.
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc = "/proc");

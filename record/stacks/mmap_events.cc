@@ -16,8 +16,8 @@ namespace {
 
 namespace abi = format::abi;
 
-std::optional<MappingNews> news_in(const format::Record& record) {
-  MappingNews news;
+std::optional<MmapEvent> news_in(const format::Record& record) {
+  MmapEvent news;
   if (const auto* const mapping = std::get_if<format::MmapRecord>(&record)) {
     if (mapping->is_data || mapping->pid == ~0U || mapping->length == 0) return std::nullopt;
     news.process = mapping->pid;
@@ -29,12 +29,12 @@ std::optional<MappingNews> news_in(const format::Record& record) {
   }
   if (const auto* const comm = std::get_if<format::CommRecord>(&record)) {
     if (!comm->is_exec) return std::nullopt;
-    news.kind = MappingNews::Kind::Exec;
+    news.kind = MmapEvent::Kind::Exec;
     news.process = comm->pid;
     return news;
   }
   if (const auto* const task = std::get_if<format::TaskRecord>(&record)) {
-    news.kind = task->is_exit ? MappingNews::Kind::Exit : MappingNews::Kind::Fork;
+    news.kind = task->is_exit ? MmapEvent::Kind::Exit : MmapEvent::Kind::Fork;
     news.process = task->pid;
     news.parent = task->parent_pid;
     if (task->is_exit ? task->pid != task->tid : task->pid == task->parent_pid) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<MappingNews> news_in(const format::Record& record) {
 
 }  // namespace
 
-void note_news(format::Bytes records, const format::EventAttr& attr, std::vector<MappingNews>& news) {
+void parse_mmap_events(format::Bytes records, const format::EventAttr& attr, std::vector<MmapEvent>& news) {
   while (records.size() >= format::kRecordHeaderSize) {
     std::uint16_t size = 0;
     std::memcpy(&size, records.data() + sizeof(std::uint32_t) + sizeof size, sizeof size);
@@ -64,8 +64,8 @@ void note_news(format::Bytes records, const format::EventAttr& attr, std::vector
   }
 }
 
-void ToldMappings::note(MappingPlace place, std::uint32_t module) {
-  const auto [at, is_new] = told_[place.process].try_emplace(place.start);
+void MmapHistory::note(MmapKey place, std::uint32_t module) {
+  const auto [at, is_new] = known_[place.process].try_emplace(place.start);
   at->second.module = module;
   if (!is_new) return;
   at->second.sequence = ++last_turn_;
@@ -73,24 +73,24 @@ void ToldMappings::note(MappingPlace place, std::uint32_t module) {
   if (turns_.size() <= most_) return;
   const Turn oldest = turns_.front();
   turns_.pop_front();
-  const auto process = told_.find(oldest.place.process);
-  if (process == told_.end()) return;
+  const auto process = known_.find(oldest.place.process);
+  if (process == known_.end()) return;
   const auto told = process->second.find(oldest.place.start);
   if (told != process->second.end() && told->second.sequence == oldest.sequence) process->second.erase(told);
-  if (process->second.empty()) told_.erase(process);
+  if (process->second.empty()) known_.erase(process);
 }
 
-std::optional<std::uint32_t> ToldMappings::module_at(MappingPlace place) const {
-  const auto process = told_.find(place.process);
-  if (process == told_.end()) return std::nullopt;
+std::optional<std::uint32_t> MmapHistory::module_at(MmapKey place) const {
+  const auto process = known_.find(place.process);
+  if (process == known_.end()) return std::nullopt;
   const auto told = process->second.find(place.start);
   return told == process->second.end() ? std::nullopt : std::optional(told->second.module);
 }
 
-void ToldMappings::forget(std::uint32_t process) { told_.erase(process); }
+void MmapHistory::forget(std::uint32_t process) { known_.erase(process); }
 
-void ToldMappings::forget_modules(const std::unordered_set<std::uint32_t>& modules) {
-  for (auto& [process, starts] : told_)
+void MmapHistory::forget_modules(const std::unordered_set<std::uint32_t>& modules) {
+  for (auto& [process, starts] : known_)
     std::erase_if(starts, [&modules](const auto& told) { return modules.contains(told.second.module); });
 }
 

@@ -16,7 +16,7 @@
 namespace tacho::record {
 
 // What a record says of a process.
-struct MappingNews {
+struct MmapEvent {
   std::uint64_t time = 0;
   enum class Kind : std::uint8_t { Map, Fork, Exec, Exit } kind = Kind::Map;
   std::uint32_t process = 0, parent = 0;
@@ -25,42 +25,42 @@ struct MappingNews {
 };
 
 // Appends what whole records of this event tell, in their order. Bytes that are no records end it.
-void note_news(format::Bytes records, const format::EventAttr& attr, std::vector<MappingNews>& news);
+void parse_mmap_events(format::Bytes records, const format::EventAttr& attr, std::vector<MmapEvent>& news);
 
 // What the kernel's records told of mappings last: which module's code lies where, by process. The oldest go
 // first.
 
 // Where a mapping begins.
-struct MappingPlace {
+struct MmapKey {
   std::uint32_t process = 0;
   std::uint64_t start = 0;  // address
-  friend bool operator==(const MappingPlace&, const MappingPlace&) = default;
+  friend bool operator==(const MmapKey&, const MmapKey&) = default;
 };
 
-class ToldMappings {
+class MmapHistory {
  public:
   // It remembers `most` mappings.
-  explicit ToldMappings(std::size_t most) : most_(most) {}
+  explicit MmapHistory(std::size_t most) : most_(most) {}
 
-  void note(MappingPlace place, std::uint32_t module);
-  std::optional<std::uint32_t> module_at(MappingPlace place) const;
+  void note(MmapKey place, std::uint32_t module);
+  std::optional<std::uint32_t> module_at(MmapKey place) const;
   void forget(std::uint32_t process);
   void forget_modules(const std::unordered_set<std::uint32_t>& modules);
 
  private:
-  struct Told {
+  struct Known {
     std::uint32_t module = 0;
     std::uint64_t sequence = 0;  // that of its turn
   };
   // A mapping that was forgotten, and told of anew, has another turn; the first one is nobody's then.
   struct Turn {
-    MappingPlace place;
+    MmapKey place;
     std::uint64_t sequence = 0;
   };
 
   std::size_t most_;
-  std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, Told>> told_;  // by process and start
-  std::deque<Turn> turns_;                                                           // oldest first
+  std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, Known>> known_;  // by process and start
+  std::deque<Turn> turns_;                                                             // oldest first
   std::uint64_t last_turn_ = 0;
 };
 

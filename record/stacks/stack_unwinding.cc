@@ -30,10 +30,10 @@
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 #include "record/stacks/code_maps.h"
+#include "record/stacks/deferred_unwinder.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/mmap_events.h"
 #include "record/stacks/stack_choice.h"
-#include "record/stacks/stack_finisher.h"
 #include "record/stacks/unwind_tables.h"
 
 namespace tacho::record {
@@ -263,7 +263,7 @@ constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
 constexpr std::uint32_t kLeastProcesses = 4096;
 // Where the program reads mappings by itself they are for stacks that are finished late, which find others by
 // looking at the process; each that is told costs a copy of all.
-constexpr std::size_t kRangesForLate = 1024;
+constexpr std::size_t kRangesForDeferred = 1024;
 
 std::uint32_t running_processes() {
   return static_cast<std::uint32_t>(RunningProcesses("/proc", 0).all().size());
@@ -309,11 +309,12 @@ struct StackUnwinding::State {
         std::size_t most_frames)
       : walker(std::move(loaded)),
         sideband(sideband_attr),
-        maps(walker.reads_mappings() ? kRangesForLate : std::size_t{TACHO_MOST_RANGES_OF_PROCESS}),
-        rooms(ranges),
+        maps(walker.reads_mappings() ? kRangesForDeferred : std::size_t{TACHO_MOST_RANGES_OF_PROCESS}),
+        id_ranges(ranges),
         tables(walker, kTableBudget),
-        late({[this] { walker.let_copy(); }, [this](const auto& sink) { (void)walker.take_copies(sink); }},
-             most_frames) {}
+        deferred(
+            {[this] { walker.let_copy(); }, [this](const auto& sink) { (void)walker.take_copies(sink); }},
+            most_frames) {}
 
   bpf::StackWalker walker;
   format::EventAttr sideband;
@@ -322,52 +323,52 @@ struct StackUnwinding::State {
   struct Ring {
     bool is_sideband = false;
     WalksEvent walks;
-    std::uint64_t walks_id = 0;   // of the first one
-    std::uint64_t told_lost = 0;  // walks, of those that LOST records told of
-    StackSplice::Waiting waiting;
+    std::uint64_t walks_id = 0;       // of the first one
+    std::uint64_t reported_lost = 0;  // walks, of those that LOST records told of
+    CallchainMerger::Waiting waiting;
   };
   std::unordered_map<const PerfRing*, Ring> rings;
   WalkHooks hooks{walker};
   Result<> join(const OpenEvent& open, const Plan& plan, PerfRing& ring, const Host& host);
   Result<> give_walks(const OpenEvent& open, const PlannedEvent& planned, PerfRing& ring, const Host& host);
 
-  StackSplice splice;
-  std::vector<MappingNews> news;
+  CallchainMerger merger;
+  std::vector<MmapEvent> mmap_events;
   CodeMaps maps;
   // Where the kernel's copies stand: a process and its children share one.
   struct Copy {
     std::shared_ptr<const CodeMaps::Ranges> ranges;
     std::uint32_t first = 0, users = 0;
   };
-  NumberRuns rooms;
+  IdRangeAllocator id_ranges;
   std::map<const CodeMaps::Ranges*, Copy> copies;
   std::unordered_map<std::uint32_t, const CodeMaps::Ranges*> published;  // by process
   std::set<std::uint32_t> unpublished;                                   // processes whose ranges changed
   std::deque<std::pair<Clock::time_point, std::uint32_t>> ended;         // processes whose first thread ended
   std::uint32_t expected = UnwindTables::kBare;                          // the command's own module
   UnwindTables tables;                                                   // its thread uses what stands above
-  LateStacks late;                                                       // and so does its
+  DeferredSamples deferred;                                              // and so does its
 
   std::uint32_t expect(const std::string& path);
-  void apply(const MappingNews& what);
+  void apply(const MmapEvent& what);
   bool publish(std::uint32_t process);
   void release(const CodeMaps::Ranges* ranges);
   void forget_ended();
 };
 
-void StackUnwinding::State::apply(const MappingNews& what) {
-  if (what.kind == MappingNews::Kind::Exec && walker.reads_mappings()) tables.forget(what.process);
+void StackUnwinding::State::apply(const MmapEvent& what) {
+  if (what.kind == MmapEvent::Kind::Exec && walker.reads_mappings()) tables.forget(what.process);
   switch (what.kind) {
-    case MappingNews::Kind::Map:
+    case MmapEvent::Kind::Map:
       return maps.map(what.process,
                       {what.start, what.end, what.start - what.offset, tables.module_of(what.file),
-                       late.number_of(what.file)},
+                       deferred.number_of(what.file)},
                       what.time);
-    case MappingNews::Kind::Fork:
+    case MmapEvent::Kind::Fork:
       return maps.fork(what.process, what.parent, what.time);
-    case MappingNews::Kind::Exec:
+    case MmapEvent::Kind::Exec:
       return maps.exec(what.process, what.time);
-    case MappingNews::Kind::Exit:
+    case MmapEvent::Kind::Exit:
       ended.emplace_back(Clock::now(), what.process);
       return;
   }
@@ -384,7 +385,7 @@ bool StackUnwinding::State::publish(std::uint32_t process) {
     const auto size = static_cast<std::uint32_t>(ranges->size());
     Copy& copy = copies[ranges.get()];
     if (copy.users == 0 && size != 0) {
-      const auto first = rooms.take(size, Clock::now());
+      const auto first = id_ranges.take(size, Clock::now());
       if (!first) {
         copies.erase(ranges.get());
         return false;
@@ -411,7 +412,7 @@ void StackUnwinding::State::release(const CodeMaps::Ranges* ranges) {
   const auto copy = copies.find(ranges);
   if (copy == copies.end() || --copy->second.users != 0) return;
   if (!ranges->empty())
-    rooms.give_back(copy->second.first, static_cast<std::uint32_t>(ranges->size()), Clock::now());
+    id_ranges.give_back(copy->second.first, static_cast<std::uint32_t>(ranges->size()), Clock::now());
   copies.erase(copy);
 }
 
@@ -439,10 +440,10 @@ Result<> StackUnwinding::State::give_walks(const OpenEvent& open, const PlannedE
     ring.rename(walks->id, known.walks_id);
   } else {
     known.walks_id = walks->id;
-    splice.add_walks(walks->id, walks->attr, open.id);
+    merger.add_walks(walks->id, walks->attr, open.id);
   }
   known.walks = std::move(*walks);
-  known.told_lost = 0;
+  known.reported_lost = 0;
   return Done{};
 }
 
@@ -452,7 +453,7 @@ Result<> StackUnwinding::State::join(const OpenEvent& open, const Plan& plan, Pe
   Ring& known = rings[&ring];
   known.is_sideband = planned.is_sideband;
   if (planned.unwound_frames == 0 || planned.is_walked_in_payload) return Done{};
-  splice.add_event(open.id, planned.attr);
+  merger.add_event(open.id, planned.attr);
   if (!known.walks.fd)
     if (auto done = give_walks(open, planned, ring, host); !done) return done;
   if (planned.attr.is_bpf_output()) return Done{};  // its program runs the walk
@@ -511,7 +512,7 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
     return event.unwound_frames != 0 && !event.attr.has(abi::kWriteBackward);
   });
   if (!may_wait) return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
-  if (auto done = state->late.start(); !done) return std::move(done.error()).in("--call-graph eh");
+  if (auto done = state->deferred.start(); !done) return std::move(done.error()).in("--call-graph eh");
   return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
 }
 
@@ -548,7 +549,7 @@ void StackUnwinding::begin(std::span<const int> processes) {
     // For stacks that are finished late: by then a process may be gone, or run another program.
     for (const int process : processes) {
       const auto number = static_cast<std::uint32_t>(process);
-      state_->maps.running(number, state_->late.ranges_of_running(number));
+      state_->maps.running(number, state_->deferred.ranges_of_running(number));
     }
     const bool is_command = state_->expected != UnwindTables::kBare;
     const auto patience = state_->is_asked_for ? kPatienceWithProgram : kPatienceUnasked;
@@ -566,9 +567,10 @@ void StackUnwinding::begin(std::span<const int> processes) {
   const int own = getpid();
   for (const int process : or_own(processes, own)) {
     running.describe(process, out);
-    note_news(out.view(), state_->sideband, state_->news);
+    parse_mmap_events(out.view(), state_->sideband, state_->mmap_events);
     // Threads stand there as forks of a parent, whose mappings are not theirs.
-    std::erase_if(state_->news, [](const MappingNews& news) { return news.kind == MappingNews::Kind::Fork; });
+    std::erase_if(state_->mmap_events,
+                  [](const MmapEvent& mmap_events) { return mmap_events.kind == MmapEvent::Kind::Fork; });
     out.clear();
   }
   std::vector<std::byte> none;  // nothing was sampled yet
@@ -618,35 +620,35 @@ void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records,
   if (!known.is_sideband && !known.walks.fd) return;
   const auto lost_walks = [&known](std::uint64_t most) {
     const std::uint64_t lost =
-        lost_by_event(known.walks.fd, known.walks.attr, known.walks.id) - known.told_lost;
-    known.told_lost += std::min(lost, most);
+        lost_by_event(known.walks.fd, known.walks.attr, known.walks.id) - known.reported_lost;
+    known.reported_lost += std::min(lost, most);
     return std::min(lost, most);
   };
-  const std::size_t held = state_->late.fresh().size();
+  const std::size_t held = state_->deferred.fresh().size();
   bool is_done = false;
   try {
     if (known.is_sideband)
-      return note_news(format::Bytes(records).subspan(begin), state_->sideband, state_->news);
+      return parse_mmap_events(format::Bytes(records).subspan(begin), state_->sideband, state_->mmap_events);
     const std::lock_guard lock(state_->counting);
-    is_done = state_->splice.splice(records, begin, known.waiting, lost_walks, &state_->late.fresh());
+    is_done = state_->merger.merge(records, begin, known.waiting, lost_walks, &state_->deferred.fresh());
   } catch (const std::bad_alloc&) {
     known.waiting.clear();  // these samples keep what the kernel wrote
-    state_->splice.drop_walks(records, begin);
+    state_->merger.drop_walks(records, begin);
   }
-  if (!is_done) state_->late.fresh().resize(held);  // they stand in the records still
+  if (!is_done) state_->deferred.fresh().resize(held);  // they stand in the records still
 }
 
 void StackUnwinding::take_copy(std::vector<std::byte>& records, std::size_t begin) {
-  StackSplice::Waiting waiting;
+  CallchainMerger::Waiting waiting;
   const std::lock_guard lock(state_->counting);
-  (void)state_->splice.splice(records, begin, waiting, [](std::uint64_t) { return std::uint64_t{0}; });
+  (void)state_->merger.merge(records, begin, waiting, [](std::uint64_t) { return std::uint64_t{0}; });
 }
 
 void StackUnwinding::end_pass(std::vector<std::byte>& records) {
   State& state = *state_;
   try {
-    std::ranges::stable_sort(state.news, {}, &MappingNews::time);
-    for (const MappingNews& news : state.news) state.apply(news);
+    std::ranges::stable_sort(state.mmap_events, {}, &MmapEvent::time);
+    for (const MmapEvent& mmap_events : state.mmap_events) state.apply(mmap_events);
     state.forget_ended();
     for (const std::uint32_t process : state.maps.take_changed())
       if (!state.walker.reads_mappings()) state.unpublished.insert(process);
@@ -654,20 +656,22 @@ void StackUnwinding::end_pass(std::vector<std::byte>& records) {
   } catch (const std::bad_alloc&) {
     // Stacks through what these records told of end there, and say so.
   }
-  state.news.clear();
+  state.mmap_events.clear();
   const std::lock_guard lock(state.counting);
-  state.late.end_pass(state.maps, state.splice, records);
+  state.deferred.end_pass(state.maps, state.merger, records);
 }
 
-std::uint64_t StackUnwinding::last_pass() const { return state_->late.last_pass(); }
-bool StackUnwinding::holds_samples_until(std::uint64_t pass) const { return state_->late.holds_until(pass); }
-void StackUnwinding::begin_file() { state_->late.begin_file(); }
-bool StackUnwinding::end_round() { return state_->late.end_round(); }
-void StackUnwinding::give_up() { state_->late.give_up(); }
+std::uint64_t StackUnwinding::last_pass() const { return state_->deferred.last_pass(); }
+bool StackUnwinding::holds_samples_until(std::uint64_t pass) const {
+  return state_->deferred.holds_until(pass);
+}
+void StackUnwinding::begin_file() { state_->deferred.begin_file(); }
+bool StackUnwinding::end_round() { return state_->deferred.end_round(); }
+void StackUnwinding::give_up() { state_->deferred.give_up(); }
 
 StackCounts StackUnwinding::counts() const {
   const std::lock_guard lock(state_->counting);
-  return state_->splice.counts();
+  return state_->merger.counts();
 }
 TableFacts StackUnwinding::tables() const { return state_->tables.facts(); }
 

@@ -25,7 +25,7 @@
 #include "record/kernel/kernel_events.h"
 #include "record/kernel/perf_ring.h"
 #include "record/plan.h"
-#include "record/stacks/stack_splice.h"
+#include "record/stacks/callchain_merger.h"
 #include "record/stacks/unwind_tables.h"
 
 namespace tacho::record {

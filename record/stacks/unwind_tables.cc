@@ -230,19 +230,19 @@ std::uint32_t UnwindTables::module_of(const MappedFile& file) {
   const std::lock_guard lock(mutex_);
   const std::uint32_t number = number_of(file, false);
   if (!reads_mappings_ || file.process == 0) return number;
-  const MappingPlace place{file.process, file.start};
+  const MmapKey place{file.process, file.start};
   std::erase_if(questions_, [&](const Question& question) {
-    if (MappingPlace{question.asked.process, question.asked.start} != place) return false;
+    if (MmapKey{question.asked.process, question.asked.start} != place) return false;
     bind(question.asked.key, number);
     return true;
   });
-  told_.note(place, number);
+  history_.note(place, number);
   return number;
 }
 
 void UnwindTables::forget(std::uint32_t process) {
   const std::lock_guard lock(mutex_);
-  told_.forget(process);
+  history_.forget(process);
 }
 
 // With the mutex held. `is_first`: a stack waits for it.
@@ -304,9 +304,9 @@ std::uint32_t UnwindTables::free_number() {
       module = {};
       resting_.emplace_back(now, number);
     }
-    told_.forget_modules({old.begin(), old.end()});
+    history_.forget_modules({old.begin(), old.end()});
   }
-  if (resting_.empty() || now - resting_.front().first < NumberRuns::kRest) return kBare;
+  if (resting_.empty() || now - resting_.front().first < IdRangeAllocator::kQuarantine) return kBare;
   const std::uint32_t number = resting_.front().second;
   resting_.pop_front();
   return number;
@@ -443,7 +443,7 @@ void UnwindTables::answer_questions(std::unique_lock<std::mutex>& lock) {
     ++facts_.asked;
     if (file) {
       bind(question.key, number_of(*file, true));
-    } else if (const auto told = told_.module_at({question.process, question.start})) {
+    } else if (const auto told = history_.module_at({question.process, question.start})) {
       bind(question.key, *told);
     } else {
       questions_.push_back({question, std::chrono::steady_clock::now()});
@@ -481,7 +481,7 @@ void UnwindTables::look_at_one(int process) {
 
 // A file of a file system that hangs would keep all others waiting.
 bool UnwindTables::answers(const MappedFile& file) {
-  return file.name == "[vdso]" || heads_.answers(paths_of(file), place_of(file));
+  return file.name == "[vdso]" || reader_.answers(paths_of(file), place_of(file));
 }
 
 void UnwindTables::build(std::uint32_t number, const MappedFile& file) {
@@ -530,18 +530,19 @@ std::optional<std::uint32_t> UnwindTables::room_for(std::uint32_t blocks) {
   if (blocks > most_blocks_) return std::nullopt;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [first, count] : given_up_) blocks_.give_back(first, count, NumberRuns::Clock::now());
+    for (const auto& [first, count] : given_up_)
+      blocks_.give_back(first, count, IdRangeAllocator::Clock::now());
     given_up_.clear();
   }
   for (;;) {
-    const auto found = blocks_.take(blocks, NumberRuns::Clock::now());
+    const auto found = blocks_.take(blocks, IdRangeAllocator::Clock::now());
     if (found || (is_over_)) return found;
     if (grow()) continue;
     // All at once, and some for those that come next: each time the others wait. These may lie apart: until
     // so many lay side by side nearly all tables would have to go.
     while (!blocks_.will_have(blocks, most_blocks_ / kEvictedPart) && evict_one()) continue;
     if (!blocks_.will_have(blocks)) return std::nullopt;
-    std::this_thread::sleep_for(NumberRuns::kRest);  // until no walk is in them any more
+    std::this_thread::sleep_for(IdRangeAllocator::kQuarantine);  // until no walk is in them any more
   }
 }
 
@@ -569,7 +570,7 @@ bool UnwindTables::evict_one() {
   if (oldest == 0) return false;
   set_state(oldest, TACHO_MODULE_PENDING);
   published_[oldest].last_used = 0;
-  blocks_.give_back(modules_[oldest].first_block, modules_[oldest].blocks, NumberRuns::Clock::now());
+  blocks_.give_back(modules_[oldest].first_block, modules_[oldest].blocks, IdRangeAllocator::Clock::now());
   modules_[oldest].blocks = 0;
   ++facts_.evicted;
   return true;

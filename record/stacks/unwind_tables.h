@@ -92,7 +92,7 @@ class UnwindTables {
   TableFacts facts();
 
  private:
-  static constexpr std::size_t kMostTold = 16384;
+  static constexpr std::size_t kMostRemembered = 16384;
   struct Module {
     MappedFile file;
     std::uint32_t first_block = 0, blocks = 0;  // 0 blocks: it has no table now
@@ -128,10 +128,10 @@ class UnwindTables {
   std::span<tacho_unwind_module> published_;
   std::uint32_t most_blocks_;
   // Of the building thread alone:
-  NumberRuns blocks_{0};
+  IdRangeAllocator blocks_{0};
   std::vector<std::span<tacho_unwind_block>> segments_;
   std::uint32_t now_ = 1;  // goes on each second
-  FileHeads heads_;
+  TimedFileReader reader_;
   std::unordered_set<std::string> seen_;  // files that processes had mapped which were looked at
 
   format::Fd news_;   // an eventfd: there is work
@@ -144,7 +144,7 @@ class UnwindTables {
   std::deque<Question> questions_;  // about processes that were gone; the kernel's records may tell yet
   std::deque<std::pair<std::chrono::steady_clock::time_point, std::uint32_t>> resting_;  // numbers given back
   std::vector<std::pair<std::uint32_t, std::uint32_t>> given_up_;  // blocks of modules that are gone
-  ToldMappings told_{kMostTold};                                   // a question may come later
+  MmapHistory history_{kMostRemembered};                           // a question may come later
   bool is_building_ = false, is_thread_over_ = false;
   std::atomic<bool> is_over_ = false;
   TableFacts facts_;

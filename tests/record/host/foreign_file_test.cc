@@ -117,10 +117,10 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 constexpr const char *kDisk = "8:1", *kNetwork = "0:50";
 
-TEST(FileHeads, TheFirstPathThatIsTheFileIsRead) {
+TEST(TimedFileReader, TheFirstPathThatIsTheFileIsRead) {
   struct stat info {};
   ASSERT_EQ(stat("/proc/self/exe", &info), 0);
-  FileHeads heads;
+  TimedFileReader heads;
   const auto head = heads.head_of({{"/", "/nowhere", info.st_ino},
                                    {"/", "/etc/passwd", info.st_ino},
                                    {"", "/proc/self/exe", info.st_ino}},
@@ -132,21 +132,21 @@ TEST(FileHeads, TheFirstPathThatIsTheFileIsRead) {
   EXPECT_TRUE(heads.answers({{"/", "/nowhere"}}, kDisk)) << "it is not there, for sure";
 }
 
-TEST(FileHeads, AFileThatNeverAnswersCostsItsPatienceAndADeviceTwiceThat) {
+TEST(TimedFileReader, AFileThatNeverAnswersCostsItsPatienceAndADeviceTwiceThat) {
   std::promise<void> answer;
   const auto answered = answer.get_future().share();
   const auto asked = std::make_shared<std::atomic<int>>(0);
-  const auto reader = [answered, asked](const ForeignPath& path) -> FileHeads::Bytes {
+  const auto reader = [answered, asked](const ForeignPath& path) -> TimedFileReader::Bytes {
     ++*asked;
     if (path.path.starts_with("/network")) answered.wait();
     return std::vector<std::byte>(1);
   };
   const auto begin = steady_clock::now();
   {
-    FileHeads heads(milliseconds(50), reader);
+    TimedFileReader heads(milliseconds(50), reader);
     for (int i = 0; i < 5; ++i) {
       EXPECT_FALSE(heads.head_of({{"/", "/network/a"}}, kNetwork));
-      EXPECT_TRUE(FileHeads(std::chrono::seconds(30), reader).head_of({{"/", "/disk/b"}}, kDisk))
+      EXPECT_TRUE(TimedFileReader(std::chrono::seconds(30), reader).head_of({{"/", "/disk/b"}}, kDisk))
           << "others answer";
     }
     // The thread that asks may begin when its patience is over already.
@@ -159,31 +159,31 @@ TEST(FileHeads, AFileThatNeverAnswersCostsItsPatienceAndADeviceTwiceThat) {
   answer.set_value();
 }
 
-TEST(FileHeads, ADiskIsSlowWhereANetworkHangs) {
-  EXPECT_EQ(FileHeads::place_of(8, 1, "/srv/file", "/proc/self"), "/srv/file");
-  EXPECT_EQ(FileHeads::place_of(0, 50, "/srv/file", "/proc/self"), "0:50");
+TEST(TimedFileReader, ADiskIsSlowWhereANetworkHangs) {
+  EXPECT_EQ(TimedFileReader::place_of(8, 1, "/srv/file", "/proc/self"), "/srv/file");
+  EXPECT_EQ(TimedFileReader::place_of(0, 50, "/srv/file", "/proc/self"), "0:50");
   const std::string folder = testing::TempDir() + "tacho_mounts";
   ASSERT_TRUE(mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST);
   std::ofstream(folder + "/mountinfo") << "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
                                           "21 20 0:31 / /net/a\\040b rw - nfs host:/x rw\n"
                                           "22 20 0:32 / /net/c rw - nfs host:/y rw\n"
                                           "23 20 0:33 / /net/c rw - nfs host:/z rw\n";
-  EXPECT_EQ(FileHeads::place_of(0, 0, "/net/a b/lib/x", folder), "0:31");
-  EXPECT_EQ(FileHeads::place_of(0, 0, "/net/c/x", folder), "0:33") << "the one that lies above";
-  EXPECT_EQ(FileHeads::place_of(0, 0, "/net/cd/x", folder), "/net/cd/x");
+  EXPECT_EQ(TimedFileReader::place_of(0, 0, "/net/a b/lib/x", folder), "0:31");
+  EXPECT_EQ(TimedFileReader::place_of(0, 0, "/net/c/x", folder), "0:33") << "the one that lies above";
+  EXPECT_EQ(TimedFileReader::place_of(0, 0, "/net/cd/x", folder), "/net/cd/x");
 }
 
 // Of a disk every file is tried, until so many threads wait that the rest of the program would suffer.
-TEST(FileHeads, FewThreadsAreLeftBehind) {
+TEST(TimedFileReader, FewThreadsAreLeftBehind) {
   std::promise<void> answer;
   const auto answered = answer.get_future().share();
   const auto asked = std::make_shared<std::atomic<int>>(0);
-  const auto reader = [answered, asked](const ForeignPath&) -> FileHeads::Bytes {
+  const auto reader = [answered, asked](const ForeignPath&) -> TimedFileReader::Bytes {
     ++*asked;
     answered.wait();
     return std::nullopt;
   };
-  FileHeads heads(milliseconds(10), reader), others(milliseconds(10), reader);
+  TimedFileReader heads(milliseconds(10), reader), others(milliseconds(10), reader);
   for (int file = 0; file < 40; ++file) {
     const std::string name = "/disk/" + std::to_string(file);
     EXPECT_FALSE((file % 2 == 0 ? heads : others).answers({{"/", name}}, name));
@@ -191,7 +191,7 @@ TEST(FileHeads, FewThreadsAreLeftBehind) {
   EXPECT_LE(*asked, 16);
   answer.set_value();
   // They end, and files are read again.
-  FileHeads later(std::chrono::seconds(30));
+  TimedFileReader later(std::chrono::seconds(30));
   const auto limit = steady_clock::now() + std::chrono::seconds(30);
   while (!later.head_of({{"", "/proc/self/exe"}}, "/proc/self/exe") && steady_clock::now() < limit)
     std::this_thread::sleep_for(milliseconds(5));

@@ -67,21 +67,21 @@ Memory inflated(format::Bytes records) {
 
 struct Look {
   Memory out;
-  std::vector<PackedStretch> packed;
+  std::vector<CompressedRun> packed;
   RecordCounts counts;  // of all
   std::size_t raw = 0;  // bytes that are not packed
 };
 
 // The two runs of a ring whose end is at `cut`. What is said of the stretches is checked.
-void look(RunPacker& packer, const Memory& ring, std::size_t cut, Look& to) {
+void look(RingCompressor& compressor, const Memory& ring, std::size_t cut, Look& to) {
   const std::size_t begin = to.out.size(), first = to.packed.size();
-  packer.begin_look(to.packed);
-  packer.add(format::Bytes(ring).first(cut), to.out, to.packed);
-  if (cut != ring.size()) packer.add(format::Bytes(ring).subspan(cut), to.out, to.packed);
+  compressor.begin_look(to.packed);
+  compressor.add(format::Bytes(ring).first(cut), to.out, to.packed);
+  if (cut != ring.size()) compressor.add(format::Bytes(ring).subspan(cut), to.out, to.packed);
   const format::Bytes all(to.out);
   std::size_t at = begin;
   for (std::size_t i = first; i < to.packed.size(); ++i) {
-    const PackedStretch& packed = to.packed[i];
+    const CompressedRun& packed = to.packed[i];
     ASSERT_GE(packed.begin, at);
     ASSERT_LT(packed.begin, packed.end);
     EXPECT_TRUE(count_records(all.subspan(at, packed.begin - at), to.counts));
@@ -99,23 +99,23 @@ void look(RunPacker& packer, const Memory& ring, std::size_t cut, Look& to) {
   EXPECT_EQ(inflated(all.subspan(begin)), ring);
 }
 
-RunPacker quick_packer() {
-  auto packer = RunPacker::for_level(format::RecordCompressor::kQuickLevel);
-  EXPECT_TRUE(packer && *packer);
-  return std::move(**packer);
+RingCompressor quick_packer() {
+  auto compressor = RingCompressor::for_level(format::RecordCompressor::kQuickLevel);
+  EXPECT_TRUE(compressor && *compressor);
+  return std::move(**compressor);
 }
 
-TEST(RunPacker, IsForTheLevelThatComparesRecords) {
-  EXPECT_FALSE(*RunPacker::for_level(std::nullopt));
-  EXPECT_FALSE(*RunPacker::for_level(3));
-  EXPECT_TRUE(*RunPacker::for_level(1));
+TEST(RingCompressor, IsForTheLevelThatComparesRecords) {
+  EXPECT_FALSE(*RingCompressor::for_level(std::nullopt));
+  EXPECT_FALSE(*RingCompressor::for_level(3));
+  EXPECT_TRUE(*RingCompressor::for_level(1));
 }
 
-TEST(RunPacker, SamplesThatAreAlikeArePackedWhereTheyLie) {
-  RunPacker packer = quick_packer();
+TEST(RingCompressor, SamplesThatAreAlikeArePackedWhereTheyLie) {
+  RingCompressor compressor = quick_packer();
   const Memory ring = alike(3000);
   Look all;
-  look(packer, ring, ring.size(), all);
+  look(compressor, ring, ring.size(), all);
   EXPECT_EQ(all.packed.size(), 1U);
   EXPECT_EQ(all.raw, 0U);
   EXPECT_LT(all.out.size(), ring.size() / 20);
@@ -124,12 +124,12 @@ TEST(RunPacker, SamplesThatAreAlikeArePackedWhereTheyLie) {
   EXPECT_EQ(all.counts.last_time, 1'000'000U + 2999 * 1400);
 }
 
-TEST(RunPacker, ARecordThatTheEndOfTheRingCutsIsWhole) {
-  RunPacker packer = quick_packer();
+TEST(RingCompressor, ARecordThatTheEndOfTheRingCutsIsWhole) {
+  RingCompressor compressor = quick_packer();
   const Memory ring = alike(2000);
   for (std::size_t cut = 96'000; cut <= 96'000 + 192; cut += 8) {
     Look all;
-    look(packer, ring, cut, all);
+    look(compressor, ring, cut, all);
     EXPECT_EQ(all.packed.size(), 1U) << cut;
     EXPECT_EQ(all.raw, 0U) << cut;
     EXPECT_EQ(all.counts.samples, 2000U);
@@ -137,38 +137,38 @@ TEST(RunPacker, ARecordThatTheEndOfTheRingCutsIsWhole) {
 }
 
 // The rest of a ring behind its end is often small: that does not make the next ones go another way.
-TEST(RunPacker, ASmallRestDecidesNothing) {
-  RunPacker packer = quick_packer();
+TEST(RingCompressor, ASmallRestDecidesNothing) {
+  RingCompressor compressor = quick_packer();
   const Memory ring = alike(1500);
   Look all;
-  for (int i = 0; i < 20; ++i) look(packer, ring, ring.size() - 192 * 2 - 8, all);
+  for (int i = 0; i < 20; ++i) look(compressor, ring, ring.size() - 192 * 2 - 8, all);
   EXPECT_LE(all.raw, 20 * 2 * 192U) << "two records alone are not worth a frame";
   EXPECT_EQ(all.counts.samples, 20 * 1500U);
 }
 
-TEST(RunPacker, TheStretchesOfOneRingAreItsOwn) {
-  RunPacker packer = quick_packer();
+TEST(RingCompressor, TheStretchesOfOneRingAreItsOwn) {
+  RingCompressor compressor = quick_packer();
   const Memory ring = alike(1000);
   Look all;
-  look(packer, ring, ring.size(), all);
-  look(packer, ring, ring.size(), all);
+  look(compressor, ring, ring.size(), all);
+  look(compressor, ring, ring.size(), all);
   EXPECT_EQ(all.packed.size(), 2U);
   EXPECT_EQ(all.counts.samples, 2000U);
 }
 
-TEST(RunPacker, WhatIsNotAlikeStaysAsItIs) {
-  RunPacker packer = quick_packer();
+TEST(RingCompressor, WhatIsNotAlikeStaysAsItIs) {
+  RingCompressor compressor = quick_packer();
   std::mt19937_64 noise(1);
   Memory ring;
   for (int i = 0; i < 2000; ++i) add_sample(ring, 24, noise(), &noise);
   Look all;
-  look(packer, ring, 100'000, all);
+  look(compressor, ring, 100'000, all);
   EXPECT_GT(all.raw, 0U);
   EXPECT_EQ(all.counts.samples, 2000U);
 }
 
-TEST(RunPacker, WhateverComesIsTheSameAgain) {
-  RunPacker packer = quick_packer();
+TEST(RingCompressor, WhateverComesIsTheSameAgain) {
+  RingCompressor compressor = quick_packer();
   std::mt19937_64 random(2);
   for (int i = 0; i < 60; ++i) {
     Memory ring;
@@ -179,7 +179,7 @@ TEST(RunPacker, WhateverComesIsTheSameAgain) {
                  is_noise ? &random : nullptr);
     }
     Look all;
-    look(packer, ring, random() % (ring.size() / 8 + 1) * 8, all);
+    look(compressor, ring, random() % (ring.size() / 8 + 1) * 8, all);
     if (testing::Test::HasFailure()) return;
   }
 }

@@ -17,19 +17,19 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const NumberRuns::Clock::time_point kStart{};
-const auto kLater = kStart + NumberRuns::kRest;
+const IdRangeAllocator::Clock::time_point kStart{};
+const auto kLater = kStart + IdRangeAllocator::kQuarantine;
 
-TEST(NumberRuns, RunsAreGivenOutOnce) {
-  NumberRuns runs(10);
+TEST(IdRangeAllocator, RunsAreGivenOutOnce) {
+  IdRangeAllocator runs(10);
   EXPECT_EQ(runs.take(4, kStart), 0u);
   EXPECT_EQ(runs.take(6, kStart), 4u);
   EXPECT_EQ(runs.take(1, kStart), std::nullopt);
   EXPECT_EQ(runs.taken(), 10u);
 }
 
-TEST(NumberRuns, WhatIsGivenBackRestsFirst) {
-  NumberRuns runs(10);
+TEST(IdRangeAllocator, WhatIsGivenBackRestsFirst) {
+  IdRangeAllocator runs(10);
   runs.take(10, kStart);
   runs.give_back(2, 3, kStart);
   EXPECT_EQ(runs.take(1, kLater - milliseconds(1)), std::nullopt);
@@ -37,8 +37,8 @@ TEST(NumberRuns, WhatIsGivenBackRestsFirst) {
   EXPECT_EQ(runs.taken(), 10u);
 }
 
-TEST(NumberRuns, WhatRestsIsForeseen) {
-  NumberRuns runs(10);
+TEST(IdRangeAllocator, WhatRestsIsForeseen) {
+  IdRangeAllocator runs(10);
   runs.take(10, kStart);
   EXPECT_FALSE(runs.will_have(1));
   runs.give_back(2, 3, kStart);
@@ -51,9 +51,9 @@ TEST(NumberRuns, WhatRestsIsForeseen) {
 }
 
 // Tables that no stack led through for long lie anywhere among the others.
-TEST(NumberRuns, RoomForThoseThatComeNextMayLieApart) {
+TEST(IdRangeAllocator, RoomForThoseThatComeNextMayLieApart) {
   constexpr std::uint32_t kTables = 160, kEach = 10, kApart = 37;
-  NumberRuns runs(kTables * kEach);
+  IdRangeAllocator runs(kTables * kEach);
   for (std::uint32_t i = 0; i < kTables; ++i) runs.take(kEach, kStart);
   std::uint32_t evicted = 0;
   for (; !runs.will_have(kEach, 100); ++evicted)
@@ -65,8 +65,8 @@ TEST(NumberRuns, RoomForThoseThatComeNextMayLieApart) {
   EXPECT_FALSE(runs.will_have(kEach, 91));
 }
 
-TEST(NumberRuns, NeighboursGrowTogetherAgain) {
-  NumberRuns runs(9);
+TEST(IdRangeAllocator, NeighboursGrowTogetherAgain) {
+  IdRangeAllocator runs(9);
   for (int i = 0; i < 3; ++i) runs.take(3, kStart);
   runs.give_back(0, 3, kStart);
   runs.give_back(6, 3, kStart);
@@ -75,8 +75,8 @@ TEST(NumberRuns, NeighboursGrowTogetherAgain) {
   EXPECT_EQ(runs.take(9, kLater), 0u);
 }
 
-TEST(NumberRuns, MoreNumbersFollowTheLast) {
-  NumberRuns runs(2);
+TEST(IdRangeAllocator, MoreNumbersFollowTheLast) {
+  IdRangeAllocator runs(2);
   EXPECT_EQ(runs.take(1, kStart), 0u);
   runs.grow(3);
   EXPECT_EQ(runs.take(4, kStart), 1u);

@@ -6,8 +6,8 @@ namespace tacho::record {
 
 namespace {
 
-TEST(ToldMappings, TheLastThatWasToldHoldsAndTheOldestGoFirst) {
-  ToldMappings told(2);
+TEST(MmapHistory, TheLastThatWasToldHoldsAndTheOldestGoFirst) {
+  MmapHistory told(2);
   told.note({1, 0x1000}, 7);
   told.note({1, 0x1000}, 8);
   told.note({2, 0x1000}, 9);
@@ -19,8 +19,8 @@ TEST(ToldMappings, TheLastThatWasToldHoldsAndTheOldestGoFirst) {
 }
 
 // A process that runs another program, whose mappings often begin where the old one's did.
-TEST(ToldMappings, WhatIsToldAnewOutlivesTheTurnOfWhatWasForgotten) {
-  ToldMappings told(3);
+TEST(MmapHistory, WhatIsToldAnewOutlivesTheTurnOfWhatWasForgotten) {
+  MmapHistory told(3);
   told.note({1, 0x1000}, 7);
   told.forget(1);
   EXPECT_EQ(told.module_at({1, 0x1000}), std::nullopt);
@@ -35,8 +35,8 @@ TEST(ToldMappings, WhatIsToldAnewOutlivesTheTurnOfWhatWasForgotten) {
   EXPECT_EQ(told.module_at({1, 0x1000}), std::nullopt);
 }
 
-TEST(ToldMappings, ModulesThatAreGivenUpAreForgottenInAllProcesses) {
-  ToldMappings told(10);
+TEST(MmapHistory, ModulesThatAreGivenUpAreForgottenInAllProcesses) {
+  MmapHistory told(10);
   told.note({1, 0x1000}, 7);
   told.note({2, 0x1000}, 7);
   told.note({2, 0x2000}, 8);

@@ -1,4 +1,4 @@
-#include "record/stacks/stack_splice.h"
+#include "record/stacks/callchain_merger.h"
 
 #include <algorithm>
 #include <bit>
@@ -44,20 +44,20 @@ std::optional<std::size_t> callchain_offset(format::Bytes body, const format::Ev
   return offset;
 }
 
-void StackSplice::add_event(std::uint64_t id, const format::EventAttr& attr) {
+void CallchainMerger::add_event(std::uint64_t id, const format::EventAttr& attr) {
   events_[id] = {attr, false, 0};
 }
-void StackSplice::add_walks(std::uint64_t id, const format::EventAttr& attr, std::uint64_t sample_id) {
+void CallchainMerger::add_walks(std::uint64_t id, const format::EventAttr& attr, std::uint64_t sample_id) {
   events_[id] = {attr, true, sample_id};
 }
 
-void StackSplice::put_word(std::uint64_t word) { put(std::as_bytes(std::span(&word, 1))); }
+void CallchainMerger::put_word(std::uint64_t word) { put(std::as_bytes(std::span(&word, 1))); }
 
-bool StackSplice::splice(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
-                         const std::function<std::uint64_t(std::uint64_t)>& lost_walks,
-                         std::vector<Unfinished>* unfinished) {
+bool CallchainMerger::merge(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
+                            const std::function<std::uint64_t(std::uint64_t)>& lost_walks,
+                            std::vector<Deferred>* deferred) {
   out_.clear();
-  unfinished_ = unfinished;
+  deferred_ = deferred;
   format::Bytes rest = format::Bytes(records).subspan(begin);
   while (!rest.empty()) {
     format::Cursor in(rest);
@@ -88,7 +88,7 @@ bool StackSplice::splice(std::vector<std::byte>& records, std::size_t begin, Wai
   return true;
 }
 
-void StackSplice::drop_walks(std::vector<std::byte>& records, std::size_t begin) const {
+void CallchainMerger::drop_walks(std::vector<std::byte>& records, std::size_t begin) const {
   std::size_t to = begin;
   for (std::size_t at = begin; records.size() - at >= format::kRecordHeaderSize;) {
     format::Cursor in(format::Bytes(records).subspan(at));
@@ -107,7 +107,7 @@ void StackSplice::drop_walks(std::vector<std::byte>& records, std::size_t begin)
 }
 
 // A few words, then RAW: its size, and what the program wrote.
-void StackSplice::take_walk(format::Bytes body, const Event& event, Waiting& waiting) {
+void CallchainMerger::take_walk(format::Bytes body, const Event& event, Waiting& waiting) {
   format::Cursor in(body);
   in.skip(kWord * static_cast<std::size_t>(std::popcount(event.attr.sample_type & kWords)));
   in.u32();
@@ -128,7 +128,7 @@ void StackSplice::take_walk(format::Bytes body, const Event& event, Waiting& wai
   waiting.push_back(std::move(walk));
 }
 
-void StackSplice::put_sample(format::Bytes record, const Event& event, Waiting& waiting) {
+void CallchainMerger::put_sample(format::Bytes record, const Event& event, Waiting& waiting) {
   const format::Bytes body = record.subspan(format::kRecordHeaderSize);
   const auto offset = callchain_offset(body, event.attr);
   if (!offset) return put(record);
@@ -155,13 +155,13 @@ void StackSplice::put_sample(format::Bytes record, const Event& event, Waiting& 
     counts_.without += is_user ? 1 : 0;  // in the kernel it may be a thread that has no other side
     return put_with_stack(record, *offset, walk);
   }
-  if (walk.copy != 0 && unfinished_ != nullptr)
-    return unfinished_->push_back({{record.begin(), record.end()}, std::move(walk), process, time});
+  if (walk.copy != 0 && deferred_ != nullptr)
+    return deferred_->push_back({{record.begin(), record.end()}, std::move(walk), process, time});
   ++counts_.ends[walk.end];
   put_with_stack(record, *offset, walk);
 }
 
-void StackSplice::put_finished(const Unfinished& sample, std::vector<std::byte>& records) {
+void CallchainMerger::write_finished(const Deferred& sample, std::vector<std::byte>& records) {
   const format::Bytes record(sample.record), body = record.subspan(format::kRecordHeaderSize);
   const auto event = events_.find(format::Cursor(body).u64());
   const auto offset = event == events_.end() ? std::nullopt : callchain_offset(body, event->second.attr);
@@ -177,7 +177,7 @@ void StackSplice::put_finished(const Unfinished& sample, std::vector<std::byte>&
 }
 
 // `chain_offset`: of the call chain in the body.
-void StackSplice::put_with_stack(format::Bytes record, std::size_t chain_offset, Walk& walk) {
+void CallchainMerger::put_with_stack(format::Bytes record, std::size_t chain_offset, Walk& walk) {
   const format::Bytes body = record.subspan(format::kRecordHeaderSize);
   const std::size_t room = (kLargestRecord - std::min(kLargestRecord, record.size())) / kWord;
   if (walk.frames.empty() || room < 2) return put(record);
@@ -202,8 +202,8 @@ void StackSplice::put_with_stack(format::Bytes record, std::size_t chain_offset,
 }
 
 // {id, lost}: a reader counts them as events.
-void StackSplice::put_lost(format::Bytes record,
-                           const std::function<std::uint64_t(std::uint64_t)>& lost_walks) {
+void CallchainMerger::put_lost(format::Bytes record,
+                               const std::function<std::uint64_t(std::uint64_t)>& lost_walks) {
   constexpr std::size_t kCount = format::kRecordHeaderSize + kWord;
   if (record.size() < kCount + kWord) return put(record);
   std::uint64_t lost = 0;

@@ -24,9 +24,9 @@
 #include "format/cursor.h"
 #include "format/result.h"
 #include "record/host/foreign_file.h"
+#include "record/stacks/callchain_merger.h"
 #include "record/stacks/code_maps.h"
 #include "record/stacks/file_table.h"
-#include "record/stacks/stack_splice.h"
 #include "unwind/elf_image.h"
 #include "unwind/row_finder.h"
 
@@ -55,15 +55,16 @@ using RowOfAddress = std::function<std::optional<unwind::RowFinder::Found>(
 
 // Goes on from the copy, and leaves in `walk` what was found and how it ended. Frames beyond `most` are left
 // out.
-void walk_rest(StackSplice::Walk& walk, const StackCopy& copy, std::size_t most, const RowOfAddress& row_of);
+void finish_unwind(CallchainMerger::Walk& walk, const StackCopy& copy, std::size_t most,
+                   const RowOfAddress& row_of);
 
 // Stacks that a walk in the kernel had to leave, finished on a thread of their own: only the rows that they
 // lead through are made, out of files that are opened when the first stack needs them.
 
-class StackFinisher : public std::enable_shared_from_this<StackFinisher> {
+class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
  public:
   struct Stack {
-    StackSplice::Unfinished sample;
+    CallchainMerger::Deferred sample;
     StackCopy copy;
     CodeMaps::AtTime maps;         // of its process, when it was taken
     std::uint64_t pass = 0;        // the caller's
@@ -79,11 +80,11 @@ class StackFinisher : public std::enable_shared_from_this<StackFinisher> {
   static Result<unwind::ElfImage> image_of(const MappedFile& file);
 
   // `most_frames`: of a stack. It is shared with its thread, which may hang in a file that does not answer.
-  explicit StackFinisher(std::size_t most_frames, ImageOf images = image_of)
+  explicit DeferredUnwinder(std::size_t most_frames, ImageOf images = image_of)
       : most_frames_(most_frames), image_of_(std::move(images)) {}
-  StackFinisher(const StackFinisher&) = delete;
-  StackFinisher& operator=(const StackFinisher&) = delete;
-  ~StackFinisher() = default;
+  DeferredUnwinder(const DeferredUnwinder&) = delete;
+  DeferredUnwinder& operator=(const DeferredUnwinder&) = delete;
+  ~DeferredUnwinder() = default;
   Result<> start();
   // Nothing more is finished. A thread that does not end within two seconds is left behind.
   void end();
@@ -112,7 +113,7 @@ class StackFinisher : public std::enable_shared_from_this<StackFinisher> {
 
   // What the thread needs of the stack that it is at, which itself may be given up meanwhile.
   struct Work {
-    StackSplice::Walk walk;
+    CallchainMerger::Walk walk;
     StackCopy copy;
     CodeMaps::AtTime maps;
     std::uint32_t process = 0;
@@ -136,7 +137,7 @@ class StackFinisher : public std::enable_shared_from_this<StackFinisher> {
   std::unordered_map<std::uint32_t, File> open_;                   // by number
   std::unordered_map<std::uint32_t, CodeMaps::Ranges> looked_up_;  // by process
   std::uint64_t uses_ = 0;
-  FileHeads heads_;
+  TimedFileReader reader_;
 
   std::atomic<bool> is_given_up_ = false;  // what is under way
 
@@ -154,7 +155,7 @@ class StackFinisher : public std::enable_shared_from_this<StackFinisher> {
 // Samples whose stacks are finished by the recorder: held back until what was told of mappings up to then is
 // known and the rest of their stacks was found.
 
-class LateStacks {
+class DeferredSamples {
  public:
   // Where copies come from (bpf::StackWalker).
   struct Copies {
@@ -162,25 +163,26 @@ class LateStacks {
     std::function<void(const std::function<void(format::Bytes)>&)> take;  // those that came since
   };
   // What `copies` refer to must outlive this. `most_frames`: of a stack.
-  LateStacks(Copies copies, std::size_t most_frames, StackFinisher::ImageOf images = StackFinisher::image_of)
+  DeferredSamples(Copies copies, std::size_t most_frames,
+                  DeferredUnwinder::ImageOf images = DeferredUnwinder::image_of)
       : source_(std::move(copies)),
-        finisher_(std::make_shared<StackFinisher>(most_frames, std::move(images))) {}
-  LateStacks(const LateStacks&) = delete;
-  LateStacks& operator=(const LateStacks&) = delete;
-  ~LateStacks() { finisher_->end(); }
+        unwinder_(std::make_shared<DeferredUnwinder>(most_frames, std::move(images))) {}
+  DeferredSamples(const DeferredSamples&) = delete;
+  DeferredSamples& operator=(const DeferredSamples&) = delete;
+  ~DeferredSamples() { unwinder_->end(); }
   // From now on the program copies stacks.
   Result<> start();
 
-  std::uint32_t number_of(const MappedFile& file) { return finisher_->number_of(file); }  // for ranges
-  CodeMaps::Ranges ranges_of_running(std::uint32_t process) { return finisher_->ranges_of_running(process); }
+  std::uint32_t number_of(const MappedFile& file) { return unwinder_->number_of(file); }  // for ranges
+  CodeMaps::Ranges ranges_of_running(std::uint32_t process) { return unwinder_->ranges_of_running(process); }
   // The samples of this look at the rings; more may be appended.
-  std::vector<StackSplice::Unfinished>& fresh() { return fresh_; }
+  std::vector<CallchainMerger::Deferred>& fresh() { return fresh_; }
   // All rings were looked at, and `maps` is what they told. Appends what is finished to `records`.
-  void end_pass(const CodeMaps& maps, StackSplice& splice, std::vector<std::byte>& records);
+  void end_pass(const CodeMaps& maps, CallchainMerger& merger, std::vector<std::byte>& records);
   std::uint64_t last_pass() const { return pass_ - 1; }
   // Samples of that pass, or of earlier ones, are still to come.
   bool holds_until(std::uint64_t pass) const { return !held_.empty() && held_.begin()->first <= pass; }
-  void give_up() { finisher_->give_up(); }
+  void give_up() { unwinder_->give_up(); }
 
   // A reader takes it that, once a round has ended, nothing comes that is older than the newest record of the
   // round before. What was read in a pass is newer than all that was read two passes earlier. True: the round
@@ -192,26 +194,26 @@ class LateStacks {
   static constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of copies
   void take_copies();
   void give_ripe(const CodeMaps& maps);
-  void put_done(StackSplice& splice, std::vector<std::byte>& records);
+  void put_done(CallchainMerger& merger, std::vector<std::byte>& records);
   bool waits_too_long() const;
 
   Copies source_;
-  std::shared_ptr<StackFinisher> finisher_;
+  std::shared_ptr<DeferredUnwinder> unwinder_;
   std::uint64_t pass_ = 1;                  // the one that is under way
   std::optional<std::uint64_t> round_end_;  // the pass that the last round ended with
   struct Held {
     std::size_t samples = 0;
     std::optional<std::chrono::steady_clock::time_point> given;  // to be finished
   };
-  std::map<std::uint64_t, Held> held_;                 // samples of former passes, by pass
-  std::vector<StackSplice::Unfinished> fresh_, ripe_;  // of this pass and of the last one
+  std::map<std::uint64_t, Held> held_;                   // samples of former passes, by pass
+  std::vector<CallchainMerger::Deferred> fresh_, ripe_;  // of this pass and of the last one
   struct Copy {
     StackCopy stack;
     std::uint64_t pass = 0;
   };
   std::unordered_map<std::uint64_t, Copy> copies_;  // by number
   std::size_t bytes_ = 0;                           // of all copies, those that are being finished included
-  StackFinisher::Stacks done_;
+  DeferredUnwinder::Stacks done_;
 };
 
 }  // namespace tacho::record

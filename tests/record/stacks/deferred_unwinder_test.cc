@@ -1,6 +1,6 @@
 // A walk that goes on from a copy of the stack.
 
-#include "record/stacks/stack_finisher.h"
+#include "record/stacks/deferred_unwinder.h"
 
 #include <gtest/gtest.h>
 
@@ -24,9 +24,9 @@ namespace {
 using Words = std::vector<std::uint64_t>;
 constexpr std::uint64_t kSp = 0x7000;
 
-class WalkRestTest : public testing::Test {
+class FinishUnwindTest : public testing::Test {
  protected:
-  WalkRestTest() {
+  FinishUnwindTest() {
     copy_.sp = kSp;
     copy_.bp = 0;
     copy_.frames = 1;
@@ -45,7 +45,7 @@ class WalkRestTest : public testing::Test {
   }
   // Frames, and how it ends behind them.
   Words walked(std::size_t most = 100) {
-    walk_rest(walk_, copy_, most, [this](std::uint64_t address, bool is_return, std::uint16_t& end) {
+    finish_unwind(walk_, copy_, most, [this](std::uint64_t address, bool is_return, std::uint16_t& end) {
       const auto found = rows_.find(address - (is_return ? 1 : 0));
       if (found == rows_.end()) end = lack_;
       return found == rows_.end() ? std::nullopt : std::optional(found->second);
@@ -56,12 +56,12 @@ class WalkRestTest : public testing::Test {
   }
 
   StackCopy copy_;
-  StackSplice::Walk walk_;
+  CallchainMerger::Walk walk_;
   std::map<std::uint64_t, unwind::RowFinder::Found> rows_;
   std::uint16_t lack_ = TACHO_END_NO_MAPPING;
 };
 
-TEST_F(WalkRestTest, GoesByRowsToTheFirstFunction) {
+TEST_F(FinishUnwindTest, GoesByRowsToTheFirstFunction) {
   stack({0, 0x2001, 0x7028, 0x3001, 1, 0x7777, 0x4001});
   row(0x1000, TACHO_UNWIND_RSP, 2);
   row(0x2000, TACHO_UNWIND_RSP, 2, -2);  // its caller's rbp is 0x7028
@@ -70,7 +70,7 @@ TEST_F(WalkRestTest, GoesByRowsToTheFirstFunction) {
   EXPECT_EQ(walked(), (Words{0x1000, 0x2001, 0x3001, 0x4001, TACHO_END_WHOLE}));
 }
 
-TEST_F(WalkRestTest, WhatTheKernelGuessedBehindTheCopyGoes) {
+TEST_F(FinishUnwindTest, WhatTheKernelGuessedBehindTheCopyGoes) {
   walk_.frames = {0x500, 0x1000, 0xbad, 0xbad0};
   copy_.frames = 2;
   stack({0x2001});
@@ -79,7 +79,7 @@ TEST_F(WalkRestTest, WhatTheKernelGuessedBehindTheCopyGoes) {
   EXPECT_EQ(walked(), (Words{0x500, 0x1000, 0x2001, TACHO_END_WHOLE}));
 }
 
-TEST_F(WalkRestTest, AFrameThatIsAReturnIsLookedUpBeforeIt) {
+TEST_F(FinishUnwindTest, AFrameThatIsAReturnIsLookedUpBeforeIt) {
   copy_.is_return = true;
   copy_.frames = 2;
   walk_.frames = {0x500, 0x1000};
@@ -88,14 +88,14 @@ TEST_F(WalkRestTest, AFrameThatIsAReturnIsLookedUpBeforeIt) {
   EXPECT_EQ(walked(), (Words{0x500, 0x1000, TACHO_END_WHOLE})) << "nobody stands above";
 }
 
-TEST_F(WalkRestTest, TheSampledFunctionWasCalled) {
+TEST_F(FinishUnwindTest, TheSampledFunctionWasCalled) {
   stack({0});
   row(0x1000, TACHO_UNWIND_RSP, 1);
   EXPECT_EQ(walked(), (Words{0x1000, TACHO_END_NO_RULE}));
 }
 
 // As the dynamic linker does when a function is called for the first time.
-TEST_F(WalkRestTest, FramesThatRbxLeadsToAreFoundWhileItIsKnown) {
+TEST_F(FinishUnwindTest, FramesThatRbxLeadsToAreFoundWhileItIsKnown) {
   stack({1, 0x7028, 0x2001, 2, 3, 4, 0x3001});
   row(0x1000, TACHO_UNWIND_RSP, 3, 0, -2);  // saved two words below what is above its frame
   row(0x2000, 3, 2);                        // 16 above rbx
@@ -111,7 +111,7 @@ TEST_F(WalkRestTest, FramesThatRbxLeadsToAreFoundWhileItIsKnown) {
   EXPECT_EQ(walked(), (Words{0x1000, 0x2001, TACHO_END_ODD_RULE}));
 }
 
-TEST_F(WalkRestTest, SignalFramesTablesOfCallsAndChangedStacks) {
+TEST_F(FinishUnwindTest, SignalFramesTablesOfCallsAndChangedStacks) {
   Words words(64, 0);
   words[TACHO_UNWIND_SIGNAL_RIP] = 0x2000;
   words[TACHO_UNWIND_SIGNAL_RSP] = kSp + 8 * 30;
@@ -129,13 +129,13 @@ TEST_F(WalkRestTest, SignalFramesTablesOfCallsAndChangedStacks) {
       << "what follows the mark was interrupted, and is no return address";
 }
 
-TEST_F(WalkRestTest, ItEndsWhereTheCopyDoes) {
+TEST_F(FinishUnwindTest, ItEndsWhereTheCopyDoes) {
   stack({1, 2});
   row(0x1000, TACHO_UNWIND_RSP, 9);
   EXPECT_EQ(walked(), (Words{0x1000, TACHO_END_COPY}));
 }
 
-TEST_F(WalkRestTest, TheCopyOfADeepStackHasParts) {
+TEST_F(FinishUnwindTest, TheCopyOfADeepStackHasParts) {
   stack({0, 1});
   copy_.number = 7;
   StackCopy part = copy_;
@@ -154,7 +154,7 @@ TEST_F(WalkRestTest, TheCopyOfADeepStackHasParts) {
   EXPECT_EQ(walked(), (Words{0x1000, 0x2001, TACHO_END_WHOLE}));
 }
 
-TEST_F(WalkRestTest, LoopsAndOddRulesEndIt) {
+TEST_F(FinishUnwindTest, LoopsAndOddRulesEndIt) {
   stack({0x2001, 1, 2, 3});
   row(0x1000, TACHO_UNWIND_RSP, 0);
   EXPECT_EQ(walked(), (Words{0x1000, TACHO_END_LOOP}));
@@ -169,7 +169,7 @@ TEST_F(WalkRestTest, LoopsAndOddRulesEndIt) {
   EXPECT_EQ(walked(), (Words{0x1000, TACHO_END_LOOP}));
 }
 
-TEST_F(WalkRestTest, CodeWithoutRowsGoesByFramePointers) {
+TEST_F(FinishUnwindTest, CodeWithoutRowsGoesByFramePointers) {
   const auto again = [this](std::uint64_t bp) {
     walk_.frames = {0x500, 0x1000};
     copy_.bp = bp;
@@ -187,7 +187,7 @@ TEST_F(WalkRestTest, CodeWithoutRowsGoesByFramePointers) {
 }
 
 // It may be anything that lay on the stack, and is nobody's to write down.
-TEST_F(WalkRestTest, AGuessedWordThatIsNoCodeIsNoFrame) {
+TEST_F(FinishUnwindTest, AGuessedWordThatIsNoCodeIsNoFrame) {
   copy_.frames = 2;
   walk_.frames = {0x500, 0x1000};
   copy_.bp = kSp + 16;
@@ -196,7 +196,7 @@ TEST_F(WalkRestTest, AGuessedWordThatIsNoCodeIsNoFrame) {
   EXPECT_EQ(walked(), (Words{0x500, 0x1000, TACHO_END_NO_RULE}));
 }
 
-TEST_F(WalkRestTest, NoMoreFramesThanAskedFor) {
+TEST_F(FinishUnwindTest, NoMoreFramesThanAskedFor) {
   Words words;
   for (int i = 0; i < 50; ++i) words.push_back(0x1001);
   stack(words);
@@ -206,13 +206,13 @@ TEST_F(WalkRestTest, NoMoreFramesThanAskedFor) {
   EXPECT_EQ(found.back(), std::uint64_t{TACHO_END_CUT});
 }
 
-TEST_F(WalkRestTest, AFileThatIsGoneLeavesWhatTheKernelFound) {
+TEST_F(FinishUnwindTest, AFileThatIsGoneLeavesWhatTheKernelFound) {
   walk_.frames = {0x1000, 0x2001, 0x3001};
   lack_ = TACHO_END_NO_TABLE;
   EXPECT_EQ(walked(), (Words{0x1000, 0x2001, 0x3001, TACHO_END_NO_TABLE}));
 }
 
-TEST_F(WalkRestTest, ACopyOfAnotherWalkIsNotUsed) {
+TEST_F(FinishUnwindTest, ACopyOfAnotherWalkIsNotUsed) {
   copy_.frames = 2;
   row(0x1000, TACHO_UNWIND_END);
   EXPECT_EQ(walked(), (Words{0x1000, TACHO_END_NO_TABLE}));
@@ -253,20 +253,21 @@ constexpr std::uint64_t kId = 77, kCopy = 3;
 constexpr std::uint32_t kProcess = 1;
 constexpr std::chrono::seconds kPatience{30};
 
-class LateStacksTest : public testing::Test {
+class DeferredSamplesTest : public testing::Test {
  protected:
-  LateStacksTest() : late_(copies(), 100, [this](const MappedFile& file) { return image_of(file); }) {
+  DeferredSamplesTest()
+      : deferred_(copies(), 100, [this](const MappedFile& file) { return image_of(file); }) {
     format::EventAttr attr{};
     attr.sample_type = abi::kSampleIdentifier | abi::kSampleCallchain;
-    splice_.add_event(kId, attr);
+    merger_.add_event(kId, attr);
     MappedFile file;
     file.name = "/nowhere/hanging";
     file.inode = 5;
-    maps_.map(kProcess, {0x1000, 0x2000, 0, 0, late_.number_of(file)}, 1);
+    maps_.map(kProcess, {0x1000, 0x2000, 0, 0, deferred_.number_of(file)}, 1);
   }
-  ~LateStacksTest() override { answer_.set_value(); }
+  ~DeferredSamplesTest() override { answer_.set_value(); }
 
-  LateStacks::Copies copies() {
+  DeferredSamples::Copies copies() {
     return {[] {},
             [this](const std::function<void(format::Bytes)>& sink) {
               for (const auto& each : std::exchange(written_, {}))
@@ -280,7 +281,7 @@ class LateStacksTest : public testing::Test {
 
   // A sample of the process, its stack copied.
   void sample() {
-    StackSplice::Unfinished made;
+    CallchainMerger::Deferred made;
     const std::array<std::uint64_t, 3> words{std::uint64_t{24} << 48 | abi::kRecordSample, kId, 0};
     const auto bytes = std::as_bytes(std::span(words));
     made.record.assign(bytes.begin(), bytes.end());
@@ -289,7 +290,7 @@ class LateStacksTest : public testing::Test {
     made.walk.copy = kCopy;
     made.process = kProcess;
     made.time = 5;
-    late_.fresh().push_back(made);
+    deferred_.fresh().push_back(made);
     tacho_stack_copy copy{};
     copy.number = kCopy;
     copy.sp = kSp;
@@ -300,26 +301,26 @@ class LateStacksTest : public testing::Test {
   std::promise<void> answer_;
   std::shared_future<void> answered_ = answer_.get_future().share();
   std::vector<tacho_stack_copy> written_;
-  LateStacks late_;
+  DeferredSamples deferred_;
   CodeMaps maps_;
-  StackSplice splice_;
+  CallchainMerger merger_;
 };
 
-TEST_F(LateStacksTest, ASecondIsTheMostThatAFileWithoutAnswerCosts) {
-  ASSERT_TRUE(late_.start());
+TEST_F(DeferredSamplesTest, ASecondIsTheMostThatAFileWithoutAnswerCosts) {
+  ASSERT_TRUE(deferred_.start());
   sample();
-  const std::uint64_t pass = late_.last_pass() + 1;
+  const std::uint64_t pass = deferred_.last_pass() + 1;
   std::vector<std::byte> records;
   const auto begin = steady_clock::now();
   while (records.empty() && steady_clock::now() - begin < kPatience) {
-    late_.end_pass(maps_, splice_, records);
-    EXPECT_EQ(late_.holds_until(pass), records.empty());
+    deferred_.end_pass(maps_, merger_, records);
+    EXPECT_EQ(deferred_.holds_until(pass), records.empty());
     std::this_thread::sleep_for(milliseconds(5));
   }
   const auto waited = steady_clock::now() - begin;
   ASSERT_FALSE(records.empty()) << "it waits for ever";
   EXPECT_GT(waited, milliseconds(900)) << "others are slow, too";
-  EXPECT_EQ(splice_.counts().ends[TACHO_END_NO_TABLE], 1u);
+  EXPECT_EQ(merger_.counts().ends[TACHO_END_NO_TABLE], 1u);
   EXPECT_EQ(records.size(), 24 + 16u) << "with the frame that was known";
 }
 
@@ -329,11 +330,11 @@ TEST_F(LateStacksTest, ASecondIsTheMostThatAFileWithoutAnswerCosts) {
 
 namespace {
 
-using Stacks = StackFinisher::Stacks;
+using Stacks = DeferredUnwinder::Stacks;
 
 Stacks stacks_of_pass(std::uint64_t pass, std::size_t count) {
   Stacks stacks(count);
-  for (StackFinisher::Stack& stack : stacks) {
+  for (DeferredUnwinder::Stack& stack : stacks) {
     stack.pass = pass;
     stack.sample.walk.frames = {0x1000, 0x2000};
     stack.sample.walk.end = TACHO_END_NO_TABLE;
@@ -342,9 +343,9 @@ Stacks stacks_of_pass(std::uint64_t pass, std::size_t count) {
 }
 
 // Its thread does not run: nothing is ever finished.
-TEST(StackFinisher, MoreThanMayWaitAreDoneAsTheyAre) {
-  const auto finisher = std::make_shared<StackFinisher>(100);
-  finisher->give(stacks_of_pass(1, StackFinisher::kMostWaiting - 1));
+TEST(DeferredUnwinder, MoreThanMayWaitAreDoneAsTheyAre) {
+  const auto finisher = std::make_shared<DeferredUnwinder>(100);
+  finisher->give(stacks_of_pass(1, DeferredUnwinder::kMostWaiting - 1));
   EXPECT_TRUE(finisher->take_done().empty());
   finisher->give(stacks_of_pass(2, 3));
   const Stacks done = finisher->take_done();
@@ -353,8 +354,8 @@ TEST(StackFinisher, MoreThanMayWaitAreDoneAsTheyAre) {
   EXPECT_EQ(done.front().sample.walk.frames.size(), 2u);
 }
 
-TEST(StackFinisher, WhatIsGivenUpIsDoneAsItIs) {
-  const auto finisher = std::make_shared<StackFinisher>(100);
+TEST(DeferredUnwinder, WhatIsGivenUpIsDoneAsItIs) {
+  const auto finisher = std::make_shared<DeferredUnwinder>(100);
   finisher->give(stacks_of_pass(1, 5));
   finisher->give_up();
   const Stacks done = finisher->take_done();
@@ -365,8 +366,8 @@ TEST(StackFinisher, WhatIsGivenUpIsDoneAsItIs) {
 }
 
 // From a thread of its own, which gives up rights for good.
-TEST(StackFinisher, EachIsDoneOnceHoweverOftenItIsGivenUp) {
-  const auto finisher = std::make_shared<StackFinisher>(100);
+TEST(DeferredUnwinder, EachIsDoneOnceHoweverOftenItIsGivenUp) {
+  const auto finisher = std::make_shared<DeferredUnwinder>(100);
   ASSERT_TRUE(finisher->start());
   constexpr std::size_t kRounds = 200, kStacks = 20;
   std::size_t done = 0;
@@ -389,7 +390,7 @@ TEST(StackFinisher, EachIsDoneOnceHoweverOftenItIsGivenUp) {
 class HangingFile {
  public:
   ~HangingFile() { answer(); }
-  StackFinisher::ImageOf opener() {
+  DeferredUnwinder::ImageOf opener() {
     return [state = state_](const MappedFile&) -> Result<unwind::ElfImage> {
       std::unique_lock lock(state->mutex);
       ++state->asked;
@@ -418,16 +419,16 @@ class HangingFile {
   std::shared_ptr<State> state_ = std::make_shared<State>();  // the thread may outlive us
 };
 
-TEST(StackFinisher, AFileThatNeverAnswersKeepsNoStackAndNoRecorder) {
+TEST(DeferredUnwinder, AFileThatNeverAnswersKeepsNoStackAndNoRecorder) {
   HangingFile hanging;
-  const auto finisher = std::make_shared<StackFinisher>(100, hanging.opener());
+  const auto finisher = std::make_shared<DeferredUnwinder>(100, hanging.opener());
   ASSERT_TRUE(finisher->start());
   MappedFile file;
   file.name = "/nowhere/hanging";
   file.inode = 5;
   const std::uint32_t number = finisher->number_of(file);
   Stacks stacks = stacks_of_pass(1, 3);
-  for (StackFinisher::Stack& stack : stacks) {
+  for (DeferredUnwinder::Stack& stack : stacks) {
     stack.copy.frames = 2;
     stack.maps.ranges = std::make_shared<CodeMaps::Ranges>(CodeMaps::Ranges{{0x1000, 0x3000, 0, 0, number}});
   }
@@ -446,7 +447,7 @@ TEST(StackFinisher, AFileThatNeverAnswersKeepsNoStackAndNoRecorder) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30)) << "it waits for ever";
   finisher->give_up();
   EXPECT_EQ(finisher->take_done().size(), 1u);
-  const std::weak_ptr<StackFinisher> left = finisher;
+  const std::weak_ptr<DeferredUnwinder> left = finisher;
   EXPECT_GT(left.use_count(), 1) << "the thread that was left behind holds what it uses";
   hanging.answer();
 }

@@ -1,4 +1,4 @@
-#include "record/stacks/stack_finisher.h"
+#include "record/stacks/deferred_unwinder.h"
 
 #include <fmt/format.h>
 
@@ -26,9 +26,9 @@ constexpr int kRbx = 3;                                 // DWARF's number
 constexpr int kSignalRbx = 16;                          // words above rsp in a signal frame
 constexpr std::uint64_t kFramePointerReach = 0x100000;  // bytes to the caller's frame that a guess may span
 
-class Rest {
+class UserStackUnwinder {
  public:
-  Rest(StackSplice::Walk& walk, const StackCopy& copy, const RowOfAddress& row_of)
+  UserStackUnwinder(CallchainMerger::Walk& walk, const StackCopy& copy, const RowOfAddress& row_of)
       : walk_(walk),
         copy_(copy),
         row_of_(row_of),
@@ -170,7 +170,7 @@ class Rest {
     return true;
   }
 
-  StackSplice::Walk& walk_;
+  CallchainMerger::Walk& walk_;
   const StackCopy& copy_;
   const RowOfAddress& row_of_;
   std::uint64_t sp_, bp_, rbx_;
@@ -203,11 +203,12 @@ bool add_part(StackCopy& copy, const StackCopy& part) {
   return true;
 }
 
-void walk_rest(StackSplice::Walk& walk, const StackCopy& copy, std::size_t most, const RowOfAddress& row_of) {
+void finish_unwind(CallchainMerger::Walk& walk, const StackCopy& copy, std::size_t most,
+                   const RowOfAddress& row_of) {
   if (copy.frames == 0 || copy.frames > walk.frames.size()) return;
-  const StackSplice::Walk before = walk;
+  const CallchainMerger::Walk before = walk;
   walk.frames.resize(copy.frames);
-  Rest rest(walk, copy, row_of);
+  UserStackUnwinder rest(walk, copy, row_of);
   while (rest.step()) {
     if (walk.frames.size() <= most) continue;
     walk.frames.pop_back();
@@ -248,14 +249,14 @@ std::chrono::nanoseconds cpu_time() {
 
 }  // namespace
 
-Result<unwind::ElfImage> StackFinisher::image_of(const MappedFile& file) {
+Result<unwind::ElfImage> DeferredUnwinder::image_of(const MappedFile& file) {
   if (file.name == "[vdso]") return unwind::ElfImage::in_memory(own_vdso());
   auto opened = open_binary(file);
   if (!opened) return std::move(opened.error());
   return unwind::ElfImage::open(std::move(*opened));
 }
 
-Result<> StackFinisher::start() {
+Result<> DeferredUnwinder::start() {
   try {
     thread_ = std::thread([self = shared_from_this()] { self->run(); });
   } catch (const std::system_error& refused) {
@@ -264,7 +265,7 @@ Result<> StackFinisher::start() {
   return Done{};
 }
 
-void StackFinisher::end() {
+void DeferredUnwinder::end() {
   if (!thread_.joinable()) return;
   std::unique_lock lock(mutex_);
   is_over_ = true;
@@ -279,7 +280,7 @@ void StackFinisher::end() {
   }
 }
 
-std::uint32_t StackFinisher::number_of(const MappedFile& file) {
+std::uint32_t DeferredUnwinder::number_of(const MappedFile& file) {
   std::string name = name_of(file);
   const std::lock_guard lock(mutex_);
   if (const auto known = numbers_.find(name); known != numbers_.end()) return known->second;
@@ -296,13 +297,13 @@ std::uint32_t StackFinisher::number_of(const MappedFile& file) {
   return number;
 }
 
-MappedFile StackFinisher::mapped_file(std::uint32_t number) {
+MappedFile DeferredUnwinder::mapped_file(std::uint32_t number) {
   const std::lock_guard lock(mutex_);
   const auto known = files_.find(number);
   return known == files_.end() ? MappedFile{} : known->second;
 }
 
-void StackFinisher::give(Stacks stacks) {
+void DeferredUnwinder::give(Stacks stacks) {
   if (stacks.empty()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -313,19 +314,19 @@ void StackFinisher::give(Stacks stacks) {
   has_work_.notify_all();
 }
 
-void StackFinisher::give_up() {
+void DeferredUnwinder::give_up() {
   const std::lock_guard lock(mutex_);
   if (!begun_.empty()) is_given_up_ = true;
   done_.splice(done_.end(), begun_);
   done_.splice(done_.end(), waiting_);
 }
 
-StackFinisher::Stacks StackFinisher::take_done() {
+DeferredUnwinder::Stacks DeferredUnwinder::take_done() {
   const std::lock_guard lock(mutex_);
   return std::exchange(done_, {});
 }
 
-void StackFinisher::run() {
+void DeferredUnwinder::run() {
   // This thread opens files that anybody may have made.
   (void)drop_rights({.reads_binaries = true}, "");
   std::unique_lock lock(mutex_);
@@ -357,26 +358,26 @@ void StackFinisher::run() {
   has_ended_.notify_all();
 }
 
-StackFinisher::Work StackFinisher::begin_next() {
+DeferredUnwinder::Work DeferredUnwinder::begin_next() {
   begun_.splice(begun_.end(), waiting_, waiting_.begin());
   is_given_up_ = is_over_;
   Stack& stack = begun_.front();
   return {stack.sample.walk, std::move(stack.copy), std::move(stack.maps), stack.sample.process, cpu_time()};
 }
 
-void StackFinisher::finish(Work& work) {
-  walk_rest(work.walk, work.copy, most_frames_,
-            [&](std::uint64_t address, bool is_return, std::uint16_t& end) {
-              return row_at(work, address, is_return, end);
-            });
+void DeferredUnwinder::finish(Work& work) {
+  finish_unwind(work.walk, work.copy, most_frames_,
+                [&](std::uint64_t address, bool is_return, std::uint16_t& end) {
+                  return row_at(work, address, is_return, end);
+                });
 }
 
 // A file may hold anything, and one that somebody made for it takes any time.
-bool StackFinisher::shall_stop(const Work& work) const {
+bool DeferredUnwinder::shall_stop(const Work& work) const {
   return is_given_up_ || cpu_time() - work.begin > kMostTime;
 }
 
-const tacho_code_range* StackFinisher::mapped_at(const Work& work, std::uint64_t address) {
+const tacho_code_range* DeferredUnwinder::mapped_at(const Work& work, std::uint64_t address) {
   const tacho_code_range* const told = work.maps.ranges ? range_at(*work.maps.ranges, address) : nullptr;
   if (told != nullptr || !work.maps.is_now) return told;  // it runs another program by now
   if (!looked_up_.contains(work.process) && looked_up_.size() < kMostLookedUp)
@@ -385,8 +386,8 @@ const tacho_code_range* StackFinisher::mapped_at(const Work& work, std::uint64_t
   return now == looked_up_.end() ? nullptr : range_at(now->second, address);
 }
 
-std::optional<unwind::RowFinder::Found> StackFinisher::row_at(const Work& work, std::uint64_t address,
-                                                              bool is_return, std::uint16_t& end) {
+std::optional<unwind::RowFinder::Found> DeferredUnwinder::row_at(const Work& work, std::uint64_t address,
+                                                                 bool is_return, std::uint16_t& end) {
   const tacho_code_range* const range = mapped_at(work, address);
   // Asked first: a word that was guessed must be told from code however little time is left.
   end = range == nullptr ? TACHO_END_NO_MAPPING : TACHO_END_NO_TABLE;
@@ -398,7 +399,7 @@ std::optional<unwind::RowFinder::Found> StackFinisher::row_at(const Work& work, 
   return file.rows->row_at_offset(address - range->bias - (is_return ? 1 : 0));
 }
 
-CodeMaps::Ranges StackFinisher::ranges_of_running(std::uint32_t process) {
+CodeMaps::Ranges DeferredUnwinder::ranges_of_running(std::uint32_t process) {
   CodeMaps::Ranges ranges;
   const auto maps = format::read_file(fmt::format("/proc/{}/maps", process));
   std::string_view text = maps ? format::as_text(*maps) : std::string_view{};
@@ -417,7 +418,7 @@ CodeMaps::Ranges StackFinisher::ranges_of_running(std::uint32_t process) {
   return ranges;
 }
 
-StackFinisher::File& StackFinisher::opened_file(const tacho_code_range& range, std::uint32_t process) {
+DeferredUnwinder::File& DeferredUnwinder::opened_file(const tacho_code_range& range, std::uint32_t process) {
   if (const auto known = open_.find(range.file); known != open_.end()) return known->second;
   make_room();
   File& made = open_[range.file];
@@ -430,7 +431,7 @@ StackFinisher::File& StackFinisher::opened_file(const tacho_code_range& range, s
   file.process = process;
   file.start = range.start;
   file.end = range.end;
-  if (file.name != "[vdso]" && !heads_.answers(paths_of(file), place_of(file))) return made;
+  if (file.name != "[vdso]" && !reader_.answers(paths_of(file), place_of(file))) return made;
   const auto image = image_of_(file);
   if (!image) {
     made.is_bare = image.error().code != kNotOpened;
@@ -444,7 +445,7 @@ StackFinisher::File& StackFinisher::opened_file(const tacho_code_range& range, s
   return made;
 }
 
-void StackFinisher::make_room() {
+void DeferredUnwinder::make_room() {
   const auto bytes_of = [](const File& file) { return file.rows ? file.rows->bytes() : 0; };
   std::size_t bytes = 0;  // rows were made since the last time
   for (const auto& [number, file] : open_) bytes += bytes_of(file);
@@ -464,13 +465,13 @@ constexpr std::chrono::milliseconds kPatience{1000};
 
 }  // namespace
 
-Result<> LateStacks::start() {
-  if (auto done = finisher_->start(); !done) return done;
+Result<> DeferredSamples::start() {
+  if (auto done = unwinder_->start(); !done) return done;
   source_.begin();
   return Done{};
 }
 
-void LateStacks::take_copies() {
+void DeferredSamples::take_copies() {
   source_.take([this](format::Bytes written) {
     auto copy = stack_copy_of(written);
     if (!copy || bytes_ + copy->bytes.size() > kMostBytes) return;  // its sample is written as it is
@@ -486,11 +487,12 @@ void LateStacks::take_copies() {
 }
 
 // What was told of mappings before these samples has been read by now.
-void LateStacks::give_ripe(const CodeMaps& maps) {
-  StackFinisher::Stacks stacks(ripe_.size());  // all memory at once: no sample gets lost between two places
+void DeferredSamples::give_ripe(const CodeMaps& maps) {
+  DeferredUnwinder::Stacks stacks(
+      ripe_.size());  // all memory at once: no sample gets lost between two places
   auto next = stacks.begin();
-  for (StackSplice::Unfinished& sample : ripe_) {
-    StackFinisher::Stack& stack = *next++;
+  for (CallchainMerger::Deferred& sample : ripe_) {
+    DeferredUnwinder::Stack& stack = *next++;
     const auto copy = copies_.find(sample.walk.copy);
     if (copy != copies_.end()) {
       stack.copy = std::move(copy->second.stack);
@@ -502,7 +504,7 @@ void LateStacks::give_ripe(const CodeMaps& maps) {
     stack.sample = std::move(sample);
   }
   ripe_.clear();
-  finisher_->give(std::move(stacks));
+  unwinder_->give(std::move(stacks));
   if (const auto held = held_.find(pass_ - 1); held != held_.end() && !held->second.given)
     held->second.given = Clock::now();
   // Of samples that were lost, or that somebody sorted out.
@@ -513,11 +515,11 @@ void LateStacks::give_ripe(const CodeMaps& maps) {
   });
 }
 
-void LateStacks::put_done(StackSplice& splice, std::vector<std::byte>& records) {
-  done_.splice(done_.end(), finisher_->take_done());
+void DeferredSamples::put_done(CallchainMerger& merger, std::vector<std::byte>& records) {
+  done_.splice(done_.end(), unwinder_->take_done());
   while (!done_.empty()) {
-    const StackFinisher::Stack& stack = done_.front();
-    splice.put_finished(stack.sample, records);
+    const DeferredUnwinder::Stack& stack = done_.front();
+    merger.write_finished(stack.sample, records);
     bytes_ -= stack.copied_bytes;
     const auto held = held_.find(stack.pass);
     if (held != held_.end() && --held->second.samples == 0) held_.erase(held);
@@ -525,30 +527,31 @@ void LateStacks::put_done(StackSplice& splice, std::vector<std::byte>& records) 
   }
 }
 
-bool LateStacks::waits_too_long() const {
+bool DeferredSamples::waits_too_long() const {
   if (held_.empty()) return false;
   const auto& given = held_.begin()->second.given;
   return given && Clock::now() - *given > kPatience;
 }
 
-void LateStacks::end_pass(const CodeMaps& maps, StackSplice& splice, std::vector<std::byte>& records) {
+void DeferredSamples::end_pass(const CodeMaps& maps, CallchainMerger& merger,
+                               std::vector<std::byte>& records) {
   try {
     take_copies();
     give_ripe(maps);
     if (!fresh_.empty()) held_[pass_].samples = fresh_.size();
     ripe_ = std::exchange(fresh_, {});
     ++pass_;
-    put_done(splice, records);
+    put_done(merger, records);
     if (waits_too_long()) {
       give_up();
-      put_done(splice, records);
+      put_done(merger, records);
     }
   } catch (const std::bad_alloc&) {
     // The rest waits for the next pass.
   }
 }
 
-bool LateStacks::end_round() {
+bool DeferredSamples::end_round() {
   constexpr std::uint64_t kPasses = 2;
   if (round_end_ && !held_.empty() && held_.begin()->first < *round_end_ + kPasses) return false;
   round_end_ = pass_ - 1;

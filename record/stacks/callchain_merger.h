@@ -24,7 +24,7 @@ struct StackCounts {
   std::uint64_t finished = 0;                         // of the whole ones, those that the recorder finished
 };
 
-class StackSplice {
+class CallchainMerger {
  public:
   // Samples with this id get the user's side.
   void add_event(std::uint64_t id, const format::EventAttr& attr);
@@ -40,7 +40,7 @@ class StackSplice {
     std::uint64_t copy = 0;  // its number, of a stack that can be finished (struct tacho_stack_copy)
   };
   // A sample whose stack can be finished: its record as the kernel wrote it.
-  struct Unfinished {
+  struct Deferred {
     std::vector<std::byte> record;
     Walk walk;
     std::uint32_t process = 0;
@@ -52,11 +52,11 @@ class StackSplice {
   // is changed, when these are not whole records. `lost_walks`: how many of the records that LOST records
   // tell of were walks, of at most so many. `unfinished`: gets the samples that wait for the rest of their
   // stacks; null: they are written as they are.
-  bool splice(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
-              const std::function<std::uint64_t(std::uint64_t)>& lost_walks,
-              std::vector<Unfinished>* unfinished = nullptr);
+  bool merge(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
+             const std::function<std::uint64_t(std::uint64_t)>& lost_walks,
+             std::vector<Deferred>* deferred = nullptr);
   // Appends the sample with the stack that its walk has now.
-  void put_finished(const Unfinished& sample, std::vector<std::byte>& records);
+  void write_finished(const Deferred& sample, std::vector<std::byte>& records);
 
   // Only takes the walks out; allocates nothing.
   void drop_walks(std::vector<std::byte>& records, std::size_t begin) const;
@@ -78,8 +78,8 @@ class StackSplice {
 
   std::unordered_map<std::uint64_t, Event> events_;
   StackCounts counts_;
-  std::vector<Unfinished>* unfinished_ = nullptr;  // of the call that is under way
-  std::vector<std::byte> out_;                     // kept, so that steady splicing allocates nothing
+  std::vector<Deferred>* deferred_ = nullptr;  // of the call that is under way
+  std::vector<std::byte> out_;                 // kept, so that steady splicing allocates nothing
 };
 
 // Bytes before the call chain in the body of a sample; nothing when it is too short for them.

@@ -1,4 +1,4 @@
-#include "record/stacks/stack_splice.h"
+#include "record/stacks/callchain_merger.h"
 
 #include <gtest/gtest.h>
 
@@ -26,13 +26,13 @@ format::EventAttr sample_attr() {
   return attr;
 }
 
-class StackSpliceTest : public testing::Test {
+class CallchainMergerTest : public testing::Test {
  protected:
-  StackSpliceTest() {
-    splice_.add_event(kEvent, attr_);
+  CallchainMergerTest() {
+    merger_.add_event(kEvent, attr_);
     format::EventAttr walks;
     walks.sample_type = abi::kSampleIdentifier | abi::kSampleTid | abi::kSampleTime | abi::kSampleRaw;
-    splice_.add_walks(kWalks, walks, kEvent);
+    merger_.add_walks(kWalks, walks, kEvent);
   }
 
   void record(std::uint32_t type, std::uint16_t misc, format::Bytes body) {
@@ -75,7 +75,7 @@ class StackSpliceTest : public testing::Test {
     std::vector<std::byte> records(8, std::byte{0xee});  // stands before, and stays
     const format::Bytes in = in_.view();
     records.insert(records.end(), in.begin(), in.end());
-    EXPECT_TRUE(splice_.splice(records, 8, waiting_, [&](std::uint64_t) { return lost_walks; }));
+    EXPECT_TRUE(merger_.merge(records, 8, waiting_, [&](std::uint64_t) { return lost_walks; }));
     EXPECT_EQ(records[7], std::byte{0xee});
     in_.clear();
     std::vector<Words> chains;
@@ -107,24 +107,24 @@ class StackSpliceTest : public testing::Test {
   }
 
   format::EventAttr attr_ = sample_attr();
-  StackSplice splice_;
-  StackSplice::Waiting waiting_;
+  CallchainMerger merger_;
+  CallchainMerger::Waiting waiting_;
   format::ByteWriter in_;
 };
 
 constexpr std::uint64_t kK = abi::kContextKernel, kU = abi::kContextUser;
 
-TEST_F(StackSpliceTest, ASampleGetsTheStackBeforeIt) {
+TEST_F(CallchainMergerTest, ASampleGetsTheStackBeforeIt) {
   walk(9, {0x11, 0x12, 0x13});
   sample(9, kKernel, 0xf1, {kK, 0xf1, 0xf2});
   walk(9, {0x21});
   sample(9, kUser, 0x21, {});
   EXPECT_EQ(spliced(), (std::vector<Words>{{kK, 0xf1, 0xf2, kU, 0x11, 0x12, 0x13}, {kU, 0x21}}));
-  EXPECT_EQ(splice_.counts().ends[TACHO_END_WHOLE], 2u);
-  EXPECT_EQ(splice_.counts().frames, 4u);
+  EXPECT_EQ(merger_.counts().ends[TACHO_END_WHOLE], 2u);
+  EXPECT_EQ(merger_.counts().frames, 4u);
 }
 
-TEST_F(StackSpliceTest, AnInterruptsSampleStandsInside) {
+TEST_F(CallchainMergerTest, AnInterruptsSampleStandsInside) {
   walk(9, {0x11});
   walk(9, {0x22});
   sample(9, kKernel, 0xf2, {kK, 0xf2});
@@ -132,7 +132,7 @@ TEST_F(StackSpliceTest, AnInterruptsSampleStandsInside) {
   EXPECT_EQ(spliced(), (std::vector<Words>{{kK, 0xf2, kU, 0x22}, {kK, 0xf1, kU, 0x11}}));
 }
 
-TEST_F(StackSpliceTest, AStackWaitsForASampleThatComesLater) {
+TEST_F(CallchainMergerTest, AStackWaitsForASampleThatComesLater) {
   walk(9, {0x11});
   EXPECT_TRUE(spliced().empty());
   sample(8, kKernel, 0xf8, {kK, 0xf8});
@@ -140,64 +140,64 @@ TEST_F(StackSpliceTest, AStackWaitsForASampleThatComesLater) {
   EXPECT_EQ(spliced(), (std::vector<Words>{{kK, 0xf8}, {kK, 0xf1, kU, 0x11}})) << "and for its own thread's";
 }
 
-TEST_F(StackSpliceTest, WithoutAStackAProgramsSampleHasItsAddress) {
+TEST_F(CallchainMergerTest, WithoutAStackAProgramsSampleHasItsAddress) {
   sample(9, kUser, 0x77, {});
   sample(9, kKernel, 0xf1, {kK, 0xf1});
   EXPECT_EQ(spliced(), (std::vector<Words>{{kU, 0x77}, {kK, 0xf1}}));
-  EXPECT_EQ(splice_.counts().without, 1u);
+  EXPECT_EQ(merger_.counts().without, 1u);
 }
 
-TEST_F(StackSpliceTest, AStackOfAnotherPlaceIsNotTaken) {
+TEST_F(CallchainMergerTest, AStackOfAnotherPlaceIsNotTaken) {
   walk(9, {0x11, 0x12});
   sample(9, kUser, 0x77, {});
   EXPECT_EQ(spliced(), (std::vector<Words>{{kU, 0x77}}));
-  EXPECT_EQ(splice_.counts().without, 1u);
+  EXPECT_EQ(merger_.counts().without, 1u);
 }
 
-TEST_F(StackSpliceTest, BehindALossNothingOlderIsTaken) {
+TEST_F(CallchainMergerTest, BehindALossNothingOlderIsTaken) {
   walk(9, {0x11});
   lost(5);
   sample(9, kKernel, 0xf1, {kK, 0xf1});
   EXPECT_EQ(spliced(2), (std::vector<Words>{{0xdead, 3}, {kK, 0xf1}})) << "two of the five were stacks";
   lost(2);
   EXPECT_TRUE(spliced(2).empty()) << "only stacks were lost";
-  EXPECT_EQ(splice_.counts().unused, 1u);
+  EXPECT_EQ(merger_.counts().unused, 1u);
 }
 
 // perf refuses a capture with a LOST record that lacks its trailer, or of an event that it does not describe.
-TEST_F(StackSpliceTest, WhatWasLostBeforeAWalkIsSaidOfTheSamplesEvent) {
+TEST_F(CallchainMergerTest, WhatWasLostBeforeAWalkIsSaidOfTheSamplesEvent) {
   format::ByteWriter body;
   body.u64(kWalks).u64(5).u32(1).u32(9).u64(1000).u64(kWalks);
   record(abi::kRecordLost, 0, body.view());
   std::vector<std::byte> records(in_.view().begin(), in_.view().end());
-  EXPECT_TRUE(splice_.splice(records, 0, waiting_, [](std::uint64_t) { return std::uint64_t{2}; }));
+  EXPECT_TRUE(merger_.merge(records, 0, waiting_, [](std::uint64_t) { return std::uint64_t{2}; }));
   format::ByteWriter wanted;
   wanted.u32(abi::kRecordLost).u16(0).u16(48);
   wanted.u64(kEvent).u64(3).u32(1).u32(9).u64(1000).u64(kEvent);
   EXPECT_TRUE(std::ranges::equal(records, wanted.view()));
 }
 
-TEST_F(StackSpliceTest, AStackThatCanBeFinishedHoldsItsSampleBack) {
+TEST_F(CallchainMergerTest, AStackThatCanBeFinishedHoldsItsSampleBack) {
   walk(9, {0x11, 0x12, 77}, TACHO_END_NO_TABLE | TACHO_STACK_HAS_COPY);
   sample(9, kUser, 0x11, {});
   sample(9, kKernel, 0xf2, {kK, 0xf2});
   std::vector<std::byte> records(in_.view().begin(), in_.view().end());
-  std::vector<StackSplice::Unfinished> unfinished;
+  std::vector<CallchainMerger::Deferred> deferred;
   const auto none_lost = [](std::uint64_t) { return std::uint64_t{0}; };
-  ASSERT_TRUE(splice_.splice(records, 0, waiting_, none_lost, &unfinished));
-  ASSERT_EQ(unfinished.size(), 1u);
-  EXPECT_EQ(unfinished[0].walk.frames, (Words{0x11, 0x12})) << "the word behind them is the copy's number";
-  EXPECT_EQ(unfinished[0].walk.copy, 77u);
-  EXPECT_EQ(unfinished[0].process, 1u);
-  EXPECT_EQ(unfinished[0].time, 1000u);
-  EXPECT_EQ(splice_.counts().ends[TACHO_END_NO_TABLE], 0u) << "it did not end yet";
+  ASSERT_TRUE(merger_.merge(records, 0, waiting_, none_lost, &deferred));
+  ASSERT_EQ(deferred.size(), 1u);
+  EXPECT_EQ(deferred[0].walk.frames, (Words{0x11, 0x12})) << "the word behind them is the copy's number";
+  EXPECT_EQ(deferred[0].walk.copy, 77u);
+  EXPECT_EQ(deferred[0].process, 1u);
+  EXPECT_EQ(deferred[0].time, 1000u);
+  EXPECT_EQ(merger_.counts().ends[TACHO_END_NO_TABLE], 0u) << "it did not end yet";
   const std::size_t others = records.size();
 
-  unfinished[0].walk.frames.push_back(0x13);
-  unfinished[0].walk.end = TACHO_END_WHOLE;
-  splice_.put_finished(unfinished[0], records);
-  EXPECT_EQ(splice_.counts().ends[TACHO_END_WHOLE], 1u);
-  EXPECT_EQ(splice_.counts().finished, 1u);
+  deferred[0].walk.frames.push_back(0x13);
+  deferred[0].walk.end = TACHO_END_WHOLE;
+  merger_.write_finished(deferred[0], records);
+  EXPECT_EQ(merger_.counts().ends[TACHO_END_WHOLE], 1u);
+  EXPECT_EQ(merger_.counts().finished, 1u);
   in_.clear();
   in_.bytes(format::Bytes(records).subspan(others));
   const auto again = in_.view();
@@ -209,21 +209,21 @@ TEST_F(StackSpliceTest, AStackThatCanBeFinishedHoldsItsSampleBack) {
   EXPECT_EQ(sample->raw.size(), 12u) << "what stands behind is as it was";
 }
 
-TEST_F(StackSpliceTest, WhereNobodyFinishesStacksTheyAreWrittenAsTheyAre) {
+TEST_F(CallchainMergerTest, WhereNobodyFinishesStacksTheyAreWrittenAsTheyAre) {
   walk(9, {0x11, 0x12, 77}, TACHO_END_NO_TABLE | TACHO_STACK_HAS_COPY);
   sample(9, kUser, 0x11, {});
   EXPECT_EQ(spliced(), (std::vector<Words>{{kU, 0x11, 0x12}}));
-  EXPECT_EQ(splice_.counts().ends[TACHO_END_NO_TABLE], 1u);
+  EXPECT_EQ(merger_.counts().ends[TACHO_END_NO_TABLE], 1u);
 }
 
-TEST_F(StackSpliceTest, OtherEventsAndRecordsStay) {
+TEST_F(CallchainMergerTest, OtherEventsAndRecordsStay) {
   walk(9, {0x11});
   sample(9, kKernel, 0xf1, {kK, 0xf1}, kStranger);
   sample(9, kKernel, 0xf2, {kK, 0xf2});
   EXPECT_EQ(spliced(), (std::vector<Words>{{kK, 0xf1}, {kK, 0xf2, kU, 0x11}}));
 }
 
-TEST_F(StackSpliceTest, ARecordDoesNotOutgrowItsSize) {
+TEST_F(CallchainMergerTest, ARecordDoesNotOutgrowItsSize) {
   walk(9, Words(2000, 0x11));
   sample(9, kUser, 0x11, Words(7000, 0x22));
   const auto chains = spliced();
@@ -232,12 +232,12 @@ TEST_F(StackSpliceTest, ARecordDoesNotOutgrowItsSize) {
   EXPECT_GT(chains[0].size(), 8100u);
 }
 
-TEST_F(StackSpliceTest, DamageIsLeftToOthers) {
+TEST_F(CallchainMergerTest, DamageIsLeftToOthers) {
   walk(9, {0x11});
   std::vector<std::byte> records(in_.view().begin(), in_.view().end());
   records.resize(records.size() - 4);
   const auto before = records;
-  EXPECT_FALSE(splice_.splice(records, 0, waiting_, [](std::uint64_t) { return 0U; }));
+  EXPECT_FALSE(merger_.merge(records, 0, waiting_, [](std::uint64_t) { return 0U; }));
   EXPECT_EQ(records, before);
 }
 
@@ -257,14 +257,14 @@ TEST(CallchainOffset, CountsWhatStandsBefore) {
   EXPECT_EQ(callchain_offset(body, attr), std::nullopt);
 }
 
-TEST_F(StackSpliceTest, WalksAloneCanBeTakenOut) {
+TEST_F(CallchainMergerTest, WalksAloneCanBeTakenOut) {
   walk(7, {1, 2, 3});
   sample(7, kUser, 1, {});
   lost(4);
   walk(8, {});
   std::vector<std::byte> records(8, std::byte{0xee});
   records.insert(records.end(), in_.view().begin(), in_.view().end());
-  splice_.drop_walks(records, 8);
+  merger_.drop_walks(records, 8);
 
   format::ByteWriter kept;
   std::swap(in_, kept);
