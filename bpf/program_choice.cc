@@ -105,7 +105,7 @@ std::vector<std::string> names_of_functions(const std::vector<Program>& programs
   return names;
 }
 
-std::vector<std::string> unheard_programs(const Object& object, IteratorsAre iterators_are) {
+std::vector<std::string> unsupported_output_of(const Object& object, bool runs_iterators) {
   std::vector<std::string> lines;
   std::string printing, iterators;
   const auto& programs = object.programs();
@@ -119,7 +119,7 @@ std::vector<std::string> unheard_programs(const Object& object, IteratorsAre ite
         "what program " + printing +
         " says with bpf_printk() goes to /sys/kernel/tracing/trace_pipe and into no capture; an event "
         "is what bpf_perf_event_output() gives to a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY");
-  if (!iterators.empty() && iterators_are == IteratorsAre::Idle)
+  if (!iterators.empty() && !runs_iterators)
     lines.push_back(iterators +
                     ": an iterator (SEC(\"iter/...\")) runs when somebody reads it and brings no events; "
                     "with SUMMARY(NAME, MAP) the recorder runs it before it reads MAP; "

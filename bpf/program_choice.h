@@ -57,11 +57,8 @@ bool is_for_functions(const Program& program);
 // The functions that such programs name, each once.
 std::vector<std::string> names_of_functions(const std::vector<Program>& programs);
 
-// What programs of an object say in ways that no capture hears.
-
-enum class IteratorsAre : std::uint8_t { Run, Idle };  // by the recorder, before it reads summaries
-
-// A line for each kind, for a warning.
-std::vector<std::string> unheard_programs(const Object& object, IteratorsAre iterators);
+// Output of programs that tacho does not record: bpf_printk(), and iterators that the recorder does not run.
+// A warning for each kind. `runs_iterators`: the object has summaries, before which the recorder runs them.
+std::vector<std::string> unsupported_output_of(const Object& object, bool runs_iterators);
 
 }  // namespace tacho::bpf

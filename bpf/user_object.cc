@@ -329,8 +329,8 @@ std::uint64_t UserObject::over_rate() const { return state_->object->counter("ta
 
 const Declarations& UserObject::declared() const { return state_->declared; }
 
-std::vector<std::string> UserObject::unheard() const {
-  return unheard_programs(*state_->object, has_summaries() ? IteratorsAre::Run : IteratorsAre::Idle);
+std::vector<std::string> UserObject::unsupported_output() const {
+  return unsupported_output_of(*state_->object, has_summaries());
 }
 std::size_t UserObject::unprobed_functions() const { return state_->object->unprobed_functions(); }
 
@@ -339,7 +339,7 @@ void UserObject::set_own(const std::string& name, format::Bytes bytes) {
     state_->constants.emplace_back(name, std::vector<std::byte>(bytes.begin(), bytes.end()));
 }
 
-void UserObject::tell_fields(std::string_view field, const std::vector<format::PayloadField>& instead) {
+void UserObject::set_fields(std::string_view field, const std::vector<format::PayloadField>& instead) {
   for (Channel& channel : state_->channels)
     if (channel.schema) replace_tail(*channel.schema, field, instead);
 }

@@ -108,7 +108,7 @@ class UserObject {
   // none of that name and size. And fields of 64 bits in the place of `field` of its payloads, which is the
   // last.
   void set_own(const std::string& name, format::Bytes bytes);
-  void tell_fields(std::string_view field, const std::vector<format::PayloadField>& instead);
+  void set_fields(std::string_view field, const std::vector<format::PayloadField>& instead);
   // The value of a `const volatile` global as it was set, or as the object has it; empty when there is none.
   std::vector<std::byte> constant(std::string_view name) const;
 
@@ -139,7 +139,7 @@ class UserObject {
   const Declarations& declared() const;
 
   // A line for each way in which its programs tell something that no recorder hears: bpf_printk(), iterators.
-  std::vector<std::string> unheard() const;
+  std::vector<std::string> unsupported_output() const;
 
   // Loads the object and attaches every program that can be. Perf event arrays are sized to the possible CPUs
   // before. Fails when a program that is neither optional nor an alternative cannot be loaded or attached, or

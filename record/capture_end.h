@@ -9,29 +9,31 @@
 #include "format/result.h"
 #include "record/kernel/kernel_events.h"
 #include "record/kernel/losses.h"
+#include "record/opened_recording.h"
 #include "record/output/capture_output.h"
 #include "record/output/record_walk.h"
-#include "record/prepared.h"
 
 namespace tacho::record {
 
 // Of the programs that drop events, those that were not there at the start.
-std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, const KernelEvents& events);
+std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& recording,
+                                                   const KernelEvents& events);
 
 // What each event lost so far, in the kernel's rings and in those of BPF objects.
-std::vector<Losses> all_losses(const KernelEvents& events, const Prepared& prepared);
+std::vector<Losses> all_losses(const KernelEvents& events, const OpenedRecording& recording);
 
 // The same by the names of events and cgroups (`cgroups`: as they were asked for), and when the kernel told.
 format::RecordingLosses described(const std::vector<Losses>& losses, const RecordCounts& counts,
-                                  const Prepared& prepared, const KernelEvents& events,
+                                  const OpenedRecording& recording, const KernelEvents& events,
                                   const std::vector<std::string>& cgroups);
 
 // Ends one file, or several one after another.
 class CaptureEnd {
  public:
   // All must outlive it.
-  CaptureEnd(const KernelEvents& events, const Prepared& prepared, const std::vector<std::string>& cgroups)
-      : events_(events), prepared_(prepared), cgroups_(cgroups) {}
+  CaptureEnd(const KernelEvents& events, const OpenedRecording& recording,
+             const std::vector<std::string>& cgroups)
+      : events_(events), recording_(recording), cgroups_(cgroups) {}
 
   // Writes what was lost since the file before, and what is known only at the end, and closes `output`.
   // `counts`: of its records.
@@ -39,10 +41,10 @@ class CaptureEnd {
 
  private:
   const KernelEvents& events_;
-  const Prepared& prepared_;
+  const OpenedRecording& recording_;
   const std::vector<std::string>& cgroups_;
-  ToldLosses told_;
-  StackCounts told_stacks_;  // those of the files before
+  ReportedLost reported_;
+  StackCounts reported_stacks_;  // those of the files before
 };
 
 }  // namespace tacho::record

@@ -40,8 +40,8 @@ void append_sideband(format::Bytes records, std::vector<std::byte>& out) {
 }
 
 CaptureSeries::CaptureSeries(const std::string& path, std::size_t most_files,
-                             std::unique_ptr<CaptureOutput> first, Means means)
-    : finished_(path, most_files), current_(std::move(first)), means_(std::move(means)) {}
+                             std::unique_ptr<CaptureOutput> first, Callbacks callbacks)
+    : finished_(path, most_files), current_(std::move(first)), callbacks_(std::move(callbacks)) {}
 CaptureSeries::~CaptureSeries() = default;
 
 Result<> CaptureSeries::write_plain(format::Bytes records) { return current_->write_plain(records); }
@@ -78,7 +78,7 @@ std::uint64_t CaptureSeries::bytes() const { return current_ ? current_->bytes()
 Result<> CaptureSeries::prepare_next() {
   const auto now = std::chrono::steady_clock::now();
   if (base_ && carried_.size() <= kMostCarried && now - described_at_ < kFresh) return Done{};
-  auto beginning = means_.describe();
+  auto beginning = callbacks_.describe();
   if (!beginning) return std::move(beginning.error());
   base_ = std::move(*beginning);
   carried_ = {};
@@ -90,7 +90,7 @@ Result<> CaptureSeries::begin_next() {
   if (!base_) return Error{"the next file was not prepared"};
   if (auto done = finish(); !done) return done;
   finished_.make_room();
-  auto opened = means_.open(base_->features);
+  auto opened = callbacks_.open(base_->features);
   if (!opened) return std::move(opened.error());
   current_ = std::move(*opened);
   counts_ = {};
@@ -101,7 +101,7 @@ Result<> CaptureSeries::begin_next() {
   return current_->finish_round();
 }
 
-Result<> CaptureSeries::finish() { return means_.end(counts_, *this); }
+Result<> CaptureSeries::finish() { return callbacks_.end(counts_, *this); }
 
 namespace {
 
@@ -123,25 +123,25 @@ void append_the_others(format::Bytes records, std::vector<std::byte>& out) {
 
 }  // namespace
 
-FlightRecorder::FlightRecorder(std::string path, std::size_t most_files, LastName last, Beginning now,
-                               CaptureSeries::Means means, std::size_t most_log)
+FlightRecorder::FlightRecorder(std::string path, std::size_t most_files, LastName last, CaptureStart now,
+                               CaptureSeries::Callbacks callbacks, std::size_t most_log)
     : path_(std::move(path)),
       last_(last),
       most_log_(most_log),
-      means_(std::move(means)),
+      callbacks_(std::move(callbacks)),
       finished_(path_, most_files) {
-  stretches_.push_back({std::move(now.records), {}});
+  intervals_.push_back({std::move(now.records), {}});
 }
 FlightRecorder::~FlightRecorder() = default;
 
 Result<> FlightRecorder::write_records(format::Bytes records) {
   append_the_others(records, samples_);
-  append_sideband(records, stretches_.back().log);
-  if (stretches_.back().log.size() <= most_log_) return Done{};
-  auto now = means_.describe();
+  append_sideband(records, intervals_.back().log);
+  if (intervals_.back().log.size() <= most_log_) return Done{};
+  auto now = callbacks_.describe();
   if (!now) return std::move(now.error());
-  stretches_.push_back({std::move(now->records), {}});
-  if (stretches_.size() > 2) stretches_.pop_front();
+  intervals_.push_back({std::move(now->records), {}});
+  if (intervals_.size() > 2) intervals_.pop_front();
   return Done{};
 }
 
@@ -171,15 +171,15 @@ Result<> FlightRecorder::finish() {
 }
 
 Result<> FlightRecorder::write_capture() {
-  auto now = means_.describe();
+  auto now = callbacks_.describe();
   if (!now) return std::move(now.error());
-  auto opened = means_.open(std::move(now->features));
+  auto opened = callbacks_.open(std::move(now->features));
   if (!opened) return std::move(opened.error());
   current_ = std::move(*opened);
   RecordCounts counts;
   count_records(samples_, counts);
-  if (auto done = current_->write_plain(stretches_.front().beginning); !done) return done;
-  for (const Stretch& stretch : stretches_) {
+  if (auto done = current_->write_plain(intervals_.front().beginning); !done) return done;
+  for (const Interval& stretch : intervals_) {
     if (stretch.log.empty()) continue;
     if (auto done = current_->write_records(stretch.log); !done) return done;
   }
@@ -188,7 +188,7 @@ Result<> FlightRecorder::write_capture() {
   }
   if (auto done = current_->finish_round(); !done) return done;
   samples_ = {};
-  if (auto done = means_.end(counts, *current_); !done) return done;
+  if (auto done = callbacks_.end(counts, *current_); !done) return done;
   written_ += current_->bytes();
   finished_counts_.add(counts);
   current_.reset();

@@ -27,15 +27,15 @@ namespace tacho::record {
 
 class CaptureSeries final : public CaptureOutput {
  public:
-  struct Means {
-    std::function<Result<Beginning>()> describe;                                   // what runs now
+  struct Callbacks {
+    std::function<Result<CaptureStart>()> describe;                                // what runs now
     std::function<Result<std::unique_ptr<CaptureOutput>>(format::Features)> open;  // a new file at the path
     std::function<Result<>(const RecordCounts&, CaptureOutput&)> end;              // CaptureEnd::write
   };
   // `first` stands at `path`. A file that is finished is named PATH.TIME. `most_files`: of them all, the one
   // that is written included; older ones are removed. 0: all are kept.
   CaptureSeries(const std::string& path, std::size_t most_files, std::unique_ptr<CaptureOutput> first,
-                Means means);
+                Callbacks callbacks);
   ~CaptureSeries() override;
 
   Result<> write_plain(format::Bytes records) override;
@@ -60,11 +60,11 @@ class CaptureSeries final : public CaptureOutput {
  private:
   FinishedFiles finished_;
   std::unique_ptr<CaptureOutput> current_;  // nothing between two files
-  Means means_;
+  Callbacks callbacks_;
   RecordCounts counts_;  // of the present file
   // What ran at `described_at_`, and what came of mappings and names since: what further files begin with. It
   // is read anew when it is old or long, as reading it takes longer than a flood of samples takes for a file.
-  std::optional<Beginning> base_;
+  std::optional<CaptureStart> base_;
   std::vector<std::byte> carried_;
   std::chrono::steady_clock::time_point described_at_{};
   std::uint64_t finished_bytes_ = 0;
@@ -86,8 +86,8 @@ class FlightRecorder final : public CaptureOutput {
   // Snapshots are named PATH.TIME. `last` says whether the capture that the end makes is PATH or has its
   // time, too. `most_log`: bytes of what the kernel told of mappings and names, before what runs is read
   // anew.
-  FlightRecorder(std::string path, std::size_t most_files, LastName last, Beginning now,
-                 CaptureSeries::Means means, std::size_t most_log = kMostLog);
+  FlightRecorder(std::string path, std::size_t most_files, LastName last, CaptureStart now,
+                 CaptureSeries::Callbacks callbacks, std::size_t most_log = kMostLog);
   ~FlightRecorder() override;
 
   // All of it stays in memory.
@@ -111,7 +111,7 @@ class FlightRecorder final : public CaptureOutput {
   static constexpr std::size_t kMostLog = std::size_t{8} << 20;
 
  private:
-  struct Stretch {
+  struct Interval {
     std::vector<std::byte> beginning, log;
   };
   Result<> write_capture();
@@ -119,9 +119,9 @@ class FlightRecorder final : public CaptureOutput {
   std::string path_;
   LastName last_;
   std::size_t most_log_;
-  CaptureSeries::Means means_;
+  CaptureSeries::Callbacks callbacks_;
   FinishedFiles finished_;
-  std::deque<Stretch> stretches_;  // one or two, the older first
+  std::deque<Interval> intervals_;  // one or two, the older first
   std::vector<std::byte> samples_;
   std::unique_ptr<CaptureOutput> current_;  // while it is written
   std::uint64_t written_ = 0;

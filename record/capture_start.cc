@@ -32,30 +32,30 @@ namespace abi = format::abi;
 // Start-up records are written in pieces of about this size.
 constexpr std::size_t kPieceBytes = std::size_t{32} << 10;
 
-std::vector<int> processes_to_describe(const Prepared& prepared, const RecordOptions& options,
+std::vector<int> processes_to_describe(const OpenedRecording& recording, const RecordOptions& options,
                                        const RunningProcesses& running) {
   const Target& target = options.target;
   if (target.watch == Watch::System) return running.all();
-  if (target.watch == Watch::Command) return {static_cast<int>(prepared.workload->pid())};
-  return prepared.tasks.processes;
+  if (target.watch == Watch::Command) return {static_cast<int>(recording.workload->pid())};
+  return recording.tasks.processes;
 }
 
 // What the kernel told of meanwhile: a scan of many processes takes longer than the rings have room for.
 // Programs on tracepoints walk stacks already, which no sample follows yet.
-Result<> take_sideband(const Prepared& prepared, KernelEvents& events, CaptureOutput& output) {
+Result<> take_sideband(const OpenedRecording& recording, KernelEvents& events, CaptureOutput& output) {
   std::vector<std::byte> records;
   for (PerfRing& ring : events.rings()) {
     if (ring.kind() == RingKind::Backward) continue;
     const std::size_t begin = records.size();
     ring.drain([&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
-    if (prepared.stacks) prepared.stacks->take(ring, records, begin);
+    if (recording.stacks) recording.stacks->take(ring, records, begin);
   }
   return records.empty() ? Result<>(Done{}) : output.write_records(records);
 }
 
 // Bytes of sample_id_all in every record.
-std::size_t trailer_of(const Prepared& prepared) {
-  return format::sample_id_size(prepared.plan.events.front().attr);
+std::size_t trailer_of(const OpenedRecording& recording) {
+  return format::sample_id_size(recording.plan.events.front().attr);
 }
 
 // Samples that are of no thread, as those of summaries and of ring buffers that tell nothing: without a name
@@ -68,9 +68,9 @@ bool has_samples_of_nobody(const Plan& plan) {
   });
 }
 
-void describe_kernel(const Prepared& prepared, const CaptureHead& head, format::ByteWriter& out) {
-  const std::size_t trailer = trailer_of(prepared);
-  if (has_samples_of_nobody(prepared.plan)) format::write_comm(out, {~0U, ~0U, kNoThread, false}, trailer);
+void describe_kernel(const OpenedRecording& recording, const CaptureHead& head, format::ByteWriter& out) {
+  const std::size_t trailer = trailer_of(recording);
+  if (has_samples_of_nobody(recording.plan)) format::write_comm(out, {~0U, ~0U, kNoThread, false}, trailer);
   write_kernel_records(out, head.kernel_text, head.modules, trailer);
   write_image_records(out, head.images, trailer);
   write_program_records(out, head.programs, trailer);
@@ -80,23 +80,23 @@ void describe_kernel(const Prepared& prepared, const CaptureHead& head, format::
 // Until its exec the command is a copy of this program, whose mappings are not the command's. perf keeps them
 // with those that come by the exec, takes the lowest of the dynamic loader for the only one, and then cannot
 // unwind the loader's stacks in every second capture.
-RunningProcesses::Tell told_of(int process, const Prepared& prepared) {
-  const auto& command = prepared.workload;
+RunningProcesses::Describe description_of(int process, const OpenedRecording& recording) {
+  const auto& command = recording.workload;
   const bool is_our_copy = command && command->pid() == process && !command->is_started();
-  return is_our_copy ? RunningProcesses::Tell::AllButMappings : RunningProcesses::Tell::All;
+  return is_our_copy ? RunningProcesses::Describe::AllButMappings : RunningProcesses::Describe::All;
 }
 
-RunningProcesses processes_of(const Prepared& prepared, const RecordOptions& options) {
-  const bool data = prepared.plan.events.back().attr.has(abi::kMmapData);
+RunningProcesses processes_of(const OpenedRecording& recording, const RecordOptions& options) {
+  const bool data = recording.plan.events.back().attr.has(abi::kMmapData);
   return {"/proc",
-          trailer_of(prepared),
-          {data, prepared.plan.events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
+          trailer_of(recording),
+          {data, recording.plan.events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
 }
 
 // The first capture takes what was read ahead of it.
-Result<KernelSymbols> symbols_for(const Prepared& prepared) {
-  auto ahead = prepared.kernel_symbols ? prepared.kernel_symbols->take() : std::nullopt;
-  return ahead ? std::move(*ahead) : read_kernel_symbols(prepared.host.page_size);
+Result<KernelSymbols> symbols_for(const OpenedRecording& recording) {
+  auto ahead = recording.kernel_symbols ? recording.kernel_symbols->take() : std::nullopt;
+  return ahead ? std::move(*ahead) : read_kernel_symbols(recording.host.page_size);
 }
 
 // Who they are beyond what records say.
@@ -109,22 +109,22 @@ Result<> add_processes(const std::vector<int>& processes, CaptureHead& head) {
   return Done{};
 }
 
-void add_attachments(const Prepared& prepared, CaptureHead& head) {
-  head.features.attachments.insert(head.features.attachments.end(), prepared.attachments.begin(),
-                                   prepared.attachments.end());
+void add_attachments(const OpenedRecording& recording, CaptureHead& head) {
+  head.features.attachments.insert(head.features.attachments.end(), recording.attachments.begin(),
+                                   recording.attachments.end());
 }
 
-Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head,
+Result<> write_startup_records(const OpenedRecording& recording, const CaptureHead& head,
                                const RecordOptions& options, KernelEvents& events, CaptureOutput& output) {
   format::ByteWriter out;
-  describe_kernel(prepared, head, out);
-  RunningProcesses running = processes_of(prepared, options);
-  for (const int process : processes_to_describe(prepared, options, running)) {
-    if (prepared.stop()) return Error{"stopped by a signal", EINTR};
-    running.describe(process, out, told_of(process, prepared));
+  describe_kernel(recording, head, out);
+  RunningProcesses running = processes_of(recording, options);
+  for (const int process : processes_to_describe(recording, options, running)) {
+    if (recording.stop()) return Error{"stopped by a signal", EINTR};
+    running.describe(process, out, description_of(process, recording));
     if (out.size() < kPieceBytes) continue;
     if (auto done = output.write_plain(out.view()); !done) return done;
-    if (auto done = take_sideband(prepared, events, output); !done) return done;
+    if (auto done = take_sideband(recording, events, output); !done) return done;
     out.clear();
   }
   format::write_mark(out, abi::kRecordFinishedInit);
@@ -172,46 +172,46 @@ Result<std::unique_ptr<CaptureOutput>> open_output(const RecordOptions& options,
 
 }  // namespace
 
-std::vector<int> watched_processes(const Prepared& prepared, const RecordOptions& options) {
+std::vector<int> watched_processes(const OpenedRecording& recording, const RecordOptions& options) {
   return options.target.watch == Watch::System ? RunningProcesses("/proc", 0).all()
-                                               : prepared.tasks.processes;
+                                               : recording.tasks.processes;
 }
 
-void build_tables(const Prepared& prepared, const RecordOptions& options) {
-  if (!prepared.stacks) return;
-  if (const auto path = prepared.workload ? path_of_program(options.command.front()) : std::nullopt)
-    prepared.stacks->expect(*path, prepared.stop);
-  prepared.stacks->look_at(watched_processes(prepared, options));
+void build_tables(const OpenedRecording& recording, const RecordOptions& options) {
+  if (!recording.stacks) return;
+  if (const auto path = recording.workload ? path_of_program(options.command.front()) : std::nullopt)
+    recording.stacks->expect(*path, recording.stop);
+  recording.stacks->look_at(watched_processes(recording, options));
 }
 
-Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, KernelEvents& events,
+Result<std::unique_ptr<CaptureOutput>> begin_capture(const OpenedRecording& recording, KernelEvents& events,
                                                      const RecordOptions& options,
                                                      const std::vector<std::string>& command_line,
                                                      const Messages& messages) {
-  if (prepared.stop()) return Error{"stopped by a signal", EINTR};
-  build_tables(prepared, options);
-  auto kernel = symbols_for(prepared);
+  if (recording.stop()) return Error{"stopped by a signal", EINTR};
+  build_tables(recording, options);
+  auto kernel = symbols_for(recording);
   if (!kernel) return std::move(kernel.error());
-  auto head =
-      describe_capture(prepared.plan, std::move(*kernel), prepared.objects, prepared.tracing, command_line);
+  auto head = describe_capture(recording.plan, std::move(*kernel), recording.objects, recording.tracing,
+                               command_line);
   if (!head) return std::move(head.error());
   if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
-  const auto listed = processes_of(prepared, options);
-  add_attachments(prepared, *head);
-  if (auto done = add_processes(processes_to_describe(prepared, options, listed), *head); !done)
+  const auto listed = processes_of(recording, options);
+  add_attachments(recording, *head);
+  if (auto done = add_processes(processes_to_describe(recording, options, listed), *head); !done)
     return std::move(done.error());
   // From here on the kernel itself tells of every program and mapping; what is listed below can only overlap
   // with it.
   if (auto done = events.enable_sideband(); !done) return std::move(done.error());
-  add_programs(prepared.plan, prepared.objects, attached_programs(prepared.objects, prepared.dropping),
+  add_programs(recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
                *head);
-  head->features.environment.user_stacks = facts_of_choice(prepared.plan);
+  head->features.environment.user_stacks = facts_of_choice(recording.plan);
   for (const std::string& note : head->notes) messages.note(note);
   if (auto room = check_room(options); !room) return std::move(room.error());
   const FileIdentity before = identity_of(options.output);
   auto output = open_output(options, events.event_set(), std::move(head->features));
   if (!output) return without_unusable_file(std::move(output.error()), before, options.output);
-  if (auto done = write_startup_records(prepared, *head, options, events, **output); !done) {
+  if (auto done = write_startup_records(recording, *head, options, events, **output); !done) {
     return without_unusable_file(std::move(done.error()).in(options.output), before, options.output);
   }
   return output;
@@ -222,30 +222,30 @@ Result<> check_place(const RecordOptions& options) {
   return format::check_output(options.output);
 }
 
-Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& options,
-                                 const std::vector<std::string>& command_line) {
-  auto kernel = symbols_for(prepared);
+Result<CaptureStart> describe_now(const OpenedRecording& recording, const RecordOptions& options,
+                                  const std::vector<std::string>& command_line) {
+  auto kernel = symbols_for(recording);
   if (!kernel) return std::move(kernel.error());
-  auto head =
-      describe_capture(prepared.plan, std::move(*kernel), prepared.objects, prepared.tracing, command_line);
+  auto head = describe_capture(recording.plan, std::move(*kernel), recording.objects, recording.tracing,
+                               command_line);
   if (!head) return std::move(head.error());
   if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
-  add_programs(prepared.plan, prepared.objects, attached_programs(prepared.objects, prepared.dropping),
+  add_programs(recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
                *head);
-  head->features.environment.user_stacks = facts_of_choice(prepared.plan);
-  RunningProcesses running = processes_of(prepared, options);
+  head->features.environment.user_stacks = facts_of_choice(recording.plan);
+  RunningProcesses running = processes_of(recording, options);
   // By now the watched ones may have children, which may have any parent.
   const bool have_children = options.target.inherit && options.target.watch != Watch::Threads;
   const std::vector<int> processes =
-      have_children ? running.all() : processes_to_describe(prepared, options, running);
-  add_attachments(prepared, *head);
+      have_children ? running.all() : processes_to_describe(recording, options, running);
+  add_attachments(recording, *head);
   if (auto done = add_processes(processes, *head); !done) return std::move(done.error());
   format::ByteWriter out;
-  describe_kernel(prepared, *head, out);
-  for (const int process : processes) running.describe(process, out, told_of(process, prepared));
+  describe_kernel(recording, *head, out);
+  for (const int process : processes) running.describe(process, out, description_of(process, recording));
   format::write_mark(out, abi::kRecordFinishedInit);
   const format::Bytes records = out.view();
-  return Beginning{std::move(head->features), {records.begin(), records.end()}, std::move(head->notes)};
+  return CaptureStart{std::move(head->features), {records.begin(), records.end()}, std::move(head->notes)};
 }
 
 Result<> check_room(const CaptureOutput& output, const RecordOptions& options) {

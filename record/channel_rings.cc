@@ -128,13 +128,13 @@ bool RateLimit::passes(std::uint64_t time) {
   return false;
 }
 
-void read_named_losses(const bpf::UserObject& object, const std::string& map,
-                       const std::function<void(const NamedLoss&)>& sink) {
+void read_attributed_losses(const bpf::UserObject& object, const std::string& map,
+                            const std::function<void(const AttributedLoss&)>& sink) {
   const auto losers = object.open_map(bpf::kLosersMap + map);
   if (!losers) return;
   (void)losers->read([&](format::Bytes key, const std::vector<format::Bytes>& values) {
     format::Cursor loser(key), loss(values.empty() ? format::Bytes() : values.front());
-    NamedLoss found;
+    AttributedLoss found;
     found.cgroup = loser.u64();
     found.cpu = static_cast<int>(loser.u32());
     found.lost = loss.u64();
@@ -144,9 +144,9 @@ void read_named_losses(const bpf::UserObject& object, const std::string& map,
   });
 }
 
-std::vector<Losses> take_named(Losses& unnamed, const std::vector<NamedLoss>& named) {
+std::vector<Losses> take_attributed(Losses& unnamed, const std::vector<AttributedLoss>& named) {
   std::vector<Losses> taken;
-  for (const NamedLoss& each : named) {
+  for (const AttributedLoss& each : named) {
     const std::uint64_t lost = std::min(each.lost, unnamed.lost);
     if (lost == 0) continue;
     taken.push_back({unnamed.event, unnamed.id, lost, each.cgroup, each.first, each.last, unnamed.cpu});
@@ -155,14 +155,15 @@ std::vector<Losses> take_named(Losses& unnamed, const std::vector<NamedLoss>& na
   return taken;
 }
 
-std::vector<Losses> named_by_programs(const KernelEvents& events, const Prepared& prepared) {
+std::vector<Losses> attributed_by_programs(const KernelEvents& events, const OpenedRecording& recording) {
   // Before the kernel's numbers: a program notes a loss when the kernel has counted it.
-  std::map<std::pair<std::size_t, int>, std::vector<NamedLoss>> named;  // by event and CPU
-  for (const Connection& connection : prepared.plan.connections) {
+  std::map<std::pair<std::size_t, int>, std::vector<AttributedLoss>> named;  // by event and CPU
+  for (const Connection& connection : recording.plan.connections) {
     if (connection.kind != bpf::ChannelKind::PerfEventArray) continue;
-    read_named_losses(prepared.objects[connection.object], connection.map, [&](const NamedLoss& loss) {
-      named[{connection.event, loss.cpu}].push_back(loss);
-    });
+    read_attributed_losses(recording.objects[connection.object], connection.map,
+                           [&](const AttributedLoss& loss) {
+                             named[{connection.event, loss.cpu}].push_back(loss);
+                           });
   }
   std::vector<Losses> all = events.losses();
   if (named.empty()) return all;
@@ -173,7 +174,7 @@ std::vector<Losses> named_by_programs(const KernelEvents& events, const Prepared
     const auto cpu = cpus.find(loss.id);
     const int known = loss.cpu >= 0 || cpu == cpus.end() ? loss.cpu : cpu->second;
     if (const auto whose = named.find({loss.event, known}); whose != named.end())
-      std::ranges::move(take_named(loss, whose->second), std::back_inserter(told));
+      std::ranges::move(take_attributed(loss, whose->second), std::back_inserter(told));
     if (loss.lost != 0) told.push_back(loss);
   }
   return told;
@@ -262,12 +263,12 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   return true;
 }
 
-Result<ChannelRings> ChannelRings::open(const Prepared& prepared, const KernelEvents& events,
+Result<ChannelRings> ChannelRings::open(const OpenedRecording& recording, const KernelEvents& events,
                                         const bpf::EventRate& rate) {
-  ChannelRings all(prepared, events);
-  for (const Connection& connection : prepared.plan.connections) {
+  ChannelRings all(recording, events);
+  for (const Connection& connection : recording.plan.connections) {
     if (connection.kind == bpf::ChannelKind::PerfEventArray || bpf::is_summary(connection.kind)) continue;
-    auto ring = prepared.objects[connection.object].open_ring(connection.map);
+    auto ring = recording.objects[connection.object].open_ring(connection.map);
     if (!ring) return std::move(ring.error());
     Source source{.object = connection.object,
                   .event = connection.event,
@@ -276,14 +277,14 @@ Result<ChannelRings> ChannelRings::open(const Prepared& prepared, const KernelEv
                   .ring = std::move(*ring),
                   .layout = {},
                   .ids = {}};
-    const auto& channels = prepared.objects[connection.object].channels();
+    const auto& channels = recording.objects[connection.object].channels();
     const auto channel = std::ranges::find(channels, connection.map, &bpf::Channel::map);
     if (channel != channels.end() && channel->schema) source.layout = RingLayout(*channel->schema);
     if (connection.kind == bpf::ChannelKind::PlainRing) source.limit = RateLimit(rate);
     for (const OpenEvent& event : events.open_events())
       if (event.event == connection.event) source.ids.emplace(event.cpu, event.id);
     // What a CPU that comes later has is a sample of the event on another one, as in the kernel's rings.
-    for (const int cpu : prepared.plan.later_cpus)
+    for (const int cpu : recording.plan.later_cpus)
       if (!source.ids.empty()) source.ids.emplace(cpu, source.ids.begin()->second);
     if (!source.ids.empty()) all.rings_.push_back(std::move(source));
   }
@@ -308,13 +309,13 @@ void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byt
   // The kernel keeps events of a perf event array out of CPUs that are not recorded; so do we.
   const auto id = event->cpu ? source.ids.find(static_cast<int>(*event->cpu)) : source.ids.begin();
   if (id == source.ids.end()) return;
-  const auto& follower = prepared_->follower;
+  const auto& follower = recording_->follower;
   if (follower && follower->state(static_cast<int>(event->thread)) != bpf::Followed::Yes) {
     ++dropped_;
     return;
   }
   if (!source.limit.passes(event->time)) return;
-  if (!append_sample(to, *event, id->second, prepared_->plan.events[source.event].attr, source.layout))
+  if (!append_sample(to, *event, id->second, recording_->plan.events[source.event].attr, source.layout))
     count_lost(source);
 }
 
@@ -335,9 +336,9 @@ std::uint64_t ChannelRings::over_rate() const {
 }
 
 // Those of which the program told whose they were. `others`: of CPUs that are not recorded.
-std::vector<Losses> ChannelRings::told_losses(const Source& source, std::uint64_t& others) const {
+std::vector<Losses> ChannelRings::attributed_losses(const Source& source, std::uint64_t& others) const {
   std::vector<Losses> told;
-  read_named_losses(prepared_->objects[source.object], source.map, [&](const NamedLoss& loss) {
+  read_attributed_losses(recording_->objects[source.object], source.map, [&](const AttributedLoss& loss) {
     const auto id = source.ids.find(loss.cpu);
     if (id == source.ids.end()) {
       others += loss.lost;
@@ -353,12 +354,12 @@ std::vector<Losses> ChannelRings::losses() const {
   for (const Source& source : rings_) {
     std::uint64_t known = 0;
     // Before the number of all, to which a program adds first.
-    for (Losses& loss : told_losses(source, known)) {
+    for (Losses& loss : attributed_losses(source, known)) {
       known += loss.lost;
       all.push_back(loss);
     }
     const std::uint64_t lost = source.lost->load(std::memory_order_relaxed) +
-                               prepared_->objects[source.object].lost_by_ring(source.map);
+                               recording_->objects[source.object].lost_by_ring(source.map);
     if (lost > known) all.push_back({source.event, source.ids.begin()->second, lost - known});
   }
   return all;

@@ -23,7 +23,7 @@
 #include "format/result.h"
 #include "record/kernel/kernel_events.h"
 #include "record/kernel/losses.h"
-#include "record/prepared.h"
+#include "record/opened_recording.h"
 
 namespace tacho::record {
 
@@ -84,7 +84,7 @@ class RateLimit {
 
 // Whose events the programs of BPF objects saw find no room: by CPU and cgroup, with the time (tacho/emit.h).
 
-struct NamedLoss {
+struct AttributedLoss {
   int cpu = -1;
   std::uint64_t cgroup = 0;           // the kernel's number; 0: not known
   std::uint64_t lost = 0;             // events since the programs were loaded
@@ -93,15 +93,15 @@ struct NamedLoss {
 
 // Those that the programs of `object` noted beside its map `map`; none where they were made with an older
 // tacho/emit.h or do not use it.
-void read_named_losses(const bpf::UserObject& object, const std::string& map,
-                       const std::function<void(const NamedLoss&)>& sink);
+void read_attributed_losses(const bpf::UserObject& object, const std::string& map,
+                            const std::function<void(const AttributedLoss&)>& sink);
 
 // What the kernel counted of its own rings, an event and a CPU each, told by cgroup as far as the programs
 // that wrote into them know it. The sum stays what the kernel counted.
-std::vector<Losses> named_by_programs(const KernelEvents& events, const Prepared& prepared);
+std::vector<Losses> attributed_by_programs(const KernelEvents& events, const OpenedRecording& recording);
 
 // Of one event: `unnamed` is the kernel's, and gets smaller by what stands in the result.
-std::vector<Losses> take_named(Losses& unnamed, const std::vector<NamedLoss>& named);
+std::vector<Losses> take_attributed(Losses& unnamed, const std::vector<AttributedLoss>& named);
 
 // What BPF objects put into ring buffers, as samples: the records that the kernel writes for perf event
 // arrays.
@@ -134,7 +134,7 @@ std::uint64_t monotonic_now();
 class ChannelRings {
  public:
   // Those of the prepared objects, which are loaded. What is passed must outlive it.
-  static Result<ChannelRings> open(const Prepared& prepared, const KernelEvents& events,
+  static Result<ChannelRings> open(const OpenedRecording& recording, const KernelEvents& events,
                                    const bpf::EventRate& rate);
 
   bool empty() const { return rings_.empty(); }
@@ -160,13 +160,13 @@ class ChannelRings {
     std::unique_ptr<std::atomic<std::uint64_t>> lost = std::make_unique<std::atomic<std::uint64_t>>(0);
     RateLimit limit{bpf::EventRate{}};
   };
-  ChannelRings(const Prepared& prepared, const KernelEvents& events)
-      : prepared_(&prepared), events_(&events) {}
-  std::vector<Losses> told_losses(const Source& source, std::uint64_t& others) const;
+  ChannelRings(const OpenedRecording& recording, const KernelEvents& events)
+      : recording_(&recording), events_(&events) {}
+  std::vector<Losses> attributed_losses(const Source& source, std::uint64_t& others) const;
   static void count_lost(Source& source) { source.lost->fetch_add(1, std::memory_order_relaxed); }
   void add(Source& source, format::Bytes bytes, std::vector<std::byte>& to);
 
-  const Prepared* prepared_;
+  const OpenedRecording* recording_;
   const KernelEvents* events_;
   std::vector<Source> rings_;
   std::uint64_t dropped_ = 0;

@@ -48,19 +48,19 @@ Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tas
   return follower;
 }
 
-ChannelSieve::ChannelSieve(std::vector<std::uint64_t> ids, std::function<bool(int thread)> is_followed)
+TargetFilter::TargetFilter(std::vector<std::uint64_t> ids, std::function<bool(int thread)> is_followed)
     : ids_(std::move(ids)), is_followed_(std::move(is_followed)) {
   std::ranges::sort(ids_);
 }
 
-void ChannelSieve::limit(std::vector<std::uint64_t> ids, const bpf::EventRate& rate) {
+void TargetFilter::limit(std::vector<std::uint64_t> ids, const bpf::EventRate& rate) {
   limited_ = std::move(ids);
   std::ranges::sort(limited_);
   limit_ = RateLimit(rate);
 }
 
 // Every planned event samples IDENTIFIER, IP, TID and TIME, in this order.
-bool ChannelSieve::keeps(const std::byte* record, std::size_t size) {
+bool TargetFilter::keeps(const std::byte* record, std::size_t size) {
   format::Cursor in(format::Bytes(record, size));
   const std::uint32_t type = in.u32();
   in.u32();  // misc, size
@@ -77,7 +77,7 @@ bool ChannelSieve::keeps(const std::byte* record, std::size_t size) {
   return !std::ranges::binary_search(limited_, id) || limit_.passes(time);
 }
 
-void ChannelSieve::sift(std::vector<std::byte>& records, std::size_t begin) {
+void TargetFilter::remove_unwanted(std::vector<std::byte>& records, std::size_t begin) {
   std::size_t to = begin;
   for (std::size_t from = begin; from < records.size();) {
     format::Cursor header(format::Bytes(records).subspan(from));
@@ -102,11 +102,11 @@ void ChannelSieve::sift(std::vector<std::byte>& records, std::size_t begin) {
 namespace {
 
 // The kernel's numbers of the events that these objects feed through perf event arrays.
-std::vector<std::uint64_t> ids_fed_by(const std::vector<std::size_t>& objects, const Prepared& prepared,
-                                      const KernelEvents& events) {
+std::vector<std::uint64_t> ids_fed_by(const std::vector<std::size_t>& objects,
+                                      const OpenedRecording& recording, const KernelEvents& events) {
   std::vector<std::uint64_t> ids;
   for (const OpenEvent& event : events.open_events()) {
-    const bool is_fed = std::ranges::any_of(prepared.plan.connections, [&](const Connection& each) {
+    const bool is_fed = std::ranges::any_of(recording.plan.connections, [&](const Connection& each) {
       return each.event == event.event && each.kind == bpf::ChannelKind::PerfEventArray &&
              std::ranges::find(objects, each.object) != objects.end();
     });
@@ -116,74 +116,75 @@ std::vector<std::uint64_t> ids_fed_by(const std::vector<std::size_t>& objects, c
 }
 
 // Those whose programs follow objects from a followed thread into others, and have asked by themselves.
-std::vector<std::size_t> wandering_objects(const Prepared& prepared) {
+std::vector<std::size_t> wandering_objects(const OpenedRecording& recording) {
   std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < prepared.objects.size(); ++i)
-    if (follows_objects_anywhere(prepared.objects[i])) found.push_back(i);
+  for (std::size_t i = 0; i < recording.objects.size(); ++i)
+    if (follows_objects_anywhere(recording.objects[i])) found.push_back(i);
   return found;
 }
 
 }  // namespace
 
-Result<> tell_objects(Prepared& prepared, const bpf::EventRate& rate, const Messages& messages) {
-  if (rate.limits() && prepared.objects.empty())
+Result<> configure_objects(OpenedRecording& recording, const bpf::EventRate& rate, const Messages& messages) {
+  if (rate.limits() && recording.objects.empty())
     return use_error(
         "--sample-rate and --max-rate are for events of BPF objects (-e PROGRAM.bpf.c); -c N takes every "
         "Nth of other events, -F a number a second");
-  for (std::size_t i = 0; i < prepared.objects.size(); ++i) {
-    bpf::UserObject& object = prepared.objects[i];
+  for (std::size_t i = 0; i < recording.objects.size(); ++i) {
+    bpf::UserObject& object = recording.objects[i];
     const bool asks = object.limit(rate);
-    if (!asks) prepared.limited_here.push_back(i);
-    if (prepared.follower) (void)object.follow(prepared.follower->table_fd());
-    if (!asks && (rate.limits() || prepared.follower))
+    if (!asks) recording.limited_here.push_back(i);
+    if (recording.follower) (void)object.follow(recording.follower->table_fd());
+    if (!asks && (rate.limits() || recording.follower))
       messages.detail(object.path() +
                       ": does not ask tacho_wants() (tacho/emit.h); what is not wanted is dropped here");
   }
   return Done{};
 }
 
-Result<Channels> Channels::open(Prepared& prepared, const KernelEvents& events, const bpf::EventRate& rate,
-                                const SummaryReading& reading) {
-  Channels channels(prepared);
-  auto rings = ChannelRings::open(prepared, events, rate);
+Result<Channels> Channels::open(OpenedRecording& recording, const KernelEvents& events,
+                                const bpf::EventRate& rate, const SummaryReading& reading) {
+  Channels channels(recording);
+  auto rings = ChannelRings::open(recording, events, rate);
   if (!rings) return std::move(rings.error());
   channels.rings_ = std::make_shared<ChannelRings>(std::move(*rings));
-  auto summaries = Summaries::open(prepared, events, reading);
+  auto summaries = Summaries::open(recording, events, reading);
   if (!summaries) return std::move(summaries.error());
   channels.summaries_ = std::make_shared<Summaries>(std::move(*summaries));
   if (!channels.rings_->empty() || !channels.summaries_->empty())
-    prepared.ring_losses = [rings = channels.rings_, summaries = channels.summaries_] {
+    recording.ring_losses = [rings = channels.rings_, summaries = channels.summaries_] {
       auto all = rings->losses();
       for (const Losses& loss : summaries->losses()) all.push_back(loss);
       return all;
     };
   if (!channels.summaries_->empty())
-    prepared.summary_troubles = [summaries = channels.summaries_] { return summaries->troubles(); };
-  const bool limits_here = rate.limits() && !prepared.limited_here.empty();
-  if (!prepared.follower && !limits_here) return channels;
-  std::vector<std::uint64_t> sifted =
-      prepared.follower ? events.ids_of_everybody() : std::vector<std::uint64_t>();
-  const auto unsifted = ids_fed_by(wandering_objects(prepared), prepared, events);
-  std::erase_if(sifted, [&](std::uint64_t id) { return std::ranges::find(unsifted, id) != unsifted.end(); });
-  channels.sieve_.emplace(std::move(sifted), [&prepared](int thread) {
-    return prepared.follower->state(thread) == bpf::Followed::Yes;
+    recording.summary_troubles = [summaries = channels.summaries_] { return summaries->troubles(); };
+  const bool limits_here = rate.limits() && !recording.limited_here.empty();
+  if (!recording.follower && !limits_here) return channels;
+  std::vector<std::uint64_t> filtered =
+      recording.follower ? events.system_wide_ids() : std::vector<std::uint64_t>();
+  const auto unfiltered = ids_fed_by(wandering_objects(recording), recording, events);
+  std::erase_if(filtered,
+                [&](std::uint64_t id) { return std::ranges::find(unfiltered, id) != unfiltered.end(); });
+  channels.filter_.emplace(std::move(filtered), [&recording](int thread) {
+    return recording.follower->state(thread) == bpf::Followed::Yes;
   });
-  if (limits_here) channels.sieve_->limit(ids_fed_by(prepared.limited_here, prepared, events), rate);
+  if (limits_here) channels.filter_->limit(ids_fed_by(recording.limited_here, recording, events), rate);
   return channels;
 }
 
 Channels::LeftOut Channels::left_out() const {
   LeftOut all{rings_->dropped(), rings_->over_rate()};
-  if (sieve_) {
-    all.of_others += sieve_->dropped();
-    all.over_rate += sieve_->over_rate();
+  if (filter_) {
+    all.of_others += filter_->dropped();
+    all.over_rate += filter_->over_rate();
   }
-  for (const bpf::UserObject& object : prepared_->objects) all.over_rate += object.over_rate();
+  for (const bpf::UserObject& object : recording_->objects) all.over_rate += object.over_rate();
   return all;
 }
 
-void tell_what_was_left_out(const Channels::LeftOut& left_out, const bpf::EventRate& rate,
-                            const Messages& messages) {
+void report_left_out(const Channels::LeftOut& left_out, const bpf::EventRate& rate,
+                     const Messages& messages) {
   if (left_out.of_others != 0)
     messages.note(fmt::format(
         "{} events of BPF programs were of other threads and left out here; a program of yours leaves "

@@ -16,7 +16,7 @@
 #include "record/events/target.h"
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"
-#include "record/prepared.h"
+#include "record/opened_recording.h"
 #include "record/summaries.h"
 
 namespace tacho::record {
@@ -26,15 +26,15 @@ namespace tacho::record {
 Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tasks,
                                     std::optional<int> command);
 
-class ChannelSieve {
+class TargetFilter {
  public:
   // Of the kernel's events `ids` are everybody's; `is_followed` says whose are wanted.
-  ChannelSieve(std::vector<std::uint64_t> ids, std::function<bool(int thread)> is_followed);
+  TargetFilter(std::vector<std::uint64_t> ids, std::function<bool(int thread)> is_followed);
   // Of these events, samples that are wanted otherwise go through the limit.
   void limit(std::vector<std::uint64_t> ids, const bpf::EventRate& rate);
 
   // Takes them out of the whole records that begin at `begin`; what is no record is left to others.
-  void sift(std::vector<std::byte>& records, std::size_t begin);
+  void remove_unwanted(std::vector<std::byte>& records, std::size_t begin);
   std::uint64_t dropped() const { return dropped_; }
   // What was above the limit's ceiling.
   std::uint64_t over_rate() const { return limit_.over(); }
@@ -53,18 +53,18 @@ class ChannelSieve {
 
 // Tells the objects, which are not loaded yet, what is wanted: whose events, and how many of them. Those that
 // do not ask are noted in `prepared`. A use error when there is none for the rate.
-Result<> tell_objects(Prepared& prepared, const bpf::EventRate& rate, const Messages& messages);
+Result<> configure_objects(OpenedRecording& recording, const bpf::EventRate& rate, const Messages& messages);
 
 class Channels {
  public:
   // Of the loaded objects. What is passed must outlive it; `prepared` is told how to ask for losses.
-  static Result<Channels> open(Prepared& prepared, const KernelEvents& events, const bpf::EventRate& rate,
-                               const SummaryReading& reading);
+  static Result<Channels> open(OpenedRecording& recording, const KernelEvents& events,
+                               const bpf::EventRate& rate, const SummaryReading& reading);
 
   // For the pump; null when there is nothing to do.
   ChannelRings* rings() { return rings_->empty() ? nullptr : rings_.get(); }
   Summaries* summaries() { return summaries_->empty() ? nullptr : summaries_.get(); }
-  ChannelSieve* sieve() { return sieve_ ? &*sieve_ : nullptr; }
+  TargetFilter* target_filter() { return filter_ ? &*filter_ : nullptr; }
 
   struct LeftOut {
     std::uint64_t of_others = 0;  // of threads whom nobody follows, by programs that do not ask
@@ -73,14 +73,13 @@ class Channels {
   LeftOut left_out() const;
 
  private:
-  explicit Channels(const Prepared& prepared) : prepared_(&prepared) {}
-  const Prepared* prepared_;
+  explicit Channels(const OpenedRecording& recording) : recording_(&recording) {}
+  const OpenedRecording* recording_;
   std::shared_ptr<ChannelRings> rings_;   // also asked for losses at the end
   std::shared_ptr<Summaries> summaries_;  // the same
-  std::optional<ChannelSieve> sieve_;
+  std::optional<TargetFilter> filter_;
 };
 
-void tell_what_was_left_out(const Channels::LeftOut& left_out, const bpf::EventRate& rate,
-                            const Messages& messages);
+void report_left_out(const Channels::LeftOut& left_out, const bpf::EventRate& rate, const Messages& messages);
 
 }  // namespace tacho::record

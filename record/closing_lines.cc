@@ -30,7 +30,7 @@ void report_captured(const Captured& captured, const RecordOptions& options, con
                                  fmt::join(captured.views, "; ")));
 }
 
-void report_limit(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
+void report_limit(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
   if (report.limit == Limit::Size)
     messages.warn(fmt::format(
         "{}: the capture has no room for more within the size that --max-size allows; the recording ends{}",
@@ -44,7 +44,7 @@ void report_limit(const PumpReport& report, const RecordOptions& options, const 
                   ": less is free on its file system than --min-free wants; the recording ends");
 }
 
-void report_merged_switches(const PumpReport& report, const Messages& messages) {
+void report_merged_switches(const LoopReport& report, const Messages& messages) {
   if (report.merged_switches == 0) return;
   messages.bracketed(
       fmt::format("--switch-output-event: came {} times, {} of them while another file was being begun, "
@@ -103,16 +103,17 @@ void report_silent_recorders(const RecordOptions& options, const Messages& messa
 
 }  // namespace
 
-void report_nothing(const Prepared& prepared, const RecordOptions& options, const Messages& messages) {
+void report_nothing(const OpenedRecording& recording, const RecordOptions& options,
+                    const Messages& messages) {
   constexpr std::size_t kMostNames = 3;
   std::vector<std::string> names;
   bool are_clocks = true;
-  for (const PlannedEvent& event : prepared.plan.events) {
+  for (const PlannedEvent& event : recording.plan.events) {
     if (event.is_sideband) continue;
     are_clocks = are_clocks && is_clock(event);
     if (std::ranges::find(names, event.name) == names.end()) names.push_back(event.name);
   }
-  if (!prepared.objects.empty()) return report_silent_recorders(options, messages);
+  if (!recording.objects.empty()) return report_silent_recorders(options, messages);
   if (names.empty()) return;
   const std::string tasks = watched_tasks(options.target);
   const std::size_t more = names.size() > kMostNames ? names.size() - kMostNames : 0;
@@ -141,17 +142,17 @@ namespace {
 
 namespace abi = format::abi;
 
-std::uint64_t recursion_misses(const Prepared& prepared) {
+std::uint64_t recursion_misses(const OpenedRecording& recording) {
   std::uint64_t misses = 0;
-  for (const bpf::UserObject& object : prepared.objects) misses += object.recursion_misses();
+  for (const bpf::UserObject& object : recording.objects) misses += object.recursion_misses();
   return misses;
 }
 
 // Calls that were nested deeper than the kernel watches: no ring was too small for them.
-std::uint64_t report_too_deep(const Prepared& prepared, const Messages& messages) {
+std::uint64_t report_too_deep(const OpenedRecording& recording, const Messages& messages) {
   constexpr std::size_t kMostNamed = 5;
   std::uint64_t all = 0;
-  for (const bpf::UserObject& object : prepared.objects) {
+  for (const bpf::UserObject& object : recording.objects) {
     const std::uint64_t lost = object.too_deep();
     if (lost == 0) continue;
     all += lost;
@@ -171,13 +172,13 @@ std::uint64_t report_too_deep(const Prepared& prepared, const Messages& messages
 
 }  // namespace
 
-void report_losses(const RecordCounts& counts, std::uint64_t lost, const Prepared& prepared,
+void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,
                    const KernelEvents& events, const RecordOptions& options, const Messages& messages) {
   const std::uint64_t samples = counts.samples;
-  lost -= std::min(lost, report_too_deep(prepared, messages));
+  lost -= std::min(lost, report_too_deep(recording, messages));
   if (lost != 0) {
     const std::uint64_t all = samples + lost;
-    const bool are_paused = prepared.plan.events.front().attr.has(abi::kWriteBackward);
+    const bool are_paused = recording.plan.events.front().attr.has(abi::kWriteBackward);
     messages.warn(fmt::format(
         "warning: {} of {} events were lost ({:.1f} %): {}", lost, all,
         100.0 * static_cast<double>(lost) / static_cast<double>(all),
@@ -185,9 +186,9 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const Prepare
             ? "they came while the rings were read for a capture"
             : fmt::format("the rings were full; give them more room with -m {} (pages of each CPU), or "
                           "record less",
-                          4 * prepared.plan.ring_pages)));
+                          4 * recording.plan.ring_pages)));
     const auto losses =
-        described(all_losses(events, prepared), counts, prepared, events, options.target.cgroups);
+        described(all_losses(events, recording), counts, recording, events, options.target.cgroups);
     if (const std::string where = format::where_and_when_lost(losses); !where.empty())
       messages.warn("  lost: " + where);
   }
@@ -196,12 +197,12 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const Prepare
         "warning: {} records of new processes and mappings were lost: some frames will have no names",
         sideband));
   }
-  const std::uint64_t misses = recursion_misses(prepared);
+  const std::uint64_t misses = recursion_misses(recording);
   if (misses != 0) {
     messages.warn(fmt::format(
         "warning: the kernel skipped {} runs of BPF programs, which were running already on that CPU",
         misses));
-  } else if (!prepared.objects.empty()) {
+  } else if (!recording.objects.empty()) {
     messages.detail("no run of a BPF program was skipped");
   }
 }

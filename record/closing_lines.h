@@ -9,10 +9,10 @@
 
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"
+#include "record/opened_recording.h"
 #include "record/options.h"
 #include "record/output/record_walk.h"
-#include "record/prepared.h"
-#include "record/pump.h"
+#include "record/record_loop.h"
 
 namespace tacho::record {
 
@@ -26,18 +26,18 @@ struct Captured {
 void report_captured(const Captured& captured, const RecordOptions& options, const Messages& messages);
 
 // Whether --max-size or --min-free ended it.
-void report_limit(const PumpReport& report, const RecordOptions& options, const Messages& messages);
+void report_limit(const LoopReport& report, const RecordOptions& options, const Messages& messages);
 // Whether events of --switch-output-event came closer together than files are begun.
-void report_merged_switches(const PumpReport& report, const Messages& messages);
+void report_merged_switches(const LoopReport& report, const Messages& messages);
 // Why a recording has no sample, as far as it can be said.
-void report_nothing(const Prepared& prepared, const RecordOptions& options, const Messages& messages);
+void report_nothing(const OpenedRecording& recording, const RecordOptions& options, const Messages& messages);
 // What follows a failure by which --redact could not be kept; empty where it was not wanted.
 std::string not_redacted(const RecordOptions& options);
 
 // Lines at the end of a recording about what it lost.
 
 // `lost`: events of samples in all.
-void report_losses(const RecordCounts& counts, std::uint64_t lost, const Prepared& prepared,
+void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,
                    const KernelEvents& events, const RecordOptions& options, const Messages& messages);
 
 }  // namespace tacho::record

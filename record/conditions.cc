@@ -87,8 +87,8 @@ Result<> tell(bpf::UserObject& object, const cli::Expression& expression, const 
     auto condition = compile(expression, channel.schema ? &*channel.schema : nullptr);
     if (!condition) return std::move(condition.error());
     if (condition->has_members && !asks(channel)) return does_not_ask_filled(object, channel);
-    const bool is_told_later = !request.recorder.empty() && channel.kind == bpf::ChannelKind::RingWithHeads;
-    if (is_told_later && object.asks_filter() && condition->has_members && asks_about_thread(*condition))
+    const bool is_filled_later = !request.recorder.empty() && channel.kind == bpf::ChannelKind::RingWithHeads;
+    if (is_filled_later && object.asks_filter() && condition->has_members && asks_about_thread(*condition))
       return asks_at_two_moments(request);
     if (!object.asks_filter() && !all_ask_here && (!condition->has_members || asks_about_thread(*condition)))
       return does_not_ask(object, request);

@@ -121,11 +121,11 @@ void Control::answer(std::string_view line) {
 
 using Kind = ControlCommand::Kind;
 
-void Commander::obey() {
+void ControlHandler::handle_commands() {
   for (const ControlCommand& command : control_.take()) {
-    const auto done = carry_out(command);
+    const auto done = execute(command);
     if (!done) {
-      means_.say("--control: " + done.error().what);
+      callbacks_.say("--control: " + done.error().what);
       control_.refuse(done.error().what);
     } else if (command.kind != Kind::Snapshot) {
       control_.acknowledge();
@@ -133,19 +133,19 @@ void Commander::obey() {
   }
 }
 
-void Commander::snapshot_begun() { begun_snapshots_ = snapshots_; }
+void ControlHandler::snapshot_begun() { begun_snapshots_ = snapshots_; }
 
-void Commander::snapshot_done() {
+void ControlHandler::snapshot_done() {
   for (; begun_snapshots_ > 0; --begun_snapshots_, --snapshots_) control_.acknowledge();
 }
 
-void Commander::end(const std::optional<Error>& failure) {
+void ControlHandler::end(const std::optional<Error>& failure) {
   snapshot_begun();
   if (!failure) return snapshot_done();
   for (; snapshots_ > 0; --snapshots_) control_.refuse(failure->what);
 }
 
-Result<> Commander::carry_out(const ControlCommand& command) {
+Result<> ControlHandler::execute(const ControlCommand& command) {
   switch (command.kind) {
     case Kind::Enable:
       return events_.set_samples(Sampling::On, command.argument);
@@ -155,11 +155,11 @@ Result<> Commander::carry_out(const ControlCommand& command) {
       list_events(command.argument);
       return Done{};
     case Kind::Snapshot:
-      if (auto begun = means_.snapshot(); !begun) return begun;
+      if (auto begun = callbacks_.snapshot(); !begun) return begun;
       ++snapshots_;
       return Done{};
     case Kind::Stop:
-      means_.stop();
+      callbacks_.stop();
       return Done{};
     case Kind::Ping:
       return Done{};
@@ -170,7 +170,7 @@ Result<> Commander::carry_out(const ControlCommand& command) {
                "'; known: enable [EVENT], disable [EVENT], snapshot, evlist [-v|-F], ping, stop"};
 }
 
-void Commander::list_events(const std::string& flags) const {
+void ControlHandler::list_events(const std::string& flags) const {
   for (const format::Event& event : events_.event_set()) {
     const char* const rate = event.attr.has(format::abi::kFreq) ? "sample_freq" : "sample_period";
     std::string line = event.name;
@@ -179,7 +179,7 @@ void Commander::list_events(const std::string& flags) const {
       line += fmt::format(": type={}, config={:#x}, {}={}, ids={}", event.attr.type, event.attr.config, rate,
                           event.attr.sample_period, event.ids.size());
     }
-    means_.say(line);
+    callbacks_.say(line);
   }
 }
 

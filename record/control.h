@@ -57,19 +57,19 @@ class Control {
 
 // What commands from outside do to a running recording.
 
-class Commander {
+class ControlHandler {
  public:
-  struct Means {
+  struct Callbacks {
     std::function<void()> stop;
     std::function<Result<>()> snapshot;  // begins one; who asked is answered by snapshot_done()
     std::function<void(std::string_view)> say;
   };
   // All that is passed must outlive it.
-  Commander(Control& control, const KernelEvents& events, Means means)
-      : control_(control), events_(events), means_(std::move(means)) {}
+  ControlHandler(Control& control, const KernelEvents& events, Callbacks callbacks)
+      : control_(control), events_(events), callbacks_(std::move(callbacks)) {}
 
   // Does what was asked for by now, and answers.
-  void obey();
+  void handle_commands();
   // What was asked for by now is in the snapshot that is being written.
   void snapshot_begun();
   // It is written: answers those, and not who asked later.
@@ -79,12 +79,12 @@ class Commander {
 
  private:
   // An error: why it is refused. Snapshots are answered later.
-  Result<> carry_out(const ControlCommand& command);
+  Result<> execute(const ControlCommand& command);
   void list_events(const std::string& flags) const;
 
   Control& control_;
   const KernelEvents& events_;
-  Means means_;
+  Callbacks callbacks_;
   std::size_t snapshots_ = 0;        // not answered yet
   std::size_t begun_snapshots_ = 0;  // of these, those whose file is being written
 };

@@ -94,20 +94,20 @@ CpuWatch::CpuWatch(std::vector<int> cpus, std::vector<int> later, std::string on
   std::erase(cpus_, -1);
 }
 
-void CpuWatch::look_at(int cpu, bool is_online, std::size_t times_told, std::vector<Change>& changes) {
+void CpuWatch::look_at(int cpu, bool is_online, std::size_t times_reported, std::vector<Change>& changes) {
   const auto gone = std::ranges::find(gone_, cpu);
   const bool was_online = gone == gone_.end();
   if (!was_online && is_online) {
     changes.push_back({cpu, true});
     gone_.erase(gone);
-    untold_.push_back(cpu);
+    unreported_.push_back(cpu);
   }
-  for (; times_told != 0 && std::ranges::find(untold_, cpu) != untold_.end(); --times_told)
-    untold_.erase(std::ranges::find(untold_, cpu));
+  for (; times_reported != 0 && std::ranges::find(unreported_, cpu) != unreported_.end(); --times_reported)
+    unreported_.erase(std::ranges::find(unreported_, cpu));
   if (was_online && !is_online) {
     changes.push_back({cpu, false});
     gone_.push_back(cpu);
-  } else if (was_online && times_told != 0) {
+  } else if (was_online && times_reported != 0) {
     changes.push_back({cpu, false});
     changes.push_back({cpu, true});
   }
@@ -142,21 +142,21 @@ std::vector<int> recorded_cpus(const KernelEvents& events) {
 
 }  // namespace
 
-CpuReturns::CpuReturns(KernelEvents& events, std::vector<int> later, OpenAgain open_again, Say say)
+CpuHotplug::CpuHotplug(KernelEvents& events, std::vector<int> later, ReopenCpu reopen_cpu, Say say)
     : events_(events),
       watch_(recorded_cpus(events), std::move(later)),
       uevents_(CpuUevents::open()),
-      open_again_(std::move(open_again)),
+      reopen_cpu_(std::move(reopen_cpu)),
       say_(std::move(say)) {}
 
-Result<> CpuReturns::look(News& news, std::chrono::milliseconds since_start) {
+Result<> CpuHotplug::look(Poller& poller, std::chrono::milliseconds since_start) {
   if (since_start < next_look_) return Done{};
   next_look_ = since_start + kBetweenLooks;
   for (const CpuWatch::Change& change : watch_.look(uevents_.came())) {
     const std::string when =
         fmt::format("{:.1f} s after the beginning", static_cast<double>(since_start.count()) / 1000);
     if (change.is_online) {
-      if (auto done = take_in(change.cpu, when, news); !done) return done;
+      if (auto done = take_in(change.cpu, when, poller); !done) return done;
       continue;
     }
     events_.note_cpu(change.cpu, fmt::format("off line {}", when));
@@ -167,8 +167,8 @@ Result<> CpuReturns::look(News& news, std::chrono::milliseconds since_start) {
 }
 
 // One that cannot be recorded does not end the recording of the others.
-Result<> CpuReturns::take_in(int cpu, const std::string& when, News& news) {
-  const auto open = open_again_ ? open_again_(cpu)
+Result<> CpuHotplug::take_in(int cpu, const std::string& when, Poller& poller) {
+  const auto open = reopen_cpu_ ? reopen_cpu_(cpu)
                                 : Result<KernelEvents::Reopened>(Error{"only another recording takes it"});
   if (!open) {
     events_.note_cpu(cpu, fmt::format("on line {}, not recorded: {}", when, open.error().what));
@@ -176,7 +176,7 @@ Result<> CpuReturns::take_in(int cpu, const std::string& when, News& news) {
     return Done{};
   }
   for (const OpenEvent& event : open->events)
-    if (auto done = news.watch_again(event); !done) return done;
+    if (auto done = poller.watch_reopened(event); !done) return done;
   const std::string but = open->left_out.empty() ? "" : " but for " + open->left_out;
   events_.note_cpu(cpu, fmt::format("on line {}, recorded{}", when, but));
   say_(fmt::format("CPU {} came on line ({}), and is recorded{}", cpu, when, but));

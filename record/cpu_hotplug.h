@@ -14,7 +14,7 @@
 #include "format/file.h"
 #include "format/result.h"
 #include "record/kernel/kernel_events.h"
-#include "record/news.h"
+#include "record/poller.h"
 
 namespace tacho::record {
 
@@ -53,36 +53,36 @@ class CpuWatch {
   std::vector<Change> look(std::span<const int> came = {});
 
  private:
-  void look_at(int cpu, bool is_online, std::size_t times_told, std::vector<Change>& changes);
+  void look_at(int cpu, bool is_online, std::size_t times_reported, std::vector<Change>& changes);
 
   std::vector<int> cpus_, gone_;
-  std::vector<int> untold_;  // seen to come, and not told yet
+  std::vector<int> unreported_;  // seen to come, and not told yet
   std::string online_file_;
 };
 
 // Processors that go off line and come back while they are recorded: their events are opened anew.
 
-class CpuReturns {
+class CpuHotplug {
  public:
   // Opens all that is to be recorded of a CPU, and enables what is enabled now.
-  using OpenAgain = std::function<Result<KernelEvents::Reopened>(int cpu)>;
+  using ReopenCpu = std::function<Result<KernelEvents::Reopened>(int cpu)>;
   using Say = std::function<void(std::string_view)>;
 
-  // `later`: CPUs that were off line when `events` were opened. `open_again` may be empty: then what comes is
+  // `later`: CPUs that were off line when `events` were opened. `reopen_cpu` may be empty: then what comes is
   // told, and not recorded.
-  CpuReturns(KernelEvents& events, std::vector<int> later, OpenAgain open_again, Say say);
+  CpuHotplug(KernelEvents& events, std::vector<int> later, ReopenCpu reopen_cpu, Say say);
 
   // To be called often: looks ten times a second. What a CPU did between its coming and the look is not
   // recorded. `since_start`: of the recording.
-  Result<> look(News& news, std::chrono::milliseconds since_start);
+  Result<> look(Poller& poller, std::chrono::milliseconds since_start);
 
  private:
-  Result<> take_in(int cpu, const std::string& when, News& news);
+  Result<> take_in(int cpu, const std::string& when, Poller& poller);
 
   KernelEvents& events_;
   CpuWatch watch_;
   CpuUevents uevents_;
-  OpenAgain open_again_;
+  ReopenCpu reopen_cpu_;
   Say say_;
   std::chrono::milliseconds next_look_{0};
 };

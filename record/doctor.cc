@@ -429,7 +429,7 @@ int run_doctor(const std::vector<std::string>& arguments) {
   bool json = false;
   const auto parsed = cli::parse(command_line(json), arguments);
   if (!parsed) {
-    tell_failure(parsed.error(), "doctor");
+    print_failure(parsed.error(), "doctor");
     return cli::status_of(parsed.error());
   }
   if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;

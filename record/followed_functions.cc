@@ -105,7 +105,7 @@ bool is_called(const std::string& symbol, const std::string& pattern) {
   return in_source && ::fnmatch(without_template_arguments(pattern).c_str(), in_source->c_str(), 0) == 0;
 }
 
-void tell_of_instances(const EventRequest& request, const std::string& pattern, const Messages& messages) {
+void report_instances(const EventRequest& request, const std::string& pattern, const Messages& messages) {
   if (const std::string name = without_template_arguments(pattern); name != pattern)
     messages.warn(fmt::format(
         "-e {}: what stands in <...> is not compared: all instances of '{}' are taken; --where 'function ~ "
@@ -289,7 +289,7 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
                       "ends the process, recorded or not, that it happens in; count counts calls without",
                       request.text, *path));
   }
-  if (!targets.in_kernel) tell_of_instances(request, name.substr(colon + 1), messages);
+  if (!targets.in_kernel) report_instances(request, name.substr(colon + 1), messages);
   if (targets.offsets.size() > kMostFunctions)
     return wrong(fmt::format("{} functions match, more than {}; choose fewer", targets.offsets.size(),
                              kMostFunctions));
@@ -360,7 +360,7 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
   if (targets.offsets.size() > kMostFunctions)
     return wrong(fmt::format("{} has {} functions, more than {}; choose some: functions='parse_*'", binary,
                              targets.offsets.size(), kMostFunctions));
-  tell_of_instances(request, pattern, messages);
+  report_instances(request, pattern, messages);
   if (functions->throws && has_returns)
     messages.warn(fmt::format(
         "warning: -e {}: {} throws exceptions: one that flies through a followed function ends the process, "
@@ -384,7 +384,7 @@ bool has_cheap_place_behind(std::string_view code) {
 // Why calls of the file cannot be told by a preloaded library; empty: they can. The program must not end of
 // it: an exception does not find through a replaced return address, and with stacks that are switched calls
 // are not one in another.
-std::string refusal_of(const ToldCalls& told, const std::string& path) {
+std::string refusal_of(const CallFacts& told, const std::string& path) {
   if (!told.has_libraries)
     return fmt::format(
         "{} is statically linked, and no library can be loaded before it; -e calls takes any program", path);
@@ -448,7 +448,7 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
   if (!targets) return std::move(targets.error());
   const auto file = format::read_file(targets->path);
   if (!file) return file.error();
-  const auto told = told_calls(*file);
+  const auto told = call_facts(*file);
   if (!told) return use_error(fmt::format("-e {}: {}: {}", request.text, targets->path, told.error().what));
   if (const std::string refusal = refusal_of(*told, targets->path); !refusal.empty())
     return use_error(fmt::format("-e {}: {}", request.text, refusal));
@@ -535,7 +535,7 @@ bool is_own_field(const bpf::UserObject& object, const std::string& name) {
   });
 }
 
-Result<> tell_members(bpf::UserObject& object, const bpf::ObjectTypes& types, const std::string& type) {
+Result<> set_members(bpf::UserObject& object, const bpf::ObjectTypes& types, const std::string& type) {
   const auto paths = members_of(text_of(object, kShow));
   if (paths.size() > TACHO_MOST_SHOWN)
     return use_error(fmt::format("show: {} members; at most {} are told", paths.size(),
@@ -554,7 +554,7 @@ Result<> tell_members(bpf::UserObject& object, const bpf::ObjectTypes& types, co
   const auto count = static_cast<std::uint32_t>(fields.size());
   object.set_own("tacho_shown", std::as_bytes(std::span(places)));
   object.set_own("tacho_shown_count", std::as_bytes(std::span(&count, 1)));
-  object.tell_fields(kShownFields, fields);
+  object.set_fields(kShownFields, fields);
   return Done{};
 }
 
@@ -636,7 +636,7 @@ Result<bpf::FunctionTargets> found_functions(bpf::UserObject& object, const Mess
   if (!types) return types.error();
   auto taking = types->functions_taking(type);
   if (!taking) return taking.error();
-  if (auto told = tell_members(object, *types, type); !told) return std::move(told.error());
+  if (auto told = set_members(object, *types, type); !told) return std::move(told.error());
   const std::size_t all = taking->size();
   const std::string start = text_of(object, "start"), stop = text_of(object, "stop");
   std::erase_if(*taking, [&](const bpf::TakingFunction& each) {

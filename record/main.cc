@@ -19,7 +19,6 @@
 #include "record/closing_lines.h"
 #include "record/doctor.h"
 #include "record/events/sample_fields.h"
-#include "record/held_files.h"
 #include "record/host/host.h"
 #include "record/host/report_program.h"
 #include "record/listing.h"
@@ -27,6 +26,7 @@
 #include "record/messages.h"
 #include "record/options.h"
 #include "record/packing.h"
+#include "record/pinned_files.h"
 #include "record/recorder_listing.h"
 #include "record/recording.h"
 #include "record/workload.h"
@@ -44,53 +44,54 @@ struct Recorded {
 };
 
 // What there is of the capture when the recording has failed.
-enum class Left : std::uint8_t { Nothing, Unclosed, Closed };
+enum class FileState : std::uint8_t { None, Open, Closed };
 
 Result<Recorded> record_events(const RecordOptions& options, const std::vector<std::string>& command_line,
-                               StopSignals& signals, Left& left, FileHolder* holder = nullptr) {
+                               StopSignals& signals, FileState& file_state, FilePinner* pinner = nullptr) {
   const Messages messages(options);
   for (const std::string& note : options.notes) messages.note(note);
-  auto prepared = prepare(options, messages, [&signals] { return signals.ends_start(); });
-  if (!prepared) return std::move(prepared.error());
-  prepared->holder = holder;
-  auto events = open_events(*prepared, messages);
+  auto recording = prepare(options, messages, [&signals] { return signals.ends_start(); });
+  if (!recording) return std::move(recording.error());
+  recording->pinner = pinner;
+  auto events = open_events(*recording, messages);
   if (!events) return std::move(events.error());
-  auto output = options.files.overwrite ? begin_flight(*prepared, *events, options, command_line, messages)
-                                        : begin_capture(*prepared, *events, options, command_line, messages);
+  auto output = options.files.overwrite ? begin_flight(*recording, *events, options, command_line, messages)
+                                        : begin_capture(*recording, *events, options, command_line, messages);
   if (!output) return std::move(output.error());
-  left = Left::Unclosed;
-  const auto report = run(*prepared, *events, *output, options, command_line, signals, messages);
+  file_state = FileState::Open;
+  const auto report = run(*recording, *events, *output, options, command_line, signals, messages);
   if (!report) {
     // An empty capture; the first failure is the one to tell.
-    if ((*output)->close_after_failure()) left = Left::Closed;
+    if ((*output)->close_after_failure()) file_state = FileState::Closed;
     return report.error();
   }
   if (report->writer_is_stuck) leave_stuck(*report, options, messages);
-  const auto finished = finish(*prepared, *events, **output, *report, options, messages);
-  if (finished.is_closed) left = Left::Closed;
+  const auto finished = finish(*recording, *events, **output, *report, options, messages);
+  if (finished.is_closed) file_state = FileState::Closed;
   if (!finished.status) return finished.status.error();
   return Recorded{
       *finished.status, !report->failure, finished.captured,
-      std::ranges::any_of(prepared->plan.events, [](const auto& event) { return event.copies_stacks; })};
+      std::ranges::any_of(recording->plan.events, [](const auto& event) { return event.copies_stacks; })};
 }
 
 int fail(const Error& error, std::string_view command = "record") {
-  tell_failure(error, command);
+  print_failure(error, command);
   return cli::status_of(error);
 }
 
 // A signal came before anything was recorded: the status is that of a program which it ended.
 int interrupted(const StopSignals& signals, const Error& error) {
   const int number = signals.start_ended_by();
-  tell_failure(Error{fmt::format("ended by signal {} before recording began: {}", number, error.what)});
+  print_failure(Error{fmt::format("ended by signal {} before recording began: {}", number, error.what)});
   return 128 + number;
 }
 
 // The recording failed; what there is of it is redacted all the same, or is told not to be.
-int end_failed(Error failure, Left left, const RecordOptions& options, const StopSignals& signals) {
-  const bool is_there = left != Left::Nothing && ::access(options.output.c_str(), F_OK) == 0;
-  if (is_there && left == Left::Unclosed) failure.what += not_redacted(options);
-  if (is_there && left == Left::Closed && options.files.redacts) {
+int end_failed(Error failure, FileState file_state, const RecordOptions& options,
+               const StopSignals& signals) {
+  const bool is_there = file_state != FileState::None && ::access(options.output.c_str(), F_OK) == 0;
+  if (is_there && file_state == FileState::Open) failure.what += not_redacted(options);
+  if (is_there && file_state == FileState::Closed && options.files.redacts) {
     const Packing finishing{options.output, options.files.least_free, options.quiet};
     const auto done = redact_capture(finishing, options.files.redacted_classes, signals, Messages(options));
     if (!done) failure.what += "; " + done.error().what;
@@ -119,7 +120,7 @@ int run_list(const std::vector<std::string>& arguments) {
 }
 
 // The options of EVENT/help/, of the first that asks for it.
-std::optional<int> tell_recorder(const RecordOptions& options, std::string_view command) {
+std::optional<int> handle_recorder_help(const RecordOptions& options, std::string_view command) {
   for (const EventRequest& request : options.events) {
     if (!request.asks_for_help) continue;
     auto text = recorder_help(request);
@@ -131,8 +132,9 @@ std::optional<int> tell_recorder(const RecordOptions& options, std::string_view 
 }
 
 // The view ends when nothing more comes; when it ended first, as head makes it end, there was no more to do.
-int end_live(LiveView& view, const Result<Recorded>& recorded, Left left, const StopSignals& signals) {
-  if (!recorded && left == Left::Nothing) view.give_up();
+int end_live(LiveView& view, const Result<Recorded>& recorded, FileState file_state,
+             const StopSignals& signals) {
+  if (!recorded && file_state == FileState::None) view.give_up();
   const int shown = view.finish();
   if (recorded) return recorded->status != cli::kWhole ? recorded->status : shown;
   if (recorded.error().code == EPIPE) return shown;
@@ -149,7 +151,7 @@ int run_live(const std::vector<std::string>& command_line) {
   if (!parsed) return fail(parsed.error(), "live");
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
   RecordOptions& options = parsed->options;
-  if (const auto told = tell_recorder(options, "live")) return *told;
+  if (const auto told = handle_recorder_help(options, "live")) return *told;
   if (options.output != "-")
     return fail(use_error("-o: nothing is kept here; tacho record writes captures"), "live");
   auto words = live_view(*live, options.events);
@@ -162,9 +164,9 @@ int run_live(const std::vector<std::string>& command_line) {
     return fail(done.error(), "live");
   options.compression_level.reset();
   options.time.needs_summary = false;  // tables come every so often, whatever is in them
-  Left left = Left::Nothing;
-  const auto recorded = record_events(options, command_line, *signals, left);
-  return end_live(*view, recorded, left, *signals);
+  FileState file_state = FileState::None;
+  const auto recorded = record_events(options, command_line, *signals, file_state);
+  return end_live(*view, recorded, file_state, *signals);
 }
 
 int run_program(const std::vector<std::string>& command_line) {
@@ -177,7 +179,7 @@ int run_program(const std::vector<std::string>& command_line) {
   auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
   if (!parsed) return fail(parsed.error());
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
-  if (const auto told = tell_recorder(parsed->options, "record")) return *told;
+  if (const auto told = handle_recorder_help(parsed->options, "record")) return *told;
   if (parsed->options.show_version) return say(fmt::format("tacho {}", version()));
   if (parsed->options.sampling.show_registers) return say("available registers: " + register_names());
   RecordOptions& options = parsed->options;
@@ -190,23 +192,23 @@ int run_program(const std::vector<std::string>& command_line) {
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error());
   // Everything of the recording is closed and detached when it returns.
-  Left left = Left::Nothing;
+  FileState file_state = FileState::None;
   const bool packs = options.files.is_packed_at_end() && report_program();
-  FileHolder holder;
-  const auto recorded = record_events(options, command_line, *signals, left, packs ? &holder : nullptr);
-  const HeldFiles held = holder.take();
+  FilePinner pinner;
+  const auto recorded = record_events(options, command_line, *signals, file_state, packs ? &pinner : nullptr);
+  const PinnedFiles pinned = pinner.take();
   // Whoever reads a pipe says by its end that it has enough; but a command that never ran did not succeed.
   if (!recorded && recorded.error().code == EPIPE && options.files.to_pipe) {
     if (options.command.empty()) return cli::kWhole;
     return end_failed(
         output_error("the reader of the capture ended before the command started; it was not run", EPIPE),
-        left, options, *signals);
+        file_state, options, *signals);
   }
-  if (!recorded) return end_failed(recorded.error(), left, options, *signals);
+  if (!recorded) return end_failed(recorded.error(), file_state, options, *signals);
   const Packing finishing{options.output, options.files.least_free, options.quiet};
   if (recorded->is_whole && options.files.is_packed_at_end()) {
     Packing packing = finishing;
-    packing.held = &held;
+    packing.pinned = &pinned;
     packing.longest = options.files.longest_packing;
     if (recorded->copies_stacks) unwind_copies(packing, *signals, Messages(options));
     pack_symbols(packing, *signals, Messages(options));

@@ -65,7 +65,7 @@ void Messages::bracketed(std::string_view line) const {
     write_patiently(STDERR_FILENO, fmt::format("[ tacho record: {} ]\n", shown_safely(line)), *patience_);
 }
 
-void tell_failure(const Error& error, std::string_view command) {
+void print_failure(const Error& error, std::string_view command) {
   milliseconds patience = kPatienceWithReaders;
   write_patiently(STDERR_FILENO, fmt::format("tacho {}: {}\n", command, shown_safely(error.what)), patience);
 }

@@ -40,6 +40,6 @@ class Messages {
 };
 
 // The line that main() ends with.
-void tell_failure(const Error& error, std::string_view command = "record");
+void print_failure(const Error& error, std::string_view command = "record");
 
 }  // namespace tacho::record

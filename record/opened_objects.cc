@@ -137,7 +137,8 @@ Result<bpf::UserObject> open_object(const EventRequest& request, const bpf::Obje
 
 }  // namespace
 
-Result<> open_objects(const std::vector<EventRequest>& requests, const Messages& messages, Prepared& out) {
+Result<> open_objects(const std::vector<EventRequest>& requests, const Messages& messages,
+                      OpenedRecording& out) {
   bpf::ObjectOptions options;
   options.stop = out.stop;
   options.log = [messages](std::string_view line) { messages.detail(line); };
@@ -173,20 +174,20 @@ Result<> open_objects(const std::vector<EventRequest>& requests, const Messages&
   return Done{};
 }
 
-Result<> connect_objects(Prepared& prepared, std::span<const OpenEvent> events) {
+Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> events) {
   for (const OpenEvent& event : events) {
-    for (const Connection& connection : prepared.plan.connections) {
+    for (const Connection& connection : recording.plan.connections) {
       if (connection.event != event.event || connection.kind != bpf::ChannelKind::PerfEventArray) continue;
-      auto& object = prepared.objects[connection.object];
+      auto& object = recording.objects[connection.object];
       if (auto done = object.connect(connection.map, event.cpu, event.fd.get()); !done) return done;
     }
-    for (const SampleProgram& program : prepared.plan.sample_programs) {
+    for (const SampleProgram& program : recording.plan.sample_programs) {
       if (program.event != event.event) continue;
-      auto& object = prepared.objects[program.object];
+      auto& object = recording.objects[program.object];
       auto link = object.attach_to_perf_event(program.program, event.fd.get());
       if (!link) return std::move(link.error());
       // In the place of the link to the event that was there before the CPU went, and would be kept by it.
-      prepared.program_links[{event.event, event.cpu, event.task}] = std::move(*link);
+      recording.program_links[{event.event, event.cpu, event.task}] = std::move(*link);
     }
   }
   return Done{};
@@ -194,24 +195,25 @@ Result<> connect_objects(Prepared& prepared, std::span<const OpenEvent> events) 
 
 namespace {
 
-Result<> join_again(int cpu, std::span<const OpenEvent> open, Prepared& prepared, KernelEvents& events) {
-  if (auto done = connect_objects(prepared, open); !done) return done;
-  if (auto done = prepared.argument_probes.put_outputs(prepared.plan, open); !done) return done;
-  if (auto done = attach_conditions(prepared.plan, open, prepared.conditions); !done) return done;
-  if (prepared.stacks) {
-    auto done = prepared.stacks->open_again(cpu, open, prepared.plan, events, prepared.host);
+Result<> join_cpu(int cpu, std::span<const OpenEvent> open, OpenedRecording& recording,
+                  KernelEvents& events) {
+  if (auto done = connect_objects(recording, open); !done) return done;
+  if (auto done = recording.argument_probes.put_outputs(recording.plan, open); !done) return done;
+  if (auto done = attach_conditions(recording.plan, open, recording.conditions); !done) return done;
+  if (recording.stacks) {
+    auto done = recording.stacks->reopen_cpu(cpu, open, recording.plan, events, recording.host);
     if (!done) return done;
   }
-  return events.enable_again(open);
+  return events.enable_cpu(open);
 }
 
 }  // namespace
 
-Result<KernelEvents::Reopened> open_again(int cpu, Prepared& prepared, KernelEvents& events) {
-  auto opened = events.open_again(cpu, prepared.host);
+Result<KernelEvents::Reopened> reopen_cpu(int cpu, OpenedRecording& recording, KernelEvents& events) {
+  auto opened = events.reopen_cpu(cpu, recording.host);
   if (!opened) return opened;
-  if (auto done = join_again(cpu, opened->events, prepared, events); !done) {
-    events.close_again(cpu);
+  if (auto done = join_cpu(cpu, opened->events, recording, events); !done) {
+    events.close_cpu(cpu);
     return std::move(done.error());
   }
   return opened;

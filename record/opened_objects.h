@@ -11,7 +11,7 @@
 #include "record/events/event_request.h"
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"
-#include "record/prepared.h"
+#include "record/opened_recording.h"
 
 namespace tacho::record {
 
@@ -23,15 +23,16 @@ Result<> set_constants(bpf::UserObject& object, const EventRequest& request);
 
 // Those among `requests`, in their order, into `out`; what captures need to show their samples, and what the
 // COMMAND needs in its environment.
-Result<> open_objects(const std::vector<EventRequest>& requests, const Messages& messages, Prepared& out);
+Result<> open_objects(const std::vector<EventRequest>& requests, const Messages& messages,
+                      OpenedRecording& out);
 
 // What open events are joined to: programs that feed them, conditions that they ask, stacks that are walked.
 
 // The objects' programs write to those events that are theirs, or run on their samples.
-Result<> connect_objects(Prepared& prepared, std::span<const OpenEvent> events);
+Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> events);
 
 // All that is to be recorded of a CPU that came on line: opened, joined to what the events of the other CPUs
 // are, and enabled where those are. After an error nothing of it is.
-Result<KernelEvents::Reopened> open_again(int cpu, Prepared& prepared, KernelEvents& events);
+Result<KernelEvents::Reopened> reopen_cpu(int cpu, OpenedRecording& recording, KernelEvents& events);
 
 }  // namespace tacho::record

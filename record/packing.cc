@@ -60,10 +60,10 @@ struct Packer {
 
 // The files that are held, as tacho-report is told of them (symbolize/files/held_files.h): for each its
 // descriptor, kind, process, build id and name, with a 0 behind it.
-Result<format::Fd> listing_of(const HeldFiles& held) {
+Result<format::Fd> listing_of(const PinnedFiles& pinned) {
   std::string text;
-  for (const HeldFile& one : held.files)
-    text += fmt::format("{} {} {} {} {}", one.file.get(), one.kind == HeldFile::Kind::PerfMap ? 'm' : 'b',
+  for (const PinnedFile& one : pinned.files)
+    text += fmt::format("{} {} {} {} {}", one.file.get(), one.kind == PinnedFile::Kind::PerfMap ? 'm' : 'b',
                         one.process, one.build_id.empty() ? "-" : one.build_id.hex(), one.name) +
             '\0';
   format::Fd listing(::memfd_create("held files", MFD_CLOEXEC));
@@ -84,13 +84,13 @@ Result<Packer> start(std::vector<std::string> words, const Packing& packing) {
   if (packing.is_quiet && words[1] != "convert") words.insert(words.begin() + 2, "--quiet");
   std::vector<int> inherited;
   format::Fd listing;
-  if (packing.held != nullptr && !packing.held->files.empty()) {
-    auto made = listing_of(*packing.held);
+  if (packing.pinned != nullptr && !packing.pinned->files.empty()) {
+    auto made = listing_of(*packing.pinned);
     if (made) listing = std::move(*made);
   }
   if (listing) {
     inherited.push_back(listing.get());
-    for (const HeldFile& one : packing.held->files) inherited.push_back(one.file.get());
+    for (const PinnedFile& one : packing.pinned->files) inherited.push_back(one.file.get());
     words.insert(words.begin() + 2, {"--held-files", std::to_string(listing.get())});
   }
   const auto child = start_report_program(std::move(words), to.get(), to.get(), inherited);
@@ -224,11 +224,11 @@ void pack_symbols(const Packing& packing, const StopSignals& signals, const Mess
   if (!program)
     return messages.detail("names are not packed: tacho-report is not installed beside tacho-record");
   if (const std::string why = reason_against(packing, Largest::Packed); !why.empty()) return say_not(why);
-  if (packing.held != nullptr && !packing.held->failure.empty())
-    messages.detail("no file was held open while it recorded: " + packing.held->failure);
-  else if (packing.held != nullptr)
+  if (packing.pinned != nullptr && !packing.pinned->failure.empty())
+    messages.detail("no file was held open while it recorded: " + packing.pinned->failure);
+  else if (packing.pinned != nullptr)
     messages.detail(fmt::format("files held open while it recorded: {}; refused: {}",
-                                packing.held->files.size(), packing.held->refused));
+                                packing.pinned->files.size(), packing.pinned->refused));
   const std::string why = run({*program, "pack", "--brief", "--max-file-time",
                                std::to_string(packing.longest.count()), "-i", packing.capture},
                               packing, packing.longest, signals, messages);
@@ -238,7 +238,7 @@ void pack_symbols(const Packing& packing, const StopSignals& signals, const Mess
 void unwind_copies(const Packing& packing, const StopSignals& signals, const Messages& messages) {
   const auto program = report_program();
   Packing alone = packing;
-  alone.held = nullptr;  // convert knows nothing of them
+  alone.pinned = nullptr;  // convert knows nothing of them
   std::string why = program ? reason_against(packing, Largest::Packed) : "tacho-report is not installed here";
   if (why.empty())
     why = run({*program, "convert", "--unwind", "--in-place", "--max-file-time",

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "format/result.h"
-#include "record/held_files.h"
 #include "record/messages.h"
+#include "record/pinned_files.h"
 #include "record/workload.h"
 
 namespace tacho::record {
@@ -21,8 +21,8 @@ struct Packing {
   std::string capture;
   std::uint64_t least_free = 0;  // bytes that the file system is to keep
   bool is_quiet = false;
-  std::chrono::seconds longest{300};  // pack_symbols() alone
-  const HeldFiles* held = nullptr;    // what names come from besides; it must stay open meanwhile
+  std::chrono::seconds longest{300};    // pack_symbols() alone
+  const PinnedFiles* pinned = nullptr;  // what names come from besides; it must stay open meanwhile
 };
 
 // Packs with the rights that are left, as a process of lower priority, and says in a line what came of it. A

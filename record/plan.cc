@@ -183,7 +183,7 @@ class Planner {
     plan_.argument_probes.push_back({*added, std::move(probe), request.placed_arguments, sum});
     if (options_.target.watch != Watch::System) {
       PlannedEvent& event = plan_.events[*added];
-      event.is_everybodys = true;
+      event.system_wide = true;
       event.attr.flags &= ~std::uint64_t{abi::kEnableOnExec};
       plan_.follows_threads = true;
     }
@@ -196,8 +196,8 @@ class Planner {
     if (!choice) return std::move(choice.error());
     planned.unwound_frames = choice->frames;
     planned.may_use_frame_pointers = choice->may_use_frame_pointers;
-    planned.no_unwinding = std::move(choice->refusal);
-    if (!planned.no_unwinding.empty()) (void)do_without_unwinding(planned, plan_.notes);
+    planned.unwind_fallback_reason = std::move(choice->refusal);
+    if (!planned.unwind_fallback_reason.empty()) (void)do_without_unwinding(planned, plan_.notes);
     // The kernel's own part: more than its limit would be refused.
     if (planned.unwound_frames != 0 && planned.attr.sample_max_stack > kKernelFrames)
       planned.attr.sample_max_stack = 0;
@@ -390,7 +390,7 @@ class Planner {
                          "' runs your BPF program, and the kernel runs one on an event; put --filter behind "
                          "the -e of the program, which asks tacho_wants() (tacho/emit.h)");
       if (std::exchange(event.unwound_frames, 0) == 0) continue;
-      event.no_unwinding = "it runs your BPF program";
+      event.unwind_fallback_reason = "it runs your BPF program";
       (void)do_without_unwinding(event, plan_.notes);
     }
     return Done{};
@@ -420,7 +420,7 @@ class Planner {
       if (event.leader)
         return use_error("the event '" + event.name +
                          "' of a BPF channel is in a group, which can be recorded with -a only");
-      event.is_everybodys = true;
+      event.system_wide = true;
       event.attr.flags &= ~std::uint64_t{abi::kEnableOnExec};
     }
     plan_.follows_threads = true;
@@ -432,13 +432,14 @@ class Planner {
     std::string what =
         "nothing to record: " + object.path +
         " has no perf event array, no ring buffer, no SUMMARY() and no program of section perf_event";
-    for (const std::string& line : object.unheard) what += "; " + line;
+    for (const std::string& line : object.unsupported_output) what += "; " + line;
     return use_error(what);
   }
 
   void warn_of_objects() {
     for (const ObjectFacts& object : objects_)
-      for (const std::string& line : object.unheard) plan_.warnings.push_back(object.path + ": " + line);
+      for (const std::string& line : object.unsupported_output)
+        plan_.warnings.push_back(object.path + ": " + line);
     for (const ObjectFacts& object : objects_)
       for (const std::string& line : object.doubts) plan_.warnings.push_back(object.path + ": " + line);
   }
@@ -513,21 +514,22 @@ class Planner {
 
 }  // namespace
 
-Without do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes) {
+Fallback do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes) {
   const bool can_copy = event.may_use_frame_pointers && !event.attr.is_bpf_output() &&
                         !event.attr.has(abi::kExcludeCallchainUser) && all_registers() != 0;
   std::string note;
   if (can_copy) {
     copy_user_stacks(event.attr, kDefaultStackBytes);
     event.copies_stacks = true;
-    note = "-g: stacks are copied, 8 KB each, and unwound from the copies, since " + event.no_unwinding;
+    note = "-g: stacks are copied, 8 KB each, and unwound from the copies, since " +
+           event.unwind_fallback_reason;
   } else {
-    note =
-        fmt::format("{}: stacks of '{}' are walked by frame pointers, since {}",
-                    event.may_use_frame_pointers ? "-g" : "--call-graph eh", event.name, event.no_unwinding);
+    note = fmt::format("{}: stacks of '{}' are walked by frame pointers, since {}",
+                       event.may_use_frame_pointers ? "-g" : "--call-graph eh", event.name,
+                       event.unwind_fallback_reason);
   }
   if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
-  return can_copy ? Without::Copies : Without::FramePointers;
+  return can_copy ? Fallback::Copies : Fallback::FramePointers;
 }
 
 Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,

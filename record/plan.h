@@ -34,25 +34,24 @@ struct PlannedEvent {
   std::string probe_target{};  // of a probe: what the kernel is to find, whose address goes into config1
   // Opened on every CPU for whoever runs there, whatever the target: its samples are chosen elsewhere
   // (bpf/follower.h).
-  bool is_everybodys = false;
+  bool system_wide = false;
   bool most_precise = false;  // as exact as the machine can: less is taken when it refuses
   // The user's side of its stacks, of so many frames at most, is walked by us and not by the kernel
   // (record/stacks); 0: it is not.
   std::uint16_t unwound_frames = 0;
-  bool is_walked_in_payload =
-      false;  // by the program that fills a ring buffer; the kernel's event is as it is
-  bool may_use_frame_pointers = false;  // or copies, when that cannot be: nobody asked for it by name
-  std::string no_unwinding{};           // why one of these was taken instead; empty: nobody wanted else
-  bool copies_stacks = false;           // because of that: to be unwound when the recording ends
+  bool unwinds_in_program = false;  // by the program that fills a ring buffer; the kernel's event is as it is
+  bool may_use_frame_pointers = false;   // or copies, when that cannot be: nobody asked for it by name
+  std::string unwind_fallback_reason{};  // why one of these was taken instead; empty: nobody wanted else
+  bool copies_stacks = false;            // because of that: to be unwound when the recording ends
   // Of --filter, for what is no tracepoint: what the kernel asks before it takes a sample; empty: nothing.
   bpf::FilterSteps condition = {};
 };
 
 // How the user's side of stacks is had that cannot be unwound in the kernel, for the reason in
-// `no_unwinding`: copied, which is as whole, where nobody asked for eh by name (-g) and the kernel can copy;
-// else walked by frame pointers. One of `notes` says it. The event is not open yet.
-enum class Without : std::uint8_t { Copies, FramePointers };
-Without do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes);
+// `unwind_fallback_reason`: copied, which is as whole, where nobody asked for eh by name (-g) and the kernel
+// can copy; else walked by frame pointers. One of `notes` says it. The event is not open yet.
+enum class Fallback : std::uint8_t { Copies, FramePointers };
+Fallback do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes);
 
 // A map of an object whose slots get the descriptors of an event; or a ring buffer, of which the recorder
 // makes samples of the event.
@@ -104,8 +103,9 @@ struct ObjectFacts {
       {};                                           // those of the channels that are ring buffers
   std::vector<std::string> rings_with_stacks = {};  // that their programs put into the payload
   bpf::WalkUse walk_use = {};                       // what its programs leave to the unwinder
-  std::vector<std::string> unheard = {};            // what its programs tell that no recorder hears, in words
-  std::vector<std::string> doubts = {};             // what its declarations say in vain, in words
+  std::vector<std::string> unsupported_output =
+      {};                                // what its programs tell that no recorder hears, in words
+  std::vector<std::string> doubts = {};  // what its declarations say in vain, in words
 };
 
 // `requests`: with tracepoints found; the n-th request of kind BpfObject is `objects[n]`. `threads`: of the

@@ -68,11 +68,11 @@ std::string fields_in_words(const format::PayloadSchema& schema) {
 std::string asked_in_words(const bpf::UserObject& object) {
   const auto& channels = object.channels();
   const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
-  const auto is_told_at_once = [&](const bpf::Channel& each) {
+  const auto is_sent_at_once = [&](const bpf::Channel& each) {
     return asks(each) && each.kind == bpf::ChannelKind::PerfEventArray;
   };
   const bool any = std::ranges::any_of(channels, asks);
-  const bool of_thread = object.asks_filter() || (any && std::ranges::all_of(channels, is_told_at_once));
+  const bool of_thread = object.asks_filter() || (any && std::ranges::all_of(channels, is_sent_at_once));
   if (any && of_thread) return "pid, tid, uid, gid, cpu, comm, cgroup and members of the event";
   if (any) return "members of the event";
   return of_thread ? "pid, tid, uid, gid, cpu, comm and cgroup" : "";

@@ -23,12 +23,12 @@
 #include "record/closing_lines.h"
 #include "record/conditions.h"
 #include "record/events/target.h"
-#include "record/held_files.h"
 #include "record/host/probes.h"
 #include "record/host/rights.h"
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 #include "record/opened_objects.h"
+#include "record/pinned_files.h"
 #include "record/plan.h"
 #include "record/recorder_listing.h"
 #include "record/requests.h"
@@ -70,7 +70,7 @@ std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
                                                        {},
                                                        {},
                                                        object.walk_use(),
-                                                       object.unheard(),
+                                                       object.unsupported_output(),
                                                        doubts_of(object.declared())});
     for (const bpf::Channel& channel : object.channels()) {
       fact.channels.push_back({channel.map, channel.event});
@@ -90,18 +90,18 @@ bool runs(const bpf::UserObject& object) {
 }
 
 // Whether anything can write a sample of this event.
-bool can_happen(const Prepared& prepared, std::size_t event) {
-  if (prepared.plan.events[event].is_sideband) return false;
-  if (!prepared.plan.events[event].attr.is_bpf_output()) return true;
-  return std::ranges::any_of(prepared.plan.connections, [&](const Connection& connection) {
-    return connection.event == event && runs(prepared.objects[connection.object]);
+bool can_happen(const OpenedRecording& recording, std::size_t event) {
+  if (recording.plan.events[event].is_sideband) return false;
+  if (!recording.plan.events[event].attr.is_bpf_output()) return true;
+  return std::ranges::any_of(recording.plan.connections, [&](const Connection& connection) {
+    return connection.event == event && runs(recording.objects[connection.object]);
   });
 }
 
 // Objects of which every program was optional, and none could be used.
-Result<> check_that_programs_run(const Prepared& prepared, const Messages& messages) {
+Result<> check_that_programs_run(const OpenedRecording& recording, const Messages& messages) {
   bool any_idle = false;
-  for (const bpf::UserObject& object : prepared.objects) {
+  for (const bpf::UserObject& object : recording.objects) {
     if (const std::size_t count = object.unprobed_functions(); count != 0)
       messages.note(fmt::format("{}: the kernel refuses probes on {} of the functions, which are left out",
                                 object.path(), count));
@@ -113,16 +113,16 @@ Result<> check_that_programs_run(const Prepared& prepared, const Messages& messa
     messages.warn(line);
   }
   if (!any_idle) return Done{};
-  for (std::size_t event = 0; event < prepared.plan.events.size(); ++event) {
-    if (can_happen(prepared, event)) return Done{};
+  for (std::size_t event = 0; event < recording.plan.events.size(); ++event) {
+    if (can_happen(recording, event)) return Done{};
   }
   return Error{"nothing to record: no BPF program could be attached, and no other event was named"};
 }
 
-void tell_of_plan(const Prepared& prepared, const Messages& messages) {
-  const Plan& plan = prepared.plan;
+void print_plan(const OpenedRecording& recording, const Messages& messages) {
+  const Plan& plan = recording.plan;
   for (const std::string& warning : plan.warnings) messages.warn("warning: " + warning);
-  for (const DroppingProgram& program : prepared.dropping) messages.warn(warning_of(program));
+  for (const DroppingProgram& program : recording.dropping) messages.warn(warning_of(program));
   for (const std::string& note : plan.notes) messages.note(note);
   for (const PlannedEvent& event : plan.events) {
     messages.detail(fmt::format(
@@ -132,7 +132,7 @@ void tell_of_plan(const Prepared& prepared, const Messages& messages) {
   for (const auto& [what, how] : facts_of_choice(plan)) messages.detail("stacks of " + what + ": " + how);
   for (const SampleProgram& program : plan.sample_programs) {
     messages.detail(fmt::format("{}: program {} runs on the samples of event {}",
-                                prepared.objects[program.object].path(), program.program,
+                                recording.objects[program.object].path(), program.program,
                                 plan.events[program.event].name));
   }
 }
@@ -143,21 +143,21 @@ std::uint64_t sum_of(const std::vector<Losses>& losses) {
   return lost;
 }
 
-void report_command(const Prepared& prepared, const PumpReport& report, const RecordOptions& options,
+void report_command(const OpenedRecording& recording, const LoopReport& report, const RecordOptions& options,
                     const Messages& messages) {
   if (!report.command_left_running) return;
-  messages.warn(fmt::format("warning: {} (process {}) {}", options.command.front(), prepared.workload->pid(),
+  messages.warn(fmt::format("warning: {} (process {}) {}", options.command.front(), recording.workload->pid(),
                             report.failure || report.limit != Limit::None
                                 ? "still runs and is no longer recorded"
                                 : "did not end and still runs"));
 }
 
 // Nothing can be found in the folder of a cgroup that is gone, though it is open here.
-void report_removed_cgroups(const Prepared& prepared, const RecordOptions& options,
+void report_removed_cgroups(const OpenedRecording& recording, const RecordOptions& options,
                             const Messages& messages) {
   const auto& names = options.target.cgroups;
-  for (std::size_t i = 0; i < std::min(prepared.cgroups.size(), names.size()); ++i) {
-    const format::Fd& folder = prepared.cgroups[i];
+  for (std::size_t i = 0; i < std::min(recording.cgroups.size(), names.size()); ++i) {
+    const format::Fd& folder = recording.cgroups[i];
     if (!folder || ::faccessat(folder.get(), "cgroup.procs", F_OK, 0) == 0 || errno == EACCES) continue;
     messages.warn(fmt::format(
         "warning: -G: the cgroup {} was removed while it was recorded; one that was made anew under its name "
@@ -173,7 +173,7 @@ std::string described(const RecordCounts& kept) {
 }
 
 // Nothing of a failed round stays; what was written before it does.
-Finished finish_after_failure(CaptureOutput& output, Error failure, const PumpReport& report,
+Finished finish_after_failure(CaptureOutput& output, Error failure, const LoopReport& report,
                               const RecordOptions& options) {
   const auto cut = output.close_after_failure();
   Error error = std::move(failure).in(options.output);
@@ -192,30 +192,34 @@ Finished finish_after_failure(CaptureOutput& output, Error failure, const PumpRe
 }
 
 // How further captures of this recording are made.
-CaptureSeries::Means means_of(const Prepared& prepared, const KernelEvents& events,
-                              const RecordOptions& options, const std::vector<std::string>& command_line) {
-  CaptureSeries::Means means;
-  means.describe = [&prepared, &options, &command_line] {
-    return describe_again(prepared, options, command_line);
+CaptureSeries::Callbacks callbacks_of(const OpenedRecording& recording, const KernelEvents& events,
+                                      const RecordOptions& options,
+                                      const std::vector<std::string>& command_line) {
+  CaptureSeries::Callbacks callbacks;
+  callbacks.describe = [&recording, &options, &command_line] {
+    return describe_now(recording, options, command_line);
   };
-  means.open = [&events, &options](format::Features features) {
+  callbacks.open = [&events, &options](format::Features features) {
     return open_file_output(options.output, events.event_set(), std::move(features),
                             {options.compression_level});
   };
-  means.end = [end = std::make_shared<CaptureEnd>(events, prepared, options.target.cgroups)](
-                  const RecordCounts& counts, CaptureOutput& output) { return end->write(counts, output); };
-  return means;
+  callbacks.end = [end = std::make_shared<CaptureEnd>(events, recording, options.target.cgroups)](
+                      const RecordCounts& counts, CaptureOutput& output) {
+    return end->write(counts, output);
+  };
+  return callbacks;
 }
 
-void tell_of_files(CaptureOutput& output, const Messages& messages) {
+void print_finished_files(CaptureOutput& output, const Messages& messages) {
   for (const std::string& name : output.take_finished()) messages.bracketed("Finished " + name);
 }
 
 // Programs run whether events are on or not; those that ask hear it, so that what happens while all events of
 // their object are off is neither counted against --max-rate nor lost.
-void switch_objects(Prepared& prepared, const KernelEvents& events, std::span<const std::size_t> switched) {
-  const Plan& plan = prepared.plan;
-  for (std::size_t i = 0; i < prepared.objects.size(); ++i) {
+void switch_objects(OpenedRecording& recording, const KernelEvents& events,
+                    std::span<const std::size_t> switched) {
+  const Plan& plan = recording.plan;
+  for (std::size_t i = 0; i < recording.objects.size(); ++i) {
     std::vector<std::size_t> own;
     for (const Connection& each : plan.connections)
       if (each.object == i) own.push_back(each.event);
@@ -223,36 +227,37 @@ void switch_objects(Prepared& prepared, const KernelEvents& events, std::span<co
       if (each.object == i) own.push_back(each.event);
     const auto is_switched = [&](std::size_t event) { return std::ranges::count(switched, event) != 0; };
     if (std::ranges::any_of(own, is_switched))
-      prepared.objects[i].want_events(
+      recording.objects[i].want_events(
           std::ranges::any_of(own, [&](std::size_t event) { return events.is_on(event); }));
   }
 }
 
 // What programs tell when a recording ends: waits that are not over.
-Result<> end_objects(const Prepared& prepared) {
-  for (const bpf::UserObject& object : prepared.objects)
+Result<> end_objects(const OpenedRecording& recording) {
+  for (const bpf::UserObject& object : recording.objects)
     if (auto done = object.end(); !done) return done;
   return Done{};
 }
 
 // Everything is open: what is left to be done needs few rights.
-void drop_needless_rights(const Prepared& prepared, const RecordOptions& options, const Messages& messages) {
+void drop_needless_rights(const OpenedRecording& recording, const RecordOptions& options,
+                          const Messages& messages) {
   const OutputOptions& files = options.files;
   const bool makes_files = files.is_named_by_time || files.overwrite;
   const bool packs = options.files.is_packed_at_end();
   const LaterWork work{
       .tells_again = makes_files,
       .asks_programs =
-          std::ranges::any_of(prepared.plan.events,
+          std::ranges::any_of(recording.plan.events,
                               [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
-      .has_objects = !prepared.objects.empty() || !prepared.plan.argument_probes.empty() ||
-                     (prepared.stacks && prepared.stacks->tells_of_mappings()),
-      .signals_command = prepared.workload.has_value(),
+      .has_objects = !recording.objects.empty() || !recording.plan.argument_probes.empty() ||
+                     (recording.stacks && recording.stacks->tells_of_mappings()),
+      .signals_command = recording.workload.has_value(),
       .packs = packs,
-      .takes_in_cpus = prepared.stacks ||
-                       std::ranges::find(prepared.plan.tasks, -1) != prepared.plan.tasks.end() ||
-                       std::ranges::any_of(prepared.plan.events, &PlannedEvent::is_everybodys),
-      .maps_rings = !prepared.plan.later_cpus.empty()};
+      .takes_in_cpus = recording.stacks ||
+                       std::ranges::find(recording.plan.tasks, -1) != recording.plan.tasks.end() ||
+                       std::ranges::any_of(recording.plan.events, &PlannedEvent::system_wide),
+      .maps_rings = !recording.plan.later_cpus.empty()};
   const auto slash = options.output.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
   const auto kept = drop_rights(work, makes_files || packs || files.redacts ? folder : "");
@@ -276,12 +281,13 @@ std::string begin_line(const RecordOptions& options) {
 
 }  // namespace
 
-Result<Prepared> prepare(const RecordOptions& options, const Messages& messages, std::function<bool()> stop) {
+Result<OpenedRecording> prepare(const RecordOptions& options, const Messages& messages,
+                                std::function<bool()> stop) {
   if (options.files.to_pipe && !options.files.is_named)
     messages.bracketed("Standard output is a pipe, so the capture goes there; -o FILE writes a file");
   auto host = read_host();
   if (!host) return std::move(host.error());
-  Prepared out;
+  OpenedRecording out;
   out.host = std::move(*host);
   out.stop = std::move(stop);
   auto tasks = tasks_of(options.target);
@@ -308,7 +314,7 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
   }
   if (auto done = compile_conditions(*requests, out.objects); !done) return std::move(done.error());
   const bool leaves_out_kernel =
-      may_leave_out_kernel(options) && is_kept_out_of_kernel(out.host) && leave_out_kernel(*requests) != 0;
+      may_exclude_kernel(options) && is_kept_out_of_kernel(out.host) && exclude_kernel(*requests) != 0;
   const auto facts = facts_of(out.objects);
   auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);
   if (!plan) return std::move(plan.error());
@@ -336,77 +342,78 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
     if (!switches) return std::move(switches.error());
     out.switch_plan = std::move(*switches);
   }
-  if (auto done = tell_objects(out, options.sampling.rate_of_objects, messages); !done)
+  if (auto done = configure_objects(out, options.sampling.rate_of_objects, messages); !done)
     return std::move(done.error());
   if (out.plan.tasks.empty()) out.plan.tasks = {static_cast<int>(out.workload->pid())};
   if (out.switch_plan) out.switch_plan->tasks = out.plan.tasks;
   return out;
 }
 
-Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
+Result<KernelEvents> open_events(OpenedRecording& recording, const Messages& messages) {
   raise_descriptor_limit();
-  if (prepared.objects.empty())
-    prepared.kernel_symbols = std::make_unique<KernelSymbolsAhead>(prepared.host.page_size);
-  auto walker = StackUnwinding::load(prepared.plan, prepared.host,
+  if (recording.objects.empty())
+    recording.kernel_symbols = std::make_unique<KernelSymbolsAhead>(recording.host.page_size);
+  auto walker = StackUnwinding::load(recording.plan, recording.host,
                                      [messages](std::string_view line) { messages.detail(line); });
   if (!walker) return std::move(walker.error());
-  if (auto done = load_objects(prepared.plan, prepared.objects, *walker ? &**walker : nullptr); !done)
+  if (auto done = load_objects(recording.plan, recording.objects, *walker ? &**walker : nullptr); !done)
     return std::move(done.error());
-  if (auto done = check_that_programs_run(prepared, messages); !done) return std::move(done.error());
-  auto opened = open_with_stacks(std::move(*walker), prepared.plan, prepared.host, prepared.stop);
+  if (auto done = check_that_programs_run(recording, messages); !done) return std::move(done.error());
+  auto opened = open_with_stacks(std::move(*walker), recording.plan, recording.host, recording.stop);
   if (!opened) return std::move(opened.error());
-  prepared.stacks = std::move(opened->stacks);
+  recording.stacks = std::move(opened->stacks);
   Result<KernelEvents> events = std::move(opened->events);
-  if (auto done = connect_objects(prepared, events->open_events()); !done) return std::move(done.error());
-  const auto table = prepared.follower ? std::optional(prepared.follower->table_fd()) : std::nullopt;
-  bpf::StackWalker* const walks = prepared.stacks ? &prepared.stacks->walker() : nullptr;
-  auto probes = ArgumentProbes::open(prepared.plan, *events, prepared.host, table, walks);
+  if (auto done = connect_objects(recording, events->open_events()); !done) return std::move(done.error());
+  const auto table = recording.follower ? std::optional(recording.follower->table_fd()) : std::nullopt;
+  bpf::StackWalker* const walks = recording.stacks ? &recording.stacks->walker() : nullptr;
+  auto probes = ArgumentProbes::open(recording.plan, *events, recording.host, table, walks);
   if (!probes) return std::move(probes.error());
-  prepared.argument_probes = std::move(*probes);
-  if (auto done = attach_conditions(prepared.plan, events->open_events(), prepared.conditions); !done)
+  recording.argument_probes = std::move(*probes);
+  if (auto done = attach_conditions(recording.plan, events->open_events(), recording.conditions); !done)
     return std::move(done.error());
-  if (prepared.switch_plan) {
-    auto switches = SwitchEvents::open(*prepared.switch_plan, prepared.host, prepared.stop);
+  if (recording.switch_plan) {
+    auto switches = SwitchEvents::open(*recording.switch_plan, recording.host, recording.stop);
     if (!switches) return std::move(switches.error());
-    prepared.switches = std::make_unique<SwitchEvents>(std::move(*switches));
+    recording.switches = std::make_unique<SwitchEvents>(std::move(*switches));
   }
-  prepared.dropping = dropping_programs(prepared.plan, *events, prepared.objects);
-  tell_of_plan(prepared, messages);
+  recording.dropping = dropping_programs(recording.plan, *events, recording.objects);
+  print_plan(recording, messages);
   return events;
 }
 
-Result<std::unique_ptr<CaptureOutput>> begin_flight(const Prepared& prepared, KernelEvents& events,
+Result<std::unique_ptr<CaptureOutput>> begin_flight(const OpenedRecording& recording, KernelEvents& events,
                                                     const RecordOptions& options,
                                                     const std::vector<std::string>& command_line,
                                                     const Messages& messages) {
   if (auto done = check_place(options); !done) return std::move(done.error());
-  build_tables(prepared, options);
+  build_tables(recording, options);
   if (auto done = events.enable_sideband(); !done) return std::move(done.error());
-  auto now = describe_again(prepared, options, command_line);
+  auto now = describe_now(recording, options, command_line);
   if (!now) return std::move(now.error());
   for (const std::string& note : now->notes) messages.note(note);
   const auto last =
       options.files.is_named_by_time ? FlightRecorder::LastName::PathAndTime : FlightRecorder::LastName::Path;
   return std::unique_ptr<CaptureOutput>(
       std::make_unique<FlightRecorder>(options.output, options.files.most_files, last, std::move(*now),
-                                       means_of(prepared, events, options, command_line)));
+                                       callbacks_of(recording, events, options, command_line)));
 }
 
-Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr<CaptureOutput>& output,
-                       const RecordOptions& options, const std::vector<std::string>& command_line,
-                       const StopSignals& signals, const Messages& messages) {
+Result<LoopReport> run(OpenedRecording& recording, KernelEvents& events,
+                       std::unique_ptr<CaptureOutput>& output, const RecordOptions& options,
+                       const std::vector<std::string>& command_line, const StopSignals& signals,
+                       const Messages& messages) {
   if (auto done = check_room(*output, options); !done) return std::move(done.error());
-  const auto end = std::make_shared<CaptureEnd>(events, prepared, options.target.cgroups);
+  const auto end = std::make_shared<CaptureEnd>(events, recording, options.target.cgroups);
   Closing closing = [end, &output](const RecordCounts& counts) { return end->write(counts, *output); };
   std::function<void()> on_switch;
   if (options.files.is_named_by_time && !options.files.overwrite) {
-    auto means = means_of(prepared, events, options, command_line);
+    auto callbacks = callbacks_of(recording, events, options, command_line);
     output = std::make_unique<CaptureSeries>(options.output, options.files.most_files, std::move(output),
-                                             std::move(means));
+                                             std::move(callbacks));
   }
   if (options.files.is_named_by_time || options.files.overwrite) {
     closing = [to = output.get()](const RecordCounts&) { return to->finish(); };
-    on_switch = [to = output.get(), &messages] { tell_of_files(*to, messages); };
+    on_switch = [to = output.get(), &messages] { print_finished_files(*to, messages); };
   }
   std::optional<Control> control;
   if (options.time.control) {
@@ -414,10 +421,10 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
     if (!opened) return std::move(opened.error());
     control.emplace(std::move(*opened));
   }
-  Workload* const workload = prepared.workload ? &*prepared.workload : nullptr;
+  Workload* const workload = recording.workload ? &*recording.workload : nullptr;
   Schedule schedule(options.time.delay, options.time.duration, workload != nullptr || control);
   const bool starts_enabled = schedule.starts_enabled();
-  auto channels = Channels::open(prepared, events, options.sampling.rate_of_objects,
+  auto channels = Channels::open(recording, events, options.sampling.rate_of_objects,
                                  {.interval = options.time.interval,
                                   .is_split = options.files.is_named_by_time,
                                   .is_switched = control || !options.time.delay.ranges.empty()});
@@ -430,62 +437,63 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
         "makes a table of each stretch of time, --switch-output=TIME a file");
   }
   // While we still may read what is mapped in processes of others.
-  const std::vector<int> processes = watched_processes(prepared, options);
-  if (prepared.holder != nullptr)
-    if (auto done = prepared.holder->start(prepared.plan.events.back().attr, processes); !done)
+  const std::vector<int> processes = watched_processes(recording, options);
+  if (recording.pinner != nullptr)
+    if (auto done = recording.pinner->start(recording.plan.events.back().attr, processes); !done)
       messages.warn("files that may vanish are not held open: " + done.error().what);
-  if (prepared.stacks) prepared.stacks->begin(processes);
+  if (recording.stacks) recording.stacks->begin(processes);
   // What has to fit into a file, or is kept in memory, is packed when it is written.
   const bool is_measured = options.files.most_bytes != 0 || options.files.overwrite;
   auto compressor = RingCompressor::for_level(is_measured ? std::nullopt : options.compression_level);
   if (!compressor) return std::move(compressor.error());
   SwitchRule switch_rule = options.files.switch_rule;
   switch_rule.is_plain = !options.compression_level;
-  auto pump = Pump::create({.events = events,
-                            .output = *output,
-                            .signals = signals,
-                            .workload = workload,
-                            .control = control ? &*control : nullptr,
-                            .channels = channels->rings(),
-                            .summaries = channels->summaries(),
-                            .sieve = channels->sieve(),
-                            .stacks = prepared.stacks.get(),
-                            .holder = prepared.holder,
-                            .switches = prepared.switches.get(),
-                            .schedule = std::move(schedule),
-                            .switch_rule = switch_rule,
-                            .limits = {options.files.most_bytes, options.files.least_free, options.output},
-                            .compressor = std::move(*compressor),
-                            .closing = closing,
-                            .on_switch = on_switch,
-                            .open_again = [&](int cpu) { return open_again(cpu, prepared, events); },
-                            .later_cpus = prepared.plan.later_cpus,
-                            .drop_rights = [&] { drop_needless_rights(prepared, options, messages); },
-                            .at_end = [&prepared] { return end_objects(prepared); },
-                            .say = [&messages](std::string_view line) { messages.warn(line); }});
-  if (!pump) return std::move(pump.error());
-  events.when_samples_switch([&prepared, &events, summaries = channels->summaries()](
+  auto loop =
+      RecordLoop::create({.events = events,
+                          .output = *output,
+                          .signals = signals,
+                          .workload = workload,
+                          .control = control ? &*control : nullptr,
+                          .channels = channels->rings(),
+                          .summaries = channels->summaries(),
+                          .target_filter = channels->target_filter(),
+                          .stacks = recording.stacks.get(),
+                          .pinner = recording.pinner,
+                          .switches = recording.switches.get(),
+                          .schedule = std::move(schedule),
+                          .switch_rule = switch_rule,
+                          .limits = {options.files.most_bytes, options.files.least_free, options.output},
+                          .compressor = std::move(*compressor),
+                          .closing = closing,
+                          .on_switch = on_switch,
+                          .reopen_cpu = [&](int cpu) { return reopen_cpu(cpu, recording, events); },
+                          .later_cpus = recording.plan.later_cpus,
+                          .drop_rights = [&] { drop_needless_rights(recording, options, messages); },
+                          .at_end = [&recording] { return end_objects(recording); },
+                          .say = [&messages](std::string_view line) { messages.warn(line); }});
+  if (!loop) return std::move(loop.error());
+  events.when_samples_switch([&recording, &events, summaries = channels->summaries()](
                                  std::span<const std::size_t> switched, Sampling now) {
-    if (now == Sampling::Off) switch_objects(prepared, events, switched);
+    if (now == Sampling::Off) switch_objects(recording, events, switched);
     if (summaries != nullptr) summaries->switch_samples(switched, now);
-    if (now == Sampling::On) switch_objects(prepared, events, switched);
+    if (now == Sampling::On) switch_objects(recording, events, switched);
   });
   if (starts_enabled) {
     if (auto done = events.enable_samples(); !done) return std::move(done.error());
   }
-  if (prepared.switches) {
-    if (auto done = prepared.switches->enable(); !done) return std::move(done.error());
+  if (recording.switches) {
+    if (auto done = recording.switches->enable(); !done) return std::move(done.error());
   }
   if (workload != nullptr) {
     if (auto done = workload->start(); !done) return std::move(done.error());
   }
   messages.bracketed(begin_line(options));
-  PumpReport report = pump->run();
+  LoopReport report = loop->run();
   report.left_out = channels->left_out();
   return report;
 }
 
-void leave_stuck(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
+void leave_stuck(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
   const std::string what = report.failure ? report.failure->what : "the disk does not answer";
   messages.warn(options.output + ": " + what +
                 ", and does not answer: the file ends with the last whole round that it took" +
@@ -493,25 +501,25 @@ void leave_stuck(const PumpReport& report, const RecordOptions& options, const M
   _exit(cli::kNoOutput);
 }
 
-Finished finish(const Prepared& prepared, const KernelEvents& events, CaptureOutput& output,
-                const PumpReport& report, const RecordOptions& options, const Messages& messages) {
+Finished finish(const OpenedRecording& recording, const KernelEvents& events, CaptureOutput& output,
+                const LoopReport& report, const RecordOptions& options, const Messages& messages) {
   // Whoever reads a pipe says by its end that it has enough.
   if (report.failure && report.failure->code == EPIPE && options.files.to_pipe) {
     messages.detail("the reader of the capture ended, and so does the recording");
-    report_command(prepared, report, options, messages);
+    report_command(recording, report, options, messages);
     return {report.command_status.value_or(cli::kWhole)};
   }
   report_limit(report, options, messages);
   messages.detail(fmt::format("woken up {} times to write data", report.wakeups));
   if (report.failure) {
-    report_command(prepared, report, options, messages);
+    report_command(recording, report, options, messages);
     return finish_after_failure(output, *report.failure, report, options);
   }
   std::uint64_t lost = report.counts.lost;
   if (events.counts_losses()) {
-    lost = sum_of(all_losses(events, prepared));
-  } else if (prepared.ring_losses) {
-    lost += sum_of(prepared.ring_losses());
+    lost = sum_of(all_losses(events, recording));
+  } else if (recording.ring_losses) {
+    lost += sum_of(recording.ring_losses());
   }
   Captured captured{.place = output.place(options.output),
                     .bytes = output.total_bytes(),
@@ -519,25 +527,25 @@ Finished finish(const Prepared& prepared, const KernelEvents& events, CaptureOut
                     .lost = lost,
                     .views = {}};
   if (!options.files.to_pipe) captured.views = first_views(options.events, options.output);
-  if (prepared.stacks) {
-    const StackCounts counts = prepared.stacks->counts();
+  if (recording.stacks) {
+    const StackCounts counts = recording.stacks->counts();
     const std::string line = described(counts);
     if (!line.empty() && are_mostly_whole(counts))
       messages.detail(line);
     else if (!line.empty())
       messages.bracketed(line);
-    messages.detail(described(prepared.stacks->tables()));
+    messages.detail(described(recording.stacks->tables()));
   }
-  if (report.counts.samples == 0 && lost == 0) report_nothing(prepared, options, messages);
-  report_removed_cgroups(prepared, options, messages);
-  report_losses(report.counts, lost, prepared, events, options, messages);
+  if (report.counts.samples == 0 && lost == 0) report_nothing(recording, options, messages);
+  report_removed_cgroups(recording, options, messages);
+  report_losses(report.counts, lost, recording, events, options, messages);
   report_merged_switches(report, messages);
-  if (prepared.summary_troubles)
-    for (const std::string& line : prepared.summary_troubles()) messages.warn(line);
-  tell_what_was_left_out(report.left_out, options.sampling.rate_of_objects, messages);
-  for (const DroppingProgram& program : new_dropping_programs(prepared, events))
+  if (recording.summary_troubles)
+    for (const std::string& line : recording.summary_troubles()) messages.warn(line);
+  report_left_out(report.left_out, options.sampling.rate_of_objects, messages);
+  for (const DroppingProgram& program : new_dropping_programs(recording, events))
     messages.warn(warning_of(program) + " (it came while recording)");
-  report_command(prepared, report, options, messages);
+  report_command(recording, report, options, messages);
   return {report.command_status.value_or(cli::kWhole), true, std::move(captured)};
 }
 

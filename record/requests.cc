@@ -156,11 +156,11 @@ std::string with_user_modifier(const EventRequest& request) {
 
 }  // namespace
 
-bool may_leave_out_kernel(const RecordOptions& options) {
+bool may_exclude_kernel(const RecordOptions& options) {
   return options.target.watch != Watch::System && !options.sampling.all_user && !options.sampling.all_kernel;
 }
 
-std::size_t leave_out_kernel(std::vector<EventRequest>& requests) {
+std::size_t exclude_kernel(std::vector<EventRequest>& requests) {
   std::size_t changed = 0;
   for (EventRequest& request : requests) {
     const bool is_of_kernel = request.kind == EventKind::Counter || request.kind == EventKind::Tracepoint;

@@ -20,10 +20,10 @@ Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventReq
 
 // Whether events that name no side may be recorded outside of the kernel alone: no option names a side, and
 // processes are watched. With -a or -C it would not help: the kernel refuses whole CPUs all the same.
-bool may_leave_out_kernel(const RecordOptions& options);
+bool may_exclude_kernel(const RecordOptions& options);
 
 // As perf does where kernel.perf_event_paranoid keeps a user out: events that name no side (:u, :k) count
 // outside of the kernel, and their names say so ("cpu-clock:u"). Returns how many were changed.
-std::size_t leave_out_kernel(std::vector<EventRequest>& requests);
+std::size_t exclude_kernel(std::vector<EventRequest>& requests);
 
 }  // namespace tacho::record

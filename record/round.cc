@@ -36,13 +36,13 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) 
     return Taken::NoMemory;
   }
   if (stacks_ != nullptr) stacks_->take(ring, buffer_, begin);
-  if (sieve_ != nullptr) sieve_->sift(buffer_, begin);
+  if (filter_ != nullptr) filter_->remove_unwanted(buffer_, begin);
   if (buffer_.size() == begin) return Taken::Nothing;
   open();
   const std::uint64_t told = counts.told;
   if (count(begin, first_packed, counts)) {
     // What tells of mappings is never packed.
-    if (holder_ != nullptr && counts.told != told) holder_->look(format::Bytes(buffer_).subspan(begin));
+    if (pinner_ != nullptr && counts.told != told) pinner_->look(format::Bytes(buffer_).subspan(begin));
     return Taken::Records;
   }
   take_back();
@@ -79,7 +79,7 @@ Round::Taken Round::end_pass(RecordCounts& counts) {
   if (stacks_ == nullptr) return Taken::Nothing;
   const std::size_t begin = buffer_.size();
   stacks_->end_pass(buffer_);
-  if (sieve_ != nullptr) sieve_->sift(buffer_, begin);
+  if (filter_ != nullptr) filter_->remove_unwanted(buffer_, begin);
   if (buffer_.size() == begin) return Taken::Nothing;
   open();
   return count_records(format::Bytes(buffer_).subspan(begin), counts) ? Taken::Records : Taken::Damage;
@@ -122,7 +122,7 @@ Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts&
       ring.renamed().apply(records, begin);
       if (stacks_ != nullptr) stacks_->take_copy(records, begin);
     }
-    if (sieve_ != nullptr) sieve_->sift(records, 0);
+    if (filter_ != nullptr) filter_->remove_unwanted(records, 0);
     if (records.empty()) return Taken::Nothing;
     buffer_.insert(buffer_.end(), records.begin(), records.end());
     open();

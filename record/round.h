@@ -11,10 +11,10 @@
 
 #include "record/channel_rings.h"
 #include "record/channels.h"
-#include "record/held_files.h"
 #include "record/kernel/perf_ring.h"
 #include "record/output/record_queue.h"
 #include "record/output/record_walk.h"
+#include "record/pinned_files.h"
 #include "record/stacks/stack_unwinding.h"
 #include "record/summaries.h"
 
@@ -26,10 +26,10 @@ class Round {
   // `sieve`: what every piece goes through, or none. With `stacks` samples get their stacks on the way, and
   // `holder` is told of mappings. All must outlive this. `packer`: where nothing changes samples, what a ring
   // holds much of is packed at once.
-  explicit Round(ChannelSieve* sieve, StackUnwinding* stacks = nullptr, FileHolder* holder = nullptr,
+  explicit Round(TargetFilter* target_filter, StackUnwinding* stacks = nullptr, FilePinner* pinner = nullptr,
                  std::optional<RingCompressor> compressor = {})
-      : sieve_(sieve), stacks_(stacks), holder_(holder) {
-    if (sieve == nullptr && stacks == nullptr) compressor_ = std::move(compressor);
+      : filter_(target_filter), stacks_(stacks), pinner_(pinner) {
+    if (target_filter == nullptr && stacks == nullptr) compressor_ = std::move(compressor);
   }
 
   enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
@@ -66,9 +66,9 @@ class Round {
   void drain(PerfRing& ring, Content content);
   bool count(std::size_t begin, std::size_t first_packed, RecordCounts& counts);
 
-  ChannelSieve* sieve_;
+  TargetFilter* filter_;
   StackUnwinding* stacks_;
-  FileHolder* holder_;
+  FilePinner* pinner_;
   std::optional<RingCompressor> compressor_;
   std::vector<std::byte> buffer_;
   std::vector<CompressedRun> packed_;  // of buffer_

@@ -32,16 +32,16 @@ Result<> Summaries::find_event(Source& source, const KernelEvents& events) {
   return Error{"the event of the summary '" + source.name + "' is not open"};
 }
 
-Result<Summaries::Source> Summaries::open_source(const Prepared& prepared, const Connection& connection,
-                                                 const bpf::Channel& channel) {
-  const bpf::UserObject& object = prepared.objects[connection.object];
+Result<Summaries::Source> Summaries::open_source(const OpenedRecording& recording,
+                                                 const Connection& connection, const bpf::Channel& channel) {
+  const bpf::UserObject& object = recording.objects[connection.object];
   auto reader = object.open_map(connection.map);
   if (!reader) return std::move(reader.error());
   Source source{.object = connection.object,
                 .probe = {},
                 .event = connection.event,
                 .map = connection.map,
-                .name = prepared.plan.events[connection.event].name,
+                .name = recording.plan.events[connection.event].name,
                 .layout = *channel.summary,
                 .reader = std::move(*reader)};
   for (const std::string& named : source.layout.stack_maps()) {
@@ -57,35 +57,35 @@ Result<Summaries::Source> Summaries::open_source(const Prepared& prepared, const
   return source;
 }
 
-Result<Summaries> Summaries::open(const Prepared& prepared, const KernelEvents& events,
+Result<Summaries> Summaries::open(const OpenedRecording& recording, const KernelEvents& events,
                                   const SummaryReading& reading) {
-  Summaries all(prepared, reading);
-  for (const Connection& connection : prepared.plan.connections) {
+  Summaries all(recording, reading);
+  for (const Connection& connection : recording.plan.connections) {
     if (!bpf::is_summary(connection.kind)) continue;
-    const auto& channels = prepared.objects[connection.object].channels();
+    const auto& channels = recording.objects[connection.object].channels();
     const auto channel = std::ranges::find(channels, connection.map, &bpf::Channel::map);
     if (channel == channels.end() || !channel->summary) continue;
-    auto source = open_source(prepared, connection, *channel);
+    auto source = open_source(recording, connection, *channel);
     if (!source) return std::move(source.error());
     if (auto done = find_event(*source, events); !done) return std::move(done.error());
     // What iterators tell began before the recording.
     const bool began_before = connection.kind == bpf::ChannelKind::PlainSummary ||
-                              prepared.objects[connection.object].has_iterators();
+                              recording.objects[connection.object].has_iterators();
     source->keeps = !source->layout.is_live() &&
                     (reading.interval || reading.is_split || reading.is_switched || began_before);
     all.sources_.push_back(std::move(*source));
   }
-  for (std::size_t i = 0; i < prepared.plan.argument_probes.size(); ++i) {
-    const ArgumentProbe& probe = prepared.plan.argument_probes[i];
+  for (std::size_t i = 0; i < recording.plan.argument_probes.size(); ++i) {
+    const ArgumentProbe& probe = recording.plan.argument_probes[i];
     if (!probe.sum) continue;
-    const std::string& name = prepared.plan.events[probe.event].name;
+    const std::string& name = recording.plan.events[probe.event].name;
     Source source{.object = {},
                   .probe = i,
                   .event = probe.event,
                   .map = "counts",
                   .name = name,
                   .layout = bpf::layout_of(name, probe.arguments, *probe.sum),
-                  .reader = prepared.argument_probes.counts(i)};
+                  .reader = recording.argument_probes.counts(i)};
     if (auto done = find_event(source, events); !done) return std::move(done.error());
     source.keeps = true;  // a probe counts from the moment on at which it is there
     all.sources_.push_back(std::move(source));
@@ -151,8 +151,8 @@ Result<> Summaries::read(bool is_last) {
   std::vector<Source*> due;
   for (Source& source : sources_) {
     // Where events are off what came until then was read when they went off.
-    const bool is_told_now = source.layout.is_live() ? is_last && source.was_ever_on : source.is_on;
-    if (is_told_now) due.push_back(&source);
+    const bool is_reported_now = source.layout.is_live() ? is_last && source.was_ever_on : source.is_on;
+    if (is_reported_now) due.push_back(&source);
   }
   if (auto done = gather(due); !done) return done;
   for (Source* source : due)
@@ -169,7 +169,7 @@ Result<> Summaries::gather(const std::vector<Source*>& due) const {
   for (const Source* source : due)
     if (source->object) objects.insert(*source->object);
   for (const std::size_t object : objects) {
-    auto done = prepared_->objects[object].gather(until);
+    auto done = recording_->objects[object].gather(until);
     if (!done && done.error().code == ETIMEDOUT)
       return std::move(done.error())
           .in(fmt::format("a reading of summaries may take {} s", kMostGathering.count()));
@@ -178,7 +178,7 @@ Result<> Summaries::gather(const std::vector<Source*>& due) const {
   return Done{};
 }
 
-Result<> Summaries::read(Source& source, bool is_told, std::uint64_t time) {
+Result<> Summaries::read(Source& source, bool is_reported, std::uint64_t time) {
   const std::uint64_t reading = ++source.readings;
   const bpf::MapFacts& facts = source.reader.facts();
   std::vector<std::byte> sum(facts.value_bytes);
@@ -189,7 +189,7 @@ Result<> Summaries::read(Source& source, bool is_told, std::uint64_t time) {
     ++entries;
     std::ranges::copy(values.front(), sum.begin());
     for (std::size_t cpu = 1; cpu < values.size(); ++cpu) source.layout.add_up(sum, values[cpu]);
-    if (is_told)
+    if (is_reported)
       source.layout.expand(key, sum, known.value,
                            [&](const bpf::SummaryLayout::Sample& sample) { tell(source, sample, time); });
     if (source.keeps) known.value.assign(sum.begin(), sum.end());
@@ -197,7 +197,7 @@ Result<> Summaries::read(Source& source, bool is_told, std::uint64_t time) {
   source.is_full |= !facts.is_array() && !facts.forgets() && entries >= facts.most_entries;
   const std::size_t gone =
       std::erase_if(source.known, [&](const auto& each) { return each.second.reading != reading; });
-  if (facts.forgets() && is_told) source.forgotten += gone;  // else nobody wanted what they counted
+  if (facts.forgets() && is_reported) source.forgotten += gone;  // else nobody wanted what they counted
   if (!source.keeps) source.known.clear();
   return done;
 }
@@ -225,7 +225,7 @@ void Summaries::tell(Source& source, const bpf::SummaryLayout::Sample& sample, s
                         .process = sample.process.value_or(~0U),
                         .thread = sample.thread.value_or(~0U),
                         .payload = sample.payload};
-  const auto& attr = prepared_->plan.events[source.event].attr;
+  const auto& attr = recording_->plan.events[source.event].attr;
   if (!append_sample(waiting_, event, source.id, attr, SampleParts{std::move(chain).take(), sample.period}))
     ++source.too_large;
 }
@@ -249,8 +249,8 @@ void Summaries::take(std::vector<std::byte>& to, std::size_t most) {
 std::vector<Losses> Summaries::losses() const {
   std::vector<Losses> all;
   for (const Source& source : sources_) {
-    const std::uint64_t lost = source.object ? prepared_->objects[*source.object].lost_by_ring(source.map)
-                                             : prepared_->argument_probes.lost(*source.probe);
+    const std::uint64_t lost = source.object ? recording_->objects[*source.object].lost_by_ring(source.map)
+                                             : recording_->argument_probes.lost(*source.probe);
     if (lost != 0) all.push_back({source.event, source.id, lost});
   }
   return all;

@@ -16,7 +16,7 @@
 #include "format/result.h"
 #include "record/channel_rings.h"
 #include "record/kernel/kernel_events.h"
-#include "record/prepared.h"
+#include "record/opened_recording.h"
 
 namespace tacho::record {
 
@@ -31,7 +31,7 @@ class Summaries {
  public:
   // Those of the prepared objects, which are loaded, and of probes that count. What is passed must outlive
   // it.
-  static Result<Summaries> open(const Prepared& prepared, const KernelEvents& events,
+  static Result<Summaries> open(const OpenedRecording& recording, const KernelEvents& events,
                                 const SummaryReading& reading);
 
   bool empty() const { return sources_.empty(); }
@@ -79,19 +79,19 @@ class Summaries {
     std::uint64_t readings = 0, forgotten = 0, without_stack = 0, too_large = 0;
     bool is_full = false;
   };
-  Summaries(const Prepared& prepared, const SummaryReading& reading)
-      : prepared_(&prepared), reading_(reading) {}
-  static Result<Source> open_source(const Prepared& prepared, const Connection& connection,
+  Summaries(const OpenedRecording& recording, const SummaryReading& reading)
+      : recording_(&recording), reading_(reading) {}
+  static Result<Source> open_source(const OpenedRecording& recording, const Connection& connection,
                                     const bpf::Channel& channel);
   static Result<> find_event(Source& source, const KernelEvents& events);
   // Runs the iterators of the objects whose maps are to be read now, of each object once.
   Result<> gather(const std::vector<Source*>& due) const;
   bool waits_for_time() const;
   std::uint64_t take_time(bool is_last);
-  Result<> read(Source& source, bool is_told, std::uint64_t time);
+  Result<> read(Source& source, bool is_reported, std::uint64_t time);
   void tell(Source& source, const bpf::SummaryLayout::Sample& sample, std::uint64_t time);
 
-  const Prepared* prepared_;
+  const OpenedRecording* recording_;
   SummaryReading reading_;
   std::vector<Source> sources_;
   std::vector<std::byte> waiting_;           // records

@@ -44,7 +44,7 @@ Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const in
   format::TracingData unused;  // nobody decodes what is not recorded
   requests = resolve_tracepoints(*requests, unused);
   if (!requests) return std::move(requests.error()).in(kOption);
-  if (may_leave_out_kernel(options) && is_kept_out_of_kernel(host)) leave_out_kernel(*requests);
+  if (may_exclude_kernel(options) && is_kept_out_of_kernel(host)) exclude_kernel(*requests);
   auto plan = make_plan(without_details(options), *requests, {}, threads, host);
   if (!plan) return std::move(plan.error()).in(kOption);
   if (plan->events.back().is_sideband) plan->events.pop_back();

@@ -338,10 +338,10 @@ Result<FunctionPlaces> functions_of(Bytes file) {
   return found;
 }
 
-Result<ToldCalls> told_calls(Bytes file) {
+Result<CallFacts> call_facts(Bytes file) {
   const auto elf = parse_elf(file);
   if (!elf) return elf.error();
-  ToldCalls told;
+  CallFacts told;
   each_symbol_and_kind(*elf, [&told](std::string_view name, const Symbol& symbol, bool is_dynamic) {
     told.handles_exceptions |= handles_exceptions(name);
     if (!is_dynamic || symbol.section != SHN_UNDEF || name.empty()) return false;

@@ -49,13 +49,13 @@ Result<FunctionPlaces> functions_of(format::Bytes file);
 
 // How a program or library tells of its calls, by what it has from libraries, and what it does that bears no
 // replaced return addresses.
-struct ToldCalls {
+struct CallFacts {
   bool has_libraries = false;               // else it is statically linked
   bool by_begins = false, by_both = false;  // -pg or -mfentry; -finstrument-functions
   bool handles_exceptions = false;
   std::string switches_stacks;  // by this function; empty: by none that is known
 };
-Result<ToldCalls> told_calls(format::Bytes file);
+Result<CallFacts> call_facts(format::Bytes file);
 
 // The file that a library's or program's name stands for.
 

@@ -210,7 +210,7 @@ std::optional<MapsLine> parse_maps_line(std::string_view line) {
 
 std::vector<int> RunningProcesses::all() const { return numbers_in(proc_); }
 
-void RunningProcesses::describe(int process, format::ByteWriter& out, Tell tell) {
+void RunningProcesses::describe(int process, format::ByteWriter& out, Describe describe) {
   const std::string folder = proc_ + "/" + std::to_string(process);
   const auto status = text_of(folder + "/status");
   if (!status) return;
@@ -226,7 +226,7 @@ void RunningProcesses::describe(int process, format::ByteWriter& out, Tell tell)
     format::write_comm(out, {pid, tid, *name, false}, trailer_);
   }
   if (records_.namespaces) describe_namespaces(process, out);
-  if (tell == Tell::All) describe_mappings(process, out);
+  if (describe == Describe::All) describe_mappings(process, out);
 }
 
 // The kernel's record of the same: device and inode of each of these files.

@@ -64,9 +64,9 @@ class RunningProcesses {
 
   // Every process there is, ascending.
   std::vector<int> all() const;
-  enum class Tell : std::uint8_t { All, AllButMappings };
+  enum class Describe : std::uint8_t { All, AllButMappings };
   // Appends the records of one process and its threads; nothing when it has ended meanwhile.
-  void describe(int process, format::ByteWriter& out, Tell tell = Tell::All);
+  void describe(int process, format::ByteWriter& out, Describe describe = Describe::All);
 
  private:
   struct FileKey {

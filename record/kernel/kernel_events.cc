@@ -126,7 +126,7 @@ Result<> KernelEvents::open_everywhere(Plan& plan, const Host& host, const std::
     bool any = false;
     Result<> done = Done{};
     const std::vector<int> everybody{-1};
-    for (const int task : plan.events[event].is_everybodys ? everybody : plan.tasks) {
+    for (const int task : plan.events[event].system_wide ? everybody : plan.tasks) {
       if (stop()) return Error{"stopped by a signal", EINTR};
       done = open_on_cpus(plan, event, task, host);
       if (done) any = true;
@@ -192,10 +192,10 @@ Result<> KernelEvents::map_rings(const Plan& plan, const Host& host) {
   return Done{};
 }
 
-std::vector<std::uint64_t> KernelEvents::ids_of_everybody() const {
+std::vector<std::uint64_t> KernelEvents::system_wide_ids() const {
   std::vector<std::uint64_t> ids;
   for (const OpenEvent& event : events_) {
-    if (planned_[event.event].is_everybodys) ids.push_back(event.id);
+    if (planned_[event.event].system_wide) ids.push_back(event.id);
   }
   return ids;
 }
@@ -367,8 +367,8 @@ void KernelEvents::note_cpu(int cpu, const std::string& what) {
 format::StringPairs KernelEvents::noted_cpus() const { return again_->notes(); }
 
 // What takes its number in the capture from the event that was there before, or from that of another CPU.
-Result<OpenEvent> KernelEvents::open_one_again(std::size_t event, int cpu, std::span<const OpenEvent> leaders,
-                                               const Host& host) const {
+Result<OpenEvent> KernelEvents::reopen_one(std::size_t event, int cpu, std::span<const OpenEvent> leaders,
+                                           const Host& host) const {
   const PlannedEvent& planned = planned_[event];
   const auto is_model = [&](const OpenEvent& open) { return open.event == event && open.task < 0; };
   auto model = std::ranges::find_if(events_, [&](const OpenEvent& o) { return is_model(o) && o.cpu == cpu; });
@@ -421,7 +421,7 @@ Result<> KernelEvents::give_ring(OpenEvent& event, const Host& host) {
 }
 
 // One that is refused is left out, as a probe in a library that cannot be looked up any more.
-Result<KernelEvents::Reopened> KernelEvents::open_again(int cpu, const Host& host) {
+Result<KernelEvents::Reopened> KernelEvents::reopen_cpu(int cpu, const Host& host) {
   std::vector<OpenEvent> opened;
   std::string left_out;
   const auto leave_out = [&](std::size_t event, const std::string& why) {
@@ -434,7 +434,7 @@ Result<KernelEvents::Reopened> KernelEvents::open_again(int cpu, const Host& hos
       leave_out(event, "samples with counts of a group (:S) go on in another recording only");
       continue;
     }
-    auto open = open_one_again(event, cpu, opened, host);
+    auto open = reopen_one(event, cpu, opened, host);
     if (open && !open->fd) {
       any_of_tasks = true;
       continue;
@@ -455,7 +455,7 @@ Result<KernelEvents::Reopened> KernelEvents::open_again(int cpu, const Host& hos
   return Reopened{again_->take(cpu, std::move(opened), std::move(before)), std::move(left_out)};
 }
 
-void KernelEvents::close_again(int cpu) {
+void KernelEvents::close_cpu(int cpu) {
   std::vector<Losses> before;
   again_->each([&](const OpenEvent& gone) {
     if (gone.cpu == cpu) before.push_back(loss_of(gone));
@@ -463,7 +463,7 @@ void KernelEvents::close_again(int cpu) {
   (void)again_->take(cpu, {}, std::move(before));
 }
 
-Result<> KernelEvents::enable_again(std::span<const OpenEvent> events) const {
+Result<> KernelEvents::enable_cpu(std::span<const OpenEvent> events) const {
   for (const OpenEvent& event : events) {
     const std::vector<Switched>& switched = (*switched_)[event.event];
     const bool is_on = planned_[event.event].is_sideband || (!switched.empty() && switched.back().on);

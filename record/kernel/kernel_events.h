@@ -53,20 +53,20 @@ class KernelEvents {
   bool holds_sideband(std::size_t ring) const { return holds_sideband_[ring]; }
 
   // Of the events that take whoever runs where the others follow a target, the kernel's numbers.
-  std::vector<std::uint64_t> ids_of_everybody() const;
+  std::vector<std::uint64_t> system_wide_ids() const;
 
   // A CPU that went off line took its events with it, but for those of tasks; now that it is back they are
   // opened anew, not enabled yet, and write to its rings, or to new ones where it was off line when
   // everything was opened (Plan::later_cpus). Their records get the numbers that the capture knows
   // (PerfRing::renamed()). An error: nothing was. By whoever takes records out of the rings.
   struct Reopened {
-    std::span<const OpenEvent> events;  // until the next call, or close_again()
+    std::span<const OpenEvent> events;  // until the next call, or close_cpu()
     std::string left_out;               // events that the kernel refused, and why; empty: none
   };
-  Result<Reopened> open_again(int cpu, const Host& host);
-  void close_again(int cpu);
-  // Enables what open_again() gave: samples if they are switched on now.
-  Result<> enable_again(std::span<const OpenEvent> events) const;
+  Result<Reopened> reopen_cpu(int cpu, const Host& host);
+  void close_cpu(int cpu);
+  // Enables what reopen_cpu() gave: samples if they are switched on now.
+  Result<> enable_cpu(std::span<const OpenEvent> events) const;
   // "CPU 1" and when it went and came back, for the capture's header, in the order of time.
   void note_cpu(int cpu, const std::string& what);
   format::StringPairs noted_cpus() const;
@@ -108,8 +108,8 @@ class KernelEvents {
   Result<> open_on_cpus(Plan& plan, std::size_t event, int task, const Host& host);
   Result<int> leader_of(const Plan& plan, std::size_t event, int task, int cpu) const;
   Result<> map_rings(const Plan& plan, const Host& host);
-  Result<OpenEvent> open_one_again(std::size_t event, int cpu, std::span<const OpenEvent> leaders,
-                                   const Host& host) const;
+  Result<OpenEvent> reopen_one(std::size_t event, int cpu, std::span<const OpenEvent> leaders,
+                               const Host& host) const;
   Result<> give_ring(OpenEvent& event, const Host& host);
 
   // When each event was switched on or off, in this order.

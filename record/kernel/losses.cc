@@ -20,13 +20,13 @@ void add_loss(std::vector<Losses>& all, const Losses& loss) {
   same->last = std::max(same->last, loss.last);
 }
 
-std::vector<Losses> ToldLosses::news(const std::vector<Losses>& all) {
+std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
   std::map<std::size_t, std::uint64_t> left;  // to tell, by event
   for (const Losses& loss : all) left[loss.event] += loss.lost;
   for (auto& [event, lost] : left) lost -= std::min(lost, totals_[event]);
   std::vector<Losses> news;
   const auto tell = [&](const Losses& loss) {
-    Told& told = told_[{loss.id, loss.cgroup, loss.cpu}];
+    Reported& told = reported_[{loss.id, loss.cgroup, loss.cpu}];
     const std::uint64_t lost = std::min(loss.lost - std::min(loss.lost, told.lost), left[loss.event]);
     if (lost == 0) return;
     Losses& since = news.emplace_back(loss);

@@ -24,18 +24,18 @@ void add_loss(std::vector<Losses>& all, const Losses& loss);
 // Which losses files that follow each other have told already.
 
 // An event is lost before it is known of which cgroup it was: so one source's sums by name may go down while
-// its total goes up. Told is the total, once; names get what fits into it.
-class ToldLosses {
+// its total goes up. Reported is the total, once; names get what fits into it.
+class ReportedLost {
  public:
   // What was not told before of `all`, which are sums since the beginning, each id, cgroup and CPU once.
   std::vector<Losses> news(const std::vector<Losses>& all);
 
  private:
-  struct Told {
+  struct Reported {
     std::uint64_t lost = 0, last = 0;  // and when
   };
-  std::map<std::tuple<std::uint64_t, std::uint64_t, int>, Told> told_;  // by event's id, cgroup, CPU
-  std::map<std::size_t, std::uint64_t> totals_;                         // of those, by event
+  std::map<std::tuple<std::uint64_t, std::uint64_t, int>, Reported> reported_;  // by event's id, cgroup, CPU
+  std::map<std::size_t, std::uint64_t> totals_;                                 // of those, by event
 };
 
 }  // namespace tacho::record

@@ -21,8 +21,9 @@ constexpr std::size_t kMostFacts = 64, kLongestName = 128;
 
 std::string described(const PlannedEvent& event) {
   if (event.unwound_frames != 0) return "unwound in the kernel (eh)";
-  if (event.copies_stacks) return "copied, to be unwound from the copies, since " + event.no_unwinding;
-  return "frame pointers, since " + event.no_unwinding;
+  if (event.copies_stacks)
+    return "copied, to be unwound from the copies, since " + event.unwind_fallback_reason;
+  return "frame pointers, since " + event.unwind_fallback_reason;
 }
 
 }  // namespace
@@ -36,9 +37,9 @@ bool may_use_frame_pointers(const Plan& plan) {
 void use_frame_pointers(Plan& plan, PlannedEvent& event, const std::string& why) {
   const std::uint16_t frames = std::exchange(event.unwound_frames, 0);
   if (frames == 0) return;
-  event.no_unwinding = why.substr(0, why.find('\n'));
-  event.is_walked_in_payload = false;
-  if (do_without_unwinding(event, plan.notes) == Without::Copies) return;
+  event.unwind_fallback_reason = why.substr(0, why.find('\n'));
+  event.unwinds_in_program = false;
+  if (do_without_unwinding(event, plan.notes) == Fallback::Copies) return;
   if (frames > kKernelFrames) event.attr.sample_max_stack = frames;  // they were asked for
 }
 
@@ -68,7 +69,7 @@ void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects) 
       is_fed = true;
       const bool is_ring = connection.kind != bpf::ChannelKind::PerfEventArray;
       const bpf::WalkUse& use = objects[connection.object].walk_use;
-      event.is_walked_in_payload = is_ring;
+      event.unwinds_in_program = is_ring;
       is_walked = is_walked && (is_ring ? use.in_payloads : use.in_front_of_events);
     }
     if (!is_fed) use_frame_pointers(plan, event, "a program without tacho/event.h writes its samples");
@@ -80,7 +81,7 @@ void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects) 
 format::StringPairs facts_of_choice(const Plan& plan) {
   format::StringPairs facts;
   for (const PlannedEvent& event : plan.events) {
-    const bool is_wanted = event.unwound_frames != 0 || !event.no_unwinding.empty();
+    const bool is_wanted = event.unwound_frames != 0 || !event.unwind_fallback_reason.empty();
     if (!is_wanted || !event.attr.samples(abi::kSampleCallchain) || facts.size() == kMostFacts) continue;
     facts.emplace_back("event " + event.name.substr(0, kLongestName), described(event));
   }

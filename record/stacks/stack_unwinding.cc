@@ -452,7 +452,7 @@ Result<> StackUnwinding::State::join(const OpenEvent& open, const Plan& plan, Pe
   const PlannedEvent& planned = plan.events[open.event];
   Ring& known = rings[&ring];
   known.is_sideband = planned.is_sideband;
-  if (planned.unwound_frames == 0 || planned.is_walked_in_payload) return Done{};
+  if (planned.unwound_frames == 0 || planned.unwinds_in_program) return Done{};
   merger.add_event(open.id, planned.attr);
   if (!known.walks.fd)
     if (auto done = give_walks(open, planned, ring, host); !done) return done;
@@ -516,7 +516,7 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
   return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
 }
 
-Result<> StackUnwinding::open_again(int cpu, std::span<const OpenEvent> opened, const Plan& plan,
+Result<> StackUnwinding::reopen_cpu(int cpu, std::span<const OpenEvent> opened, const Plan& plan,
                                     KernelEvents& events, const Host& host) {
   const std::lock_guard lock(state_->counting);
   std::set<std::size_t> done_rings;
@@ -525,14 +525,14 @@ Result<> StackUnwinding::open_again(int cpu, std::span<const OpenEvent> opened, 
     PerfRing& ring = events.rings()[open.ring];
     const auto known = state_->rings.find(&ring);
     if (open.cpu != cpu || known == state_->rings.end() || !known->second.walks.fd) continue;
-    if (planned.unwound_frames == 0 || planned.is_walked_in_payload) continue;
+    if (planned.unwound_frames == 0 || planned.unwinds_in_program) continue;
     if (!done_rings.insert(open.ring).second) continue;
     if (auto done = state_->give_walks(open, planned, ring, host); !done) return done;
   }
   for (const OpenEvent& open : opened) {
     const PlannedEvent& planned = plan.events[open.event];
     PerfRing& ring = events.rings()[open.ring];
-    const bool is_walked = planned.unwound_frames != 0 && !planned.is_walked_in_payload;
+    const bool is_walked = planned.unwound_frames != 0 && !planned.unwinds_in_program;
     // Of a CPU that was off line at first, and comes for another time.
     const bool has_walks = is_walked && state_->rings[&ring].walks.fd;
     if (is_walked && done_rings.insert(open.ring).second && has_walks)
@@ -590,8 +590,8 @@ std::uint32_t StackUnwinding::State::expect(const std::string& path) {
   MappedFile binary;
   know(binary, *file);
   // The kernel's records tell a file without build id apart in another way than its questions do.
-  const bool is_told_alike = !binary.build_id.empty() && sideband.has(abi::kBuildId);
-  if (!is_told_alike && !walker.reads_mappings()) return UnwindTables::kBare;
+  const bool has_same_identity = !binary.build_id.empty() && sideband.has(abi::kBuildId);
+  if (!has_same_identity && !walker.reads_mappings()) return UnwindTables::kBare;
   binary.major = major(info.st_dev);
   binary.minor = minor(info.st_dev);
   binary.inode = info.st_ino;

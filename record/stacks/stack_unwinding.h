@@ -106,7 +106,7 @@ class StackUnwinding {
   ~StackUnwinding();
 
   // A CPU came on line: what walks on it is opened anew, and joined to `opened`, its events that are new.
-  Result<> open_again(int cpu, std::span<const OpenEvent> opened, const Plan& plan, KernelEvents& events,
+  Result<> reopen_cpu(int cpu, std::span<const OpenEvent> opened, const Plan& plan, KernelEvents& events,
                       const Host& host);
   // For programs that run it themselves (kernel/argument_probes.h).
   bpf::StackWalker& walker();

@@ -74,20 +74,20 @@ class Series : public testing::Test {
 
   std::unique_ptr<CaptureOutput> open() { return std::make_unique<FakeOutput>(files.emplace_back(), path); }
   CaptureSeries make(std::size_t most_files = 0) {
-    CaptureSeries::Means means;
-    means.describe = [this] {
+    CaptureSeries::Callbacks callbacks;
+    callbacks.describe = [this] {
       ++described;
-      return Result<Beginning>(Beginning{{}, record_of(abi::kRecordComm, 1000), {}});
+      return Result<CaptureStart>(CaptureStart{{}, record_of(abi::kRecordComm, 1000), {}});
     };
-    means.open = [this](format::Features) -> Result<std::unique_ptr<CaptureOutput>> {
+    callbacks.open = [this](format::Features) -> Result<std::unique_ptr<CaptureOutput>> {
       if (is_refused) return output_error("no room");
       return open();
     };
-    means.end = [this](const RecordCounts& counts, CaptureOutput& output) {
+    callbacks.end = [this](const RecordCounts& counts, CaptureOutput& output) {
       samples.push_back(counts.samples);
       return output.close({});
     };
-    return {path, most_files, open(), std::move(means)};
+    return {path, most_files, open(), std::move(callbacks)};
   }
   std::size_t in_folder() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
@@ -220,15 +220,16 @@ class Flight : public testing::Test {
   // What runs is described by a COMM record with the number of the description.
   FlightRecorder make(FlightRecorder::LastName last, std::size_t most_log = 1 << 20,
                       std::size_t most_files = 0) {
-    CaptureSeries::Means means;
-    means.describe = [this] {
-      return Result<Beginning>(Beginning{{}, record_of(abi::kRecordComm, 1000 + ++descriptions), {}});
+    CaptureSeries::Callbacks callbacks;
+    callbacks.describe = [this] {
+      return Result<CaptureStart>(CaptureStart{{}, record_of(abi::kRecordComm, 1000 + ++descriptions), {}});
     };
-    means.open = [this](format::Features) -> Result<std::unique_ptr<CaptureOutput>> {
+    callbacks.open = [this](format::Features) -> Result<std::unique_ptr<CaptureOutput>> {
       return std::unique_ptr<CaptureOutput>(std::make_unique<MemoryOutput>(files.emplace_back(), path));
     };
-    means.end = [](const RecordCounts&, CaptureOutput& output) { return output.close({}); };
-    return {path, most_files, last, {{}, record_of(abi::kRecordComm, 1000), {}}, std::move(means), most_log};
+    callbacks.end = [](const RecordCounts&, CaptureOutput& output) { return output.close({}); };
+    return {path,    most_files, last, {{}, record_of(abi::kRecordComm, 1000), {}}, std::move(callbacks),
+            most_log};
   }
   std::string folder, path;
   std::vector<Words> files;

@@ -193,7 +193,7 @@ constexpr std::uint64_t kId = 100, kCgroup = 7, kOther = 8;
 
 TEST(NamedLosses, WhatProgramsNotedHasItsCgroupAndTime) {
   Losses counted{.event = 2, .id = kId, .lost = 10};
-  const auto named = take_named(counted, {{0, kCgroup, 6, 50, 90}, {0, kOther, 3, 60, 70}});
+  const auto named = take_attributed(counted, {{0, kCgroup, 6, 50, 90}, {0, kOther, 3, 60, 70}});
   ASSERT_EQ(named.size(), 2u);
   EXPECT_EQ(named[0].event, 2u);
   EXPECT_EQ(named[0].id, kId);
@@ -207,7 +207,7 @@ TEST(NamedLosses, WhatProgramsNotedHasItsCgroupAndTime) {
 
 TEST(NamedLosses, NoMoreIsToldThanTheKernelCounted) {
   Losses counted{.event = 0, .id = kId, .lost = 4};
-  const auto named = take_named(counted, {{0, kCgroup, 3, 1, 2}, {0, kOther, 3, 1, 2}, {0, 9, 5, 1, 2}});
+  const auto named = take_attributed(counted, {{0, kCgroup, 3, 1, 2}, {0, kOther, 3, 1, 2}, {0, 9, 5, 1, 2}});
   ASSERT_EQ(named.size(), 2u);
   EXPECT_EQ(named[0].lost + named[1].lost, 4u);
   EXPECT_EQ(counted.lost, 0u);

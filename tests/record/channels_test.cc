@@ -35,8 +35,8 @@ std::vector<std::uint32_t> threads_in(const std::vector<std::byte>& records) {
   return threads;
 }
 
-TEST(ChannelSieve, TakesOutSamplesOfOthersAndCountsThem) {
-  ChannelSieve sieve({8, 5}, [](int thread) { return thread == 7; });
+TEST(TargetFilter, TakesOutSamplesOfOthersAndCountsThem) {
+  TargetFilter target_filter({8, 5}, [](int thread) { return thread == 7; });
   std::vector<std::byte> records;
   add(records, format::abi::kRecordSample, 5, 1);  // before `begin`: was sifted already
   const std::size_t begin = records.size();
@@ -45,15 +45,15 @@ TEST(ChannelSieve, TakesOutSamplesOfOthersAndCountsThem) {
   add(records, format::abi::kRecordSample, 6, 3);  // of an event that is not everybody's
   add(records, format::abi::kRecordLost, 5, 4);
   add(records, format::abi::kRecordSample, 8, 5);
-  sieve.sift(records, begin);
+  target_filter.remove_unwanted(records, begin);
   EXPECT_EQ(threads_in(records), (std::vector<std::uint32_t>{1, 7, 3, 4}));
-  EXPECT_EQ(sieve.dropped(), 2u);
+  EXPECT_EQ(target_filter.dropped(), 2u);
 }
 
-TEST(ChannelSieve, OfTheRestEveryNthAndNoMoreThanTheCeiling) {
+TEST(TargetFilter, OfTheRestEveryNthAndNoMoreThanTheCeiling) {
   constexpr std::uint64_t kSecond = 1'000'000'000;
-  ChannelSieve sieve({5}, [](int thread) { return thread < 100; });
-  sieve.limit({5, 6}, {.one_in = 2, .most_a_second = 3});
+  TargetFilter target_filter({5}, [](int thread) { return thread < 100; });
+  target_filter.limit({5, 6}, {.one_in = 2, .most_a_second = 3});
   std::vector<std::byte> records;
   for (std::uint32_t thread = 0; thread < 10; ++thread) {
     add(records, format::abi::kRecordSample, 5, thread, 7 * kSecond);
@@ -63,22 +63,22 @@ TEST(ChannelSieve, OfTheRestEveryNthAndNoMoreThanTheCeiling) {
   add(records, format::abi::kRecordSample, 8, 60, 8 * kSecond);  // not limited
   add(records, format::abi::kRecordSample, 6, 51, 7 * kSecond);
   add(records, format::abi::kRecordSample, 6, 52, 7 * kSecond);  // late, and counts in the present second
-  sieve.sift(records, 0);
+  target_filter.remove_unwanted(records, 0);
   EXPECT_EQ(threads_in(records), (std::vector<std::uint32_t>{0, 2, 4, 50, 60, 52}));
-  EXPECT_EQ(sieve.over_rate(), 2u);
-  EXPECT_EQ(sieve.dropped(), 10u);
+  EXPECT_EQ(target_filter.over_rate(), 2u);
+  EXPECT_EQ(target_filter.dropped(), 10u);
 }
 
-TEST(ChannelSieve, WhatIsNoRecordStaysForWhoeverCounts) {
-  ChannelSieve sieve({5}, [](int) { return false; });
+TEST(TargetFilter, WhatIsNoRecordStaysForWhoeverCounts) {
+  TargetFilter target_filter({5}, [](int) { return false; });
   std::vector<std::byte> records;
   add(records, format::abi::kRecordSample, 5, 2);
   for (const int size : {0, 4, 200}) {
     auto damaged = records;
     damaged.insert(damaged.end(), 10, std::byte{0});
     damaged[46] = static_cast<std::byte>(size);
-    ChannelSieve fresh = sieve;
-    fresh.sift(damaged, 0);
+    TargetFilter fresh = target_filter;
+    fresh.remove_unwanted(damaged, 0);
     EXPECT_EQ(damaged.size(), 10u) << size;
     EXPECT_EQ(damaged[6], static_cast<std::byte>(size));
     EXPECT_EQ(fresh.dropped(), 1u);

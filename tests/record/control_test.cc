@@ -135,8 +135,9 @@ class Snapshots : public testing::Test {
     auto none = KernelEvents::open(plan, Host{}, {});
     ASSERT_TRUE(none) << none.error().what;
     events.emplace(std::move(*none));
-    commander.emplace(*control, *events,
-                      Commander::Means{[] {}, [] { return Result<>(Done{}); }, [](std::string_view) {}});
+    commander.emplace(
+        *control, *events,
+        ControlHandler::Callbacks{[] {}, [] { return Result<>(Done{}); }, [](std::string_view) {}});
   }
   void TearDown() override {
     close(commands[1]);
@@ -144,7 +145,7 @@ class Snapshots : public testing::Test {
   }
   void ask(const std::string& lines) {
     ASSERT_EQ(write(commands[1], lines.data(), lines.size()), static_cast<ssize_t>(lines.size()));
-    commander->obey();
+    commander->handle_commands();
   }
   std::string answered() {
     std::array<char, 256> text{};
@@ -155,7 +156,7 @@ class Snapshots : public testing::Test {
   std::array<int, 2> commands{-1, -1}, answers{-1, -1};
   std::optional<Control> control;
   std::optional<KernelEvents> events;
-  std::optional<Commander> commander;
+  std::optional<ControlHandler> commander;
 };
 
 TEST_F(Snapshots, WhoAsksWhileOneIsWrittenWaitsForTheNext) {

@@ -54,12 +54,12 @@ TEST(Plan, StacksAreUnwoundByDefaultWhereEveryHitBecomesASample) {
   EXPECT_FALSE(first_of(asked).may_use_frame_pointers);
   const auto pointers = plan_of(options_of({"-a", "--call-graph", "fp", "-e", "cpu-clock"}));
   EXPECT_EQ(first_of(pointers).unwound_frames, 0u);
-  EXPECT_TRUE(first_of(pointers).no_unwinding.empty());
+  EXPECT_TRUE(first_of(pointers).unwind_fallback_reason.empty());
 
   const auto by_thread = plan_of(options_of({"--per-thread", "-e", "cpu-clock", "-g", "ls"}));
   ASSERT_TRUE(by_thread) << by_thread.error().what;
   EXPECT_EQ(first_of(by_thread).unwound_frames, 0u);
-  EXPECT_NE(first_of(by_thread).no_unwinding, "");
+  EXPECT_NE(first_of(by_thread).unwind_fallback_reason, "");
   // Copies are as whole, and it is said.
   EXPECT_TRUE(first_of(by_thread).copies_stacks);
   EXPECT_TRUE(first_of(by_thread).attr.samples(abi::kSampleStackUser));
@@ -71,7 +71,7 @@ TEST(Plan, StacksAreUnwoundByDefaultWhereEveryHitBecomesASample) {
       << by_thread->notes.front();
   const auto user_side = plan_of(options_of({"-a", "-g", "--kernel-callchains", "-e", "cpu-clock"}));
   EXPECT_EQ(first_of(user_side).unwound_frames, 0u);
-  EXPECT_EQ(first_of(user_side).no_unwinding, "") << "there is no user's side";
+  EXPECT_EQ(first_of(user_side).unwind_fallback_reason, "") << "there is no user's side";
 }
 
 TEST(Plan, ATracepointThatIsChosenFromLaterIsWalkedByFramePointers) {
@@ -91,7 +91,7 @@ TEST(Plan, ATracepointThatIsChosenFromLaterIsWalkedByFramePointers) {
   EXPECT_EQ(plan->events[0].unwound_frames, kDefaultUnwoundFrames);
   EXPECT_EQ(plan->events[1].unwound_frames, 0u);
   EXPECT_EQ(plan->events[2].unwound_frames, 0u);
-  EXPECT_NE(plan->events[1].no_unwinding.find("not every hit"), std::string::npos);
+  EXPECT_NE(plan->events[1].unwind_fallback_reason.find("not every hit"), std::string::npos);
   options.sampling.stacks.method = CallGraph::Unwound;
   const auto asked = plan_of(options);
   EXPECT_EQ(asked->events[2].unwound_frames, kDefaultUnwoundFrames) << "whoever asks by name has it";
@@ -226,17 +226,17 @@ TEST(Plan, AChannelIsOfWhoeverRunsAndATableChooses) {
   EXPECT_TRUE(many->follows_threads);
   EXPECT_EQ(many->tasks, (std::vector<int>{10, 11}));
   for (const PlannedEvent& event : many->events)
-    EXPECT_EQ(event.is_everybodys, event.attr.is_bpf_output()) << event.name;
+    EXPECT_EQ(event.system_wide, event.attr.is_bpf_output()) << event.name;
   const auto command = plan_of(options_of({"-e", "./x.bpf.o,cs", "ls"}), {kObject});
   ASSERT_TRUE(command);
   EXPECT_TRUE(command->follows_threads && command->warnings.empty());
   for (const PlannedEvent& event : command->events) {
     if (event.is_sideband) continue;
-    EXPECT_EQ(event.attr.has(abi::kEnableOnExec), !event.is_everybodys) << event.name;
+    EXPECT_EQ(event.attr.has(abi::kEnableOnExec), !event.system_wide) << event.name;
   }
   EXPECT_TRUE(command->tasks.empty()) << "the command does not exist yet";
   const auto everybody = plan_of(options_of({"-a", "-e", "./x.bpf.o"}), {kObject});
-  EXPECT_FALSE(everybody->follows_threads || everybody->events[0].is_everybodys);
+  EXPECT_FALSE(everybody->follows_threads || everybody->events[0].system_wide);
 }
 
 TEST(Plan, ARingBufferHasSamplesOfItsOwn) {
@@ -246,7 +246,7 @@ TEST(Plan, ARingBufferHasSamplesOfItsOwn) {
   ASSERT_TRUE(plan) << plan.error().what;
   EXPECT_EQ(plan->connections[0].kind, bpf::ChannelKind::RingWithHeads);
   EXPECT_FALSE(plan->events[0].attr.samples(abi::kSampleCallchain));
-  EXPECT_TRUE(plan->events[0].attr.samples(abi::kSampleRaw) && plan->events[0].is_everybodys);
+  EXPECT_TRUE(plan->events[0].attr.samples(abi::kSampleRaw) && plan->events[0].system_wide);
   EXPECT_TRUE(plan->events[1].attr.samples(abi::kSampleCallchain));
   EXPECT_EQ(plan->notes.size(), 1u) << "that there are no stacks";
   for (const PlannedEvent& event : plan->events) EXPECT_EQ(event.attr.clockid, 1) << event.name;

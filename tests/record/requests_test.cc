@@ -31,7 +31,7 @@ TEST(Sides, EventsWithoutASideAreLeftOutsideOfTheKernel) {
       named("", EventKind::BpfObject),
       named("probe", EventKind::Probe),
   };
-  EXPECT_EQ(leave_out_kernel(requests), 6u);
+  EXPECT_EQ(exclude_kernel(requests), 6u);
   std::vector<std::string> names;
   for (const EventRequest& request : requests) names.push_back(request.name);
   EXPECT_EQ(names,
@@ -41,21 +41,21 @@ TEST(Sides, EventsWithoutASideAreLeftOutsideOfTheKernel) {
   for (std::size_t i = 0; i < 6; ++i)
     EXPECT_EQ(requests[i].flags & (abi::kExcludeUser | abi::kExcludeKernel | abi::kExcludeHv),
               abi::kExcludeKernel | abi::kExcludeHv);
-  EXPECT_EQ(leave_out_kernel(requests), 0u);
+  EXPECT_EQ(exclude_kernel(requests), 0u);
 }
 
 TEST(Sides, OptionsThatNameASideOrWholeCpusKeepEventsAsTheyAre) {
   RecordOptions options;
   options.target.watch = Watch::Command;
-  EXPECT_TRUE(may_leave_out_kernel(options));
+  EXPECT_TRUE(may_exclude_kernel(options));
   options.sampling.all_kernel = true;
-  EXPECT_FALSE(may_leave_out_kernel(options));
+  EXPECT_FALSE(may_exclude_kernel(options));
   options.sampling.all_kernel = false;
   options.sampling.all_user = true;
-  EXPECT_FALSE(may_leave_out_kernel(options));
+  EXPECT_FALSE(may_exclude_kernel(options));
   options.sampling.all_user = false;
   options.target.watch = Watch::System;
-  EXPECT_FALSE(may_leave_out_kernel(options));
+  EXPECT_FALSE(may_exclude_kernel(options));
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ TEST(ElfPlaces, DamageIsNoFall) {
     (void)function_offset(damaged, "tacho_test_place");
     (void)function_names(damaged);
     (void)usdt_places(damaged);
-    (void)told_calls(damaged);
+    (void)call_facts(damaged);
   }
 }
 

@@ -152,7 +152,7 @@ TEST_F(FakeProc, BecomesForkCommAndMapRecords) {
 TEST_F(FakeProc, MappingsCanBeLeftOut) {
   RunningProcesses running(root.string(), 0);
   format::ByteWriter out;
-  running.describe(42, out, RunningProcesses::Tell::AllButMappings);
+  running.describe(42, out, RunningProcesses::Describe::AllButMappings);
   const auto records = records_in(out.view());
   ASSERT_EQ(records.size(), 4u) << "fork and name of two threads";
   EXPECT_EQ(std::get_if<format::MmapRecord>(&records.back()), nullptr);

@@ -50,8 +50,8 @@ std::uint64_t sum(const std::vector<Losses>& losses) {
   return all;
 }
 
-TEST(ToldLosses, AreTheDifferencesOfSums) {
-  ToldLosses told;
+TEST(ReportedLost, AreTheDifferencesOfSums) {
+  ReportedLost told;
   EXPECT_EQ(sum(told.news({named(3), named(4, kCgroup, kOtherId)})), 7u);
   const auto news = told.news({named(5), named(4, kCgroup, kOtherId)});
   ASSERT_EQ(news.size(), 1u);
@@ -60,23 +60,23 @@ TEST(ToldLosses, AreTheDifferencesOfSums) {
   EXPECT_TRUE(told.news({named(5), named(4, kCgroup, kOtherId)}).empty());
 }
 
-TEST(ToldLosses, WhatGetsANameLaterIsToldOnce) {
-  ToldLosses told;
+TEST(ReportedLost, WhatGetsANameLaterIsToldOnce) {
+  ReportedLost told;
   EXPECT_EQ(sum(told.news({named(10), of_nobody(4)})), 14u);
   EXPECT_TRUE(told.news({named(14)}).empty()) << "the same ones, by name";
   EXPECT_TRUE(told.news({named(13), of_nobody(1)}).empty());
   EXPECT_EQ(sum(told.news({named(16), of_nobody(1)})), 3u);
 }
 
-TEST(ToldLosses, ARemainderThatShrinksTellsNothing) {
-  ToldLosses told;
+TEST(ReportedLost, ARemainderThatShrinksTellsNothing) {
+  ReportedLost told;
   EXPECT_EQ(sum(told.news({of_nobody(4)})), 4u);
   EXPECT_TRUE(told.news({of_nobody(1)}).empty()) << "2^64 - 3 otherwise";
   EXPECT_EQ(sum(told.news({of_nobody(6)})), 2u);
 }
 
-TEST(ToldLosses, NamesComeFirst) {
-  ToldLosses told;
+TEST(ReportedLost, NamesComeFirst) {
+  ReportedLost told;
   EXPECT_EQ(sum(told.news({of_nobody(2)})), 2u);
   const auto news = told.news({of_nobody(3), named(4)});
   ASSERT_EQ(news.size(), 2u);
@@ -85,8 +85,8 @@ TEST(ToldLosses, NamesComeFirst) {
   EXPECT_EQ(news[1].lost, 1u);
 }
 
-TEST(ToldLosses, EventsHaveTotalsOfTheirOwn) {
-  ToldLosses told;
+TEST(ReportedLost, EventsHaveTotalsOfTheirOwn) {
+  ReportedLost told;
   const Losses other{.event = 1, .id = 200, .lost = 50};
   EXPECT_EQ(sum(told.news({of_nobody(9), other})), 59u);
   Losses more = other;
@@ -97,9 +97,9 @@ TEST(ToldLosses, EventsHaveTotalsOfTheirOwn) {
   EXPECT_EQ(news[0].lost, 3u);
 }
 
-TEST(ToldLosses, FilesSumUpToTheTotal) {
+TEST(ReportedLost, FilesSumUpToTheTotal) {
   constexpr int kFiles = 500;
-  ToldLosses told;
+  ReportedLost told;
   std::uint64_t state = 1, total = 0, sums = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> lost, sums_of;
   const auto random = [&state](std::uint64_t below) {

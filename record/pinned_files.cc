@@ -1,4 +1,4 @@
-#include "record/held_files.h"
+#include "record/pinned_files.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -103,20 +103,20 @@ Result<PerfMap> open_perf_map(std::uint32_t process, TimedFileReader& heads) {
 }  // namespace
 
 // What both threads have.
-struct FileHolder::State {
+struct FilePinner::State {
   std::mutex mutex;  // of all that follows
   std::condition_variable has_news, has_changed;
   std::vector<MmapEvent> news;
   std::size_t news_bytes = 0;
   std::vector<int> processes;  // to look at
-  HeldFiles held;
+  PinnedFiles held;
   bool has_begun = false;  // with no more rights than it keeps
   bool is_over = false, is_done = false;
   std::atomic<bool> is_left = false;  // nobody waits any more; needs no mutex
 };
 
 // The thread's own part.
-class FileHolder::Work {
+class FilePinner::Work {
  public:
   explicit Work(State& state) : state_(state) {
     (void)::stat("/", &own_root_);
@@ -174,21 +174,21 @@ class FileHolder::Work {
     std::vector<int> numbers, closed;
     {
       const std::lock_guard lock(state_.mutex);
-      for (const HeldFile& held : state_.held.files) numbers.push_back(held.file.get());
+      for (const PinnedFile& held : state_.held.files) numbers.push_back(held.file.get());
     }
     std::uint64_t bytes = 0;
     for (const int number : numbers) {
       struct stat status {};
       if (::fstat(number, &status) != 0) continue;
       const auto size = static_cast<std::uint64_t>(status.st_size);
-      if (size > kMostHeldBytes - bytes)
+      if (size > kMostPinnedBytes - bytes)
         closed.push_back(number);
       else
         bytes += size;
     }
     const std::lock_guard lock(state_.mutex);
     if (closed.empty() || state_.is_left) return;
-    state_.held.refused += std::erase_if(state_.held.files, [&](const HeldFile& held) {
+    state_.held.refused += std::erase_if(state_.held.files, [&](const PinnedFile& held) {
       return std::ranges::count(closed, held.file.get()) != 0;
     });
   }
@@ -223,7 +223,7 @@ class FileHolder::Work {
     const format::BuildId id = file.build_id.empty() ? build_id_of(*opened) : file.build_id;
     // Seen in /proc it was known by its inode, in the kernel's records it is by its build id.
     if (file.build_id.empty() && !id.empty() && !known_.insert(id.hex()).second) return;
-    (void)hold({HeldFile::Kind::Binary, file.process, id, file.name, std::move(*opened), 0}, risk);
+    (void)hold({PinnedFile::Kind::Binary, file.process, id, file.name, std::move(*opened), 0}, risk);
   }
 
   Risk risk_of(const MappedFile& file) {
@@ -271,8 +271,8 @@ class FileHolder::Work {
     auto found = open_perf_map(process, reader_);
     if (!found) return;
     std::unique_lock lock(state_.mutex);
-    for (HeldFile& held : state_.held.files) {
-      const bool is_its_own = held.kind == HeldFile::Kind::PerfMap && held.process == process;
+    for (PinnedFile& held : state_.held.files) {
+      const bool is_its_own = held.kind == PinnedFile::Kind::PerfMap && held.process == process;
       if (!is_its_own || held.start != found->start) continue;
       std::swap(held.file, found->file);
       map.is_held = true;
@@ -281,8 +281,8 @@ class FileHolder::Work {
     lock.unlock();
     // One that was held of a process of the same number before it stays another one.
     if (!map.is_held)
-      map.is_held =
-          hold({HeldFile::Kind::PerfMap, process, {}, {}, std::move(found->file), found->start}, Risk::Sure);
+      map.is_held = hold({PinnedFile::Kind::PerfMap, process, {}, {}, std::move(found->file), found->start},
+                         Risk::Sure);
   }
 
   void expect_map(std::uint32_t process) {
@@ -296,18 +296,18 @@ class FileHolder::Work {
 
   // What may go half of them have, so that there is room for what will.
   bool has_room(Risk risk) const {
-    return count_ < most_ && (risk == Risk::Sure || unsure_ < most_ / 2) && bytes_ < kMostHeldBytes;
+    return count_ < most_ && (risk == Risk::Sure || unsure_ < most_ / 2) && bytes_ < kMostPinnedBytes;
   }
   void refuse() {
     const std::lock_guard lock(state_.mutex);
     ++state_.held.refused;
   }
 
-  bool hold(HeldFile file, Risk risk) {
+  bool hold(PinnedFile file, Risk risk) {
     struct stat status {};
     if (::fstat(file.file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
     const auto size = static_cast<std::uint64_t>(status.st_size);
-    if (!has_room(risk) || size > kMostHeldBytes - bytes_) {
+    if (!has_room(risk) || size > kMostPinnedBytes - bytes_) {
       refuse();
       return false;
     }
@@ -323,18 +323,18 @@ class FileHolder::Work {
   State& state_;
   TimedFileReader reader_;
   struct stat own_root_ {};
-  std::size_t most_ = kMostHeldFiles, count_ = 0, unsure_ = 0;
+  std::size_t most_ = kMostPinnedFiles, count_ = 0, unsure_ = 0;
   std::uint64_t bytes_ = 0;
   std::unordered_map<std::uint32_t, View> views_;
   std::unordered_set<std::string> known_;  // files that are held, or were refused
   std::unordered_map<std::uint32_t, Map> maps_;
 };
 
-FileHolder::FileHolder() : state_(std::make_shared<State>()) {}
+FilePinner::FilePinner() : state_(std::make_shared<State>()) {}
 
-FileHolder::~FileHolder() { (void)take(); }
+FilePinner::~FilePinner() { (void)take(); }
 
-void FileHolder::run(const std::shared_ptr<State>& state) {
+void FilePinner::run(const std::shared_ptr<State>& state) {
   // It opens files that anybody may have made, and does so with few rights or not at all.
   if (const auto dropped = drop_rights({.holds_files = true}, ""); !dropped) {
     const std::lock_guard lock(state->mutex);
@@ -378,7 +378,7 @@ void FileHolder::run(const std::shared_ptr<State>& state) {
   state->has_changed.notify_all();
 }
 
-Result<> FileHolder::start(const format::EventAttr& attr, std::vector<int> processes) {
+Result<> FilePinner::start(const format::EventAttr& attr, std::vector<int> processes) {
   attr_ = attr;
   state_->processes = std::move(processes);
   try {
@@ -393,30 +393,30 @@ Result<> FileHolder::start(const format::EventAttr& attr, std::vector<int> proce
   return Done{};
 }
 
-void FileHolder::look(format::Bytes records) {
+void FilePinner::look(format::Bytes records) {
   if (!is_running_) return;
   try {
-    news_.clear();
-    parse_mmap_events(records, attr_, news_);
-    std::erase_if(news_, [](const MmapEvent& news) { return news.kind == MmapEvent::Kind::Fork; });
-    if (news_.empty()) return;
+    events_.clear();
+    parse_mmap_events(records, attr_, events_);
+    std::erase_if(events_, [](const MmapEvent& news) { return news.kind == MmapEvent::Kind::Fork; });
+    if (events_.empty()) return;
     std::size_t bytes = 0;
-    for (const MmapEvent& news : news_) bytes += sizeof news + news.file.name.size();
+    for (const MmapEvent& news : events_) bytes += sizeof news + news.file.name.size();
     const std::lock_guard lock(state_->mutex);
     if (state_->is_done) return;
     if (state_->news_bytes + bytes > kMostNewsBytes) {
-      state_->held.refused += news_.size();
+      state_->held.refused += events_.size();
       return;
     }
     state_->news_bytes += bytes;
-    std::ranges::move(news_, std::back_inserter(state_->news));
+    std::ranges::move(events_, std::back_inserter(state_->news));
     state_->has_news.notify_one();
   } catch (const std::bad_alloc&) {
     // The recording matters more.
   }
 }
 
-HeldFiles FileHolder::take() {
+PinnedFiles FilePinner::take() {
   if (!std::exchange(is_running_, false)) return {};
   std::unique_lock lock(state_->mutex);
   state_->is_over = true;

@@ -28,10 +28,10 @@
 
 namespace tacho::record {
 
-class FileHolder;
+class FilePinner;
 
 // Everything that was asked for, found to exist, and not yet started.
-struct Prepared {
+struct OpenedRecording {
   Host host;
   std::optional<bpf::Follower> follower;  // when the plan follows threads; the objects look into its table
   std::vector<bpf::UserObject> objects;
@@ -54,7 +54,7 @@ struct Prepared {
   // own.
   std::unique_ptr<KernelSymbolsAhead> kernel_symbols;
   std::unique_ptr<StackUnwinding> stacks;  // the same; null: no event wants it
-  FileHolder* holder = nullptr;            // of files that packing will want; null: nothing will be packed
+  FilePinner* pinner = nullptr;            // of files that packing will want; null: nothing will be packed
   // Of ring buffers of the objects, so far; set once there are some.
   std::function<std::vector<Losses>()> ring_losses;
   std::function<std::vector<std::string>()> summary_troubles;  // what summaries lack, in words; the same

@@ -13,7 +13,7 @@
 
 namespace tacho::record {
 
-class News {
+class Poller {
  public:
   // Descriptors that must stay open while this lives; -1: there is none.
   struct Descriptors {
@@ -26,7 +26,7 @@ class News {
   };
 
   // What there is to look at. The end of the command only ends the waiting.
-  struct Heard {
+  struct Ready {
     bool rings = false;
     bool signals = false;
     bool writer = false;
@@ -35,29 +35,29 @@ class News {
     bool last_task_ended = false;  // nothing can come any more
   };
 
-  News() = default;
+  Poller() = default;
   Result<> watch(KernelEvents& events, const Descriptors& descriptors);
-  Result<Heard> wait(std::chrono::milliseconds patience);
+  Result<Ready> wait(std::chrono::milliseconds patience);
   // `event` came after watch(); what its ring is told by, if nothing does yet.
-  Result<> watch_again(const OpenEvent& event);
+  Result<> watch_reopened(const OpenEvent& event);
   // The commands ended; a descriptor that stays watched would tell of that again and again.
-  Result<> forget_control();
+  Result<> stop_watching_control();
 
  private:
   static constexpr std::uint32_t kReadable = 1;  // EPOLLIN
   // Where a ring's news come from: one event of it, of each task in turn. Any of them hears of the whole
   // ring.
   struct RingWatch {
-    std::size_t event = 0;       // index in the plan
-    std::vector<int> fds;        // of the tasks
-    std::size_t watched = 0;     // index of the one in epoll
-    bool is_everybodys = false;  // of no task: its end is never heard of
+    std::size_t event = 0;     // index in the plan
+    std::vector<int> fds;      // of the tasks
+    std::size_t watched = 0;   // index of the one in epoll
+    bool system_wide = false;  // of no task: its end is never heard of
   };
 
   Result<> watch_rings(KernelEvents& events);
   Result<> add(int fd, std::uint64_t data, std::uint32_t what = kReadable);
   Result<> remove(int fd);
-  Result<> task_ended(std::size_t ring, Heard& heard);
+  Result<> task_ended(std::size_t ring, Ready& ready);
 
   format::Fd epoll_;
   int control_ = -1;

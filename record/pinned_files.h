@@ -20,10 +20,10 @@ namespace tacho::record {
 
 // What they may take of this process and of the disk: a file that was deleted keeps its room while it is
 // open.
-inline constexpr std::size_t kMostHeldFiles = 256;
-inline constexpr std::uint64_t kMostHeldBytes = std::uint64_t{4} << 30;
+inline constexpr std::size_t kMostPinnedFiles = 256;
+inline constexpr std::uint64_t kMostPinnedBytes = std::uint64_t{4} << 30;
 
-struct HeldFile {
+struct PinnedFile {
   enum class Kind : std::uint8_t {
     Binary,   // mapped code
     PerfMap,  // names of code that the process made at run time
@@ -35,26 +35,26 @@ struct HeldFile {
   std::int64_t start = 0;  // of a map's process, ns since the host's
 };
 
-struct HeldFiles {
-  std::vector<HeldFile> files;
+struct PinnedFiles {
+  std::vector<PinnedFile> files;
   std::uint64_t refused = 0;  // for which there was no room
   std::string failure;        // why none is held; empty when it could be tried
 };
 
 // Opens them on a thread of its own: what lies in a container may be a file system that does not answer.
-class FileHolder {
+class FilePinner {
  public:
-  FileHolder();
-  FileHolder(const FileHolder&) = delete;
-  FileHolder& operator=(const FileHolder&) = delete;
-  ~FileHolder();
+  FilePinner();
+  FilePinner(const FilePinner&) = delete;
+  FilePinner& operator=(const FilePinner&) = delete;
+  ~FilePinner();
 
   // `attr`: of the event whose records tell of mappings. `processes` run already.
   Result<> start(const format::EventAttr& attr, std::vector<int> processes);
   // Whole records, of which those about mappings are noted; the thread does the rest.
   void look(format::Bytes records);
   // Ends the thread. One that hangs in a file system is left behind after 2 s, with what it has by then.
-  HeldFiles take();
+  PinnedFiles take();
 
  private:
   struct State;
@@ -63,7 +63,7 @@ class FileHolder {
 
   std::shared_ptr<State> state_;
   format::EventAttr attr_;
-  std::vector<MmapEvent> news_;
+  std::vector<MmapEvent> events_;
   bool is_running_ = false;
 };
 

@@ -24,7 +24,7 @@
 
 namespace tacho::record {
 
-struct PumpReport {
+struct LoopReport {
   RecordCounts counts;
   RecordCounts kept;                // of it, what stands in whole rounds of the file
   std::uint64_t wakeups = 0;        // by a ring
@@ -41,7 +41,7 @@ struct PumpReport {
   bool writer_is_stuck = false;
 };
 
-class Pump {
+class RecordLoop {
  public:
   // Lines for the user, while the pump waits for something.
   using Say = std::function<void(std::string_view)>;
@@ -55,9 +55,9 @@ class Pump {
     Control* control = nullptr;
     ChannelRings* channels = nullptr;
     Summaries* summaries = nullptr;
-    ChannelSieve* sieve = nullptr;  // what every piece of a ring goes through
+    TargetFilter* target_filter = nullptr;  // what every piece of a ring goes through
     StackUnwinding* stacks = nullptr;
-    FileHolder* holder = nullptr;
+    FilePinner* pinner = nullptr;
     SwitchEvents* switches = nullptr;
     Schedule schedule;
     SwitchRule switch_rule = {};
@@ -67,7 +67,7 @@ class Pump {
     Closing closing;
     std::function<void()> on_switch = {};  // another file was begun
     // A CPU is on line that was not: opens its events, and enables what is enabled now.
-    CpuReturns::OpenAgain open_again = {};
+    CpuHotplug::ReopenCpu reopen_cpu = {};
     std::vector<int> later_cpus = {};        // that were off line when the events were opened
     std::function<void()> drop_rights = {};  // nothing will be opened any more; before a thread is started
     std::function<Result<>()> at_end = {};   // once, when the recording is over, before events are disabled
@@ -76,22 +76,22 @@ class Pump {
 
   // Makes all that the loop needs (descriptors, the writing thread), so that a refusal is told before
   // anything runs. Nobody else may use the output until run() is over.
-  static Result<Pump> create(Parts parts);
-  Pump(Pump&&) noexcept;
-  Pump& operator=(Pump&&) = delete;
-  Pump(const Pump&) = delete;
-  Pump& operator=(const Pump&) = delete;
-  ~Pump();
+  static Result<RecordLoop> create(Parts parts);
+  RecordLoop(RecordLoop&&) noexcept;
+  RecordLoop& operator=(RecordLoop&&) = delete;
+  RecordLoop(const RecordLoop&) = delete;
+  RecordLoop& operator=(const RecordLoop&) = delete;
+  ~RecordLoop();
 
   // Records until the command ends, a signal, a command or the time says stop, or every watched task is gone.
   // The times of the schedule begin with this call. Then disables the
   // events, takes what is left and waits for the disk: 30 s at most, and a second signal ends the waiting
   // earlier. Once only.
-  PumpReport run();
+  LoopReport run();
 
  private:
   class Loop;
-  explicit Pump(std::unique_ptr<Loop> loop);
+  explicit RecordLoop(std::unique_ptr<Loop> loop);
   std::unique_ptr<Loop> loop_;
 };
 

@@ -1,4 +1,4 @@
-#include "record/news.h"
+#include "record/poller.h"
 
 #include <sys/epoll.h>
 
@@ -17,7 +17,7 @@ std::uint64_t tag(Source source, std::size_t index = 0) {
 
 }  // namespace
 
-Result<> News::watch(KernelEvents& events, const Descriptors& descriptors) {
+Result<> Poller::watch(KernelEvents& events, const Descriptors& descriptors) {
   epoll_ = format::Fd(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return system_error("epoll", errno);
   if (auto done = watch_rings(events); !done) return done;
@@ -35,31 +35,31 @@ Result<> News::watch(KernelEvents& events, const Descriptors& descriptors) {
   return add(descriptors.command, tag(Source::Command));
 }
 
-Result<> News::watch_rings(KernelEvents& events) {
+Result<> Poller::watch_rings(KernelEvents& events) {
   ring_watches_.resize(events.rings().size());
   for (const OpenEvent& event : events.open_events()) {
     RingWatch& watch = ring_watches_[event.ring];
     // Of the events that share a ring, one that hears when its tasks end.
-    if (watch.fds.empty() || (watch.is_everybodys && event.task >= 0))
+    if (watch.fds.empty() || (watch.system_wide && event.task >= 0))
       watch = {event.event, {}, 0, event.task < 0};
     if (watch.event == event.event) watch.fds.push_back(event.fd.get());
   }
   for (std::size_t ring = 0; ring < ring_watches_.size(); ++ring) {
     // One that is written over and over has no news.
     if (events.rings()[ring].kind() == RingKind::Backward) continue;
-    if (!ring_watches_[ring].is_everybodys) ++live_rings_;
+    if (!ring_watches_[ring].system_wide) ++live_rings_;
     if (auto done = add(ring_watches_[ring].fds.front(), tag(Source::Ring, ring)); !done) return done;
   }
   return Done{};
 }
 
 // Whoever made the ring keeps the event open, and with it what is watched here.
-Result<> News::watch_again(const OpenEvent& event) {
+Result<> Poller::watch_reopened(const OpenEvent& event) {
   if (event.ring < ring_watches_.size() || !later_rings_.insert(event.ring).second) return Done{};
   return add(event.fd.get(), tag(Source::Ring, event.ring));
 }
 
-Result<> News::add(int fd, std::uint64_t data, std::uint32_t what) {
+Result<> Poller::add(int fd, std::uint64_t data, std::uint32_t what) {
   if (fd < 0) return Done{};
   epoll_event event{};
   event.events = what;
@@ -68,60 +68,60 @@ Result<> News::add(int fd, std::uint64_t data, std::uint32_t what) {
   return system_error("epoll", errno);
 }
 
-Result<> News::remove(int fd) {
+Result<> Poller::remove(int fd) {
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0) return Done{};
   return system_error("epoll", errno);
 }
 
-Result<> News::forget_control() { return remove(std::exchange(control_, -1)); }
+Result<> Poller::stop_watching_control() { return remove(std::exchange(control_, -1)); }
 
-Result<News::Heard> News::wait(std::chrono::milliseconds patience) {
-  std::array<epoll_event, 16> ready{};
-  const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()),
+Result<Poller::Ready> Poller::wait(std::chrono::milliseconds patience) {
+  std::array<epoll_event, 16> events{};
+  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                static_cast<int>(patience.count()));
   if (count < 0 && errno != EINTR) return system_error("epoll", errno);
-  Heard heard;
+  Ready ready;
   for (int i = 0; i < count; ++i) {
-    const epoll_event& event = ready.at(static_cast<std::size_t>(i));
+    const epoll_event& event = events.at(static_cast<std::size_t>(i));
     switch (static_cast<Source>(event.data.u64 >> 32)) {
       case Source::Ring:
-        heard.rings |= (event.events & EPOLLIN) != 0;
+        ready.rings |= (event.events & EPOLLIN) != 0;
         if ((event.events & (EPOLLHUP | EPOLLERR)) != 0) {
-          if (auto done = task_ended(static_cast<std::uint32_t>(event.data.u64), heard); !done)
+          if (auto done = task_ended(static_cast<std::uint32_t>(event.data.u64), ready); !done)
             return std::move(done.error());
         }
         break;
       case Source::Signals:
-        heard.signals = true;
+        ready.signals = true;
         break;
       case Source::Control:
-        heard.control = true;
+        ready.control = true;
         break;
       case Source::Writer:
-        heard.writer = true;
+        ready.writer = true;
         break;
       case Source::Channel:
-        heard.rings = true;
+        ready.rings = true;
         break;
       case Source::Switch:
-        heard.switches = true;
+        ready.switches = true;
         break;
       case Source::Command:
         break;
     }
   }
-  return heard;
+  return ready;
 }
 
 // The task whose descriptor told us of this ring is gone; another task of the ring tells us from now on.
-Result<> News::task_ended(std::size_t ring, Heard& heard) {
+Result<> Poller::task_ended(std::size_t ring, Ready& ready) {
   if (ring >= ring_watches_.size()) return Done{};  // of a CPU that came later: of no task
   RingWatch& ended = ring_watches_[ring];
   if (ended.watched >= ended.fds.size()) return Done{};
   // A descriptor that stays watched tells of its end again and again, and the loop would never rest.
   if (auto done = remove(ended.fds[ended.watched]); !done) return done;
   if (++ended.watched < ended.fds.size()) return add(ended.fds[ended.watched], tag(Source::Ring, ring));
-  heard.last_task_ended |= --live_rings_ == 0;
+  ready.last_task_ended |= --live_rings_ == 0;
   return Done{};
 }
 

@@ -1,4 +1,4 @@
-#include "record/pump.h"
+#include "record/record_loop.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -16,9 +16,9 @@
 
 #include "record/control.h"
 #include "record/cpu_hotplug.h"
-#include "record/news.h"
 #include "record/output/record_queue.h"
 #include "record/output/writing_thread.h"
+#include "record/poller.h"
 #include "record/round.h"
 
 namespace tacho::record {
@@ -51,9 +51,9 @@ constexpr const char* kNoRecord = "the kernel's ring holds something that is no 
 
 }  // namespace
 
-class Pump::Loop {
+class RecordLoop::Loop {
  public:
-  explicit Loop(Pump::Parts parts)
+  explicit Loop(RecordLoop::Parts parts)
       : events_(parts.events),
         workload_(parts.workload),
         signals_(parts.signals),
@@ -68,14 +68,14 @@ class Pump::Loop {
         drop_rights_(std::move(parts.drop_rights)),
         at_end_(std::move(parts.at_end)),
         say_(std::move(parts.say)),
-        cpus_(events_, std::move(parts.later_cpus), std::move(parts.open_again), say_),
+        cpus_(events_, std::move(parts.later_cpus), std::move(parts.reopen_cpu), say_),
         queue_(queue_limit(parts.switch_rule)),
-        round_(parts.sieve, parts.stacks, parts.holder, std::move(parts.compressor)),
+        round_(parts.target_filter, parts.stacks, parts.pinner, std::move(parts.compressor)),
         writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
     if (control_ == nullptr) return;
-    commander_.emplace(*control_, events_,
-                       Commander::Means{[this] { stop_by_hand(SIGTERM, false); },
-                                        [this] { return begin_snapshot(); }, say_});
+    control_handler_.emplace(*control_, events_,
+                             ControlHandler::Callbacks{[this] { stop_by_hand(SIGTERM, false); },
+                                                       [this] { return begin_snapshot(); }, say_});
   }
 
   Result<> start() {
@@ -87,7 +87,7 @@ class Pump::Loop {
     return watch_everything();
   }
 
-  PumpReport run() {
+  LoopReport run() {
     began_at_ = file_began_at_ = Clock::now();
     // What takes long is done before the first file is full.
     if (switch_rule_.bytes != 0) push_step(FileStep::PrepareNext);
@@ -99,7 +99,7 @@ class Pump::Loop {
       keep_switching();
       check_limits();
       check_command();
-      if (auto done = cpus_.look(news_, since_start()); !done) fail(std::move(done.error()));
+      if (auto done = cpus_.look(poller_, since_start()); !done) fail(std::move(done.error()));
     }
     // While events are on: what they tell now belongs to the recording.
     if (at_end_)
@@ -112,30 +112,30 @@ class Pump::Loop {
     queue_.close();
     wait_for_writing();
     // Who asked for a snapshot and waits: what it would have is in what is written now.
-    if (commander_) commander_->end(report_.failure);
+    if (control_handler_) control_handler_->end(report_.failure);
     return std::move(report_);
   }
   void leave_writer_behind() { writing_.leave_behind(); }
 
  private:
   Result<> watch_everything() {
-    return news_.watch(events_, {.signals = signals_.fd(),
-                                 .writer = writing_.ended_fd(),
-                                 .control = control_ == nullptr ? -1 : control_->fd(),
-                                 .command = workload_ == nullptr ? -1 : workload_->end_fd(),
-                                 .channels = channels_ == nullptr ? std::vector<int>() : channels_->fds(),
-                                 .switches = switches_ == nullptr ? std::vector<int>() : switches_->fds()});
+    return poller_.watch(events_, {.signals = signals_.fd(),
+                                   .writer = writing_.ended_fd(),
+                                   .control = control_ == nullptr ? -1 : control_->fd(),
+                                   .command = workload_ == nullptr ? -1 : workload_->end_fd(),
+                                   .channels = channels_ == nullptr ? std::vector<int>() : channels_->fds(),
+                                   .switches = switches_ == nullptr ? std::vector<int>() : switches_->fds()});
   }
 
   void wait(milliseconds patience) {
-    const auto heard = news_.wait(patience);
-    if (!heard) return fail(heard.error());
-    if (heard->signals) take_signals();
-    if (heard->control) take_commands();
-    if (heard->switches) take_switch_events();
-    if (heard->writer) stop_for_failure();  // it ends by itself only when it failed
-    if (heard->last_task_ended && workload_ == nullptr) stop();
-    report_.wakeups += heard->rings ? 1 : 0;
+    const auto ready = poller_.wait(patience);
+    if (!ready) return fail(ready.error());
+    if (ready->signals) take_signals();
+    if (ready->control) take_commands();
+    if (ready->switches) take_switch_events();
+    if (ready->writer) stop_for_failure();  // it ends by itself only when it failed
+    if (ready->last_task_ended && workload_ == nullptr) stop();
+    report_.wakeups += ready->rings ? 1 : 0;
   }
 
   // What comes before another file has begun lies in the same one as the event that it is begun for.
@@ -169,9 +169,9 @@ class Pump::Loop {
   }
 
   void take_commands() {
-    commander_->obey();
+    control_handler_->handle_commands();
     if (!control_->is_closed()) return;
-    if (auto done = news_.forget_control(); !done) fail(std::move(done.error()));
+    if (auto done = poller_.stop_watching_control(); !done) fail(std::move(done.error()));
   }
 
   Result<> begin_snapshot() {
@@ -207,7 +207,7 @@ class Pump::Loop {
       if (switching_ == Switching::Prepares) return begin_next_file();
       switching_ = Switching::No;
       if (on_switch_) on_switch_();
-      if (commander_) commander_->snapshot_done();
+      if (control_handler_) control_handler_->snapshot_done();
     }
   }
 
@@ -222,7 +222,7 @@ class Pump::Loop {
     if (!is_passed) return;
     if (switches_ != nullptr) take_switch_events();
     is_switch_wanted_ = false;
-    if (commander_) commander_->snapshot_begun();
+    if (control_handler_) control_handler_->snapshot_begun();
     hand_over(true);
     if (stacks_ != nullptr) stacks_->begin_file();
     push_step(FileStep::BeginNext);
@@ -398,10 +398,10 @@ class Pump::Loop {
   }
 
   bool writing_has_ended(milliseconds patience) const {
-    std::array<pollfd, 2> news{{{writing_.ended_fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
+    std::array<pollfd, 2> poller{{{writing_.ended_fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
     const bool only_the_end = gave_up_;
-    (void)poll(news.data(), only_the_end ? 1 : 2, static_cast<int>(patience.count()));
-    return (news[0].revents & POLLIN) != 0;
+    (void)poll(poller.data(), only_the_end ? 1 : 2, static_cast<int>(patience.count()));
+    return (poller[0].revents & POLLIN) != 0;
   }
 
   bool has_waited_long_enough() {
@@ -444,11 +444,11 @@ class Pump::Loop {
   bool is_switch_wanted_ = false;
   std::uint64_t steps_asked_ = 0;
   Say say_;
-  std::optional<Commander> commander_;
-  CpuReturns cpus_;
+  std::optional<ControlHandler> control_handler_;
+  CpuHotplug cpus_;
   RecordQueue queue_;
-  PumpReport report_;
-  News news_;
+  LoopReport report_;
+  Poller poller_;
   Round round_;
   int refused_in_vain_ = 0;  // times in a row that memory was refused with nothing left to write
   Clock::time_point began_at_, file_began_at_;
@@ -460,18 +460,18 @@ class Pump::Loop {
   WritingThread writing_;  // last: it uses what stands above
 };
 
-Pump::Pump(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
-Pump::Pump(Pump&&) noexcept = default;
-Pump::~Pump() = default;
+RecordLoop::RecordLoop(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+RecordLoop::RecordLoop(RecordLoop&&) noexcept = default;
+RecordLoop::~RecordLoop() = default;
 
-Result<Pump> Pump::create(Parts parts) {
+Result<RecordLoop> RecordLoop::create(Parts parts) {
   auto loop = std::make_unique<Loop>(std::move(parts));
   if (auto done = loop->start(); !done) return std::move(done.error());
-  return Pump(std::move(loop));
+  return RecordLoop(std::move(loop));
 }
 
-PumpReport Pump::run() {
-  PumpReport report = loop_->run();
+LoopReport RecordLoop::run() {
+  LoopReport report = loop_->run();
   if (report.writer_is_stuck) {
     // The thread may come back to its queue at any time until the process is gone: both must stay.
     loop_->leave_writer_behind();
