@@ -6,7 +6,7 @@
 __hidden int tacho_walk_stack(void *context) {
   struct slot *slot = take_slot();
   if (!slot) return 0;
-  if (read_user_registers(slot)) walk_and_tell(context, slot, false);
+  if (read_user_registers(slot)) walk_and_write(context, slot, false);
   slot->busy = 0;
   return 0;
 }

@@ -6,7 +6,7 @@ SEC("perf_event")
 int walk_on_sample(struct bpf_perf_event_data *context) {
   struct slot *slot = take_slot();
   if (!slot) return 1;
-  if (take_registers(slot, &context->regs)) walk_and_tell(context, slot, false);
+  if (take_registers(slot, &context->regs)) walk_and_write(context, slot, false);
   slot->busy = 0;
   return 1;
 }
@@ -15,7 +15,7 @@ SEC("tracepoint")
 int walk_on_tracepoint(void *context) {
   struct slot *slot = take_slot();
   if (!slot) return 1;
-  if (read_user_registers(slot)) walk_and_tell(context, slot, tacho_options.skips_strangers != 0);
+  if (read_user_registers(slot)) walk_and_write(context, slot, tacho_options.skips_strangers != 0);
   slot->busy = 0;
   return 1;
 }
@@ -24,7 +24,7 @@ SEC("kprobe")
 int walk_on_probe(struct pt_regs *context) {
   struct slot *slot = take_slot();
   if (!slot) return 1;
-  if (take_registers(slot, context)) walk_and_tell(context, slot, tacho_options.skips_strangers != 0);
+  if (take_registers(slot, context)) walk_and_write(context, slot, tacho_options.skips_strangers != 0);
   slot->busy = 0;
   return 1;
 }
@@ -42,7 +42,7 @@ SEC("kprobe")
 int walk_before_reader(struct pt_regs *context) {
   struct slot *slot = take_slot();
   if (slot) {
-    if (take_registers(slot, context)) walk_and_tell(context, slot, false);
+    if (take_registers(slot, context)) walk_and_write(context, slot, false);
     slot->busy = 0;
   }
   bpf_tail_call(context, &tacho_readers, bpf_get_attach_cookie(context));

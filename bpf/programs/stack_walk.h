@@ -424,7 +424,7 @@ static __always_inline bool is_worth_a_copy(const struct walk *walk) {
   return tacho_variables.odd_copies++ < TACHO_ODD_COPIES;
 }
 
-static __always_inline int walk_and_tell(void *context, struct slot *slot, bool skips_strangers) {
+static __always_inline int walk_and_write(void *context, struct slot *slot, bool skips_strangers) {
   if (!walk_user_stack(slot, skips_strangers)) return 1;
   __u32 frames = slot->walk.frames;
   if (frames > TACHO_MOST_FRAMES) frames = TACHO_MOST_FRAMES;

@@ -39,9 +39,9 @@ struct begun {
 };
 
 /* Its frame lies below the stack as it is (longjmp). */
-static __always_inline bool is_left(const struct begun *call, __u64 function, __u64 stack) { return call->stack < stack; }
+static __always_inline bool is_stale(const struct begun *call, __u64 function, __u64 stack) { return call->stack < stack; }
 
-#include "bpf/programs/recorders/left_calls.h"
+#include "bpf/programs/recorders/inflight_calls.h"
 #include "bpf/programs/recorders/too_deep.h"
 
 /* At an entry with the stack pointer of a call that has begun: whether it is a jump at that call's end, and both will
@@ -73,7 +73,7 @@ int enters(struct pt_regs *context) {
   struct begun call;
   struct place at = {thread, 0};
   if (!is_chosen()) return 0;
-  call.function = begin_of(PT_REGS_IP(context), bpf_get_attach_cookie(context));
+  call.function = function_start(PT_REGS_IP(context), bpf_get_attach_cookie(context));
   call.stack = PT_REGS_SP(context);
   known = bpf_map_lookup_elem(&levels, &thread);
   level = still_there(thread, known ? *known : 0, call.function, is_jump(call.stack) ? call.stack : call.stack + 1);

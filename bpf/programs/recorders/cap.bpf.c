@@ -20,7 +20,7 @@ struct cap {
 EVENT(cap, struct cap);
 CHANNEL(channel, cap);
 
-static __always_inline int tell(void *context, int capability, int answer) {
+static __always_inline int emit(void *context, int capability, int answer) {
   struct cap event = {.cap = capability, .error = error_of(answer)};
   if ((only != ALL && capability != only) || (failed && !answer) || !is_chosen() || !IS_WANTED(cap, &event)) return 1;
   EMIT(context, channel, &event);
@@ -28,17 +28,17 @@ static __always_inline int tell(void *context, int capability, int answer) {
 }
 
 SEC("tracepoint/capability/cap_capable") ALTERNATIVE(asked)
-int by_tracepoint(struct trace_event_raw_cap_capable *context) { return tell(context, context->cap, context->ret); }
+int by_tracepoint(struct trace_event_raw_cap_capable *context) { return emit(context, context->cap, context->ret); }
 
 SEC("fexit/cap_capable") ALTERNATIVE(asked)
 int BPF_PROG(by_fexit, const void *credentials, void *space, int capability, unsigned int options, int answer) {
-  return tell(ctx, capability, answer);
+  return emit(ctx, capability, answer);
 }
 
 struct question {
   __u64 capability;
 };
-BEGUN(questions, struct question);
+IN_FLIGHT(questions, struct question);
 
 SEC("kprobe/cap_capable") ALTERNATIVE_SET(asked, kprobes)
 int BPF_KPROBE(by_kprobe, const void *credentials, void *space, int capability) {
@@ -51,5 +51,5 @@ SEC("kretprobe/cap_capable") ALTERNATIVE_SET(asked, kprobes)
 int BPF_KRETPROBE(by_kretprobe, int answer) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   struct question *question = bpf_map_lookup_elem(&questions, &thread);
-  return question ? tell(ctx, question->capability, answer) : 1;
+  return question ? emit(ctx, question->capability, answer) : 1;
 }

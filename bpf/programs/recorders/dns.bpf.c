@@ -15,7 +15,7 @@ CHANNEL(channel, dns);
 struct lookup {
   __u64 time_ns, host;
 };
-BEGUN(lookups, struct lookup);
+IN_FLIGHT(lookups, struct lookup);
 
 static __always_inline int begin(const void *host) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();

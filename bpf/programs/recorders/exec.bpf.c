@@ -21,7 +21,7 @@ CHANNEL(channel, exec);
 struct attempt {
   __u64 path, arguments;
 };
-BEGUN(attempts, struct attempt);
+IN_FLIGHT(attempts, struct attempt);
 
 struct room {
   struct exec event;

@@ -41,12 +41,12 @@ struct begun {
 /* Returns may be missed: the kernel has room for some of a function's calls at a time, and probes that hit in programs of probes
  * are left out. A frame at the place of this one or below it is gone; interrupts have stacks of their own, of which this says
  * nothing. Of two functions one may end in a jump to the other: both are there, with one stack pointer. */
-static __always_inline bool is_left(const struct begun *call, __u64 function, __u64 stack) {
+static __always_inline bool is_stale(const struct begun *call, __u64 function, __u64 stack) {
   if ((call->stack ^ stack) >> STACK_BITS) return false;
   return call->stack < stack || (call->stack == stack && call->function == function);
 }
 
-#include "bpf/programs/recorders/left_calls.h"
+#include "bpf/programs/recorders/inflight_calls.h"
 
 PER_CPU(rooms, struct begun);
 

@@ -69,7 +69,7 @@ SEC("uprobe.multi")
 int enters(struct pt_regs *context) {
   struct begun begun = {};
   if (!is_wanted_later()) return 0;
-  begun.function = tacho_in_kernel ? bpf_get_func_ip(context) : begin_of(PT_REGS_IP(context), bpf_get_attach_cookie(context));
+  begun.function = tacho_in_kernel ? bpf_get_func_ip(context) : function_start(PT_REGS_IP(context), bpf_get_attach_cookie(context));
   if (count) {
     if (is_taken()) count_call(begun.function, 0, false);
     return 0;

@@ -45,8 +45,8 @@ int begins(struct trace_event_raw_sys_enter *context) {
   return 1;
 }
 
-static __always_inline void tell(__u32 thread, struct wait *wait, enum error_name error, bool unfinished) {
-  __u64 now = bpf_ktime_get_ns(), since = take_begin(&wait->since_ns);
+static __always_inline void emit(__u32 thread, struct wait *wait, enum error_name error, bool unfinished) {
+  __u64 now = bpf_ktime_get_ns(), since = take_start(&wait->since_ns);
   struct lock *event;
   if (!since || (now - since) / 1000 < min_us || !is_taken()) return;
   event = tacho_reserve_for(channel, struct lock, wait->process, thread);
@@ -65,9 +65,9 @@ SEC("tracepoint/syscalls/sys_exit_futex")
 int ends(struct trace_event_raw_sys_exit *context) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
-  if (wait) tell(thread, wait, error_of(context->ret), false);
+  if (wait) emit(thread, wait, error_of(context->ret), false);
   return 1;
 }
 
-#define TELL_UNFINISHED(thread, wait) tell(thread, wait, OK, true)
-AT_END(waits, struct wait, TELL_UNFINISHED)
+#define EMIT_UNFINISHED(thread, wait) emit(thread, wait, OK, true)
+AT_END(waits, struct wait, EMIT_UNFINISHED)

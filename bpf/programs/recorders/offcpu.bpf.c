@@ -42,8 +42,8 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   wait->since_ns = bpf_ktime_get_ns();
 }
 
-static __always_inline void tell(__u32 thread, struct wait *wait, bool unfinished) {
-  __u64 now = bpf_ktime_get_ns(), since = take_begin(&wait->since_ns), off = now - since;
+static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinished) {
+  __u64 now = bpf_ktime_get_ns(), since = take_start(&wait->since_ns), off = now - since;
   struct offcpu *event;
   if (!since || off / 1000 < min_us || !is_taken()) return;
   event = tacho_reserve_for(channel, struct offcpu, wait->process, thread);
@@ -65,7 +65,7 @@ int switches(struct trace_event_raw_sched_switch *context) {
   struct wait *wait;
   leaves(context);
   wait = bpf_map_lookup_elem(&waits, &thread);
-  if (wait) tell(thread, wait, false);
+  if (wait) emit(thread, wait, false);
   return 1;
 }
 
@@ -79,5 +79,5 @@ int wakes(struct trace_event_raw_sched_wakeup_template *context) {
   return 1;
 }
 
-#define TELL_UNFINISHED(thread, wait) tell(thread, wait, true)
-AT_END(waits, struct wait, TELL_UNFINISHED)
+#define EMIT_UNFINISHED(thread, wait) emit(thread, wait, true)
+AT_END(waits, struct wait, EMIT_UNFINISHED)

@@ -96,7 +96,7 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
 }
 
 static __always_inline void count(struct wait *wait, bool unfinished) {
-  __u64 since = take_begin(&wait->since_ns), off = bpf_ktime_get_ns() - since;
+  __u64 since = take_start(&wait->since_ns), off = bpf_ktime_get_ns() - since;
   struct offcputime_value *value;
   struct offcputime_key key;
   if (!since || off / 1000 < min_us || !is_taken()) return;

@@ -28,7 +28,7 @@ struct attempt {
   __u64 time_ns, path, flags, mode;
   __s64 dirfd;
 };
-BEGUN(attempts, struct attempt);
+IN_FLIGHT(attempts, struct attempt);
 
 PER_CPU(events, struct open);
 

@@ -15,7 +15,7 @@ struct pagecache {
 EVENT(pagecache, struct pagecache);
 CHANNEL(channel, pagecache);
 
-static __always_inline int tell(void *context, enum what what, __u64 pages, __u64 of, __u64 index, __u32 dev) {
+static __always_inline int emit(void *context, enum what what, __u64 pages, __u64 of, __u64 index, __u32 dev) {
   struct pagecache event = {.pages = pages, .inode = of, .index = index, .major = dev >> 20, .minor = dev & 0xfffff, .what = what};
   if ((inode && of != inode) || !is_chosen() || !IS_WANTED(pagecache, &event)) return 1;
   EMIT(context, channel, &event);
@@ -26,7 +26,7 @@ static __always_inline int tell(void *context, enum what what, __u64 pages, __u6
 struct range {
   __u64 inode, index, end; /* end: of the last page */
 };
-BEGUN(ranges, struct range);
+IN_FLIGHT(ranges, struct range);
 
 SEC("?tracepoint/filemap/mm_filemap_get_pages")
 int asks(struct trace_event_raw_mm_filemap_op_page_cache_range *context) {
@@ -36,17 +36,17 @@ int asks(struct trace_event_raw_mm_filemap_op_page_cache_range *context) {
   bool goes_on = before && before->inode == now.inode && before->end == now.end && before->index < now.index;
   bpf_map_update_elem(&ranges, &thread, &now, BPF_ANY);
   if (goes_on || now.end < now.index) return 1;
-  return tell(context, asked, now.end - now.index + 1, now.inode, now.index, context->s_dev);
+  return emit(context, asked, now.end - now.index + 1, now.inode, now.index, context->s_dev);
 }
 
 SEC("tracepoint/filemap/mm_filemap_add_to_page_cache")
 int adds(struct trace_event_raw_mm_filemap_op_page_cache *context) {
   __u64 pages = 1;
   if (bpf_core_field_exists(context->order)) pages <<= context->order & 31;
-  return tell(context, missed, pages, context->i_ino, context->index, context->s_dev);
+  return emit(context, missed, pages, context->i_ino, context->index, context->s_dev);
 }
 
 SEC("?tracepoint/writeback/writeback_dirty_folio")
 int dirties(struct trace_event_raw_writeback_folio_template *context) {
-  return tell(context, dirtied, 1, context->ino, context->index, 0);
+  return emit(context, dirtied, 1, context->ino, context->index, 0);
 }

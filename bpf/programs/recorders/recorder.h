@@ -110,7 +110,7 @@ static __always_inline bool is_wanted_later(void) { return is_chosen() && tacho_
  * slowly. So far behind is what the probe knows as its place. */
 #define TACHO_BEHIND_MARK (1 << 7)
 #define TACHO_MARK_BYTES 4
-static __always_inline __u64 begin_of(__u64 place, __u64 cookie) {
+static __always_inline __u64 function_start(__u64 place, __u64 cookie) {
   return cookie & TACHO_BEHIND_MARK ? place - TACHO_MARK_BYTES : place;
 }
 
@@ -130,7 +130,7 @@ static __always_inline enum error_name error_of(long returned) {
 
 /* Calls or waits that have begun: what their end needs. A thread that is killed inside one leaves its entry behind; the
  * oldest go first. */
-#define BEGUN(map, entry)                \
+#define IN_FLIGHT(map, entry)                \
   struct {                               \
     __uint(type, BPF_MAP_TYPE_LRU_HASH); \
     __uint(max_entries, 65536);          \
@@ -165,20 +165,20 @@ static __always_inline enum error_name error_of(long returned) {
 
 /* Takes the start time out of an entry of the map of waits, so that each wait becomes one event. Two sides compete: the
  * program that sees the wait end, and at_end(), which reports the waits that are still open. 0: the other side was first. */
-static __always_inline __u64 take_begin(__u64 *since_ns) {
+static __always_inline __u64 take_start(__u64 *since_ns) {
   __u64 since = *(volatile __u64 *)since_ns;
   return since && __sync_val_compare_and_swap(since_ns, since, 0) == since ? since : 0;
 }
 
 /* Runs when a recording ends: calls `tell`(thread, entry) for each entry. Kernels before 5.14 cannot. */
-#define AT_END(map, entry, tell)                                                  \
-  static long tell_of_##map(void *all, __u32 *thread, entry *wait, void *nothing) { \
-    tell(*thread, wait);                                                          \
+#define AT_END(map, entry, emit)                                                  \
+  static long report_##map(void *all, __u32 *thread, entry *wait, void *nothing) { \
+    emit(*thread, wait);                                                          \
     return 0;                                                                     \
   }                                                                               \
   SEC("?syscall")                                                                 \
   int at_end(void *context) {                                                     \
-    bpf_for_each_map_elem(&map, tell_of_##map, 0, 0);                             \
+    bpf_for_each_map_elem(&map, report_##map, 0, 0);                             \
     return 0;                                                                     \
   }
 

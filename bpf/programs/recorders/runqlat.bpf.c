@@ -19,7 +19,7 @@ struct wait {
   __u64 since_ns;
   __u32 why, process, prio, pad;
 };
-BEGUN(waits, struct wait);
+IN_FLIGHT(waits, struct wait);
 
 static __always_inline int begin(struct task_struct *task, enum why why) {
   __u32 thread = BPF_CORE_READ(task, pid);
@@ -44,7 +44,7 @@ int BPF_PROG(wakes, struct task_struct *task) { return is_running(task) ? 0 : be
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(begins, struct task_struct *task) { return begin(task, created); }
 
-static __always_inline void tell(__u32 thread, struct wait *wait, bool unfinished) {
+static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinished) {
   __u64 taken = bpf_ktime_get_ns() - wait->since_ns;
   struct runqlat *event;
   if (taken / 1000 < min_us || !is_taken()) return;
@@ -66,12 +66,12 @@ int BPF_PROG(switches, bool preempt, struct task_struct *prev, struct task_struc
   if (!wait) return 0;
   was = *wait;
   // Whoever takes it out tells it: at the end of a recording the recorder may.
-  if (bpf_map_delete_elem(&waits, &thread) == 0) tell(thread, &was, false);
+  if (bpf_map_delete_elem(&waits, &thread) == 0) emit(thread, &was, false);
   return 0;
 }
 
-static __always_inline void tell_unfinished(__u32 thread, struct wait *wait) {
+static __always_inline void emit_unfinished(__u32 thread, struct wait *wait) {
   struct wait was = *wait;
-  if (bpf_map_delete_elem(&waits, &thread) == 0) tell(thread, &was, true);
+  if (bpf_map_delete_elem(&waits, &thread) == 0) emit(thread, &was, true);
 }
-AT_END(waits, struct wait, tell_unfinished)
+AT_END(waits, struct wait, emit_unfinished)

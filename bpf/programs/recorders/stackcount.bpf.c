@@ -47,7 +47,7 @@ static __always_inline void count_stack(void *context, __u64 function, bool has_
 
 SEC("?uprobe.multi")
 int enters(struct pt_regs *context) {
-  __u64 function = tacho_in_kernel ? bpf_get_func_ip(context) : begin_of(PT_REGS_IP(context), bpf_get_attach_cookie(context));
+  __u64 function = tacho_in_kernel ? bpf_get_func_ip(context) : function_start(PT_REGS_IP(context), bpf_get_attach_cookie(context));
   count_stack(context, function, tacho_in_kernel);
   return 0;
 }

@@ -81,7 +81,7 @@ struct entry {
   __u64 time_ns;
   __u64 call;
 };
-BEGUN(entries, struct entry);
+IN_FLIGHT(entries, struct entry);
 
 static __always_inline int enter(long number);
 static __always_inline int leave(void *context, long number, long returned);

@@ -31,7 +31,7 @@ struct {
   __type(value, struct flow);
 } flows SEC(".maps");
 
-static __always_inline void tell(struct flow *flow, const struct tcp_sock *socket, enum what what) {
+static __always_inline void emit(struct flow *flow, const struct tcp_sock *socket, enum what what) {
   __u64 took = bpf_ktime_get_ns() - flow->begin_ns;
   struct tcp *event;
   if (took / 1000 < min_us || !is_taken()) return;
@@ -88,11 +88,11 @@ int changes(struct trace_event_raw_inet_sock_set_state *context) {
   if (!flow) return 1;
   if (old == SYN_SENT) {
     set_addresses(flow, context);  // the address here is chosen by now
-    tell(flow, socket, new == ESTABLISHED ? connect : refused);
+    emit(flow, socket, new == ESTABLISHED ? connect : refused);
     flow->begin_ns = bpf_ktime_get_ns();
     if (new == CLOSE) bpf_map_delete_elem(&flows, &key);
   } else if (new == CLOSE) {
-    if (flow->thread) tell(flow, socket, close);
+    if (flow->thread) emit(flow, socket, close);
     bpf_map_delete_elem(&flows, &key);
   }
   return 1;
@@ -116,7 +116,7 @@ static __always_inline int accepted(long fd) {
   if (!flow || flow->thread) return 1;
   flow->process = who >> 32;
   flow->thread = (__u32)who;
-  tell(flow, (struct tcp_sock *)key, accept);
+  emit(flow, (struct tcp_sock *)key, accept);
   return 1;
 }
 

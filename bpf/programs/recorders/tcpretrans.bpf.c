@@ -12,7 +12,7 @@ struct tcpretrans {
 EVENT(tcpretrans, struct tcpretrans);
 CHANNEL(channel, tcpretrans);
 
-#define TELL(context)                                                                           \
+#define EMIT_FROM(context)                                                                           \
   struct tcpretrans event = {.state = BPF_CORE_READ(context, state),                            \
                              .local_port = BPF_CORE_READ(context, sport),                       \
                              .remote_port = BPF_CORE_READ(context, dport)};                     \
@@ -29,7 +29,7 @@ int sent_again(void *context) {
   struct trace_event_raw_tcp_retransmit_skb *now = context;
   struct trace_event_raw_tcp_event_sk_skb *before = context;
   if (bpf_core_type_exists(struct trace_event_raw_tcp_retransmit_skb)) {
-    TELL(now);
+    EMIT_FROM(now);
   }
-  TELL(before);
+  EMIT_FROM(before);
 }
