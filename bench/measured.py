@@ -1,4 +1,4 @@
-"""What the measurements of --call-graph eh share: programs that are run, what they cost, and what a recorder holds."""
+"""What the measurements of --call-graph ehframe share: programs that are run, what they cost, and what a recorder holds."""
 import os
 import re
 import resource

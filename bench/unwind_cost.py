@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What whole user stacks (--call-graph eh) cost, beside frame pointers (fp) and copies of stacks (dwarf), in one run.
+"""What whole user stacks (--call-graph ehframe) cost, beside frame pointers (fp) and copies of stacks (dwarf), in one run.
 
   bench/unwind_cost.py [--runs 5] [--seconds 1] [--libraries 200] [--rate 300000] [--parts slowdown,events,start,tables]
 

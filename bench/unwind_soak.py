@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--call-graph eh for long, of the whole system, while programs start, end and are new: memory, descriptors and the share of whole
+"""--call-graph ehframe for long, of the whole system, while programs start, end and are new: memory, descriptors and the share of whole
 stacks have to stay what they were.
 
   bench/unwind_soak.py [--minutes 60] [--rate 500] [--others 20] [--files 20]

@@ -288,11 +288,11 @@ void programs(const HostFacts& facts, std::vector<Finding>& findings) {
 }
 
 Finding unwinding(const HostFacts& facts) {
-  if (facts.unwinding_refusal.empty()) return good("unwinding", "in the kernel (-g, --call-graph eh)");
-  return {
-      "unwinding", State::Limited, "not in the kernel: " + facts.unwinding_refusal,
-      "-g copies stacks, 8 KB each, and unwinds them when the recording ends; --call-graph eh cannot be used",
-      holds_or_admin(facts, 39) ? "" : "sudo setcap cap_perfmon,cap_bpf+ep " + facts.program};
+  if (facts.unwinding_refusal.empty()) return good("unwinding", "in the kernel (-g, --call-graph ehframe)");
+  return {"unwinding", State::Limited, "not in the kernel: " + facts.unwinding_refusal,
+          "-g copies stacks, 8 KB each, and unwinds them when the recording ends; --call-graph ehframe "
+          "cannot be used",
+          holds_or_admin(facts, 39) ? "" : "sudo setcap cap_perfmon,cap_bpf+ep " + facts.program};
 }
 
 Finding clang(const HostFacts& facts) {

@@ -18,6 +18,7 @@
 #include "cli/nearest.h"
 #include "format/file.h"
 #include "record/conditions.h"
+#include "record/events/event_names.h"
 #include "record/events/target.h"
 #include "record/followed_functions.h"
 #include "record/host/attachments.h"
@@ -32,20 +33,20 @@ namespace {
 constexpr std::string_view kDisks = "tacho_disks", kDisk = "disk";
 constexpr std::string_view kCgroup = "cgroup", kCgroupNumber = "cgroup_number", kCgroupLevel = "cgroup_level";
 
-Error at_letter(const EventRequest& request, std::size_t at, const std::string& name,
-                const std::string& what) {
-  return use_error(fmt::format("-e {}: letter {}: {}: {}", request.text, at + 1, name, what));
+Error error_in_setting(const EventRequest& request, std::size_t at, const std::string& name,
+                       const std::string& what) {
+  return error_at(request.text, at, name + ": " + what);
 }
 
 Result<> set_cgroup(bpf::UserObject& object, const EventRequest& request, const ConstantSetting& setting) {
   if (!setting.value || setting.value->empty())
-    return at_letter(request, setting.name_at, setting.name,
-                     "whose? as in cgroup='/system.slice/nginx.service'");
+    return error_in_setting(request, setting.name_at, setting.name,
+                            "whose? as in cgroup='/system.slice/nginx.service'");
   const auto number = number_of_cgroup(*setting.value);
-  if (!number) return at_letter(request, setting.value_at, setting.name, number.error().what);
+  if (!number) return error_in_setting(request, setting.value_at, setting.name, number.error().what);
   auto fault = object.set_constant(kCgroupNumber, std::to_string(number->id));
   if (!fault) fault = object.set_constant(kCgroupLevel, std::to_string(number->level));
-  return fault ? at_letter(request, setting.name_at, setting.name, fault->what) : Result<>(Done{});
+  return fault ? error_in_setting(request, setting.name_at, setting.name, fault->what) : Result<>(Done{});
 }
 
 std::vector<BlockDevice> devices_here() {
@@ -75,9 +76,9 @@ Result<> set_disks(bpf::UserObject& object, const EventRequest& request) {
   const auto wanted = std::ranges::find(request.constants, kDisk, &ConstantSetting::name);
   if (wanted != request.constants.end()) {
     const auto disk = disk_named(devices, wanted->value.value_or(""));
-    if (!disk) return at_letter(request, wanted->value_at, wanted->name, disk.error().what);
+    if (!disk) return error_in_setting(request, wanted->value_at, wanted->name, disk.error().what);
     if (const auto fault = object.set_constant("dev", std::to_string(disk->dev)))
-      return at_letter(request, wanted->name_at, wanted->name, fault->what);
+      return error_in_setting(request, wanted->name_at, wanted->name, fault->what);
     devices = {*disk};
   }
   const auto table = table_of(devices);
@@ -117,8 +118,8 @@ Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
       std::string hint =
           cli::suggestion(is_in_name ? setting.name : setting.value.value_or(""), fault->known);
       if (!is_in_name && hint.empty()) hint = value_without_unit(setting);
-      return at_letter(request, (is_in_name ? setting.name_at : setting.value_at) + fault->at, setting.name,
-                       fault->what + hint);
+      return error_in_setting(request, (is_in_name ? setting.name_at : setting.value_at) + fault->at,
+                              setting.name, fault->what + hint);
     }
     if (request.recorder.empty() || setting.name != kCgroup) continue;
     if (auto done = set_cgroup(object, request, setting); !done) return done;

@@ -209,7 +209,7 @@ cli::CommandLine command_line(Gathered& to) {
       "has the\n"
       "                                          counts of all\n"
       "  EVENT/TERM,.../                         period=N, freq=HZ, name=NAME, "
-      "call-graph=fp|dwarf|eh|lbr|no,\n"
+      "call-graph=fp|dwarf|ehframe|lbr|no,\n"
       "                                          stack-size=BYTES, max-stack=FRAMES, branch_type=FILTER, "
       "inherit,\n"
       "                                          no-inherit, config=N, config1=N, config2=N\n"

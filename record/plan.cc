@@ -525,7 +525,7 @@ Fallback do_without_unwinding(PlannedEvent& event, std::vector<std::string>& not
            event.unwind_fallback_reason;
   } else {
     note = fmt::format("{}: stacks of '{}' are walked by frame pointers, since {}",
-                       event.may_use_frame_pointers ? "-g" : "--call-graph eh", event.name,
+                       event.may_use_frame_pointers ? "-g" : "--call-graph ehframe", event.name,
                        event.unwind_fallback_reason);
   }
   if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));

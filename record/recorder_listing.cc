@@ -83,7 +83,7 @@ std::string clock_help(const RecorderRow& row) {
   return fmt::format(
       "{}: {}\n\nOptions, as {}/NAME=VALUE,.../:\n"
       "  {:<24} samples a second and CPU that is busy; otherwise 99\n"
-      "  {:<24} fp, eh, dwarf, or no: how stacks are had; otherwise as with -g\n"
+      "  {:<24} fp, ehframe, dwarf, or no: how stacks are taken; otherwise as with -g\n"
       "  {:<24} most frames of a stack\n"
       "\nIt is the event cpu-clock, and takes --filter and the modifiers u (only programs) and k (only the "
       "kernel): profile/hz=99/u.\n"

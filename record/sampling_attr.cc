@@ -188,7 +188,8 @@ std::string_view refusal_of(const EventRequest& request, const format::EventAttr
                             bool per_thread) {
   if (per_thread) return "unwound stacks need a ring for each CPU, and --per-thread has none";
   if (!is_asked_for && has_walks_for_nothing(request, attr))
-    return "not every hit becomes a sample, and each would be unwound (--call-graph eh does it all the same)";
+    return "not every hit becomes a sample, and each would be unwound (--call-graph ehframe does it all the "
+           "same)";
   return {};
 }
 
@@ -201,7 +202,7 @@ Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::
   if (!is_asked_for && stacks.method != CallGraph::Best) return choice;
   if (attr.has(abi::kExcludeCallchainUser)) return choice;  // there is no user's side
   if (is_asked_for && per_thread)
-    return use_error("--call-graph eh: its stacks need a ring for each CPU; leave --per-thread out");
+    return use_error("--call-graph ehframe: its stacks need a ring for each CPU; leave --per-thread out");
   choice.may_use_frame_pointers = !is_asked_for;
   choice.refusal = refusal_of(request, attr, is_asked_for, per_thread);
   if (!choice.refusal.empty()) return choice;

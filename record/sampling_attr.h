@@ -40,8 +40,8 @@ format::EventAttr sideband_attr(const SamplingOptions& options, Following follow
 // call chain: the same fields that perf asks for, so that its unwinder and ours have what they need.
 void copy_user_stacks(format::EventAttr& attr, std::uint32_t bytes);
 
-// Which events' stacks are walked in the kernel by unwind information (--call-graph eh, and -g where it can
-// be).
+// Which events' stacks are walked in the kernel by unwind information (--call-graph ehframe, and -g where it
+// can be).
 
 struct UnwindingChoice {
   std::uint16_t frames = 0;             // of a walk, at most; 0: the stacks are not unwound

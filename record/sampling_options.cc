@@ -162,21 +162,23 @@ void add_rate_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
 }
 
 void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
-  rows.push_back({"-g", Takes::Nothing, "",
-                  "Record the stack of every sample: --call-graph eh where the kernel can and the rights "
-                  "allow it; elsewhere copies of stacks, which are unwound when the recording ends, and for "
-                  "what BPF programs write fp. It says why (-v, tacho header: of every event)",
-                  [&options](std::string_view) -> Result<> {
-                    // A method that was named stands, as it does for perf.
-                    if (options.stacks.method == CallGraph::None) options.stacks.method = CallGraph::Best;
-                    return Done{};
-                  }});
+  rows.push_back(
+      {"-g", Takes::Nothing, "",
+       "Record the stack of every sample: --call-graph ehframe where the kernel can and the rights "
+       "allow it; elsewhere copies of stacks, which are unwound when the recording ends, and for "
+       "what BPF programs write fp. It says why (-v, tacho header: of every event)",
+       [&options](std::string_view) -> Result<> {
+         // A method that was named stands, as it does for perf.
+         if (options.stacks.method == CallGraph::None) options.stacks.method = CallGraph::Best;
+         return Done{};
+       }});
   rows.push_back(
       {"--call-graph", Takes::Value, "METHOD",
        "Record the stack of every sample: fp[,FRAMES] by frame pointers; dwarf[,BYTES] keeps registers and "
        "BYTES of the stack (default: 8192) and unwinds them when the capture is read; lbr takes the calls "
-       "that the processor kept; eh[,FRAMES] has the kernel unwind by the binaries' own unwind information: "
-       "whole stacks without frame pointers (x86-64)",
+       "that the processor kept; ehframe[,FRAMES] has the kernel unwind by the binaries' .eh_frame: whole "
+       "stacks "
+       "without frame pointers (x86-64)",
        [&options](std::string_view text) { return set_call_graph(options, text); }});
   rows.push_back({"--max-stack", Takes::Value, "FRAMES",
                   "At most so many frames of a stack. Default: kernel.perf_event_max_stack",

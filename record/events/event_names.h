@@ -88,6 +88,14 @@ struct ListedEvent {
 // Each once, with its main spelling; hardware, software, caches.
 std::vector<ListedEvent> named_events();
 
+// A refusal of one column of the text behind -e (`at`: its index, a byte), with a second line that points at
+// it:
+//
+//   -e open/min_us=x/: column 13: min_us: 'x' is not a number
+//       open/min_us=x/
+//                   ^
+Error error_at(std::string_view text, std::size_t at, std::string_view what);
+
 // A name for an event that an object brings: `name`, or where another -e brought that already "name.2", ...
 std::string distinct_name(const std::string& name, const std::function<bool(const std::string&)>& is_taken);
 

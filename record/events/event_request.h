@@ -43,7 +43,7 @@ struct ConstantSetting {
 
 // A name that what is shown of an event asks for: argdist's value='bytes / 64'.
 struct NeededField {
-  std::string name, place;  // place: "-e TEXT: letter 12: value"
+  std::string name, place;  // place: "-e TEXT: column 12: value"
   bool operator==(const NeededField&) const = default;
 };
 

@@ -347,7 +347,7 @@ class Parser {
       if (auto done = event(out); !done) return done;
     } while (accept(','));
     if (!accept('}'))
-      return wrong(at_, fmt::format("the closing '}}' of the group at letter {} is missing", brace + 1));
+      return wrong(at_, fmt::format("the closing '}}' of the group at column {} is missing", brace + 1));
     ++groups_;
     for (std::size_t i = first; i < out.size(); ++i) {
       if (out[i].kind == EventKind::BpfObject) return wrong(brace, "a BPF object cannot be in a group");
@@ -753,10 +753,7 @@ class Parser {
     return wrong(at, fmt::format("unknown term '{}'{}{}", name, whose, tail));
   }
 
-  // Letters are counted from 1, as people count.
-  Error wrong(std::size_t at, std::string_view message) const {
-    return use_error(fmt::format("-e {}: letter {}: {}", text_, at + 1, message));
-  }
+  Error wrong(std::size_t at, std::string_view message) const { return error_at(text_, at, message); }
 
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   bool accept(char letter) {

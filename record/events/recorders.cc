@@ -13,6 +13,7 @@
 #include "cli/nearest.h"
 #include "cli/shell_word.h"
 #include "format/perf_abi.h"
+#include "record/events/event_names.h"
 #include "record/events/sample_fields.h"
 
 namespace tacho::record {
@@ -295,7 +296,7 @@ constexpr ProbeRecorderOption kOfArgdist[] = {
 };
 
 Error wrong(const EventRequest& request, std::size_t at, const std::string& what) {
-  return use_error(fmt::format("-e {}: letter {}: {}", request.text, at + 1, what));
+  return error_at(request.text, at, what);
 }
 
 const ConstantSetting* setting(const EventRequest& request, std::string_view name) {
@@ -400,7 +401,7 @@ Result<std::vector<NeededField>> needed_fields(const EventRequest& request, bool
   const auto add = [&](std::string_view option, const std::vector<std::string>& names) {
     const ConstantSetting* const one = setting(request, option);
     for (const std::string& name : names)
-      needed.push_back({name, fmt::format("-e {}: letter {}: {}", request.text, one->value_at + 1, option)});
+      needed.push_back({name, fmt::format("-e {}: column {}: {}", request.text, one->value_at + 1, option)});
   };
   const std::string condition = text_of(request, "if"), value = text_of(request, "value"),
                     key = text_of(request, "key");

@@ -41,7 +41,7 @@ Result<StackOptions> parse_call_graph(std::string_view text) {
   const bool has_more = method.size() != text.size();
   const std::string_view more = has_more ? text.substr(method.size() + 1) : std::string_view{};
   StackOptions out;
-  if (method == "fp" || method == "eh") {
+  if (method == "fp" || method == "ehframe" || method == "eh") {  // eh: as it was called first
     out.method = method == "fp" ? CallGraph::FramePointers : CallGraph::Unwound;
     if (!has_more) return out;
     const auto frames = number_in(more);
@@ -64,10 +64,9 @@ Result<StackOptions> parse_call_graph(std::string_view text) {
     return out;
   }
   return use_error(fmt::format(
-      "'{}' is not understood; known: fp[,FRAMES] (frame pointers), dwarf[,BYTES] (a piece of "
-      "the stack, unwound "
-      "when the capture is read), lbr (the processor's branch records), eh[,FRAMES] (unwound in the kernel, "
-      "from the binaries' own unwind information)",
+      "'{}' is not understood; known: fp[,FRAMES] (frame pointers), dwarf[,BYTES] (a copy of the stack, "
+      "unwound when the capture is read), lbr (the processor's branch records), ehframe[,FRAMES] (unwound in "
+      "the kernel by the binaries' .eh_frame)",
       text));
 }
 

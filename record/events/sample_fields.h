@@ -33,7 +33,7 @@ struct StackOptions {
   std::uint16_t max_frames = 0;              // 0: kernel.perf_event_max_stack
 };
 
-// "fp", "fp,FRAMES", "dwarf", "dwarf,BYTES", "lbr", "eh", "eh,FRAMES".
+// "fp", "fp,FRAMES", "dwarf", "dwarf,BYTES", "lbr", "ehframe", "ehframe,FRAMES".
 Result<StackOptions> parse_call_graph(std::string_view text);
 // A size of the piece of stack, made a multiple of 8.
 Result<std::uint32_t> parse_stack_bytes(std::string_view text);

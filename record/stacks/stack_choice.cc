@@ -20,7 +20,7 @@ constexpr std::size_t kWakeupPart = 4;  // of a ring, until somebody looks
 constexpr std::size_t kMostFacts = 64, kLongestName = 128;
 
 std::string described(const PlannedEvent& event) {
-  if (event.unwound_frames != 0) return "unwound in the kernel (eh)";
+  if (event.unwound_frames != 0) return "unwound in the kernel (ehframe)";
   if (event.copies_stacks)
     return "copied, to be unwound from the copies, since " + event.unwind_fallback_reason;
   return "frame pointers, since " + event.unwind_fallback_reason;

@@ -200,8 +200,9 @@ Result<WalksEvent> open_walks(bpf::StackWalker& walker, const OpenEvent& open, c
                               const Host& host) {
   const PlannedEvent writer = walk_event(planned);
   auto walks = open_event(writer, -1, open.cpu);
-  if (!walks) return explain_refusal(writer, open.cpu, walks.error().code, host).in("--call-graph eh");
-  if (auto done = share_ring(*walks, open.fd); !done) return std::move(done.error()).in("--call-graph eh");
+  if (!walks) return explain_refusal(writer, open.cpu, walks.error().code, host).in("--call-graph ehframe");
+  if (auto done = share_ring(*walks, open.fd); !done)
+    return std::move(done.error()).in("--call-graph ehframe");
   const auto id = id_of_event(*walks);
   if (!id) return id.error();
   if (auto done = walker.put_output(open.cpu, walks->get()); !done) return std::move(done.error());
@@ -229,7 +230,8 @@ Result<> WalkHooks::attach(const OpenEvent& open, const PlannedEvent& planned, c
     if (!hooked_.emplace(planned.attr.type, planned.attr.config).second) return Done{};
     const PlannedEvent holder = holder_of(planned);
     auto opened = open_event(holder, -1, std::max(open.cpu, 0));
-    if (!opened) return explain_refusal(holder, open.cpu, opened.error().code, host).in("--call-graph eh");
+    if (!opened)
+      return explain_refusal(holder, open.cpu, opened.error().code, host).in("--call-graph ehframe");
     holders_.push_back(std::move(*opened));
     held_by = holders_.back().get();
   }
@@ -239,7 +241,7 @@ Result<> WalkHooks::attach(const OpenEvent& open, const PlannedEvent& planned, c
     return Done{};
   }
   auto link = walker_->attach(hook, held_by);
-  if (!link) return std::move(link.error()).in("--call-graph eh: event '" + planned.name + "'");
+  if (!link) return std::move(link.error()).in("--call-graph ehframe: event '" + planned.name + "'");
   if (hook == bpf::StackHook::Tracepoint) {
     held_.push_back(std::move(*link));
   } else {
@@ -490,7 +492,7 @@ Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const H
     use_frame_pointers(plan, host, walker.error().what);
     return std::optional<bpf::StackWalker>();
   }
-  if (!walker) return std::move(walker.error()).in("--call-graph eh");
+  if (!walker) return std::move(walker.error()).in("--call-graph ehframe");
   if (walker->reads_mappings() && may_open_mappings()) relax_sideband(plan, host);
   return std::optional(std::move(*walker));
 }
@@ -506,13 +508,13 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
   for (const OpenEvent& open : events.open_events())
     if (auto done = state->join(open, plan, events.rings()[open.ring], host); !done)
       return std::move(done.error());
-  if (auto done = state->tables.start(); !done) return std::move(done.error()).in("--call-graph eh");
+  if (auto done = state->tables.start(); !done) return std::move(done.error()).in("--call-graph ehframe");
   // Samples of --overwrite stay in their rings: nobody would wait for copies of their stacks.
   const bool may_wait = std::ranges::any_of(plan.events, [](const PlannedEvent& event) {
     return event.unwound_frames != 0 && !event.attr.has(abi::kWriteBackward);
   });
   if (!may_wait) return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
-  if (auto done = state->deferred.start(); !done) return std::move(done.error()).in("--call-graph eh");
+  if (auto done = state->deferred.start(); !done) return std::move(done.error()).in("--call-graph ehframe");
   return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
 }
 

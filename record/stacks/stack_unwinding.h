@@ -77,7 +77,7 @@ class WalkHooks {
   std::map<std::size_t, bpf::EventFilter> conditions_;  // by event, with --filter
 };
 
-// --call-graph eh: users' stacks walked in the kernel, by a BPF program and tables of the binaries' own
+// --call-graph ehframe: users' stacks walked in the kernel, by a BPF program and tables of the binaries' own
 // unwind information. This keeps the program's tables and mappings up to date while a recording runs, and
 // puts the stacks into their samples.
 //

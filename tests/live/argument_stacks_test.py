@@ -98,7 +98,7 @@ class StacksOfArguments(programs.Scratch):
         self.check(self.samples(event), said)
         self.assertRegex(said, rf"User stacks: [0-9.]+ % of {CALLS} are whole")
         header = self.tacho("header", "-i", "x.data").stdout.decode()
-        self.assertIn(f"event {event}: unwound in the kernel (eh)", header)
+        self.assertIn(f"event {event}: unwound in the kernel (ehframe)", header)
 
     def test_beside_others_each_has_its_own(self):
         places = {"uprobe:./program:reached": "(who=arg1:string, depth=arg2:s32)", "usdt:./program:mine:reached": "(depth=arg1)"}

@@ -107,14 +107,14 @@ class Globals(programs.Scratch):
         self.record("./globals.bpf.o/large=42,word=x/")
         self.assertIn("large=42", self.payloads()[0])
         unknown = self.refusal("large=1,larg=2")
-        self.assertIn("letter 25: larg: there is no `const volatile` global 'larg'; there are: ", unknown)
+        self.assertIn("column 25: larg: there is no `const volatile` global 'larg'; there are: ", unknown)
         for part in ALL:
             self.assertIn(part, unknown)
         for hidden in ("fixed", "counted", "LICENSE"):
             self.assertNotIn(hidden, unknown)
-        self.assertIn("letter 22: tiny: 256 is out of range: u8 takes 0 to 255", self.refusal("tiny=256"))
-        self.assertIn("letter 22: mode: there is no 'SILENT' in its enum, which has QUIET LOUD", self.refusal("mode=SILENT"))
-        self.assertIn("letter 26: ports: 'x' is not a number", self.refusal("ports=80:x"))
+        self.assertIn("column 22: tiny: 256 is out of range: u8 takes 0 to 255", self.refusal("tiny=256"))
+        self.assertIn("column 22: mode: there is no 'SILENT' in its enum, which has QUIET LOUD", self.refusal("mode=SILENT"))
+        self.assertIn("column 26: ports: 'x' is not a number", self.refusal("ports=80:x"))
         self.assertIn("it is too long: char[8] takes 7 letters", self.refusal("word=12345678"))
         self.assertIn("fixed is not declared `const volatile`", self.refusal("fixed=1"))
         self.assertIn("counted is not declared `const volatile`", self.refusal("counted=1"))

@@ -119,7 +119,7 @@ class EventLanguage(programs.Scratch):
             done = self.record("-e", spec, status=2)
             self.assertIn(b"no counter for it (virtual machines often show none); -e cpu-clock samples by time", done.stderr)
         done = self.record("-e", "cpu/event=0x3c/", status=1)
-        self.assertIn(b"letter 1: there is no PMU 'cpu' here", done.stderr)
+        self.assertIn(b"column 1: there is no PMU 'cpu' here", done.stderr)
 
     def test_what_can_be_recorded_is_listed(self):
         lines = self.tacho("list").stdout.decode().splitlines()

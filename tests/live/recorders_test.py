@@ -521,9 +521,9 @@ class Calls(Recorders):
         text = self.run_program(programs.BIN / "tacho-record", "-e", "syscall/help/").stdout.decode()
         for part in ("call (enum)", "min_us (u64)", "comm (char[16])", "  tp_btf/sys_enter\n  or tracepoint/raw_syscalls/sys_enter", "lat_ns, ret, call"):
             self.assertIn(part, text)
-        for wrong, part in (("syscall/cal=read/", "letter 9: cal: there is no such option; there are: call (enum)"),
-                            ("syscall/call=opn/", "letter 14: call: there is no 'opn' in its enum"),
-                            ("open/min_us=x/", "letter 13: min_us: 'x' is not a number"),
+        for wrong, part in (("syscall/cal=read/", "column 9: cal: there is no such option; there are: call (enum)"),
+                            ("syscall/call=opn/", "column 14: call: there is no 'opn' in its enum"),
+                            ("open/min_us=x/", "column 13: min_us: 'x' is not a number"),
                             ("sycall", "did you mean 'syscall'?")):
             said = self.record(wrong, "true", status=1)
             self.assertEqual(len(said.strip().splitlines()), 1)

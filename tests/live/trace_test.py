@@ -134,7 +134,7 @@ class Trace(programs.Scratch):
                 ("argdist/probe='syscalls:sys_enter_openat',key='dirfd'/", "key: ", "has no 'dirfd'; it has __syscall_nr, dfd, filename, flags, mode")):
             said = self.record(event, status=1)
             self.assertEqual(len(said.strip().splitlines()), 1, said)
-            self.assertIn("letter ", said)
+            self.assertIn("column ", said)
             self.assertIn(place, said)
             self.assertIn(told, said)
         # What every sample has, of each of them.

@@ -372,7 +372,7 @@ class Unwinding(programs.Scratch):
                 walked = 0
                 for name in files:  # the last one that was switched to may have no sample
                     header = self.tacho("header", "-i", name).stdout.decode()
-                    self.assertIn("unwound in the kernel (eh)", header)
+                    self.assertIn("unwound in the kernel (ehframe)", header)
                     told = re.findall(r"# user stacks : walked: (\d+)\n# user stacks : whole: \d+ \(\d+\.\d\d %\)", header)
                     walked += sum(map(int, told))
                 self.assertEqual(walked, count, said)
@@ -381,7 +381,7 @@ class Unwinding(programs.Scratch):
         run = [programs.BIN / "tacho", "record", "-v", "-F", "499", "-e", "cpu-clock", "-g", "-o", "-", "--", *self.deep("0.4")]
         piped = self.run_program("sh", "-c", '"$@" > piped.data', "sh", *run).stderr.decode()
         self.assertGreater(self.share(piped)[0], NEEDED)
-        self.assertIn("unwound in the kernel (eh)", self.tacho("header", "-i", "piped.data").stdout.decode())
+        self.assertIn("unwound in the kernel (ehframe)", self.tacho("header", "-i", "piped.data").stdout.decode())
         self.record("--overwrite", "-F", "499", "-e", "cpu-clock", "-g", "--", *self.deep("0.4"))
         whole = [stack for stack in self.stacks() if stack[-1] in ("_start", "clone3", "__clone", "clone")]
         self.assertGreater(len(whole), 20)

@@ -104,7 +104,10 @@ TEST(Options, StacksComeByEachOfPerfsMethods) {
   EXPECT_EQ(parsed({"--call-graph", "fp,12", "-a"}).sampling.stacks.max_frames, 12u);
   EXPECT_EQ(parsed({"--max-stack", "7", "-g", "-a"}).sampling.stacks.max_frames, 7u);
   EXPECT_EQ(parsed({"--call-graph", "lbr", "-a"}).sampling.stacks.method, CallGraph::LastBranches);
-  EXPECT_EQ(parsed({"--call-graph", "eh", "-a"}).sampling.stacks.method, CallGraph::Unwound);
+  EXPECT_EQ(parsed({"--call-graph", "ehframe", "-a"}).sampling.stacks.method, CallGraph::Unwound);
+  EXPECT_EQ(parsed({"--call-graph", "eh", "-a"}).sampling.stacks.method, CallGraph::Unwound)
+      << "the old word";
+  EXPECT_EQ(parsed({"--call-graph", "ehframe,1024", "-a"}).sampling.stacks.max_frames, 1024u);
   EXPECT_EQ(parsed({"--call-graph", "eh,1024", "-a"}).sampling.stacks.max_frames, 1024u);
   for (const char* text :
        {"eh,1025", "eh,0", "eh,", "dwarf,65529", "dwarf,0", "dwarf,", "dwarf,x", "lbr,1", "fp,0", "no", ""})

@@ -45,7 +45,7 @@ for my $i (1 .. 60) {
 
 def events(probe, period=1, copied=COPIED):
     """Options of `tacho record`."""
-    return ["-m", "32M", "-e", f"{probe}/period={period},call-graph=eh,name=walked/",
+    return ["-m", "32M", "-e", f"{probe}/period={period},call-graph=ehframe,name=walked/",
             "-e", f"{probe}/period={period},call-graph=dwarf,stack-size={copied},name=copied/"]
 
 

@@ -210,19 +210,19 @@ constexpr Refused kRefused[] = {
     {"sched:", 7, "the tracepoint's name is missing"},
     {"sched:sched_switch:x", 20, "unknown modifier 'x'"},
     {"{}", 2, "an event's name is missing"},
-    {"{cycles", 8, "the closing '}' of the group at letter 1 is missing"},
+    {"{cycles", 8, "the closing '}' of the group at column 1 is missing"},
     {"{cycles,instructions}:Z", 23, "unknown modifier 'Z'"},
     {"{cycles,{faults,cs}}", 9, "an event's name is missing"},
     {"{cycles,./x.bpf.o}", 1, "a BPF object cannot be in a group"},
     {"./a.bpf.o/map:x.evnt=y/", 11, "map:MAP.event=EVENT"},
 };
 
-TEST_F(EventAttrs, ARefusalPointsAtTheLetterAndSaysWhatWasMeant) {
+TEST_F(EventAttrs, ARefusalPointsAtTheColumnAndSaysWhatWasMeant) {
   for (const Refused& row : kRefused) {
     const auto events = parse(row.spec);
     ASSERT_FALSE(events) << row.spec;
     EXPECT_EQ(events.error().fault, Fault::Use) << row.spec;
-    const std::string start = "-e " + std::string(row.spec) + ": letter " + std::to_string(row.letter) + ": ";
+    const std::string start = "-e " + std::string(row.spec) + ": column " + std::to_string(row.letter) + ": ";
     EXPECT_EQ(events.error().what.substr(0, start.size()), start) << events.error().what;
     EXPECT_NE(events.error().what.find(row.why), std::string::npos) << events.error().what;
   }

@@ -158,16 +158,27 @@ TEST(EventSpec, ObjectsTakeValuesForTheirGlobals) {
       << "letters of its own text";
 }
 
-TEST(EventSpec, WhatIsNoGlobalOfAnObjectIsToldByItsLetter) {
+TEST(EventSpec, ARefusalHasALineWithACaret) {
+  const auto what = [](const std::string& text) {
+    const auto events = parse_events(text);
+    return events ? "" : events.error().what;
+  };
+  EXPECT_TRUE(what("cycles:Z").ends_with("\n    cycles:Z\n           ^")) << what("cycles:Z");
+  EXPECT_EQ(what("cyc\xc3les:Z").find('\n'), std::string::npos) << "columns of a terminal are not known";
+  EXPECT_EQ(what(std::string(200, 'c') + ":Z").find('\n'), std::string::npos)
+      << "a terminal breaks such a line";
+}
+
+TEST(EventSpec, WhatIsNoGlobalOfAnObjectIsRefusedAtItsColumn) {
   const auto what = [](const char* text) {
     const auto events = parse_events(text);
     return events ? "" : events.error().what;
   };
-  EXPECT_NE(what("./a.c/1x=2/").find("letter 7: '1x' is not understood; an object takes map:"),
+  EXPECT_NE(what("./a.c/1x=2/").find("column 7: '1x' is not understood; an object takes map:"),
             std::string::npos);
-  EXPECT_NE(what("./a.c/x='2/").find("letter 9: the closing ' is missing"), std::string::npos);
-  EXPECT_NE(what("./a.c/x='2'3/").find("letter 12: a comma or the closing '/'"), std::string::npos);
-  EXPECT_NE(what("./a.c/x=2").find("letter 10: the closing '/' is missing"), std::string::npos);
+  EXPECT_NE(what("./a.c/x='2/").find("column 9: the closing ' is missing"), std::string::npos);
+  EXPECT_NE(what("./a.c/x='2'3/").find("column 12: a comma or the closing '/'"), std::string::npos);
+  EXPECT_NE(what("./a.c/x=2").find("column 10: the closing '/' is missing"), std::string::npos);
 }
 
 TEST(EventSpec, ASwitchMayHaveAValue) {

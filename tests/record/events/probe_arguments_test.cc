@@ -154,7 +154,7 @@ TEST(ProbeArguments, StandInParenthesesBehindThePlace) {
   EXPECT_NE(open.error().what.find("closing ')' is missing"), std::string::npos);
   const auto typed = parse_events("kprobe:f(a:b)");
   ASSERT_FALSE(typed);
-  EXPECT_NE(typed.error().what.find("letter 12"), std::string::npos) << typed.error().what;
+  EXPECT_NE(typed.error().what.find("column 12"), std::string::npos) << typed.error().what;
 }
 
 }  // namespace
