@@ -24,10 +24,10 @@
 #include <cstring>
 #include <iterator>
 
-#include "bpf/btf_schema.h"
-#include "bpf/elf_object.h"
-#include "bpf/libbpf_log.h"
-#include "bpf/stack_walker.h"
+#include "bpf/object/btf_schema.h"
+#include "bpf/object/elf_object.h"
+#include "bpf/support/libbpf_log.h"
+#include "bpf/unwinder/stack_walker.h"
 #include "format/file.h"
 
 namespace tacho::bpf {

@@ -8,15 +8,15 @@
 #include <functional>
 #include <utility>
 
-#include "bpf/btf_schema.h"
-#include "bpf/compile.h"
-#include "bpf/elf_object.h"
-#include "bpf/kernel_support.h"
-#include "bpf/loaded_programs.h"
-#include "bpf/object.h"
-#include "bpf/program_choice.h"
+#include "bpf/object/btf_schema.h"
+#include "bpf/object/compile.h"
+#include "bpf/object/elf_object.h"
+#include "bpf/object/loaded_programs.h"
+#include "bpf/object/object.h"
+#include "bpf/object/program_choice.h"
 #include "bpf/program_trial.h"
-#include "bpf/section.h"
+#include "bpf/support/kernel_support.h"
+#include "bpf/support/section.h"
 #include "format/cursor.h"
 #include "format/file.h"
 #include "format/trusted_path.h"

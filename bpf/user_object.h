@@ -17,14 +17,14 @@
 #include <string_view>
 #include <vector>
 
-#include "bpf/btf_schema.h"
-#include "bpf/channel.h"
-#include "bpf/constant_value.h"
-#include "bpf/event_filter.h"
-#include "bpf/function_probes.h"
-#include "bpf/map_reader.h"
-#include "bpf/raw_program.h"
-#include "bpf/stack_walker.h"
+#include "bpf/attach/event_filter.h"
+#include "bpf/attach/function_probes.h"
+#include "bpf/attach/raw_program.h"
+#include "bpf/object/btf_schema.h"
+#include "bpf/object/channel.h"
+#include "bpf/object/constant_value.h"
+#include "bpf/rings/map_reader.h"
+#include "bpf/unwinder/stack_walker.h"
 #include "format/cursor.h"
 #include "format/environment.h"
 #include "format/payload_schema.h"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "bpf/btf_schema.h"
+#include "bpf/object/btf_schema.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto declared = tacho::bpf::read_declarations(std::as_bytes(std::span(data, size)));

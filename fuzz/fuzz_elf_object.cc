@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
-#include "bpf/elf_object.h"
-#include "bpf/section.h"
+#include "bpf/object/elf_object.h"
+#include "bpf/support/section.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto object = tacho::bpf::parse_elf_object(std::as_bytes(std::span(data, size)));

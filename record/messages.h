@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "format/result.h"
-#include "record/options.h"
+#include "record/options/options.h"
 
 namespace tacho::record {
 

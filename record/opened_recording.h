@@ -10,21 +10,21 @@
 #include <tuple>
 #include <vector>
 
-#include "bpf/follower.h"
+#include "bpf/attach/follower.h"
 #include "bpf/user_object.h"
 #include "format/attachment.h"
 #include "format/file.h"
 #include "format/tracing_data.h"
-#include "record/conditions.h"
 #include "record/events/target.h"
 #include "record/host/host.h"
 #include "record/host/running_kernel.h"
 #include "record/kernel/argument_probes.h"
 #include "record/kernel/dropping_programs.h"
-#include "record/plan.h"
+#include "record/objects/conditions.h"
+#include "record/plan/plan.h"
+#include "record/session/switch_events.h"
+#include "record/session/workload.h"
 #include "record/stacks/stack_unwinding.h"
-#include "record/switch_events.h"
-#include "record/workload.h"
 
 namespace tacho::record {
 

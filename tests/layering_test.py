@@ -68,10 +68,10 @@ def allowed_rooms(text):
 
 
 def room_of(path):
-    """"report/views/hist/command_hist.cc" -> "report/views/hist"; None for a file in the folder itself, and for what
-    bpf ships to its users."""
+    """"report/views/hist/command_hist.cc" -> "report/views/hist"; None for a file in the folder itself, and for BPF
+    programs and the headers that bpf ships to its users."""
     parent = path.rsplit("/", 1)[0]
-    return parent if "/" in parent and not parent.startswith("bpf/") else None
+    return parent if "/" in parent and not parent.startswith(("bpf/include", "bpf/programs")) else None
 
 
 def row_of(room):

@@ -1,5 +1,5 @@
 // Conditions of --filter that the kernel decides: of the language of --where what a list of comparisons can
-// say (bpf/event_filter.h). What it cannot say is refused at its letter.
+// say (bpf/attach/event_filter.h). What it cannot say is refused at its letter.
 //
 //   pid, tid, uid, gid, cpu, cgroup_id   numbers, compared with constants, or their bits: cpu & 1
 //   comm                                 == "dd", ~ "kworker*"
@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "bpf/event_filter.h"
+#include "bpf/attach/event_filter.h"
 #include "cli/expression.h"
 #include "format/payload_schema.h"
 #include "format/result.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "bpf/event_filter.h"
-#include "bpf/probe_program.h"
+#include "bpf/attach/event_filter.h"
+#include "bpf/object/probe_program.h"
 #include "format/perf_abi.h"
 #include "record/events/sample_fields.h"
 

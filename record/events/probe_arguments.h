@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bpf/function_arguments.h"
-#include "bpf/probe_program.h"
+#include "bpf/object/function_arguments.h"
+#include "bpf/object/probe_program.h"
 #include "format/event_attr.h"
 #include "format/result.h"
 #include "record/events/event_request.h"

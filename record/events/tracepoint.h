@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bpf/probe_program.h"
+#include "bpf/object/probe_program.h"
 #include "format/result.h"
 #include "format/tracing_data.h"
 

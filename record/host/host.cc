@@ -1,11 +1,13 @@
 #include "record/host/host.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -238,6 +240,29 @@ void raise_descriptor_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+namespace {
+
+bool is_program(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
+std::optional<std::string> path_of_program(const std::string& command) {
+  if (command.find('/') != std::string::npos)
+    return is_program(command) ? std::optional(command) : std::nullopt;
+  const char* const variable = std::getenv("PATH");
+  std::string_view rest = variable != nullptr ? variable : "/bin:/usr/bin";
+  for (;;) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    std::string path = (folder.empty() ? "." : std::string(folder)) + "/" + command;
+    if (is_program(path)) return path;
+    if (folder.size() == rest.size()) return std::nullopt;
+    rest.remove_prefix(folder.size() + 1);
+  }
 }
 
 }  // namespace tacho::record

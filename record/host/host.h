@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,5 +30,8 @@ format::Environment describe_host(const std::vector<std::string>& command_line);
 
 // Raises the soft limit of descriptors to the hard one: each event takes one for each CPU.
 void raise_descriptor_limit();
+
+// Where execvp() will find a command; nothing when it will not.
+std::optional<std::string> path_of_program(const std::string& command);
 
 }  // namespace tacho::record

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "bpf/function_arguments.h"
+#include "bpf/object/function_arguments.h"
 #include "cli/nearest.h"
 #include "format/file.h"
 #include "record/events/probe_arguments.h"

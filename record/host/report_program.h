@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bpf/probe_program.h"
+#include "bpf/object/probe_program.h"
 #include "format/result.h"
 #include "record/events/event_request.h"
 #include "record/events/probe_arguments.h"

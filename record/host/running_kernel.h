@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bpf/loaded_programs.h"
+#include "bpf/object/loaded_programs.h"
 #include "format/attachment.h"
 #include "format/build_id.h"
 #include "format/byte_writer.h"

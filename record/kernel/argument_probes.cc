@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "bpf/raw_program.h"
+#include "bpf/attach/raw_program.h"
 #include "format/perf_abi.h"
 #include "record/kernel/perf_event.h"
 

@@ -8,21 +8,21 @@
 #include <span>
 #include <vector>
 
-#include "bpf/probe_program.h"
-#include "bpf/stack_walker.h"
+#include "bpf/object/probe_program.h"
+#include "bpf/unwinder/stack_walker.h"
 #include "format/file.h"
 #include "format/result.h"
 #include "record/host/host.h"
 #include "record/kernel/kernel_events.h"
-#include "record/plan.h"
+#include "record/plan/plan.h"
 
 namespace tacho::record {
 
 class ArgumentProbes {
  public:
   // The probes are hit from here on; what they write is taken once the events are enabled. Gone with this.
-  // `followed`: of threads in this table (bpf/follower.h), which must outlive it; nothing: of everybody's.
-  // `walker`: for the events whose stacks are unwound; null: none are.
+  // `followed`: of threads in this table (bpf/attach/follower.h), which must outlive it; nothing: of
+  // everybody's. `walker`: for the events whose stacks are unwound; null: none are.
   static Result<ArgumentProbes> open(const Plan& plan, const KernelEvents& events, const Host& host,
                                      std::optional<int> followed, bpf::StackWalker* walker);
 

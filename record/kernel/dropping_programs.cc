@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "bpf/loaded_programs.h"
+#include "bpf/object/loaded_programs.h"
 #include "format/perf_abi.h"
 
 namespace tacho::record {

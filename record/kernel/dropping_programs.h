@@ -11,7 +11,7 @@
 #include "bpf/user_object.h"
 #include "format/environment.h"
 #include "record/kernel/kernel_events.h"
-#include "record/plan.h"
+#include "record/plan/plan.h"
 
 namespace tacho::record {
 

@@ -19,7 +19,7 @@
 #include "record/host/host.h"
 #include "record/kernel/losses.h"
 #include "record/kernel/perf_ring.h"
-#include "record/plan.h"
+#include "record/plan/plan.h"
 
 namespace tacho::record {
 

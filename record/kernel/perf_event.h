@@ -8,7 +8,7 @@
 #include "format/file.h"
 #include "format/result.h"
 #include "record/host/host.h"
-#include "record/plan.h"
+#include "record/plan/plan.h"
 
 namespace tacho::record {
 

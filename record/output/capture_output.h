@@ -7,20 +7,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "bpf/loaded_programs.h"
-#include "bpf/user_object.h"
 #include "format/capture_writer.h"
 #include "format/event_set.h"
 #include "format/features.h"
 #include "format/file.h"
 #include "format/result.h"
-#include "record/host/running_kernel.h"
 #include "record/output/record_walk.h"
-#include "record/plan.h"
 
 namespace tacho::record {
 
@@ -65,7 +60,8 @@ class CaptureOutput {
   virtual std::string place(const std::string& path) const { return path; }
   virtual std::uint64_t total_bytes() const { return bytes(); }
 
-  // Of a series of files (record/capture_series.h): describes what runs, and then begins the next file.
+  // Of a series of files (record/session/capture_series.h): describes what runs, and then begins the next
+  // file.
   virtual Result<> prepare_next() { return Done{}; }
   virtual Result<> begin_next() { return Done{}; }
   // Ends what is left when the last record was written.
@@ -117,26 +113,5 @@ class FinishedFiles {
 
 // "20240131235959" and hundredths of a second, of now and in local time, as perf has it.
 std::string time_for_name();
-
-// What stands in a capture before its first sample: everything a reader elsewhere will need to know.
-
-struct CaptureHead {
-  format::Features features;
-  std::optional<KernelText> kernel_text;
-  std::vector<KernelModule> modules;
-  std::vector<BpfImage> images;
-  std::vector<bpf::LoadedProgram> programs;
-  std::vector<std::string> notes;  // what could not be had, and what follows from it
-};
-
-// Reads the host as it is now. `kernel` was read after all BPF programs were loaded that make the kernel name
-// code of its own.
-Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
-                                     std::span<const bpf::UserObject> objects, format::TracingData tracing,
-                                     const std::vector<std::string>& command_line);
-// Adds the BPF programs in the kernel, and ours among them, of which `attached` is the list. From the moment
-// it is called the kernel itself must already be telling of those that come and go.
-void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
-                  std::vector<format::AttachedProgram> attached, CaptureHead& head);
 
 }  // namespace tacho::record

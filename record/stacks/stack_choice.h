@@ -5,12 +5,12 @@
 #include <span>
 #include <string>
 
-#include "bpf/stack_walker.h"
+#include "bpf/unwinder/stack_walker.h"
 #include "bpf/user_object.h"
 #include "format/header_strings.h"
 #include "format/result.h"
 #include "record/host/host.h"
-#include "record/plan.h"
+#include "record/plan/plan.h"
 
 namespace tacho::record {
 

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/stack_walker.h"
+#include "bpf/unwinder/stack_walker.h"
 #include "format/file.h"
 #include "format/perf_abi.h"
 #include "format/record.h"

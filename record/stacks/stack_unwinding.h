@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/event_filter.h"
-#include "bpf/stack_walker.h"
+#include "bpf/attach/event_filter.h"
+#include "bpf/unwinder/stack_walker.h"
 #include "format/event_attr.h"
 #include "format/file.h"
 #include "format/header_strings.h"
@@ -24,7 +24,7 @@
 #include "record/host/host.h"
 #include "record/kernel/kernel_events.h"
 #include "record/kernel/perf_ring.h"
-#include "record/plan.h"
+#include "record/plan/plan.h"
 #include "record/stacks/callchain_merger.h"
 #include "record/stacks/unwind_tables.h"
 

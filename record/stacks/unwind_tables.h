@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/stack_walker.h"
+#include "bpf/unwinder/stack_walker.h"
 #include "format/cursor.h"
 #include "format/file.h"
 #include "format/result.h"

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/compile.h"
+#include "bpf/object/compile.h"
 #include "format/file.h"
 
 namespace tacho::bpf::live {

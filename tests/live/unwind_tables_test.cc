@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-#include "bpf/stack_walker.h"
+#include "bpf/unwinder/stack_walker.h"
 #include "format/file.h"
 
 namespace tacho::record {

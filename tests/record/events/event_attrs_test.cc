@@ -10,7 +10,7 @@
 
 #include "format/perf_abi.h"
 #include "record/events/event_spec.h"
-#include "record/plan.h"
+#include "record/plan/plan.h"
 
 namespace tacho::record {
 namespace {

@@ -1,0 +1,180 @@
+#include "bpf/attach/event_filter.h"
+
+#include <bpf/bpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "bpf/attach/raw_program.h"
+#include "bpf/support/kernel_support.h"
+#include "bpf/support/libbpf_log.h"
+
+namespace tacho::bpf {
+namespace {
+
+constexpr int kContext = 6, kValue = 7;  // registers that calls leave alone
+constexpr std::int32_t kNameBytes = 16;
+
+// r0 = the member, whose place on the stack is known.
+void load_member(Assembler& program, const FilterStep& step, std::int16_t payload) {
+  const auto at = static_cast<std::int16_t>(payload + step.at);
+  const int size = step.size == 1 ? BPF_B : step.size == 2 ? BPF_H : step.size == 4 ? BPF_W : BPF_DW;
+  program.load(size, 0, 10, at);
+  const std::int32_t unused = 64 - 8 * step.size;
+  if (step.is_signed == 0 || unused == 0) return;
+  program.shift_left(0, unused);
+  program.shift_right_signed(0, unused);
+}
+
+// r7 = what the step asks about.
+void load_value(Assembler& program, const FilterStep& step, ConditionPlaces places) {
+  switch (step.value) {
+    case FilterValue::Process:
+    case FilterValue::Thread:
+      program.call(BPF_FUNC_get_current_pid_tgid);
+      break;
+    case FilterValue::User:
+    case FilterValue::Group:
+      program.call(BPF_FUNC_get_current_uid_gid);
+      break;
+    case FilterValue::Cpu:
+      program.call(BPF_FUNC_get_smp_processor_id);
+      break;
+    case FilterValue::Cgroup:
+      program.call(BPF_FUNC_get_current_cgroup_id);
+      break;
+    case FilterValue::CgroupAbove:
+      program.set(1, step.at);
+      program.call(BPF_FUNC_get_current_ancestor_cgroup_id);
+      break;
+    case FilterValue::Name:
+      program.set(0, 0);
+      program.store(BPF_DW, 10, 0, places.scratch);
+      program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(places.scratch + 8));
+      program.move(1, 10);
+      program.add_number(1, places.scratch);
+      program.set(2, kNameBytes);
+      program.call(BPF_FUNC_get_current_comm);
+      program.load(BPF_DW, 0, 10, static_cast<std::int16_t>(places.scratch + 8 * (step.at & 1)));
+      break;
+    case FilterValue::Member:
+      load_member(program, step, places.payload);
+      break;
+    case FilterValue::None:
+      program.set(0, 0);
+      break;
+  }
+  if (step.value == FilterValue::Process || step.value == FilterValue::Group) {
+    program.move(kValue, 0);
+    program.shift_right(kValue, 32);
+  } else if (step.value == FilterValue::Thread || step.value == FilterValue::User) {
+    program.move32(kValue, 0);
+  } else {
+    program.move(kValue, 0);
+  }
+}
+
+int jump_of(FilterTest test) {
+  switch (test) {
+    case FilterTest::Equal:
+      return BPF_JEQ;
+    case FilterTest::Less:
+      return BPF_JLT;
+    case FilterTest::LessOrEqual:
+      return BPF_JLE;
+    case FilterTest::SignedLess:
+      return BPF_JSLT;
+    case FilterTest::SignedLessOrEqual:
+      return BPF_JSLE;
+  }
+  return BPF_JEQ;
+}
+
+// Jumps whose targets stand behind them.
+struct Pending {
+  std::size_t jump = 0;
+  std::uint8_t to = 0;
+};
+
+Assembler assemble(std::span<const FilterStep> steps, int next) {
+  Assembler program;
+  program.move(kContext, 1);
+  leave_unless(program, steps, {});
+  if (next >= 0) {
+    program.move(1, kContext);
+    program.set_map(2, next);
+    program.set(3, 0);
+    program.call(BPF_FUNC_tail_call);
+  }
+  program.set(0, 1);
+  program.leave();
+  return program;
+}
+
+}  // namespace
+
+bool has_members(std::span<const FilterStep> steps) {
+  return std::ranges::any_of(steps, [](const FilterStep& step) { return step.value == FilterValue::Member; });
+}
+
+void leave_unless(Assembler& program, std::span<const FilterStep> steps, ConditionPlaces places) {
+  if (steps.empty()) return;
+  std::vector<Pending> pending;
+  std::vector<std::size_t> begins;
+  for (const FilterStep& step : steps) {
+    begins.push_back(program.here());
+    load_value(program, step, places);
+    if (step.mask != ~std::uint64_t{0}) {
+      program.set_wide(2, step.mask);
+      program.and_register(kValue, 2);
+    }
+    program.set_wide(2, step.than);
+    pending.push_back({program.jump_if(jump_of(step.test), kValue, 2), step.yes});
+    pending.push_back({program.jump(), step.no});
+  }
+  const std::size_t leaves = program.here();
+  program.set(0, places.result);
+  program.leave();
+  const std::size_t takes = program.here();
+  for (const Pending& each : pending) {
+    const bool is_step = each.to < begins.size();
+    program.land(each.jump, is_step ? begins[each.to] : each.to == kFilterTakes ? takes : leaves);
+  }
+}
+
+Result<format::Fd> table_with(int program) {
+  format::Fd table(
+      bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "tacho_next", sizeof(int), sizeof(int), 1, nullptr));
+  const int first = 0;
+  if (table && bpf_map_update_elem(table.get(), &first, &program, BPF_ANY) == 0) return table;
+  return system_error("a BPF program that others hand over to", errno);
+}
+
+Result<EventFilter> EventFilter::load(std::span<const FilterStep> steps, Hook hook, int next) {
+  if (auto may = check_may_load(); !may) return std::move(may.error());
+  const LibbpfLog quiet;
+  EventFilter filter;
+  if (next >= 0) {
+    auto table = table_with(next);
+    if (!table) return std::move(table.error());
+    filter.next_ = std::move(*table);
+  }
+  const Assembler program = assemble(steps, filter.next_.get());
+  const auto type = hook == Hook::Overflow ? BPF_PROG_TYPE_PERF_EVENT : BPF_PROG_TYPE_KPROBE;
+  auto loaded = load_made(type, "tacho_filter", program.instructions(),
+                          "the kernel does not take the condition's program");
+  if (!loaded) return std::move(loaded.error());
+  filter.program_ = std::move(*loaded);
+  return filter;
+}
+
+Result<> EventFilter::attach(int event_fd) const {
+  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_.get()) == 0) return Done{};
+  if (errno == EEXIST || errno == EBUSY) return Error{"the event runs another BPF program already", errno};
+  return system_error("the condition cannot be attached to the event", errno);
+}
+
+}  // namespace tacho::bpf

@@ -1,0 +1,86 @@
+// Conditions that the kernel decides before it walks a stack: as a bounded list of comparisons. BPF objects
+// evaluate them in tacho_wants() (tacho/emit.h); for events that the kernel itself samples they become a
+// small program, and of probes with arguments a part of the program that reads those.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "bpf/attach/raw_program.h"
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+// As enum tacho_value in tacho/emit.h.
+enum class FilterValue : std::uint8_t {
+  None = 0,
+  Process,
+  Thread,
+  User,  // ids as the host counts them
+  Group,
+  Cpu,
+  Cgroup,       // its id, of version 2
+  CgroupAbove,  // that of the one at level FilterStep::at
+  Name,         // half FilterStep::at of the 16 bytes of the thread's name
+  Member,       // of the payload
+};
+
+// As enum tacho_test. Others are these with `yes` and `no` exchanged.
+enum class FilterTest : std::uint8_t { Equal, Less, LessOrEqual, SignedLess, SignedLessOrEqual };
+
+inline constexpr std::size_t kMostFilterSteps = 32;
+inline constexpr std::uint8_t kFilterTakes = 254, kFilterLeaves = 255;
+
+// As struct tacho_step.
+struct FilterStep {
+  FilterValue value = FilterValue::None;
+  FilterTest test = FilterTest::Equal;
+  std::uint8_t yes = kFilterTakes, no = kFilterLeaves;  // a later step, or one of the two above
+  std::uint16_t at = 0;                                 // bytes into the payload; half; level
+  std::uint8_t size = 8;                                // of a member: 1, 2, 4 or 8 bytes
+  std::uint8_t is_signed = 0;
+  std::uint64_t mask = ~std::uint64_t{0};
+  std::uint64_t than = 0;
+  bool operator==(const FilterStep&) const = default;
+};
+static_assert(sizeof(FilterStep) == 24);
+
+// At most kMostFilterSteps; none: everything passes.
+using FilterSteps = std::vector<FilterStep>;
+
+// Appends to a program: it ends with `result` where the condition does not hold. Spoils r0 to r5 and r7.
+struct ConditionPlaces {
+  std::int16_t scratch = -16;  // 16 bytes of the stack, aligned, to spoil
+  std::int16_t payload = 0;    // where the payload begins on the stack; of no use without members
+  std::int32_t result = 0;
+};
+void leave_unless(Assembler& program, std::span<const FilterStep> steps, ConditionPlaces places);
+
+// Whether some step compares a member of a payload.
+bool has_members(std::span<const FilterStep> steps);
+
+// A table of one program, its first entry, for programs that hand over to it (bpf_tail_call()).
+Result<format::Fd> table_with(int program);
+
+// The condition as a program for perf events; without members of payloads, which those do not have.
+class EventFilter {
+ public:
+  // What takes the samples: the overflow of a counter or clock, or a probe of the kernel's PMUs.
+  enum class Hook : std::uint8_t { Overflow, Probe };
+  // `next`: a program of the same kind that runs when the condition holds; -1: none.
+  static Result<EventFilter> load(std::span<const FilterStep> steps, Hook hook, int next = -1);
+
+  // From now on the event takes no other samples. It keeps the program until it is closed; what comes next
+  // only as long as this lives.
+  Result<> attach(int event_fd) const;
+  int fd() const { return program_.get(); }
+
+ private:
+  EventFilter() = default;
+  format::Fd program_, next_;
+};
+
+}  // namespace tacho::bpf

@@ -1,0 +1,222 @@
+#include "bpf/attach/follower.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bpf/attach/raw_program.h"
+#include "bpf/support/libbpf_log.h"
+
+namespace tacho::bpf {
+namespace {
+
+constexpr std::uint32_t kThreadsInValue = 4096;   // bytes of one element, as tacho/emit.h says; a page
+constexpr std::uint32_t kMostThreads = 1U << 22;  // the kernel's own limit
+constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // of the one that every host begins with
+
+// r0 = where the state of thread `thread` stands; the jump is taken when there is no place for it. Spoils r1
+// to r5, r8, the thread's register and the first word of the stack.
+std::size_t find_state_of(Assembler& program, int map, int thread) {
+  program.move32(8, thread);
+  program.shift_right32(8, 12);
+  program.store(BPF_W, 10, 8, -4);
+  program.mask32(thread, kThreadsInValue - 1);
+  program.set_map(1, map);
+  program.move(2, 10);
+  program.add_number(2, -4);
+  program.call(BPF_FUNC_map_lookup_elem);
+  const std::size_t none = program.jump_if_number(BPF_JEQ, 0, 0);
+  program.add_register(0, thread);
+  return none;
+}
+
+// A program of a dozen instructions, which ends at out().
+class Program : public Assembler {
+ public:
+  void leave_when_zero(int which) { outs_.push_back(jump_if_number(BPF_JEQ, which, 0)); }
+  void leave_when_not_zero(int which) { outs_.push_back(jump_if_number(BPF_JNE, which, 0)); }
+
+  // Leaves where there is none.
+  void find_state(int map, int thread) { outs_.push_back(find_state_of(*this, map, thread)); }
+
+  std::span<const bpf_insn> finish() {
+    const std::size_t out = here();
+    set(0, 0);
+    leave();
+    for (const std::size_t each : outs_) land(each, out);
+    return instructions();
+  }
+
+ private:
+  std::vector<std::size_t> outs_;
+};
+
+// On sched_process_fork(parent, child), in the parent: what is said of it holds for the child. Said of every
+// new thread, so that nothing is left of one that had its number before.
+std::vector<bpf_insn> fork_program(int map, std::int32_t pid_offset, Children children) {
+  Program program;
+  program.load(BPF_DW, 6, 1, 8);  // the child
+  if (children == Children::Followed) {
+    program.call(BPF_FUNC_get_current_pid_tgid);
+    program.move32(7, 0);
+    program.find_state(map, 7);
+    program.load(BPF_B, 9, 0, 0);
+  } else {
+    program.set(9, 0);
+  }
+  program.move(1, 10);
+  program.add_number(1, -8);
+  program.set(2, sizeof(std::uint32_t));
+  program.move(3, 6);
+  program.add_number(3, pid_offset);
+  program.call(BPF_FUNC_probe_read_kernel);
+  program.leave_when_not_zero(0);
+  program.load(BPF_W, 7, 10, -8);
+  program.find_state(map, 7);
+  program.store(BPF_B, 0, 9, 0);
+  const auto done = program.finish();
+  return {done.begin(), done.end()};
+}
+
+// On sched_process_exec(task, its number before, program), in the task: a thread that is not its process's
+// first one gets that one's number.
+std::vector<bpf_insn> exec_program(int map) {
+  Program program;
+  program.load(BPF_DW, 7, 1, 8);
+  program.find_state(map, 7);
+  program.load(BPF_B, 9, 0, 0);
+  program.leave_when_zero(9);
+  program.set(9, static_cast<std::int32_t>(Followed::Yes));
+  program.call(BPF_FUNC_get_current_pid_tgid);
+  program.move32(7, 0);
+  program.find_state(map, 7);
+  program.store(BPF_B, 0, 9, 0);
+  const auto done = program.finish();
+  return {done.begin(), done.end()};
+}
+
+// Where a task keeps its number, in bytes.
+Result<std::int32_t> pid_offset_of_tasks() {
+  const std::unique_ptr<btf, void (*)(btf*)> types(btf__load_vmlinux_btf(), btf__free);
+  const Error none{
+      "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which tells where a task keeps its number", ENOENT};
+  if (types == nullptr) return none;
+  const int id = btf__find_by_name_kind(types.get(), "task_struct", BTF_KIND_STRUCT);
+  if (id < 0) return none;
+  const btf_type* task = btf__type_by_id(types.get(), static_cast<std::uint32_t>(id));
+  const btf_member* members = btf_members(task);
+  for (std::uint32_t i = 0; i < btf_vlen(task); ++i) {
+    const char* name = btf__name_by_offset(types.get(), members[i].name_off);
+    if (name != nullptr && std::string_view(name) == "pid")
+      return static_cast<std::int32_t>(btf_member_bit_offset(task, i) / 8);
+  }
+  return none;
+}
+
+std::uint32_t most_threads() {
+  const auto bytes = format::read_file("/proc/sys/kernel/pid_max");
+  std::uint32_t most = 0;
+  if (bytes) {
+    const std::string_view text = format::as_text(*bytes);
+    std::from_chars(text.data(), text.data() + text.size(), most);
+  }
+  return most == 0 || most > kMostThreads ? kMostThreads : most;
+}
+
+Result<format::Fd> load(const char* name, const std::vector<bpf_insn>& instructions) {
+  return load_made(BPF_PROG_TYPE_RAW_TRACEPOINT, name, instructions, std::string("the program ") + name);
+}
+Result<format::Fd> attach(const char* tracepoint, const format::Fd& program) {
+  format::Fd link(bpf_raw_tracepoint_open(tracepoint, program.get()));
+  if (link) return link;
+  return system_error(std::string("the tracepoint ") + tracepoint, errno);
+}
+
+}  // namespace
+
+Result<> Follower::make_table() {
+  const std::uint32_t values = (most_threads() + kThreadsInValue - 1) / kThreadsInValue;
+  LIBBPF_OPTS(bpf_map_create_opts, options);
+  options.map_flags = BPF_F_MMAPABLE;
+  table_ = format::Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "tacho_followed", sizeof(std::uint32_t),
+                                     kThreadsInValue, values, &options));
+  if (!table_) return system_error("the table of threads", errno);
+  const std::size_t size = std::size_t{values} * kThreadsInValue;
+  void* const bytes = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, table_.get(), 0);
+  if (bytes == MAP_FAILED) return system_error("the table of threads", errno);
+  states_ = format::Mapping(bytes, size);
+  return Done{};
+}
+
+Result<> Follower::load_programs(Children children) {
+  const LibbpfLog quiet;
+  const auto offset = pid_offset_of_tasks();
+  if (!offset) return offset.error();
+  auto on_fork = load("tacho_fork", fork_program(table_.get(), *offset, children));
+  if (!on_fork) return std::move(on_fork.error());
+  fork_program_ = std::move(*on_fork);
+  auto on_exec = load("tacho_exec", exec_program(table_.get()));
+  if (!on_exec) return std::move(on_exec.error());
+  exec_program_ = std::move(*on_exec);
+  auto fork_link = attach("sched_process_fork", fork_program_);
+  if (!fork_link) return std::move(fork_link.error());
+  fork_link_ = std::move(*fork_link);
+  auto exec_link = attach("sched_process_exec", exec_program_);
+  if (!exec_link) return std::move(exec_link.error());
+  exec_link_ = std::move(*exec_link);
+  return Done{};
+}
+
+void leave_unless_followed(Assembler& program, int table, std::int32_t result) {
+  program.call(BPF_FUNC_get_current_pid_tgid);
+  program.move32(7, 0);
+  const std::size_t unknown = find_state_of(program, table, 7);
+  program.load(BPF_B, 7, 0, 0);
+  const std::size_t followed = program.jump_if_number(BPF_JEQ, 7, static_cast<std::int32_t>(Followed::Yes));
+  program.land(unknown, program.here());
+  program.set(0, result);
+  program.leave();
+  program.land(followed, program.here());
+}
+
+bool is_in_pid_namespace() {
+  struct stat own {};
+  return ::stat("/proc/self/ns/pid", &own) == 0 && own.st_ino != kFirstPidNamespace;
+}
+
+Result<Follower> Follower::create(Children children) {
+  if (is_in_pid_namespace())
+    return Error{"this is a PID namespace, where threads have other numbers than in the kernel"};
+  Follower follower;
+  if (auto made = follower.make_table(); !made) return std::move(made.error());
+  if (auto loaded = follower.load_programs(children); !loaded) return std::move(loaded.error());
+  return follower;
+}
+
+void Follower::set(int thread, Followed state) {
+  const auto bytes = states_.bytes();
+  if (thread < 0 || static_cast<std::size_t>(thread) >= bytes.size()) return;
+  std::atomic_ref(bytes[static_cast<std::size_t>(thread)])
+      .store(static_cast<std::byte>(state), std::memory_order_relaxed);
+}
+
+Followed Follower::state(int thread) const {
+  const auto bytes = states_.bytes();
+  if (thread < 0 || static_cast<std::size_t>(thread) >= bytes.size()) return Followed::No;
+  return static_cast<Followed>(
+      std::atomic_ref(bytes[static_cast<std::size_t>(thread)]).load(std::memory_order_relaxed));
+}
+
+}  // namespace tacho::bpf

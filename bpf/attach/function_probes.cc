@@ -1,0 +1,329 @@
+#include "bpf/attach/function_probes.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "bpf/attach/raw_program.h"
+
+namespace tacho::bpf {
+
+namespace {
+
+// What BPF_LINK_CREATE takes for this attach type, as Linux 6.6 and later have it.
+struct LinkAttr {
+  std::uint32_t program_fd = 0, target_fd = 0;
+  std::uint32_t attach_type = kFunctionsAttachType;
+  std::uint32_t flags = 0;
+  std::uint64_t path = 0, offsets = 0, counters = 0, cookies = 0;  // addresses
+  std::uint32_t count = 0, probe_flags = 0, pid = 0, pad = 0;
+};
+static_assert(offsetof(LinkAttr, path) == 16 && sizeof(LinkAttr) == 64);
+
+constexpr std::uint32_t kAtReturn = 1;
+constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP
+
+std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+// Kernels before 6.10 that have probes of this kind took the process for a thread: the calls of its others
+// were not seen. Those that do not look at a wrong process before the file are such.
+bool keeps_to_processes(int program_fd) {
+  const std::uint64_t offset = 0;
+  LinkAttr attr;
+  attr.program_fd = static_cast<std::uint32_t>(program_fd);
+  attr.path = address_of("/");
+  attr.offsets = address_of(&offset);
+  attr.count = 1;
+  attr.pid = ~0U;
+  const long link = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
+  const int why = errno;
+  if (link >= 0) ::close(static_cast<int>(link));
+  return link < 0 && why == EINVAL;
+}
+
+}  // namespace
+
+ChosenFunctions chosen_functions(const FunctionTargets& targets, std::string_view section_target) {
+  if (section_target.empty()) return {targets.offsets, targets.cookies};
+  ChosenFunctions chosen;
+  std::string_view rest = section_target;
+  for (std::uint64_t number = 0; !rest.empty(); ++number) {
+    const std::string_view name = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    const auto found = std::ranges::find(targets.names, name);
+    if (found == targets.names.end()) continue;
+    chosen.offsets.push_back(targets.offsets[static_cast<std::size_t>(found - targets.names.begin())]);
+    chosen.cookies.push_back(number);
+  }
+  return chosen;
+}
+
+Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& targets,
+                                   const ChosenFunctions& functions, FunctionEnd end) {
+  // The kernel can keep such probes to one process. Who records a command or a process records the
+  // processes that it makes, too, which that would lose: so they are in all that use the file, unless one was
+  // named.
+  LinkAttr attr;
+  attr.program_fd = static_cast<std::uint32_t>(program_fd);
+  attr.path = address_of(targets.path.c_str());
+  attr.offsets = address_of(functions.offsets.data());
+  attr.cookies = functions.cookies.empty() ? 0 : address_of(functions.cookies.data());
+  attr.count = static_cast<std::uint32_t>(functions.offsets.size());
+  attr.probe_flags = end == FunctionEnd::Return ? kAtReturn : 0;
+  const bool is_of_one = targets.process > 0 && keeps_to_processes(program_fd);
+  attr.pid = is_of_one ? static_cast<std::uint32_t>(targets.process) : 0;
+  const long link = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
+  if (link < 0) return system_error(targets.path, errno);
+  return format::Fd(static_cast<int>(link));
+}
+
+ChosenFunctions part_of(const ChosenFunctions& functions, std::size_t from, std::size_t to) {
+  const auto cut = [&](const std::vector<std::uint64_t>& all) {
+    if (all.empty()) return all;
+    return std::vector<std::uint64_t>(all.begin() + static_cast<std::ptrdiff_t>(from),
+                                      all.begin() + static_cast<std::ptrdiff_t>(to));
+  };
+  return {cut(functions.offsets), cut(functions.cookies)};
+}
+
+void DestroyLink::operator()(bpf_link* link) const noexcept { bpf_link__destroy(link); }
+
+Result<std::vector<ProbeLink>> probe_one_by_one(const bpf_program* program, const FunctionTargets& targets,
+                                                const ChosenFunctions& functions, FunctionEnd end) {
+  std::vector<ProbeLink> links;
+  for (std::size_t i = 0; i < functions.offsets.size(); ++i) {
+    errno = 0;
+    bpf_uprobe_opts options{};
+    options.sz = sizeof options;
+    options.retprobe = end == FunctionEnd::Return;
+    options.bpf_cookie = functions.cookies.empty() ? 0 : functions.cookies[i];
+    bpf_link* const link =
+        bpf_program__attach_uprobe_opts(program, targets.process, targets.path.c_str(),
+                                        static_cast<std::size_t>(functions.offsets[i]), &options);
+    if (link != nullptr)
+      links.emplace_back(link);
+    else if (errno != kNotSupportedInKernel)
+      return system_error(targets.path, errno);
+  }
+  return links;
+}
+
+namespace {
+
+constexpr std::string_view kPmu = "/sys/bus/event_source/devices/kprobe/";
+constexpr std::size_t kFewProbes = 50;
+constexpr int kTimesAgain = 3;
+constexpr const char* kSubject = "probes on the kernel's functions";
+constexpr const char* kTestFunction = "bpf_fentry_test1";
+
+std::optional<std::uint32_t> number_in(const std::string& path, std::string_view before) {
+  const auto bytes = format::read_file(path);
+  if (!bytes) return std::nullopt;
+  std::string_view text = format::as_text(*bytes);
+  if (!text.starts_with(before)) return std::nullopt;
+  text.remove_prefix(before.size());
+  std::uint32_t number = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
+  return end.ec == std::errc{} ? std::optional(number) : std::nullopt;
+}
+
+// The kernel's PMU of probes: its number, and the bit that asks for a probe of the return.
+struct SingleProbes {
+  std::uint32_t type = 0, return_bit = 0;
+};
+Result<SingleProbes> single_probes() {
+  const auto type = number_in(std::string(kPmu) + "type", "");
+  const auto bit = number_in(std::string(kPmu) + "format/retprobe", "config:");
+  constexpr std::uint32_t kBits = 32;
+  if (type && bit && *bit < kBits) return SingleProbes{*type, *bit};
+  return Error{
+      "this kernel has no probes on its functions (CONFIG_KPROBE_EVENTS, or CONFIG_FPROBE for many at "
+      "once)",
+      EOPNOTSUPP};
+}
+
+format::Fd link_together(int program_fd, const ChosenFunctions& functions, FunctionEnd end) {
+  LIBBPF_OPTS(bpf_link_create_opts, options);
+  std::vector<unsigned long> addresses(functions.offsets.begin(), functions.offsets.end());
+  options.kprobe_multi.addrs = addresses.data();
+  options.kprobe_multi.cookies =
+      functions.cookies.empty() ? nullptr : reinterpret_cast<const __u64*>(functions.cookies.data());
+  options.kprobe_multi.cnt = static_cast<__u32>(addresses.size());
+  options.kprobe_multi.flags = end == FunctionEnd::Return ? BPF_F_KPROBE_MULTI_RETURN : 0;
+  return format::Fd(bpf_link_create(program_fd, 0, BPF_TRACE_KPROBE_MULTI, &options));
+}
+
+// A perf event of one probe with the program on it, which stays as long as the link.
+format::Fd link_one(int program_fd, std::uint32_t pmu, std::uint32_t config, std::uint64_t address,
+                    std::uint64_t cookie) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = pmu;
+  attr.config = config;
+  attr.kprobe_addr = address;
+  const format::Fd event(
+      static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)));
+  if (!event) return {};
+  LIBBPF_OPTS(bpf_link_create_opts, options);
+  options.perf_event.bpf_cookie = cookie;
+  return format::Fd(bpf_link_create(program_fd, event.get(), BPF_PERF_EVENT, &options));
+}
+
+// "126 functions: 252 probes taken off in 0.412 s".
+std::string in_words(std::size_t functions, std::size_t links, const char* what,
+                     std::chrono::steady_clock::time_point begin) {
+  const auto passed =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
+  constexpr long kSecond = 1000, kDigits = 3;
+  std::string rest = std::to_string(passed % kSecond);
+  rest.insert(0, kDigits - rest.size(), '0');
+  return std::to_string(functions) + " functions: " + std::to_string(links) + " probes " + what + " in " +
+         std::to_string(passed / kSecond) + "." + rest + " s";
+}
+
+}  // namespace
+
+bool takes_functions_together() {
+  const auto before = libbpf_set_print(nullptr);
+  Assembler nothing;
+  nothing.set(0, 0);
+  nothing.leave();
+  LIBBPF_OPTS(bpf_prog_load_opts, options);
+  options.expected_attach_type = BPF_TRACE_KPROBE_MULTI;
+  const auto code = nothing.instructions();
+  const format::Fd program(
+      bpf_prog_load(BPF_PROG_TYPE_KPROBE, "tacho_trial", "GPL", code.data(), code.size(), &options));
+  LIBBPF_OPTS(bpf_link_create_opts, link_options);
+  const char* symbols[] = {kTestFunction};
+  link_options.kprobe_multi.syms = symbols;
+  link_options.kprobe_multi.cnt = 1;
+  const format::Fd link(program ? bpf_link_create(program.get(), 0, BPF_TRACE_KPROBE_MULTI, &link_options)
+                                : -1);
+  libbpf_set_print(before);
+  return static_cast<bool>(link);
+}
+
+Result<> takes_functions_one_by_one() {
+  const auto single = single_probes();
+  return single ? Result<>(Done{}) : Result<>(single.error());
+}
+
+KernelProbes::~KernelProbes() {
+  if (links_.empty()) return;
+  const auto begin = std::chrono::steady_clock::now();
+  const std::size_t links = links_.size();
+  if (is_one_by_one_ && links > kFewProbes && notice_)
+    say(notice_, "taking " + std::to_string(links) + " probes off, which takes some seconds on this kernel");
+  links_.clear();
+  if (log_) say(log_, in_words(functions_, links, "taken off", begin));
+}
+
+ProbeRefusal probe_refusal(int code) {
+  switch (code) {
+    case EINTR:
+    case EAGAIN:
+      return ProbeRefusal::Passing;
+    case EPERM:
+    case EACCES:
+    case ENOMEM:
+    case E2BIG:
+    case EMFILE:
+    case ENFILE:
+      return ProbeRefusal::OfAll;
+    default:
+      return ProbeRefusal::OfFunction;
+  }
+}
+
+Result<std::size_t> link_functions(const ChosenFunctions& functions, const LinkFunctions& link,
+                                   std::vector<format::Fd>& links) {
+  auto made = link(functions);
+  for (int again = 0; again < kTimesAgain && !made; ++again) {
+    if (probe_refusal(made.error().code) != ProbeRefusal::Passing) break;
+    made = link(functions);
+  }
+  if (made) {
+    links.push_back(std::move(*made));
+    return std::size_t{0};
+  }
+  if (made.error().code == EMFILE)
+    return Error{std::string(kSubject) + ": too many open files; raise `ulimit -n`", EMFILE};
+  if (probe_refusal(made.error().code) != ProbeRefusal::OfFunction) return std::move(made.error());
+  // All of them together are refused where one is: halves find that one.
+  const std::size_t count = functions.offsets.size();
+  if (count <= 1) return count;
+  auto first = link_functions(part_of(functions, 0, count / 2), link, links);
+  if (!first) return first;
+  auto second = link_functions(part_of(functions, count / 2, count), link, links);
+  if (!second) return second;
+  return *first + *second;
+}
+
+Result<std::size_t> KernelProbes::add_together(int program_fd, const ChosenFunctions& functions,
+                                               FunctionEnd end) {
+  const auto link = [&](const ChosenFunctions& some) -> Result<format::Fd> {
+    auto made = link_together(program_fd, some, end);
+    if (!made) return system_error(kSubject, errno);
+    return made;
+  };
+  return link_functions(functions, link, links_);
+}
+
+Result<std::size_t> KernelProbes::add_one_by_one(int program_fd, const ChosenFunctions& functions,
+                                                 FunctionEnd end) {
+  const auto single = single_probes();
+  if (!single) return single.error();
+  const std::uint32_t config = end == FunctionEnd::Return ? 1U << single->return_bit : 0;
+  int why = 0;
+  const auto link = [&](const ChosenFunctions& one) -> Result<format::Fd> {
+    auto made = link_one(program_fd, single->type, config, one.offsets.front(),
+                         one.cookies.empty() ? 0 : one.cookies.front());
+    if (made) return made;
+    why = errno;
+    return system_error(kSubject, why);
+  };
+  is_one_by_one_ = true;
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < functions.offsets.size(); ++i) {
+    const auto left_out = link_functions(part_of(functions, i, i + 1), link, links_);
+    if (!left_out) return left_out;
+    refused += *left_out;
+  }
+  if (refused == functions.offsets.size() && why != 0) return system_error(kSubject, why);
+  return refused;
+}
+
+Result<> KernelProbes::add(int program_fd, const FunctionTargets& targets, FunctionEnd end) {
+  const ChosenFunctions functions{targets.offsets, targets.cookies};
+  if (functions.offsets.empty()) return Error{"nobody says which functions of the kernel", ENOENT};
+  const auto begin = std::chrono::steady_clock::now();
+  const std::size_t before = links_.size();
+  const auto refused = targets.one_by_one ? add_one_by_one(program_fd, functions, end)
+                                          : add_together(program_fd, functions, end);
+  if (!refused) return refused.error();
+  if (*refused == functions.offsets.size())
+    return Error{"the kernel refuses probes on all of these functions", EOPNOTSUPP};
+  refused_ = std::max(refused_, *refused);
+  functions_ = functions.offsets.size() - refused_;
+  log_ = targets.log;
+  notice_ = targets.notice;
+  if (log_) say(log_, in_words(functions_, links_.size() - before, "put on", begin));
+  return Done{};
+}
+
+}  // namespace tacho::bpf

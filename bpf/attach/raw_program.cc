@@ -1,0 +1,60 @@
+#include "bpf/attach/raw_program.h"
+
+#include <bpf/bpf.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "format/file.h"
+
+namespace tacho::bpf {
+
+Result<format::Fd> load_made(bpf_prog_type type, const char* name, std::span<const bpf_insn> program,
+                             const std::string& what) {
+  format::Fd loaded(bpf_prog_load(type, name, "GPL", program.data(), program.size(), nullptr));
+  if (loaded) return loaded;
+  return system_error(what, errno);
+}
+
+// Not through libbpf's own links, which would enable the event at once and close it in the end.
+Result<format::Fd> link_to_event(int program, int event_fd, std::uint64_t number) {
+  bpf_link_create_opts options{};
+  options.sz = sizeof options;
+  options.perf_event.bpf_cookie = number;
+  format::Fd link(bpf_link_create(program, event_fd, BPF_PERF_EVENT, &options));
+  if (link) return link;
+  if (errno == EEXIST || errno == EBUSY) return Error{"the event runs another BPF program already", errno};
+  return system_error("a BPF program cannot be attached to the event", errno);
+}
+
+Result<> run_once(int program_fd) {
+  bpf_test_run_opts options{};
+  options.sz = sizeof options;
+  const int code = bpf_prog_test_run_opts(program_fd, &options);
+  if (code == 0) return Done{};
+  return system_error("it cannot be run", -code);
+}
+
+Result<> run_iterator(int link_fd, RunUntil until) {
+  const format::Fd reading(bpf_iter_create(link_fd));
+  if (!reading) return system_error("the iterator cannot be opened", errno);
+  return read_iterator(reading.get(), until);
+}
+
+Result<> read_iterator(int fd, RunUntil until) {
+  std::array<char, 4096> written;
+  for (;;) {
+    const ssize_t count = ::read(fd, written.data(), written.size());
+    if (count == 0) return Done{};
+    // EAGAIN: it has run for many things without a word, and goes on when it is read again.
+    if (count < 0 && errno != EAGAIN && errno != EINTR)
+      return system_error("the iterator cannot be read", errno);
+    if (std::chrono::steady_clock::now() >= until)
+      return Error{
+          "the iterator has not come to its end in time; it has to look at fewer things, or write less",
+          ETIMEDOUT};
+  }
+}
+
+}  // namespace tacho::bpf

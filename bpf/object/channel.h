@@ -1,0 +1,60 @@
+// The maps of an object through which its events reach us.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bpf/object/btf_schema.h"
+#include "bpf/object/object.h"
+#include "bpf/object/summary_layout.h"
+#include "format/payload_schema.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+// The kernel writes samples into our rings; or the program into a ring buffer of its own, each event with a
+// head that tells when and where (RING_CHANNEL() in tacho/emit.h), or without; or it counts in a map
+// (SUMMARY() in tacho/event.h), and asks tacho_wants() about it, or not.
+enum class ChannelKind : std::uint8_t { PerfEventArray, RingWithHeads, PlainRing, Summary, PlainSummary };
+
+constexpr bool is_summary(ChannelKind kind) {
+  return kind == ChannelKind::Summary || kind == ChannelKind::PlainSummary;
+}
+
+// One map of the object: a stream of events.
+struct Channel {
+  std::string map;  // name of the map
+  // What the object calls its event: its EVENT_CHANNEL(name), else the only EVENT() when this is the only
+  // array of the object, else the map's name.
+  std::string event;
+  // What the payload looks like, when the object says so with EVENT(event, type). Its `event` is as above; a
+  // recorder that names the event otherwise renames the copy it stores.
+  std::optional<format::PayloadSchema> schema = {};
+  ChannelKind kind = ChannelKind::PerfEventArray;
+  std::optional<SummaryLayout> summary = {};  // of one
+};
+
+// The map with which tacho/emit.h asks whose events are wanted, and the variable that says whether it shall.
+constexpr const char* kFollowedMap = "tacho_followed";
+constexpr const char* kFollowsConstant = "tacho_follows";
+// And the name of a channel's map: the counter of what found no room in it.
+constexpr const char* kLostCounter = "tacho_lost_";
+constexpr const char* kLosersMap = "tacho_losers_of_";
+
+// Fails when a SUMMARY() names no map that it could be made of.
+Result<std::vector<Channel>> channels_of(Object& object, const Declarations& declared);
+
+// Summaries whose members depend on a `const volatile bool` (ROLE("sum unless count")), once it is set or
+// not.
+void choose_members(std::vector<Channel>& channels, Object& object, const Declarations& declared,
+                    std::string_view constant, format::Bytes value);
+
+// Puts fields of 64 bits in the place of the last field of a payload, if that is called `field`; the payload
+// ends behind them.
+void replace_tail(format::PayloadSchema& schema, std::string_view field,
+                  const std::vector<format::PayloadField>& instead);
+
+}  // namespace tacho::bpf

@@ -1,0 +1,243 @@
+#include "bpf/object/constant_value.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tacho::bpf {
+namespace {
+
+using format::FieldKind;
+using format::PayloadField;
+using Part = ConstantFault::Part;
+
+constexpr std::size_t kMostListed = 40;
+
+ConstantFault in_name(std::string what) { return {Part::Name, 0, std::move(what), {}}; }
+ConstantFault in_value(std::size_t at, std::string what) { return {Part::Value, at, std::move(what), {}}; }
+
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+bool is_signed(const PayloadField& field) {
+  return field.kind == FieldKind::Signed || (field.kind == FieldKind::Enum && field.is_signed);
+}
+
+// Largest and smallest number of the field: "-128 to 127".
+std::uint64_t largest(const PayloadField& field) {
+  const std::uint64_t all = ~std::uint64_t{0} >> (64 - field.bit_size);
+  return is_signed(field) ? all >> 1 : all;
+}
+std::uint64_t most_negative(const PayloadField& field) { return is_signed(field) ? largest(field) + 1 : 0; }
+std::string range_in_words(const PayloadField& field) {
+  const std::uint64_t least = most_negative(field);
+  std::string words = least == 0 ? "" : "-";
+  return words.append(std::to_string(least)).append(" to ").append(std::to_string(largest(field)));
+}
+
+// A number with its sign taken off; nothing when the text is none.
+struct Number {
+  bool is_negative = false;
+  std::uint64_t size = 0;
+  bool is_too_large = false;  // for 64 bits
+};
+std::optional<Number> number_in(std::string_view text) {
+  Number number;
+  number.is_negative = text.starts_with('-');
+  if (number.is_negative) text.remove_prefix(1);
+  const int base = text.starts_with("0x") || text.starts_with("0X") ? 16 : 10;
+  if (base == 16) text.remove_prefix(2);
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number.size, base);
+  if (text.empty() || end != text.data() + text.size() || code == std::errc::invalid_argument)
+    return std::nullopt;
+  number.is_too_large = code == std::errc::result_out_of_range;
+  return number;
+}
+
+struct Bits {
+  std::uint64_t value = 0;
+  std::optional<std::string> fault;
+};
+Bits refused(std::string what) { return {0, std::move(what)}; }
+
+Bits bits_of_number(const PayloadField& field, std::string_view text) {
+  const auto number = number_in(text);
+  if (!number) return refused(quoted(text) + " is not a number; it is " + type_in_words(field));
+  const std::uint64_t most = number->is_negative ? most_negative(field) : largest(field);
+  if (number->is_too_large || number->size > most)
+    return refused(std::string(text) + " is out of range: " + type_in_words(field) + " takes " +
+                   range_in_words(field));
+  return {number->is_negative ? 0 - number->size : number->size, std::nullopt};
+}
+
+Bits bits_of_bool(std::string_view text) {
+  if (text == "true" || text == "1") return {1, std::nullopt};
+  if (text == "false" || text == "0") return {0, std::nullopt};
+  return refused(quoted(text) + " is neither true nor false (1 nor 0)");
+}
+
+Bits bits_of_enum(const PayloadField& field, std::string_view text) {
+  const auto named = std::ranges::find(field.enumerators, text, [](const auto& each) { return each.second; });
+  if (named != field.enumerators.end()) return {static_cast<std::uint64_t>(named->first), std::nullopt};
+  if (number_in(text)) return bits_of_number(field, text);
+  std::string known;
+  for (std::size_t i = 0; i < std::min(field.enumerators.size(), kMostListed); ++i)
+    known += (i == 0 ? "" : " ") + field.enumerators[i].second;
+  if (field.enumerators.size() > kMostListed) known += " ...";
+  return refused("there is no " + quoted(text) + " in its enum, which has " + known);
+}
+
+Bits bits_of(const PayloadField& field, std::string_view text) {
+  if (field.kind == FieldKind::Bool) return bits_of_bool(text);
+  if (field.kind == FieldKind::Enum) return bits_of_enum(field, text);
+  return bits_of_number(field, text);
+}
+
+// A bitfield may begin and end anywhere. Little-endian machines count bits from the low end.
+void write_bits(std::span<std::byte> bytes, std::uint64_t bit_offset, std::uint32_t size,
+                std::uint64_t value) {
+  for (std::uint32_t bit = 0; bit < size; ++bit) {
+    const bool is_little = std::endian::native == std::endian::little;
+    const std::uint64_t at = bit_offset + bit;
+    const auto mask = static_cast<std::byte>(1U << (is_little ? at % 8 : 7 - at % 8));
+    const bool is_set = ((value >> (is_little ? bit : size - 1 - bit)) & 1) != 0;
+    bytes[at / 8] = is_set ? bytes[at / 8] | mask : bytes[at / 8] & ~mask;
+  }
+}
+
+std::optional<ConstantFault> put_text(const PayloadField& field, std::string_view text,
+                                      std::span<std::byte> bytes) {
+  // Programs expect the NUL behind it.
+  if (text.size() + 1 > field.count)
+    return in_value(field.count == 0 ? 0 : field.count - 1,
+                    "it is too long: " + type_in_words(field) + " takes " +
+                        std::to_string(field.count == 0 ? 0 : field.count - 1) + " letters");
+  const auto place = bytes.subspan(field.bit_offset / 8, field.count);
+  std::ranges::fill(place, std::byte{0});
+  std::ranges::transform(text, place.begin(), [](char c) { return static_cast<std::byte>(c); });
+  return std::nullopt;
+}
+
+// "80:443": elements from the first one on; the others keep their values.
+std::optional<ConstantFault> put_elements(const PayloadField& field, std::string_view text,
+                                          std::span<std::byte> bytes) {
+  std::vector<std::uint64_t> elements;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(':', begin), text.size());
+    if (elements.size() >= field.count)
+      return in_value(begin, "there are more than the " + std::to_string(field.count) + " elements of " +
+                                 type_in_words(field));
+    PayloadField element = field;
+    element.is_array = false;
+    element.count = 1;
+    const Bits bits = bits_of(element, text.substr(begin, end - begin));
+    if (bits.fault) return in_value(begin, *bits.fault);
+    elements.push_back(bits.value);
+    begin = end + 1;
+  }
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    write_bits(bytes, field.bit_offset + i * field.bit_size, field.bit_size, elements[i]);
+  return std::nullopt;
+}
+
+// "ports[2]" of the array "ports": that element as a field of its own.
+std::optional<PayloadField> element_in(const Global& global, std::string_view name, std::string& fault) {
+  const auto bracket = name.rfind('[');
+  if (bracket == std::string_view::npos || !name.ends_with(']')) return std::nullopt;
+  const auto array = std::ranges::find(global.layout.fields, name.substr(0, bracket), &PayloadField::name);
+  if (array == global.layout.fields.end() || !array->is_array) return std::nullopt;
+  const auto index = number_in(name.substr(bracket + 1, name.size() - bracket - 2));
+  if (!index || index->is_negative || index->is_too_large || index->size >= array->count) {
+    fault =
+        std::string(name.substr(0, bracket)) + " has the elements 0 to " + std::to_string(array->count - 1);
+    return std::nullopt;
+  }
+  PayloadField element = *array;
+  element.bit_offset += static_cast<std::uint32_t>(index->size) * element.bit_size;
+  element.count = 1;
+  element.is_array = false;
+  return element;
+}
+
+std::optional<ConstantFault> put_field(const PayloadField& field, std::optional<std::string_view> value,
+                                       std::span<std::byte> bytes) {
+  const std::uint64_t end = field.bit_offset + std::uint64_t{field.bit_size} * field.count;
+  if (field.bit_size == 0 || field.bit_size > 64 || end > bytes.size() * 8)
+    return in_name("the object's types are damaged: it lies outside its variable");
+  if (field.kind == FieldKind::Float)
+    return in_name("it is a floating-point number, with which no BPF program can calculate");
+  if (!value && field.kind != FieldKind::Bool)
+    return in_name("a value is missing: " + field.name + "=" +
+                   (field.kind == FieldKind::Text ? "TEXT" : "N"));
+  if (field.kind == FieldKind::Text) return put_text(field, *value, bytes);
+  if (field.is_array) return put_elements(field, value.value_or(""), bytes);
+  const Bits bits = bits_of(field, value.value_or("true"));
+  if (bits.fault) {
+    ConstantFault fault = in_value(0, *bits.fault);
+    if (field.kind == FieldKind::Enum)
+      for (const auto& each : field.enumerators) fault.known.push_back(each.second);
+    return fault;
+  }
+  write_bits(bytes, field.bit_offset, field.bit_size, bits.value);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string type_in_words(const PayloadField& field) {
+  std::string elements;
+  if (field.is_array || field.kind == FieldKind::Text)
+    elements.append("[").append(std::to_string(field.count)).append("]");
+  switch (field.kind) {
+    case FieldKind::Text:
+      return "char" + elements;
+    case FieldKind::Bool:
+      return "bool" + elements;
+    case FieldKind::Enum:
+      return "enum" + elements;
+    case FieldKind::Float:
+      return "floating-point" + elements;
+    case FieldKind::Signed:
+      return "s" + std::to_string(field.bit_size) + elements;
+    case FieldKind::Unsigned:
+      break;
+  }
+  return "u" + std::to_string(field.bit_size) + elements;
+}
+
+std::string constants_in_words(const std::vector<Global>& globals) {
+  std::string words;
+  std::size_t count = 0;
+  for (const Global& global : globals) {
+    if (!global.is_constant()) continue;
+    for (const PayloadField& field : global.layout.fields) {
+      if (++count > kMostListed) return words + ", ...";
+      words += (words.empty() ? "" : ", ") + field.name + " (" + type_in_words(field) + ")";
+    }
+  }
+  return words;
+}
+
+ConstantFault no_such_option(std::vector<Global> globals) {
+  std::erase_if(globals, [](const Global& each) { return each.help.empty(); });
+  ConstantFault fault = in_name("there is no such option; there are: " + constants_in_words(globals));
+  for (const Global& each : globals) fault.known.push_back(each.name);
+  return fault;
+}
+
+std::string_view variable_of(std::string_view name) { return name.substr(0, name.find_first_of(".[")); }
+
+std::optional<ConstantFault> put_constant(const Global& global, std::string_view name,
+                                          std::optional<std::string_view> value, std::span<std::byte> bytes) {
+  const auto field = std::ranges::find(global.layout.fields, name, &PayloadField::name);
+  if (field != global.layout.fields.end()) return put_field(*field, value, bytes);
+  std::string fault;
+  if (const auto element = element_in(global, name, fault)) return put_field(*element, value, bytes);
+  if (!fault.empty()) return in_name(std::move(fault));
+  if (!global.problem.empty()) return in_name(global.problem);
+  return in_name("there is no " + quoted(name) + "; " + global.name + " has " + constants_in_words({global}));
+}
+
+}  // namespace tacho::bpf

@@ -1,0 +1,589 @@
+#include "bpf/object/loaded_programs.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "bpf/object/function_arguments.h"
+#include "bpf/support/libbpf_log.h"
+#include "format/byte_writer.h"
+#include "format/file.h"
+
+namespace tacho::bpf {
+
+namespace {
+
+using format::Fd;
+namespace fs = std::filesystem;
+
+struct FreeBtf {
+  void operator()(btf* types) const noexcept { btf__free(types); }
+};
+using Btf = std::unique_ptr<btf, FreeBtf>;
+
+constexpr std::size_t kMostNameBytes = 512;
+constexpr const char* kMissingRight = "run as root, or with the capability CAP_SYS_ADMIN";
+
+void add_once(std::vector<std::string>& to, std::string text) {
+  if (!text.empty() && std::ranges::find(to, text) == to.end()) to.push_back(std::move(text));
+}
+
+std::string text_or_number(const char* text, std::uint32_t number) {
+  return text != nullptr ? std::string(text) : "#" + std::to_string(number);
+}
+
+// The kernel keeps 15 letters of a name; the types of the program have all of it.
+std::string whole_name(int program_fd, const bpf_prog_info& short_info) {
+  std::string name(short_info.name, ::strnlen(short_info.name, sizeof short_info.name));
+  if (name.size() + 1 < sizeof short_info.name || short_info.btf_id == 0 || short_info.nr_func_info == 0)
+    return name;
+  std::array<std::uint32_t, 2> first{};  // offset of its instructions, type
+  bpf_prog_info info{};
+  info.nr_func_info = 1;
+  info.func_info_rec_size = sizeof first;
+  info.func_info = reinterpret_cast<std::uintptr_t>(first.data());
+  std::uint32_t size = sizeof info;
+  if (bpf_obj_get_info_by_fd(program_fd, &info, &size) != 0) return name;
+  const Btf types(btf__load_from_kernel_by_id(short_info.btf_id));
+  const btf_type* function = types == nullptr ? nullptr : btf__type_by_id(types.get(), first[1]);
+  const char* whole = function == nullptr ? nullptr : btf__name_by_offset(types.get(), function->name_off);
+  return whole == nullptr || *whole == '\0' ? name : whole;
+}
+
+std::optional<bpf_prog_info> info_of(int program_fd) {
+  bpf_prog_info info{};
+  std::uint32_t size = sizeof info;
+  if (bpf_obj_get_info_by_fd(program_fd, &info, &size) != 0) return std::nullopt;
+  return info;
+}
+
+ListedProgram described(int program_fd, const bpf_prog_info& info) {
+  ListedProgram program;
+  program.id = info.id;
+  program.type = text_or_number(libbpf_bpf_prog_type_str(static_cast<bpf_prog_type>(info.type)), info.type);
+  program.name = whole_name(program_fd, info);
+  constexpr char kDigits[] = "0123456789abcdef";
+  for (const unsigned char byte : info.tag) {
+    program.tag += kDigits[byte >> 4];
+    program.tag += kDigits[byte & 15];
+  }
+  program.loaded_by = info.created_by_uid;
+  program.translated_bytes = info.xlated_prog_len;
+  program.machine_bytes = info.jited_prog_len;
+  program.runs = info.run_cnt;
+  program.nanoseconds = info.run_time_ns;
+  program.skipped = info.recursion_misses;
+  return program;
+}
+
+// Visits every loaded program by its descriptor; those that go meanwhile are left out.
+template <class Visit>
+Result<> for_each_program(Visit visit) {
+  for (std::uint32_t id = 0;;) {
+    if (bpf_prog_get_next_id(id, &id) != 0) {
+      if (errno == ENOENT) return Done{};
+      if (errno == EPERM)
+        return Error{std::string("no permission to list BPF programs; ") + kMissingRight, EPERM};
+      return system_error("listing BPF programs", errno);
+    }
+    const Fd program(bpf_prog_get_fd_by_id(id));
+    if (!program && errno == ENOENT) continue;
+    if (!program) return system_error("BPF program " + std::to_string(id), errno);
+    if (const auto info = info_of(program.get())) visit(program.get(), *info);
+  }
+}
+
+// Names of the kernel's functions and tracepoints by their types; read once, when there is need.
+class KernelTypes {
+ public:
+  std::string name(std::uint32_t id) {
+    if (!is_read_) types_.reset(btf__load_vmlinux_btf());
+    is_read_ = true;
+    const btf_type* type = types_ == nullptr ? nullptr : btf__type_by_id(types_.get(), id);
+    const char* found = type == nullptr ? nullptr : btf__name_by_offset(types_.get(), type->name_off);
+    if (found == nullptr || *found == '\0') return "#" + std::to_string(id);
+    constexpr std::string_view kTracepoint = "btf_trace_";
+    const std::string_view text(found);
+    return std::string(text.starts_with(kTracepoint) ? text.substr(kTracepoint.size()) : text);
+  }
+
+ private:
+  Btf types_;
+  bool is_read_ = false;
+};
+
+std::string attach_text(std::uint32_t type) {
+  if (type == BPF_TRACE_RAW_TP) return "tp_btf";
+  const std::string text =
+      text_or_number(libbpf_bpf_attach_type_str(static_cast<bpf_attach_type>(type)), type);
+  constexpr std::string_view kTrace = "trace_";  // trace_fentry: programs know it as fentry
+  return text.starts_with(kTrace) ? text.substr(kTrace.size()) : text;
+}
+
+std::string place_of(const bpf_link_info& info, const std::string& program_type, const char* tracepoint,
+                     KernelTypes& types) {
+  switch (info.type) {
+    case BPF_LINK_TYPE_RAW_TRACEPOINT:  // programs of tp_btf/ have the same links
+      return (program_type == "tracing" ? "tp_btf " : "raw_tracepoint ") + std::string(tracepoint);
+    case BPF_LINK_TYPE_TRACING:
+      return attach_text(info.tracing.attach_type) + " " +
+             (info.tracing.target_btf_id == 0 ? "?" : types.name(info.tracing.target_btf_id));
+    case BPF_LINK_TYPE_CGROUP:
+      return attach_text(info.cgroup.attach_type) + " cgroup " + std::to_string(info.cgroup.cgroup_id);
+    case BPF_LINK_TYPE_XDP:
+      return "xdp interface " + std::to_string(info.xdp.ifindex);
+    case BPF_LINK_TYPE_NETNS:
+      return attach_text(info.netns.attach_type) + " network namespace " +
+             std::to_string(info.netns.netns_ino);
+    case BPF_LINK_TYPE_ITER:
+      return "iterator";
+    case BPF_LINK_TYPE_KPROBE_MULTI:
+      return "many functions of the kernel";
+    case BPF_LINK_TYPE_PERF_EVENT:
+      return "";  // the process that holds the event tells more
+    default:
+      return "link of type " + std::to_string(info.type);
+  }
+}
+
+using Programs = std::vector<ListedProgram>;
+
+ListedProgram* find(Programs& programs, std::uint32_t id) {
+  const auto found = std::ranges::find(programs, id, &ListedProgram::id);
+  return found == programs.end() ? nullptr : &*found;
+}
+
+void add_links(Programs& programs) {
+  KernelTypes types;
+  for (std::uint32_t id = 0; bpf_link_get_next_id(id, &id) == 0;) {
+    const Fd link(bpf_link_get_fd_by_id(id));
+    bpf_link_info info{};
+    std::uint32_t size = sizeof info;
+    std::array<char, kMostNameBytes> name{};
+    if (!link || bpf_obj_get_info_by_fd(link.get(), &info, &size) != 0) continue;
+    if (info.type == BPF_LINK_TYPE_RAW_TRACEPOINT) {
+      info.raw_tracepoint.tp_name = reinterpret_cast<std::uintptr_t>(name.data());
+      info.raw_tracepoint.tp_name_len = name.size();
+      size = sizeof info;
+      if (bpf_obj_get_info_by_fd(link.get(), &info, &size) != 0) continue;
+      name.back() = '\0';
+    }
+    if (ListedProgram* program = find(programs, info.prog_id))
+      add_once(program->places, place_of(info, program->type, name.data(), types));
+  }
+}
+
+// "tracepoint sched_switch" of a perf event that runs a program.
+std::string place_in_words(std::uint32_t type, const char* name, std::uint64_t offset,
+                           std::uint64_t address) {
+  const std::string place = *name != '\0' ? name : "address " + std::to_string(address);
+  const std::string plus = *name != '\0' && offset != 0 ? "+" + std::to_string(offset) : "";
+  switch (type) {
+    case BPF_FD_TYPE_RAW_TRACEPOINT:
+      return "raw_tracepoint " + place;
+    case BPF_FD_TYPE_TRACEPOINT:
+      return "tracepoint " + place;
+    case BPF_FD_TYPE_KPROBE:
+      return "kprobe " + place + plus;
+    case BPF_FD_TYPE_KRETPROBE:
+      return "kretprobe " + place + plus;
+    case BPF_FD_TYPE_UPROBE:
+      return "uprobe " + place + plus;
+    case BPF_FD_TYPE_URETPROBE:
+      return "uretprobe " + place + plus;
+    default:
+      return "perf event";
+  }
+}
+
+std::optional<std::uint32_t> number_in(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// "prog_id:\t12" among the lines of a descriptor's fdinfo.
+std::optional<std::uint32_t> program_in(const std::string& fdinfo) {
+  const auto bytes = format::read_file(fdinfo, 1 << 16);
+  if (!bytes) return std::nullopt;
+  constexpr std::string_view kField = "prog_id:\t";
+  const std::string_view text = format::as_text(*bytes);
+  const auto at = text.find(kField);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = text.substr(at + kField.size());
+  return number_in(rest.substr(0, rest.find('\n')));
+}
+
+class Holders {
+ public:
+  explicit Holders(Programs& programs) : programs_(programs) {}
+
+  void look_into(std::uint32_t process) {
+    const std::string folder = "/proc/" + std::to_string(process);
+    std::error_code code;
+    for (fs::directory_iterator entry(folder + "/fd", code), end; !code && entry != end;
+         entry.increment(code)) {
+      std::error_code unread;
+      const std::string what = fs::read_symlink(entry->path(), unread).string();
+      const std::string number = entry->path().filename().string();
+      if (unread || !what.starts_with("anon_inode:")) continue;
+      if (what.find("[perf_event]") != std::string::npos) look_at_event(process, number);
+      if (what.find("bpf") == std::string::npos) continue;
+      if (const auto id = program_in(folder + "/fdinfo/" + number)) add(process, *id, "");
+    }
+  }
+
+ private:
+  void look_at_event(std::uint32_t process, const std::string& number) {
+    const auto fd = number_in(number);
+    std::array<char, kMostNameBytes> name{};
+    std::uint32_t size = name.size(), program = 0, type = 0;
+    std::uint64_t offset = 0, address = 0;
+    using Word = __u64;
+    if (!fd ||
+        bpf_task_fd_query(static_cast<int>(process), static_cast<int>(*fd), 0, name.data(), &size, &program,
+                          &type, reinterpret_cast<Word*>(&offset), reinterpret_cast<Word*>(&address)) != 0) {
+      // Sampling events say no more than that they run a program.
+      return;
+    }
+    name.back() = '\0';
+    add(process, program, place_in_words(type, name.data(), offset, address));
+  }
+
+  void add(std::uint32_t process, std::uint32_t id, std::string place) {
+    ListedProgram* const program = find(programs_, id);
+    if (program == nullptr) return;
+    add_once(program->places, std::move(place));
+    const auto bytes = format::read_file("/proc/" + std::to_string(process) + "/comm", 64);
+    std::string comm = bytes ? std::string(format::as_text(*bytes)) : "?";
+    comm.erase(std::ranges::find(comm, '\n'), comm.end());
+    add_once(program->holders, comm + " (" + std::to_string(process) + ")");
+  }
+
+  Programs& programs_;
+};
+
+}  // namespace
+
+Result<std::vector<ListedProgram>> list_programs() {
+  const LibbpfLog quiet;
+  Programs programs;
+  auto listed =
+      for_each_program([&](int fd, const bpf_prog_info& info) { programs.push_back(described(fd, info)); });
+  if (!listed) return std::move(listed.error());
+  add_links(programs);
+  Holders holders(programs);
+  std::error_code code;
+  for (fs::directory_iterator entry("/proc", code), end; !code && entry != end; entry.increment(code))
+    if (const auto process = number_in(entry->path().filename().string())) holders.look_into(*process);
+  return programs;
+}
+
+Result<format::Fd> count_runs() {
+  format::Fd statistics(bpf_enable_stats(BPF_STATS_RUN_TIME));
+  if (statistics) return statistics;
+  return system_error(std::string("the kernel's statistics of BPF programs; ") + kMissingRight, errno);
+}
+
+Result<std::map<std::uint32_t, Cost>> measure_programs(std::chrono::milliseconds stretch) {
+  const LibbpfLog quiet;
+  const auto statistics = count_runs();
+  if (!statistics) return statistics.error();
+  std::map<std::uint32_t, Cost> before, costs;
+  auto first = for_each_program([&](int, const bpf_prog_info& info) {
+    before[info.id] = {info.run_cnt, info.run_time_ns};
+  });
+  if (!first) return std::move(first.error());
+  std::this_thread::sleep_for(stretch);
+  auto second = for_each_program([&](int, const bpf_prog_info& info) {
+    const Cost& was = before[info.id];
+    costs[info.id] = {info.run_cnt - was.runs, info.run_time_ns - was.nanoseconds};
+  });
+  if (!second) return std::move(second.error());
+  return costs;
+}
+
+namespace {
+
+constexpr std::size_t kMostPrograms = 64;                      // the kernel takes no more on a tracepoint
+constexpr std::uint32_t kMostInstructionBytes = 8U * 1000000;  // what its verifier takes
+
+// struct perf_event_query_bpf, whose array of unknown length C++ cannot declare.
+struct Query {
+  std::uint32_t room = kMostPrograms, count = 0;
+  std::array<std::uint32_t, kMostPrograms> ids{};
+};
+
+TracepointProgram describe(std::uint32_t id) {
+  TracepointProgram program{id, {}, true};
+  const format::Fd fd(bpf_prog_get_fd_by_id(id));
+  bpf_prog_info info{};
+  std::uint32_t size = sizeof info;
+  if (!fd || bpf_obj_get_info_by_fd(fd.get(), &info, &size) != 0) return program;
+  program.name.assign(info.name, ::strnlen(info.name, sizeof info.name));
+  const std::uint32_t length = info.xlated_prog_len;
+  if (length == 0 || length > kMostInstructionBytes) return program;
+  std::vector<std::byte> instructions(length);
+  info = {};
+  info.xlated_prog_insns = reinterpret_cast<std::uint64_t>(instructions.data());
+  info.xlated_prog_len = length;
+  size = sizeof info;
+  const bool is_told = bpf_obj_get_info_by_fd(fd.get(), &info, &size) == 0 && info.xlated_prog_insns != 0 &&
+                       info.xlated_prog_len == length;
+  program.may_drop = !is_told || may_drop_events(instructions);
+  return program;
+}
+
+}  // namespace
+
+std::vector<TracepointProgram> programs_on_tracepoint(int event_fd) {
+  Query query;
+  std::vector<TracepointProgram> programs;
+  if (::ioctl(event_fd, PERF_EVENT_IOC_QUERY_BPF, &query) != 0) return programs;
+  const std::size_t count = std::min<std::size_t>(query.count, query.ids.size());
+  for (const std::uint32_t id : std::span(query.ids).first(count)) programs.push_back(describe(id));
+  return programs;
+}
+
+namespace {
+
+constexpr std::uint64_t kMaxArray = std::uint64_t{64} << 20;  // bytes; the kernel's programs are far smaller
+
+// The arrays of struct bpf_prog_info that a capture carries: their bit in BpfProgramInfo::arrays, which is
+// perf's numbering, and where their pointer, count and element size stand.
+struct ArrayRow {
+  unsigned bit;
+  std::uint64_t (*pointer)(const bpf_prog_info&);
+  void (*set_pointer)(bpf_prog_info&, std::uint64_t);
+  std::uint32_t (*count)(const bpf_prog_info&);
+  void (*set_count)(bpf_prog_info&, std::uint32_t);
+  std::uint32_t (*element)(const bpf_prog_info&);  // bytes
+  void (*set_element)(bpf_prog_info&, std::uint32_t);
+};
+
+template <auto Member>
+std::uint64_t read64(const bpf_prog_info& info) {
+  return info.*Member;
+}
+template <auto Member>
+std::uint32_t read32(const bpf_prog_info& info) {
+  return info.*Member;
+}
+template <auto Member>
+void write64(bpf_prog_info& info, std::uint64_t value) {
+  info.*Member = value;
+}
+template <auto Member>
+void write32(bpf_prog_info& info, std::uint32_t value) {
+  info.*Member = value;
+}
+template <std::uint32_t Bytes>
+std::uint32_t always(const bpf_prog_info&) {
+  return Bytes;
+}
+void leave(bpf_prog_info&, std::uint32_t) {}
+
+using Info = bpf_prog_info;
+template <auto Pointer, auto Count, std::uint32_t Bytes>
+constexpr ArrayRow fixed(unsigned bit) {
+  return {bit, read64<Pointer>, write64<Pointer>, read32<Count>, write32<Count>, always<Bytes>, leave};
+}
+template <auto Pointer, auto Count, auto Element>
+constexpr ArrayRow sized(unsigned bit) {
+  return {bit,
+          read64<Pointer>,
+          write64<Pointer>,
+          read32<Count>,
+          write32<Count>,
+          read32<Element>,
+          write32<Element>};
+}
+// What perf's own recorder asks for; the programs' instructions before the kernel's changes and its map ids
+// are not.
+constexpr ArrayRow kArrays[] = {
+    fixed<&Info::jited_prog_insns, &Info::jited_prog_len, 1>(0),
+    fixed<&Info::jited_ksyms, &Info::nr_jited_ksyms, 8>(3),
+    fixed<&Info::jited_func_lens, &Info::nr_jited_func_lens, 4>(4),
+    sized<&Info::func_info, &Info::nr_func_info, &Info::func_info_rec_size>(5),
+    sized<&Info::line_info, &Info::nr_line_info, &Info::line_info_rec_size>(6),
+    sized<&Info::jited_line_info, &Info::nr_jited_line_info, &Info::jited_line_info_rec_size>(7),
+    fixed<&Info::prog_tags, &Info::nr_prog_tags, BPF_TAG_SIZE>(8),
+};
+
+// Everything the kernel tells about one program, with the arrays' pointers replaced by offsets into `data`.
+struct Told {
+  bpf_prog_info info{};
+  std::uint64_t arrays = 0;
+  std::vector<std::byte> data;
+
+  // The bytes of an array; empty when the kernel did not give it.
+  format::Bytes array(unsigned bit) const {
+    const auto row = std::ranges::find(kArrays, bit, &ArrayRow::bit);
+    if ((arrays >> bit & 1U) == 0) return {};
+    return format::Bytes(data).subspan(row->pointer(info),
+                                       std::size_t{row->count(info)} * row->element(info));
+  }
+};
+
+Result<Told> ask(int program_fd) {
+  bpf_prog_info sizes{};
+  std::uint32_t length = sizeof sizes;
+  if (bpf_obj_get_info_by_fd(program_fd, &sizes, &length) != 0)
+    return system_error("BPF program info", errno);
+
+  Told told;
+  std::array<std::uint64_t, std::size(kArrays)> offsets{};
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < std::size(kArrays); ++i) {
+    const std::uint64_t bytes = std::uint64_t{kArrays[i].count(sizes)} * kArrays[i].element(sizes);
+    if (bytes == 0 || total + bytes > kMaxArray) continue;
+    offsets[i] = total;
+    total += (bytes + 7) / 8 * 8;
+    told.arrays |= std::uint64_t{1} << kArrays[i].bit;
+    kArrays[i].set_count(told.info, kArrays[i].count(sizes));
+    kArrays[i].set_element(told.info, kArrays[i].element(sizes));
+  }
+  told.data.resize(total);
+  for (std::size_t i = 0; i < std::size(kArrays); ++i)
+    if ((told.arrays >> kArrays[i].bit & 1U) != 0)
+      kArrays[i].set_pointer(told.info, reinterpret_cast<std::uint64_t>(told.data.data() + offsets[i]));
+  length = sizeof told.info;
+  if (bpf_obj_get_info_by_fd(program_fd, &told.info, &length) != 0)
+    return system_error("BPF program info", errno);
+
+  for (std::size_t i = 0; i < std::size(kArrays); ++i) {
+    const bool asked = (told.arrays >> kArrays[i].bit & 1U) != 0;
+    // The kernel clears the pointer of what it does not show us (kptr_restrict); sizes of a program never
+    // change.
+    const bool given = asked && kArrays[i].pointer(told.info) != 0 &&
+                       kArrays[i].count(told.info) == kArrays[i].count(sizes) &&
+                       kArrays[i].element(told.info) == kArrays[i].element(sizes);
+    if (!given) told.arrays &= ~(std::uint64_t{1} << kArrays[i].bit);
+    kArrays[i].set_pointer(told.info, given ? offsets[i] : 0);
+  }
+  return told;
+}
+
+std::string hex(format::Bytes bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::byte each : bytes) {
+    text += kDigits[std::to_integer<unsigned>(each) >> 4];
+    text += kDigits[std::to_integer<unsigned>(each) & 15];
+  }
+  return text;
+}
+
+// The names of the program's functions, from BTF: func_info has a type id for each.
+std::vector<std::string> function_names(const Told& told, const btf* types) {
+  std::vector<std::string> names;
+  constexpr unsigned kFuncInfo = 5;
+  const std::uint32_t record = told.info.func_info_rec_size;
+  const auto records = told.array(kFuncInfo);
+  if (types == nullptr || record < 8) return names;
+  for (format::Cursor in(records); in.left() >= record;) {
+    format::Cursor one(in.take(record));
+    one.u32();  // offset of the first instruction
+    const btf_type* function = btf__type_by_id(types, one.u32());
+    const char* name = function == nullptr ? nullptr : btf__name_by_offset(types, function->name_off);
+    names.emplace_back(name == nullptr ? "" : name);
+  }
+  return names;
+}
+
+// As the kernel and perf name it: "bpf_prog_TAG_NAME"; without BTF only a program without functions has a
+// name.
+std::string symbol_name(const Told& told, std::size_t function, const std::vector<std::string>& names,
+                        format::Bytes tag) {
+  std::string name = "bpf_prog_" + hex(tag);
+  if (function < names.size() && !names[function].empty()) return name + "_" + names[function];
+  const char* own = told.info.name;
+  if (names.empty() && told.info.nr_prog_tags <= 1 && *own != '\0')
+    return name + "_" + std::string(own, ::strnlen(own, sizeof told.info.name));
+  return name + "_F";
+}
+
+std::vector<LoadedSymbol> symbols_of(const Told& told, const btf* types) {
+  constexpr unsigned kKsyms = 3;
+  constexpr unsigned kLengths = 4;
+  constexpr unsigned kTags = 8;
+  const auto names = function_names(told, types);
+  const auto tags = told.array(kTags);
+  format::Cursor addresses(told.array(kKsyms));
+  format::Cursor lengths(told.array(kLengths));
+  std::vector<LoadedSymbol> symbols;
+  while (addresses.left() >= 8 && lengths.left() >= 4) {
+    const std::size_t function = symbols.size();
+    const bool own_tag = (function + 1) * BPF_TAG_SIZE <= tags.size();
+    const format::Bytes tag = own_tag ? tags.subspan(function * BPF_TAG_SIZE, BPF_TAG_SIZE)
+                                      : std::as_bytes(std::span(told.info.tag));
+    symbols.push_back({addresses.u64(), lengths.u32(), symbol_name(told, function, names, tag)});
+  }
+  // Without the right to see addresses they are zero.
+  std::erase_if(symbols,
+                [](const LoadedSymbol& symbol) { return symbol.address == 0 || symbol.length == 0; });
+  return symbols;
+}
+
+LoadedProgram describe(std::uint32_t id, Told told) {
+  LoadedProgram program;
+  program.id = id;
+  std::memcpy(program.tag.data(), told.info.tag, program.tag.size());
+  const Btf types(told.info.btf_id == 0 ? nullptr : btf__load_from_kernel_by_id(told.info.btf_id));
+  if (types != nullptr) {
+    std::uint32_t size = 0;
+    const auto* bytes = static_cast<const std::byte*>(btf__raw_data(types.get(), &size));
+    program.btf.id = told.info.btf_id;
+    if (bytes != nullptr) program.btf.bytes.assign(bytes, bytes + size);
+  }
+  program.symbols = symbols_of(told, types.get());
+  const auto info = std::as_bytes(std::span(&told.info, 1));
+  program.info.info.assign(info.begin(), info.end());
+  program.info.arrays = told.arrays;
+  program.info.data = std::move(told.data);
+  return program;
+}
+
+}  // namespace
+
+Result<std::vector<LoadedProgram>> loaded_programs() {
+  LibbpfLog log;
+  std::vector<LoadedProgram> programs;
+  for (std::uint32_t id = 0;;) {
+    if (bpf_prog_get_next_id(id, &id) != 0) {
+      if (errno == ENOENT) return programs;
+      if (errno == EPERM)
+        return Error{
+            "no permission to list loaded BPF programs; run as root, or with the capability CAP_SYS_ADMIN",
+            EPERM};
+      return system_error("listing loaded BPF programs", errno);
+    }
+    const Fd program(bpf_prog_get_fd_by_id(id));
+    if (!program && errno == ENOENT) continue;  // unloaded in between
+    if (!program) return system_error("loaded BPF program " + std::to_string(id), errno);
+    auto told = ask(program.get());
+    if (!told) return std::move(told.error()).in("loaded BPF program " + std::to_string(id));
+    programs.push_back(describe(id, std::move(*told)));
+  }
+}
+
+}  // namespace tacho::bpf

@@ -1,0 +1,487 @@
+#include "bpf/object/object.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <span>
+#include <system_error>
+
+#include "bpf/attach/function_probes.h"
+#include "bpf/attach/raw_program.h"
+#include "bpf/object/function_arguments.h"
+#include "bpf/support/kernel_support.h"
+#include "bpf/support/libbpf_log.h"
+#include "format/file.h"
+
+namespace tacho::bpf {
+namespace {
+
+constexpr std::size_t kVerifierLines = 20;
+constexpr int kNotSupportedInKernel = 524;           // ENOTSUPP
+constexpr std::uint32_t kUsualRingBytes = 4U << 20;  // of a ring buffer that says nothing of its size
+
+struct CloseObject {
+  void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
+};
+
+void tell(const Log& log, const LibbpfLog& said) {
+  for (const std::string& line : libbpf_lines(said.text()))
+    if (!line.ends_with(" .events")) say(log, "libbpf: " + line);  // "skipping": that section is for tacho
+}
+
+// libbpf gives errno values, and some of its own and of the kernel's that strerror does not know.
+std::string code_in_words(int code) {
+  char text[128] = "";
+  if (libbpf_strerror(code, text, sizeof text) != 0 || std::string_view(text).starts_with("ERROR"))
+    return std::generic_category().message(code);
+  return text;
+}
+
+std::string last_line(const LibbpfLog& said) {
+  const auto lines = libbpf_lines(said.text());
+  return lines.empty() ? "" : lines.back();
+}
+
+// The line that says why, and not merely that, loading failed: libbpf's last ones only pass the failure on.
+std::string cause(const LibbpfLog& said, const std::string& program) {
+  for (std::string line : libbpf_lines(said.text())) {
+    const std::string prefix = "prog '" + program + "': ";
+    if (!program.empty() && line.starts_with(prefix)) line.erase(0, prefix.size());
+    if (line.starts_with("failed to load") || line.starts_with("BPF program load failed")) continue;
+    return line;
+  }
+  return "";
+}
+
+Refusal explain_load(const LibbpfLog& said, int code, const std::vector<Program>& programs) {
+  Refusal refusal{refused_program(said.text()), code, ""};
+  const std::string verifier = verifier_tail(said.text(), kVerifierLines);
+  if (!verifier.empty()) {
+    refusal.reason =
+        "the kernel's verifier refused it (" + code_in_words(code) + "); its last lines:\n" + verifier;
+    return refusal;
+  }
+  const auto program = std::ranges::find(programs, refusal.program, &Program::name);
+  if (program != programs.end())
+    if (const auto section = parse_section(program->section); section)
+      refusal.reason = refusal_in_words(*section, code);
+  if (!refusal.reason.empty()) return refusal;
+  const std::string why = cause(said, refusal.program);
+  refusal.reason = "could not be loaded: " + code_in_words(code) + (why.empty() ? "" : " (" + why + ")");
+  return refusal;
+}
+
+}  // namespace
+
+struct Object::State {
+  std::unique_ptr<bpf_object, CloseObject> object;
+  std::vector<bpf_program*> handles;
+  std::vector<Program> programs;
+  // Destroyed first: links, then the object.
+  std::vector<format::Fd> event_links;
+  FunctionTargets functions;
+  std::size_t unprobed = 0;
+  std::vector<ProbeLink> links;
+  std::map<std::size_t, const bpf_link*> iterators;  // of `links`, by program
+  KernelProbes kernel_probes;
+};
+
+namespace {
+
+// Names go into messages, events and the kernel. No compiler makes one with a control character.
+bool is_plain(std::string_view name) {
+  return std::ranges::none_of(name, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; });
+}
+
+Result<> check_names(const std::vector<Program>& programs, const std::vector<std::string>& maps) {
+  bool all_plain = std::ranges::all_of(maps, is_plain);
+  for (const Program& program : programs) all_plain &= is_plain(program.name) && is_plain(program.section);
+  if (all_plain) return Done{};
+  return Error{"it is damaged: a program, section or map has a name with control characters"};
+}
+
+}  // namespace
+
+Object::Object(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Object::Object(Object&&) noexcept = default;
+Object& Object::operator=(Object&&) noexcept = default;
+Object::~Object() = default;
+
+Result<Object> Object::open(format::Bytes elf, const std::string& name, const Log& log) {
+  LibbpfLog said;
+  bpf_object_open_opts options{};
+  options.sz = sizeof options;
+  options.object_name = name.c_str();
+  auto state = std::make_unique<State>();
+  state->object.reset(bpf_object__open_mem(elf.data(), elf.size(), &options));
+  if (state->object == nullptr) {
+    const int code = errno;
+    const std::string why = last_line(said);
+    return Error{"libbpf cannot open it: " + (why.empty() ? code_in_words(code) : why), code};
+  }
+  tell(log, said);
+
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, state->object.get()) {
+    // A function that programs would call, alone in its object: libbpf takes it for one.
+    if (std::string_view(bpf_program__section_name(program)) == ".text") continue;
+    // libbpf has cut the '?' off the section's name, and keeps such a program from being loaded instead.
+    state->programs.push_back(
+        {bpf_program__name(program), bpf_program__section_name(program), !bpf_program__autoload(program)});
+    state->handles.push_back(program);
+    if (const auto section = parse_section(state->programs.back().section);
+        section && section->spelling == Spelling::Perf)
+      bpf_program__set_type(program, BPF_PROG_TYPE_TRACEPOINT);
+    else if (section && section->hook == Hook::Functions) {
+      bpf_program__set_type(program, BPF_PROG_TYPE_KPROBE);
+      bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(kFunctionsAttachType));
+    }
+  }
+  Object opened(std::move(state));
+  if (auto fine = check_names(opened.programs(), opened.perf_event_arrays()); !fine)
+    return std::move(fine.error());
+  return opened;
+}
+
+const std::vector<Program>& Object::programs() const { return state_->programs; }
+
+namespace {
+
+std::vector<std::string> maps_of_type(const bpf_object* object, bpf_map_type type) {
+  std::vector<std::string> names;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, object) {
+    if (bpf_map__type(map) == type) names.emplace_back(bpf_map__name(map));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> Object::perf_event_arrays() const {
+  return maps_of_type(state_->object.get(), BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+}
+std::vector<std::string> Object::ring_buffers() const {
+  return maps_of_type(state_->object.get(), BPF_MAP_TYPE_RINGBUF);
+}
+std::vector<std::string> Object::stack_maps() const {
+  return maps_of_type(state_->object.get(), BPF_MAP_TYPE_STACK_TRACE);
+}
+
+bool Object::may_drop_events(std::size_t program) const {
+  const bpf_program* const handle = state_->handles[program];
+  const bpf_insn* const instructions = bpf_program__insns(handle);
+  if (instructions == nullptr) return true;
+  return bpf::may_drop_events(std::as_bytes(std::span(instructions, bpf_program__insn_cnt(handle))));
+}
+
+bool Object::prints(std::size_t program) const {
+  constexpr std::int32_t kTraceVprintk = 177;  // since 5.16; older headers lack it
+  const bpf_program* const handle = state_->handles[program];
+  const bpf_insn* const instructions = bpf_program__insns(handle);
+  if (instructions == nullptr) return false;
+  return std::ranges::any_of(std::span(instructions, bpf_program__insn_cnt(handle)), [](const bpf_insn& one) {
+    return one.code == (BPF_JMP | BPF_CALL) && one.src_reg == 0 &&
+           (one.imm == BPF_FUNC_trace_printk || one.imm == kTraceVprintk);
+  });
+}
+
+void Object::want(std::size_t program, bool wanted) {
+  bpf_program__set_autoload(state_->handles[program], wanted);
+}
+
+namespace {
+
+// Where a variable stands: the map of its section of data, and bytes from its begin.
+struct Variable {
+  bpf_map* data = nullptr;
+  std::size_t offset = 0, size = 0;
+};
+
+// The map is called "OBJECT.rodata", as far as the kernel has room for it.
+std::optional<Variable> find_variable(bpf_object* object, const char* section_name, std::string_view name) {
+  const btf* types = bpf_object__btf(object);
+  const int section_id =
+      types == nullptr ? -1 : btf__find_by_name_kind(types, section_name, BTF_KIND_DATASEC);
+  bpf_map* map = nullptr;
+  bpf_map* data = nullptr;
+  bpf_object__for_each_map(map, object) {
+    if (bpf_map__is_internal(map) && std::string_view(bpf_map__name(map)).ends_with(section_name)) data = map;
+  }
+  if (section_id < 0 || data == nullptr) return std::nullopt;
+  const btf_type* section = btf__type_by_id(types, static_cast<std::uint32_t>(section_id));
+  const btf_var_secinfo* variables = btf_var_secinfos(section);
+  for (int i = 0; i < btf_vlen(section); ++i) {
+    const btf_type* variable = btf__type_by_id(types, variables[i].type);
+    const char* found = variable == nullptr ? nullptr : btf__name_by_offset(types, variable->name_off);
+    const std::uint64_t end = variables[i].offset + std::uint64_t{variables[i].size};
+    if (found != nullptr && name == found && end <= bpf_map__value_size(data))
+      return Variable{data, variables[i].offset, variables[i].size};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::span<std::byte> Object::constant(std::string_view name) {
+  const auto variable = find_variable(state_->object.get(), ".rodata", name);
+  if (!variable) return {};
+  std::size_t size = 0;
+  // libbpf 1.1 hands out the writable initial content under a const pointer; programs are not loaded yet.
+  auto* bytes = static_cast<std::byte*>(const_cast<void*>(bpf_map__initial_value(variable->data, &size)));
+  if (bytes == nullptr || variable->offset + variable->size > size) return {};
+  return {bytes + variable->offset, variable->size};
+}
+
+std::optional<std::uint64_t> Object::counter(std::string_view name) const {
+  const auto variable = find_variable(state_->object.get(), ".bss", name);
+  std::uint64_t value = 0;
+  if (!variable || variable->size != sizeof value) return std::nullopt;
+  std::vector<std::byte> section(bpf_map__value_size(variable->data));
+  const int only = 0;
+  if (bpf_map_lookup_elem(bpf_map__fd(variable->data), &only, section.data()) != 0) return std::nullopt;
+  std::memcpy(&value, section.data() + variable->offset, sizeof value);
+  return value;
+}
+
+// Through memory, as the programs write to others of the same section meanwhile.
+void Object::set_variable(std::string_view name, std::uint32_t value) {
+  const auto variable = find_variable(state_->object.get(), ".bss", name);
+  if (!variable || variable->size != sizeof value) return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t size = (variable->offset + sizeof value + page - 1) / page * page;
+  void* const at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(variable->data), 0);
+  if (at == MAP_FAILED) return;
+  const format::Mapping memory(at, size);
+  std::memcpy(memory.bytes().data() + variable->offset, &value, sizeof value);
+}
+
+std::optional<MapFacts> Object::map_facts(const std::string& map) const {
+  const bpf_map* const found = bpf_object__find_map_by_name(state_->object.get(), map.c_str());
+  if (found == nullptr) return std::nullopt;
+  return MapFacts{bpf_map__type(found), bpf_map__key_size(found), bpf_map__value_size(found),
+                  bpf_map__max_entries(found)};
+}
+
+Result<MapReader> Object::open_map(const std::string& map) const {
+  const bpf_map* const found = bpf_object__find_map_by_name(state_->object.get(), map.c_str());
+  const auto facts = map_facts(map);
+  const int cpus = libbpf_num_possible_cpus();
+  if (!facts) return Error{"there is no map '" + map + "'", ENOENT};
+  if (cpus < 0) return Error{"cannot tell how many CPUs are possible: " + code_in_words(-cpus), -cpus};
+  return MapReader(bpf_map__fd(found), *facts, static_cast<std::size_t>(cpus));
+}
+
+Result<Ring> Object::open_ring(const std::string& map) const {
+  const bpf_map* const found = bpf_object__find_map_by_name(state_->object.get(), map.c_str());
+  if (found == nullptr) return Error{"there is no map '" + map + "'", ENOENT};
+  auto ring = Ring::open(bpf_map__fd(found), bpf_map__max_entries(found));
+  return ring ? std::move(ring) : Result<Ring>(std::move(ring.error()).in("map '" + map + "'"));
+}
+
+void Object::set_number(std::string_view name, std::uint64_t value) {
+  const auto place = constant(name);
+  const auto small = static_cast<std::uint32_t>(value);
+  if (place.size() == sizeof value) std::memcpy(place.data(), &value, sizeof value);
+  if (place.size() == sizeof small && small == value) std::memcpy(place.data(), &small, sizeof small);
+}
+
+bool Object::has_map(std::string_view name) const {
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, state_->object.get()) {
+    if (bpf_map__name(map) == name) return true;
+  }
+  return false;
+}
+
+Result<> Object::replace_maps(const MapsByName& maps) {
+  for (const auto& [name, fd] : maps) {
+    bpf_map* const map = bpf_object__find_map_by_name(state_->object.get(), name.c_str());
+    if (map == nullptr) return Error{"there is no map '" + name + "'", ENOENT};
+    if (const int code = bpf_map__reuse_fd(map, fd); code != 0)
+      return system_error("map '" + name + "' cannot be replaced", -code);
+  }
+  return Done{};
+}
+
+std::optional<Refusal> Object::load(const Log& log) {
+  const int cpus = libbpf_num_possible_cpus();
+  if (cpus < 0) return Refusal{"", -cpus, "cannot tell how many CPUs are possible: " + code_in_words(-cpus)};
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, state_->object.get()) {
+    if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF && bpf_map__max_entries(map) == 0)
+      bpf_map__set_max_entries(map, kUsualRingBytes);
+    if (bpf_map__type(map) != BPF_MAP_TYPE_PERF_EVENT_ARRAY) continue;
+    bpf_map__set_max_entries(map, static_cast<std::uint32_t>(cpus));
+    if (bpf_map__key_size(map) == 0) bpf_map__set_key_size(map, sizeof(int));
+    if (bpf_map__value_size(map) == 0) bpf_map__set_value_size(map, sizeof(int));
+  }
+  LibbpfLog said;
+  const int code = bpf_object__load(state_->object.get());
+  if (code != 0) return explain_load(said, -code, state_->programs);
+  tell(log, said);
+  return std::nullopt;
+}
+
+namespace {
+
+FunctionEnd end_of(const Program& program) {
+  return program.section.starts_with(kFunctionReturns) ? FunctionEnd::Return : FunctionEnd::Entry;
+}
+
+}  // namespace
+
+void Object::follow_functions(FunctionTargets targets) {
+  state_->functions = std::move(targets);
+  if (!state_->functions.in_kernel) return;
+  for (bpf_program* const program : state_->handles) {
+    const auto section = parse_section(bpf_program__section_name(program));
+    if (section && section->hook == Hook::Functions)
+      bpf_program__set_expected_attach_type(
+          program, state_->functions.one_by_one ? static_cast<bpf_attach_type>(0) : BPF_TRACE_KPROBE_MULTI);
+  }
+}
+
+std::size_t Object::unprobed_functions() const { return state_->unprobed; }
+
+std::optional<Refusal> Object::attach_to_kernel_functions(std::size_t program) {
+  const Program& of = state_->programs[program];
+  const auto done =
+      state_->kernel_probes.add(bpf_program__fd(state_->handles[program]), state_->functions, end_of(of));
+  state_->unprobed = state_->kernel_probes.refused();
+  if (done) return std::nullopt;
+  return Refusal{of.name, done.error().code, done.error().what};
+}
+
+std::optional<Refusal> Object::attach_to_functions(std::size_t program, const Section& section) {
+  const Program& of = state_->programs[program];
+  const FunctionTargets& targets = state_->functions;
+  if (end_of(of) == FunctionEnd::Return && targets.entries_only) return std::nullopt;
+  if (targets.in_kernel) return attach_to_kernel_functions(program);
+  const ChosenFunctions chosen = chosen_functions(targets, section.target);
+  if (chosen.offsets.empty()) return Refusal{of.name, ENOENT, "nobody says which functions it is for"};
+  std::size_t left_out = 0;
+  const int code = probe_in_parts(program, chosen, left_out);
+  const auto refused = [&](int why) {
+    return Refusal{of.name, why,
+                   "cannot be attached to functions of " + targets.path + ": " + code_in_words(why)};
+  };
+  if (code == 0 && left_out == chosen.offsets.size()) return refused(EOPNOTSUPP);
+  state_->unprobed = std::max(state_->unprobed, left_out);
+  if (code == 0) return std::nullopt;
+  if (code != EINVAL && code != EOPNOTSUPP) return refused(code);
+  return refused_one_by_one(program, chosen);
+}
+
+std::optional<Refusal> Object::refused_one_by_one(std::size_t program, const ChosenFunctions& functions) {
+  const Program& of = state_->programs[program];
+  const FunctionTargets& targets = state_->functions;
+  const LibbpfLog said;
+  auto links = probe_one_by_one(state_->handles[program], targets, functions, end_of(of));
+  if (!links)
+    return Refusal{
+        of.name, links.error().code,
+        "cannot be attached to functions of " + targets.path + ": " + code_in_words(links.error().code)};
+  std::ranges::move(*links, std::back_inserter(state_->links));
+  return std::nullopt;
+}
+
+// The kernel refuses all functions together where one of them begins with an instruction that cannot be
+// probed: halves find that one. Returns the kernel's errno, or 0.
+int Object::probe_in_parts(std::size_t program, const ChosenFunctions& functions, std::size_t& left_out) {
+  auto link = probe_functions(bpf_program__fd(state_->handles[program]), state_->functions, functions,
+                              end_of(state_->programs[program]));
+  if (link) {
+    state_->event_links.push_back(std::move(*link));
+    return 0;
+  }
+  const std::size_t count = functions.offsets.size();
+  if (link.error().code != kNotSupportedInKernel) return link.error().code;
+  if (count == 1) {
+    ++left_out;
+    return 0;
+  }
+  if (const int code = probe_in_parts(program, part_of(functions, 0, count / 2), left_out); code != 0)
+    return code;
+  return probe_in_parts(program, part_of(functions, count / 2, count), left_out);
+}
+
+Result<> Object::run(std::size_t program, RunUntil until) const {
+  const auto link = state_->iterators.find(program);
+  auto done = link != state_->iterators.end() ? run_iterator(bpf_link__fd(link->second), until)
+                                              : run_once(bpf_program__fd(state_->handles[program]));
+  return done ? done : std::move(done.error()).in("program '" + state_->programs[program].name + "'");
+}
+
+std::optional<Refusal> Object::attach(std::size_t program, const Section& section) {
+  if (section.hook == Hook::AtEnd) return std::nullopt;
+  if (section.hook == Hook::Functions) return attach_to_functions(program, section);
+  LibbpfLog said;
+  bpf_program* handle = state_->handles[program];
+  bpf_link* link = nullptr;
+  errno =
+      EOPNOTSUPP;  // libbpf may answer "done" without a link, for sections that leave attaching to the caller
+  if (section.hook == Hook::Tracepoint) {
+    const std::string& target =
+        section.target == kNamedTracepoint ? state_->functions.tracepoint : section.target;
+    const auto slash = target.find('/');
+    link = bpf_program__attach_tracepoint(handle, target.substr(0, slash).c_str(),
+                                          target.substr(slash + 1).c_str());
+  } else {
+    link = bpf_program__attach(handle);
+  }
+  const int code = errno;
+  if (link != nullptr) {
+    state_->links.emplace_back(link);
+    if (section.hook == Hook::Iterator) state_->iterators[program] = link;
+    return std::nullopt;
+  }
+  Refusal refusal{state_->programs[program].name, code, refusal_in_words(section, code)};
+  if (refusal.reason.empty()) {
+    const std::string why = cause(said, refusal.program);
+    refusal.reason =
+        "cannot be attached: " + code_in_words(refusal.code) + (why.empty() ? "" : " (" + why + ")");
+  }
+  return refusal;
+}
+
+Result<format::Fd> Object::attach_to_event(std::size_t program, int event_fd) {
+  const int program_fd = bpf_program__fd(state_->handles[program]);
+  // Not through libbpf, which would enable the event at once and close it in the end.
+  format::Fd link(bpf_link_create(program_fd, event_fd, BPF_PERF_EVENT, nullptr));
+  if (link) return link;
+  if (errno == EEXIST || errno == EBUSY)
+    return Error{"program '" + state_->programs[program].name + "': the event runs another program already",
+                 errno};
+  // Kernels before 5.15 know no such link; there the program stays until the event is closed.
+  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_fd) == 0) return format::Fd();
+  return system_error("program '" + state_->programs[program].name + "' cannot be attached to the event",
+                      errno);
+}
+
+Result<> Object::put_event(const std::string& map, int cpu, int event_fd) {
+  const int map_fd = bpf_object__find_map_fd_by_name(state_->object.get(), map.c_str());
+  if (map_fd < 0) return Error{"there is no map '" + map + "'", ENOENT};
+  if (bpf_map_update_elem(map_fd, &cpu, &event_fd, BPF_ANY) == 0) return Done{};
+  return system_error("map '" + map + "' does not take the event of CPU " + std::to_string(cpu), errno);
+}
+
+std::optional<RunningProgram> Object::running(std::size_t program) const {
+  const int fd = bpf_program__fd(state_->handles[program]);
+  bpf_prog_info info{};
+  std::uint32_t size = sizeof info;
+  if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size) != 0) return std::nullopt;
+  return RunningProgram{info.id, info.recursion_misses};
+}
+
+}  // namespace tacho::bpf

@@ -1,0 +1,119 @@
+// One BPF object, opened, loaded and attached through libbpf; nothing of libbpf shows outside. What it
+// refuses comes back as words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bpf/attach/function_probes.h"
+#include "bpf/attach/raw_program.h"
+#include "bpf/rings/map_reader.h"
+#include "bpf/support/libbpf_log.h"
+#include "bpf/support/section.h"
+#include "format/cursor.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+// Descriptors of maps.
+using MapsByName = std::vector<std::pair<std::string, int>>;
+
+struct Program {
+  std::string name;
+  std::string section;    // without libbpf's '?'
+  bool optional = false;  // had the '?'
+};
+
+// Why the kernel or libbpf did not take a program, or, when `program` is empty, the object as a whole.
+struct Refusal {
+  std::string program;
+  int code = 0;  // errno
+  std::string reason;
+};
+
+// A program as the kernel runs it.
+struct RunningProgram {
+  std::uint32_t id = 0;
+  std::uint64_t recursion_misses = 0;
+};
+
+class Object {
+ public:
+  // `name` is what the kernel sees of it; nothing is loaded yet.
+  static Result<Object> open(format::Bytes elf, const std::string& name, const Log& log);
+  Object(Object&&) noexcept;
+  Object& operator=(Object&&) noexcept;
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+  ~Object();  // detaches
+
+  const std::vector<Program>& programs() const;  // in the object's order
+  std::vector<std::string> perf_event_arrays() const;
+  std::vector<std::string> ring_buffers() const;
+  std::vector<std::string> stack_maps() const;
+
+  // Whether it can cost perf events samples when it runs on a tracepoint (return_value.h).
+  bool may_drop_events(std::size_t program) const;
+
+  // Whether it writes to the kernel's trace pipe: bpf_printk(), bpf_trace_printk().
+  bool prints(std::size_t program) const;
+
+  // Before attach(): where programs of Hook::Functions go.
+  void follow_functions(FunctionTargets targets);
+
+  // Before load().
+  void want(std::size_t program, bool wanted);
+  // The initial bytes of a variable in section .rodata, to be changed before load(); empty when there is none
+  // of that name.
+  std::span<std::byte> constant(std::string_view name);
+
+  // Sets one of 32 or 64 bits; does nothing when there is none of that name and size.
+  void set_number(std::string_view name, std::uint64_t value);
+  bool has_map(std::string_view name) const;
+  // Puts maps of the caller's in the place of the object's own.
+  Result<> replace_maps(const MapsByName& maps);
+
+  std::optional<Refusal> load(const Log& log);
+  // Attaches where its section says.
+  std::optional<Refusal> attach(std::size_t program, const Section& section);
+  // That of Hook::Functions: to all of them at once, on kernels before 6.6 to one after the other.
+  std::optional<Refusal> attach_to_functions(std::size_t program, const Section& section);
+  // Of these, those that begin with an instruction that the kernel cannot probe.
+  std::size_t unprobed_functions() const;
+  std::optional<Refusal> attach_to_kernel_functions(std::size_t program);
+  // Runs a program of Hook::AtEnd, or of Hook::Iterator for all there are of its kind, once.
+  Result<> run(std::size_t program, RunUntil until) const;
+  // A program of section "perf_event" to an open event, which the caller enables. The link holds both
+  // together until it is closed; there is none before Linux 5.15, where the program stays until the event is
+  // closed.
+  Result<format::Fd> attach_to_event(std::size_t program, int event_fd);
+  // Puts an event's descriptor into a slot of a perf event array.
+  Result<> put_event(const std::string& map, int cpu, int event_fd);
+  // Before and after load(); nothing when there is none of that name.
+  std::optional<MapFacts> map_facts(const std::string& map) const;
+  // After load().
+  Result<MapReader> open_map(const std::string& map) const;
+  Result<Ring> open_ring(const std::string& map) const;
+  // What a variable of 64 bits in section .bss holds now; nothing when there is none of that name.
+  std::optional<std::uint64_t> counter(std::string_view name) const;
+  // Sets a variable of 32 bits in section .bss; does nothing when there is none of that name.
+  void set_variable(std::string_view name, std::uint32_t value);
+  std::optional<RunningProgram> running(std::size_t program) const;
+
+ private:
+  std::optional<Refusal> refused_one_by_one(std::size_t program, const ChosenFunctions& functions);
+  int probe_in_parts(std::size_t program, const ChosenFunctions& functions, std::size_t& left_out);
+
+  struct State;
+  explicit Object(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::bpf

@@ -1,0 +1,112 @@
+// What a probe finds in registers and memory, as a payload: a small program that is made here, runs at the
+// probe's place and writes samples of a bpf-output event, or counts in a map. x86-64.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bpf/attach/event_filter.h"
+#include "bpf/object/summary_layout.h"
+#include "bpf/rings/map_reader.h"
+#include "format/file.h"
+#include "format/payload_schema.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+// One value of the payload.
+struct ProbeArgument {
+  // Address: of Memory, itself. Record: of a tracepoint, `displacement` bytes into its record. A text of
+  // `size` 1 stands there, one of 4 where that word says (__data_loc).
+  enum class Source : std::uint8_t { Register, Memory, Address, Constant, Record };
+  enum class Shape : std::uint8_t { Number, Hex, UserText, KernelText };  // texts: what the value points to
+
+  std::string name;
+  Source source = Source::Register;
+  Shape shape = Shape::Number;
+  std::uint16_t place = 0;  // of the register: bytes into pt_regs
+  std::uint8_t shift = 0;   // Register: bits of it below the value
+  // Memory: of user space, from what the register holds, or from where the last of `pointers` points: each of
+  // them is that far from there, and holds an address.
+  std::int32_t displacement = 0;
+  std::vector<std::int32_t> pointers = {};
+  std::int64_t constant = 0;
+  std::uint8_t size = 8;  // 1, 2, 4 or 8 bytes, of a number
+  bool is_signed = false;
+  bool operator==(const ProbeArgument&) const = default;
+};
+
+inline bool is_text(const ProbeArgument& argument) {
+  return argument.shape == ProbeArgument::Shape::UserText ||
+         argument.shape == ProbeArgument::Shape::KernelText;
+}
+
+// Where pt_regs has a register, by any of its names ("rdi", "edi", "di", "dil"), with its bytes; nothing:
+// there is none.
+struct RegisterPlace {
+  std::uint16_t place = 0;
+  std::uint8_t size = 8;
+};
+std::optional<RegisterPlace> register_place(std::string_view name);
+// The registers that functions get their arguments in, the first is 1: of the kernel and of user space alike.
+std::optional<RegisterPlace> argument_place(std::size_t number);
+inline constexpr std::string_view kResultRegister = "rax";
+inline constexpr std::size_t kRegisterArguments = 6;
+
+// What a sample holds, and how much of it there may be.
+inline constexpr std::size_t kMostProbeArguments = 12, kMostProbeTexts = 4, kProbeTextBytes = 64;
+format::PayloadSchema schema_of(const std::string& event, std::span<const ProbeArgument> arguments);
+
+// Instead of a sample for each hit: hits counted in the kernel by process, the first `keys` of the arguments
+// and what else is asked for. With `has_value` the argument behind those is a number, whose sum is kept, and
+// which is counted under its power of two.
+struct ProbeSum {
+  std::size_t keys = 0;
+  bool has_value = false;
+  bool by_thread = false, by_cpu = false, by_name = false;
+  bool operator==(const ProbeSum&) const = default;
+};
+SummaryLayout layout_of(const std::string& event, std::span<const ProbeArgument> arguments,
+                        const ProbeSum& sum);
+
+// What a program does at its place.
+struct ProbeTask {
+  enum class Place : std::uint8_t { Probe, Tracepoint };
+  Place place = Place::Probe;
+  std::span<const ProbeArgument> arguments;    // at most kMostProbeArguments, kMostProbeTexts of them texts
+  std::span<const FilterStep> condition = {};  // members: of schema_of()
+  std::optional<int> followed =
+      {};  // a follower's table, which must outlive it: only threads of it are wanted
+  // A program of the same kind that runs before a sample is written, where the condition holds, and hands
+  // over to reader().
+  std::optional<int> walk = {};
+  std::optional<ProbeSum> sum = {};
+};
+
+class ProbeProgram {
+ public:
+  static Result<ProbeProgram> load(const ProbeTask& task);
+  // The first one to run. A probe's own samples are kept away; a tracepoint's go on.
+  int fd() const { return start_ ? start_.get() : reader_.get(); }
+  int reader() const { return reader_.get(); }
+  Result<> attach(int event_fd) const;
+  // The bpf-output event of a CPU that the payloads are samples of. Nothing where it counts.
+  Result<> put_output(int cpu, int event_fd) const;
+
+  // Where it counts: the entries, as layout_of() has them, and how many hits found no room there.
+  MapReader counts() const;
+  std::uint64_t lost() const;
+
+ private:
+  ProbeProgram() = default;
+  format::Fd outputs_, reader_;
+  format::Fd start_, next_;  // with `walk`
+  format::Fd lost_;          // where it counts; outputs_ has the counts then
+  MapFacts counted_;
+};
+
+}  // namespace tacho::bpf

@@ -1,0 +1,64 @@
+// Which programs of an object are to run: all that are required, the optional ones that can, and of each
+// group of alternatives the first that can. Knows nothing of BPF; it is told what was refused.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bpf/object/btf_schema.h"
+#include "bpf/object/object.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+struct Candidate {
+  std::string name;
+  std::string section;
+  std::string group;  // of alternatives; empty when it stands alone
+  std::string set;    // programs of one set stand or fall together; unique for each alternative
+  bool optional = false;
+  bool drops_events = false;  // it can cost perf events on its tracepoint samples (return_value.h)
+};
+
+class ProgramChoice {
+ public:
+  // The order of `candidates` is the order in which alternatives are tried; but sets with a program that
+  // drops events come after the others of their group.
+  explicit ProgramChoice(std::vector<Candidate> candidates);
+
+  const std::vector<Candidate>& candidates() const { return candidates_; }
+  bool wanted(std::size_t candidate) const;
+  // Takes a program out, and with it the others of its set. Fails when nothing can stand in for it.
+  Result<> reject(std::size_t candidate, std::string reason);
+  // Why it is not wanted: the reason it was rejected for, or who was preferred; empty when it is wanted.
+  std::string why_not(std::size_t candidate) const;
+
+ private:
+  // The first set of the group of which no program was rejected; npos when there is none.
+  std::size_t leader(const std::string& group) const;
+
+  std::vector<Candidate> candidates_;
+  std::vector<std::string> rejected_;  // for each candidate; empty: not rejected
+};
+
+// "on_read (kretprobe/vfs_read)": how messages name a program.
+std::string described(const Candidate& candidate);
+
+// The programs of an object as candidates to be loaded, in the order in which they are tried.
+
+// Alternatives first, in the order in which the source has them. That is the order of BTF; the object itself
+// groups programs by section.
+std::vector<Candidate> candidates_of(const Object& object, const Declarations& declared);
+
+// Whether it hooks functions that somebody else finds.
+bool is_for_functions(const Program& program);
+// The functions that such programs name, each once.
+std::vector<std::string> names_of_functions(const std::vector<Program>& programs);
+
+// Output of programs that tacho does not record: bpf_printk(), and iterators that the recorder does not run.
+// A warning for each kind. `runs_iterators`: the object has summaries, before which the recorder runs them.
+std::vector<std::string> unsupported_output_of(const Object& object, bool runs_iterators);
+
+}  // namespace tacho::bpf

@@ -1,0 +1,84 @@
+// What the entries of a summary's map (SUMMARY() in tacho/event.h) are as samples: a payload without slots
+// and numbers of stacks, a period, a stack and a thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bpf/object/btf_schema.h"
+#include "format/cursor.h"
+#include "format/payload_schema.h"
+
+namespace tacho::bpf {
+
+class SummaryLayout {
+ public:
+  // `key_bytes` and `value_bytes`: as the kernel has them, for what BTF does not tell.
+  SummaryLayout(const SummaryTypes& types, std::size_t key_bytes, std::size_t value_bytes);
+
+  // Of the samples' payloads. Roles that views know: key, value, count, sum.
+  const format::PayloadSchema& schema() const { return schema_; }
+  bool has_stack() const { return !stacks_.empty(); }
+  // Whether a number in it goes up and down, so that only its last one is to be told.
+  bool is_live() const { return is_live_; }
+  // Maps of stacks by name, for each member with a number of one; empty: the object's only one.
+  std::vector<std::string> stack_maps() const;
+  // Bytes of such a number, for each of them: 4 or 8.
+  std::vector<std::uint32_t> stack_key_bytes() const;
+
+  struct Sample {
+    std::vector<std::byte> payload;
+    std::uint64_t period = 1;
+    std::optional<std::uint32_t> process, thread;
+    // As many as stack_maps(): what bpf_get_stackid() gave, or with 64 bits a key of the program's own; 0 and
+    // numbers below 0: none.
+    std::vector<std::int64_t> stacks;
+  };
+  // Hands out a sample for each number that has grown since `before`, which is empty for a key that was not
+  // there. Both values have all their bytes.
+  void expand(format::Bytes key, format::Bytes value, format::Bytes before,
+              const std::function<void(const Sample&)>& sink) const;
+  // Adds the value of another CPU to `sum`.
+  void add_up(std::span<std::byte> sum, format::Bytes value) const;
+
+ private:
+  enum class Kind : std::uint8_t { Copied, Counted, Live, Largest, Log2, Linear };
+  struct Part {
+    format::PayloadField from;  // where it stands in the key or the value
+    bool is_key = false;
+    Kind kind = Kind::Copied;
+    std::uint64_t step = 1;      // Linear
+    std::size_t to = 0;          // bytes into the payload
+    std::uint32_t to_bytes = 0;  // of one element there
+    std::size_t count_to = 0;    // slots in an array of the value: where their counts go
+    bool is_slot_array() const { return !is_key && (kind == Kind::Log2 || kind == Kind::Linear); }
+  };
+  struct StackId {
+    format::PayloadField from;
+    bool is_key = false;
+    std::string map;
+  };
+
+  void add_fields(const std::optional<format::PayloadSchema>& described, std::size_t bytes, bool is_key);
+  void add_field(const format::PayloadField& field, bool is_key);
+  void append(format::PayloadField field, Part part);
+  std::string free_name(std::string name, bool is_key) const;
+  void put(const Part& part, format::Bytes key, format::Bytes value, format::Bytes before,
+           Sample& sample) const;
+  // Whether anything is to be told; the numbers that were counted are in the sample.
+  bool fill(format::Bytes key, format::Bytes value, format::Bytes before, Sample& sample) const;
+
+  format::PayloadSchema schema_;
+  std::vector<Part> parts_;
+  std::vector<StackId> stacks_;
+  std::optional<std::size_t> count_, sum_, live_, live_count_;  // of parts_
+  std::optional<format::PayloadField> process_, thread_;
+  bool is_live_ = false, has_slot_array_ = false;
+};
+
+}  // namespace tacho::bpf

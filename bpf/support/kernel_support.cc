@@ -1,0 +1,363 @@
+#include "bpf/support/kernel_support.h"
+
+#include <bpf/btf.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "format/file.h"
+
+namespace tacho::bpf {
+
+namespace {
+
+// Bits of CapEff; our own copy, since older linux/capability.h lack the last two.
+constexpr unsigned kCapSysAdmin = 21;
+constexpr unsigned kCapPerfmon = 38;
+constexpr unsigned kCapBpf = 39;
+constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP, which leaks out of the kernel and has no text
+
+// With the rights that are in effect: access(2) does not count the capabilities of who is not root.
+bool can_access(const std::string& path, int how) {
+  return ::faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) == 0;
+}
+bool exists(const std::string& path) { return can_access(path, F_OK); }
+
+std::uint64_t effective_capabilities() {
+  const auto status = format::read_file("/proc/self/status");
+  if (!status) return ~std::uint64_t{0};  // cannot tell: let the kernel decide
+  constexpr std::string_view kKey = "CapEff:\t";
+  const std::string_view text = format::as_text(*status);
+  const auto at = text.find(kKey);
+  if (at == std::string_view::npos) return ~std::uint64_t{0};
+  const std::string_view digits = text.substr(at + kKey.size(), 16);
+  std::uint64_t bits = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), bits, 16);
+  return bits;
+}
+
+// Whether kallsyms lists the function; nothing when it does not tell.
+std::optional<bool> kernel_has_function(std::string_view name) {
+  std::ifstream symbols("/proc/kallsyms");
+  bool any = false;
+  for (std::string line; std::getline(symbols, line);) {
+    // "ffffffff81000000 T _text", with "\t[module]" behind for a module's.
+    const auto start = line.find(' ', line.find(' ') + 1);
+    if (start == std::string::npos) continue;
+    any = true;
+    const std::string_view symbol = std::string_view(line).substr(start + 1);
+    if (symbol.substr(0, symbol.find('\t')) == name) return true;
+  }
+  return any ? std::optional(false) : std::nullopt;
+}
+
+std::string in_quotes(std::string_view text) { return std::string("'").append(text).append("'"); }
+
+std::optional<std::string> missing_tracepoint(const std::string& target, const std::string& tracefs) {
+  if (tracefs.empty() || exists(tracefs + "/events/" + target + "/id")) return std::nullopt;
+  return "this kernel has no tracepoint " + in_quotes(target) + " (see " + tracefs +
+         "/available_events; one of a module appears when the module is loaded)";
+}
+
+std::optional<std::string> missing_kprobe(const std::string& target, const std::string& tracefs) {
+  if (!exists("/sys/bus/event_source/devices/kprobe/type") && !exists(tracefs + "/kprobe_events"))
+    return "this kernel has no kprobes (CONFIG_KPROBE_EVENTS)";
+  const std::string function = target.substr(0, target.find('+'));
+  if (kernel_has_function(function) == std::optional(false))
+    return "this kernel has no function " + in_quotes(function) + " (see /proc/kallsyms)";
+  return std::nullopt;
+}
+
+std::optional<std::string> missing_uprobe(const std::string& target, const std::string& tracefs) {
+  if (!exists("/sys/bus/event_source/devices/uprobe/type") && !exists(tracefs + "/uprobe_events"))
+    return "this kernel has no uprobes (CONFIG_UPROBE_EVENTS)";
+  const std::string file = target.substr(0, target.find(':'));
+  // Names without a folder are looked up by libbpf in the search paths of programs and libraries.
+  if (file.find('/') != std::string::npos && !exists(file)) return in_quotes(file) + ": no such file";
+  return std::nullopt;
+}
+
+std::optional<std::string> missing_multi(const std::string&, const std::string& tracefs) {
+  if (!exists("/sys/bus/event_source/devices/kprobe/type") && !exists(tracefs + "/kprobe_events"))
+    return "this kernel has no kprobes (CONFIG_KPROBE_EVENTS)";
+  return std::nullopt;
+}
+
+struct HookRow {
+  Hook hook;
+  std::optional<std::string> (*missing)(const std::string& target, const std::string& tracefs);
+};
+constexpr HookRow kHooks[] = {
+    {Hook::Tracepoint, missing_tracepoint}, {Hook::Kprobe, missing_kprobe},
+    {Hook::KprobeMulti, missing_multi},     {Hook::KernelSyscall, missing_multi},
+    {Hook::Uprobe, missing_uprobe},         {Hook::Usdt, missing_uprobe},
+};
+
+struct RefusalRow {
+  Hook hook;
+  int code;
+  std::string_view text;  // '%' stands for the target
+};
+constexpr RefusalRow kRefusals[] = {
+    {Hook::RawTracepoint, ENOENT, "this kernel has no raw tracepoint '%'"},
+    {Hook::BtfTracepoint, ESRCH, "this kernel's BTF has no tracepoint '%'"},
+    {Hook::BtfTracepoint, ENOENT, "this kernel's BTF has no tracepoint '%'"},
+    {Hook::Function, ESRCH, "this kernel's BTF has no function '%'"},
+    {Hook::Function, ENOENT, "this kernel's BTF has no function '%'"},
+    {Hook::Function, EPERM,
+     "the kernel refuses programs on functions (fentry, fexit): Operation not permitted"},
+    {Hook::Function, EBUSY, "something else is attached to function '%'"},
+    {Hook::Function, kNotSupportedInKernel, "this kernel cannot attach to function '%'"},
+    {Hook::Kprobe, ENOENT, "this kernel has no function '%' that a probe can be put on"},
+    {Hook::Kprobe, EINVAL, "the kernel does not allow a probe on '%'"},
+    {Hook::KprobeMulti, ESRCH, "no function of this kernel matches '%'"},
+    {Hook::KprobeMulti, ENOENT, "no function of this kernel matches '%'"},
+    {Hook::KprobeMulti, EOPNOTSUPP, "this kernel cannot attach to many functions at once (CONFIG_FPROBE)"},
+    {Hook::KprobeMulti, EINVAL, "this kernel cannot attach to many functions at once (CONFIG_FPROBE)"},
+    {Hook::Uprobe, ENOENT, "'%': no such file or no such function in it"},
+    {Hook::Uprobe, ESRCH, "'%': no such function in that file"},
+    {Hook::Usdt, ENOENT, "'%': no such file or no such probe in it"},
+    {Hook::Other, EOPNOTSUPP,
+     "not a section that can be attached; use tracepoint/, raw_tp/, tp_btf/, kprobe/, kretprobe/, uprobe/, "
+     "uretprobe/, usdt/, fentry/, fexit/ or perf_event"},
+};
+
+}  // namespace
+
+Result<> check_may_load() {
+  const std::uint64_t capabilities = effective_capabilities();
+  const auto has = [&](unsigned bit) { return (capabilities >> bit & 1U) != 0; };
+  if (has(kCapSysAdmin) || (has(kCapBpf) && has(kCapPerfmon))) return Done{};
+  return Error{
+      "no permission to load BPF programs; run as root, or with the capabilities CAP_BPF and CAP_PERFMON",
+      EPERM};
+}
+
+Result<std::string> find_tracefs(const Log& log) {
+  constexpr std::array<const char*, 2> kPlaces{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+  for (const char* place : kPlaces)
+    if (exists(std::string(place) + "/events")) return std::string(place);
+  if (::mount("tracefs", kPlaces[0], "tracefs", 0, nullptr) == 0) {
+    say(log, "mounted tracefs on /sys/kernel/tracing, which tracepoints need");
+    return std::string(kPlaces[0]);
+  }
+  const int code = errno;
+  if (exists(kPlaces[0]) && !can_access(kPlaces[0], X_OK))
+    return Error{"tracepoints need tracefs, and /sys/kernel/tracing may not be read; run as root", EACCES};
+  return Error{
+      "tracepoints need tracefs, which is not mounted; run: mount -t tracefs tracefs /sys/kernel/tracing",
+      code};
+}
+
+std::optional<std::string> missing_hook(const Section& section, const std::string& tracefs) {
+  const auto row = std::ranges::find(kHooks, section.hook, &HookRow::hook);
+  return row == std::end(kHooks) ? std::nullopt : row->missing(section.target, tracefs);
+}
+
+std::string refusal_in_words(const Section& section, int code) {
+  const auto row = std::ranges::find_if(
+      kRefusals, [&](const RefusalRow& each) { return each.hook == section.hook && each.code == code; });
+  if (row == std::end(kRefusals)) return "";
+  std::string text(row->text);
+  if (const auto mark = text.find('%'); mark != std::string::npos) text.replace(mark, 1, section.target);
+  return text;
+}
+
+KernelName kernel_name() {
+  utsname name{};
+  if (::uname(&name) != 0) return {};
+  return {name.release, name.machine};
+}
+
+namespace {
+
+constexpr const char* kKernelBtf = "/sys/kernel/btf/vmlinux";
+constexpr int kMostNesting = 8;  // of structs without a name, and of types behind other names
+constexpr std::uint32_t kBitsOfByte = 8;
+
+struct MemberRow {
+  const char* type;
+  const char* path;  // members of members by dots
+  std::uint32_t tacho_kernel_layout::*to;
+};
+constexpr std::array kMembers{
+    MemberRow{"task_struct", "mm", &tacho_kernel_layout::task_mm},
+    MemberRow{"task_struct", "perf_event_ctxp", &tacho_kernel_layout::task_perf_contexts},
+    MemberRow{"mm_struct", "mm_mt.ma_root", &tacho_kernel_layout::mm_mappings},
+    MemberRow{"mm_struct", "context.vdso", &tacho_kernel_layout::mm_vdso},
+    MemberRow{"vm_area_struct", "vm_start", &tacho_kernel_layout::vma_start},
+    MemberRow{"vm_area_struct", "vm_end", &tacho_kernel_layout::vma_end},
+    MemberRow{"vm_area_struct", "vm_mm", &tacho_kernel_layout::vma_mm},
+    MemberRow{"vm_area_struct", "vm_flags", &tacho_kernel_layout::vma_flags},
+    MemberRow{"vm_area_struct", "vm_pgoff", &tacho_kernel_layout::vma_page_offset},
+    MemberRow{"vm_area_struct", "vm_file", &tacho_kernel_layout::vma_file},
+    MemberRow{"file", "f_inode", &tacho_kernel_layout::file_inode},
+    MemberRow{"inode", "i_ino", &tacho_kernel_layout::inode_number},
+    MemberRow{"inode", "i_size", &tacho_kernel_layout::inode_size},
+    MemberRow{"inode", "i_generation", &tacho_kernel_layout::inode_generation},
+    MemberRow{"inode", "i_sb", &tacho_kernel_layout::inode_super_block},
+    MemberRow{"super_block", "s_dev", &tacho_kernel_layout::super_block_device},
+};
+
+// Not all kernels have probes.
+constexpr std::array kReturns{
+    MemberRow{"task_struct", "utask", &tacho_kernel_layout::task_probes},
+    MemberRow{"uprobe_task", "return_instances", &tacho_kernel_layout::probes_returns},
+    MemberRow{"return_instance", "next", &tacho_kernel_layout::return_next},
+    MemberRow{"return_instance", "stack", &tacho_kernel_layout::return_place},
+    MemberRow{"return_instance", "orig_ret_vaddr", &tacho_kernel_layout::return_address},
+    MemberRow{"mm_struct", "uprobes_state.xol_area", &tacho_kernel_layout::mm_probe_area},
+    MemberRow{"xol_area", "vaddr", &tacho_kernel_layout::probe_area_address},
+    MemberRow{"uprobe_task", "vaddr", &tacho_kernel_layout::probes_place},
+    MemberRow{"uprobe_task", "xol_vaddr", &tacho_kernel_layout::probes_copy},
+};
+
+// When an inode's status changed, as kernels have called it; some may have another name for it yet.
+struct ChangeRow {
+  const char* seconds;
+  const char* nanoseconds;
+};
+constexpr std::array kChanges{ChangeRow{"i_ctime_sec", "i_ctime_nsec"},
+                              ChangeRow{"__i_ctime.tv_sec", "__i_ctime.tv_nsec"},
+                              ChangeRow{"i_ctime.tv_sec", "i_ctime.tv_nsec"}};
+
+// What the program has as fixed numbers.
+struct FixedRow {
+  const char* type;
+  const char* path;
+  std::uint32_t offset;
+};
+constexpr std::uint32_t kWord = 8;
+constexpr std::array kFixed{
+    FixedRow{"maple_range_64", "pivot", kWord},
+    FixedRow{"maple_range_64", "slot", (1 + TACHO_MAPLE_PIVOTS) * kWord},
+    FixedRow{"maple_arange_64", "pivot", kWord},
+    FixedRow{"maple_arange_64", "slot", (1 + TACHO_MAPLE_PIVOTS_WITH_GAPS) * kWord},
+};
+
+struct Member {
+  std::uint32_t offset = 0;
+  std::uint32_t count = 1;  // of an array
+};
+
+const btf_type* without_names(const btf* types, std::uint32_t id) {
+  const btf_type* type = btf__type_by_id(types, id);
+  for (int i = 0; i < kMostNesting && type != nullptr; ++i) {
+    if (!btf_is_typedef(type) && !btf_is_mod(type)) return type;
+    type = btf__type_by_id(types, type->type);
+  }
+  return nullptr;
+}
+
+std::optional<Member> find_member(const btf* types, const btf_type* owner, std::string_view path,
+                                  int depth = 0) {
+  if (owner == nullptr || !btf_is_composite(owner) || depth > kMostNesting) return std::nullopt;
+  const auto first = path.substr(0, path.find('.'));
+  const auto rest = path.substr(std::min(path.size(), first.size() + 1));
+  const btf_member* const members = btf_members(owner);
+  for (std::uint32_t i = 0; i < btf_vlen(owner); ++i) {
+    const char* const name = btf__name_by_offset(types, members[i].name_off);
+    const std::uint32_t offset = btf_member_bit_offset(owner, i) / kBitsOfByte;
+    const btf_type* const type = without_names(types, members[i].type);
+    std::optional<Member> found;
+    if (name == nullptr || *name == '\0') {
+      found = find_member(types, type, path, depth + 1);
+    } else if (first == name && !rest.empty()) {
+      found = find_member(types, type, rest, depth + 1);
+    } else if (first == name) {
+      found = Member{0, type != nullptr && btf_is_array(type) ? btf_array(type)->nelems : 1};
+    }
+    if (found) return Member{offset + found->offset, found->count};
+  }
+  return std::nullopt;
+}
+
+// The structs that the tables name, found in one pass: a kernel has some hundred thousand types.
+class Structs {
+ public:
+  explicit Structs(const btf* types) : types_(types) {
+    for (std::uint32_t id = 1; id < btf__type_cnt(types); ++id) {
+      const btf_type* const type = btf__type_by_id(types, id);
+      if (!btf_is_struct(type)) continue;
+      const char* const text = btf__name_by_offset(types, type->name_off);
+      if (text == nullptr) continue;
+      const std::string_view name(text);
+      for (std::size_t i = 0; i < kNames.size(); ++i)
+        if (found_[i] == nullptr && kNames[i] == name) found_[i] = type;
+    }
+  }
+  std::optional<Member> find(std::string_view type, std::string_view path) const {
+    const auto name = std::ranges::find(kNames, type);
+    if (name == kNames.end()) return std::nullopt;
+    return find_member(types_, found_[static_cast<std::size_t>(name - kNames.begin())], path);
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 11> kNames{
+      "task_struct", "mm_struct",       "vm_area_struct", "file",
+      "inode",       "super_block",     "maple_range_64", "maple_arange_64",
+      "uprobe_task", "return_instance", "xol_area"};
+  const btf* types_;
+  std::array<const btf_type*, kNames.size()> found_{};
+};
+
+Error missing(const char* type, const char* path) {
+  return Error{"this kernel keeps mappings in another way (it has no " + std::string(type) + "." + path +
+                   " as Linux 6.1 and later)",
+               ENOENT};
+}
+
+}  // namespace
+
+Result<tacho_kernel_layout> kernel_layout_in(format::Bytes bytes) {
+  const std::unique_ptr<btf, void (*)(btf*)> types(
+      btf__new(bytes.data(), static_cast<std::uint32_t>(bytes.size())), btf__free);
+  if (types == nullptr) return Error{"the kernel's BTF cannot be read", EINVAL};
+  const Structs structs(types.get());
+  tacho_kernel_layout layout{};
+  for (const MemberRow& row : kMembers) {
+    const auto found = structs.find(row.type, row.path);
+    if (!found) return missing(row.type, row.path);
+    layout.*row.to = found->offset;
+    if (row.to == &tacho_kernel_layout::task_perf_contexts) layout.perf_contexts = found->count;
+  }
+  for (const ChangeRow& row : kChanges) {
+    const auto seconds = structs.find("inode", row.seconds), rest = structs.find("inode", row.nanoseconds);
+    if (!seconds || !rest) continue;
+    layout.inode_changed = seconds->offset;
+    layout.inode_changed_ns = rest->offset;
+    break;
+  }
+  layout.knows_returns = 1;
+  for (const MemberRow& row : kReturns) {
+    const auto found = structs.find(row.type, row.path);
+    if (found) layout.*row.to = found->offset;
+    if (!found) layout.knows_returns = 0;
+  }
+  for (const FixedRow& row : kFixed) {
+    const auto found = structs.find(row.type, row.path);
+    if (!found || found->offset != row.offset) return missing(row.type, row.path);
+  }
+  layout.is_known = 1;
+  return layout;
+}
+
+Result<tacho_kernel_layout> kernel_layout() {
+  const auto bytes = format::read_file(kKernelBtf);
+  if (!bytes) return Error{"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)", ENOENT};
+  return kernel_layout_in(*bytes);
+}
+
+}  // namespace tacho::bpf

@@ -1,0 +1,545 @@
+#include "record/list/listing.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bpf/object/function_arguments.h"
+#include "cli/nearest.h"
+#include "cli/option_rows.h"
+#include "format/file.h"
+#include "format/perf_abi.h"
+#include "format/printable.h"
+#include "record/events/event_names.h"
+#include "record/events/probe_arguments.h"
+#include "record/events/tracepoint.h"
+#include "record/host/elf_places.h"
+#include "record/host/pfm_events.h"
+#include "record/host/report_program.h"
+#include "record/host/running_kernel.h"
+#include "record/host/source_name.h"
+#include "record/kernel/perf_event.h"
+
+namespace tacho::record {
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char letter : format::printable_json(text)) {
+    if (letter == '"' || letter == '\\') out += '\\';
+    out += letter;
+  }
+  return out + '"';
+}
+
+void JsonLine::member(std::string_view name, std::string_view value) {
+  if (text_.size() > 1) text_ += ',';
+  text_.append(json_text(name)).append(":").append(value);
+}
+
+void JsonLine::texts(std::string_view name, const std::vector<std::string>& values) {
+  std::string list = "[";
+  for (const std::string& value : values) list.append(list.size() > 1 ? "," : "").append(json_text(value));
+  member(name, list + "]");
+}
+
+namespace {
+
+namespace abi = format::abi;
+
+struct Line {
+  std::string name, alias;
+  std::string kind;
+  std::vector<std::string> details;  // with -v
+};
+
+constexpr const char* kTracepointKind = "Tracepoint event";
+
+// The words of perf list. Each chooses the lines whose kind has `kind` in it.
+struct KindWord {
+  std::string_view word, also, kind;
+};
+constexpr KindWord kKindWords[] = {
+    {"hw", "hardware", "Hardware event"},
+    {"sw", "software", "Software event"},
+    {"cache", "hwcache", "cache event"},
+    {"tracepoint", "tracepoints", kTracepointKind},
+    {"pmu", "", "Kernel PMU"},
+    {"pfm", "", "libpfm4"},
+};
+
+const KindWord* kind_word(std::string_view word) {
+  const auto row = std::ranges::find_if(kKindWords, [&](const KindWord& one) {
+    return one.word == word || (!word.empty() && one.also == word);
+  });
+  return row == std::end(kKindWords) ? nullptr : row;
+}
+
+bool is_of(const std::vector<std::string>& kinds, const Line& line) {
+  return kinds.empty() || std::ranges::any_of(kinds, [&line](const std::string& kind) {
+           return line.kind.find(kind_word(kind)->kind) != std::string::npos;
+         });
+}
+
+bool matches(const std::string& pattern, const std::string& name) {
+  if (pattern.empty()) return true;
+  if (pattern.find_first_of("*?[") == std::string::npos) return name.find(pattern) != std::string::npos;
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+// Whether the kernel has it here: what it says to this process, which may be watched by everybody.
+bool can_be_opened(const NamedEvent& named) {
+  PlannedEvent event;
+  event.attr.type = named.type;
+  event.attr.config = named.config;
+  event.attr.flags = abi::kDisabled | abi::kExcludeKernel | abi::kExcludeHv;
+  const auto open = open_event(event, 0, -1);
+  return open ||
+         (open.error().code != ENOENT && open.error().code != EOPNOTSUPP && open.error().code != ENODEV);
+}
+
+void add_named(std::vector<Line>& lines) {
+  for (const ListedEvent& event : named_events()) {
+    const auto named = find_named_event(event.name);
+    if (named && can_be_opened(*named))
+      lines.push_back({event.name, event.alias, std::string(event.kind), {}});
+  }
+}
+
+void add_pmus(std::vector<Line>& lines, const Pmus& pmus) {
+  for (const std::string& name : pmus.names()) {
+    const auto pmu = pmus.read(name);
+    if (!pmu) continue;
+    for (const PmuEvent& event : pmu->events)
+      lines.push_back({fmt::format("{}/{}/", name, event.name), "", "Kernel PMU event", {event.terms}});
+    // Those of probes have words of their own.
+    if (pmu->fields.empty() || name == "uprobe" || name == "kprobe") continue;
+    Line raw{fmt::format("{}/.../", name), "", "Kernel PMU by its fields", {}};
+    for (const PmuField& field : pmu->fields)
+      raw.details.push_back(fmt::format("{}=0..{:#x}", field.name, largest_value(field)));
+    lines.push_back(std::move(raw));
+  }
+}
+
+void add_forms(std::vector<Line>& lines, const Pmus& pmus) {
+  lines.push_back({"rNNN", "", "Raw number of a counter, hexadecimal", {}});
+  lines.push_back({"mem:ADDRESS[/LENGTH][:rwx]", "", "Hardware breakpoint", {}});
+  if (pmus.read("uprobe")) {
+    lines.push_back({"uprobe:FILE:FUNCTION[+OFFSET]", "", "Probe of a program or library", {}});
+    lines.push_back({"uretprobe:FILE:FUNCTION", "", "Probe of a return", {}});
+    lines.push_back({"usdt:FILE:PROVIDER:NAME", "", "Marker in a program or library", {}});
+  }
+  if (pmus.read("kprobe")) {
+    lines.push_back({"kprobe:FUNCTION[+OFFSET]", "", "Probe of the kernel", {}});
+    lines.push_back({"kretprobe:FUNCTION", "", "Probe of a return in the kernel", {}});
+  }
+}
+
+Result<> add_tracepoints(std::vector<Line>& lines, const ListOptions& options) {
+  const auto tracefs = Tracefs::find();
+  if (!tracefs) return tracefs.error();
+  auto tracepoints = tracefs->matching("*", "*");
+  if (!tracepoints) return std::move(tracepoints.error());
+  for (const Tracepoint& tracepoint : *tracepoints) {
+    Line line{tracepoint.system + ":" + tracepoint.name, "", kTracepointKind, {}};
+    if (options.fields && matches(options.pattern, line.name)) {
+      const auto described = tracefs->describe({&tracepoint, 1});
+      if (described && !described->formats.empty()) line.details = fields_in(described->formats.front().text);
+    }
+    lines.push_back(std::move(line));
+  }
+  return Done{};
+}
+
+// Makers' names, as far as libpfm4 is installed: of the processors here if their counters can be opened, and
+// of all that it knows when one is asked for ("skl::*").
+void add_makers_names(std::vector<Line>& lines, const std::string& pattern) {
+  const bool is_asked_for = pattern.find("::") != std::string::npos;
+  const auto cycles = find_named_event("cycles");
+  if (!is_asked_for && !(cycles && can_be_opened(*cycles))) return;
+  const auto library = PfmLibrary::open();
+  if (!library) return;
+  library->each_event(is_asked_for ? PfmLibrary::Which::All : PfmLibrary::Which::Here,
+                      [&lines](const std::string& name, const std::string& description) {
+                        lines.push_back({name, "", "libpfm4, --pfm-events", {description}});
+                      });
+}
+
+std::string json_line(const Line& line, bool with_fields) {
+  JsonLine json;
+  json.text("name", line.name);
+  if (!line.alias.empty()) json.text("alias", line.alias);
+  json.text("kind", line.kind);
+  if (with_fields) json.texts("fields", line.details);
+  return json.finished();
+}
+
+Error nothing_matches(const std::vector<Line>& lines, const std::string& pattern) {
+  std::vector<std::string> names;
+  for (const Line& line : lines) names.push_back(line.name);
+  return use_error(fmt::format("no event here matches '{}'{}", pattern, cli::suggestion(pattern, names)));
+}
+
+}  // namespace
+
+Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments) {
+  ListOptions options;
+  cli::CommandLine line;
+  line.program = "tacho list";
+  line.synopsis = "[hw] [sw] [cache] [pmu] [tracepoint] [bpf | recorders] [GLOB] [-v]";
+  line.description =
+      "Lists the events that tacho record can record here: counters and caches of the processor where there "
+      "are "
+      "some (by their makers' names too, where libpfm4 is installed), software events, those of the kernel's "
+      "PMUs, and tracepoints; with the word bpf the BPF "
+      "programs "
+      "that are loaded now, whoever loaded them: where they are attached, who holds them and what they cost; "
+      "with the word recorders the tools that "
+      "tacho record -e NAME carries: what each tells, and the names that other tools have for it. "
+      "With uprobe:FILE:, usdt:FILE: or kprobe: before it, the functions and markers that probes can be put "
+      "on. "
+      "A GLOB ('sched:*') or a part of a "
+      "name "
+      "chooses among them, and hw, sw, cache, pmu, pfm or tracepoint before it those of these kinds, as in "
+      "perf list.";
+  line.options.push_back(cli::flag(
+      "-v,--verbose",
+      "Also the fields of tracepoints and PMUs, and of some functions the arguments that a probe can read",
+      options.fields));
+  line.options.push_back(
+      {"--cost", cli::Takes::Optional, "SECONDS",
+       "With bpf: measure for so long (1 to 60; default: 1) what the programs cost. The kernel's statistics "
+       "are on for that time, which costs each run of a program some 20 ns",
+       [&options](std::string_view text) -> Result<> {
+         const auto seconds =
+             text.empty() ? Result<std::uint64_t>(1) : cli::parse_number("--cost", text, 1, 60);
+         if (!seconds) return seconds.error();
+         options.cost_seconds = *seconds;
+         return Done{};
+       }});
+  line.options.push_back(cli::flag(
+      "--json",
+      "One JSON object a line: name and kind of events, functions and markers (with -v their fields), "
+      "name, tells and preset of recorders, all that is known of BPF programs",
+      options.json));
+  line.words = [&options](std::vector<std::string> words) -> Result<> {
+    options.programs = words.front() == "bpf";
+    options.recorders = words.front() == "recorders";
+    if (options.programs || options.recorders) words.erase(words.begin());
+    while (!options.programs && !options.recorders && !words.empty() && kind_word(words.front()) != nullptr) {
+      options.kinds.push_back(words.front());
+      words.erase(words.begin());
+    }
+    if (words.empty()) return Done{};
+    if (words.size() > 1) return use_error("one pattern at a time: " + words[1]);
+    options.pattern = words.front();
+    return Done{};
+  };
+  line.epilog =
+      "Examples:\n"
+      "  tacho list\n"
+      "  tacho list sw\n"
+      "  tacho list 'syscalls:sys_enter_open*' -v\n"
+      "  tacho list recorders\n"
+      "  tacho list 'uprobe:/bin/bash:read*'     functions of a program; with -v what they are called with\n"
+      "  tacho list bpf --cost=5                 runs a second, time of each, share of a CPU\n"
+      "\n"
+      "Exit status: 0, 1 for a wrong command line or when nothing matches, 2 when tracefs cannot be read.";
+  const auto outcome = cli::parse(line, arguments);
+  if (!outcome) return outcome.error();
+  if (*outcome == cli::Parsed::Run && options.cost_seconds && !options.programs)
+    return use_error("--cost is for BPF programs: tacho list bpf --cost");
+  options.outcome = *outcome;
+  return options;
+}
+
+Result<std::string> list_events(const ListOptions& options) {
+  const Pmus pmus;
+  std::vector<Line> lines;
+  add_named(lines);
+  add_pmus(lines, pmus);
+  add_forms(lines, pmus);
+  add_makers_names(lines, options.pattern);
+  const auto tracepoints = add_tracepoints(lines, options);
+  std::erase_if(lines, [&options](const Line& line) { return !is_of(options.kinds, line); });
+  std::string out;
+  for (const Line& line : lines) {
+    if (!matches(options.pattern, line.name) && (line.alias.empty() || !matches(options.pattern, line.alias)))
+      continue;
+    if (options.json) {
+      out += json_line(line, options.fields);
+      continue;
+    }
+    const std::string names = line.alias.empty() ? line.name : line.name + " OR " + line.alias;
+    out += fmt::format("  {:<50} [{}]\n", format::printable(names), line.kind);
+    if (!options.fields) continue;
+    for (const std::string& detail : line.details)
+      out += fmt::format("      {}\n", format::printable(detail));
+  }
+  if (!out.empty()) return out;
+  if (!tracepoints && is_of(options.kinds, {"", "", kTracepointKind, {}})) return tracepoints.error();
+  if (options.pattern.empty() && !options.kinds.empty())
+    return use_error(
+        fmt::format("no event of the kind '{}' can be recorded here", fmt::join(options.kinds, "', '")));
+  return nothing_matches(lines, options.pattern);
+}
+
+namespace {
+
+using format::printable;
+
+// Debugging information is read once for each function.
+constexpr std::size_t kMostExplained = 20;
+
+struct Place {
+  std::string name, details;
+  std::string in_source = {};  // as a C++ source calls it; empty: as it is
+};
+
+const ProbeRow* row_of(std::string_view pattern) {
+  const std::string_view word = pattern.substr(0, pattern.find(':'));
+  const auto row = std::ranges::find(kProbes, word, &ProbeRow::word);
+  return row == std::end(kProbes) || word.size() == pattern.size() ? nullptr : &*row;
+}
+
+// An exact name is that one alone.
+void choose(std::vector<Place>& places, const std::string& pattern) {
+  std::ranges::sort(places, {}, &Place::name);
+  const auto same_name = [](const Place& a, const Place& b) { return a.name == b.name; };
+  places.erase(std::unique(places.begin(), places.end(), same_name), places.end());
+  const auto exact = std::ranges::find(places, pattern, &Place::name);
+  if (exact != places.end()) {
+    places = {*exact};
+    return;
+  }
+  std::erase_if(places, [&](const Place& one) {
+    return !matches(pattern, one.name) && (one.in_source.empty() || !matches(pattern, one.in_source));
+  });
+}
+
+Error nothing_matches(const std::string& where, const std::string& pattern, std::vector<std::string> names) {
+  return use_error(names.empty() ? where + " has none"
+                                 : fmt::format("{} has none that matches '{}'{}", where, pattern,
+                                               cli::suggestion(pattern, names)));
+}
+
+std::string signature_of(const std::string& function) {
+  const auto arguments = bpf::kernel_function_arguments(function);
+  if (!arguments) return arguments.error().what;
+  std::string text;
+  for (const bpf::FunctionArgument& one : *arguments) text += (text.empty() ? "" : ", ") + one.name;
+  return text.empty() ? "no arguments" : text;
+}
+
+// What there is, in the words that record refuses an unknown name with.
+std::string signature_of(const std::string& path, format::Bytes file, const std::string& function) {
+  const auto offset = function_offset(file, function);
+  if (!offset) return offset.error().what;
+  const std::vector<ArgumentRequest> all{{"what", "?", ""}};
+  const auto told = user_arguments({path, *offset, function}, all, {});
+  return told ? std::string() : told.error().what;
+}
+
+Result<std::vector<Place>> kernel_places(const std::string& pattern) {
+  const auto kallsyms = format::read_file("/proc/kallsyms");
+  if (!kallsyms) return kallsyms.error();
+  std::vector<Place> places;
+  std::vector<std::string> names = kernel_function_names(format::as_text(*kallsyms));
+  for (const std::string& name : names) places.push_back({name, {}});
+  choose(places, pattern);
+  if (places.empty()) return nothing_matches("the kernel", pattern, std::move(names));
+  return places;
+}
+
+Result<std::vector<Place>> marker_places(const std::string& path, format::Bytes file,
+                                         const std::string& pattern) {
+  const auto markers = usdt_places(file);
+  if (!markers) return Error{markers.error()}.in(path);
+  std::vector<Place> places;
+  std::vector<std::string> names;
+  for (const UsdtPlace& marker : *markers) {
+    const std::size_t count = marker_arguments(marker.arguments).size();
+    places.push_back(
+        {marker.provider + ":" + marker.name,
+         count == 0 ? "no arguments" : fmt::format("arg1 to arg{}: {}", count, marker.arguments)});
+    names.push_back(places.back().name);
+  }
+  choose(places, pattern);
+  if (places.empty()) return nothing_matches(path + ": it", pattern, std::move(names));
+  return places;
+}
+
+Result<std::vector<Place>> function_places(const std::string& path, format::Bytes file,
+                                           const std::string& pattern) {
+  auto names = function_names(file);
+  if (!names) return std::move(names.error()).in(path);
+  std::vector<Place> places;
+  for (const std::string& name : *names) places.push_back({name, {}, source_name(name).value_or("")});
+  choose(places, pattern);
+  if (places.empty()) return nothing_matches(path + ": it", pattern, std::move(*names));
+  return places;
+}
+
+void explain(std::vector<Place>& places, const ProbeRow& row, const std::string& path, format::Bytes file) {
+  if (row.at_return || places.size() > kMostExplained) return;
+  for (Place& one : places) {
+    if (row.kind == ProbeKind::Kernel) one.details = signature_of(one.name);
+    if (row.kind == ProbeKind::User) one.details = signature_of(path, file, one.name);
+  }
+}
+
+}  // namespace
+
+bool asks_for_probes(std::string_view pattern) { return row_of(pattern) != nullptr; }
+
+Result<std::string> list_probes(const ListOptions& options) {
+  if (!options.kinds.empty())
+    return use_error(
+        fmt::format("'{}' lists places for probes: leave out '{}'", options.pattern, options.kinds.front()));
+  const ProbeRow& row = *row_of(options.pattern);
+  std::string rest = options.pattern.substr(row.word.size() + 1), path;
+  std::vector<std::byte> file;
+  if (row.kind != ProbeKind::Kernel) {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    path = rest.substr(0, colon);
+    rest.erase(0, std::min(colon + 1, rest.size()));
+    auto bytes = format::read_file(path);
+    if (!bytes) return use_error(bytes.error().what);
+    file = std::move(*bytes);
+  }
+  auto places = row.kind == ProbeKind::Kernel   ? kernel_places(rest)
+                : row.kind == ProbeKind::Marker ? marker_places(path, file, rest)
+                                                : function_places(path, file, rest);
+  if (!places) return std::move(places.error());
+  if (options.fields) explain(*places, row, path, file);
+  std::string out;
+  const std::string prefix = std::string(row.word) + ":" + (path.empty() ? "" : path + ":");
+  const std::string_view kind = row.kind == ProbeKind::Marker ? "Marker"
+                                : row.at_return               ? "Return of a function"
+                                                              : "Function";
+  for (const Place& one : *places) {
+    if (options.json) {
+      JsonLine json;
+      json.text("name", prefix + one.name);
+      json.text("kind", kind);
+      if (!one.in_source.empty()) json.text("source_name", one.in_source);
+      if (options.fields && !one.details.empty()) json.text("arguments", one.details);
+      out += json.finished();
+      continue;
+    }
+    out += fmt::format("  {:<50} [{}]\n", printable(prefix + one.name), kind);
+    if (!one.in_source.empty()) out += fmt::format("      {}\n", printable(one.in_source));
+    if (options.fields && !one.details.empty()) out += fmt::format("      {}\n", printable(one.details));
+  }
+  return out;
+}
+
+namespace {
+
+using format::printable;
+
+// Of no run there is no time.
+std::string time_of_one(std::uint64_t runs, std::uint64_t nanoseconds) {
+  return runs == 0 ? "-" : std::to_string(nanoseconds / runs);
+}
+
+std::string cost_cells(const bpf::ListedProgram& program, const std::map<std::uint32_t, bpf::Cost>& costs,
+                       std::uint64_t seconds) {
+  const auto found = costs.find(program.id);
+  const bpf::Cost cost = found == costs.end() ? bpf::Cost{} : found->second;
+  const auto stretch = static_cast<double>(seconds);
+  const double share = static_cast<double>(cost.nanoseconds) / 1e9 / stretch * 100;
+  return fmt::format("{:>10.0f} {:>8} {:>6.2f} %", static_cast<double>(cost.runs) / stretch,
+                     time_of_one(cost.runs, cost.nanoseconds), share);
+}
+
+std::string counted_cells(const bpf::ListedProgram& program) {
+  if (program.runs == 0) return fmt::format("{:>12} {:>8}", "-", "-");
+  return fmt::format("{:>12} {:>8}", program.runs, time_of_one(program.runs, program.nanoseconds));
+}
+
+}  // namespace
+
+std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
+                              const std::optional<std::map<std::uint32_t, bpf::Cost>>& costs,
+                              std::uint64_t seconds, bool with_details) {
+  const std::string cost_names = costs ? fmt::format("{:>10} {:>8} {:>8}", "runs/s", "ns/run", "of a CPU")
+                                       : fmt::format("{:>12} {:>8}", "runs", "ns/run");
+  std::string out =
+      fmt::format("{:>6}  {:<16} {:<16} {:<24} {}  {}\n", "id", "type", "tag", "name", cost_names, "where");
+  const std::string indent(8, ' ');
+  for (const bpf::ListedProgram& program : programs) {
+    const std::string cost = costs ? cost_cells(program, *costs, seconds) : counted_cells(program);
+    out += fmt::format("{:>6}  {:<16} {:<16} {:<24} {}  {}\n", program.id, program.type, program.tag,
+                       printable(program.name), cost,
+                       program.places.empty() ? "-" : printable(program.places.front()));
+    for (std::size_t i = 1; i < program.places.size(); ++i)
+      out += fmt::format("{}also at: {}\n", indent, printable(program.places[i]));
+    if (!with_details) continue;
+    for (const std::string& holder : program.holders)
+      out += fmt::format("{}held by: {}\n", indent, printable(holder));
+    out += fmt::format(
+        "{}loaded by user {}; {} bytes, {} of machine code; {} runs skipped as one was under way\n", indent,
+        program.loaded_by, program.translated_bytes, program.machine_bytes, program.skipped);
+  }
+  return out;
+}
+
+std::string programs_in_json(const std::vector<bpf::ListedProgram>& programs,
+                             const std::optional<std::map<std::uint32_t, bpf::Cost>>& costs,
+                             std::uint64_t seconds) {
+  std::string out;
+  for (const bpf::ListedProgram& program : programs) {
+    JsonLine json;
+    json.number("id", program.id);
+    json.text("type", program.type);
+    json.text("name", program.name);
+    json.text("tag", program.tag);
+    json.number("loaded_by", program.loaded_by);
+    json.number("translated_bytes", program.translated_bytes);
+    json.number("machine_bytes", program.machine_bytes);
+    json.number("runs", program.runs);
+    json.number("run_ns", program.nanoseconds);
+    json.number("skipped", program.skipped);
+    if (costs) {
+      const auto found = costs->find(program.id);
+      const bpf::Cost cost = found == costs->end() ? bpf::Cost{} : found->second;
+      json.number("measured_seconds", seconds);
+      json.number("measured_runs", cost.runs);
+      json.number("measured_ns", cost.nanoseconds);
+    }
+    json.texts("places", program.places);
+    json.texts("holders", program.holders);
+    out += json.finished();
+  }
+  return out;
+}
+
+Result<std::string> list_bpf_programs(const ListOptions& options) {
+  std::optional<std::map<std::uint32_t, bpf::Cost>> costs;
+  if (options.cost_seconds) {
+    auto measured = bpf::measure_programs(std::chrono::seconds(*options.cost_seconds));
+    if (!measured) return std::move(measured.error());
+    costs = std::move(*measured);
+  }
+  auto programs = bpf::list_programs();
+  if (!programs) return std::move(programs.error());
+  std::erase_if(*programs,
+                [&](const bpf::ListedProgram& program) { return !matches(options.pattern, program.name); });
+  if (programs->empty() && !options.pattern.empty())
+    return use_error("no loaded BPF program matches '" + options.pattern + "'");
+  const std::uint64_t seconds = options.cost_seconds.value_or(0);
+  if (options.json) return programs_in_json(*programs, costs, seconds);
+  if (programs->empty()) return std::string("no BPF program is loaded\n");
+  return programs_in_lines(*programs, costs, seconds, options.fields);
+}
+
+}  // namespace tacho::record

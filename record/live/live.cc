@@ -1,0 +1,205 @@
+#include "record/live/live.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <iterator>
+#include <utility>
+
+#include "cli/absent_options.h"
+#include "cli/option_rows.h"
+#include "format/file.h"
+#include "record/events/recorders.h"
+#include "record/host/report_program.h"
+
+namespace tacho::record {
+namespace {
+
+constexpr std::string_view kEachEvent = "script --columns auto";
+constexpr std::string_view kFollowing[] = {"script", "table", "hist"};  // views that show what still grows
+
+bool has_option(const std::vector<std::string>& words, std::string_view name) {
+  return std::ranges::any_of(words, [name](const std::string& word) {
+    return word == name || word.starts_with(std::string(name) + "=");
+  });
+}
+
+cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& words) {
+  cli::CommandLine line;
+  line.program = "tacho live";
+  line.synopsis = "[--view VIEW] [--interval TIME] EVENT [OPTION]... [-- COMMAND]";
+  line.description =
+      "Records and shows at once what comes: a line for each event, or a table or histograms each second and "
+      "those of everything at "
+      "the end. EVENT is a recorder (tacho list recorders) or whatever tacho record -e takes; the OPTIONs "
+      "behind it "
+      "are those of tacho record: -a, -p PID, -g, --duration. It ends with the COMMAND, or at Ctrl-C.";
+  line.options = {
+      cli::text(
+          "--view", "VIEW",
+          "the command that shows it, with its options: script, table or hist, as in 'table --by comm'. "
+          "Default: what the recorder suggests, else script --columns auto",
+          options.view),
+      cli::text("--interval", "TIME",
+                "from one table or histogram to the next, in seconds or as in 100ms (default: 1); maps of "
+                "summaries are read as often",
+                options.interval),
+  };
+  static constexpr cli::AbsentOption kAbsent[] = {
+      {"-e,--event", cli::Takes::Value, "the first word is the event: tacho live open -a"}};
+  cli::add_absent_options(line.options, kAbsent);
+  line.stop_at_first_word = true;
+  line.words = [&words](std::vector<std::string> given) -> Result<> {
+    words = std::move(given);
+    return Done{};
+  };
+  line.epilog =
+      "Examples:\n"
+      "  tacho live open/failed/ -a                  files that programs look for and do not find\n"
+      "  tacho live --view 'table --by call,error' syscall -p 4711\n"
+      "  tacho live execsnoop -- make                what a build starts\n"
+      "\n"
+      "Nothing is kept; tacho record writes captures, and --follow reads one that grows.\n"
+      "\n"
+      "Exit status: that of COMMAND, or of the view when that is not 0; 1 wrong use, 2 when the kernel "
+      "refuses.";
+  return line;
+}
+
+// In the child: its input is the pipe, and Ctrl-C is for the recorder, whose end is its own.
+[[noreturn]] void become_view(const std::string& program, std::vector<std::string>& words, int input,
+                              int failed) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGQUIT, SIG_IGN);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (::dup2(input, STDIN_FILENO) >= 0) ::execv(program.c_str(), arguments.data());
+  const int code = errno;
+  static_cast<void>(!::write(failed, &code, sizeof code));
+  ::_exit(127);
+}
+
+}  // namespace
+
+Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments) {
+  LiveOptions options;
+  std::vector<std::string> words;
+  const auto outcome = cli::parse(command_line(options, words), arguments);
+  if (!outcome) return outcome.error();
+  options.outcome = *outcome;
+  if (options.outcome == cli::Parsed::HelpShown) return options;
+  if (words.empty())
+    return use_error(
+        "names no event, as in tacho live open -a; tacho list recorders names those that it carries");
+  if (words.front().starts_with('-'))
+    return use_error(
+        fmt::format("'{}' stands before the event; options of the recording stand behind it: tacho "
+                    "live EVENT {} ...",
+                    words.front(), words.front()));
+  options.recording = {"-q", "-o", "-"};
+  // What is counted in maps is read as often as it is shown.
+  const std::vector<std::string> own(words.begin(), std::ranges::find(words, "--"));
+  if (!has_option(own, "--interval"))
+    options.recording.insert(options.recording.end(), {"--interval", options.interval});
+  options.recording.emplace_back("-e");
+  std::ranges::move(words, std::back_inserter(options.recording));
+  return options;
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  bool is_quoted = false, is_open = false;  // a word is
+  for (const char letter : text) {
+    if (letter == '\'') {
+      is_quoted = !is_quoted;
+      if (!is_open) words.emplace_back();
+      is_open = true;
+    } else if (letter == ' ' && !is_quoted) {
+      is_open = false;
+    } else {
+      if (!is_open) words.emplace_back();
+      is_open = true;
+      words.back() += letter;
+    }
+  }
+  return words;
+}
+
+Result<std::vector<std::string>> live_view(const LiveOptions& options,
+                                           const std::vector<EventRequest>& events) {
+  const RecorderRow* const row = events.size() == 1 ? find_recorder(events.front().recorder) : nullptr;
+  const std::string_view suggested = events.size() == 1 && !events.front().view.empty()
+                                         ? std::string_view(events.front().view)
+                                     : row != nullptr ? view_of(*row, events.front().constants)
+                                                      : kEachEvent;
+  auto words = words_of(!options.view.empty() ? std::string_view(options.view) : suggested);
+  if (!words.empty() && words.front() == "tacho") words.erase(words.begin());
+  const bool is_following =
+      !words.empty() && std::ranges::find(kFollowing, words.front()) != std::end(kFollowing);
+  if (!is_following && !options.view.empty())
+    return use_error(
+        fmt::format("--view: '{}' does not show what still comes; script, table and hist do", options.view));
+  // Calls are told one after another only when all have returned.
+  const bool are_calls = !words.empty() && words.front() == "calls";
+  if (!is_following) words = {"table"};
+  if (are_calls) words.insert(words.end(), {"--by", "function"});
+  if (words.front() != "script") {
+    if (const auto at = std::ranges::find(words, "--interval"); at != words.end() && options.view.empty())
+      words.erase(at, at + std::min<std::ptrdiff_t>(2, words.end() - at));
+    if (!has_option(words, "--interval")) words.insert(words.end(), {"--interval", options.interval});
+  }
+  words.insert(words.end(), {"--follow", "--no-pager", "-i", "-"});
+  return words;
+}
+
+Result<LiveView> LiveView::start(std::vector<std::string> words) {
+  const auto program = report_program();
+  if (!program)
+    return Error{"tacho-report is not installed beside tacho-record, and nothing shows what is recorded"};
+  std::array<int, 2> ends{}, news{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
+  const format::Fd input(ends[0]), output(ends[1]);
+  if (::pipe2(news.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
+  const format::Fd failure(news[0]);
+  format::Fd failed(news[1]);
+  words.insert(words.begin(), *program);
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
+  const pid_t pid = ::fork();
+  if (pid < 0) return system_error("fork", errno);
+  if (pid == 0) become_view(*program, words, input.get(), failed.get());
+  LiveView view(pid);
+  failed = format::Fd();
+  int code = 0;
+  if (::read(failure.get(), &code, sizeof code) == sizeof code) return system_error(*program, code);
+  if (::dup2(output.get(), STDOUT_FILENO) < 0) return system_error("dup2", errno);
+  return view;
+}
+
+LiveView::LiveView(LiveView&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+
+LiveView::~LiveView() {
+  if (pid_ > 0) static_cast<void>(finish());
+}
+
+void LiveView::give_up() { static_cast<void>(::kill(pid_, SIGKILL)); }
+
+int LiveView::finish() {
+  const format::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (::dup2(nowhere.get(), STDOUT_FILENO) < 0) ::close(STDOUT_FILENO);
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+  pid_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace tacho::record

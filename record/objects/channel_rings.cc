@@ -1,0 +1,368 @@
+#include "record/objects/channel_rings.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "bpf/object/channel.h"
+#include "format/byte_writer.h"
+#include "format/cursor.h"
+#include "format/perf_abi.h"
+#include "format/record_view.h"
+
+namespace tacho::record {
+
+namespace {
+
+namespace abi = format::abi;
+using format::FieldKind;
+using format::PayloadField;
+
+constexpr std::size_t kWord = 8;
+
+bool is_number(const PayloadField& field) {
+  return (field.kind == FieldKind::Unsigned || field.kind == FieldKind::Signed) && field.bit_offset % 8 == 0;
+}
+bool is_stack(const PayloadField& field) {
+  return field.role == "stack" && is_number(field) && field.bit_size == 8 * kWord;
+}
+bool can_weigh(const PayloadField& field) {
+  return field.kind == format::FieldKind::Unsigned && field.count == 1 &&
+         (field.bit_size == 32 || field.bit_size == 64);
+}
+// What a stack weighs: the field that says so, else the event's value.
+const PayloadField* weight_in(const format::PayloadSchema& schema) {
+  for (const char* role : {"weight", "value"}) {
+    const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
+    if (field != schema.fields.end() && can_weigh(*field)) return &*field;
+  }
+  return nullptr;
+}
+
+// Where the stacks begin when nothing stands behind them.
+std::optional<std::size_t> end_of_rest(const format::PayloadSchema& schema) {
+  const auto first = std::ranges::find_if(schema.fields, is_stack);
+  const auto rest = first - schema.fields.begin();
+  const auto is_last = std::all_of(schema.fields.begin() + rest, schema.fields.end(), is_stack);
+  if (first == schema.fields.end() || !is_last) return std::nullopt;
+  const std::size_t end = first->bit_offset / 8;
+  const auto is_before = [end](const PayloadField& field) {
+    return is_stack(field) ? field.bit_offset / 8 >= end
+                           : (field.bit_offset + std::uint64_t{field.bit_size} * field.count + 7) / 8 <= end;
+  };
+  return std::ranges::all_of(schema.fields, is_before) ? std::optional(end) : std::nullopt;
+}
+
+std::uint64_t word_at(format::Bytes bytes, std::size_t size) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes.data(), size);
+  return word;
+}
+
+}  // namespace
+
+bool ChainBuilder::add(std::uint64_t address) {
+  if (address == 0) return false;
+  const std::uint64_t needed =
+      static_cast<std::int64_t>(address) < 0 ? abi::kContextKernel : abi::kContextUser;
+  if (mark_ != needed) chain_.push_back(needed);
+  mark_ = needed;
+  chain_.push_back(address);
+  return true;
+}
+
+RingLayout::RingLayout(const format::PayloadSchema& schema) : kept_(end_of_rest(schema)) {
+  for (const PayloadField& field : schema.fields)
+    if (is_stack(field)) stacks_.push_back({field.bit_offset / 8, field.count});
+  const PayloadField* const weight = has_stack() ? weight_in(schema) : nullptr;
+  if (weight != nullptr) weight_ = Field{weight->bit_offset / 8, weight->bit_size / 8};
+}
+
+std::vector<std::uint64_t> RingLayout::chain_of(format::Bytes payload) const {
+  ChainBuilder chain;
+  for (const Field& field : stacks_) {
+    for (std::size_t i = 0; field.count == 0 || i < field.count; ++i) {
+      const std::size_t at = field.offset + i * kWord;
+      if (payload.size() < at + kWord) break;
+      if (!chain.add(word_at(payload.subspan(at), kWord))) break;
+    }
+  }
+  return std::move(chain).take();
+}
+
+std::uint64_t RingLayout::period_of(format::Bytes payload) const {
+  if (!weight_ || payload.size() < weight_->offset + weight_->count) return 1;
+  return word_at(payload.subspan(weight_->offset), weight_->count);
+}
+
+format::Bytes RingLayout::rest_of(format::Bytes payload) const {
+  return kept_ ? payload.first(std::min(*kept_, payload.size())) : payload;
+}
+
+format::PayloadSchema RingLayout::schema_of_rest(format::PayloadSchema schema) {
+  const auto end = end_of_rest(schema);
+  if (!end) return schema;
+  std::erase_if(schema.fields, is_stack);
+  schema.size = static_cast<std::uint32_t>(*end);
+  return schema;
+}
+
+bool RateLimit::passes(std::uint64_t time) {
+  if (rate_.one_in > 1 && seen_++ % rate_.one_in != 0) return false;
+  if (rate_.most_a_second == 0) return true;
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  // Late events of the second before count in this one: there are never more than allowed.
+  if (const std::uint64_t second = time / kSecond; second > second_) {
+    second_ = second;
+    in_second_ = 0;
+  }
+  if (in_second_ < rate_.most_a_second) {
+    ++in_second_;
+    return true;
+  }
+  ++over_;
+  return false;
+}
+
+void read_attributed_losses(const bpf::UserObject& object, const std::string& map,
+                            const std::function<void(const AttributedLoss&)>& sink) {
+  const auto losers = object.open_map(bpf::kLosersMap + map);
+  if (!losers) return;
+  (void)losers->read([&](format::Bytes key, const std::vector<format::Bytes>& values) {
+    format::Cursor loser(key), loss(values.empty() ? format::Bytes() : values.front());
+    AttributedLoss found;
+    found.cgroup = loser.u64();
+    found.cpu = static_cast<int>(loser.u32());
+    found.lost = loss.u64();
+    found.first = loss.u64();
+    found.last = loss.u64();
+    if (!loser.failed() && !loss.failed() && found.lost != 0) sink(found);
+  });
+}
+
+std::vector<Losses> take_attributed(Losses& unnamed, const std::vector<AttributedLoss>& named) {
+  std::vector<Losses> taken;
+  for (const AttributedLoss& each : named) {
+    const std::uint64_t lost = std::min(each.lost, unnamed.lost);
+    if (lost == 0) continue;
+    taken.push_back({unnamed.event, unnamed.id, lost, each.cgroup, each.first, each.last, unnamed.cpu});
+    unnamed.lost -= lost;
+  }
+  return taken;
+}
+
+std::vector<Losses> attributed_by_programs(const KernelEvents& events, const OpenedRecording& recording) {
+  // Before the kernel's numbers: a program notes a loss when the kernel has counted it.
+  std::map<std::pair<std::size_t, int>, std::vector<AttributedLoss>> named;  // by event and CPU
+  for (const Connection& connection : recording.plan.connections) {
+    if (connection.kind != bpf::ChannelKind::PerfEventArray) continue;
+    read_attributed_losses(recording.objects[connection.object], connection.map,
+                           [&](const AttributedLoss& loss) {
+                             named[{connection.event, loss.cpu}].push_back(loss);
+                           });
+  }
+  std::vector<Losses> all = events.losses();
+  if (named.empty()) return all;
+  std::map<std::uint64_t, int> cpus;
+  for (const OpenEvent& open : events.open_events()) cpus.emplace(open.id, open.cpu);
+  std::vector<Losses> told;
+  for (Losses& loss : all) {
+    const auto cpu = cpus.find(loss.id);
+    const int known = loss.cpu >= 0 || cpu == cpus.end() ? loss.cpu : cpu->second;
+    if (const auto whose = named.find({loss.event, known}); whose != named.end())
+      std::ranges::move(take_attributed(loss, whose->second), std::back_inserter(told));
+    if (loss.lost != 0) told.push_back(loss);
+  }
+  return told;
+}
+
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint32_t kHead = 0x31434154;  // TACHO_HEAD of tacho/emit.h
+constexpr std::size_t kMostRecordBytes = 65528;
+
+// Where the code ran that stands first in the chain.
+std::uint16_t side_of(const std::vector<std::uint64_t>& chain) {
+  if (chain.size() < 2) return 0;
+  return chain.front() == abi::kContextKernel ? abi::kCpumodeKernel : abi::kCpumodeUser;
+}
+
+}  // namespace
+
+std::uint64_t monotonic_now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+std::optional<RingEvent> parse_ring_event(format::Bytes bytes) {
+  format::Cursor in(bytes);
+  const std::uint32_t magic = in.u32();
+  RingEvent event;
+  event.cpu = in.u32();
+  event.time = in.u64();
+  event.process = in.u32();
+  event.thread = in.u32();
+  if (in.failed() || magic != kHead) return std::nullopt;
+  event.payload = in.take(in.left());
+  return event;
+}
+
+bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
+                   const format::EventAttr& attr, const RingLayout& layout) {
+  if (!attr.samples(abi::kSampleCallchain))
+    return append_sample(to, event, id, attr, SampleParts{{}, layout.period_of(event.payload)});
+  RingEvent rest = event;
+  rest.payload = layout.rest_of(event.payload);
+  return append_sample(to, rest, id, attr,
+                       SampleParts{layout.chain_of(event.payload), layout.period_of(event.payload)});
+}
+
+bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
+                   const format::EventAttr& attr, const SampleParts& parts) {
+  const bool has_chain = attr.samples(abi::kSampleCallchain);
+  const auto& chain = parts.chain;
+  const format::Bytes payload = event.payload;
+  // As in the kernel: the size of what is raw and the bytes together fill whole words.
+  const std::size_t padded = (sizeof(std::uint32_t) + payload.size() + 7) / 8 * 8;
+  format::ByteWriter out;
+  out.u32(abi::kRecordSample);
+  out.u16(side_of(chain));  // misc
+  out.u16(0);               // size
+  out.u64(id);
+  out.u64(chain.size() < 2 ? 0 : chain[1]);  // ip, as the kernel has it: behind the first mark
+  out.u32(event.process);
+  out.u32(event.thread);
+  out.u64(event.time);
+  if (attr.samples(abi::kSampleCpu)) {
+    out.u32(event.cpu.value_or(0));
+    out.u32(0);
+  }
+  if (attr.samples(abi::kSamplePeriod)) out.u64(parts.period);
+  if (has_chain) {
+    out.u64(chain.size());
+    for (const std::uint64_t address : chain) out.u64(address);
+  }
+  const std::size_t size = out.view().size() + padded;
+  if (size > kMostRecordBytes) return false;
+  out.u32(static_cast<std::uint32_t>(padded - sizeof(std::uint32_t)));
+  // The only step that may throw, and then nothing was added: half a record would damage all that follow.
+  const std::size_t begin = to.size();
+  to.resize(begin + size);
+  std::byte* const record = to.data() + begin;
+  std::memcpy(record, out.view().data(), out.view().size());
+  if (!payload.empty()) std::memcpy(record + out.view().size(), payload.data(), payload.size());
+  const auto length = static_cast<std::uint16_t>(size);
+  std::memcpy(record + 6, &length, sizeof length);
+  return true;
+}
+
+Result<ChannelRings> ChannelRings::open(const OpenedRecording& recording, const KernelEvents& events,
+                                        const bpf::EventRate& rate) {
+  ChannelRings all(recording, events);
+  for (const Connection& connection : recording.plan.connections) {
+    if (connection.kind == bpf::ChannelKind::PerfEventArray || bpf::is_summary(connection.kind)) continue;
+    auto ring = recording.objects[connection.object].open_ring(connection.map);
+    if (!ring) return std::move(ring.error());
+    Source source{.object = connection.object,
+                  .event = connection.event,
+                  .map = connection.map,
+                  .kind = connection.kind,
+                  .ring = std::move(*ring),
+                  .layout = {},
+                  .ids = {}};
+    const auto& channels = recording.objects[connection.object].channels();
+    const auto channel = std::ranges::find(channels, connection.map, &bpf::Channel::map);
+    if (channel != channels.end() && channel->schema) source.layout = RingLayout(*channel->schema);
+    if (connection.kind == bpf::ChannelKind::PlainRing) source.limit = RateLimit(rate);
+    for (const OpenEvent& event : events.open_events())
+      if (event.event == connection.event) source.ids.emplace(event.cpu, event.id);
+    // What a CPU that comes later has is a sample of the event on another one, as in the kernel's rings.
+    for (const int cpu : recording.plan.later_cpus)
+      if (!source.ids.empty()) source.ids.emplace(cpu, source.ids.begin()->second);
+    if (!source.ids.empty()) all.rings_.push_back(std::move(source));
+  }
+  return all;
+}
+
+std::vector<int> ChannelRings::fds() const {
+  std::vector<int> all;
+  for (const Source& source : rings_) all.push_back(source.ring.fd());
+  return all;
+}
+
+void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byte>& to) {
+  auto event = source.kind == bpf::ChannelKind::RingWithHeads
+                   ? parse_ring_event(bytes)
+                   : RingEvent{.time = monotonic_now(), .cpu = std::nullopt, .payload = bytes};
+  if (!event) {  // reserved by something else than tacho_reserve()
+    count_lost(source);
+    return;
+  }
+  if (!events_->was_on(source.event, event->time)) return;
+  // The kernel keeps events of a perf event array out of CPUs that are not recorded; so do we.
+  const auto id = event->cpu ? source.ids.find(static_cast<int>(*event->cpu)) : source.ids.begin();
+  if (id == source.ids.end()) return;
+  const auto& follower = recording_->follower;
+  if (follower && follower->state(static_cast<int>(event->thread)) != bpf::Followed::Yes) {
+    ++dropped_;
+    return;
+  }
+  if (!source.limit.passes(event->time)) return;
+  if (!append_sample(to, *event, id->second, recording_->plan.events[source.event].attr, source.layout))
+    count_lost(source);
+}
+
+bool ChannelRings::take(std::vector<std::byte>& to) {
+  bool is_fine = true;
+  for (Source& source : rings_) {
+    const bool is_taken = source.ring.drain([&](format::Bytes bytes) { add(source, bytes, to); });
+    if (!is_taken) count_lost(source);
+    is_fine &= is_taken;
+  }
+  return is_fine;
+}
+
+std::uint64_t ChannelRings::over_rate() const {
+  std::uint64_t over = 0;
+  for (const Source& source : rings_) over += source.limit.over();
+  return over;
+}
+
+// Those of which the program told whose they were. `others`: of CPUs that are not recorded.
+std::vector<Losses> ChannelRings::attributed_losses(const Source& source, std::uint64_t& others) const {
+  std::vector<Losses> told;
+  read_attributed_losses(recording_->objects[source.object], source.map, [&](const AttributedLoss& loss) {
+    const auto id = source.ids.find(loss.cpu);
+    if (id == source.ids.end()) {
+      others += loss.lost;
+    } else {
+      told.push_back({source.event, id->second, loss.lost, loss.cgroup, loss.first, loss.last});
+    }
+  });
+  return told;
+}
+
+std::vector<Losses> ChannelRings::losses() const {
+  std::vector<Losses> all;
+  for (const Source& source : rings_) {
+    std::uint64_t known = 0;
+    // Before the number of all, to which a program adds first.
+    for (Losses& loss : attributed_losses(source, known)) {
+      known += loss.lost;
+      all.push_back(loss);
+    }
+    const std::uint64_t lost = source.lost->load(std::memory_order_relaxed) +
+                               recording_->objects[source.object].lost_by_ring(source.map);
+    if (lost > known) all.push_back({source.event, source.ids.begin()->second, lost - known});
+  }
+  return all;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,199 @@
+#include "record/objects/channels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "format/cursor.h"
+#include "format/perf_abi.h"
+#include "format/record_view.h"
+#include "record/objects/followed_functions.h"
+
+namespace tacho::record {
+
+// A thread that the list has, and that starts another one before it is followed, starts it unseen: so the
+// list is read again until it says nothing new.
+Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tasks,
+                                    std::optional<int> command) {
+  constexpr int kMostLooks = 20;
+  const bool with_children = target.watch != Watch::Threads && target.inherit;
+  auto follower = bpf::Follower::create(with_children ? bpf::Children::Followed : bpf::Children::Ignored);
+  if (!follower && (follower.error().code == EPERM || follower.error().code == EACCES))
+    return Error{
+        "not permitted: BPF programs need root, or CAP_BPF and CAP_PERFMON (sudo setcap "
+        "cap_perfmon,cap_bpf+ep on tacho-record)",
+        follower.error().code};
+  if (!follower)
+    return Error{"BPF programs cannot be told whose events are wanted: " + follower.error().what +
+                     "; take those of everybody with -a",
+                 follower.error().code};
+  if (command) follower->set(*command, bpf::Followed::FromExec);
+  std::vector<int> threads = tasks.threads;
+  for (int look = 0; look < kMostLooks; ++look) {
+    bool any_new = false;
+    for (const int thread : threads) {
+      any_new |= follower->state(thread) != bpf::Followed::Yes;
+      follower->set(thread, bpf::Followed::Yes);
+    }
+    if (!any_new || target.watch != Watch::Processes) break;
+    auto now = tasks_of(target);
+    if (!now) break;  // all of them have ended
+    threads = std::move(now->threads);
+  }
+  return follower;
+}
+
+TargetFilter::TargetFilter(std::vector<std::uint64_t> ids, std::function<bool(int thread)> is_followed)
+    : ids_(std::move(ids)), is_followed_(std::move(is_followed)) {
+  std::ranges::sort(ids_);
+}
+
+void TargetFilter::limit(std::vector<std::uint64_t> ids, const bpf::EventRate& rate) {
+  limited_ = std::move(ids);
+  std::ranges::sort(limited_);
+  limit_ = RateLimit(rate);
+}
+
+// Every planned event samples IDENTIFIER, IP, TID and TIME, in this order.
+bool TargetFilter::keeps(const std::byte* record, std::size_t size) {
+  format::Cursor in(format::Bytes(record, size));
+  const std::uint32_t type = in.u32();
+  in.u32();  // misc, size
+  const std::uint64_t id = in.u64();
+  in.u64();  // ip
+  in.u32();  // process
+  const std::uint32_t thread = in.u32();
+  const std::uint64_t time = in.u64();
+  if (in.failed() || type != format::abi::kRecordSample) return true;
+  if (std::ranges::binary_search(ids_, id) && !is_followed_(static_cast<int>(thread))) {
+    ++dropped_;
+    return false;
+  }
+  return !std::ranges::binary_search(limited_, id) || limit_.passes(time);
+}
+
+void TargetFilter::remove_unwanted(std::vector<std::byte>& records, std::size_t begin) {
+  std::size_t to = begin;
+  for (std::size_t from = begin; from < records.size();) {
+    format::Cursor header(format::Bytes(records).subspan(from));
+    header.u32();  // type
+    header.u16();  // misc
+    const std::size_t size = header.u16();
+    if (header.failed() || size < format::kRecordHeaderSize || size > records.size() - from) {
+      const std::size_t rest = records.size() - from;  // no whole records: whoever counts them will say so
+      std::memmove(records.data() + to, records.data() + from, rest);
+      to += rest;
+      break;
+    }
+    if (keeps(records.data() + from, size)) {
+      if (to != from) std::memmove(records.data() + to, records.data() + from, size);
+      to += size;
+    }
+    from += size;
+  }
+  records.resize(to);
+}
+
+namespace {
+
+// The kernel's numbers of the events that these objects feed through perf event arrays.
+std::vector<std::uint64_t> ids_fed_by(const std::vector<std::size_t>& objects,
+                                      const OpenedRecording& recording, const KernelEvents& events) {
+  std::vector<std::uint64_t> ids;
+  for (const OpenEvent& event : events.open_events()) {
+    const bool is_fed = std::ranges::any_of(recording.plan.connections, [&](const Connection& each) {
+      return each.event == event.event && each.kind == bpf::ChannelKind::PerfEventArray &&
+             std::ranges::find(objects, each.object) != objects.end();
+    });
+    if (is_fed) ids.push_back(event.id);
+  }
+  return ids;
+}
+
+// Those whose programs follow objects from a followed thread into others, and have asked by themselves.
+std::vector<std::size_t> wandering_objects(const OpenedRecording& recording) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < recording.objects.size(); ++i)
+    if (follows_objects_anywhere(recording.objects[i])) found.push_back(i);
+  return found;
+}
+
+}  // namespace
+
+Result<> configure_objects(OpenedRecording& recording, const bpf::EventRate& rate, const Messages& messages) {
+  if (rate.limits() && recording.objects.empty())
+    return use_error(
+        "--sample-rate and --max-rate are for events of BPF objects (-e PROGRAM.bpf.c); -c N takes every "
+        "Nth of other events, -F a number a second");
+  for (std::size_t i = 0; i < recording.objects.size(); ++i) {
+    bpf::UserObject& object = recording.objects[i];
+    const bool asks = object.limit(rate);
+    if (!asks) recording.limited_here.push_back(i);
+    if (recording.follower) (void)object.follow(recording.follower->table_fd());
+    if (!asks && (rate.limits() || recording.follower))
+      messages.detail(object.path() +
+                      ": does not ask tacho_wants() (tacho/emit.h); what is not wanted is dropped here");
+  }
+  return Done{};
+}
+
+Result<Channels> Channels::open(OpenedRecording& recording, const KernelEvents& events,
+                                const bpf::EventRate& rate, const SummaryReading& reading) {
+  Channels channels(recording);
+  auto rings = ChannelRings::open(recording, events, rate);
+  if (!rings) return std::move(rings.error());
+  channels.rings_ = std::make_shared<ChannelRings>(std::move(*rings));
+  auto summaries = Summaries::open(recording, events, reading);
+  if (!summaries) return std::move(summaries.error());
+  channels.summaries_ = std::make_shared<Summaries>(std::move(*summaries));
+  if (!channels.rings_->empty() || !channels.summaries_->empty())
+    recording.ring_losses = [rings = channels.rings_, summaries = channels.summaries_] {
+      auto all = rings->losses();
+      for (const Losses& loss : summaries->losses()) all.push_back(loss);
+      return all;
+    };
+  if (!channels.summaries_->empty())
+    recording.summary_troubles = [summaries = channels.summaries_] { return summaries->troubles(); };
+  const bool limits_here = rate.limits() && !recording.limited_here.empty();
+  if (!recording.follower && !limits_here) return channels;
+  std::vector<std::uint64_t> filtered =
+      recording.follower ? events.system_wide_ids() : std::vector<std::uint64_t>();
+  const auto unfiltered = ids_fed_by(wandering_objects(recording), recording, events);
+  std::erase_if(filtered,
+                [&](std::uint64_t id) { return std::ranges::find(unfiltered, id) != unfiltered.end(); });
+  channels.filter_.emplace(std::move(filtered), [&recording](int thread) {
+    return recording.follower->state(thread) == bpf::Followed::Yes;
+  });
+  if (limits_here) channels.filter_->limit(ids_fed_by(recording.limited_here, recording, events), rate);
+  return channels;
+}
+
+Channels::LeftOut Channels::left_out() const {
+  LeftOut all{rings_->dropped(), rings_->over_rate()};
+  if (filter_) {
+    all.of_others += filter_->dropped();
+    all.over_rate += filter_->over_rate();
+  }
+  for (const bpf::UserObject& object : recording_->objects) all.over_rate += object.over_rate();
+  return all;
+}
+
+void report_left_out(const Channels::LeftOut& left_out, const bpf::EventRate& rate,
+                     const Messages& messages) {
+  if (left_out.of_others != 0)
+    messages.note(fmt::format(
+        "{} events of BPF programs were of other threads and left out here; a program of yours leaves "
+        "them out in the kernel, before their stacks are walked, with tacho_wants() (tacho/emit.h)",
+        left_out.of_others));
+  if (left_out.over_rate != 0)
+    messages.note(fmt::format("{} events of BPF programs were more than {} and left out", left_out.over_rate,
+                              rate.most_a_second == 0 ? "the rate that their recorder was given"
+                                                      : fmt::format("--max-rate {}", rate.most_a_second)));
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,155 @@
+#include "record/objects/conditions.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "bpf/attach/follower.h"
+#include "cli/expression.h"
+#include "format/perf_abi.h"
+#include "record/events/condition.h"
+
+namespace tacho::record {
+namespace {
+
+constexpr std::string_view kOption = "--filter";
+
+Error in_request(Error error, const EventRequest& request) {
+  error.what += " (-e " + request.text + ")";
+  return error;
+}
+
+Result<Condition> compile(const cli::Expression& expression, const format::PayloadSchema* payload,
+                          std::string_view place = kOption) {
+  auto condition = compile_condition(place, expression, {.payload = payload});
+  if (!condition) return condition;
+  const auto asks_number = [](const bpf::FilterStep& step) {
+    return step.value == bpf::FilterValue::Process || step.value == bpf::FilterValue::Thread;
+  };
+  if (bpf::is_in_pid_namespace() && std::ranges::any_of(condition->steps, asks_number))
+    return use_error(std::string(place) +
+                     ": this is a PID namespace, where processes have other numbers than in the kernel; use "
+                     "comm, cgroup or uid, or -p and -t");
+  return condition;
+}
+
+// Recorders whose events tell of another moment than the one at which they are written.
+Error asks_at_two_moments(const EventRequest& request) {
+  return use_error(std::string(kOption) + ": the recorder " + request.recorder +
+                   " asks about the thread when something begins, and about members of its event when that "
+                   "ends: a condition names the one or the other. Its options choose threads, too (" +
+                   request.recorder + "/comm=NAME/)");
+}
+
+Error does_not_ask(const bpf::UserObject& object, const EventRequest& request) {
+  const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
+  if (!request.recorder.empty() && std::ranges::any_of(object.channels(), asks))
+    return use_error(std::string(kOption) + ": the recorder " + request.recorder +
+                     " tells of other threads than the one that runs: a condition may name members of its "
+                     "event alone, and its options choose threads (" +
+                     request.recorder + "/comm=NAME/)");
+  if (!request.recorder.empty())
+    return use_error(std::string(kOption) + ": the recorder " + request.recorder +
+                     " is not asked about it; it has options of its own (tacho record -e " +
+                     request.recorder + "/help/), and tacho script --where chooses when the capture is read");
+  return use_error(
+      std::string(kOption) + ": " + object.path() +
+      " does not ask tacho_wants() (tacho/emit.h) about it, and nobody else can leave its events "
+      "out before their stacks are walked; tacho script --where chooses when the capture is read");
+}
+
+Error does_not_ask_filled(const bpf::UserObject& object, const bpf::Channel& channel) {
+  return use_error(std::string(kOption) + ": " + object.path() + " does not ask with its event '" +
+                   channel.event + "' filled, so members cannot be compared: tacho_wants_this(" +
+                   channel.event + ", &event) and tacho_submit() do (tacho/emit.h)");
+}
+
+bool asks_about_thread(const Condition& condition) {
+  return std::ranges::any_of(condition.steps, [](const bpf::FilterStep& step) {
+    return step.value != bpf::FilterValue::Member && step.value != bpf::FilterValue::None;
+  });
+}
+
+// A condition that names members is asked with the event filled, any other one before. Where an object asks
+// about an event of a ring buffer only when that is filled, the current thread may be another than the
+// event's (tacho_reserve_for()), so nothing can be asked about threads.
+Result<> tell(bpf::UserObject& object, const cli::Expression& expression, const EventRequest& request) {
+  const auto& channels = object.channels();
+  const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
+  const auto asks_here = [&](const bpf::Channel& each) {
+    return each.kind == bpf::ChannelKind::PerfEventArray && asks(each);
+  };
+  const bool all_ask = !channels.empty() && std::ranges::all_of(channels, asks);
+  const bool all_ask_here = !channels.empty() && std::ranges::all_of(channels, asks_here);
+  if (!object.asks_filter() && !all_ask) return does_not_ask(object, request);
+  std::vector<Condition> own;
+  for (const bpf::Channel& channel : channels) {
+    auto condition = compile(expression, channel.schema ? &*channel.schema : nullptr);
+    if (!condition) return std::move(condition.error());
+    if (condition->has_members && !asks(channel)) return does_not_ask_filled(object, channel);
+    const bool is_filled_later = !request.recorder.empty() && channel.kind == bpf::ChannelKind::RingWithHeads;
+    if (is_filled_later && object.asks_filter() && condition->has_members && asks_about_thread(*condition))
+      return asks_at_two_moments(request);
+    if (!object.asks_filter() && !all_ask_here && (!condition->has_members || asks_about_thread(*condition)))
+      return does_not_ask(object, request);
+    own.push_back(std::move(*condition));
+  }
+  if (std::ranges::any_of(own, &Condition::has_members)) {
+    for (std::size_t i = 0; i < own.size(); ++i) object.filter(channels[i], own[i].steps);
+    return Done{};
+  }
+  const auto general = compile(expression, nullptr);
+  if (!general) return general.error();
+  object.filter(general->steps);
+  return Done{};
+}
+
+}  // namespace
+
+Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf::UserObject>& objects) {
+  std::size_t next_object = 0;
+  for (EventRequest& request : requests) {
+    bpf::UserObject* const object = request.kind == EventKind::BpfObject ? &objects[next_object++] : nullptr;
+    const bool is_kernels_own = request.kind == EventKind::Tracepoint && !request.sum;
+    if (request.filter.empty() || is_kernels_own) continue;
+    const auto expression = cli::parse_expression(request.filter_place, request.filter);
+    if (!expression) return expression.error();
+    if (object != nullptr) {
+      if (auto told = tell(*object, *expression, request); !told)
+        return in_request(std::move(told.error()), request);
+      continue;
+    }
+    if (request.type == format::abi::kSoftware && request.config == format::abi::kBpfOutput)
+      return use_error(std::string(kOption) + ": '" + request.text +
+                       "' is fed by a BPF program; put it behind the -e of the program, which is asked");
+    // Of a probe its values, which the program that reads them compares.
+    const auto values = bpf::schema_of(request.name, request.placed_arguments);
+    const bool has_values = !request.placed_arguments.empty();
+    auto condition = compile(*expression, has_values ? &values : nullptr, request.filter_place);
+    if (!condition && request.filter_place != kOption) return std::move(condition.error());
+    if (!condition) return in_request(std::move(condition.error()), request);
+    request.condition = std::move(condition->steps);
+    request.filter.clear();
+  }
+  return Done{};
+}
+
+Result<> attach_conditions(const Plan& plan, std::span<const OpenEvent> events, EventFilters& filters) {
+  for (const OpenEvent& open : events) {
+    const PlannedEvent& planned = plan.events[open.event];
+    if (planned.condition.empty() || planned.unwound_frames != 0) continue;
+    auto known = filters.find(open.event);
+    if (known == filters.end()) {
+      const auto hook =
+          planned.probe_target.empty() ? bpf::EventFilter::Hook::Overflow : bpf::EventFilter::Hook::Probe;
+      auto filter = bpf::EventFilter::load(planned.condition, hook);
+      if (!filter) return std::move(filter.error()).in("--filter: event '" + planned.name + "'");
+      known = filters.emplace(open.event, std::move(*filter)).first;
+    }
+    if (auto done = known->second.attach(open.fd.get()); !done)
+      return std::move(done.error()).in("--filter: event '" + planned.name + "'");
+  }
+  return Done{};
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,443 @@
+#include "record/options/options.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cli/option_rows.h"
+#include "format/result.h"
+#include "record/events/target.h"
+#include "record/host/pfm_events.h"
+#include "record/options/output_options.h"
+
+namespace tacho::record {
+
+namespace {
+
+// What is gathered while options come in; choose_target() judges the whole.
+struct Gathered {
+  RecordOptions options;
+  TargetOptions target;
+  bool takes_off_cpu = false;
+};
+
+struct SizeUnit {
+  char letter;
+  int shift;
+};
+constexpr SizeUnit kSizeUnits[] = {{'B', 0},  {'K', 10}, {'k', 10}, {'M', 20},
+                                   {'m', 20}, {'G', 30}, {'g', 30}};
+constexpr std::uint64_t kMostRingBytes = std::uint64_t{1} << 32;
+constexpr std::uint64_t kLeastBudget = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostUsualBudget = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMostBudget = std::uint64_t{64} << 30;
+
+// -m auto: of the machine's memory a hundredth, which no service will miss.
+std::uint64_t usual_budget() {
+  const auto pages = static_cast<std::uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
+  const auto page_size = static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
+  return std::clamp(pages * page_size / 100, kLeastBudget, kMostUsualBudget);
+}
+
+// "auto", "auto,64M": for all rings together.
+Result<> set_ring_budget(RecordOptions& options, std::string_view text) {
+  options.ring_pages.reset();
+  options.ring_bytes.reset();
+  options.ring_budget = usual_budget();
+  if (text.empty()) return Done{};
+  const auto bytes = parse_size("-m auto", text.substr(1));
+  if (!bytes) return bytes.error();
+  if (*bytes < kLeastBudget || *bytes > kMostBudget)
+    return use_error("-m auto: a budget for all rings is 1M to 64G");
+  options.ring_budget = *bytes;
+  return Done{};
+}
+
+// "512": pages; "2M", "64K": bytes.
+Result<> set_ring_size(RecordOptions& options, std::string_view text) {
+  if (text == "auto" || text.starts_with("auto,")) return set_ring_budget(options, text.substr(4));
+  options.ring_budget.reset();
+  const auto wrong = [&] {
+    return use_error("-m: '" + std::string(text) +
+                     "' is neither a number of pages nor a size such as 512K or 2M, at most 4G");
+  };
+  const auto too_large = [&](const std::string& most) {
+    return use_error("-m: '" + std::string(text) + "' is too large: at most " + most);
+  };
+  constexpr std::uint64_t kMostPages = kMostRingBytes / 4096;
+  std::uint64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{} || value == 0) return wrong();
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (unit.empty()) {
+    if (value > kMostPages) return too_large(std::to_string(kMostPages) + " pages");
+    options.ring_pages = value;
+    options.ring_bytes.reset();
+    return Done{};
+  }
+  const auto row = std::ranges::find(kSizeUnits, unit.front(), &SizeUnit::letter);
+  if (unit.size() != 1 || row == std::end(kSizeUnits)) return wrong();
+  if (value > (kMostRingBytes >> row->shift)) return too_large("4G");
+  options.ring_bytes = value << row->shift;
+  options.ring_pages.reset();
+  return Done{};
+}
+
+Result<> set_compression(RecordOptions& options, std::string_view text) {
+  const auto level = text.empty() ? Result<std::uint64_t>(1) : cli::parse_number("-z", text, 0, 22);
+  if (!level) return level.error();
+  options.files.is_compression_chosen = true;
+  options.compression_level.reset();
+  if (*level != 0) options.compression_level = static_cast<int>(*level);
+  return Done{};
+}
+
+Result<> add_pfm_events(std::vector<EventRequest>& events, std::string_view text) {
+  auto parsed = parse_pfm_events(text);
+  if (!parsed) return std::move(parsed.error());
+  const std::size_t option = events.empty() ? 1 : events.back().option + 1;
+  for (EventRequest& event : *parsed) {
+    event.option = option;
+    events.push_back(std::move(event));
+  }
+  return Done{};
+}
+
+using cli::flag;
+using cli::Takes;
+
+std::vector<cli::Option> rows(Gathered& to) {
+  RecordOptions& options = to.options;
+  std::vector<cli::Option> rows{
+      {"-e,--event", Takes::Value, "EVENT",
+       "What to record, many times or separated by commas, in perf's language (see below): cpu-clock, "
+       "cycles:u, "
+       "SUBSYSTEM:TRACEPOINT (sched:*), kprobe:FUNCTION, {a,b}:S, ./PROG.bpf.o or ./PROG.bpf.c. Default: "
+       "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events that are named, one on each in "
+       "this order; when none is, each on a cpu-clock event of its own (rate: -F or -c)",
+       [&options](std::string_view text) { return add_events(options.events, text); }},
+      {"--pfm-events", Takes::Value, "EVENT",
+       "Events of the processor by its maker's names, many times or separated by commas, those in braces as "
+       "a group: inst_retired:any_p, skl::uops_issued:any:c=1:u. libpfm4 knows them, where it is installed; "
+       "tacho list 'skl::*' shows them. -e takes EVENT:MASK as well, where no tracepoint has that name",
+       [&options](std::string_view text) { return add_pfm_events(options.events, text); }},
+      flag("--off-cpu",
+           "Also what threads wait for, and how long, with their stacks: the recorder -e offcpu beside the "
+           "other "
+           "events",
+           to.takes_off_cpu),
+      {"-m,--mmap-pages", Takes::Value, "PAGES",
+       "Room of each CPU's ring, in pages or as a size (512K, 2M); auto: as much as a hundredth of the "
+       "machine's memory gives to all of them, 256M at most, or auto,SIZE gives. Default: 2M",
+       [&options](std::string_view text) { return set_ring_size(options, text); }},
+      {"-z,--compression-level", Takes::Optional, "LEVEL",
+       "zstd level, 1 to 22; -z0: not compressed. Default: 1",
+       [&options](std::string_view text) { return set_compression(options, text); }},
+      flag("-q,--quiet", "Say nothing but errors and warnings", options.quiet),
+      flag("-v,--verbose", "Say what is opened, attached and left out", options.verbose),
+      flag("--version", "Say the version and do nothing else", options.show_version),
+  };
+  add_target_options(to.target, rows);
+  add_sampling_rows(rows, options.sampling, options.events);
+  add_time_options(options.time, rows);
+  add_output_options(options.output, options.files, rows);
+  rows.push_back(
+      {"--switch-output-event", Takes::Value, "EVENT",
+       "Go on in another file (or, with --overwrite, make a capture) when EVENT happens, many times or "
+       "separated by commas as in -e. It is watched where the other events are, and not recorded "
+       "itself. Of those that come while another file is being begun (some 0.1 s) one is begun for all, and "
+       "the last lines say how many they were",
+       [&options](std::string_view text) { return add_events(options.switch_events, text); }});
+  add_absent_options(rows, options.notes);
+  return rows;
+}
+
+cli::CommandLine command_line(Gathered& to) {
+  cli::CommandLine line;
+  line.program = "tacho record";
+  line.synopsis =
+      "[-e EVENT]... [-a | -p PID[,PID] | -C CPUS | -G CGROUP | --container ID | COMMAND] [OPTION]...";
+  line.description =
+      "Records events with their stacks into one compressed file that perf and tacho read anywhere. With a "
+      "COMMAND it "
+      "records while the command runs (and watches only it, unless -a, -C, -p or -t say otherwise); without "
+      "one it "
+      "records until it is interrupted. BPF objects are followed in the same way: with a COMMAND, -p or -t "
+      "their channels bring what those threads did, and with the first two what their children did. Probes "
+      "(uprobe:, usdt:, kprobe:) bring the threads that are there at the start: the kernel does not hand "
+      "them "
+      "on to what they start; -a takes those of everybody.";
+  line.options = rows(to);
+  line.stop_at_first_word = true;
+  line.words = [&to](std::vector<std::string> words) -> Result<> {
+    to.options.command = std::move(words);
+    return Done{};
+  };
+  line.epilog =
+      "Events:\n"
+      "  cycles, L1-dcache-load-misses, faults   by name, as perf names them; a counter that this machine "
+      "lacks is\n"
+      "                                          refused, and cpu-clock samples by time everywhere\n"
+      "  r1a8, cpu/event=0x3c,umask=1/           by number, or by what sysfs says of a PMU (also "
+      "cpu/cpu-cycles/)\n"
+      "  sched:sched_switch, sched:*             tracepoints\n"
+      "  mem:0x404060/8:w                        a breakpoint: address, length (1, 2, 4, 8), r, w or x\n"
+      "  uprobe:/lib/libc.so.6:malloc            a function of a program or library (+OFFSET, or 0xOFFSET in "
+      "the file);\n"
+      "                                          uretprobe: its return\n"
+      "  usdt:/usr/bin/x:provider:name           a marker in one (sys/sdt.h)\n"
+      "  kprobe:vfs_read, kretprobe:vfs_read     a function of the kernel, and its return. Probes are gone "
+      "with the\n"
+      "                                          recorder, however it ends\n"
+      "  uprobe:FILE:FUNCTION(ARGUMENT,...)      what a probe finds: arg1, NAME=arg2, %di; of kprobes NAME "
+      "as the "
+      "kernel's\n"
+      "                                          BTF has it, of programs with debugging information too, and "
+      "members:\n"
+      "                                          size, request->head.length (? shows what there is); of usdt "
+      "arg1 as\n"
+      "                                          the marker tells it, of returns ret. A :TYPE may follow:\n"
+      "                                          u8 to u64, s8 to s64, x8 to x64, string, "
+      "ustring "
+      "(x86-64)\n"
+      "  {cycles,faults}, name{a,b}:S            a group, counted together; with S each sample of the first "
+      "has the\n"
+      "                                          counts of all\n"
+      "  EVENT/TERM,.../                         period=N, freq=HZ, name=NAME, "
+      "call-graph=fp|dwarf|ehframe|lbr|no,\n"
+      "                                          stack-size=BYTES, max-stack=FRAMES, branch_type=FILTER, "
+      "inherit,\n"
+      "                                          no-inherit, config=N, config1=N, config2=N\n"
+      "  ./PROG.bpf.c/GLOBAL=VALUE,.../          sets `const volatile` globals of a BPF program by name and "
+      "type "
+      "(numbers,\n"
+      "                                          true, 'text', enumerators, ports=80:443, limits.low, "
+      "ports[1]);\n"
+      "                                          map:MAP.event=EVENT: what the map emits are samples of "
+      "EVENT\n"
+      "  exec, open/failed,min_us=100/           a recorder that tacho carries: tacho list recorders; "
+      "NAME/help/\n"
+      "                                          shows its options, as ./PROG.bpf.c/help/ does\n"
+      "  EVENT:LETTERS                           u user, k kernel, h hypervisor, p to ppp and P precise, G "
+      "guest,\n"
+      "                                          H host, I not when idle, S group, D pinned, e exclusive\n"
+      "\n"
+      "Examples:\n"
+      "  tacho record -g -- ./program            where a program spends its time\n"
+      "  tacho record -a -g -e sched:sched_switch -- sleep 5\n"
+      "  tacho record -a -g -e ./bigreads.bpf.c -- dd if=/dev/zero of=/dev/null bs=2M count=3\n"
+      "  tacho record -e open/failed/ -a -- sleep 5   files that programs look for and do not find\n"
+      "\n"
+      "Every other option of perf record is known too: what it asks for is always done (-T, -P, -N), or it "
+      "sets how\n"
+      "perf works and is taken with a line that says so (--threads, --aio), or it is refused with a line "
+      "that "
+      "says what\n"
+      "to do instead.\n"
+      "\n"
+      "Signals: INT, TERM, HUP (unless it came ignored), QUIT, USR1, PIPE and XFSZ end the recording with a "
+      "whole file and\n"
+      "are passed on to COMMAND, USR1, PIPE and XFSZ as TERM; a second one ends the waiting for it. USR2 "
+      "ends "
+      "nothing: it asks for another\n"
+      "file (--switch-output) or for what is in memory (--overwrite).\n"
+      "\n"
+      "Exit status: that of COMMAND (128 + the signal that ended it) when it ran; else 0 for a whole "
+      "capture, 1 for a\n"
+      "wrong command line (also a COMMAND that does not exist), 2 when the kernel or a file refuses, 4 when "
+      "the capture\n"
+      "could not be written.";
+  return line;
+}
+
+}  // namespace
+
+Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments) {
+  Gathered gathered;
+  const auto outcome = cli::parse(command_line(gathered), arguments);
+  if (!outcome) return outcome.error();
+  ParsedOptions out{*outcome, {}};
+  if (*outcome == cli::Parsed::HelpShown) return out;
+
+  RecordOptions& options = gathered.options;
+  if (auto done = check_sampling(options.sampling); !done) return std::move(done.error());
+  if (!options.switch_events.empty()) {
+    options.files.switch_rule.is_on = true;
+    options.files.is_named_by_time |= !options.files.overwrite;
+  }
+  auto target = choose_target(gathered.target, !options.command.empty());
+  if (!target) return std::move(target.error());
+  options.target = std::move(*target);
+  if (auto checked = check_time_options(options.time, !options.command.empty()); !checked)
+    return std::move(checked.error());
+  if (options.events.empty()) {
+    if (auto added = add_events(options.events, "cpu-clock"); !added) return std::move(added.error());
+  }
+  if (gathered.takes_off_cpu) {
+    if (auto added = add_events(options.events, "offcpu"); !added) return std::move(added.error());
+  }
+  out.options = std::move(options);
+  return out;
+}
+
+namespace {
+
+using cli::Takes;
+
+struct Row {
+  std::string_view names;
+  Takes takes;
+  std::string_view instead;
+};
+
+constexpr std::string_view kTraces = "processor traces (AUX) are not recorded; perf record does that";
+constexpr std::string_view kThreads =
+    "it changes nothing: one thread reads all rings, and another one packs and writes; where events are "
+    "lost, "
+    "larger rings help (-m 8M)";
+constexpr std::string_view kSoon =
+    "it changes nothing: every event is on its way to the file within half a second";
+constexpr std::string_view kDescribed =
+    "it changes nothing: what runs already is always described at the start, by one thread";
+constexpr std::string_view kClang =
+    "TACHO_CLANG in the environment names the clang; what needs options of its own is compiled by hand: -e "
+    "./PROG.bpf.o";
+
+constexpr Row kRows[] = {
+    {"-n,--no-samples", Takes::Nothing, "events are recorded one by one here; perf stat counts them"},
+    {"-r,--realtime", Takes::Value,
+     "the thread that drains the rings raises its own priority; chrt -f PRIORITY tacho record gives it more"},
+    {"-S,--snapshot", Takes::Optional, kTraces},
+    {"--aux-sample", Takes::Optional, kTraces},
+    {"--clang-opt", Takes::Value, kClang},
+    {"--clang-path", Takes::Value, kClang},
+    {"--debuginfod", Takes::Optional,
+     "nothing is looked up while recording; tacho script and tacho report take it when they read"},
+    {"--dry-run", Takes::Nothing, "a recording of nothing tries the rest: -o /tmp/try.data -- true"},
+    {"--group", Takes::Nothing, "braces make a group: -e '{cpu-clock,page-faults}'"},
+    {"--kcore", Takes::Nothing,
+     "the kernel's code is not copied; its names are, with every capture. perf record copies it"},
+    {"--no-bpf-event", Takes::Nothing,
+     "BPF programs are always told: without that their frames have no names"},
+    {"--synth", Takes::Value, "what runs already is always described; without that its frames have no names"},
+    {"--running-time", Takes::Nothing, "times of counters are kept with -s, for each thread that ends"},
+    {"--wakers", Takes::Optional,
+     "-e offcpu,waking -g records waits and who ended them; tacho report and tacho folded take --wakers"},
+    {"--vmlinux", Takes::Value,
+     "nothing is looked up while recording; tacho script and tacho report take -k FILE"},
+};
+
+// How perf does its work, and not what it records: they stand in command lines that were made for perf, and
+// are no reason to record nothing.
+constexpr Row kWithoutEffect[] = {
+    {"--affinity", Takes::Value, kThreads},           {"--aio", Takes::Optional, kThreads},
+    {"--threads", Takes::Optional, kThreads},         {"--mmap-flush", Takes::Value, kSoon},
+    {"--no-buffering", Takes::Nothing, kSoon},        {"--num-thread-synthesize", Takes::Value, kDescribed},
+    {"--proc-map-timeout", Takes::Value, kDescribed}, {"--tail-synthesize", Takes::Nothing, kDescribed},
+};
+
+// What these ask for is so in every capture.
+constexpr std::string_view kAlways[] = {
+    "-T,--timestamp",        "-P,--period",   "--sample-cpu",   "--sample-identifier",
+    "-N,--no-buildid-cache", "--buildid-all", "--buildid-mmap", "--timestamp-boundary",
+    "--namespaces",          "--all-cgroups",
+};
+
+}  // namespace
+
+void add_absent_options(std::vector<cli::Option>& rows, std::vector<std::string>& notes) {
+  for (const Row& row : kRows) {
+    const auto refuse = [&row](std::string_view) -> Result<> {
+      return use_error(std::string(row.names.substr(row.names.find("--"))) + ": " + std::string(row.instead));
+    };
+    rows.push_back({std::string(row.names), row.takes, "VALUE", "", refuse});
+  }
+  for (const Row& row : kWithoutEffect) {
+    const auto note = [&row, &notes](std::string_view) -> Result<> {
+      const std::string line = std::string(row.names) + ": " + std::string(row.instead);
+      if (std::ranges::find(notes, line) == notes.end()) notes.push_back(line);
+      return Done{};
+    };
+    rows.push_back({std::string(row.names), row.takes, "VALUE", "", note});
+  }
+  for (const std::string_view names : kAlways)
+    rows.push_back(
+        {std::string(names), Takes::Nothing, "", "", [](std::string_view) { return Result<>(Done{}); }});
+}
+
+namespace {
+
+Result<> set_list(std::vector<int>& list, Result<std::vector<int>> parsed, std::string_view option) {
+  if (!parsed) return std::move(parsed.error()).in(option);
+  list = std::move(*parsed);
+  return Done{};
+}
+
+Result<> set_user(TargetOptions& target, std::string_view text) {
+  const auto user = parse_user(std::string(text));
+  if (!user) return user.error();
+  target.user = *user;
+  return Done{};
+}
+
+using FindCgroup = Result<std::string> (*)(const std::string& mount, const std::string& name);
+
+Result<> add_found(TargetOptions& target, FindCgroup find, std::string_view name) {
+  const auto mount = mounted_cgroups();
+  if (!mount) return mount.error();
+  auto cgroup = find(*mount, std::string(name));
+  if (!cgroup) return std::move(cgroup.error());
+  target.each_cgroup.push_back(std::move(*cgroup));
+  return Done{};
+}
+
+}  // namespace
+
+void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows) {
+  using cli::Takes;
+  std::vector<cli::Option> own{
+      cli::flag("-a,--all-cpus", "Watch the whole system", target.all_cpus),
+      {"-p,--pid", Takes::Value, "PID[,PID]", "Watch these processes with all their threads",
+       [&target](std::string_view text) { return set_list(target.processes, parse_id_list(text), "-p"); }},
+      {"-t,--tid", Takes::Value, "TID[,TID]", "Watch these threads alone",
+       [&target](std::string_view text) { return set_list(target.threads, parse_id_list(text), "-t"); }},
+      {"-u,--uid", Takes::Value, "USER",
+       "Watch the processes that this user (name or number) has now, and what they start",
+       [&target](std::string_view text) { return set_user(target, text); }},
+      {"-C,--cpu", Takes::Value, "CPUS", "Watch these CPUs, as in 0-3,6",
+       [&target](std::string_view text) { return set_list(target.cpus, parse_cpu_list(text), "-C"); }},
+      {"-G,--cgroup", Takes::Value, "NAME[,NAME]",
+       "Watch what runs in this cgroup and in those below it, named by its path below the mount point "
+       "(system.slice/nginx.service) or in whole. One goes for all events, several one for each",
+       [&target](std::string_view text) -> Result<> {
+         std::ranges::move(parse_cgroup_list(text), std::back_inserter(target.cgroups));
+         return Done{};
+       }},
+      {"--for-each-cgroup", Takes::Value, "NAME[,NAME]",
+       "Watch what runs in these cgroups (names as for -G), with all events in each of them",
+       [&target](std::string_view text) -> Result<> {
+         std::ranges::move(parse_cgroup_list(text), std::back_inserter(target.each_cgroup));
+         return Done{};
+       }},
+      {"--container", Takes::Value, "ID",
+       "Watch what runs in this container, found by its cgroup: the begin of its id (docker, containerd, "
+       "CRI-O, podman), or what an LXC container or systemd machine is called. Again: that one too",
+       [&target](std::string_view text) { return add_found(target, cgroup_of_container, text); }},
+      {"--pod", Takes::Value, "UID",
+       "Watch what runs in all containers of this Kubernetes pod: the begin of its uid "
+       "(metadata.uid of kubectl get pod -o yaml)",
+       [&target](std::string_view text) { return add_found(target, cgroup_of_pod, text); }},
+      cli::flag("--per-thread",
+                "A ring for each watched thread instead of one for each CPU; without children",
+                target.per_thread),
+      cli::flag("-i,--no-inherit", "Do not watch what the watched processes start", target.no_inherit),
+  };
+  std::ranges::move(own, std::back_inserter(rows));
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,227 @@
+#include "record/options/output_options.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "cli/option_rows.h"
+#include "format/content_classes.h"
+#include "record/options/time_options.h"
+
+namespace tacho::record {
+namespace {
+
+constexpr double kMostBytes = 1e18;
+constexpr std::uint64_t kMostFiles = 1'000'000;
+// A file has its own description of the host, which alone takes a megabyte and more.
+constexpr std::uint64_t kLeastSwitchBytes = std::uint64_t{1} << 20;
+
+struct SizeUnit {
+  std::string_view name;
+  double bytes;
+};
+constexpr SizeUnit kSizeUnits[] = {{"", 1},        {"B", 1},       {"K", 1 << 10},
+                                   {"k", 1 << 10}, {"M", 1 << 20}, {"m", 1 << 20},
+                                   {"G", 1 << 30}, {"g", 1 << 30}, {"T", 1LL << 40}};
+
+// Names of classes between commas; nothing is all of them.
+Result<> check_classes(std::string_view classes) {
+  while (!classes.empty()) {
+    const std::string_view name = classes.substr(0, classes.find(','));
+    classes.remove_prefix(std::min(classes.size(), name.size() + 1));
+    if (name == "all" || format::find_content(name)) continue;
+    std::string known;
+    for (const format::ContentRow& row : format::kContents) known += ' ' + std::string(row.name);
+    return use_error("--redact: there is no class '" + std::string(name) + "'; there are" + known);
+  }
+  return Done{};
+}
+
+// Nothing or "signal"; a size, which has a unit; or a time, which has one as well.
+Result<> set_switch_rule(OutputOptions& files, std::string_view text) {
+  SwitchRule rule;
+  rule.is_on = true;
+  const bool by_signal = text.empty() || text == "signal";
+  const auto unit = text.find_last_of("0123456789.");
+  const bool has_unit = !by_signal && unit != std::string_view::npos && unit + 1 < text.size();
+  const bool is_size = has_unit && std::string_view("BKkMGgT").find(text.back()) != std::string_view::npos;
+  if (!by_signal && !has_unit) {
+    return use_error("--switch-output: '" + std::string(text) +
+                     "' is neither signal, nor a size (B, K, M, G), nor a time (s, m, h, d)");
+  }
+  if (is_size) {
+    const auto bytes = parse_size("--switch-output", text);
+    if (!bytes) return bytes.error();
+    if (*bytes < kLeastSwitchBytes)
+      return use_error(
+          "--switch-output: a file takes a megabyte and more before its first sample; 1M at least");
+    rule.bytes = *bytes;
+  } else if (!by_signal) {
+    const auto period = parse_duration("--switch-output", text);
+    if (!period) return period.error();
+    rule.period = *period;
+  }
+  files.switch_rule = rule;
+  files.is_named_by_time = true;
+  return Done{};
+}
+
+cli::Option size_option(std::string names, std::string help, std::uint64_t& bytes) {
+  const std::string name = names;
+  return {std::move(names), cli::Takes::Value, "SIZE", std::move(help),
+          [name, &bytes](std::string_view text) -> Result<> {
+            const auto parsed = parse_size(name, text);
+            if (!parsed) return parsed.error();
+            bytes = *parsed;
+            return Done{};
+          }};
+}
+
+}  // namespace
+
+Result<std::uint64_t> parse_size(std::string_view option, std::string_view text) {
+  double value = 0;
+  const auto [end, code] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  const auto* const unit = std::ranges::find(
+      kSizeUnits, text.substr(static_cast<std::size_t>(end - text.data())), &SizeUnit::name);
+  const bool is_size = code == std::errc{} && unit != std::end(kSizeUnits) && std::isfinite(value);
+  const double bytes = is_size ? value * unit->bytes : 0;
+  if (bytes < 1 || bytes > kMostBytes) {
+    return use_error(std::string(option) + ": '" + std::string(text) +
+                     "' is not a size such as 512K, 10M or 1.5G");
+  }
+  return static_cast<std::uint64_t>(bytes);
+}
+
+void add_output_options(std::string& path, OutputOptions& files, std::vector<cli::Option>& rows) {
+  using cli::Takes;
+  std::vector<cli::Option> own{
+      {"-o,--output", Takes::Value, "FILE",
+       "Where the capture goes; an existing one is kept as FILE.old. -: perf's pipe form to standard output, "
+       "which is also chosen when that is a pipe and no FILE is named. Default: perf.data",
+       [&path, &files](std::string_view text) -> Result<> {
+         if (text.empty()) return use_error("-o: the name of the file is empty");
+         path = text;
+         files.is_named = true;
+         return Done{};
+       }},
+      {"--switch-output", Takes::Optional, "WHEN",
+       "Go on in another file when SIGUSR2 comes or --control says snapshot, and also when the file has that "
+       "size (100M) or age (10s, 15m, 2h, 1d). Each is whole by itself and is named FILE.TIME when it is "
+       "finished",
+       [&files](std::string_view text) { return set_switch_rule(files, text); }},
+      {"--switch-max-files", Takes::Value, "N",
+       "Keep the last N files of --switch-output, the one that is written included, and remove older ones",
+       [&files](std::string_view text) -> Result<> {
+         const auto most = cli::parse_number("--switch-max-files", text, 1, kMostFiles);
+         if (!most) return most.error();
+         files.most_files = *most;
+         return Done{};
+       }},
+      {"--overwrite", Takes::Nothing, "",
+       "Flight recorder: keep the last samples in the rings (-m says how much) and write nothing, until "
+       "SIGUSR2 "
+       "comes or --control says snapshot (FILE.TIME), and at the end (FILE)",
+       [&files](std::string_view) -> Result<> {
+         files.overwrite = true;
+         files.switch_rule.is_on = true;
+         return Done{};
+       }},
+      cli::flag("--timestamp-filename", "Name the file FILE.TIME when it is finished",
+                files.is_named_by_time),
+      {"--no-pack", Takes::Nothing, "",
+       "Leave it at addresses. By default the names of what was hit are put into the capture at its end, in "
+       "place "
+       "of the kernel's whole list, so that it can be read on any machine; tacho-report does that when it is "
+       "installed beside. Files that may be gone by then (deleted ones, those of containers, maps of JIT "
+       "code) are "
+       "held open for it, 256 and 4 GB at most. Not with a pipe, --switch-output or --max-size, and not for "
+       "more than 1 GB: tacho pack is for these",
+       [&files](std::string_view) -> Result<> {
+         files.packs = false;
+         return Done{};
+       }},
+      {"--max-pack-time", Takes::Value, "SECONDS",
+       "Read files for packing for so long at most (default: 300): what has no name by then is left at "
+       "addresses, and files that do not answer, as on a network that hangs, keep nobody. tacho pack takes "
+       "more time (--max-file-time)",
+       [&files](std::string_view text) -> Result<> {
+         constexpr std::uint64_t kDay = 24 * 60 * 60;
+         const auto seconds = cli::parse_number("--max-pack-time", text, 1, kDay);
+         if (!seconds) return seconds.error();
+         files.longest_packing = std::chrono::seconds(*seconds);
+         return Done{};
+       }},
+      {"--redact", Takes::Optional, "CLASSES",
+       "At the end take out of the capture, or replace by aliases, what others should not see: command "
+       "lines, the "
+       "host's name, folders, names of threads, texts in payloads, stacks and more; or these classes alone "
+       "(comm,paths). tacho redact --help lists them. tacho-report, which does it, must be installed beside; "
+       "until the "
+       "recording ends, everything is in the file",
+       [&files](std::string_view text) -> Result<> {
+         files.redacts = true;
+         files.redacted_classes = text;
+         return check_classes(text);
+       }},
+      size_option("--max-size",
+                  "End the recording when the capture has no room for more within that size (100M), which "
+                  "it never exceeds; how many samples were left out is told",
+                  files.most_bytes),
+      size_option("--min-free",
+                  "End the recording when the file system of the capture has less than that left (1G)",
+                  files.least_free),
+  };
+  std::ranges::move(own, std::back_inserter(rows));
+}
+
+StandardOutput look_at_standard_output() {
+  struct stat info {};
+  if (fstat(STDOUT_FILENO, &info) == 0 && S_ISFIFO(info.st_mode)) {
+    struct stat errors {};
+    const bool is_shared =
+        fstat(STDERR_FILENO, &errors) == 0 && errors.st_dev == info.st_dev && errors.st_ino == info.st_ino;
+    return is_shared ? StandardOutput::Other : StandardOutput::Pipe;
+  }
+  return isatty(STDOUT_FILENO) != 0 ? StandardOutput::Terminal : StandardOutput::Other;
+}
+
+Result<> choose_output(std::string& path, OutputOptions& files, StandardOutput standard_output) {
+  files.to_pipe = files.is_named ? path == "-" : standard_output == StandardOutput::Pipe;
+  if (files.overwrite && (files.most_bytes != 0 || files.switch_rule.bytes != 0))
+    return use_error("--overwrite: -m says how much is kept; leave the size out");
+  if (files.most_files != 0 && !files.switch_rule.is_on)
+    return use_error("--switch-max-files: there is one file only; add --switch-output=SIZE or TIME");
+  if (files.most_bytes != 0 && files.switch_rule.is_on) {
+    return use_error(
+        "--max-size: with --switch-output, its SIZE and --switch-max-files say how much is kept");
+  }
+  if (files.redacts && (files.to_pipe || files.is_named_by_time || files.overwrite))
+    return use_error(
+        "--redact: only one file is redacted at the end of a recording, and no pipe; leave it out, and run "
+        "tacho redact "
+        "on each capture");
+  if (!files.to_pipe) return Done{};
+  if (files.is_named_by_time || files.overwrite || files.least_free != 0) {
+    return use_error(std::string(files.overwrite          ? "--overwrite"
+                                 : files.is_named_by_time ? "files named by time"
+                                                          : "--min-free") +
+                     " and a pipe exclude each other; name a file with -o");
+  }
+  if (standard_output == StandardOutput::Terminal) {
+    return use_error(
+        "-o -: standard output is a terminal; pipe it into a reader, as in tacho record -o - | tacho script "
+        "-i -");
+  }
+  path = "-";
+  return Done{};
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,303 @@
+#include "record/options/sampling_options.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cli/expression.h"
+#include "cli/option_rows.h"
+#include "format/perf_abi.h"
+#include "record/events/sample_fields.h"
+
+namespace tacho::record {
+namespace {
+
+constexpr std::uint64_t kAnyBranch = 1U << 3;  // PERF_SAMPLE_BRANCH_ANY
+
+namespace abi = format::abi;
+
+using cli::flag;
+using cli::Takes;
+
+Result<> set_frequency(SamplingOptions& options, std::string_view text) {
+  options.most_frequent = text == "max";
+  if (options.most_frequent) return Done{};
+  const auto hertz = cli::parse_number("-F", text, 1, std::numeric_limits<std::uint32_t>::max());
+  if (!hertz) return hertz.error();
+  options.frequency = *hertz;
+  return Done{};
+}
+
+Result<> set_period(SamplingOptions& options, std::string_view text) {
+  const auto period = cli::parse_number("-c", text, 1, std::numeric_limits<std::int64_t>::max());
+  if (!period) return period.error();
+  options.period = *period;
+  return Done{};
+}
+
+Result<> set_call_graph(SamplingOptions& options, std::string_view text) {
+  auto stacks = parse_call_graph(text);
+  if (!stacks) return std::move(stacks.error()).in("--call-graph");
+  if (stacks->max_frames == 0) stacks->max_frames = options.stacks.max_frames;
+  options.stacks = *stacks;
+  return Done{};
+}
+
+// "=?" lists them; without a value all are meant.
+Result<> set_registers(SamplingOptions& options, std::uint64_t& registers, std::string_view text,
+                       std::string_view option) {
+  if (text == "?") {
+    options.show_registers = true;
+    return Done{};
+  }
+  auto parsed = text.empty() ? Result<std::uint64_t>(all_registers()) : parse_registers(text);
+  if (!parsed) return std::move(parsed.error()).in(option);
+  if (*parsed == 0)
+    return use_error(std::string(option) + ": the registers of this machine are not known here");
+  registers = *parsed;
+  return Done{};
+}
+
+// On x86 the kernel tells three weights in the place of one, and perf asks for these.
+#if defined(__x86_64__) || defined(__i386__)
+constexpr std::uint64_t kWeight = abi::kSampleWeightStruct;
+#else
+constexpr std::uint64_t kWeight = abi::kSampleWeight;
+#endif
+
+// Fields of samples that the kernel fills in for whoever asks.
+struct FieldRow {
+  const char* names;
+  const char* help;
+  std::uint64_t bits;
+};
+constexpr FieldRow kFields[] = {
+    {"--phys-data", "Record physical addresses of data, where the processor tells the virtual ones",
+     abi::kSamplePhysAddr},
+    {"--data-page-size", "Record the size of the page that the data lies in", abi::kSampleDataPageSize},
+    {"--code-page-size", "Record the size of the page that the code lies in", abi::kSampleCodePageSize},
+    {"-W,--weight", "Record what the processor says of the cost of an access (0 for software events)",
+     kWeight},
+    {"--transaction", "Record what the processor says of memory transactions (0 for software events)",
+     abi::kSampleTransaction},
+    {"-R,--raw-samples", "Record the raw bytes of every event that has some (tracepoints always have them)",
+     abi::kSampleRaw},
+};
+
+// A filter is for the events of the last -e: tracepoints, whose filters the kernel reads itself, or others,
+// whose conditions are ours; further ones narrow it.
+Result<> add_filter(std::vector<EventRequest>& events, const std::string& of_tracepoints,
+                    const std::string& of_others, const char* option) {
+  if (events.empty()) return use_error(std::string(option) + ": it stands behind the -e it is for");
+  const std::size_t last = events.back().option;
+  const auto is_tracepoint = [](const EventRequest& event) {
+    return event.kind == EventKind::Tracepoint && !event.sum;
+  };
+  const auto is_meant = [last](const EventRequest& event) { return event.option == last; };
+  const auto first = std::ranges::find_if(events, is_meant);
+  const bool are_tracepoints = is_tracepoint(*first);
+  if (std::any_of(first, events.end(),
+                  [&](const auto& each) { return is_tracepoint(each) != are_tracepoints; }))
+    return use_error(
+        std::string(option) +
+        ": tracepoints have another language for it than other events; give the tracepoints a -e "
+        "and a --filter of their own");
+  const std::string& filter = are_tracepoints ? of_tracepoints : of_others;
+  if (!are_tracepoints) {
+    if (auto sound = cli::parse_expression(option, filter); !sound) return std::move(sound.error());
+  }
+  for (EventRequest& event : events) {
+    if (!is_meant(event)) continue;
+    event.filter = event.filter.empty() ? filter : "(" + event.filter + ") && (" + filter + ")";
+  }
+  return Done{};
+}
+
+// The numbers that filters see are those of threads, and the recorder has more than one: so its name too.
+std::string own_exclusion() {
+  std::string filter = "common_pid != " + std::to_string(getpid());
+  return filter + " && COMM != \"tacho-record\"";
+}
+
+// "1/100"
+Result<> set_sample_rate(SamplingOptions& options, std::string_view text) {
+  constexpr std::uint64_t kMost = 1'000'000'000;
+  if (!text.starts_with("1/"))
+    return use_error("--sample-rate: '" + std::string(text) +
+                     "' is not 1/N, as 1/100 for every hundredth event");
+  const auto one_in = cli::parse_number("--sample-rate 1/", text.substr(2), 1, kMost);
+  if (!one_in) return one_in.error();
+  options.rate_of_objects.one_in = static_cast<std::uint32_t>(*one_in);
+  return Done{};
+}
+
+void add_rate_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
+  rows.push_back({"-F,--freq", Takes::Value, "HZ",
+                  "Samples each second of counters, clocks and software events; max: what the kernel allows. "
+                  "Default: 4000",
+                  [&options](std::string_view text) { return set_frequency(options, text); }});
+  rows.push_back(flag("--strict-freq", "Refuse a frequency above the kernel's limit instead of lowering it",
+                      options.strict_frequency));
+  rows.push_back(
+      {"--sample-rate", Takes::Value, "1/N",
+       "Of the events of BPF objects every Nth. Objects that ask tacho_wants() count on each CPU, "
+       "and leave out the others in the kernel, before a stack is walked; the recorder counts what "
+       "it reads, over all CPUs: objects that do not ask together, each ring buffer without "
+       "RING_CHANNEL() by itself",
+       [&options](std::string_view text) { return set_sample_rate(options, text); }});
+  rows.push_back(
+      cli::number("--max-rate", "N",
+                  "Of the events of BPF objects at most N a second: of each that asks tacho_wants(), of all "
+                  "others together, and of each ring buffer without RING_CHANNEL(); what is more is counted "
+                  "and told at the end",
+                  1, std::uint64_t{1} << 40, options.rate_of_objects.most_a_second));
+  rows.push_back({"-c,--count", Takes::Value, "PERIOD",
+                  "A sample each PERIOD events (ns of the clocks) instead",
+                  [&options](std::string_view text) { return set_period(options, text); }});
+}
+
+void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
+  rows.push_back(
+      {"-g", Takes::Nothing, "",
+       "Record the stack of every sample: --call-graph ehframe where the kernel can and the rights "
+       "allow it; elsewhere copies of stacks, which are unwound when the recording ends, and for "
+       "what BPF programs write fp. It says why (-v, tacho header: of every event)",
+       [&options](std::string_view) -> Result<> {
+         // A method that was named stands, as it does for perf.
+         if (options.stacks.method == CallGraph::None) options.stacks.method = CallGraph::Best;
+         return Done{};
+       }});
+  rows.push_back(
+      {"--call-graph", Takes::Value, "METHOD",
+       "Record the stack of every sample: fp[,FRAMES] by frame pointers; dwarf[,BYTES] keeps registers and "
+       "BYTES of the stack (default: 8192) and unwinds them when the capture is read; lbr takes the calls "
+       "that the processor kept; ehframe[,FRAMES] has the kernel unwind by the binaries' .eh_frame: whole "
+       "stacks "
+       "without frame pointers (x86-64)",
+       [&options](std::string_view text) { return set_call_graph(options, text); }});
+  rows.push_back({"--max-stack", Takes::Value, "FRAMES",
+                  "At most so many frames of a stack. Default: kernel.perf_event_max_stack",
+                  [&options](std::string_view text) -> Result<> {
+                    const auto frames = cli::parse_number("--max-stack", text, 1, kMostStackFrames);
+                    if (!frames) return frames.error();
+                    options.stacks.max_frames = static_cast<std::uint16_t>(*frames);
+                    return Done{};
+                  }});
+  rows.push_back(
+      flag("--user-callchains", "Of stacks only the part outside of the kernel", options.user_callchains));
+  rows.push_back(flag("--kernel-callchains", "Of stacks only the kernel's part", options.kernel_callchains));
+  rows.push_back({"-b,--branch-any", Takes::Nothing, "", "Record the branches before each sample (-j any)",
+                  [&options](std::string_view) -> Result<> {
+                    options.branches |= kAnyBranch;
+                    return Done{};
+                  }});
+  rows.push_back(
+      {"-j,--branch-filter", Takes::Value, "FILTER[,FILTER]",
+       "Record such branches before each sample, if the processor keeps them: any, any_call, any_ret, "
+       "ind_call, ind_jmp, call, cond, in_tx, no_tx, abort_tx, stack, save_type, priv, and where: u, k, hv",
+       [&options](std::string_view text) -> Result<> {
+         auto bits = parse_branch_filter(text);
+         if (!bits) return std::move(bits.error()).in("-j");
+         options.branches |= *bits;
+         return Done{};
+       }});
+}
+
+void add_field_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
+  rows.push_back(flag("-d,--data", "Record addresses of data with each sample, and the mappings of data",
+                      options.data_addresses));
+  for (const FieldRow& row : kFields) {
+    rows.push_back({row.names, Takes::Nothing, "", row.help, [&options, &row](std::string_view) -> Result<> {
+                      options.more_fields |= row.bits;
+                      return Done{};
+                    }});
+  }
+  rows.push_back({"-I,--intr-regs", Takes::Optional, "REGISTERS",
+                  "Record registers as each sample found them: ax,bx,...; without a value all, =? lists them",
+                  [&options](std::string_view text) {
+                    return set_registers(options, options.registers_intr, text, "--intr-regs");
+                  }});
+  rows.push_back({"--user-regs", Takes::Optional, "REGISTERS",
+                  "Record the registers that the program had when it entered the kernel; values as for -I",
+                  [&options](std::string_view text) {
+                    return set_registers(options, options.registers_user, text, "--user-regs");
+                  }});
+  rows.push_back(
+      {"-k,--clockid", Takes::Value, "CLOCK",
+       "Take times from monotonic, monotonic_raw, boottime, realtime or tai. Default: the kernel's "
+       "perf clock",
+       [&options](std::string_view text) -> Result<> {
+         auto clock = parse_clock(text);
+         if (!clock) return std::move(clock.error()).in("-k");
+         options.clock = *clock;
+         return Done{};
+       }});
+}
+
+void add_side_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
+  rows.push_back(flag("-s,--stat", "Record what each thread counted when it ends (report -T shows it)",
+                      options.counts_of_threads));
+  rows.push_back(flag("--switch-events", "Record each switch between threads", options.switches));
+  rows.push_back({"-B,--no-buildid", Takes::Nothing, "", "Leave out the build ids of what is mapped",
+                  [&options](std::string_view) -> Result<> {
+                    options.build_ids = false;
+                    return Done{};
+                  }});
+}
+
+}  // namespace
+
+Result<> add_events(std::vector<EventRequest>& events, std::string_view text) {
+  auto parsed = parse_events(text);
+  if (!parsed) return std::move(parsed.error());
+  const std::size_t option = events.empty() ? 1 : events.back().option + 1;
+  for (EventRequest& event : *parsed) event.option = option;
+  std::move(parsed->begin(), parsed->end(), std::back_inserter(events));
+  return Done{};
+}
+
+void add_sampling_rows(std::vector<cli::Option>& rows, SamplingOptions& options,
+                       std::vector<EventRequest>& events) {
+  rows.push_back(
+      {"--filter", Takes::Value, "FILTER",
+       "Of the events of the -e before it, only those for which this holds, decided in the kernel before a "
+       "stack is walked. Of tracepoints as the kernel understands it: 'prev_pid > 0 && prev_comm ~ \"ba*\"'. "
+       "Of others pid, tid, uid, gid, cpu, comm, cgroup and cgroup_id, in the language of --where: "
+       "'comm ~ \"nginx*\" && uid != 0'; of BPF objects that ask tacho_wants_this() also members of the "
+       "payload. Again: both must hold",
+       [&events](std::string_view text) {
+         return add_filter(events, std::string(text), std::string(text), "--filter");
+       }});
+  rows.push_back(
+      {"--exclude-perf", Takes::Nothing, "",
+       "Of the events of the -e before it, not those of the recorder itself", [&events](std::string_view) {
+         return add_filter(events, own_exclusion(), "pid != " + std::to_string(getpid()), "--exclude-perf");
+       }});
+  add_rate_rows(rows, options);
+  add_stack_rows(rows, options);
+  rows.push_back(
+      flag("--all-user", "Sample outside of the kernel only, whatever the events say", options.all_user));
+  rows.push_back(
+      flag("--all-kernel", "Sample in the kernel only, whatever the events say", options.all_kernel));
+  add_field_rows(rows, options);
+  add_side_rows(rows, options);
+}
+
+Result<> check_sampling(const SamplingOptions& options) {
+  if (options.period && (options.frequency || options.most_frequent))
+    return use_error("-F and -c exclude each other");
+  if (options.all_user && options.all_kernel)
+    return use_error("--all-user and --all-kernel exclude each other");
+  if (options.user_callchains && options.kernel_callchains) {
+    return use_error(
+        "--user-callchains and --kernel-callchains exclude each other; -g alone takes both parts");
+  }
+  return Done{};
+}
+
+}  // namespace tacho::record

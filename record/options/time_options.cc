@@ -1,0 +1,194 @@
+#include "record/options/time_options.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tacho::record {
+
+std::optional<int> parse_descriptor(std::string_view text) {
+  int number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = code == std::errc{} && end == text.data() + text.size() && number >= 0;
+  return is_number ? std::optional(number) : std::nullopt;
+}
+
+Result<ControlPlace> parse_control(std::string_view text) {
+  const auto wrong = [text] {
+    return use_error("--control: '" + std::string(text) +
+                     "' is neither fd:N[,ANSWERS] nor fifo:PATH[,ANSWERS]");
+  };
+  ControlPlace place;
+  place.is_fifo = text.starts_with("fifo:");
+  if (!place.is_fifo && !text.starts_with("fd:")) return wrong();
+  const std::string_view names = text.substr(text.find(':') + 1);
+  const auto comma = names.find(',');
+  place.commands = names.substr(0, comma);
+  if (comma != std::string_view::npos) place.answers = names.substr(comma + 1);
+  const bool is_named =
+      !place.commands.empty() && (comma == std::string_view::npos || !place.answers.empty());
+  const bool are_numbers =
+      parse_descriptor(place.commands) && (place.answers.empty() || parse_descriptor(place.answers));
+  if (!is_named || (!place.is_fifo && !are_numbers)) return wrong();
+  return place;
+}
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLongest = std::chrono::hours(24 * 365);
+
+struct TimeUnit {
+  std::string_view name;
+  double ms;
+};
+constexpr TimeUnit kTimeUnits[] = {{"", 1e3},   {"s", 1e3},    {"ms", 1},
+                                   {"m", 60e3}, {"h", 3600e3}, {"d", 24 * 3600e3}};
+
+Error wrong_delay(std::string_view text) {
+  return use_error("-D: '" + std::string(text) +
+                   "' is neither a number of ms, nor -1, nor stretches of time such as 10-20,30-40 in ms");
+}
+
+// Ms at the start of `text`, which is shortened by them.
+std::optional<milliseconds> take_ms(std::string_view& text) {
+  std::uint32_t ms = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), ms);
+  if (code != std::errc{} || milliseconds(ms) > kLongest) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return milliseconds(ms);
+}
+
+}  // namespace
+
+Result<Delay> parse_delay(std::string_view text) {
+  Delay delay;
+  delay.starts_disabled = text == "-1";
+  if (delay.starts_disabled) return delay;
+  std::string_view rest = text;
+  for (;;) {
+    const auto begin = take_ms(rest);
+    if (!begin) return wrong_delay(text);
+    if (rest.empty() && delay.ranges.empty()) {
+      if (*begin != milliseconds(0)) delay.ranges.push_back({*begin, {}});
+      return delay;
+    }
+    if (!rest.starts_with('-')) return wrong_delay(text);
+    rest.remove_prefix(1);
+    const auto end = take_ms(rest);
+    if (!end || *end <= *begin) return wrong_delay(text);
+    if (!delay.ranges.empty() && *begin <= *delay.ranges.back().end)
+      return use_error("-D: '" + std::string(text) +
+                       "': each stretch of time begins after the one before it");
+    delay.ranges.push_back({*begin, *end});
+    if (rest.empty()) return delay;
+    if (!rest.starts_with(',')) return wrong_delay(text);
+    rest.remove_prefix(1);
+  }
+}
+
+Result<milliseconds> parse_duration(std::string_view option, std::string_view text) {
+  double value = 0;
+  const auto [end, code] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  const auto* const unit = std::ranges::find(
+      kTimeUnits, text.substr(static_cast<std::size_t>(end - text.data())), &TimeUnit::name);
+  const bool is_time = code == std::errc{} && unit != std::end(kTimeUnits) && std::isfinite(value);
+  const double ms = is_time ? std::round(value * unit->ms) : 0;
+  if (ms < 1 || ms > static_cast<double>(kLongest.count())) {
+    return use_error(std::string(option) + ": '" + std::string(text) +
+                     "' is not a time such as 10 or 0.5 (seconds), 500ms, 15m or 2h");
+  }
+  return milliseconds(static_cast<milliseconds::rep>(ms));
+}
+
+Schedule::Schedule(const Delay& delay, std::optional<milliseconds> duration, bool ends_by_itself) {
+  starts_enabled_ = !delay.starts_disabled && delay.ranges.empty();
+  for (const TimeRange& range : delay.ranges) {
+    if (range.begin == milliseconds(0)) {
+      starts_enabled_ = true;
+    } else {
+      steps_.push_back({range.begin, Due::Enable});
+    }
+    if (range.end) steps_.push_back({*range.end, Due::Disable});
+  }
+  const bool is_over = !delay.ranges.empty() && delay.ranges.back().end && !ends_by_itself;
+  if (is_over) steps_.push_back({*delay.ranges.back().end, Due::Stop});
+  if (duration) steps_.push_back({*duration, Due::Stop});
+  std::ranges::stable_sort(steps_, {}, &Step::at);
+}
+
+std::optional<Due> Schedule::take(milliseconds now) {
+  if (done_ == steps_.size() || steps_[done_].at > now) return std::nullopt;
+  return steps_[done_++].due;
+}
+
+std::optional<milliseconds> Schedule::next() const {
+  return done_ == steps_.size() ? std::nullopt : std::optional(steps_[done_].at);
+}
+
+void add_time_options(TimeOptions& time, std::vector<cli::Option>& rows) {
+  using cli::Takes;
+  std::vector<cli::Option> own{
+      {"-D,--delay", Takes::Value, "MS",
+       "Take samples only from so many ms after the start on, or only in the stretches MS-MS,MS-MS; -1: not "
+       "before --control says enable",
+       [&time](std::string_view text) -> Result<> {
+         auto delay = parse_delay(text);
+         if (!delay) return std::move(delay.error());
+         time.delay = std::move(*delay);
+         return Done{};
+       }},
+      {"--duration", Takes::Value, "TIME",
+       "Without a COMMAND: end after so long, as in 10 (seconds), 500ms, 15m",
+       [&time](std::string_view text) -> Result<> {
+         const auto duration = parse_duration("--duration", text);
+         if (!duration) return duration.error();
+         time.duration = *duration;
+         return Done{};
+       }},
+      {"--interval", Takes::Value, "TIME",
+       "Read what BPF programs count in maps (SUMMARY() in tacho/event.h) every so often, as in 1 (seconds), "
+       "100ms, "
+       "and not at the end alone: each sample then tells what came since the last reading",
+       [&time](std::string_view text) -> Result<> {
+         const auto interval = parse_duration("--interval", text);
+         if (!interval) return interval.error();
+         time.interval = *interval;
+         return Done{};
+       }},
+      {"--control", Takes::Value, "WHERE",
+       "Listen for commands, a line each: enable [EVENT], disable [EVENT], snapshot, evlist [-v|-F], ping, "
+       "stop. WHERE: "
+       "fd:N[,N] or fifo:PATH[,PATH]; through the second each is answered with \"ack\" or \"error: ...\"",
+       [&time](std::string_view text) -> Result<> {
+         auto place = parse_control(text);
+         if (!place) return std::move(place.error());
+         // Asked before we open anything: later the number could be one of ours.
+         for (const std::string& number : {place->commands, place->answers})
+           if (!place->is_fifo && !number.empty() &&
+               fcntl(parse_descriptor(number).value_or(-1), F_GETFD) < 0)
+             return use_error("--control: descriptor " + number + " is not open");
+         time.control = std::move(*place);
+         return Done{};
+       }},
+  };
+  std::ranges::move(own, std::back_inserter(rows));
+}
+
+Result<> check_time_options(const TimeOptions& time, bool has_command) {
+  if (time.duration && has_command)
+    return use_error("--duration: the COMMAND bounds the time; name what to watch with -a, -p, ... instead");
+  if (time.delay.starts_disabled && !time.control)
+    return use_error("-D -1: nothing could ever enable the events; add --control fifo:PATH");
+  return Done{};
+}
+
+}  // namespace tacho::record

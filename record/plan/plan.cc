@@ -1,0 +1,645 @@
+#include "record/plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/nearest.h"
+#include "format/perf_abi.h"
+#include "record/events/event_names.h"
+#include "record/events/probe_arguments.h"
+#include "record/events/sample_fields.h"
+#include "record/plan/sampling_attr.h"
+
+namespace tacho::record {
+
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint64_t kDefaultRingBytes = std::uint64_t{2} << 20;
+constexpr std::uint64_t kThreadRingBytes = std::uint64_t{512} << 10;  // --per-thread: of each thread
+constexpr std::uint64_t kSidebandRingBytes = std::uint64_t{256} << 10, kLeastPages = 16,
+                        kMostRingPages = std::uint64_t{1} << 18;  // -m auto
+// What a sample of a ring buffer has.
+constexpr std::uint64_t kRingFields = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
+                                      abi::kSampleTime | abi::kSampleCpu | abi::kSamplePeriod |
+                                      abi::kSampleRaw;
+constexpr int kMonotonic = 1;  // CLOCK_MONOTONIC
+
+class Planner {
+ public:
+  Planner(const RecordOptions& options, std::span<const ObjectFacts> objects, std::span<const int> threads,
+          const Host& host)
+      : options_(options), objects_(objects), threads_(threads), host_(host) {}
+
+  Result<Plan> make(std::span<const EventRequest> requests) {
+    if (auto done = choose_cpus(); !done) return std::move(done.error());
+    choose_tasks();
+    choose_rings();
+    std::size_t object = 0;
+    for (const EventRequest& request : requests) {
+      if (request.kind == EventKind::BpfObject) {
+        if (auto done = add_channels(request, object++); !done) return std::move(done.error());
+      } else if (auto added = add_any(request); !added) {
+        return std::move(added.error());
+      }
+    }
+    read_groups();
+    object = 0;
+    for (const EventRequest& request : requests) {
+      if (request.kind != EventKind::BpfObject) continue;
+      if (auto done = bind(request, object++); !done) return std::move(done.error());
+    }
+    if (auto done = add_sample_programs(); !done) return std::move(done.error());
+    if (plan_.events.empty()) return nothing_to_record();
+    warn_of_objects();
+    if (auto done = check_channels(); !done) return std::move(done.error());
+    warn_of_unfed_events();
+    warn_of_probes(requests);
+    add_sideband();
+    if (options_.sampling.switches) add_switches();
+    return std::move(plan_);
+  }
+
+ private:
+  Result<> choose_cpus() {
+    plan_.cpus = host_.online_cpus;
+    if (options_.target.per_thread) plan_.cpus = {-1};
+    const bool is_all = options_.target.watch == Watch::System && options_.target.cpus.empty();
+    if (is_all && !options_.target.per_thread) plan_.later_cpus = host_.offline_cpus;
+    if (options_.target.cpus.empty()) return Done{};
+    for (const int cpu : options_.target.cpus) {
+      if (std::ranges::find(host_.online_cpus, cpu) != host_.online_cpus.end()) continue;
+      return use_error("-C: CPU " + std::to_string(cpu) + " is not on line here (" +
+                       std::to_string(host_.online_cpus.size()) + " are)");
+    }
+    plan_.cpus = options_.target.cpus;
+    return Done{};
+  }
+
+  void choose_tasks() {
+    if (options_.target.watch == Watch::System) plan_.tasks = {-1};
+    if (options_.target.watch != Watch::Command)
+      plan_.tasks.insert(plan_.tasks.end(), threads_.begin(), threads_.end());
+  }
+
+  // The largest rings that have room in the budget, side by side with those of the sideband.
+  std::uint64_t pages_within(std::uint64_t budget) {
+    const std::uint64_t threads =
+        options_.target.per_thread ? std::max<std::size_t>(plan_.tasks.size(), 1) : 1;
+    const std::uint64_t rings = plan_.cpus.size() * threads;
+    const std::uint64_t each = budget / rings;
+    const std::uint64_t pages = (each - std::min(each, kSidebandRingBytes)) / host_.page_size;
+    const std::uint64_t chosen = std::clamp(std::bit_floor(pages), kLeastPages, kMostRingPages);
+    plan_.notes.push_back(fmt::format(
+        "-m auto: {} rings of {} KiB and {} KiB, {:.1f} MiB in all", rings, chosen * host_.page_size >> 10,
+        kSidebandRingBytes >> 10,
+        static_cast<double>(rings * (chosen * host_.page_size + kSidebandRingBytes)) / (1 << 20)));
+    return chosen;
+  }
+
+  void choose_rings() {
+    const std::uint64_t bytes =
+        options_.ring_bytes.value_or(options_.target.per_thread ? kThreadRingBytes : kDefaultRingBytes);
+    const std::uint64_t asked =
+        options_.ring_budget
+            ? pages_within(*options_.ring_budget)
+            : std::max<std::uint64_t>(
+                  options_.ring_pages.value_or((bytes + host_.page_size - 1) / host_.page_size), 1);
+    plan_.ring_pages = static_cast<std::size_t>(std::bit_ceil(asked));
+    if (plan_.ring_pages != asked) {
+      plan_.notes.push_back("-m: rings have a power of two of pages: " + std::to_string(plan_.ring_pages) +
+                            " instead of " + std::to_string(asked));
+    }
+    plan_.sideband_pages =
+        static_cast<std::size_t>(std::max<std::uint64_t>(kSidebandRingBytes / host_.page_size, 1));
+  }
+
+  std::uint32_t watermark(std::size_t pages) const {
+    return static_cast<std::uint32_t>(pages * host_.page_size / 4);
+  }
+
+  // -t means these threads alone, not what they start.
+  Following following() const {
+    return {options_.target.watch != Watch::Threads && !options_.target.per_thread, options_.target.inherit,
+            options_.target.watch == Watch::Command && !options_.time.begins_late()};
+  }
+
+  Result<std::size_t> add(const EventRequest& request) {
+    auto attr = sampling_attr(request, options_.sampling, host_, following(), plan_.notes);
+    if (!attr) return std::move(attr.error());
+    attr->wakeup = watermark(plan_.ring_pages);
+    if (options_.files.overwrite) attr->flags |= abi::kWriteBackward;
+    PlannedEvent planned{.attr = std::move(*attr),
+                         .name = request.recorder.empty() ? request.name : own_name(request.name, request),
+                         .filter = request.filter,
+                         .filter_fields = request.filter_fields,
+                         .probe_target = request.probe_target,
+                         .most_precise = request.most_precise};
+    planned.condition = request.condition;
+    if (auto done = choose_unwinding(request, planned); !done) return std::move(done.error());
+    if (request.group != 0) join_group(request, planned);
+    plan_.events.push_back(std::move(planned));
+    return plan_.events.size() - 1;
+  }
+
+  // Samples of a probe with arguments are those of a bpf-output event under its name.
+  Result<std::size_t> add_any(const EventRequest& request) {
+    if (!request.no_sum.empty())
+      plan_.notes.push_back(
+          fmt::format("-e {}: each hit is a sample, and nothing is added up in the kernel: {}", request.text,
+                      request.no_sum));
+    if (request.placed_arguments.empty() && !request.sum) return add(request);
+    if (request.group != 0 || options_.target.per_thread)
+      return use_error("-e " + request.text +
+                       ": a probe with arguments cannot be in a group, nor with --per-thread");
+    const auto added = add(output_of(request));
+    if (!added) return added;
+    PlannedEvent probe{
+        .attr = probe_attr(request), .name = request.name, .probe_target = request.probe_target};
+    probe.attr.size = plan_.events[*added].attr.size;
+    probe.condition = request.condition;
+    auto sum = request.sum;
+    if (sum && plan_.events[*added].attr.samples(abi::kSampleCallchain)) {
+      if (request.kind == EventKind::Tracepoint)
+        return use_error("-e " + request.text +
+                         ": hits of a tracepoint are counted without stacks (-g); "
+                         "-e stackcount/tracepoint='...'/ counts stacks");
+      plan_.notes.push_back("-e " + request.text +
+                            ": with -g each hit is a sample, and nothing is added up in the kernel");
+      sum.reset();
+    }
+    if (sum) {
+      auto fits = check_channel(request.text, request.catalogue_name, bpf::ChannelKind::Summary, options_);
+      if (!fits) return std::move(fits.error());
+      leave_to_recorder(plan_.events[*added]);
+    }
+    plan_.argument_probes.push_back({*added, std::move(probe), request.placed_arguments, sum});
+    if (options_.target.watch != Watch::System) {
+      PlannedEvent& event = plan_.events[*added];
+      event.system_wide = true;
+      event.attr.flags &= ~std::uint64_t{abi::kEnableOnExec};
+      plan_.follows_threads = true;
+    }
+    return added;
+  }
+
+  Result<> choose_unwinding(const EventRequest& request, PlannedEvent& planned) {
+    const StackOptions stacks = stacks_of(request, options_.sampling);
+    auto choice = unwinding_of(request, planned.attr, stacks, options_.target.per_thread);
+    if (!choice) return std::move(choice.error());
+    planned.unwound_frames = choice->frames;
+    planned.may_use_frame_pointers = choice->may_use_frame_pointers;
+    planned.unwind_fallback_reason = std::move(choice->refusal);
+    if (!planned.unwind_fallback_reason.empty()) (void)do_without_unwinding(planned, plan_.notes);
+    // The kernel's own part: more than its limit would be refused.
+    if (planned.unwound_frames != 0 && planned.attr.sample_max_stack > kKernelFrames)
+      planned.attr.sample_max_stack = 0;
+    return Done{};
+  }
+  // The first event of a group leads it: the others are counted while it is. With S only the leader takes
+  // samples, which bring the counts of all; the kernel does not follow children then.
+  void join_group(const EventRequest& request, PlannedEvent& planned) {
+    const std::pair key{request.option, request.group};
+    if (group_ != key) {
+      group_ = key;
+      leader_ = plan_.events.size();
+    }
+    planned.leader = leader_;
+    planned.group_name = request.group_name;
+    if (leader_ != plan_.events.size())
+      planned.attr.flags &= ~std::uint64_t{abi::kDisabled | abi::kEnableOnExec};
+  }
+
+  // With S only the leader takes samples, which bring the counts of the whole group; the kernel follows no
+  // children then. What a member would have in its samples is what the leader has, as readers expect.
+  void read_groups() {
+    for (std::size_t leader = 0; leader < plan_.events.size(); ++leader) {
+      const auto in_group = [leader](const PlannedEvent& event) { return event.leader == leader; };
+      const auto first = plan_.events.begin() + static_cast<std::ptrdiff_t>(leader);
+      const auto end = std::find_if_not(first, plan_.events.end(), in_group);
+      const auto reads = [](const PlannedEvent& event) { return event.attr.samples(abi::kSampleRead); };
+      if (end - first < 2 || std::none_of(first, end, reads)) continue;
+      first->attr.sample_type |= abi::kSampleRead;
+      for (auto member = first; member != end; ++member) {
+        member->attr.read_format |= abi::kReadGroup;
+        member->attr.flags &= ~std::uint64_t{abi::kInherit};
+        if (member == first) continue;
+        member->attr.sample_type = first->attr.sample_type;
+        member->attr.sample_period = 0;
+        member->attr.flags &= ~std::uint64_t{abi::kFreq};
+      }
+    }
+  }
+
+  std::string own_name(const std::string& wanted, const EventRequest& request) {
+    std::string name = distinct_name(wanted, [this](const std::string& one) {
+      return std::ranges::find(plan_.events, one, &PlannedEvent::name) != plan_.events.end();
+    });
+    if (name != wanted) plan_.notes.push_back("'" + name + "' are the events of -e " + request.text);
+    return name;
+  }
+
+  // The short form: an event for each channel, named by the object.
+  Result<> add_channels(const EventRequest& request, std::size_t object) {
+    if (!request.bindings.empty()) return Done{};
+    for (const MapBinding& channel : objects_[object].channels) {
+      EventRequest output;
+      output.config = abi::kBpfOutput;
+      output.name = own_name(channel.event, request);
+      // What such an event is about is its stack: the program takes it, with -g or without, and it is to be
+      // whole.
+      if (options_.sampling.stacks.method == CallGraph::None && takes_stacks(objects_[object], channel.map))
+        output.call_graph = CallGraph::Best;
+      const auto added = add(output);
+      if (!added) return added.error();
+      connect({object, channel.map, *added});
+    }
+    return Done{};
+  }
+
+  // Whether its program puts users' stacks into the payload.
+  static bool takes_stacks(const ObjectFacts& object, const std::string& map) {
+    return object.walk_use.in_payloads && std::ranges::count(object.rings_with_stacks, map) != 0;
+  }
+
+  // The recorder makes its samples, with what it knows and no more. Whether they were to have stacks.
+  static bool leave_to_recorder(PlannedEvent& event) {
+    format::EventAttr& attr = event.attr;
+    const bool has_stack = attr.samples(abi::kSampleCallchain);
+    attr.sample_type &= kRingFields;
+    attr.flags &= ~std::uint64_t{abi::kExcludeCallchainKernel | abi::kExcludeCallchainUser};
+    attr.branch_sample_type = attr.sample_regs_user = attr.sample_regs_intr = 0;
+    attr.sample_stack_user = attr.sample_max_stack = 0;
+    return has_stack;
+  }
+
+  // Of a ring buffer the recorder makes the samples, with what the heads of its events tell and no more.
+  void connect(Connection connection) {
+    const auto& rings = objects_[connection.object].rings;
+    const auto ring = std::ranges::find(rings, connection.map, [](const auto& each) { return each.first; });
+    if (ring != rings.end()) {
+      connection.kind = ring->second;
+      format::EventAttr& attr = plan_.events[connection.event].attr;
+      const bool has_stack = leave_to_recorder(plan_.events[connection.event]);
+      const auto& with_stacks = objects_[connection.object].rings_with_stacks;
+      const bool brings_stack = std::ranges::find(with_stacks, connection.map) != with_stacks.end();
+      if (brings_stack) attr.sample_type |= abi::kSampleCallchain;
+      if (has_stack && !brings_stack && bpf::is_summary(connection.kind))
+        plan_.notes.push_back("the summary '" + connection.map +
+                              "' brings no stacks but those that its program puts into the map "
+                              "(ROLE(\"stack\") in tacho/event.h)");
+      if (has_stack && !brings_stack && !bpf::is_summary(connection.kind))
+        plan_.notes.push_back("the ring buffer '" + connection.map +
+                              "' brings no stacks but those that its program puts into the payload "
+                              "(ROLE(\"stack\") in tacho/event.h); a perf event array brings them");
+      if (connection.kind == bpf::ChannelKind::PlainRing)
+        plan_.warnings.push_back(
+            "events of the ring buffer '" + connection.map +
+            "' have the time at which they were read, and no thread or CPU, as nothing in it "
+            "tells those; RING_CHANNEL() and tacho_reserve() (tacho/emit.h) do");
+    }
+    plan_.connections.push_back(std::move(connection));
+  }
+
+  // The long form: "map:channel.event=evt", where evt stands among the other -e.
+  Result<> bind(const EventRequest& request, std::size_t object) {
+    for (const MapBinding& binding : request.bindings) {
+      const auto& channels = objects_[object].channels;
+      if (std::ranges::find(channels, binding.map, &MapBinding::map) == channels.end()) {
+        return unknown_map(objects_[object], binding.map);
+      }
+      const auto is_meant = [&](const PlannedEvent& event) {
+        return event.name == binding.event && event.attr.is_bpf_output();
+      };
+      const auto event = std::ranges::find_if(plan_.events, is_meant);
+      if (event == plan_.events.end()) return unknown_event(binding);
+      connect({object, binding.map, static_cast<std::size_t>(event - plan_.events.begin())});
+    }
+    return Done{};
+  }
+
+  static Error unknown_map(const ObjectFacts& object, const std::string& map) {
+    std::vector<std::string> names;
+    for (const MapBinding& channel : object.channels) names.push_back(channel.map);
+    const std::string tail = names.empty() ? "; it has none" : cli::suggestion_or_all(map, names);
+    return use_error(object.path + ": unknown map '" + map + "' (a perf event array)" + tail);
+  }
+
+  Error unknown_event(const MapBinding& binding) const {
+    std::vector<std::string> names;
+    for (const PlannedEvent& event : plan_.events) {
+      if (event.attr.is_bpf_output()) names.push_back(event.name);
+    }
+    const std::string nearest = cli::suggestion(binding.event, names);
+    return use_error(
+        "map:" + binding.map + ".event=" + binding.event + ": no bpf-output event has that name" +
+        (nearest.empty() ? "; add -e bpf-output/no-inherit,name=" + binding.event + "/" : nearest));
+  }
+
+  std::vector<SampleProgram> programs_on_samples() const {
+    std::vector<SampleProgram> programs;
+    for (std::size_t object = 0; object < objects_.size(); ++object) {
+      for (const std::string& name : objects_[object].sample_programs) programs.push_back({object, name, 0});
+    }
+    return programs;
+  }
+
+  // Those that were named; a program can sit on them.
+  std::vector<std::size_t> sampling_events() const {
+    std::vector<std::size_t> found;
+    for (std::size_t event = 0; event < plan_.events.size(); ++event) {
+      const format::EventAttr& attr = plan_.events[event].attr;
+      const bool samples = plan_.events[event].probe_target.empty() && attr.type != abi::kTracepoint &&
+                           attr.type != abi::kBreakpoint &&
+                           !(attr.type == abi::kSoftware && attr.config == abi::kDummy) &&
+                           !attr.is_bpf_output();
+      if (samples) found.push_back(event);
+    }
+    return found;
+  }
+
+  // They run on the sampling events that were named, in the order of both; when there are none, each on a
+  // clock of its own.
+  Result<> add_sample_programs() {
+    plan_.sample_programs = programs_on_samples();
+    auto& programs = plan_.sample_programs;
+    std::vector<std::size_t> events = sampling_events();
+    if (!events.empty() && events.size() < programs.size()) return too_few_events(events);
+    if (events.empty()) {
+      for (const SampleProgram& program : programs) {
+        EventRequest clock;
+        clock.config = abi::kCpuClock;
+        clock.name = programs.size() == 1 ? "cpu-clock" : program.program;
+        const auto added = add(clock);
+        if (!added) return added.error();
+        events.push_back(*added);
+      }
+    }
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      programs[i].event = events[i];
+      PlannedEvent& event = plan_.events[events[i]];
+      if (!event.condition.empty())
+        return use_error("--filter: '" + event.name +
+                         "' runs your BPF program, and the kernel runs one on an event; put --filter behind "
+                         "the -e of the program, which asks tacho_wants() (tacho/emit.h)");
+      if (std::exchange(event.unwound_frames, 0) == 0) continue;
+      event.unwind_fallback_reason = "it runs your BPF program";
+      (void)do_without_unwinding(event, plan_.notes);
+    }
+    return Done{};
+  }
+
+  Error too_few_events(const std::vector<std::size_t>& events) const {
+    const SampleProgram& seated = plan_.sample_programs[events.size() - 1];
+    const SampleProgram& left = plan_.sample_programs[events.size()];
+    const auto described = [&](const SampleProgram& program) {
+      return fmt::format("'{}' ({})", program.program, objects_[program.object].path);
+    };
+    return use_error(fmt::format(
+        "the kernel runs one perf_event program on an event, and programs {} and {} would share '{}'; name a "
+        "sampling event for each with -e ({} in all), or none: then each gets a cpu-clock of its own",
+        described(seated), described(left), plan_.events[events.back()].name, plan_.sample_programs.size()));
+  }
+
+  // A map has one slot for each CPU, so one event: of whoever runs there. Whose samples are wanted is known
+  // to a table of threads.
+  Result<> check_channels() {
+    if (plan_.connections.empty()) return Done{};
+    for (const auto& [object, map, event, kind] : plan_.connections)
+      if (auto done = check_channel(objects_[object].path, map, kind, options_); !done) return done;
+    if (options_.target.watch == Watch::System) return Done{};
+    for (const Connection& connection : plan_.connections) {
+      PlannedEvent& event = plan_.events[connection.event];
+      if (event.leader)
+        return use_error("the event '" + event.name +
+                         "' of a BPF channel is in a group, which can be recorded with -a only");
+      event.system_wide = true;
+      event.attr.flags &= ~std::uint64_t{abi::kEnableOnExec};
+    }
+    plan_.follows_threads = true;
+    return Done{};
+  }
+
+  Error nothing_to_record() const {
+    const ObjectFacts& object = objects_.front();
+    std::string what =
+        "nothing to record: " + object.path +
+        " has no perf event array, no ring buffer, no SUMMARY() and no program of section perf_event";
+    for (const std::string& line : object.unsupported_output) what += "; " + line;
+    return use_error(what);
+  }
+
+  void warn_of_objects() {
+    for (const ObjectFacts& object : objects_)
+      for (const std::string& line : object.unsupported_output)
+        plan_.warnings.push_back(object.path + ": " + line);
+    for (const ObjectFacts& object : objects_)
+      for (const std::string& line : object.doubts) plan_.warnings.push_back(object.path + ": " + line);
+  }
+
+  void warn_of_unfed_events() {
+    for (std::size_t event = 0; event < plan_.events.size(); ++event) {
+      const bool is_fed =
+          std::ranges::find(plan_.connections, event, &Connection::event) != plan_.connections.end() ||
+          std::ranges::find(plan_.argument_probes, event, &ArgumentProbe::event) !=
+              plan_.argument_probes.end();
+      if (is_fed || !plan_.events[event].attr.is_bpf_output()) continue;
+      const std::string& name = plan_.events[event].name;
+      plan_.warnings.push_back("no BPF map feeds the event " + name +
+                               ", which stays empty; add -e PROGRAM.bpf.o/map:MAP.event=" + name + "/");
+    }
+  }
+
+  // The kernel cannot hand a probe on to what a thread starts (sampling_attr()).
+  void warn_of_probes(std::span<const EventRequest> requests) {
+    const auto would_inherit = [this](const EventRequest& request) {
+      return request.kind == EventKind::Probe && request.arguments.empty() && !request.sum &&
+             request.inherit.value_or(following().inherits);
+    };
+    if (!following().children || options_.target.watch == Watch::System) return;
+    if (std::ranges::none_of(requests, would_inherit)) return;
+    plan_.warnings.push_back(
+        options_.target.watch == Watch::Command
+            ? "probes take the command's first thread only, not what it starts; -a takes everybody's calls"
+            : "probes take the threads that run now, not what they start; -a takes everybody's calls");
+  }
+
+  void add_sideband() {
+    format::EventAttr attr = sideband_attr(options_.sampling, following());
+    attr.wakeup = watermark(plan_.sideband_pages);
+    // Stacks of a new process may need its mappings told (record/stacks), so we want to hear of them at once.
+    const auto is_unwound = [](const PlannedEvent& event) { return event.unwound_frames != 0; };
+    if (std::ranges::any_of(plan_.events, is_unwound)) attr.wakeup = 1;
+    // It samples nothing, but without this the kernel wants the right to sample itself.
+    const auto spares_kernel = [](const PlannedEvent& event) { return event.attr.has(abi::kExcludeKernel); };
+    const bool user_only = std::ranges::all_of(plan_.events, spares_kernel);
+    // Unwinding needs to know what lies between the pieces of code.
+    const auto keeps_stack = [](const PlannedEvent& event) {
+      return event.attr.samples(abi::kSampleStackUser);
+    };
+    if (std::ranges::any_of(plan_.events, keeps_stack)) attr.flags |= abi::kMmapData;
+    if (user_only) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
+    plan_.events.push_back({.attr = std::move(attr),
+                            .name = user_only ? "dummy:uHG" : "dummy:HG",
+                            .is_sideband = true,
+                            .filter = {},
+                            .leader = {},
+                            .group_name = {},
+                            .probe_target = {}});
+  }
+
+  // They can be many: they go with the samples, whose rings are large, and not to the sideband event, where
+  // they could cost a mapping. One event that follows everything carries them for all.
+  void add_switches() {
+    const auto follows = [](const PlannedEvent& event) { return !event.attr.is_bpf_output(); };
+    const auto carrier = std::ranges::find_if(plan_.events, follows);  // the sideband event stands last
+    carrier->attr.flags |= abi::kContextSwitch;
+  }
+
+  const RecordOptions& options_;
+  std::span<const ObjectFacts> objects_;
+  std::span<const int> threads_;
+  const Host& host_;
+  Plan plan_;
+  std::pair<std::size_t, std::size_t> group_;  // the last one: which -e, and which group in it
+  std::size_t leader_ = 0;                     // of that group
+};
+
+}  // namespace
+
+Fallback do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes) {
+  const bool can_copy = event.may_use_frame_pointers && !event.attr.is_bpf_output() &&
+                        !event.attr.has(abi::kExcludeCallchainUser) && all_registers() != 0;
+  std::string note;
+  if (can_copy) {
+    copy_user_stacks(event.attr, kDefaultStackBytes);
+    event.copies_stacks = true;
+    note = "-g: stacks are copied, 8 KB each, and unwound from the copies, since " +
+           event.unwind_fallback_reason;
+  } else {
+    note = fmt::format("{}: stacks of '{}' are walked by frame pointers, since {}",
+                       event.may_use_frame_pointers ? "-g" : "--call-graph ehframe", event.name,
+                       event.unwind_fallback_reason);
+  }
+  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+  return can_copy ? Fallback::Copies : Fallback::FramePointers;
+}
+
+Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,
+                       std::span<const ObjectFacts> objects, std::span<const int> threads, const Host& host) {
+  const bool has_ring =
+      std::ranges::any_of(objects, [](const ObjectFacts& each) { return !each.rings.empty(); }) ||
+      std::ranges::any_of(requests, [](const EventRequest& each) { return each.sum.has_value(); });
+  if (!has_ring) return Planner(options, objects, threads, host).make(requests);
+  // Programs know the time of this clock alone, and all records must have the same.
+  if (options.sampling.clock.value_or(kMonotonic) != kMonotonic)
+    return use_error(
+        "-k: events of ring buffers have times of CLOCK_MONOTONIC; -k mono is the default with them");
+  RecordOptions with_clock = options;
+  with_clock.sampling.clock = kMonotonic;
+  return Planner(with_clock, objects, threads, host).make(requests);
+}
+
+Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
+  if (cgroups.empty()) return Done{};
+  const auto events = static_cast<std::size_t>(
+      std::ranges::count(plan.events, false, [](const PlannedEvent& event) { return event.is_sideband; }));
+  if (cgroups.size() != 1 && cgroups.size() != events) {
+    return use_error("-G: " + std::to_string(cgroups.size()) + " cgroups for " + std::to_string(events) +
+                     (events == 1 ? " event" : " events") +
+                     "; name one for all of them, or one for each (an empty one takes everybody)");
+  }
+  std::size_t next = 0;
+  for (PlannedEvent& event : plan.events) {
+    if (event.is_sideband) continue;
+    event.cgroup = cgroups[cgroups.size() == 1 ? 0 : next].get();
+    ++next;
+  }
+  return Done{};
+}
+
+Result<> repeat_in_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
+  if (cgroups.size() > 1 && !(plan.connections.empty() && plan.sample_programs.empty())) {
+    return use_error(
+        "BPF objects are loaded once, so their events can be those of one cgroup; name one of the " +
+        std::to_string(cgroups.size()) + ", or the cgroup that holds them all (-G)");
+  }
+  const auto sideband =
+      std::ranges::find_if(plan.events, [](const PlannedEvent& event) { return event.is_sideband; });
+  const std::vector<PlannedEvent> once(plan.events.begin(), sideband);
+  std::vector<PlannedEvent> all;
+  for (const format::Fd& cgroup : cgroups) {
+    const std::size_t begin = all.size();
+    for (PlannedEvent event : once) {
+      event.cgroup = cgroup.get();
+      if (event.leader) *event.leader += begin;
+      all.push_back(std::move(event));
+    }
+  }
+  all.insert(all.end(), sideband, plan.events.end());
+  plan.events = std::move(all);
+  return Done{};
+}
+
+namespace {
+
+using bpf::ChannelKind;
+
+// Files end in .c or .o.
+bool is_recorder(const std::string& object) { return object.find('.') == std::string::npos; }
+
+// A map tells what was counted, and neither when nor on which CPU.
+Result<> check_summary(const std::string& summary, const std::string& object, ChannelKind kind,
+                       const RecordOptions& options) {
+  if (options.files.overwrite)
+    return use_error("--overwrite: " + summary +
+                     " is read at the end; a perf event array has its last events");
+  if (!options.target.cgroups.empty())
+    return use_error(
+        "-G: " + summary +
+        " does not tell the cgroup of what it counts; --filter 'cgroup == \"/NAME\"' does where its "
+        "program asks tacho_wants() (tacho/emit.h)");
+  if (!options.target.cpus.empty())
+    return use_error("-C: " + summary + " counts what all CPUs do; leave the option out");
+  if (kind == ChannelKind::Summary || options.target.watch == Watch::System) return Done{};
+  if (is_recorder(object))
+    return use_error("-e " + object +
+                     ": it counts what everybody does, so record it with -a; a COMMAND only says how long "
+                     "then: -e " +
+                     object + " -a -- COMMAND");
+  return use_error(summary +
+                   " counts what everybody does: record that with -a, or have its program ask tacho_wants() "
+                   "(tacho/emit.h)");
+}
+
+}  // namespace
+
+// A perf event array has one slot for each CPU. A ring buffer is filled whatever the kernel knows of the
+// target; only the heads can be asked.
+Result<> check_channel(const std::string& object, const std::string& map, ChannelKind kind,
+                       const RecordOptions& options) {
+  if (options.target.per_thread)
+    return use_error("--per-thread: a BPF channel has a ring for each CPU; leave the option out");
+  if (kind == ChannelKind::PerfEventArray) return Done{};
+  if (bpf::is_summary(kind)) return check_summary("the summary '" + map + "'", object, kind, options);
+  const std::string ring = "the ring buffer '" + map + "'";
+  if (options.files.overwrite)
+    return use_error("--overwrite: " + ring + " cannot be written over; a perf event array can");
+  if (!options.target.cgroups.empty())
+    return use_error("-G: " + ring + " does not tell the cgroup of its events; use a perf event array");
+  if (kind == ChannelKind::RingWithHeads) return Done{};
+  if (options.target.watch != Watch::System || !options.target.cpus.empty())
+    return use_error(ring +
+                     " does not tell whose events it carries: record everybody's with -a, or send them "
+                     "with tacho_reserve() (tacho/emit.h)");
+  return Done{};
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,175 @@
+#include "record/plan/requests.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "record/events/recorders.h"
+#include "record/events/tracepoint.h"
+#include "record/host/pfm_events.h"
+
+namespace tacho::record {
+
+namespace {
+
+// "inst_retired:any_p": no tracepoint, but an event of the processor by its maker's name.
+// The error is that of the tracepoint, and says why it is no such event either.
+Result<EventRequest> as_counter(const EventRequest& request, Error no_tracepoint) {
+  const std::string name = request.system + ":" + request.tracepoint;
+  no_tracepoint = std::move(no_tracepoint).in("-e " + request.text);
+  if (name.find_first_of("*?[") != std::string::npos) return no_tracepoint;
+  const auto library = PfmLibrary::open();
+  const auto found = library ? library->event(name) : Result<EventRequest>(Error{library.error()});
+  if (!found) {
+    no_tracepoint.what += "; nor an event of the processor: " + found.error().what;
+    return no_tracepoint;
+  }
+  EventRequest counter = request;
+  counter.kind = EventKind::Counter;
+  counter.type = found->type;
+  counter.config = found->config;
+  counter.config1 = found->config1;
+  counter.config2 = found->config2;
+  return counter;
+}
+
+std::vector<std::string> names_of_fields(std::string_view format) {
+  std::vector<std::string> names;
+  for (const std::string& field : fields_in(format)) names.push_back(name_of_field(field));
+  return names;
+}
+
+// "prev_comm, prev_pid"; empty where its description cannot be read.
+std::string fields_in_words(const Tracefs& tracefs, const Tracepoint& tracepoint) {
+  const auto described = tracefs.describe({&tracepoint, 1});
+  if (!described || described->formats.empty()) return {};
+  return fmt::format("{}", fmt::join(names_of_fields(described->formats.front().text), ", "));
+}
+
+// What a program at the tracepoint counts by.
+Result<> place_fields(const Tracefs& tracefs, const Tracepoint& tracepoint, EventRequest& request) {
+  const auto described = tracefs.describe({&tracepoint, 1});
+  if (!described) return Error{described.error()};
+  for (const ArgumentRequest& asked : request.arguments) {
+    auto argument = field_argument(described->formats.front().text, asked.source);
+    if (!argument) return std::move(argument.error());
+    request.placed_arguments.push_back(std::move(*argument));
+  }
+  if (request.sum->has_value && bpf::is_text(request.placed_arguments[request.sum->keys]))
+    return use_error("a text has no distribution; key= counts how often each comes");
+  return Done{};
+}
+
+// Requests with globs replaced by the tracepoints they stand for; `found` gets every tracepoint once.
+Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventRequest>& requests,
+                                                   std::vector<Tracepoint>& found,
+                                                   const Result<Tracefs>& tracefs) {
+  std::vector<EventRequest> out;
+  for (const EventRequest& request : requests) {
+    if (request.kind != EventKind::Tracepoint) {
+      out.push_back(request);
+      continue;
+    }
+    auto tracepoints = tracefs ? tracefs->matching(request.system, request.tracepoint)
+                               : Result<std::vector<Tracepoint>>(Error{tracefs.error()});
+    if (!tracepoints) {
+      auto counter = as_counter(request, std::move(tracepoints.error()));
+      if (!counter) return std::move(counter.error());
+      out.push_back(std::move(*counter));
+      continue;
+    }
+    const std::string as_written = request.system + ":" + request.tracepoint;
+    for (Tracepoint& tracepoint : *tracepoints) {
+      EventRequest one = request;
+      one.config = tracepoint.id;
+      if (!request.filter.empty()) one.filter_fields = fields_in_words(*tracefs, tracepoint);
+      if (request.sum) {
+        if (auto done = place_fields(*tracefs, tracepoint, one); !done)
+          return std::move(done.error())
+              .in("-e " + request.text + ": " + tracepoint.system + ":" + tracepoint.name);
+      }
+      if (request.name.starts_with(as_written)) {  // else it was named by hand
+        one.name = tracepoint.system + ":" + tracepoint.name + request.name.substr(as_written.size());
+      }
+      out.push_back(std::move(one));
+      const bool known = std::ranges::find(found, tracepoint.id, &Tracepoint::id) != found.end();
+      if (!known) found.push_back(std::move(tracepoint));
+    }
+  }
+  return out;
+}
+
+// What is shown of a tracepoint asks for fields that one of those of its name has.
+Result<> check_fields(const std::vector<EventRequest>& requests, const Tracefs& tracefs) {
+  for (const EventRequest& request : requests) {
+    if (request.kind != EventKind::Tracepoint || request.needs.empty()) continue;
+    const auto tracepoints = tracefs.matching(request.system, request.tracepoint);
+    if (!tracepoints) continue;  // an event of the processor
+    const auto described = tracefs.describe(*tracepoints);
+    if (!described) return Error{described.error()};
+    for (const NeededField& needed : request.needs) {
+      std::optional<Error> unknown;
+      for (const auto& one : described->formats) {
+        unknown = unknown_field(needed, request.system + ":" + request.tracepoint, names_of_fields(one.text));
+        if (!unknown) break;
+      }
+      if (unknown) return std::move(*unknown);
+    }
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventRequest>& requests,
+                                                      format::TracingData& tracing) {
+  if (std::ranges::find(requests, EventKind::Tracepoint, &EventRequest::kind) == requests.end())
+    return requests;
+  const auto tracefs = Tracefs::find();
+  std::vector<Tracepoint> found;
+  if (tracefs) {
+    if (auto known = check_fields(requests, *tracefs); !known) return std::move(known.error());
+  }
+  auto out = find_tracepoints(requests, found, tracefs);
+  if (!out || found.empty()) return out;
+  auto described = tracefs->describe(found);
+  if (!described) return std::move(described.error());
+  tracing = std::move(*described);
+  return out;
+}
+
+namespace {
+
+namespace abi = format::abi;
+
+// "cpu-clock:u", "cycles:ppu", "sched:sched_switch:u", "cpu/event=1/u".
+std::string with_user_modifier(const EventRequest& request) {
+  const std::string& name = request.name;
+  const auto colons = std::ranges::count(name, ':');
+  const bool has_modifiers = colons > (request.kind == EventKind::Tracepoint ? 1 : 0);
+  return name + (has_modifiers || name.find('/') != std::string::npos ? "u" : ":u");
+}
+
+}  // namespace
+
+bool may_exclude_kernel(const RecordOptions& options) {
+  return options.target.watch != Watch::System && !options.sampling.all_user && !options.sampling.all_kernel;
+}
+
+std::size_t exclude_kernel(std::vector<EventRequest>& requests) {
+  std::size_t changed = 0;
+  for (EventRequest& request : requests) {
+    const bool is_of_kernel = request.kind == EventKind::Counter || request.kind == EventKind::Tracepoint;
+    if (!is_of_kernel || (request.flags & (abi::kExcludeUser | abi::kExcludeKernel)) != 0) continue;
+    request.flags |= abi::kExcludeKernel | abi::kExcludeHv;
+    request.name = with_user_modifier(request);
+    ++changed;
+  }
+  return changed;
+}
+
+}  // namespace tacho::record

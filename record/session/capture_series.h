@@ -1,0 +1,132 @@
+// One recording in several files, each whole by itself: its own head, its own description of what runs, its
+// own losses.
+//
+// Between two files nothing is lost, and nothing of a process that ends meanwhile: prepare_next() reads what
+// runs, and from then on what the kernel tells of mappings and names goes into the old file and, kept in
+// memory, to the head of the next. Only when all that the rings held by then is written does begin_next()
+// begin it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/features.h"
+#include "format/result.h"
+#include "record/output/capture_output.h"
+#include "record/output/record_walk.h"
+#include "record/session/capture_start.h"
+
+namespace tacho::record {
+
+class CaptureSeries final : public CaptureOutput {
+ public:
+  struct Callbacks {
+    std::function<Result<CaptureStart>()> describe;                                // what runs now
+    std::function<Result<std::unique_ptr<CaptureOutput>>(format::Features)> open;  // a new file at the path
+    std::function<Result<>(const RecordCounts&, CaptureOutput&)> end;              // CaptureEnd::write
+  };
+  // `first` stands at `path`. A file that is finished is named PATH.TIME. `most_files`: of them all, the one
+  // that is written included; older ones are removed. 0: all are kept.
+  CaptureSeries(const std::string& path, std::size_t most_files, std::unique_ptr<CaptureOutput> first,
+                Callbacks callbacks);
+  ~CaptureSeries() override;
+
+  Result<> write_plain(format::Bytes records) override;
+  Result<> write_records(format::Bytes records) override;
+  Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts& counts) override;
+  Result<> finish_round() override;
+  Result<> close(const format::Features& late) override;
+  Result<> close_after_failure() override;
+  std::uint64_t bytes() const override;
+  // Reads what runs, where what was read before is not good enough.
+  Result<> prepare_next() override;
+  Result<> begin_next() override;
+  std::string place(const std::string& path) const override {
+    return finished_.count() == 0 ? path : finished_.place();
+  }
+  // Those that were removed included.
+  std::uint64_t total_bytes() const override { return finished_bytes_ + bytes(); }
+
+  Result<> finish() override;
+  std::vector<std::string> take_finished() override { return finished_.take_news(); }
+
+ private:
+  FinishedFiles finished_;
+  std::unique_ptr<CaptureOutput> current_;  // nothing between two files
+  Callbacks callbacks_;
+  RecordCounts counts_;  // of the present file
+  // What ran at `described_at_`, and what came of mappings and names since: what further files begin with. It
+  // is read anew when it is old or long, as reading it takes longer than a flood of samples takes for a file.
+  std::optional<CaptureStart> base_;
+  std::vector<std::byte> carried_;
+  std::chrono::steady_clock::time_point described_at_{};
+  std::uint64_t finished_bytes_ = 0;
+};
+
+// Appends what tells of mappings, names and lives, and no sample. `records`: whole ones.
+void append_sideband(format::Bytes records, std::vector<std::byte>& out);
+
+// The last samples before something happened. The kernel writes them over and over into its rings
+// (--overwrite); only when somebody asks is a capture made of them.
+//
+// Mappings and names are told once, long before the samples that they explain, so they are kept here, in
+// memory: what ran when the keeping began, and what the kernel told since. When that grows too large, what
+// runs is read anew; the stretch before is kept, the one before that is forgotten.
+
+class FlightRecorder final : public CaptureOutput {
+ public:
+  enum class LastName : std::uint8_t { Path, PathAndTime };
+  // Snapshots are named PATH.TIME. `last` says whether the capture that the end makes is PATH or has its
+  // time, too. `most_log`: bytes of what the kernel told of mappings and names, before what runs is read
+  // anew.
+  FlightRecorder(std::string path, std::size_t most_files, LastName last, CaptureStart now,
+                 CaptureSeries::Callbacks callbacks, std::size_t most_log = kMostLog);
+  ~FlightRecorder() override;
+
+  // All of it stays in memory.
+  Result<> write_plain(format::Bytes records) override { return write_records(records); }
+  Result<> write_records(format::Bytes records) override;
+  Result<> finish_round() override { return Done{}; }
+  Result<> close(const format::Features&) override { return Done{}; }
+  Result<> close_after_failure() override;
+  // What was finished: a capture that failed holds none of the samples, which are written in one round.
+  std::optional<RecordCounts> kept(const RecordCounts&) const override;
+  std::uint64_t bytes() const override { return 0; }
+  std::uint64_t total_bytes() const override { return written_; }
+  std::string place(const std::string& path) const override;
+
+  // Makes a capture of the samples that were written since the last one.
+  Result<> begin_next() override;
+  // The same at the end.
+  Result<> finish() override;
+  std::vector<std::string> take_finished() override { return finished_.take_news(); }
+
+  static constexpr std::size_t kMostLog = std::size_t{8} << 20;
+
+ private:
+  struct Interval {
+    std::vector<std::byte> beginning, log;
+  };
+  Result<> write_capture();
+
+  std::string path_;
+  LastName last_;
+  std::size_t most_log_;
+  CaptureSeries::Callbacks callbacks_;
+  FinishedFiles finished_;
+  std::deque<Interval> intervals_;  // one or two, the older first
+  std::vector<std::byte> samples_;
+  std::unique_ptr<CaptureOutput> current_;  // while it is written
+  std::uint64_t written_ = 0;
+  RecordCounts finished_counts_;
+  bool has_last_ = false;
+};
+
+}  // namespace tacho::record

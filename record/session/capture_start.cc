@@ -1,0 +1,389 @@
+#include "record/session/capture_start.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/bpf.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "format/byte_writer.h"
+#include "format/content_classes.h"
+#include "format/cursor.h"
+#include "format/output.h"
+#include "format/perf_abi.h"
+#include "format/sample.h"
+#include "record/host/attachments.h"
+#include "record/host/running_processes.h"
+#include "record/objects/channel_rings.h"
+#include "record/output/capture_output.h"
+#include "record/output/writing_thread.h"
+#include "record/stacks/stack_choice.h"
+
+namespace tacho::record {
+
+namespace {
+
+// The schemas of the connected channels, under the names that their events have in this capture.
+std::vector<format::PayloadSchema> schemas_of(const Plan& plan, std::span<const bpf::UserObject> objects) {
+  std::vector<format::PayloadSchema> schemas;
+  for (const Connection& connection : plan.connections) {
+    const auto& channels = objects[connection.object].channels();
+    const auto channel = std::ranges::find(channels, connection.map, &bpf::Channel::map);
+    if (channel == channels.end() || !channel->schema) continue;
+    format::PayloadSchema schema = *channel->schema;
+    if (connection.kind != bpf::ChannelKind::PerfEventArray && !bpf::is_summary(connection.kind))
+      schema = RingLayout::schema_of_rest(std::move(schema));
+    schema.event = plan.events[connection.event].name;
+    const auto same = [&](const format::PayloadSchema& other) { return other.event == schema.event; };
+    if (std::ranges::none_of(schemas, same)) schemas.push_back(std::move(schema));
+  }
+  for (const ArgumentProbe& probe : plan.argument_probes) {
+    const std::string& name = plan.events[probe.event].name;
+    if (std::ranges::find(schemas, name, &format::PayloadSchema::event) == schemas.end())
+      schemas.push_back(probe.sum ? bpf::layout_of(name, probe.arguments, *probe.sum).schema()
+                                  : bpf::schema_of(name, probe.arguments));
+  }
+  return schemas;
+}
+
+// The kernel's number of a loaded program's BTF, out of its bpf_prog_info; 0 when it does not say.
+std::uint32_t btf_id_of(const bpf::LoadedProgram& program) {
+  format::Cursor info(program.info.info);
+  info.skip(offsetof(bpf_prog_info, btf_id));
+  return info.u32();
+}
+
+void add_objects(std::span<const bpf::UserObject> objects, const std::vector<bpf::LoadedProgram>& loaded,
+                 format::Environment& environment) {
+  for (const bpf::UserObject& object : objects) {
+    std::uint32_t btf_id = 0;
+    for (const format::AttachedProgram& program : object.programs()) {
+      const auto same = std::ranges::find(loaded, program.id, &bpf::LoadedProgram::id);
+      if (btf_id == 0 && program.id != 0 && same != loaded.end()) btf_id = btf_id_of(*same);
+    }
+    if (auto btf = object.btf(); !btf.empty()) environment.btf.push_back({btf_id, std::move(btf)});
+  }
+}
+
+// Names of kernel functions and BPF programs matter only when some event looks there.
+bool looks_into_kernel(const Plan& plan) {
+  return std::ranges::any_of(plan.events, [](const PlannedEvent& event) {
+    return !event.is_sideband && !event.attr.has(format::abi::kExcludeKernel);
+  });
+}
+
+// Which events stand together: readers show their counts side by side.
+std::vector<format::EventGroup> groups_of(const Plan& plan) {
+  std::vector<format::EventGroup> groups;
+  for (std::size_t event = 0; event < plan.events.size(); ++event) {
+    const auto leader = plan.events[event].leader;
+    if (!leader) continue;
+    if (*leader == event) {
+      const std::string& name = plan.events[event].group_name;
+      groups.push_back({name.empty() ? "{anon_group}" : name, static_cast<std::uint32_t>(event), 0});
+    }
+    ++groups.back().members;
+  }
+  std::erase_if(groups, [](const format::EventGroup& group) { return group.members < 2; });
+  return groups;
+}
+
+// The clock that times are taken from, when it is not the kernel's perf clock: how fine it is, and what the
+// time of the day is by it.
+void describe_clock(const format::EventAttr& attr, format::Environment& environment) {
+  timespec resolution{}, wall{}, now{};
+  if (!attr.has(format::abi::kUseClockid) || clock_getres(attr.clockid, &resolution) != 0) return;
+  const auto nanoseconds = [](const timespec& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+  };
+  environment.clock_resolution_ns = nanoseconds(resolution);
+  if (clock_gettime(CLOCK_REALTIME, &wall) != 0 || clock_gettime(attr.clockid, &now) != 0) return;
+  environment.clock_data = {static_cast<std::uint32_t>(attr.clockid), nanoseconds(wall), nanoseconds(now)};
+}
+
+}  // namespace
+
+Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
+                                     std::span<const bpf::UserObject> objects, format::TracingData tracing,
+                                     const std::vector<std::string>& command_line) {
+  CaptureHead head;
+  format::Features& features = head.features;
+  features.environment = describe_host(command_line);
+  features.environment.groups = groups_of(plan);
+  describe_clock(plan.events.front().attr, features.environment);
+  features.environment.has_branch_stack = std::ranges::any_of(
+      plan.events, [](const auto& event) { return event.attr.samples(format::abi::kSampleBranchStack); });
+  features.tracing = std::move(tracing);
+  features.schemas = schemas_of(plan, objects);
+
+  head.kernel_text = std::move(kernel.text);
+  head.images = std::move(kernel.images);
+  if (!kernel.lack.empty()) head.notes.push_back(std::move(kernel.lack));
+  auto attached = gather_attachments(std::move(kernel.list));
+  if (!attached) return std::move(attached.error());
+  features.attachments = std::move(*attached);
+
+  head.modules = loaded_modules();
+  features.environment.build_ids = kernel_build_ids(head.modules);
+  if (!looks_into_kernel(plan)) head.notes.clear();
+  return head;
+}
+
+void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
+                  std::vector<format::AttachedProgram> attached, CaptureHead& head) {
+  if (auto programs = bpf::loaded_programs()) {
+    head.programs = std::move(*programs);
+  } else if (looks_into_kernel(plan)) {
+    head.notes.push_back("BPF programs that run already will have no names: " + programs.error().what);
+  }
+  format::Environment& environment = head.features.environment;
+  for (const bpf::LoadedProgram& program : head.programs) environment.bpf_programs.push_back(program.info);
+  environment.attached_programs = std::move(attached);
+  add_objects(objects, head.programs, environment);
+}
+
+namespace {
+
+namespace abi = format::abi;
+
+// Start-up records are written in pieces of about this size.
+constexpr std::size_t kPieceBytes = std::size_t{32} << 10;
+
+std::vector<int> processes_to_describe(const OpenedRecording& recording, const RecordOptions& options,
+                                       const RunningProcesses& running) {
+  const Target& target = options.target;
+  if (target.watch == Watch::System) return running.all();
+  if (target.watch == Watch::Command) return {static_cast<int>(recording.workload->pid())};
+  return recording.tasks.processes;
+}
+
+// What the kernel told of meanwhile: a scan of many processes takes longer than the rings have room for.
+// Programs on tracepoints walk stacks already, which no sample follows yet.
+Result<> take_sideband(const OpenedRecording& recording, KernelEvents& events, CaptureOutput& output) {
+  std::vector<std::byte> records;
+  for (PerfRing& ring : events.rings()) {
+    if (ring.kind() == RingKind::Backward) continue;
+    const std::size_t begin = records.size();
+    ring.drain([&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
+    if (recording.stacks) recording.stacks->take(ring, records, begin);
+  }
+  return records.empty() ? Result<>(Done{}) : output.write_records(records);
+}
+
+// Bytes of sample_id_all in every record.
+std::size_t trailer_of(const OpenedRecording& recording) {
+  return format::sample_id_size(recording.plan.events.front().attr);
+}
+
+// Samples that are of no thread, as those of summaries and of ring buffers that tell nothing: without a name
+// for its number it would be shown as ":-1".
+constexpr std::string_view kNoThread = "[no thread]";
+
+bool has_samples_of_nobody(const Plan& plan) {
+  return std::ranges::any_of(plan.connections, [](const Connection& connection) {
+    return bpf::is_summary(connection.kind) || connection.kind == bpf::ChannelKind::PlainRing;
+  });
+}
+
+void describe_kernel(const OpenedRecording& recording, const CaptureHead& head, format::ByteWriter& out) {
+  const std::size_t trailer = trailer_of(recording);
+  if (has_samples_of_nobody(recording.plan)) format::write_comm(out, {~0U, ~0U, kNoThread, false}, trailer);
+  write_kernel_records(out, head.kernel_text, head.modules, trailer);
+  write_image_records(out, head.images, trailer);
+  write_program_records(out, head.programs, trailer);
+  write_cgroup_records(out, trailer);
+}
+
+// Until its exec the command is a copy of this program, whose mappings are not the command's. perf keeps them
+// with those that come by the exec, takes the lowest of the dynamic loader for the only one, and then cannot
+// unwind the loader's stacks in every second capture.
+RunningProcesses::Describe description_of(int process, const OpenedRecording& recording) {
+  const auto& command = recording.workload;
+  const bool is_our_copy = command && command->pid() == process && !command->is_started();
+  return is_our_copy ? RunningProcesses::Describe::AllButMappings : RunningProcesses::Describe::All;
+}
+
+RunningProcesses processes_of(const OpenedRecording& recording, const RecordOptions& options) {
+  const bool data = recording.plan.events.back().attr.has(abi::kMmapData);
+  return {"/proc",
+          trailer_of(recording),
+          {data, recording.plan.events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
+}
+
+// The first capture takes what was read ahead of it.
+Result<KernelSymbols> symbols_for(const OpenedRecording& recording) {
+  auto ahead = recording.kernel_symbols ? recording.kernel_symbols->take() : std::nullopt;
+  return ahead ? std::move(*ahead) : read_kernel_symbols(recording.host.page_size);
+}
+
+// Who they are beyond what records say.
+Result<> add_processes(const std::vector<int>& processes, CaptureHead& head) {
+  ProcessTable table;
+  for (const int process : processes) table.add(process);
+  auto packed = format::pack_attachment("processes", "/proc", std::as_bytes(std::span(table.text())));
+  if (!packed) return std::move(packed.error());
+  head.features.attachments.push_back(std::move(*packed));
+  return Done{};
+}
+
+void add_attachments(const OpenedRecording& recording, CaptureHead& head) {
+  head.features.attachments.insert(head.features.attachments.end(), recording.attachments.begin(),
+                                   recording.attachments.end());
+}
+
+Result<> write_startup_records(const OpenedRecording& recording, const CaptureHead& head,
+                               const RecordOptions& options, KernelEvents& events, CaptureOutput& output) {
+  format::ByteWriter out;
+  describe_kernel(recording, head, out);
+  RunningProcesses running = processes_of(recording, options);
+  for (const int process : processes_to_describe(recording, options, running)) {
+    if (recording.stop()) return Error{"stopped by a signal", EINTR};
+    running.describe(process, out, description_of(process, recording));
+    if (out.size() < kPieceBytes) continue;
+    if (auto done = output.write_plain(out.view()); !done) return done;
+    if (auto done = take_sideband(recording, events, output); !done) return done;
+    out.clear();
+  }
+  format::write_mark(out, abi::kRecordFinishedInit);
+  if (auto done = output.write_plain(out.view()); !done) return done;
+  return output.finish_round();
+}
+
+// Which file stands at a path: (device, inode), or nothing.
+using FileIdentity = std::optional<std::pair<dev_t, ino_t>>;
+FileIdentity identity_of(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return std::nullopt;
+  return std::pair{info.st_dev, info.st_ino};
+}
+
+// A capture that failed before its first sample is of no use: takes away what we made of it, and says where
+// the file went that stood there `before`.
+Error without_unusable_file(Error failure, const FileIdentity& before, const std::string& output) {
+  const FileIdentity now = identity_of(output);
+  if (now && now != before) unlink(output.c_str());
+  const std::string old = output + ".old";
+  if (before && now != before && identity_of(old) == before)
+    failure.what += "; nothing was recorded, and the file that was there is " + old + " now";
+  return failure;
+}
+
+// --min-free holds from the start.
+Result<> check_room(const RecordOptions& options) {
+  const auto slash = options.output.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
+  if (!is_disk_short({.least_free = options.files.least_free, .path = folder})) return Done{};
+  return output_error(options.output +
+                      ": less is free on its file system than --min-free wants; nothing is recorded");
+}
+
+Result<std::unique_ptr<CaptureOutput>> open_output(const RecordOptions& options,
+                                                   const format::EventSet& events,
+                                                   format::Features features) {
+  if (!options.files.to_pipe)
+    return open_file_output(options.output, events, std::move(features), {options.compression_level});
+  format::Fd out(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  if (!out) return output_error(system_error("standard output", errno).what, errno);
+  return open_pipe_output(std::move(out), events, std::move(features), {options.compression_level});
+}
+
+}  // namespace
+
+std::vector<int> watched_processes(const OpenedRecording& recording, const RecordOptions& options) {
+  return options.target.watch == Watch::System ? RunningProcesses("/proc", 0).all()
+                                               : recording.tasks.processes;
+}
+
+void build_tables(const OpenedRecording& recording, const RecordOptions& options) {
+  if (!recording.stacks) return;
+  if (const auto path = recording.workload ? path_of_program(options.command.front()) : std::nullopt)
+    recording.stacks->expect(*path, recording.stop);
+  recording.stacks->look_at(watched_processes(recording, options));
+}
+
+Result<std::unique_ptr<CaptureOutput>> begin_capture(const OpenedRecording& recording, KernelEvents& events,
+                                                     const RecordOptions& options,
+                                                     const std::vector<std::string>& command_line,
+                                                     const Messages& messages) {
+  if (recording.stop()) return Error{"stopped by a signal", EINTR};
+  build_tables(recording, options);
+  auto kernel = symbols_for(recording);
+  if (!kernel) return std::move(kernel.error());
+  auto head = describe_capture(recording.plan, std::move(*kernel), recording.objects, recording.tracing,
+                               command_line);
+  if (!head) return std::move(head.error());
+  if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
+  const auto listed = processes_of(recording, options);
+  add_attachments(recording, *head);
+  if (auto done = add_processes(processes_to_describe(recording, options, listed), *head); !done)
+    return std::move(done.error());
+  // From here on the kernel itself tells of every program and mapping; what is listed below can only overlap
+  // with it.
+  if (auto done = events.enable_sideband(); !done) return std::move(done.error());
+  add_programs(recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
+               *head);
+  head->features.environment.user_stacks = facts_of_choice(recording.plan);
+  for (const std::string& note : head->notes) messages.note(note);
+  if (auto room = check_room(options); !room) return std::move(room.error());
+  const FileIdentity before = identity_of(options.output);
+  auto output = open_output(options, events.event_set(), std::move(head->features));
+  if (!output) return without_unusable_file(std::move(output.error()), before, options.output);
+  if (auto done = write_startup_records(recording, *head, options, events, **output); !done) {
+    return without_unusable_file(std::move(done.error()).in(options.output), before, options.output);
+  }
+  return output;
+}
+
+Result<> check_place(const RecordOptions& options) {
+  if (auto done = check_room(options); !done) return done;
+  return format::check_output(options.output);
+}
+
+Result<CaptureStart> describe_now(const OpenedRecording& recording, const RecordOptions& options,
+                                  const std::vector<std::string>& command_line) {
+  auto kernel = symbols_for(recording);
+  if (!kernel) return std::move(kernel.error());
+  auto head = describe_capture(recording.plan, std::move(*kernel), recording.objects, recording.tracing,
+                               command_line);
+  if (!head) return std::move(head.error());
+  if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
+  add_programs(recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
+               *head);
+  head->features.environment.user_stacks = facts_of_choice(recording.plan);
+  RunningProcesses running = processes_of(recording, options);
+  // By now the watched ones may have children, which may have any parent.
+  const bool have_children = options.target.inherit && options.target.watch != Watch::Threads;
+  const std::vector<int> processes =
+      have_children ? running.all() : processes_to_describe(recording, options, running);
+  add_attachments(recording, *head);
+  if (auto done = add_processes(processes, *head); !done) return std::move(done.error());
+  format::ByteWriter out;
+  describe_kernel(recording, *head, out);
+  for (const int process : processes) running.describe(process, out, description_of(process, recording));
+  format::write_mark(out, abi::kRecordFinishedInit);
+  const format::Bytes records = out.view();
+  return CaptureStart{std::move(head->features), {records.begin(), records.end()}, std::move(head->notes)};
+}
+
+Result<> check_room(const CaptureOutput& output, const RecordOptions& options) {
+  const std::uint64_t most = options.files.most_bytes, head = output.bytes() + output.closing_room();
+  if (most == 0 || head < most) return Done{};
+  if (!options.files.to_pipe) (void)::unlink(options.output.c_str());
+  return use_error(
+      fmt::format("--max-size: the capture takes {:.1f} MB without any sample (what runs here, and "
+                  "the kernel's names); nothing was recorded",
+                  static_cast<double>(head) / (1 << 20)));
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,71 @@
+// What stands in a capture before its first sample.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bpf/object/loaded_programs.h"
+#include "bpf/user_object.h"
+#include "format/features.h"
+#include "format/result.h"
+#include "record/host/running_kernel.h"
+#include "record/kernel/kernel_events.h"
+#include "record/messages.h"
+#include "record/opened_recording.h"
+#include "record/options/options.h"
+#include "record/output/capture_output.h"
+#include "record/plan/plan.h"
+
+namespace tacho::record {
+
+// The header of a capture and the state before its first sample: what a reader on another host needs.
+struct CaptureHead {
+  format::Features features;
+  std::optional<KernelText> kernel_text;
+  std::vector<KernelModule> modules;
+  std::vector<BpfImage> images;
+  std::vector<bpf::LoadedProgram> programs;
+  std::vector<std::string> notes;  // what could not be had, and what follows from it
+};
+
+// Reads the host as it is now. `kernel` was read after all BPF programs were loaded that make the kernel name
+// code of its own.
+Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
+                                     std::span<const bpf::UserObject> objects, format::TracingData tracing,
+                                     const std::vector<std::string>& command_line);
+// Adds the BPF programs in the kernel, and ours among them, of which `attached` is the list. From the moment
+// it is called the kernel itself must already be telling of those that come and go.
+void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
+                  std::vector<format::AttachedProgram> attached, CaptureHead& head);
+
+// Those that run already, as far as they are watched.
+std::vector<int> watched_processes(const OpenedRecording& recording, const RecordOptions& options);
+// Unwind tables are built from here on, beside all that comes before the first sample.
+void build_tables(const OpenedRecording& recording, const RecordOptions& options);
+
+// Creates the file, or begins the pipe, and writes what stands before the first sample.
+Result<std::unique_ptr<CaptureOutput>> begin_capture(const OpenedRecording& recording, KernelEvents& events,
+                                                     const RecordOptions& options,
+                                                     const std::vector<std::string>& command_line,
+                                                     const Messages& messages);
+
+// What another file of the same recording begins with.
+struct CaptureStart {
+  format::Features features;
+  std::vector<std::byte> records;
+  std::vector<std::string> notes;  // what could not be had
+};
+// Whether a capture may be made at the path, and --min-free leaves room for it.
+Result<> check_place(const RecordOptions& options);
+// As everything is now; the sideband tells of what comes meanwhile.
+Result<CaptureStart> describe_now(const OpenedRecording& recording, const RecordOptions& options,
+                                  const std::vector<std::string>& command_line);
+
+// What stands in a capture before its first sample must leave room for some: else it is removed.
+Result<> check_room(const CaptureOutput& output, const RecordOptions& options);
+
+}  // namespace tacho::record

@@ -1,0 +1,240 @@
+#include "record/session/closing_lines.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/shell_word.h"
+#include "format/loss_text.h"
+#include "format/perf_abi.h"
+#include "record/events/event_names.h"
+#include "record/events/recorders.h"
+#include "record/session/capture_end.h"
+
+namespace tacho::record {
+
+namespace abi = format::abi;
+
+std::vector<std::string> first_views(std::span<const EventRequest> events, const std::string& capture) {
+  std::vector<std::string> lines, names;
+  for (const EventRequest& request : events) {
+    if (!request.view.empty()) {
+      const std::string chosen =
+          events.size() > 1 ? " --event " + cli::shell_word(request.name) : std::string();
+      lines.push_back(fmt::format("{}: {}{} -i {}", request.catalogue_name, request.view, chosen,
+                                  cli::shell_word(capture)));
+      continue;
+    }
+    const RecorderRow* const row = find_recorder(request.recorder);
+    if (row == nullptr) continue;
+    const std::string name(row->object.empty() ? row->name : row->object);
+    names.push_back(distinct_name(
+        name, [&names](const std::string& one) { return std::ranges::find(names, one) != names.end(); }));
+    // A report shows all events, one after the other; those of one recorder are told apart.
+    const bool is_repeated = std::ranges::count(events, request.recorder, &EventRequest::recorder) > 1;
+    // `tacho calls` finds its events by what they hold.
+    const std::string_view plain = view_of(*row, request.constants);
+    const bool takes_event = !plain.starts_with("tacho calls");
+    const bool is_chosen =
+        takes_event && events.size() > 1 && (is_repeated || !plain.starts_with("tacho report"));
+    const std::string view =
+        is_chosen ? fmt::format("{} --event {}", plain, names.back()) : std::string(plain);
+    lines.push_back(fmt::format("{}: {} -i {}", row->name, view, cli::shell_word(capture)));
+  }
+  return lines;
+}
+
+void report_captured(const Captured& captured, const RecordOptions& options, const Messages& messages) {
+  struct stat file {};
+  const bool is_one_file = captured.place == options.output && !options.files.to_pipe &&
+                           ::stat(options.output.c_str(), &file) == 0 && S_ISREG(file.st_mode);
+  const std::uint64_t bytes = is_one_file ? static_cast<std::uint64_t>(file.st_size) : captured.bytes;
+  messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost){}{}",
+                                 static_cast<double>(bytes) / (1 << 20), captured.place, captured.samples,
+                                 captured.lost, captured.views.empty() ? "" : "; ",
+                                 fmt::join(captured.views, "; ")));
+}
+
+void report_limit(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
+  if (report.limit == Limit::Size)
+    messages.warn(fmt::format(
+        "{}: the capture has no room for more within the size that --max-size allows; the recording ends{}",
+        options.output,
+        report.counts.samples > report.kept.samples
+            ? fmt::format(", and {} samples that were taken by then are left out",
+                          report.counts.samples - report.kept.samples)
+            : ""));
+  if (report.limit == Limit::Free)
+    messages.warn(options.output +
+                  ": less is free on its file system than --min-free wants; the recording ends");
+}
+
+void report_merged_switches(const LoopReport& report, const Messages& messages) {
+  if (report.merged_switches == 0) return;
+  messages.bracketed(
+      fmt::format("--switch-output-event: came {} times, {} of them while another file was being begun, "
+                  "which is one for all",
+                  report.switch_events, report.merged_switches));
+}
+
+namespace {
+
+// "process 12", "threads 12 and 2 more"; empty: not these alone.
+std::string watched_tasks(const Target& target) {
+  const bool are_processes = target.watch == Watch::Processes;
+  if ((!are_processes && target.watch != Watch::Threads) || target.ids.empty()) return "";
+  std::string text = are_processes ? "process" : "thread";
+  const std::size_t more = target.ids.size() - 1;
+  if (more != 0) text += are_processes ? "es" : "s";
+  text += fmt::format(" {}", target.ids.front());
+  return more == 0 ? text : text + fmt::format(" and {} more", more);
+}
+
+constexpr std::uint64_t kCpuCycles = 0;  // PERF_COUNT_HW_CPU_CYCLES
+
+// Comes only while a program runs, at most so often.
+bool is_clock(const PlannedEvent& event) {
+  const auto& attr = event.attr;
+  return (attr.type == abi::kSoftware && (attr.config == abi::kCpuClock || attr.config == abi::kTaskClock)) ||
+         (attr.type == abi::kHardware && attr.config == kCpuCycles);
+}
+
+// "min_us=10000, path=/x": what the recorder was told to leave out, as its name stands for it or as it was
+// asked.
+std::string choices_of(const EventRequest& request) {
+  constexpr std::string_view kNoChoices[] = {"name", "binary", "type", "show", "depth", "lib", "count"};
+  std::vector<std::string> choices;
+  for (const ConstantSetting& one : request.constants)
+    if (std::ranges::find(kNoChoices, one.name) == std::end(kNoChoices))
+      choices.push_back(one.value ? one.name + "=" + *one.value : one.name);
+  return fmt::format("{}", fmt::join(choices, ", "));
+}
+
+// A line for each recorder: whose events were asked for, which of them, and what is easily forgotten.
+void report_silent_recorders(const RecordOptions& options, const Messages& messages) {
+  std::string whose = watched_tasks(options.target);
+  if (whose.empty() && options.target.watch == Watch::Command) whose = "the command and what it starts";
+  for (const EventRequest& request : options.events) {
+    const RecorderRow* const row = find_recorder(request.recorder);
+    if (row == nullptr || row->object.empty()) continue;
+    std::string line = fmt::format("{} tells nothing: no such event came", row->name);
+    if (!whose.empty()) line += fmt::format(" of {} (-a takes everybody's)", whose);
+    if (const std::string choices = choices_of(request); !choices.empty())
+      line += fmt::format(", or {} left it out", choices);
+    if (const std::string_view why = why_silent(row->object); !why.empty()) line += fmt::format("; {}", why);
+    messages.bracketed(line);
+  }
+}
+
+}  // namespace
+
+void report_nothing(const OpenedRecording& recording, const RecordOptions& options,
+                    const Messages& messages) {
+  constexpr std::size_t kMostNames = 3;
+  std::vector<std::string> names;
+  bool are_clocks = true;
+  for (const PlannedEvent& event : recording.plan.events) {
+    if (event.is_sideband) continue;
+    are_clocks = are_clocks && is_clock(event);
+    if (std::ranges::find(names, event.name) == names.end()) names.push_back(event.name);
+  }
+  if (!recording.objects.empty()) return report_silent_recorders(options, messages);
+  if (names.empty()) return;
+  const std::string tasks = watched_tasks(options.target);
+  const std::size_t more = names.size() > kMostNames ? names.size() - kMostNames : 0;
+  names.resize(names.size() - more);
+  std::string listed = fmt::format("{}", fmt::join(names, ", "));
+  if (more != 0) listed += fmt::format(" and {} more", more);
+  if (are_clocks && !tasks.empty()) {
+    const bool is_process = options.target.watch == Watch::Processes;
+    messages.bracketed(
+        fmt::format("No event happened: {} slept, or ran less than one period of {}; "
+                    "tacho record -e offcpu {} {} shows where time goes that is no CPU time",
+                    tasks, listed, is_process ? "-p" : "-t", options.target.ids.front()));
+  } else {
+    messages.bracketed(
+        fmt::format("No event happened: {} did not come{}", listed, tasks.empty() ? "" : " in " + tasks));
+  }
+}
+
+std::string not_redacted(const RecordOptions& options) {
+  if (!options.files.redacts) return {};
+  return fmt::format("; it is not redacted, and holds everything; tacho redact {} OUT does that",
+                     cli::shell_word(options.output));
+}
+
+namespace {
+
+namespace abi = format::abi;
+
+std::uint64_t recursion_misses(const OpenedRecording& recording) {
+  std::uint64_t misses = 0;
+  for (const bpf::UserObject& object : recording.objects) misses += object.recursion_misses();
+  return misses;
+}
+
+// Calls that were nested deeper than the kernel watches: no ring was too small for them.
+std::uint64_t report_too_deep(const OpenedRecording& recording, const Messages& messages) {
+  constexpr std::size_t kMostNamed = 5;
+  std::uint64_t all = 0;
+  for (const bpf::UserObject& object : recording.objects) {
+    const std::uint64_t lost = object.too_deep();
+    if (lost == 0) continue;
+    all += lost;
+    const auto functions = object.too_deep_by_function();
+    std::string named;
+    for (std::size_t i = 0; i < std::min(functions.size(), kMostNamed); ++i)
+      named += fmt::format("{}{} {}", i == 0 ? ": " : ", ", functions[i].first, functions[i].second);
+    if (functions.size() > kMostNamed)
+      named += fmt::format(" and {} other functions", functions.size() - kMostNamed);
+    messages.warn(fmt::format(
+        "warning: {}: {} calls are lost, as they were nested deeper than the 64 calls of a thread whose "
+        "returns the kernel watches; the calls around them are there{}",
+        object.path(), lost, named));
+  }
+  return all;
+}
+
+}  // namespace
+
+void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,
+                   const KernelEvents& events, const RecordOptions& options, const Messages& messages) {
+  const std::uint64_t samples = counts.samples;
+  lost -= std::min(lost, report_too_deep(recording, messages));
+  if (lost != 0) {
+    const std::uint64_t all = samples + lost;
+    const bool are_paused = recording.plan.events.front().attr.has(abi::kWriteBackward);
+    messages.warn(fmt::format(
+        "warning: {} of {} events were lost ({:.1f} %): {}", lost, all,
+        100.0 * static_cast<double>(lost) / static_cast<double>(all),
+        are_paused
+            ? "they came while the rings were read for a capture"
+            : fmt::format("the rings were full; give them more room with -m {} (pages of each CPU), or "
+                          "record less",
+                          4 * recording.plan.ring_pages)));
+    const auto losses =
+        described(all_losses(events, recording), counts, recording, events, options.target.cgroups);
+    if (const std::string where = format::where_and_when_lost(losses); !where.empty())
+      messages.warn("  lost: " + where);
+  }
+  if (const std::uint64_t sideband = events.sideband_losses(); sideband != 0) {
+    messages.warn(fmt::format(
+        "warning: {} records of new processes and mappings were lost: some frames will have no names",
+        sideband));
+  }
+  const std::uint64_t misses = recursion_misses(recording);
+  if (misses != 0) {
+    messages.warn(fmt::format(
+        "warning: the kernel skipped {} runs of BPF programs, which were running already on that CPU",
+        misses));
+  } else if (!recording.objects.empty()) {
+    messages.detail("no run of a BPF program was skipped");
+  }
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,48 @@
+// Lines at the end of a recording: what it came to, what ended it, and what was made of its files. A whole
+// one ends with one line, one more where something was lost, and one where names are missing
+// (record/session/packing.h).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "record/events/event_request.h"
+#include "record/kernel/kernel_events.h"
+#include "record/messages.h"
+#include "record/opened_recording.h"
+#include "record/options/options.h"
+#include "record/output/record_walk.h"
+#include "record/session/record_loop.h"
+
+namespace tacho::record {
+
+// Which view to begin with, for each recorder among the events: "open: tacho table --by path,error -i FILE".
+std::vector<std::string> first_views(std::span<const EventRequest> events, const std::string& capture);
+
+// What a recording came to: its first closing line.
+struct Captured {
+  std::string place;  // the file, or what it is of several
+  std::uint64_t bytes = 0, samples = 0, lost = 0;
+  std::vector<std::string> views;  // that show it
+};
+// When all is done to the capture, whose size is that of the file then where it is one.
+void report_captured(const Captured& captured, const RecordOptions& options, const Messages& messages);
+
+// Whether --max-size or --min-free ended it.
+void report_limit(const LoopReport& report, const RecordOptions& options, const Messages& messages);
+// Whether events of --switch-output-event came closer together than files are begun.
+void report_merged_switches(const LoopReport& report, const Messages& messages);
+// Why a recording has no sample, as far as it can be said.
+void report_nothing(const OpenedRecording& recording, const RecordOptions& options, const Messages& messages);
+// What follows a failure by which --redact could not be kept; empty where it was not wanted.
+std::string not_redacted(const RecordOptions& options);
+
+// Lines at the end of a recording about what it lost.
+
+// `lost`: events of samples in all.
+void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,
+                   const KernelEvents& events, const RecordOptions& options, const Messages& messages);
+
+}  // namespace tacho::record

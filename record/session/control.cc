@@ -1,0 +1,186 @@
+#include "record/session/control.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "format/perf_abi.h"
+#include "format/trusted_path.h"
+#include "record/messages.h"
+
+namespace tacho::record {
+
+namespace {
+
+constexpr std::size_t kLongestLine = 1024;
+
+struct KindName {
+  std::string_view name;
+  ControlCommand::Kind kind;
+  bool takes_argument;
+};
+using Kind = ControlCommand::Kind;
+constexpr std::array<KindName, 6> kKinds{{{"enable", Kind::Enable, true},
+                                          {"disable", Kind::Disable, true},
+                                          {"evlist", Kind::EventList, true},
+                                          {"snapshot", Kind::Snapshot, false},
+                                          {"stop", Kind::Stop, false},
+                                          {"ping", Kind::Ping, false}}};
+
+// A descriptor that somebody gave us, as one of our own.
+Result<format::Fd> open_descriptor(const std::string& text) {
+  format::Fd fd(fcntl(parse_descriptor(text).value_or(-1), F_DUPFD_CLOEXEC, 3));
+  if (!fd) return use_error("--control: descriptor " + text + " is not open");
+  struct stat info {};
+  const bool can_be_awaited = fstat(fd.get(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+  if (!can_be_awaited) return use_error("--control: descriptor " + text + " is neither pipe nor socket");
+  return fd;
+}
+
+// Opened for both directions, so that it does not end when the first of its writers is gone.
+Result<format::Fd> open_fifo(const std::string& path) {
+  if (geteuid() == 0) {
+    if (auto trusted = format::check_trusted_path(path); !trusted && trusted.error().code == EPERM)
+      return std::move(trusted.error()).in("--control");
+  }
+  format::Fd fd(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!fd && errno == ENOENT)
+    return use_error("--control: there is no " + path + "; make it with: mkfifo " + path);
+  if (!fd) return system_error("--control: " + path, errno);
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0 || !S_ISFIFO(info.st_mode))
+    return use_error("--control: " + path + " is not a FIFO; make one with: mkfifo " + path);
+  return fd;
+}
+
+}  // namespace
+
+ControlCommand parse_command(std::string_view line) {
+  const auto blank = line.find(' ');
+  const std::string_view word = line.substr(0, blank);
+  const std::string_view rest = blank == std::string_view::npos ? "" : line.substr(blank + 1);
+  for (const KindName& row : kKinds) {
+    if (row.name == word && (row.takes_argument || rest.empty())) return {row.kind, std::string(rest)};
+  }
+  return {Kind::Unknown, std::string(line)};
+}
+
+Result<Control> Control::open(const ControlPlace& place) {
+  const auto open_one = [&](const std::string& name) {
+    return place.is_fifo ? open_fifo(name) : open_descriptor(name);
+  };
+  Control control;
+  auto commands = open_one(place.commands);
+  if (!commands) return std::move(commands.error());
+  control.commands_ = std::move(*commands);
+  if (place.answers.empty()) return control;
+  auto answers = open_one(place.answers);
+  if (!answers) return std::move(answers.error());
+  control.answers_ = std::move(*answers);
+  return control;
+}
+
+Control::Control(Control&& other) noexcept = default;
+Control::~Control() = default;
+
+std::vector<ControlCommand> Control::take() {
+  std::vector<ControlCommand> commands;
+  std::array<char, 4096> bytes{};
+  // Asked before each read: a descriptor that came from elsewhere may block. Who writes without an end gets
+  // no more than this at a time.
+  int reads_left = 64;
+  for (pollfd news{commands_.get(), POLLIN, 0}; !is_closed_ && reads_left-- > 0 && poll(&news, 1, 0) > 0;) {
+    const ssize_t count = read(commands_.get(), bytes.data(), bytes.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) break;
+    is_closed_ = count <= 0;
+    for (ssize_t i = 0; i < count; ++i) {
+      const char letter = bytes.at(static_cast<std::size_t>(i));
+      if (letter != '\n' && letter != '\0') {
+        if (line_.size() < kLongestLine) line_ += letter;
+        continue;
+      }
+      if (!line_.empty()) commands.push_back(parse_command(line_));
+      line_.clear();
+    }
+  }
+  return commands;
+}
+
+void Control::acknowledge() { answer("ack\n"); }
+void Control::refuse(std::string_view why) { answer("error: " + std::string(why) + "\n"); }
+
+void Control::answer(std::string_view line) {
+  if (answers_) write_patiently(answers_.get(), line, patience_);
+}
+
+using Kind = ControlCommand::Kind;
+
+void ControlHandler::handle_commands() {
+  for (const ControlCommand& command : control_.take()) {
+    const auto done = execute(command);
+    if (!done) {
+      callbacks_.say("--control: " + done.error().what);
+      control_.refuse(done.error().what);
+    } else if (command.kind != Kind::Snapshot) {
+      control_.acknowledge();
+    }
+  }
+}
+
+void ControlHandler::snapshot_begun() { begun_snapshots_ = snapshots_; }
+
+void ControlHandler::snapshot_done() {
+  for (; begun_snapshots_ > 0; --begun_snapshots_, --snapshots_) control_.acknowledge();
+}
+
+void ControlHandler::end(const std::optional<Error>& failure) {
+  snapshot_begun();
+  if (!failure) return snapshot_done();
+  for (; snapshots_ > 0; --snapshots_) control_.refuse(failure->what);
+}
+
+Result<> ControlHandler::execute(const ControlCommand& command) {
+  switch (command.kind) {
+    case Kind::Enable:
+      return events_.set_samples(Sampling::On, command.argument);
+    case Kind::Disable:
+      return events_.set_samples(Sampling::Off, command.argument);
+    case Kind::EventList:
+      list_events(command.argument);
+      return Done{};
+    case Kind::Snapshot:
+      if (auto begun = callbacks_.snapshot(); !begun) return begun;
+      ++snapshots_;
+      return Done{};
+    case Kind::Stop:
+      callbacks_.stop();
+      return Done{};
+    case Kind::Ping:
+      return Done{};
+    case Kind::Unknown:
+      break;
+  }
+  return Error{"unknown command '" + command.argument +
+               "'; known: enable [EVENT], disable [EVENT], snapshot, evlist [-v|-F], ping, stop"};
+}
+
+void ControlHandler::list_events(const std::string& flags) const {
+  for (const format::Event& event : events_.event_set()) {
+    const char* const rate = event.attr.has(format::abi::kFreq) ? "sample_freq" : "sample_period";
+    std::string line = event.name;
+    if (flags == "-F") line += fmt::format(": {}={}", rate, event.attr.sample_period);
+    if (flags == "-v") {
+      line += fmt::format(": type={}, config={:#x}, {}={}, ids={}", event.attr.type, event.attr.config, rate,
+                          event.attr.sample_period, event.ids.size());
+    }
+    callbacks_.say(line);
+  }
+}
+
+}  // namespace tacho::record

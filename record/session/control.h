@@ -1,0 +1,92 @@
+// Commands to a running recording, by perf's protocol: a line each through a descriptor or a FIFO, and
+// optionally an answer to each through another.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/file.h"
+#include "format/result.h"
+#include "record/kernel/kernel_events.h"
+#include "record/options/time_options.h"
+
+namespace tacho::record {
+
+struct ControlCommand {
+  enum class Kind : std::uint8_t { Enable, Disable, EventList, Snapshot, Stop, Ping, Unknown };
+  Kind kind = Kind::Unknown;
+  std::string argument;  // the event of Enable and Disable, the flags of EventList; of Unknown the whole line
+};
+ControlCommand parse_command(std::string_view line);
+
+class Control {
+ public:
+  // Opens what was named. FIFOs must be there already, and as root be out of the hands of other users, who
+  // could direct the recording through them.
+  static Result<Control> open(const ControlPlace& place);
+  Control(Control&& other) noexcept;
+  Control& operator=(Control&&) = delete;
+  Control(const Control&) = delete;
+  Control& operator=(const Control&) = delete;
+  ~Control();
+
+  int fd() const { return commands_.get(); }
+  // The commands that came by now. A line may come in pieces.
+  std::vector<ControlCommand> take();
+  // Nobody can write to it any more.
+  bool is_closed() const { return is_closed_; }
+
+  void acknowledge();
+  void refuse(std::string_view why);
+
+ private:
+  Control() = default;
+  void answer(std::string_view line);
+
+  format::Fd commands_, answers_;
+  std::string line_;  // as far as it came
+  bool is_closed_ = false;
+  std::chrono::milliseconds patience_{1000};
+};
+
+// What commands from outside do to a running recording.
+
+class ControlHandler {
+ public:
+  struct Callbacks {
+    std::function<void()> stop;
+    std::function<Result<>()> snapshot;  // begins one; who asked is answered by snapshot_done()
+    std::function<void(std::string_view)> say;
+  };
+  // All that is passed must outlive it.
+  ControlHandler(Control& control, const KernelEvents& events, Callbacks callbacks)
+      : control_(control), events_(events), callbacks_(std::move(callbacks)) {}
+
+  // Does what was asked for by now, and answers.
+  void handle_commands();
+  // What was asked for by now is in the snapshot that is being written.
+  void snapshot_begun();
+  // It is written: answers those, and not who asked later.
+  void snapshot_done();
+  // The recording is over: whoever still waits is told what became of it.
+  void end(const std::optional<Error>& failure);
+
+ private:
+  // An error: why it is refused. Snapshots are answered later.
+  Result<> execute(const ControlCommand& command);
+  void list_events(const std::string& flags) const;
+
+  Control& control_;
+  const KernelEvents& events_;
+  Callbacks callbacks_;
+  std::size_t snapshots_ = 0;        // not answered yet
+  std::size_t begun_snapshots_ = 0;  // of these, those whose file is being written
+};
+
+}  // namespace tacho::record

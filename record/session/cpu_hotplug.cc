@@ -1,0 +1,186 @@
+#include "record/session/cpu_hotplug.h"
+
+#include <fmt/format.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "format/file.h"
+#include "record/events/target.h"
+
+namespace tacho::record {
+
+namespace {
+
+constexpr std::string_view kHead = "online@/devices/system/cpu/cpu";
+constexpr unsigned kOfKernel = 1;         // the group of its own messages; udev's are another one
+constexpr std::size_t kMostBytes = 8192;  // of one; the kernel makes none of more than 2,048 and its path
+constexpr int kMostAtOnce = 4096;
+
+// Only what begins with "onli" is to wake nobody in vain, nor fill the socket while we cannot read it.
+bool take_only_comings(int socket) {
+  constexpr std::uint32_t kOnli = 'o' << 24 | 'n' << 16 | 'l' << 8 | 'i';
+  std::array<sock_filter, 4> steps{{{BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
+                                    {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, kOnli},
+                                    {BPF_RET | BPF_K, 0, 0, ~std::uint32_t{0}},
+                                    {BPF_RET | BPF_K, 0, 0, 0}}};
+  const sock_fprog program{steps.size(), steps.data()};
+  return ::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
+}
+
+}  // namespace
+
+std::optional<int> cpu_that_came(format::Bytes message) {
+  std::string_view rest = format::as_text(message);
+  const std::string_view head = rest.substr(0, rest.find('\0'));
+  if (!head.starts_with(kHead)) return std::nullopt;
+  int cpu = -1;
+  const auto [end, code] = std::from_chars(head.data() + kHead.size(), head.data() + head.size(), cpu);
+  if (code != std::errc() || end != head.data() + head.size() || cpu < 0) return std::nullopt;
+  bool is_cpu = false;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find('\0'));
+    if (word.starts_with("SYNTH_UUID=")) return std::nullopt;
+    is_cpu |= word == "SUBSYSTEM=cpu";
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+  }
+  return is_cpu ? std::optional(cpu) : std::nullopt;
+}
+
+CpuUevents CpuUevents::open() {
+  CpuUevents uevents;
+  format::Fd socket(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT));
+  sockaddr_nl own{};
+  own.nl_family = AF_NETLINK;
+  own.nl_groups = kOfKernel;
+  if (socket && take_only_comings(socket.get()) &&
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0)
+    uevents.socket_ = std::move(socket);
+  return uevents;
+}
+
+std::vector<int> CpuUevents::came() {
+  std::vector<int> cpus;
+  if (!socket_) return cpus;
+  std::array<std::byte, kMostBytes> bytes{};
+  for (int count = 0; count < kMostAtOnce; ++count) {
+    sockaddr_nl sender{};
+    socklen_t size = sizeof sender;
+    const ssize_t got =
+        ::recvfrom(socket_.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&sender), &size);
+    if (got < 0 && (errno == EINTR || errno == ENOBUFS)) continue;
+    if (got < 0) break;
+    if (size != sizeof sender || sender.nl_pid != 0) continue;  // a process sent it
+    if (const auto cpu = cpu_that_came(format::Bytes(bytes).first(static_cast<std::size_t>(got))))
+      cpus.push_back(*cpu);
+  }
+  return cpus;
+}
+
+CpuWatch::CpuWatch(std::vector<int> cpus, std::vector<int> later, std::string online_file)
+    : cpus_(std::move(cpus)), gone_(std::move(later)), online_file_(std::move(online_file)) {
+  cpus_.insert(cpus_.end(), gone_.begin(), gone_.end());
+  std::ranges::sort(cpus_);
+  cpus_.erase(std::unique(cpus_.begin(), cpus_.end()), cpus_.end());
+  std::erase(cpus_, -1);
+}
+
+void CpuWatch::look_at(int cpu, bool is_online, std::size_t times_reported, std::vector<Change>& changes) {
+  const auto gone = std::ranges::find(gone_, cpu);
+  const bool was_online = gone == gone_.end();
+  if (!was_online && is_online) {
+    changes.push_back({cpu, true});
+    gone_.erase(gone);
+    unreported_.push_back(cpu);
+  }
+  for (; times_reported != 0 && std::ranges::find(unreported_, cpu) != unreported_.end(); --times_reported)
+    unreported_.erase(std::ranges::find(unreported_, cpu));
+  if (was_online && !is_online) {
+    changes.push_back({cpu, false});
+    gone_.push_back(cpu);
+  } else if (was_online && times_reported != 0) {
+    changes.push_back({cpu, false});
+    changes.push_back({cpu, true});
+  }
+}
+
+std::vector<CpuWatch::Change> CpuWatch::look(std::span<const int> came) {
+  std::vector<Change> changes;
+  const auto text =
+      cpus_.empty() ? Result<std::vector<std::byte>>(Error{"none"}) : format::read_file(online_file_);
+  if (!text) return changes;
+  const auto list = format::as_text(*text);
+  const auto online = parse_cpu_list(list.substr(0, list.find('\n')));
+  if (!online) return changes;
+  for (const int cpu : cpus_) {
+    const bool is_online = std::ranges::find(*online, cpu) != online->end();
+    look_at(cpu, is_online, static_cast<std::size_t>(std::ranges::count(came, cpu)), changes);
+  }
+  return changes;
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks{100};
+
+// Of events of tasks as well: these go on by themselves when their CPU is back, but what walks their stacks
+// does not.
+std::vector<int> recorded_cpus(const KernelEvents& events) {
+  std::vector<int> cpus;
+  for (const OpenEvent& event : events.open_events()) cpus.push_back(event.cpu);
+  return cpus;
+}
+
+}  // namespace
+
+CpuHotplug::CpuHotplug(KernelEvents& events, std::vector<int> later, ReopenCpu reopen_cpu, Say say)
+    : events_(events),
+      watch_(recorded_cpus(events), std::move(later)),
+      uevents_(CpuUevents::open()),
+      reopen_cpu_(std::move(reopen_cpu)),
+      say_(std::move(say)) {}
+
+Result<> CpuHotplug::look(Poller& poller, std::chrono::milliseconds since_start) {
+  if (since_start < next_look_) return Done{};
+  next_look_ = since_start + kBetweenLooks;
+  for (const CpuWatch::Change& change : watch_.look(uevents_.came())) {
+    const std::string when =
+        fmt::format("{:.1f} s after the beginning", static_cast<double>(since_start.count()) / 1000);
+    if (change.is_online) {
+      if (auto done = take_in(change.cpu, when, poller); !done) return done;
+      continue;
+    }
+    events_.note_cpu(change.cpu, fmt::format("off line {}", when));
+    say_(fmt::format("CPU {} went off line ({}): nothing of it is recorded until it comes back", change.cpu,
+                     when));
+  }
+  return Done{};
+}
+
+// One that cannot be recorded does not end the recording of the others.
+Result<> CpuHotplug::take_in(int cpu, const std::string& when, Poller& poller) {
+  const auto open = reopen_cpu_ ? reopen_cpu_(cpu)
+                                : Result<KernelEvents::Reopened>(Error{"only another recording takes it"});
+  if (!open) {
+    events_.note_cpu(cpu, fmt::format("on line {}, not recorded: {}", when, open.error().what));
+    say_(fmt::format("CPU {} came on line ({}), and is not recorded: {}", cpu, when, open.error().what));
+    return Done{};
+  }
+  for (const OpenEvent& event : open->events)
+    if (auto done = poller.watch_reopened(event); !done) return done;
+  const std::string but = open->left_out.empty() ? "" : " but for " + open->left_out;
+  events_.note_cpu(cpu, fmt::format("on line {}, recorded{}", when, but));
+  say_(fmt::format("CPU {} came on line ({}), and is recorded{}", cpu, when, but));
+  return Done{};
+}
+
+}  // namespace tacho::record

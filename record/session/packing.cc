@@ -1,0 +1,277 @@
+#include "record/session/packing.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "cli/exit_status.h"
+#include "cli/shell_word.h"
+#include "format/file.h"
+#include "record/host/report_program.h"
+
+namespace tacho::record {
+namespace {
+
+constexpr int kNiceness = 10;  // the host has other work
+// Bytes for the names and for what others write meanwhile, and of a large capture a part of its own size.
+// When the disk is full all the same, the capture stays as it is.
+constexpr std::uint64_t kLeastMargin = 1 << 22, kMarginPart = 8;
+constexpr std::size_t kMostWords = 1 << 16;  // bytes of its messages
+constexpr int kLookEvery = 20;  // ms, where the kernel does not tell of a child's end (before 5.3)
+
+enum class Largest : std::uint8_t { Packed, Any };
+
+// Why it is not done by itself, to be followed by what to do; empty: it is.
+std::string reason_against(const Packing& packing, Largest largest) {
+  struct stat file {};
+  struct statvfs system {};
+  if (::stat(packing.capture.c_str(), &file) != 0 || ::statvfs(packing.capture.c_str(), &system) != 0)
+    return std::system_category().message(errno);
+  const auto size = static_cast<std::uint64_t>(file.st_size);
+  if (largest == Largest::Packed && size > kMostPackedBytes) return "it is larger than 1 GB";
+  const std::uint64_t free = std::uint64_t{system.f_bavail} * system.f_frsize;
+  if (free < size + std::max(kLeastMargin, size / kMarginPart) + packing.least_free)
+    return "there is no room for a second copy beside it";
+  return {};
+}
+
+struct Packer {
+  pid_t pid = -1;
+  format::Fd words;  // what it says, to be read
+};
+
+// The files that are held, as tacho-report is told of them (symbolize/files/held_files.h): for each its
+// descriptor, kind, process, build id and name, with a 0 behind it.
+Result<format::Fd> listing_of(const PinnedFiles& pinned) {
+  std::string text;
+  for (const PinnedFile& one : pinned.files)
+    text += fmt::format("{} {} {} {} {}", one.file.get(), one.kind == PinnedFile::Kind::PerfMap ? 'm' : 'b',
+                        one.process, one.build_id.empty() ? "-" : one.build_id.hex(), one.name) +
+            '\0';
+  format::Fd listing(::memfd_create("held files", MFD_CLOEXEC));
+  if (!listing) return system_error("memfd_create", errno);
+  if (auto done = format::write_at(listing.get(), 0, std::as_bytes(std::span(text))); !done)
+    return std::move(done.error());
+  return listing;
+}
+
+// What it says comes to us: whoever reads our messages may sleep, and it must not wait for them.
+Result<Packer> start(std::vector<std::string> words, const Packing& packing) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
+  (void)::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  Packer packer;
+  packer.words = format::Fd(ends[0]);
+  const format::Fd to(ends[1]);
+  if (packing.is_quiet && words[1] != "convert") words.insert(words.begin() + 2, "--quiet");
+  std::vector<int> inherited;
+  format::Fd listing;
+  if (packing.pinned != nullptr && !packing.pinned->files.empty()) {
+    auto made = listing_of(*packing.pinned);
+    if (made) listing = std::move(*made);
+  }
+  if (listing) {
+    inherited.push_back(listing.get());
+    for (const PinnedFile& one : packing.pinned->files) inherited.push_back(one.file.get());
+    words.insert(words.begin() + 2, {"--held-files", std::to_string(listing.get())});
+  }
+  const auto child = start_report_program(std::move(words), to.get(), to.get(), inherited);
+  if (!child) return child.error();
+  packer.pid = *child;
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(packer.pid), kNiceness);
+  return packer;
+}
+
+struct End {
+  int status = 0;
+  bool is_by_signal_to_us = false, is_too_late = false;
+  std::string words;
+};
+
+// On a terminal, while a person waits.
+class WaitLine {
+ public:
+  explicit WaitLine(bool is_wanted) : is_wanted_(is_wanted && ::isatty(STDERR_FILENO) != 0) {}
+  WaitLine(const WaitLine&) = delete;
+  WaitLine& operator=(const WaitLine&) = delete;
+  ~WaitLine() {
+    if (is_shown_) put("");
+  }
+  void at(std::chrono::seconds passed) {
+    constexpr std::chrono::seconds kShownAfter{3};
+    if (!is_wanted_ || passed < kShownAfter) return;
+    put(fmt::format("[ tacho record: Packing names for {} s; Ctrl-C leaves them out ]", passed.count()));
+    is_shown_ = true;
+  }
+
+ private:
+  static void put(std::string_view line) {
+    std::chrono::milliseconds patience{0};
+    write_patiently(STDERR_FILENO, fmt::format("\r\033[K{}", line), patience);
+  }
+  bool is_wanted_, is_shown_ = false;
+};
+
+// What is there now. What is more than anybody reads is taken and dropped.
+void take_words(const Packer& packer, std::string& words) {
+  std::array<char, 4096> piece{};
+  for (;;) {
+    const ssize_t got = ::read(packer.words.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    if (words.size() < kMostWords) words.append(piece.data(), static_cast<std::size_t>(got));
+  }
+}
+
+// The first signal asks it to end, which it does not do between writing its file and naming it; the second
+// ends it at once, and what has no name yet may lie there. When its time is over, which it spends with files,
+// it has some seconds for the rest; then it is asked to end, ended, and left alone: it may wait for a file
+// system that does not answer.
+End wait_for(const Packer& packer, const Packing& packing, std::optional<std::chrono::seconds> longest,
+             const StopSignals& signals) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kGrace{10};
+  constexpr int kShowEvery = 500;  // ms
+  End end;
+  WaitLine line(!packing.is_quiet);
+  const auto began = Clock::now();
+  int steps = 0;  // towards its end, when it is late
+  const format::Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, packer.pid, 0)));
+  for (;;) {
+    const pid_t got = ::waitpid(packer.pid, &end.status, WNOHANG);
+    take_words(packer, end.words);
+    if (got == packer.pid || (got < 0 && errno != EINTR)) return end;
+    const auto passed = Clock::now() - began;
+    line.at(std::chrono::duration_cast<std::chrono::seconds>(passed));
+    if (longest && passed > *longest + (steps + 1) * kGrace) {
+      end.is_too_late = true;
+      end.status = SIGKILL;  // where it stays
+      if (++steps > 2) return end;
+      ::kill(packer.pid, steps == 1 ? SIGTERM : SIGKILL);
+    }
+    // With one end of the pipe here alone, poll() would say so for ever.
+    std::array<pollfd, 3> news{
+        {{signals.fd(), POLLIN, 0}, {ended.get(), POLLIN, 0}, {packer.words.get(), POLLIN, 0}}};
+    (void)::poll(news.data(), news.size(), ended ? kShowEvery : kLookEvery);
+    if ((news[2].revents & (POLLIN | POLLHUP)) == POLLHUP) ::usleep(kLookEvery * 1000);
+    while (const auto signal = signals.take()) {
+      if (signal->asks_for_snapshot()) continue;
+      ::kill(packer.pid, end.is_by_signal_to_us ? SIGKILL : SIGTERM);
+      end.is_by_signal_to_us = true;
+    }
+  }
+}
+
+// Its lines as ours.
+void relay(std::string_view words, const Messages& messages) {
+  constexpr std::string_view kBegin = "[ tacho record: ", kEnd = " ]", kName = "tacho: ";
+  while (!words.empty()) {
+    std::string_view line = words.substr(0, words.find('\n'));
+    words.remove_prefix(std::min(words.size(), line.size() + 1));
+    if (line.starts_with(kBegin) && line.ends_with(kEnd)) {
+      line.remove_prefix(kBegin.size());
+      line.remove_suffix(kEnd.size());
+      messages.bracketed(line);
+    } else if (!line.empty()) {
+      if (line.starts_with(kName)) line.remove_prefix(kName.size());
+      messages.warn(line);
+    }
+  }
+}
+
+// Runs the program to its end. Why it did not do its work; empty: it did.
+std::string run(std::vector<std::string> words, const Packing& packing,
+                std::optional<std::chrono::seconds> longest, const StopSignals& signals,
+                const Messages& messages) {
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
+  const auto packer = start(std::move(words), packing);
+  if (!packer) return packer.error().what;
+  const End end = wait_for(*packer, packing, longest, signals);
+  relay(end.words, messages);
+  const int exit = WIFEXITED(end.status) ? WEXITSTATUS(end.status) : -1;
+  if (exit == cli::kWhole || exit == cli::kIncomplete) return {};
+  if (end.is_by_signal_to_us) return "a signal came";
+  if (end.is_too_late) return fmt::format("it took longer than {} s (--max-pack-time)", longest->count());
+  return exit < 0 ? fmt::format("tacho-report died of signal {}", WTERMSIG(end.status)) : "see above";
+}
+
+}  // namespace
+
+void pack_symbols(const Packing& packing, const StopSignals& signals, const Messages& messages) {
+  const auto say_not = [&](const std::string& why) {
+    messages.note(fmt::format("{}: names are not packed into it: {}; tacho pack {} does that",
+                              packing.capture, why, cli::shell_word(packing.capture)));
+  };
+  const auto program = report_program();
+  if (!program)
+    return messages.detail("names are not packed: tacho-report is not installed beside tacho-record");
+  if (const std::string why = reason_against(packing, Largest::Packed); !why.empty()) return say_not(why);
+  if (packing.pinned != nullptr && !packing.pinned->failure.empty())
+    messages.detail("no file was held open while it recorded: " + packing.pinned->failure);
+  else if (packing.pinned != nullptr)
+    messages.detail(fmt::format("files held open while it recorded: {}; refused: {}",
+                                packing.pinned->files.size(), packing.pinned->refused));
+  const std::string why = run({*program, "pack", "--brief", "--max-file-time",
+                               std::to_string(packing.longest.count()), "-i", packing.capture},
+                              packing, packing.longest, signals, messages);
+  if (!why.empty()) say_not(why);
+}
+
+void unwind_copies(const Packing& packing, const StopSignals& signals, const Messages& messages) {
+  const auto program = report_program();
+  Packing alone = packing;
+  alone.pinned = nullptr;  // convert knows nothing of them
+  std::string why = program ? reason_against(packing, Largest::Packed) : "tacho-report is not installed here";
+  if (why.empty())
+    why = run({*program, "convert", "--unwind", "--in-place", "--max-file-time",
+               std::to_string(packing.longest.count()), "-i", packing.capture},
+              alone, packing.longest, signals, messages);
+  if (!why.empty())
+    messages.note(
+        fmt::format("{}: copies of stacks stay as they are, and are unwound by who reads it here: {}",
+                    packing.capture, why));
+}
+
+Result<> check_redaction() {
+  if (report_program()) return Done{};
+  return Error{
+      "--redact: tacho-report, which does it, is not installed beside tacho-record; record without it, and "
+      "run tacho redact elsewhere"};
+}
+
+Result<> redact_capture(const Packing& packing, const std::string& classes, const StopSignals& signals,
+                        const Messages& messages) {
+  const auto fail = [&](const std::string& why) {
+    return output_error(
+        fmt::format("{}: is not redacted, and holds everything: {}; tacho redact {} OUT does that",
+                    packing.capture, why, cli::shell_word(packing.capture)));
+  };
+  const auto program = report_program();
+  if (!program) return fail("tacho-report is not installed beside tacho-record");
+  if (const std::string why = reason_against(packing, Largest::Any); !why.empty()) return fail(why);
+  std::vector<std::string> words{*program, "redact", "--brief", "--in-place"};
+  if (!classes.empty()) words.insert(words.end(), {"--keep", "all", "--hide", classes});
+  words.insert(words.end(), {"--", packing.capture});
+  const std::string why = run(std::move(words), packing, {}, signals, messages);
+  return why.empty() ? Result<>(Done{}) : fail(why);
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,428 @@
+#include "record/session/pinned_files.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <ctime>
+#include <iterator>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "format/map_owner.h"
+#include "record/host/foreign_file.h"
+#include "record/host/rights.h"
+#include "record/host/running_processes.h"
+#include "record/stacks/file_table.h"
+
+namespace tacho::record {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostNewsBytes = std::size_t{4} << 20, kMostKnown = 1 << 16, kMostMaps = 256;
+constexpr milliseconds kPatience{2000};
+// A map is made some time after the code it is about: often at first, then each second.
+constexpr milliseconds kSoon{100}, kLater{1000};
+constexpr int kSoonTries = 20, kMostTries = 80;
+constexpr int kNice = 5;
+
+// Files of packages: they are replaced by an upgrade, and by nothing else.
+bool is_of_system(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kFolders = {"/usr/",  "/lib/",       "/lib64/", "/bin/",
+                                                        "/sbin/", "/nix/store/", "/snap/"};
+  return std::ranges::any_of(kFolders, [&](std::string_view folder) { return name.starts_with(folder); });
+}
+
+bool is_jitdump(std::string_view name) {
+  const std::string_view last = name.substr(name.rfind('/') + 1);
+  return last.starts_with("jit-") && last.ends_with(".dump");
+}
+
+bool is_same(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+std::string folder_of(std::uint32_t process) { return fmt::format("/proc/{}", process); }
+
+// The process's number as it knows itself, by which its map is named.
+std::optional<std::uint32_t> own_number(std::uint32_t process) {
+  const auto status = format::read_file(folder_of(process) + "/status");
+  if (!status) return std::nullopt;
+  const std::string_view text = format::as_text(*status);
+  constexpr std::string_view kKey = "\nNSpid:";
+  const auto at = text.find(kKey);
+  if (at == std::string_view::npos) return process;  // before Linux 4.1
+  std::string_view line = text.substr(at + kKey.size());
+  line = line.substr(0, line.find('\n'));
+  line.remove_prefix(line.find_last_of(" \t") + 1);
+  std::uint32_t number = 0;
+  const auto [end, failed] = std::from_chars(line.data(), line.data() + line.size(), number);
+  return failed == std::errc{} && end == line.data() + line.size() ? std::optional(number) : std::nullopt;
+}
+
+struct PerfMap {
+  format::Fd file;
+  std::int64_t start = 0;  // of the process (format::MapOwner)
+};
+
+// /tmp/perf-PID.map as the process sees it: no link leads out of its root, and it is a file that the process
+// or root made while the process ran. One that is older is of another process that had the number.
+Result<PerfMap> open_perf_map(std::uint32_t process, TimedFileReader& heads) {
+  const auto number = own_number(process);
+  const auto owner = format::running_owner(process);
+  if (!number || !owner) return Error{"it is gone"};
+  const std::string path = fmt::format("/tmp/perf-{}.map", *number);
+  const ForeignPath there{folder_of(process) + "/root", path};
+  if (!heads.answers({there}, TimedFileReader::place_of(0, 0, path, folder_of(process))))
+    return Error{path + ": does not answer"};
+  const auto seen = find_foreign(there);
+  if (!seen) return seen.error();
+  if (auto checked = format::check_map(seen->status, *owner); !checked)
+    return std::move(checked.error()).in(path);
+  auto opened = open_found(*seen, path);
+  if (!opened) return opened.error();
+  return PerfMap{std::move(*opened), owner->start};
+}
+
+}  // namespace
+
+// What both threads have.
+struct FilePinner::State {
+  std::mutex mutex;  // of all that follows
+  std::condition_variable has_news, has_changed;
+  std::vector<MmapEvent> news;
+  std::size_t news_bytes = 0;
+  std::vector<int> processes;  // to look at
+  PinnedFiles held;
+  bool has_begun = false;  // with no more rights than it keeps
+  bool is_over = false, is_done = false;
+  std::atomic<bool> is_left = false;  // nobody waits any more; needs no mutex
+};
+
+// The thread's own part.
+class FilePinner::Work {
+ public:
+  explicit Work(State& state) : state_(state) {
+    (void)::stat("/", &own_root_);
+    rlimit limit{};
+    // Of the descriptors that there are, most are for others.
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0)
+      most_ = std::min<std::size_t>(most_, static_cast<std::size_t>(limit.rlim_cur) / 4);
+  }
+
+  void note(const MmapEvent& news) {
+    if (news.kind == MmapEvent::Kind::Map) return consider(news.file);
+    views_.erase(news.process);
+    const auto map = maps_.find(news.process);
+    if (map == maps_.end()) return;
+    if (news.kind == MmapEvent::Kind::Exit) look_for_map(news.process, map->second);
+    maps_.erase(map);
+  }
+
+  // What runs already.
+  void look_at(int process) {
+    const auto text = format::read_file(fmt::format("/proc/{}/maps", process));
+    if (!text) return;
+    std::string_view rest = format::as_text(*text);
+    while (!rest.empty() && !state_.is_left) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+      auto parsed = parse_maps_line(line);
+      if (!parsed || !parsed->is_executable) continue;
+      parsed->mapping.pid = static_cast<std::uint32_t>(process);
+      consider(file_of(parsed->mapping));
+    }
+  }
+
+  void look_for_maps(bool is_last) {
+    const auto now = Clock::now();
+    for (auto& [process, map] : maps_) {
+      if (map.is_held || (!is_last && (map.tries >= kMostTries || map.next > now))) continue;
+      if (state_.is_left) return;
+      map.next = now + (++map.tries < kSoonTries ? kSoon : kLater);
+      look_for_map(process, map);
+    }
+  }
+  bool waits_for_maps() const {
+    return std::ranges::any_of(
+        maps_, [](const auto& map) { return !map.second.is_held && map.second.tries < kMostTries; });
+  }
+
+  void replace_maps() {
+    for (auto& [process, map] : maps_)
+      if (map.is_held && !state_.is_left) look_for_map(process, map);
+  }
+
+  // Maps grow while they are held, and so may what is written to elsewhere.
+  void close_what_grew() {
+    std::vector<int> numbers, closed;
+    {
+      const std::lock_guard lock(state_.mutex);
+      for (const PinnedFile& held : state_.held.files) numbers.push_back(held.file.get());
+    }
+    std::uint64_t bytes = 0;
+    for (const int number : numbers) {
+      struct stat status {};
+      if (::fstat(number, &status) != 0) continue;
+      const auto size = static_cast<std::uint64_t>(status.st_size);
+      if (size > kMostPinnedBytes - bytes)
+        closed.push_back(number);
+      else
+        bytes += size;
+    }
+    const std::lock_guard lock(state_.mutex);
+    if (closed.empty() || state_.is_left) return;
+    state_.held.refused += std::erase_if(state_.held.files, [&](const PinnedFile& held) {
+      return std::ranges::count(closed, held.file.get()) != 0;
+    });
+  }
+
+ private:
+  enum class Risk : std::uint8_t { None, Some, Sure };
+  struct Map {
+    Clock::time_point next;
+    int tries = 0;
+    bool is_held = false;
+  };
+
+  void consider(const MappedFile& file) {
+    const bool is_in_memory = file.name.starts_with("/memfd:");
+    if (file.name.starts_with("[v")) return;
+    // Programs make code in files that nobody else sees, too (.NET: a memfd that is mapped twice).
+    const bool is_hidden = is_in_memory || file.name.ends_with(" (deleted)");
+    if (is_hidden && file.build_id.empty()) expect_map(file.process);
+    if (is_code_of_no_file(file.name) && !is_in_memory) return expect_map(file.process);
+    const Risk risk = risk_of(file);
+    if (risk == Risk::None) return;
+    if (known_.size() > kMostKnown) known_.clear();
+    const auto [key, is_new] = known_.insert(identity(file));
+    if (!is_new) return;
+    if (!has_room(risk)) return refuse();
+    auto opened = answers(file) ? open_binary(file) : Error{"does not answer"};
+    if (!opened) {  // another process may have it yet
+      known_.erase(key);
+      return;
+    }
+    if (risk == Risk::Some && !is_on_our_root(*opened)) return;
+    const format::BuildId id = file.build_id.empty() ? build_id_of(*opened) : file.build_id;
+    // Seen in /proc it was known by its inode, in the kernel's records it is by its build id.
+    if (file.build_id.empty() && !id.empty() && !known_.insert(id.hex()).second) return;
+    (void)hold({PinnedFile::Kind::Binary, file.process, id, file.name, std::move(*opened), 0}, risk);
+  }
+
+  Risk risk_of(const MappedFile& file) {
+    if (file.name.ends_with(" (deleted)") || file.name.starts_with("/memfd:") || is_jitdump(file.name))
+      return Risk::Sure;
+    if (view_of(file.process) == View::Other && !known_.contains(key_here(file)) && answers(file) &&
+        !is_seen_here(file))
+      return Risk::Sure;
+    return is_of_system(file.name) ? Risk::None : Risk::Some;
+  }
+
+  View view_of(std::uint32_t process) {
+    if (views_.size() > kMostKnown) views_.clear();
+    const auto [entry, is_new] = views_.try_emplace(process, View::Ours);
+    if (!is_new) return entry->second;
+    return entry->second = record::view_of(folder_of(process));
+  }
+
+  // Services have mounts of their own and share nearly all files with us.
+  bool is_seen_here(const MappedFile& file) {
+    const ForeignPath own{"/", file.name};
+    if (!reader_.answers({own}, TimedFileReader::place_of(0, 0, file.name, "/proc/self"))) return false;
+    const auto there = find_foreign({folder_of(file.process) + "/root", file.name});
+    const auto here = find_foreign(own);
+    const bool is_it = there && here && is_same(there->status, here->status);
+    if (is_it) known_.insert(key_here(file));
+    return is_it;
+  }
+
+  // One file under its name, of whichever process: it is looked at once.
+  static std::string key_here(const MappedFile& file) { return identity(file) + " " + file.name; }
+
+  // All files are asked for first on a thread that may be left behind.
+  bool answers(const MappedFile& file) { return reader_.answers(paths_of(file), place_of(file)); }
+
+  // What may be unmounted must not be kept busy for a file that is only perhaps in danger.
+  bool is_on_our_root(const format::Fd& file) const {
+    struct stat status {};
+    return ::fstat(file.get(), &status) == 0 && status.st_dev == own_root_.st_dev;
+  }
+
+  // A map that was written anew under its name is another file by now. Files are opened without the lock: one
+  // that does not answer must hold up nobody who has it.
+  void look_for_map(std::uint32_t process, Map& map) {
+    auto found = open_perf_map(process, reader_);
+    if (!found) return;
+    std::unique_lock lock(state_.mutex);
+    for (PinnedFile& held : state_.held.files) {
+      const bool is_its_own = held.kind == PinnedFile::Kind::PerfMap && held.process == process;
+      if (!is_its_own || held.start != found->start) continue;
+      std::swap(held.file, found->file);
+      map.is_held = true;
+      return;
+    }
+    lock.unlock();
+    // One that was held of a process of the same number before it stays another one.
+    if (!map.is_held)
+      map.is_held = hold({PinnedFile::Kind::PerfMap, process, {}, {}, std::move(found->file), found->start},
+                         Risk::Sure);
+  }
+
+  void expect_map(std::uint32_t process) {
+    if (maps_.size() >= kMostMaps && !maps_.contains(process))
+      std::erase_if(maps_,
+                    [](const auto& map) { return !map.second.is_held && map.second.tries >= kMostTries; });
+    if (maps_.size() >= kMostMaps && !maps_.contains(process)) return refuse();
+    Map& map = maps_[process];
+    map.tries = std::min(map.tries, kMostTries / 2);
+  }
+
+  // What may go half of them have, so that there is room for what will.
+  bool has_room(Risk risk) const {
+    return count_ < most_ && (risk == Risk::Sure || unsure_ < most_ / 2) && bytes_ < kMostPinnedBytes;
+  }
+  void refuse() {
+    const std::lock_guard lock(state_.mutex);
+    ++state_.held.refused;
+  }
+
+  bool hold(PinnedFile file, Risk risk) {
+    struct stat status {};
+    if (::fstat(file.file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    const auto size = static_cast<std::uint64_t>(status.st_size);
+    if (!has_room(risk) || size > kMostPinnedBytes - bytes_) {
+      refuse();
+      return false;
+    }
+    ++count_;
+    unsure_ += risk == Risk::Sure ? 0 : 1;
+    bytes_ += size;
+    const std::lock_guard lock(state_.mutex);
+    if (state_.is_left) return false;
+    state_.held.files.push_back(std::move(file));
+    return true;
+  }
+
+  State& state_;
+  TimedFileReader reader_;
+  struct stat own_root_ {};
+  std::size_t most_ = kMostPinnedFiles, count_ = 0, unsure_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::unordered_map<std::uint32_t, View> views_;
+  std::unordered_set<std::string> known_;  // files that are held, or were refused
+  std::unordered_map<std::uint32_t, Map> maps_;
+};
+
+FilePinner::FilePinner() : state_(std::make_shared<State>()) {}
+
+FilePinner::~FilePinner() { (void)take(); }
+
+void FilePinner::run(const std::shared_ptr<State>& state) {
+  // It opens files that anybody may have made, and does so with few rights or not at all.
+  if (const auto dropped = drop_rights({.holds_files = true}, ""); !dropped) {
+    const std::lock_guard lock(state->mutex);
+    state->held.failure = "its rights cannot be given back: " + dropped.error().what;
+    state->has_begun = state->is_done = true;
+    state->has_changed.notify_all();
+    return;
+  }
+  (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
+  Work work(*state);
+  std::unique_lock lock(state->mutex);
+  state->has_begun = true;
+  state->has_changed.notify_all();
+  for (bool is_last = false; !is_last;) {
+    const auto has_work = [&] { return state->is_over || !state->news.empty() || !state->processes.empty(); };
+    if (!has_work()) {
+      if (work.waits_for_maps())
+        (void)state->has_news.wait_for(lock, kSoon, has_work);
+      else
+        state->has_news.wait(lock, has_work);
+    }
+    is_last = state->is_over;
+    const std::vector<MmapEvent> news = std::exchange(state->news, {});  // takes no memory
+    const std::vector<int> processes = std::exchange(state->processes, {});
+    state->news_bytes = 0;
+    lock.unlock();
+    try {
+      for (const int process : processes)
+        if (!state->is_left) work.look_at(process);
+      for (const MmapEvent& one : news)
+        if (!state->is_left) work.note(one);
+      work.look_for_maps(is_last);
+      if (is_last) work.replace_maps();
+      if (is_last) work.close_what_grew();
+    } catch (const std::bad_alloc&) {
+      // What it could not note is not held.
+    }
+    lock.lock();
+  }
+  state->is_done = true;
+  state->has_changed.notify_all();
+}
+
+Result<> FilePinner::start(const format::EventAttr& attr, std::vector<int> processes) {
+  attr_ = attr;
+  state_->processes = std::move(processes);
+  try {
+    std::thread([state = state_] { run(state); }).detach();
+  } catch (const std::system_error& refused) {
+    return system_error("a thread that holds files", refused.code().value());
+  }
+  is_running_ = true;
+  std::unique_lock lock(state_->mutex);
+  (void)state_->has_changed.wait_for(lock, kPatience, [&] { return state_->has_begun; });
+  if (!state_->held.failure.empty()) return Error{state_->held.failure};
+  return Done{};
+}
+
+void FilePinner::look(format::Bytes records) {
+  if (!is_running_) return;
+  try {
+    events_.clear();
+    parse_mmap_events(records, attr_, events_);
+    std::erase_if(events_, [](const MmapEvent& news) { return news.kind == MmapEvent::Kind::Fork; });
+    if (events_.empty()) return;
+    std::size_t bytes = 0;
+    for (const MmapEvent& news : events_) bytes += sizeof news + news.file.name.size();
+    const std::lock_guard lock(state_->mutex);
+    if (state_->is_done) return;
+    if (state_->news_bytes + bytes > kMostNewsBytes) {
+      state_->held.refused += events_.size();
+      return;
+    }
+    state_->news_bytes += bytes;
+    std::ranges::move(events_, std::back_inserter(state_->news));
+    state_->has_news.notify_one();
+  } catch (const std::bad_alloc&) {
+    // The recording matters more.
+  }
+}
+
+PinnedFiles FilePinner::take() {
+  if (!std::exchange(is_running_, false)) return {};
+  std::unique_lock lock(state_->mutex);
+  state_->is_over = true;
+  state_->has_news.notify_one();
+  state_->is_left = !state_->has_changed.wait_for(lock, kPatience, [&] { return state_->is_done; });
+  return std::exchange(state_->held, {});
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,128 @@
+#include "record/session/poller.h"
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace tacho::record {
+namespace {
+
+// One entry of epoll: whose descriptor became ready.
+enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer, Channel, Switch };
+std::uint64_t tag(Source source, std::size_t index = 0) {
+  return static_cast<std::uint64_t>(source) << 32 | index;
+}
+
+}  // namespace
+
+Result<> Poller::watch(KernelEvents& events, const Descriptors& descriptors) {
+  epoll_ = format::Fd(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return system_error("epoll", errno);
+  if (auto done = watch_rings(events); !done) return done;
+  // Told of once, when their programs say so: whether something is in them is seen at every look.
+  for (const int channel : descriptors.channels)
+    if (auto done = add(channel, tag(Source::Channel), EPOLLIN | EPOLLET); !done) return done;
+  for (const int event : descriptors.switches)
+    if (auto done = add(event, tag(Source::Switch), EPOLLIN | EPOLLET); !done) return done;
+  if (auto done = add(descriptors.signals, tag(Source::Signals)); !done) return done;
+  if (auto done = add(descriptors.writer, tag(Source::Writer)); !done) return done;
+  control_ = descriptors.control;
+  if (auto done = add(descriptors.control, tag(Source::Control)); !done)
+    return std::move(done.error()).in("--control");
+  // Without it the end of the command is seen when the longest wait is over.
+  return add(descriptors.command, tag(Source::Command));
+}
+
+Result<> Poller::watch_rings(KernelEvents& events) {
+  ring_watches_.resize(events.rings().size());
+  for (const OpenEvent& event : events.open_events()) {
+    RingWatch& watch = ring_watches_[event.ring];
+    // Of the events that share a ring, one that hears when its tasks end.
+    if (watch.fds.empty() || (watch.system_wide && event.task >= 0))
+      watch = {event.event, {}, 0, event.task < 0};
+    if (watch.event == event.event) watch.fds.push_back(event.fd.get());
+  }
+  for (std::size_t ring = 0; ring < ring_watches_.size(); ++ring) {
+    // One that is written over and over has no news.
+    if (events.rings()[ring].kind() == RingKind::Backward) continue;
+    if (!ring_watches_[ring].system_wide) ++live_rings_;
+    if (auto done = add(ring_watches_[ring].fds.front(), tag(Source::Ring, ring)); !done) return done;
+  }
+  return Done{};
+}
+
+// Whoever made the ring keeps the event open, and with it what is watched here.
+Result<> Poller::watch_reopened(const OpenEvent& event) {
+  if (event.ring < ring_watches_.size() || !later_rings_.insert(event.ring).second) return Done{};
+  return add(event.fd.get(), tag(Source::Ring, event.ring));
+}
+
+Result<> Poller::add(int fd, std::uint64_t data, std::uint32_t what) {
+  if (fd < 0) return Done{};
+  epoll_event event{};
+  event.events = what;
+  event.data.u64 = data;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return Done{};
+  return system_error("epoll", errno);
+}
+
+Result<> Poller::remove(int fd) {
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0) return Done{};
+  return system_error("epoll", errno);
+}
+
+Result<> Poller::stop_watching_control() { return remove(std::exchange(control_, -1)); }
+
+Result<Poller::Ready> Poller::wait(std::chrono::milliseconds patience) {
+  std::array<epoll_event, 16> events{};
+  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                               static_cast<int>(patience.count()));
+  if (count < 0 && errno != EINTR) return system_error("epoll", errno);
+  Ready ready;
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events.at(static_cast<std::size_t>(i));
+    switch (static_cast<Source>(event.data.u64 >> 32)) {
+      case Source::Ring:
+        ready.rings |= (event.events & EPOLLIN) != 0;
+        if ((event.events & (EPOLLHUP | EPOLLERR)) != 0) {
+          if (auto done = task_ended(static_cast<std::uint32_t>(event.data.u64), ready); !done)
+            return std::move(done.error());
+        }
+        break;
+      case Source::Signals:
+        ready.signals = true;
+        break;
+      case Source::Control:
+        ready.control = true;
+        break;
+      case Source::Writer:
+        ready.writer = true;
+        break;
+      case Source::Channel:
+        ready.rings = true;
+        break;
+      case Source::Switch:
+        ready.switches = true;
+        break;
+      case Source::Command:
+        break;
+    }
+  }
+  return ready;
+}
+
+// The task whose descriptor told us of this ring is gone; another task of the ring tells us from now on.
+Result<> Poller::task_ended(std::size_t ring, Ready& ready) {
+  if (ring >= ring_watches_.size()) return Done{};  // of a CPU that came later: of no task
+  RingWatch& ended = ring_watches_[ring];
+  if (ended.watched >= ended.fds.size()) return Done{};
+  // A descriptor that stays watched tells of its end again and again, and the loop would never rest.
+  if (auto done = remove(ended.fds[ended.watched]); !done) return done;
+  if (++ended.watched < ended.fds.size()) return add(ended.fds[ended.watched], tag(Source::Ring, ring));
+  ready.last_task_ended |= --live_rings_ == 0;
+  return Done{};
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,483 @@
+#include "record/session/record_loop.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "record/output/record_queue.h"
+#include "record/output/writing_thread.h"
+#include "record/session/control.h"
+#include "record/session/cpu_hotplug.h"
+#include "record/session/poller.h"
+#include "record/session/round.h"
+
+namespace tacho::record {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kQueueLimit = std::size_t{64} << 20, kLeastQueueLimit = std::size_t{4} << 20;
+constexpr milliseconds kLongestWait{100};  // see Round for what is promised from the ring to the disk
+// A command that was told to end by a signal has this long before we leave it alone.
+constexpr milliseconds kGrace{1500};
+constexpr int kReaderNice = -10;
+// What is left of stacks is found in milliseconds, unless a disk has to be read.
+constexpr milliseconds kPatienceWithStacks{1000}, kStackWait{1};
+
+// Memory that was refused is asked for again after a moment, and so often in vain while nothing of ours is on
+// its way to the disk.
+constexpr milliseconds kMemoryWait{10};
+constexpr int kPatienceWithMemory = 20;
+
+// After the end of a recording the disk has this long to take what is queued; a signal shortens it. What is
+// waited for is told after a second.
+constexpr milliseconds kTellOfWaiting{1000};
+constexpr milliseconds kWritingBound{30'000};
+// Given up, a write that is under way has this long to return, else its thread is left behind.
+constexpr milliseconds kStuckBound{2000};
+
+constexpr const char* kNoRecord = "the kernel's ring holds something that is no record; recording stops here";
+
+}  // namespace
+
+class RecordLoop::Loop {
+ public:
+  explicit Loop(RecordLoop::Parts parts)
+      : events_(parts.events),
+        workload_(parts.workload),
+        signals_(parts.signals),
+        control_(parts.control),
+        stacks_(parts.stacks),
+        channels_(parts.channels),
+        summaries_(parts.summaries),
+        switches_(parts.switches),
+        schedule_(std::move(parts.schedule)),
+        switch_rule_(parts.switch_rule),
+        on_switch_(std::move(parts.on_switch)),
+        drop_rights_(std::move(parts.drop_rights)),
+        at_end_(std::move(parts.at_end)),
+        say_(std::move(parts.say)),
+        cpus_(events_, std::move(parts.later_cpus), std::move(parts.reopen_cpu), say_),
+        queue_(queue_limit(parts.switch_rule)),
+        round_(parts.target_filter, parts.stacks, parts.pinner, std::move(parts.compressor)),
+        writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
+    if (control_ == nullptr) return;
+    control_handler_.emplace(*control_, events_,
+                             ControlHandler::Callbacks{[this] { stop_by_hand(SIGTERM, false); },
+                                                       [this] { return begin_snapshot(); }, say_});
+  }
+
+  Result<> start() {
+    // Being off the CPU for some ms is what loses events; more than our share is not needed otherwise.
+    const int usual = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()));
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kReaderNice);
+    if (drop_rights_) drop_rights_();
+    if (auto done = writing_.start(usual); !done) return done;
+    return watch_everything();
+  }
+
+  LoopReport run() {
+    began_at_ = file_began_at_ = Clock::now();
+    // What takes long is done before the first file is full.
+    if (switch_rule_.bytes != 0) push_step(FileStep::PrepareNext);
+    while (!stopped_at_) {
+      wait(until_next_step());
+      keep_schedule();
+      pass();
+      hand_over_if_due();
+      keep_switching();
+      check_limits();
+      check_command();
+      if (auto done = cpus_.look(poller_, since_start()); !done) fail(std::move(done.error()));
+    }
+    // While events are on: what they tell now belongs to the recording.
+    if (at_end_)
+      if (auto done = at_end_(); !done && !report_.failure) report_.failure = std::move(done.error());
+    events_.disable();
+    read_summaries();
+    take_the_rest();
+    take_snapshot();
+    hand_over(true);
+    queue_.close();
+    wait_for_writing();
+    // Who asked for a snapshot and waits: what it would have is in what is written now.
+    if (control_handler_) control_handler_->end(report_.failure);
+    return std::move(report_);
+  }
+  void leave_writer_behind() { writing_.leave_behind(); }
+
+ private:
+  Result<> watch_everything() {
+    return poller_.watch(events_, {.signals = signals_.fd(),
+                                   .writer = writing_.ended_fd(),
+                                   .control = control_ == nullptr ? -1 : control_->fd(),
+                                   .command = workload_ == nullptr ? -1 : workload_->end_fd(),
+                                   .channels = channels_ == nullptr ? std::vector<int>() : channels_->fds(),
+                                   .switches = switches_ == nullptr ? std::vector<int>() : switches_->fds()});
+  }
+
+  void wait(milliseconds patience) {
+    const auto ready = poller_.wait(patience);
+    if (!ready) return fail(ready.error());
+    if (ready->signals) take_signals();
+    if (ready->control) take_commands();
+    if (ready->switches) take_switch_events();
+    if (ready->writer) stop_for_failure();  // it ends by itself only when it failed
+    if (ready->last_task_ended && workload_ == nullptr) stop();
+    report_.wakeups += ready->rings ? 1 : 0;
+  }
+
+  // What comes before another file has begun lies in the same one as the event that it is begun for.
+  void take_switch_events() {
+    const std::uint64_t happened = switches_->take();
+    if (happened == 0) return;
+    report_.switch_events += happened;
+    report_.merged_switches += happened - (is_switch_wanted_ ? 0 : 1);
+    is_switch_wanted_ = true;
+  }
+
+  void stop() {
+    if (!stopped_at_) stopped_at_ = Clock::now();
+  }
+
+  void fail(Error error) {
+    if (!report_.failure) report_.failure = std::move(error);
+    stop_for_failure();
+  }
+
+  void take_signals() {
+    while (const auto signal = signals_.take()) {
+      if (signal->asks_for_snapshot()) {
+        if (auto begun = begin_snapshot(); !begun) say_("SIGUSR2: " + begun.error().what);
+      } else if (stopped_at_) {
+        shall_not_wait_ = true;
+      } else {
+        stop_by_hand(signal->for_command, signal->from_terminal, signal->number);
+      }
+    }
+  }
+
+  void take_commands() {
+    control_handler_->handle_commands();
+    if (!control_->is_closed()) return;
+    if (auto done = poller_.stop_watching_control(); !done) fail(std::move(done.error()));
+  }
+
+  Result<> begin_snapshot() {
+    if (!switch_rule_.is_on)
+      return Error{"the capture is one file; it goes on in others with --switch-output"};
+    is_switch_wanted_ = true;
+    return Done{};
+  }
+
+  // What waits when a file is full goes into the next one, whatever its size.
+  static std::size_t queue_limit(const SwitchRule& rule) {
+    return rule.bytes == 0 ? kQueueLimit
+                           : static_cast<std::size_t>(
+                                 std::clamp<std::uint64_t>(rule.bytes, kLeastQueueLimit, kQueueLimit));
+  }
+
+  // What waits to be written goes into this file as well; packed it is not known how much that will be.
+  std::uint64_t bytes_of_file() { return writing_.bytes() + (switch_rule_.is_plain ? queue_.bytes() : 0); }
+  bool is_switch_due() {
+    return is_switch_wanted_ || (switch_rule_.bytes != 0 && bytes_of_file() >= switch_rule_.bytes) ||
+           (switch_rule_.period.count() != 0 && Clock::now() - file_began_at_ >= switch_rule_.period);
+  }
+
+  // From one file to the next, while everything else goes on.
+  void keep_switching() {
+    if (!switch_rule_.is_on || stopped_at_) return;
+    if (switching_ == Switching::No) {
+      if (!is_switch_due()) return;
+      is_switch_wanted_ = true;
+      push_step(FileStep::PrepareNext);
+      switching_ = Switching::Prepares;
+    } else if (writing_.steps_taken() == steps_asked_) {
+      if (switching_ == Switching::Prepares) return begin_next_file();
+      switching_ = Switching::No;
+      if (on_switch_) on_switch_();
+      if (control_handler_) control_handler_->snapshot_done();
+    }
+  }
+
+  // What the rings hold by now belongs to the old file.
+  void begin_next_file() {
+    // First nothing comes any more, then mappings are taken: so none is missing that a sample needs.
+    events_.pause_backward_rings(true);
+    read_summaries();
+    const bool is_passed = pass() && settle();
+    if (is_passed) take_snapshot();
+    events_.pause_backward_rings(false);
+    if (!is_passed) return;
+    if (switches_ != nullptr) take_switch_events();
+    is_switch_wanted_ = false;
+    if (control_handler_) control_handler_->snapshot_begun();
+    hand_over(true);
+    if (stacks_ != nullptr) stacks_->begin_file();
+    push_step(FileStep::BeginNext);
+    switching_ = Switching::Begins;
+    file_began_at_ = Clock::now();
+  }
+
+  void take_snapshot() {
+    const auto taken = round_.take_snapshot(events_.rings(), report_.counts);
+    if (taken == Round::Taken::Damage) fail(Error{kNoRecord});
+    if (taken == Round::Taken::NoMemory) fail(Error{"out of memory for a snapshot"});
+  }
+
+  void push_step(FileStep step) {
+    push(Batch{.counts = report_.counts, .step = step});
+    ++steps_asked_;
+  }
+
+  void check_limits() {
+    report_.limit = writing_.limit();
+    if (report_.limit != Limit::None && !stopped_at_) stop_for_failure();
+  }
+
+  // Somebody wants the recording to end. From the terminal the command heard it as well; else we tell it. A
+  // second time ends the waiting for it.
+  void stop_by_hand(int for_command, bool from_terminal, int number = SIGTERM) {
+    if (workload_ == nullptr) return stop();
+    if (!from_terminal) workload_->send(for_command);
+    const bool is_second = stop_signals_++ > 0;
+    if (is_second) give_up_command();
+    if (!give_up_at_) give_up_at_ = Clock::now() + kGrace;
+    last_signal_ = number;
+  }
+
+  milliseconds since_start() const {
+    return std::chrono::duration_cast<milliseconds>(Clock::now() - began_at_);
+  }
+  milliseconds until_next_step() const {
+    const auto most = summaries_ == nullptr ? kLongestWait : summaries_->until_due(kLongestWait);
+    const auto next = schedule_.next();
+    return next ? std::clamp(*next - since_start(), milliseconds(0), most) : most;
+  }
+  void keep_schedule() {
+    while (const auto due = schedule_.take(since_start())) {
+      if (*due == Due::Stop) {
+        stop();
+      } else {
+        (void)events_.set_samples(*due == Due::Enable ? Sampling::On : Sampling::Off, {});
+      }
+    }
+  }
+
+  void give_up_command() {
+    stop();
+    report_.command_status = workload_->status();
+    if (report_.command_status) return;
+    report_.command_left_running = true;
+    report_.command_status = 128 + last_signal_;
+  }
+
+  // The command is not harmed by our failure, only no longer watched.
+  void stop_for_failure() {
+    stop();
+    report_.command_left_running = workload_ != nullptr && !workload_->status();
+  }
+
+  void check_command() {
+    if (workload_ == nullptr || stopped_at_) return;
+    report_.command_status = workload_->status();
+    if (report_.command_status) stop();
+    if (!stopped_at_ && give_up_at_ && Clock::now() >= *give_up_at_) give_up_command();
+  }
+
+  // No memory for what one more ring holds. It stays there, the kernel counts what finds no room, and there
+  // is memory again when the disk took what is queued.
+  void wait_for_memory() {
+    const bool is_all_written = queue_.bytes() == 0 && round_.is_empty();
+    if (is_all_written && ++refused_in_vain_ > kPatienceWithMemory) return fail(Error{"out of memory"});
+    if (!is_all_written) refused_in_vain_ = 0;
+    if (!round_.is_empty()) hand_over(false);
+    if (round_.is_empty()) round_.free_room();
+    queue_.free_spares();
+    std::this_thread::sleep_for(kMemoryWait);
+  }
+
+  void take_the_rest() {
+    while (!(pass() && settle()) && !gave_up_ && !report_.failure) {
+      if (has_waited_long_enough()) give_up_writing();
+    }
+  }
+
+  // Samples that were taken so far and wait for the rest of their stacks come out. False when memory was
+  // refused.
+  bool settle() {
+    if (stacks_ == nullptr) return true;
+    const auto end = Clock::now() + kPatienceWithStacks;
+    for (const std::uint64_t last = stacks_->last_pass(); stacks_->holds_samples_until(last);) {
+      const auto now = Clock::now();
+      if (now >= end) stacks_->give_up();
+      if (now >= end + kPatienceWithStacks) break;  // a file that hangs keeps one
+      if (!pass()) return false;
+      std::this_thread::sleep_for(kStackWait);
+    }
+    return true;
+  }
+
+  // One look at every ring; false when memory was refused.
+  bool pass() {
+    for (std::size_t i = 0; i < events_.rings().size(); ++i) {
+      PerfRing& ring = events_.rings()[i];
+      if (ring.kind() == RingKind::Backward) continue;
+      const auto content = events_.holds_sideband(i) ? Round::Content::Sideband : Round::Content::Samples;
+      if (!is_taken(round_.take(ring, report_.counts, content))) return false;
+    }
+    if (!is_taken(round_.end_pass(report_.counts))) return false;
+    if (channels_ != nullptr && !is_taken(round_.take(*channels_, report_.counts))) return false;
+    // Once it is over run() reads them, for the last time.
+    if (summaries_ != nullptr && !stopped_at_ && summaries_->is_due()) read_summaries();
+    while (summaries_ != nullptr && summaries_->has_more())
+      if (!is_taken(round_.take(*summaries_, report_.counts))) return false;
+    refused_in_vain_ = 0;
+    return true;
+  }
+
+  void read_summaries() {
+    if (summaries_ == nullptr) return;
+    if (auto done = summaries_->read(stopped_at_.has_value()); !done && !report_.failure)
+      report_.failure = std::move(done.error());
+  }
+
+  bool is_taken(Round::Taken taken) {
+    if (taken == Round::Taken::NoMemory) {
+      wait_for_memory();
+      return false;
+    }
+    if (taken == Round::Taken::Damage) fail(Error{kNoRecord});
+    if (round_.is_large()) hand_over(false);
+    return true;
+  }
+
+  void hand_over_if_due() {
+    if (round_.is_due()) hand_over(stacks_ == nullptr || stacks_->end_round());
+  }
+
+  void hand_over(bool ends_round) {
+    if (ends_round && !round_.is_open()) return;
+    push(round_.hand_over(ends_round, report_.counts, queue_.spare_buffer()));
+  }
+
+  void push(Batch batch) {
+    // The disk is slower than the events: the rings fill meanwhile, but signals and the command are heard.
+    while (!queue_.push(batch, kLongestWait)) {
+      wait(milliseconds{0});
+      check_command();
+      if (has_waited_long_enough()) give_up_writing();
+    }
+  }
+
+  // What is left to write when the recording is over; bounded, since a disk may never answer.
+  void wait_for_writing() {
+    while (!gave_up_ && !writing_has_ended(kLongestWait)) {
+      take_signals();
+      if (has_waited_long_enough()) give_up_writing();
+    }
+    if (gave_up_ && !writing_has_ended(kStuckBound)) {
+      report_.writer_is_stuck = true;
+      return;
+    }
+    auto failure = writing_.join();
+    if (failure && !report_.failure) report_.failure = std::move(failure);
+    report_.kept = writing_.kept();
+    report_.limit = writing_.limit();
+  }
+
+  bool writing_has_ended(milliseconds patience) const {
+    std::array<pollfd, 2> poller{{{writing_.ended_fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
+    const bool only_the_end = gave_up_;
+    (void)poll(poller.data(), only_the_end ? 1 : 2, static_cast<int>(patience.count()));
+    return (poller[0].revents & POLLIN) != 0;
+  }
+
+  bool has_waited_long_enough() {
+    if (!stopped_at_ || gave_up_) return false;
+    const auto waited = Clock::now() - *stopped_at_;
+    if (waited < kTellOfWaiting) return false;
+    if (!is_waiting_told_) {
+      is_waiting_told_ = true;
+      say_(fmt::format(
+          "waiting for the disk to take the last {:.1f} MB, {} s at most; another signal gives them up",
+          static_cast<double>(queue_.bytes()) / (1 << 20), kWritingBound / std::chrono::seconds(1)));
+    }
+    return shall_not_wait_ || waited >= kWritingBound;
+  }
+
+  void give_up_writing() {
+    gave_up_ = true;
+    const double left = static_cast<double>(queue_.bytes()) / (1 << 20);
+    queue_.abandon();
+    report_.failure = output_error(
+        fmt::format("the disk did not take the last {:.1f} MB {}", left,
+                    shall_not_wait_ ? "before a second signal gave them up"
+                                    : fmt::format("within {} s", kWritingBound / std::chrono::seconds(1))));
+  }
+
+  KernelEvents& events_;
+  Workload* workload_;
+  const StopSignals& signals_;
+  Control* control_;
+  StackUnwinding* stacks_;
+  ChannelRings* channels_;
+  Summaries* summaries_;
+  SwitchEvents* switches_;
+  Schedule schedule_;
+  SwitchRule switch_rule_;
+  std::function<void()> on_switch_, drop_rights_;
+  std::function<Result<>()> at_end_;
+  enum class Switching : std::uint8_t { No, Prepares, Begins };
+  Switching switching_ = Switching::No;
+  bool is_switch_wanted_ = false;
+  std::uint64_t steps_asked_ = 0;
+  Say say_;
+  std::optional<ControlHandler> control_handler_;
+  CpuHotplug cpus_;
+  RecordQueue queue_;
+  LoopReport report_;
+  Poller poller_;
+  Round round_;
+  int refused_in_vain_ = 0;  // times in a row that memory was refused with nothing left to write
+  Clock::time_point began_at_, file_began_at_;
+  std::optional<Clock::time_point> stopped_at_;  // the recording is over; only writing is left
+  int stop_signals_ = 0, last_signal_ = 0;
+  std::optional<Clock::time_point> give_up_at_;  // the command
+  bool shall_not_wait_ = false;                  // a signal came when the recording was over
+  bool is_waiting_told_ = false, gave_up_ = false;
+  WritingThread writing_;  // last: it uses what stands above
+};
+
+RecordLoop::RecordLoop(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+RecordLoop::RecordLoop(RecordLoop&&) noexcept = default;
+RecordLoop::~RecordLoop() = default;
+
+Result<RecordLoop> RecordLoop::create(Parts parts) {
+  auto loop = std::make_unique<Loop>(std::move(parts));
+  if (auto done = loop->start(); !done) return std::move(done.error());
+  return RecordLoop(std::move(loop));
+}
+
+LoopReport RecordLoop::run() {
+  LoopReport report = loop_->run();
+  if (report.writer_is_stuck) {
+    // The thread may come back to its queue at any time until the process is gone: both must stay.
+    loop_->leave_writer_behind();
+    (void)loop_.release();
+  }
+  return report;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,551 @@
+#include "record/session/recording.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+#include <utility>
+
+#include "cli/exit_status.h"
+#include "cli/nearest.h"
+#include "format/byte_writer.h"
+#include "format/perf_abi.h"
+#include "format/record.h"
+#include "format/sample.h"
+#include "record/events/target.h"
+#include "record/host/probes.h"
+#include "record/host/rights.h"
+#include "record/host/running_processes.h"
+#include "record/kernel/perf_event.h"
+#include "record/objects/channel_rings.h"
+#include "record/objects/channels.h"
+#include "record/objects/conditions.h"
+#include "record/objects/opened_objects.h"
+#include "record/plan/plan.h"
+#include "record/plan/requests.h"
+#include "record/session/capture_end.h"
+#include "record/session/capture_series.h"
+#include "record/session/capture_start.h"
+#include "record/session/closing_lines.h"
+#include "record/session/pinned_files.h"
+#include "record/session/switch_events.h"
+#include "record/stacks/stack_choice.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+std::string suggested(const bpf::UnknownWord& unknown) {
+  std::string nearest = cli::suggestion(unknown.word, unknown.known);
+  const bool is_near = !nearest.empty() || unknown.known.empty();
+  return is_near ? nearest : "; there are: " + cli::some_of(unknown.known);
+}
+
+std::vector<std::string> doubts_of(const bpf::Declarations& declared) {
+  constexpr std::size_t kMostDoubts = 10;
+  std::vector<std::string> doubts;
+  for (const std::string& problem : declared.problems)
+    doubts.push_back(problem + "; its payload prints as hex");
+  for (const bpf::UnknownWord& each : declared.unknown_words)
+    doubts.push_back(fmt::format("{}: there is no {} '{}'{}", each.place, each.kind,
+                                 cli::shortened(each.word), suggested(each)));
+  if (doubts.size() <= kMostDoubts) return doubts;
+  const std::size_t more = doubts.size() - kMostDoubts;
+  doubts.resize(kMostDoubts);
+  doubts.push_back(fmt::format("{} more of its declarations are not understood", more));
+  return doubts;
+}
+
+std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
+  std::vector<ObjectFacts> facts;
+  for (const bpf::UserObject& object : objects) {
+    ObjectFacts& fact = facts.emplace_back(ObjectFacts{object.path(),
+                                                       {},
+                                                       object.perf_event_programs(),
+                                                       {},
+                                                       {},
+                                                       object.walk_use(),
+                                                       object.unsupported_output(),
+                                                       doubts_of(object.declared())});
+    for (const bpf::Channel& channel : object.channels()) {
+      fact.channels.push_back({channel.map, channel.event});
+      if (channel.kind != bpf::ChannelKind::PerfEventArray)
+        fact.rings.emplace_back(channel.map, channel.kind);
+      if (channel.summary ? channel.summary->has_stack()
+                          : channel.schema && RingLayout(*channel.schema).has_stack())
+        fact.rings_with_stacks.push_back(channel.map);
+    }
+  }
+  return facts;
+}
+
+bool runs(const bpf::UserObject& object) {
+  const auto programs = object.programs();
+  return std::ranges::any_of(programs, [](const auto& program) { return program.state == "attached"; });
+}
+
+// Whether anything can write a sample of this event.
+bool can_happen(const OpenedRecording& recording, std::size_t event) {
+  if (recording.plan.events[event].is_sideband) return false;
+  if (!recording.plan.events[event].attr.is_bpf_output()) return true;
+  return std::ranges::any_of(recording.plan.connections, [&](const Connection& connection) {
+    return connection.event == event && runs(recording.objects[connection.object]);
+  });
+}
+
+// Objects of which every program was optional, and none could be used.
+Result<> check_that_programs_run(const OpenedRecording& recording, const Messages& messages) {
+  bool any_idle = false;
+  for (const bpf::UserObject& object : recording.objects) {
+    if (const std::size_t count = object.unprobed_functions(); count != 0)
+      messages.note(fmt::format("{}: the kernel refuses probes on {} of the functions, which are left out",
+                                object.path(), count));
+    if (runs(object)) continue;
+    any_idle = true;
+    std::string line = "warning: " + object.path() + ": none of its programs was attached";
+    for (const format::AttachedProgram& program : object.programs())
+      line += fmt::format("; {} ({}): {}", program.name, program.section, program.state);
+    messages.warn(line);
+  }
+  if (!any_idle) return Done{};
+  for (std::size_t event = 0; event < recording.plan.events.size(); ++event) {
+    if (can_happen(recording, event)) return Done{};
+  }
+  return Error{"nothing to record: no BPF program could be attached, and no other event was named"};
+}
+
+void print_plan(const OpenedRecording& recording, const Messages& messages) {
+  const Plan& plan = recording.plan;
+  for (const std::string& warning : plan.warnings) messages.warn("warning: " + warning);
+  for (const DroppingProgram& program : recording.dropping) messages.warn(warning_of(program));
+  for (const std::string& note : plan.notes) messages.note(note);
+  for (const PlannedEvent& event : plan.events) {
+    messages.detail(fmt::format(
+        "event {}: type {}, config {}, {} {}, on {} CPUs", event.name, event.attr.type, event.attr.config,
+        event.attr.has(abi::kFreq) ? "frequency" : "period", event.attr.sample_period, plan.cpus.size()));
+  }
+  for (const auto& [what, how] : facts_of_choice(plan)) messages.detail("stacks of " + what + ": " + how);
+  for (const SampleProgram& program : plan.sample_programs) {
+    messages.detail(fmt::format("{}: program {} runs on the samples of event {}",
+                                recording.objects[program.object].path(), program.program,
+                                plan.events[program.event].name));
+  }
+}
+
+std::uint64_t sum_of(const std::vector<Losses>& losses) {
+  std::uint64_t lost = 0;
+  for (const Losses& loss : losses) lost += loss.lost;
+  return lost;
+}
+
+void report_command(const OpenedRecording& recording, const LoopReport& report, const RecordOptions& options,
+                    const Messages& messages) {
+  if (!report.command_left_running) return;
+  messages.warn(fmt::format("warning: {} (process {}) {}", options.command.front(), recording.workload->pid(),
+                            report.failure || report.limit != Limit::None
+                                ? "still runs and is no longer recorded"
+                                : "did not end and still runs"));
+}
+
+// Nothing can be found in the folder of a cgroup that is gone, though it is open here.
+void report_removed_cgroups(const OpenedRecording& recording, const RecordOptions& options,
+                            const Messages& messages) {
+  const auto& names = options.target.cgroups;
+  for (std::size_t i = 0; i < std::min(recording.cgroups.size(), names.size()); ++i) {
+    const format::Fd& folder = recording.cgroups[i];
+    if (!folder || ::faccessat(folder.get(), "cgroup.procs", F_OK, 0) == 0 || errno == EACCES) continue;
+    messages.warn(fmt::format(
+        "warning: -G: the cgroup {} was removed while it was recorded; one that was made anew under its name "
+        "is another one, and not in the capture",
+        names[i]));
+  }
+}
+
+std::string described(const RecordCounts& kept) {
+  if (kept.samples == 0) return "no sample";
+  const std::uint64_t span = kept.last_time - std::min(kept.first_time, kept.last_time);
+  return fmt::format("the first {} samples, of {:.3f} s", kept.samples, static_cast<double>(span) / 1e9);
+}
+
+// Nothing of a failed round stays; what was written before it does.
+Finished finish_after_failure(CaptureOutput& output, Error failure, const LoopReport& report,
+                              const RecordOptions& options) {
+  const auto cut = output.close_after_failure();
+  Error error = std::move(failure).in(options.output);
+  const auto kept = output.kept(report.kept);
+  const std::uint64_t samples = kept ? kept->samples : 0;
+  if (!kept)
+    error.what += "; no capture was made";
+  else
+    error.what +=
+        cut ? fmt::format("; the recording is cut short there: it holds {} ({:.3f} MB)", described(*kept),
+                          static_cast<double>(std::max(output.bytes(), output.total_bytes())) / (1 << 20))
+            : fmt::format("; its end could not be made whole: {}", cut.error().what);
+  if (const std::uint64_t lost = report.counts.samples - std::min(samples, report.counts.samples); lost != 0)
+    error.what += fmt::format("; {} samples{} are lost", lost, samples != 0 ? " after them" : "");
+  return {std::move(error), static_cast<bool>(cut)};
+}
+
+// How further captures of this recording are made.
+CaptureSeries::Callbacks callbacks_of(const OpenedRecording& recording, const KernelEvents& events,
+                                      const RecordOptions& options,
+                                      const std::vector<std::string>& command_line) {
+  CaptureSeries::Callbacks callbacks;
+  callbacks.describe = [&recording, &options, &command_line] {
+    return describe_now(recording, options, command_line);
+  };
+  callbacks.open = [&events, &options](format::Features features) {
+    return open_file_output(options.output, events.event_set(), std::move(features),
+                            {options.compression_level});
+  };
+  callbacks.end = [end = std::make_shared<CaptureEnd>(events, recording, options.target.cgroups)](
+                      const RecordCounts& counts, CaptureOutput& output) {
+    return end->write(counts, output);
+  };
+  return callbacks;
+}
+
+void print_finished_files(CaptureOutput& output, const Messages& messages) {
+  for (const std::string& name : output.take_finished()) messages.bracketed("Finished " + name);
+}
+
+// Programs run whether events are on or not; those that ask hear it, so that what happens while all events of
+// their object are off is neither counted against --max-rate nor lost.
+void switch_objects(OpenedRecording& recording, const KernelEvents& events,
+                    std::span<const std::size_t> switched) {
+  const Plan& plan = recording.plan;
+  for (std::size_t i = 0; i < recording.objects.size(); ++i) {
+    std::vector<std::size_t> own;
+    for (const Connection& each : plan.connections)
+      if (each.object == i) own.push_back(each.event);
+    for (const SampleProgram& each : plan.sample_programs)
+      if (each.object == i) own.push_back(each.event);
+    const auto is_switched = [&](std::size_t event) { return std::ranges::count(switched, event) != 0; };
+    if (std::ranges::any_of(own, is_switched))
+      recording.objects[i].want_events(
+          std::ranges::any_of(own, [&](std::size_t event) { return events.is_on(event); }));
+  }
+}
+
+// What programs tell when a recording ends: waits that are not over.
+Result<> end_objects(const OpenedRecording& recording) {
+  for (const bpf::UserObject& object : recording.objects)
+    if (auto done = object.end(); !done) return done;
+  return Done{};
+}
+
+// Everything is open: what is left to be done needs few rights.
+void drop_needless_rights(const OpenedRecording& recording, const RecordOptions& options,
+                          const Messages& messages) {
+  const OutputOptions& files = options.files;
+  const bool makes_files = files.is_named_by_time || files.overwrite;
+  const bool packs = options.files.is_packed_at_end();
+  const LaterWork work{
+      .tells_again = makes_files,
+      .asks_programs =
+          std::ranges::any_of(recording.plan.events,
+                              [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
+      .has_objects = !recording.objects.empty() || !recording.plan.argument_probes.empty() ||
+                     (recording.stacks && recording.stacks->tells_of_mappings()),
+      .signals_command = recording.workload.has_value(),
+      .packs = packs,
+      .takes_in_cpus = recording.stacks ||
+                       std::ranges::find(recording.plan.tasks, -1) != recording.plan.tasks.end() ||
+                       std::ranges::any_of(recording.plan.events, &PlannedEvent::system_wide),
+      .maps_rings = !recording.plan.later_cpus.empty()};
+  const auto slash = options.output.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
+  const auto kept = drop_rights(work, makes_files || packs || files.redacts ? folder : "");
+  if (kept) return messages.detail("capabilities kept while recording: " + names_of(*kept));
+  messages.warn("warning: rights that are not needed any more could not be given back: " + kept.error().what);
+}
+
+// Whoever waits for it may begin what is to be recorded.
+std::string begin_line(const RecordOptions& options) {
+  const TimeOptions& time = options.time;
+  const std::string end = !options.command.empty() ? ""
+                          : time.duration          ? "; it ends by itself"
+                                                   : "; Ctrl-C ends it";
+  if (options.files.overwrite)
+    return "Recording into memory has begun: SIGUSR2 makes a capture of the last samples" + end;
+  if (time.delay.starts_disabled) return "Ready: samples begin when --control says enable" + end;
+  if (!time.begins_late()) return "Recording has begun" + end;
+  return fmt::format("Recording has begun: samples after {} ms{}", time.delay.ranges.front().begin.count(),
+                     end);
+}
+
+}  // namespace
+
+Result<OpenedRecording> prepare(const RecordOptions& options, const Messages& messages,
+                                std::function<bool()> stop) {
+  if (options.files.to_pipe && !options.files.is_named)
+    messages.bracketed("Standard output is a pipe, so the capture goes there; -o FILE writes a file");
+  auto host = read_host();
+  if (!host) return std::move(host.error());
+  OpenedRecording out;
+  out.host = std::move(*host);
+  out.stop = std::move(stop);
+  auto tasks = tasks_of(options.target);
+  if (!tasks) return std::move(tasks.error());
+  out.tasks = std::move(*tasks);
+  auto cgroups = open_cgroups(options.target.cgroups);
+  if (!cgroups) return std::move(cgroups.error());
+  out.cgroups = std::move(*cgroups);
+  for (const int id : out.tasks.gone)
+    messages.warn(fmt::format("warning: there is no process or thread {}; the others are recorded", id));
+  auto probes = find_probes(options.events, out.stop);
+  if (!probes) return std::move(probes.error());
+  auto requests = resolve_tracepoints(*probes, out.tracing);
+  if (!requests) return requests.error();
+  if (auto done = open_objects(*requests, messages, out); !done) return std::move(done.error());
+  if (options.command.empty() && !out.environment.empty())
+    return use_error(
+        "-e fastcalls: its library is loaded when a program starts; name the COMMAND, or take -e calls");
+  if (!options.command.empty()) {
+    const auto output = options.files.to_pipe ? Workload::Output::ToErrors : Workload::Output::AsOurs;
+    auto workload = Workload::create(options.command, output, out.environment);
+    if (!workload) return std::move(workload.error());
+    out.workload.emplace(std::move(*workload));
+  }
+  if (auto done = compile_conditions(*requests, out.objects); !done) return std::move(done.error());
+  const bool leaves_out_kernel =
+      may_exclude_kernel(options) && is_kept_out_of_kernel(out.host) && exclude_kernel(*requests) != 0;
+  const auto facts = facts_of(out.objects);
+  auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);
+  if (!plan) return std::move(plan.error());
+  out.plan = std::move(*plan);
+  if (leaves_out_kernel)
+    out.plan.notes.push_back(
+        fmt::format("kernel.perf_event_paranoid is {}: events are recorded outside of the kernel alone "
+                    "(:u); root, or a user with CAP_PERFMON, records both",
+                    out.host.perf_event_paranoid));
+  settle_stacks_of_objects(out.plan, facts);
+  for (const std::string& name : options.target.cgroups) messages.detail("only what runs in cgroup " + name);
+  auto assigned = options.target.has_all_events_in_each ? repeat_in_cgroups(out.plan, out.cgroups)
+                                                        : assign_cgroups(out.plan, out.cgroups);
+  if (!assigned) return std::move(assigned.error());
+  if (out.plan.follows_threads) {
+    // With -p or -t the command only says how long.
+    const bool is_target = out.workload && options.target.watch == Watch::Command;
+    const auto command = is_target ? std::optional(static_cast<int>(out.workload->pid())) : std::nullopt;
+    auto follower = follow_target(options.target, out.tasks, command);
+    if (!follower) return std::move(follower.error());
+    out.follower = std::move(*follower);
+  }
+  if (!options.switch_events.empty()) {
+    auto switches = plan_switch_events(options, out.tasks.threads, out.host);
+    if (!switches) return std::move(switches.error());
+    out.switch_plan = std::move(*switches);
+  }
+  if (auto done = configure_objects(out, options.sampling.rate_of_objects, messages); !done)
+    return std::move(done.error());
+  if (out.plan.tasks.empty()) out.plan.tasks = {static_cast<int>(out.workload->pid())};
+  if (out.switch_plan) out.switch_plan->tasks = out.plan.tasks;
+  return out;
+}
+
+Result<KernelEvents> open_events(OpenedRecording& recording, const Messages& messages) {
+  raise_descriptor_limit();
+  if (recording.objects.empty())
+    recording.kernel_symbols = std::make_unique<KernelSymbolsAhead>(recording.host.page_size);
+  auto walker = StackUnwinding::load(recording.plan, recording.host,
+                                     [messages](std::string_view line) { messages.detail(line); });
+  if (!walker) return std::move(walker.error());
+  if (auto done = load_objects(recording.plan, recording.objects, *walker ? &**walker : nullptr); !done)
+    return std::move(done.error());
+  if (auto done = check_that_programs_run(recording, messages); !done) return std::move(done.error());
+  auto opened = open_with_stacks(std::move(*walker), recording.plan, recording.host, recording.stop);
+  if (!opened) return std::move(opened.error());
+  recording.stacks = std::move(opened->stacks);
+  Result<KernelEvents> events = std::move(opened->events);
+  if (auto done = connect_objects(recording, events->open_events()); !done) return std::move(done.error());
+  const auto table = recording.follower ? std::optional(recording.follower->table_fd()) : std::nullopt;
+  bpf::StackWalker* const walks = recording.stacks ? &recording.stacks->walker() : nullptr;
+  auto probes = ArgumentProbes::open(recording.plan, *events, recording.host, table, walks);
+  if (!probes) return std::move(probes.error());
+  recording.argument_probes = std::move(*probes);
+  if (auto done = attach_conditions(recording.plan, events->open_events(), recording.conditions); !done)
+    return std::move(done.error());
+  if (recording.switch_plan) {
+    auto switches = SwitchEvents::open(*recording.switch_plan, recording.host, recording.stop);
+    if (!switches) return std::move(switches.error());
+    recording.switches = std::make_unique<SwitchEvents>(std::move(*switches));
+  }
+  recording.dropping = dropping_programs(recording.plan, *events, recording.objects);
+  print_plan(recording, messages);
+  return events;
+}
+
+Result<std::unique_ptr<CaptureOutput>> begin_flight(const OpenedRecording& recording, KernelEvents& events,
+                                                    const RecordOptions& options,
+                                                    const std::vector<std::string>& command_line,
+                                                    const Messages& messages) {
+  if (auto done = check_place(options); !done) return std::move(done.error());
+  build_tables(recording, options);
+  if (auto done = events.enable_sideband(); !done) return std::move(done.error());
+  auto now = describe_now(recording, options, command_line);
+  if (!now) return std::move(now.error());
+  for (const std::string& note : now->notes) messages.note(note);
+  const auto last =
+      options.files.is_named_by_time ? FlightRecorder::LastName::PathAndTime : FlightRecorder::LastName::Path;
+  return std::unique_ptr<CaptureOutput>(
+      std::make_unique<FlightRecorder>(options.output, options.files.most_files, last, std::move(*now),
+                                       callbacks_of(recording, events, options, command_line)));
+}
+
+Result<LoopReport> run(OpenedRecording& recording, KernelEvents& events,
+                       std::unique_ptr<CaptureOutput>& output, const RecordOptions& options,
+                       const std::vector<std::string>& command_line, const StopSignals& signals,
+                       const Messages& messages) {
+  if (auto done = check_room(*output, options); !done) return std::move(done.error());
+  const auto end = std::make_shared<CaptureEnd>(events, recording, options.target.cgroups);
+  Closing closing = [end, &output](const RecordCounts& counts) { return end->write(counts, *output); };
+  std::function<void()> on_switch;
+  if (options.files.is_named_by_time && !options.files.overwrite) {
+    auto callbacks = callbacks_of(recording, events, options, command_line);
+    output = std::make_unique<CaptureSeries>(options.output, options.files.most_files, std::move(output),
+                                             std::move(callbacks));
+  }
+  if (options.files.is_named_by_time || options.files.overwrite) {
+    closing = [to = output.get()](const RecordCounts&) { return to->finish(); };
+    on_switch = [to = output.get(), &messages] { print_finished_files(*to, messages); };
+  }
+  std::optional<Control> control;
+  if (options.time.control) {
+    auto opened = Control::open(*options.time.control);
+    if (!opened) return std::move(opened.error());
+    control.emplace(std::move(*opened));
+  }
+  Workload* const workload = recording.workload ? &*recording.workload : nullptr;
+  Schedule schedule(options.time.delay, options.time.duration, workload != nullptr || control);
+  const bool starts_enabled = schedule.starts_enabled();
+  auto channels = Channels::open(recording, events, options.sampling.rate_of_objects,
+                                 {.interval = options.time.interval,
+                                  .is_split = options.files.is_named_by_time,
+                                  .is_switched = control || !options.time.delay.ranges.empty()});
+  if (!channels) return std::move(channels.error());
+  const Summaries* const summaries = channels->summaries();
+  if (options.time.interval && options.time.needs_summary &&
+      (summaries == nullptr || !summaries->are_read_at_intervals())) {
+    messages.warn(
+        "--interval changes nothing: no event here is counted in maps (SUMMARY()); tacho table --interval "
+        "makes a table of each stretch of time, --switch-output=TIME a file");
+  }
+  // While we still may read what is mapped in processes of others.
+  const std::vector<int> processes = watched_processes(recording, options);
+  if (recording.pinner != nullptr)
+    if (auto done = recording.pinner->start(recording.plan.events.back().attr, processes); !done)
+      messages.warn("files that may vanish are not held open: " + done.error().what);
+  if (recording.stacks) recording.stacks->begin(processes);
+  // What has to fit into a file, or is kept in memory, is packed when it is written.
+  const bool is_measured = options.files.most_bytes != 0 || options.files.overwrite;
+  auto compressor = RingCompressor::for_level(is_measured ? std::nullopt : options.compression_level);
+  if (!compressor) return std::move(compressor.error());
+  SwitchRule switch_rule = options.files.switch_rule;
+  switch_rule.is_plain = !options.compression_level;
+  auto loop =
+      RecordLoop::create({.events = events,
+                          .output = *output,
+                          .signals = signals,
+                          .workload = workload,
+                          .control = control ? &*control : nullptr,
+                          .channels = channels->rings(),
+                          .summaries = channels->summaries(),
+                          .target_filter = channels->target_filter(),
+                          .stacks = recording.stacks.get(),
+                          .pinner = recording.pinner,
+                          .switches = recording.switches.get(),
+                          .schedule = std::move(schedule),
+                          .switch_rule = switch_rule,
+                          .limits = {options.files.most_bytes, options.files.least_free, options.output},
+                          .compressor = std::move(*compressor),
+                          .closing = closing,
+                          .on_switch = on_switch,
+                          .reopen_cpu = [&](int cpu) { return reopen_cpu(cpu, recording, events); },
+                          .later_cpus = recording.plan.later_cpus,
+                          .drop_rights = [&] { drop_needless_rights(recording, options, messages); },
+                          .at_end = [&recording] { return end_objects(recording); },
+                          .say = [&messages](std::string_view line) { messages.warn(line); }});
+  if (!loop) return std::move(loop.error());
+  events.when_samples_switch([&recording, &events, summaries = channels->summaries()](
+                                 std::span<const std::size_t> switched, Sampling now) {
+    if (now == Sampling::Off) switch_objects(recording, events, switched);
+    if (summaries != nullptr) summaries->switch_samples(switched, now);
+    if (now == Sampling::On) switch_objects(recording, events, switched);
+  });
+  if (starts_enabled) {
+    if (auto done = events.enable_samples(); !done) return std::move(done.error());
+  }
+  if (recording.switches) {
+    if (auto done = recording.switches->enable(); !done) return std::move(done.error());
+  }
+  if (workload != nullptr) {
+    if (auto done = workload->start(); !done) return std::move(done.error());
+  }
+  messages.bracketed(begin_line(options));
+  LoopReport report = loop->run();
+  report.left_out = channels->left_out();
+  return report;
+}
+
+void leave_stuck(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
+  const std::string what = report.failure ? report.failure->what : "the disk does not answer";
+  messages.warn(options.output + ": " + what +
+                ", and does not answer: the file ends with the last whole round that it took" +
+                not_redacted(options));
+  _exit(cli::kNoOutput);
+}
+
+Finished finish(const OpenedRecording& recording, const KernelEvents& events, CaptureOutput& output,
+                const LoopReport& report, const RecordOptions& options, const Messages& messages) {
+  // Whoever reads a pipe says by its end that it has enough.
+  if (report.failure && report.failure->code == EPIPE && options.files.to_pipe) {
+    messages.detail("the reader of the capture ended, and so does the recording");
+    report_command(recording, report, options, messages);
+    return {report.command_status.value_or(cli::kWhole)};
+  }
+  report_limit(report, options, messages);
+  messages.detail(fmt::format("woken up {} times to write data", report.wakeups));
+  if (report.failure) {
+    report_command(recording, report, options, messages);
+    return finish_after_failure(output, *report.failure, report, options);
+  }
+  std::uint64_t lost = report.counts.lost;
+  if (events.counts_losses()) {
+    lost = sum_of(all_losses(events, recording));
+  } else if (recording.ring_losses) {
+    lost += sum_of(recording.ring_losses());
+  }
+  Captured captured{.place = output.place(options.output),
+                    .bytes = output.total_bytes(),
+                    .samples = report.limit == Limit::Size ? report.kept.samples : report.counts.samples,
+                    .lost = lost,
+                    .views = {}};
+  if (!options.files.to_pipe) captured.views = first_views(options.events, options.output);
+  if (recording.stacks) {
+    const StackCounts counts = recording.stacks->counts();
+    const std::string line = described(counts);
+    if (!line.empty() && are_mostly_whole(counts))
+      messages.detail(line);
+    else if (!line.empty())
+      messages.bracketed(line);
+    messages.detail(described(recording.stacks->tables()));
+  }
+  if (report.counts.samples == 0 && lost == 0) report_nothing(recording, options, messages);
+  report_removed_cgroups(recording, options, messages);
+  report_losses(report.counts, lost, recording, events, options, messages);
+  report_merged_switches(report, messages);
+  if (recording.summary_troubles)
+    for (const std::string& line : recording.summary_troubles()) messages.warn(line);
+  report_left_out(report.left_out, options.sampling.rate_of_objects, messages);
+  for (const DroppingProgram& program : new_dropping_programs(recording, events))
+    messages.warn(warning_of(program) + " (it came while recording)");
+  report_command(recording, report, options, messages);
+  return {report.command_status.value_or(cli::kWhole), true, std::move(captured)};
+}
+
+}  // namespace tacho::record

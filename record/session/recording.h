@@ -1,0 +1,55 @@
+// The steps of a recording, in the order that main() takes them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/result.h"
+#include "record/kernel/kernel_events.h"
+#include "record/messages.h"
+#include "record/opened_recording.h"
+#include "record/options/options.h"
+#include "record/output/capture_output.h"
+#include "record/session/closing_lines.h"
+#include "record/session/record_loop.h"
+
+namespace tacho::record {
+
+// Finds all that the options ask for. `stop`: OpenedRecording::stop.
+Result<OpenedRecording> prepare(const RecordOptions& options, const Messages& messages,
+                                std::function<bool()> stop);
+
+// Loads and attaches the programs, opens the events and connects both; nothing is sampled yet.
+Result<KernelEvents> open_events(OpenedRecording& recording, const Messages& messages);
+
+// With --overwrite, in place of begin_capture(): nothing is written yet. All that is passed must outlive what
+// comes back.
+Result<std::unique_ptr<CaptureOutput>> begin_flight(const OpenedRecording& recording, KernelEvents& events,
+                                                    const RecordOptions& options,
+                                                    const std::vector<std::string>& command_line,
+                                                    const Messages& messages);
+
+// Enables the events, lets the command go, records to the end, writes the losses and closes the file.
+Result<LoopReport> run(OpenedRecording& recording, KernelEvents& events,
+                       std::unique_ptr<CaptureOutput>& output, const RecordOptions& options,
+                       const std::vector<std::string>& command_line, const StopSignals& signals,
+                       const Messages& messages);
+
+// The end when the disk holds the writing thread (LoopReport::writer_is_stuck): says so and leaves the
+// process, with nothing destroyed that the thread may still use.
+[[noreturn]] void leave_stuck(const LoopReport& report, const RecordOptions& options,
+                              const Messages& messages);
+
+// Says what became of the file, but for report_captured(), which is for when names are in it. Gives the exit
+// status; of a failure also whether the file, which ends early, is closed.
+struct Finished {
+  Result<int> status;
+  bool is_closed = true;
+  std::optional<Captured> captured = {};
+};
+Finished finish(const OpenedRecording& recording, const KernelEvents& events, CaptureOutput& output,
+                const LoopReport& report, const RecordOptions& options, const Messages& messages);
+
+}  // namespace tacho::record

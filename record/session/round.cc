@@ -1,0 +1,151 @@
+#include "record/session/round.h"
+
+#include <new>
+#include <utility>
+
+namespace tacho::record {
+namespace {
+
+constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
+constexpr std::size_t kRoundBytes = std::size_t{256} << 10;  // what one frame holds
+// Packed records take less memory than this part of theirs, and fewer rounds are fewer writes.
+constexpr std::size_t kPackedShare = 4;
+// Half a second is promised from the kernel's ring to the disk: waiting, merging, and room for the writing.
+constexpr std::chrono::milliseconds kLongestMerge{200};
+
+}  // namespace
+
+void Round::open() {
+  if (is_open_) return;
+  is_open_ = true;
+  began_ = Clock::now();
+}
+
+Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) {
+  const std::size_t begin = buffer_.size(), first_packed = packed_.size();
+  const auto take_back = [&] {
+    buffer_.resize(begin);
+    packed_.resize(first_packed);
+  };
+  try {
+    drain(ring, content);
+    if (content == Content::Sideband) cut_behind_trailers(buffer_, begin, ring.trailer());
+    ring.renamed().apply(buffer_, begin);
+  } catch (const std::bad_alloc&) {
+    take_back();
+    return Taken::NoMemory;
+  }
+  if (stacks_ != nullptr) stacks_->take(ring, buffer_, begin);
+  if (filter_ != nullptr) filter_->remove_unwanted(buffer_, begin);
+  if (buffer_.size() == begin) return Taken::Nothing;
+  open();
+  const std::uint64_t told = counts.told;
+  if (count(begin, first_packed, counts)) {
+    // What tells of mappings is never packed.
+    if (pinner_ != nullptr && counts.told != told) pinner_->look(format::Bytes(buffer_).subspan(begin));
+    return Taken::Records;
+  }
+  take_back();
+  return Taken::Damage;
+}
+
+void Round::drain(PerfRing& ring, Content content) {
+  const bool is_packed = compressor_ && content == Content::Samples && ring.renamed().empty();
+  if (!is_packed || ring.held() < RingCompressor::kLeast) {
+    ring.drain([this](format::Bytes run) { buffer_.insert(buffer_.end(), run.begin(), run.end()); });
+    return;
+  }
+  compressor_->begin_look(packed_);
+  ring.drain([this](format::Bytes run) { compressor_->add(run, buffer_, packed_); });
+}
+
+// What was packed is counted already; what stands between is not.
+bool Round::count(std::size_t begin, std::size_t first_packed, RecordCounts& counts) {
+  const format::Bytes all(buffer_);
+  RecordCounts sum = counts;
+  std::size_t at = begin;
+  for (const CompressedRun& packed : std::span(packed_).subspan(first_packed)) {
+    if (!count_records(all.subspan(at, packed.begin - at), sum)) return false;
+    sum.add(packed.counts);
+    inflated_ += packed.inflated;
+    at = packed.end;
+  }
+  if (!count_records(all.subspan(at), sum)) return false;
+  counts = sum;
+  return true;
+}
+
+Round::Taken Round::end_pass(RecordCounts& counts) {
+  if (stacks_ == nullptr) return Taken::Nothing;
+  const std::size_t begin = buffer_.size();
+  stacks_->end_pass(buffer_);
+  if (filter_ != nullptr) filter_->remove_unwanted(buffer_, begin);
+  if (buffer_.size() == begin) return Taken::Nothing;
+  open();
+  return count_records(format::Bytes(buffer_).subspan(begin), counts) ? Taken::Records : Taken::Damage;
+}
+
+Round::Taken Round::take(ChannelRings& rings, RecordCounts& counts) {
+  const std::size_t begin = buffer_.size();
+  const bool is_fine = rings.take(buffer_);
+  if (buffer_.size() != begin) {
+    open();
+    if (!count_records(format::Bytes(buffer_).subspan(begin), counts)) {
+      buffer_.resize(begin);
+      return Taken::Damage;
+    }
+  }
+  if (!is_fine) return Taken::NoMemory;
+  return buffer_.size() == begin ? Taken::Nothing : Taken::Records;
+}
+
+Round::Taken Round::take(Summaries& summaries, RecordCounts& counts) {
+  const std::size_t begin = buffer_.size();
+  try {
+    summaries.take(buffer_, kBatchBytes);
+  } catch (const std::bad_alloc&) {
+    buffer_.resize(begin);
+    return Taken::NoMemory;
+  }
+  if (buffer_.size() == begin) return Taken::Nothing;
+  open();
+  return count_records(format::Bytes(buffer_).subspan(begin), counts) ? Taken::Records : Taken::Damage;
+}
+
+Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts& counts) {
+  try {
+    std::vector<std::byte> records;
+    for (const PerfRing& ring : rings) {
+      if (ring.kind() != RingKind::Backward) continue;
+      const std::size_t begin = records.size();
+      ring.copy_records(records);
+      ring.renamed().apply(records, begin);
+      if (stacks_ != nullptr) stacks_->take_copy(records, begin);
+    }
+    if (filter_ != nullptr) filter_->remove_unwanted(records, 0);
+    if (records.empty()) return Taken::Nothing;
+    buffer_.insert(buffer_.end(), records.begin(), records.end());
+    open();
+    return count_records(records, counts) ? Taken::Records : Taken::Damage;
+  } catch (const std::bad_alloc&) {
+    return Taken::NoMemory;
+  }
+}
+
+bool Round::is_large() const { return buffer_.size() >= kBatchBytes; }
+
+bool Round::is_due() const {
+  return is_open_ &&
+         (buffer_.size() + inflated_ / kPackedShare >= kRoundBytes || Clock::now() - began_ >= kLongestMerge);
+}
+
+Batch Round::hand_over(bool ends_round, const RecordCounts& counts, std::vector<std::byte> next) {
+  if (ends_round) is_open_ = false;
+  inflated_ = 0;
+  return Batch{.records = std::exchange(buffer_, std::move(next)),
+               .ends_round = ends_round,
+               .counts = counts,
+               .packed = std::exchange(packed_, {})};
+}
+
+}  // namespace tacho::record

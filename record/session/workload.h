@@ -1,0 +1,93 @@
+// Signals as something to wait for: those that end a recording, and the one that asks for a snapshot, come
+// through a descriptor.
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::record {
+
+struct StopSignal {
+  int number = 0;
+  // The terminal or the kernel sent it, so a command of the same group got it too.
+  bool from_terminal = false;
+  // What the command is told, when it is told: the same, but TERM for what was meant for us alone.
+  int for_command = 0;
+
+  // USR2 ends nothing.
+  bool asks_for_snapshot() const { return number == SIGUSR2; }
+};
+
+class StopSignals {
+ public:
+  // Blocks INT, TERM, HUP (unless it came ignored: nohup), QUIT, USR1, USR2, PIPE and XFSZ in this thread and
+  // those made later. A PIPE or XFSZ of our own writing is an error of write() and stops nothing by itself.
+  static Result<StopSignals> block();
+  int fd() const { return fd_.get(); }
+  std::optional<StopSignal> take() const;
+
+  // While nothing is recorded yet: whether one came by now. It is kept, and not given by take().
+  bool ends_start() {
+    if (ended_start_ == 0) {
+      if (const auto signal = take(); signal && !signal->asks_for_snapshot()) ended_start_ = signal->number;
+    }
+    return ended_start_ != 0;
+  }
+  // Its number; 0 when the start was not ended.
+  int start_ended_by() const { return ended_start_; }
+
+ private:
+  explicit StopSignals(format::Fd fd) : fd_(std::move(fd)) {}
+  format::Fd fd_;
+  int ended_start_ = 0;
+};
+
+// The command that is recorded: created early, so that events can be opened on it, and let go when all is
+// ready.
+
+class Workload {
+ public:
+  // What the command has as its standard output: ours, or standard error when the capture goes to ours.
+  enum class Output { AsOurs, ToErrors };
+  // Forks a child that waits. A command that does not exist is found out here, before anything is recorded.
+  // It has our environment, with the variables ("NAME=VALUE") of `environment` in the place of ours.
+  static Result<Workload> create(const std::vector<std::string>& command, Output output = Output::AsOurs,
+                                 const std::vector<std::string>& environment = {});
+  Workload(Workload&&) noexcept;
+  Workload& operator=(Workload&&) = delete;
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+  // A command that was never started is told to go away, and reaped; a running one is left alone.
+  ~Workload();
+
+  pid_t pid() const { return pid_; }
+  // Whether it may be more than a copy of this program by now.
+  bool is_started() const { return started_; }
+  // Readable when the command has ended; -1 on kernels without pidfd (before 5.3).
+  int end_fd() const { return pidfd_.get(); }
+
+  // Lets the child exec the command; an error when the exec failed.
+  Result<> start();
+  // The status for our own exit: the command's, or 128 + its signal. Nothing while it runs.
+  std::optional<int> status();
+  void send(int signal) const;
+
+ private:
+  Workload() = default;
+  std::string name_;
+  pid_t pid_ = -1;
+  format::Fd pidfd_;
+  format::Fd go_;      // writing lets it go, closing tells it to leave
+  format::Fd failed_;  // its exec's errno comes here
+  bool started_ = false;
+  std::optional<int> status_;
+};
+
+}  // namespace tacho::record

@@ -1,0 +1,63 @@
+#include "record/plan/requests.h"
+
+#include <gtest/gtest.h>
+
+#include "record/events/event_spec.h"
+
+namespace tacho::record {
+
+namespace {
+
+namespace abi = format::abi;
+
+EventRequest named(std::string name, EventKind kind = EventKind::Counter, std::uint64_t flags = 0) {
+  EventRequest request;
+  request.kind = kind;
+  request.name = std::move(name);
+  request.flags |= flags;
+  return request;
+}
+
+TEST(Sides, EventsWithoutASideAreLeftOutsideOfTheKernel) {
+  std::vector<EventRequest> requests{
+      named("cpu-clock"),
+      named("cycles:pp"),
+      named("cpu/event=0x3c/"),
+      named("cpu/event=0x3c/p"),
+      named("raw_syscalls:sys_enter", EventKind::Tracepoint),
+      named("raw_syscalls:sys_enter:S", EventKind::Tracepoint),
+      named("cycles:k", EventKind::Counter, abi::kExcludeUser | abi::kExcludeHv),
+      named("cycles:u", EventKind::Counter, abi::kExcludeKernel | abi::kExcludeHv),
+      named("", EventKind::BpfObject),
+      named("probe", EventKind::Probe),
+  };
+  EXPECT_EQ(exclude_kernel(requests), 6u);
+  std::vector<std::string> names;
+  for (const EventRequest& request : requests) names.push_back(request.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"cpu-clock:u", "cycles:ppu", "cpu/event=0x3c/u", "cpu/event=0x3c/pu",
+                                      "raw_syscalls:sys_enter:u", "raw_syscalls:sys_enter:Su", "cycles:k",
+                                      "cycles:u", "", "probe"}));
+  for (std::size_t i = 0; i < 6; ++i)
+    EXPECT_EQ(requests[i].flags & (abi::kExcludeUser | abi::kExcludeKernel | abi::kExcludeHv),
+              abi::kExcludeKernel | abi::kExcludeHv);
+  EXPECT_EQ(exclude_kernel(requests), 0u);
+}
+
+TEST(Sides, OptionsThatNameASideOrWholeCpusKeepEventsAsTheyAre) {
+  RecordOptions options;
+  options.target.watch = Watch::Command;
+  EXPECT_TRUE(may_exclude_kernel(options));
+  options.sampling.all_kernel = true;
+  EXPECT_FALSE(may_exclude_kernel(options));
+  options.sampling.all_kernel = false;
+  options.sampling.all_user = true;
+  EXPECT_FALSE(may_exclude_kernel(options));
+  options.sampling.all_user = false;
+  options.target.watch = Watch::System;
+  EXPECT_FALSE(may_exclude_kernel(options));
+}
+
+}  // namespace
+
+}  // namespace tacho::record
