@@ -39,8 +39,8 @@ constexpr std::array<bpf_insn, 2> kNothing{
     {{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0},
      {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}}};
 
-// What a program of this kind is tied to when it is loaded; a function that the kernel has for tests alone,
-// so attaching there costs nobody anything.
+// Attach target of a program of this kind when it is loaded; a function that the kernel has for tests only,
+// so attaching there costs nothing.
 constexpr const char* kFunction = "bpf_fentry_test1";
 constexpr const char* kTracepoint = "sched_process_exit";
 
@@ -158,7 +158,7 @@ void give_everything_up(rlim_t most_written) {
     (void)::setgroups(0, nullptr);
     (void)::setresgid(kNobody, kNobody, kNobody);
     // From here on no process of that user may look into this one, whose memory is a copy of root's: it is
-    // not dumpable any more. Its own /proc/self/fd stays open to itself, where libbpf finds what it links.
+    // not dumpable any more. It can still open its own /proc/self/fd, where libbpf finds what it links.
     (void)::setresuid(kNobody, kNobody, kNobody);
   }
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);

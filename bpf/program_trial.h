@@ -1,4 +1,4 @@
-// Which kinds of BPF programs this kernel takes from this process, found by loading one that does nothing.
+// Tries which kinds of BPF programs, and which programs of an object, this kernel takes from this process.
 #pragma once
 
 #include <functional>
@@ -19,9 +19,9 @@ struct ProgramTrial {
 // Nothing stays loaded or attached.
 std::vector<ProgramTrial> try_programs();
 
-// libbpf dies of some damaged objects. So what was not compiled here is opened and loaded once by a child
-// process that may do nothing, against a kernel that says yes to everything: what the child survives is given
-// to libbpf in this process.
+// libbpf crashes on some damaged objects. So an object that was not compiled here is opened and loaded once
+// by a sandboxed child, against a fake kernel that accepts everything: if the child survives, libbpf gets
+// it in this process.
 
 // Fails when the child was killed by the object, or worked on it for more than 10 s, or `stop` said so (code
 // EINTR). What libbpf merely refuses is no failure here: it will say so again. To be called while the process

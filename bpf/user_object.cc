@@ -30,8 +30,8 @@ constexpr std::string_view kOwnPrefix = "tacho_";
 constexpr const char* kFilter = "tacho_filter";
 constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP
 
-// What a kernel answers that cannot do something; then an alternative is tried. Everything else, as a
-// verifier's EACCES, is a fault of the program, which another program must not hide.
+// Errnos of a kernel without a feature; then an alternative is tried. Any other, as a verifier's EACCES, is
+// a fault of the program, which another program must not hide.
 constexpr std::array<int, 6> kCannot{EPERM, ENOENT, EOPNOTSUPP, EINVAL, ESRCH, kNotSupportedInKernel};
 
 Error not_trusted(const std::string& path, const Error& why) {
@@ -154,7 +154,7 @@ Result<UserObject> UserObject::open_shipped(const std::string& name, format::Byt
   return UserObject(std::move(state));
 }
 
-// What the bytes in `elf` say; nothing is loaded.
+// Reads the bytes in `elf`; nothing is loaded.
 Result<> UserObject::State::read() {
   const auto parsed = parse_elf_object(elf);
   if (!parsed) return parsed.error();

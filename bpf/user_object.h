@@ -1,5 +1,4 @@
-// The user's own BPF program: an object file or C source, its programs attached, its channels connected to
-// events.
+// A user's BPF object, or an embedded recorder: its channels, settings and programs, loaded and attached.
 //
 //   auto object = UserObject::open("bigreads.bpf.c", options);
 //   object->load_and_attach();              // alternatives tried in order; maps exist from here on
@@ -48,7 +47,7 @@ struct EventRate {
   bool operator==(const EventRate&) const = default;
 };
 
-// A `const volatile` global that says what it is for.
+// A `const volatile` global with a HELP text.
 struct ObjectOption {
   std::string name, type, help;
 };
@@ -65,7 +64,7 @@ class UserObject {
   // `path`: an ELF object, or C source when it ends in .c (compiled first, see compile.h). Refused when
   // others than root and the user could change it: it goes into the kernel.
   static Result<UserObject> open(const std::string& path, const ObjectOptions& options);
-  // One of those that tacho carries (shipped_recorders.h); `name` stands for its path.
+  // An embedded recorder (shipped_recorders.h); `name` replaces its path.
   static Result<UserObject> open_shipped(const std::string& name, format::Bytes elf,
                                          const ObjectOptions& options);
   UserObject(UserObject&&) noexcept;
@@ -85,7 +84,7 @@ class UserObject {
   std::optional<ConstantFault> set_constant(std::string_view name, std::optional<std::string_view> value);
 
   // Before load_and_attach(): only threads of this table are wanted (follower.h), which must outlive the
-  // object. False: the object does not ask tacho_wants() (tacho/emit.h), and lets everybody's events through.
+  // object. False: the object does not ask tacho_wants() (tacho/emit.h), and emits events of all threads.
   bool follow(int table_fd);
   // Before load_and_attach(): how much is wanted. False as for follow().
   bool limit(const EventRate& rate);
@@ -93,16 +92,16 @@ class UserObject {
   // events are filled (tacho_wants()), and of each event once it is (tacho_wants_this(), tacho_submit()).
   bool asks_filter() const;
   bool asks_filter_of(const Channel& channel) const;
-  // For all its programs, or for one channel alone, where steps may look into the payload.
+  // For all its programs, or for one channel only, where steps may look into the payload.
   void filter(std::span<const FilterStep> steps);
   void filter(const Channel& channel, std::span<const FilterStep> steps);
 
-  // Whether it has programs for functions that somebody else finds, and before load_and_attach(): which.
+  // Whether it has programs for functions that the caller has to find, and before load_and_attach(): which.
   bool wants_functions() const;
-  // Names of those that programs ask for, the indispensable ones first; none: they take all.
+  // Names that programs ask for, the required ones first; none: they take all.
   std::vector<std::string> wanted_functions() const;
   void follow_functions(FunctionTargets targets);
-  // After load_and_attach(): those of them that the kernel cannot probe, and left out.
+  // After load_and_attach(): functions that the kernel cannot probe, and left out.
   std::size_t unprobed_functions() const;
   // Before load_and_attach(): a `const volatile` global of tacho's own, whole; nothing when the object has
   // none of that name and size. And fields of 64 bits in the place of `field` of its payloads, which is the
@@ -132,13 +131,13 @@ class UserObject {
   bool has_iterators() const;
   bool has_summaries() const;
 
-  // What the program left out because of EventRate::most_a_second.
+  // Events left out because of EventRate::most_a_second.
   std::uint64_t over_rate() const;
 
   // What its BTF says with tacho/event.h, and what of that cannot be used.
   const Declarations& declared() const;
 
-  // A line for each way in which its programs tell something that no recorder hears: bpf_printk(), iterators.
+  // A line for each kind of output of its programs that is not recorded: bpf_printk(), iterators.
   std::vector<std::string> unsupported_output() const;
 
   // Loads the object and attaches every program that can be. Perf event arrays are sized to the possible CPUs
@@ -168,11 +167,12 @@ class UserObject {
 
   // Valid after load_and_attach().
   std::vector<format::AttachedProgram> programs() const;
-  // Ids of those that sit on a tracepoint and can cost its perf events samples (return_value.h).
+  // Ids of programs that are on a tracepoint and can make its perf events lose samples
+  // (function_arguments.h).
   std::vector<std::uint32_t> dropping_programs() const;
   // Runs that the kernel skipped because the program was already running on that CPU, all programs together.
   std::uint64_t recursion_misses() const;
-  // The object's BTF, as it stands in the file; empty when it has none.
+  // The object's BTF as in the file; empty when it has none.
   std::vector<std::byte> btf() const;
 
  private:

@@ -11,7 +11,8 @@
 namespace tacho::format {
 namespace {
 
-// What a recorder writes again when there is more to say (record/capture_end.cc). Nobody holds parts of it.
+// What a recorder writes again when there is more to say (record/session/capture_end.cc). Nobody holds parts
+// of it.
 bool may_come_again(std::uint32_t feature) {
   return feature == abi::kFeatureEventDesc || feature == abi::kFeatureAttachedPrograms ||
          feature == abi::kFeatureUserStacks;

@@ -61,7 +61,7 @@ Result<Recorded> record_events(const RecordOptions& options, const std::vector<s
   file_state = FileState::Open;
   const auto report = run(*recording, *events, *output, options, command_line, signals, messages);
   if (!report) {
-    // An empty capture; the first failure is the one to tell.
+    // An empty capture; the first failure is the one to report.
     if ((*output)->close_after_failure()) file_state = FileState::Closed;
     return report.error();
   }
@@ -86,7 +86,7 @@ int interrupted(const StopSignals& signals, const Error& error) {
   return 128 + number;
 }
 
-// The recording failed; what there is of it is redacted all the same, or is told not to be.
+// The recording failed; what there is of it is redacted all the same, or a message says that it is not.
 int end_failed(Error failure, FileState file_state, const RecordOptions& options,
                const StopSignals& signals) {
   const bool is_there = file_state != FileState::None && ::access(options.output.c_str(), F_OK) == 0;
@@ -172,7 +172,7 @@ int run_live(const std::vector<std::string>& command_line) {
 int run_program(const std::vector<std::string>& command_line) {
   if (command_line.size() > 1 && command_line[1] == "--list-events")
     return run_list({command_line.begin() + 2, command_line.end()});
-  // What the dispatcher makes of `tacho doctor`; no command that is recorded begins like this.
+  // Made of `tacho doctor` by the dispatcher; no recorded command starts like this.
   if (command_line.size() > 1 && command_line[1] == "--doctor")
     return run_doctor({command_line.begin() + 2, command_line.end()});
   if (command_line.size() > 1 && command_line[1] == "--live") return run_live(command_line);
@@ -185,7 +185,7 @@ int run_program(const std::vector<std::string>& command_line) {
   RecordOptions& options = parsed->options;
   if (auto done = choose_output(options.output, options.files, look_at_standard_output()); !done)
     return fail(done.error());
-  // Who reads a pipe is here already: packing would cost both sides.
+  // The reader of a pipe runs on this host: compressing would cost both sides.
   if (options.files.to_pipe && !options.files.is_compression_chosen) options.compression_level.reset();
   if (options.files.redacts)
     if (auto done = check_redaction(); !done) return fail(done.error());
@@ -197,7 +197,7 @@ int run_program(const std::vector<std::string>& command_line) {
   FilePinner pinner;
   const auto recorded = record_events(options, command_line, *signals, file_state, packs ? &pinner : nullptr);
   const PinnedFiles pinned = pinner.take();
-  // Whoever reads a pipe says by its end that it has enough; but a command that never ran did not succeed.
+  // A reader of a pipe closes it when it has enough; but a command that never ran did not succeed.
   if (!recorded && recorded.error().code == EPIPE && options.files.to_pipe) {
     if (options.command.empty()) return cli::kWhole;
     return end_failed(

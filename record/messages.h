@@ -1,4 +1,4 @@
-// Lines on stderr.
+// Messages on stderr. Writing never blocks the recording.
 #pragma once
 
 #include <chrono>
@@ -11,14 +11,14 @@
 
 namespace tacho::record {
 
-// Lines that nobody reads cost a recording at most this long, all together; then they are dropped.
+// Messages without a reader delay a recording at most this long, all together; then they are dropped.
 inline constexpr std::chrono::milliseconds kPatienceWithReaders{1000};
 
 // Writes to a descriptor as far as it takes the bytes within `patience`, which is used up by waiting: a pipe
 // may be full and its reader asleep, a terminal may be stopped.
 void write_patiently(int fd, std::string_view bytes, std::chrono::milliseconds& patience);
 
-// A message as format::printable() has it: names from BPF objects, files, cgroups and processes stand in it.
+// A message as format::printable() has it: it may hold names of BPF objects, files, cgroups and processes.
 // A newline stays where blanks follow, as in a verifier's log: such a line cannot pass for another message.
 std::string shown_safely(std::string_view text);
 

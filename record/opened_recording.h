@@ -1,4 +1,4 @@
-// What the steps of a recording share from its preparation to its end.
+// State that the steps of a recording share, from preparation to the end.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ namespace tacho::record {
 
 class FilePinner;
 
-// Everything that was asked for, found to exist, and not yet started.
+// Everything that is needed, found to exist, and not yet started.
 struct OpenedRecording {
   Host host;
   std::optional<bpf::Follower> follower;  // when the plan follows threads; the objects look into its table
@@ -45,7 +45,7 @@ struct OpenedRecording {
   Plan plan;
   std::optional<Plan> switch_plan;         // of --switch-output-event, but for its sideband
   std::unique_ptr<SwitchEvents> switches;  // the same, open
-  std::vector<std::string> environment;    // variables that the workload has in the place of ours
+  std::vector<std::string> environment;    // variables that the workload gets instead of the recorder's
   std::optional<Workload> workload;
   std::vector<DroppingProgram> dropping;  // once the events are open
   ArgumentProbes argument_probes;         // the same

@@ -29,7 +29,7 @@ void load_member(Assembler& program, const FilterStep& step, std::int16_t payloa
   program.shift_right_signed(0, unused);
 }
 
-// r7 = what the step asks about.
+// r7 = the value that the step compares.
 void load_value(Assembler& program, const FilterStep& step, ConditionPlaces places) {
   switch (step.value) {
     case FilterValue::Process:
@@ -93,7 +93,7 @@ int jump_of(FilterTest test) {
   return BPF_JEQ;
 }
 
-// Jumps whose targets stand behind them.
+// Jumps to targets behind them.
 struct Pending {
   std::size_t jump = 0;
   std::uint8_t to = 0;

@@ -73,8 +73,8 @@ class EventFilter {
   // `next`: a program of the same kind that runs when the condition holds; -1: none.
   static Result<EventFilter> load(std::span<const FilterStep> steps, Hook hook, int next = -1);
 
-  // From now on the event takes no other samples. It keeps the program until it is closed; what comes next
-  // only as long as this lives.
+  // From now on the event takes no other samples. It keeps the program until it is closed; the returned
+  // value only as long as this lives.
   Result<> attach(int event_fd) const;
   int fd() const { return program_.get(); }
 

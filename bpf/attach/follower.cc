@@ -26,8 +26,8 @@ constexpr std::uint32_t kThreadsInValue = 4096;   // bytes of one element, as ta
 constexpr std::uint32_t kMostThreads = 1U << 22;  // the kernel's own limit
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // of the one that every host begins with
 
-// r0 = where the state of thread `thread` stands; the jump is taken when there is no place for it. Spoils r1
-// to r5, r8, the thread's register and the first word of the stack.
+// r0 = address of the state of thread `thread`; the jump is taken when there is none. Clobbers r1 to r5,
+// r8, the thread's register and the first word of the stack.
 std::size_t find_state_of(Assembler& program, int map, int thread) {
   program.move32(8, thread);
   program.shift_right32(8, 12);
@@ -63,8 +63,8 @@ class Program : public Assembler {
   std::vector<std::size_t> outs_;
 };
 
-// On sched_process_fork(parent, child), in the parent: what is said of it holds for the child. Said of every
-// new thread, so that nothing is left of one that had its number before.
+// On sched_process_fork(parent, child), in the parent: the child gets the parent's state. Set for every new
+// thread, so that no state is left of an earlier thread of its number.
 std::vector<bpf_insn> fork_program(int map, std::int32_t pid_offset, Children children) {
   Program program;
   program.load(BPF_DW, 6, 1, 8);  // the child
@@ -110,8 +110,8 @@ std::vector<bpf_insn> exec_program(int map) {
 // Where a task keeps its number, in bytes.
 Result<std::int32_t> pid_offset_of_tasks() {
   const std::unique_ptr<btf, void (*)(btf*)> types(btf__load_vmlinux_btf(), btf__free);
-  const Error none{
-      "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which tells where a task keeps its number", ENOENT};
+  const Error none{"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which has the offset of a task's number",
+                   ENOENT};
   if (types == nullptr) return none;
   const int id = btf__find_by_name_kind(types.get(), "task_struct", BTF_KIND_STRUCT);
   if (id < 0) return none;

@@ -1,6 +1,6 @@
-// The threads that a recording follows, known in the kernel: a table with a byte for each thread number,
-// which two small programs of ours keep true while threads start others and programs are executed. Objects
-// ask it before they do anything dear (tacho/emit.h), and the recorder where they did not.
+// Thread filter of BPF programs: an array with one byte for each thread number, kept up to date by two
+// small programs on fork and exec. Objects look a thread up in it before they do anything expensive
+// (tacho/emit.h); the recorder does where they did not.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace tacho::bpf {
 
-// What the table says of a thread.
+// State of a thread in the table.
 enum class Followed : std::uint8_t {
   No = 0,
   Yes = 1,
   FromExec = 2,  // once it executes a program
 };
-// Of what a followed thread starts.
+// State of threads that a followed thread starts.
 enum class Children : std::uint8_t { Ignored, Followed };
 
 // Whether this is a PID namespace, where threads have other numbers than in the kernel.
@@ -31,14 +31,15 @@ void leave_unless_followed(Assembler& program, int table, std::int32_t result = 
 
 class Follower {
  public:
-  // Programs loaded and attached, nobody followed yet. Fails where the kernel has no BTF, no mapped arrays
-  // (before 5.5) or no right for us, and in a PID namespace, where thread numbers are not the kernel's own.
+  // Loads and attaches the programs; no thread is followed yet. Fails where the kernel has no BTF or no
+  // mapped arrays (before 5.5), without the rights, and in a PID namespace, where thread numbers are not
+  // the kernel's own.
   static Result<Follower> create(Children children);
 
   // The table as a map for objects.
   int table_fd() const { return table_.get(); }
   void set(int thread, Followed state);
-  // What is known of a thread that has ended stays until its number is given to another one.
+  // The state of a thread that has ended stays until its number is used again.
   Followed state(int thread) const;
 
  private:

@@ -40,8 +40,8 @@ constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP
 
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
-// Kernels before 6.10 that have probes of this kind took the process for a thread: the calls of its others
-// were not seen. Those that do not look at a wrong process before the file are such.
+// Kernels before 6.10 that have probes of this kind compare the thread, not the process: they miss calls of
+// other threads. A kernel that checks the file before the process has this fault.
 bool keeps_to_processes(int program_fd) {
   const std::uint64_t offset = 0;
   LinkAttr attr;
@@ -75,9 +75,9 @@ ChosenFunctions chosen_functions(const FunctionTargets& targets, std::string_vie
 
 Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& targets,
                                    const ChosenFunctions& functions, FunctionEnd end) {
-  // The kernel can keep such probes to one process. Who records a command or a process records the
-  // processes that it makes, too, which that would lose: so they are in all that use the file, unless one was
-  // named.
+  // The kernel can limit such probes to one process. A recording of a command or a process includes the
+  // processes that it starts, which the limit would lose: probes are for all users of the file unless one
+  // process was named.
   LinkAttr attr;
   attr.program_fd = static_cast<std::uint32_t>(program_fd);
   attr.path = address_of(targets.path.c_str());
@@ -310,7 +310,7 @@ Result<std::size_t> KernelProbes::add_one_by_one(int program_fd, const ChosenFun
 
 Result<> KernelProbes::add(int program_fd, const FunctionTargets& targets, FunctionEnd end) {
   const ChosenFunctions functions{targets.offsets, targets.cookies};
-  if (functions.offsets.empty()) return Error{"nobody says which functions of the kernel", ENOENT};
+  if (functions.offsets.empty()) return Error{"no kernel functions were named", ENOENT};
   const auto begin = std::chrono::steady_clock::now();
   const std::size_t before = links_.size();
   const auto refused = targets.one_by_one ? add_one_by_one(program_fd, functions, end)

@@ -1,5 +1,4 @@
-// One program on many functions of a program or library (uprobe.multi: Linux 6.6), which are attached and
-// detached together.
+// Probes on many functions at once: uprobe.multi and kprobe.multi, or one by one on older kernels.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +22,14 @@ namespace tacho::bpf {
 struct FunctionTargets {
   std::string path;
   std::vector<std::uint64_t> offsets;
-  // Of them in their order, those whose arguments are not the source's: copies that a compiler changed.
+  // Indexes of the targets whose arguments differ from the source's: copies that a compiler changed.
   std::vector<std::uint64_t> changed_copies = {};
   std::vector<std::string> names;  // as many; or none, for programs that take all of them
-  // As many, or none: what the functions are called, for messages. Cookies have the place in this list, from
-  // 1, from kNumberBit on.
+  // As many, or none: names of the functions, for messages. Cookies have the index in this list, from 1,
+  // from kNumberBit on.
   std::vector<std::string> called = {};
   static constexpr unsigned kNumberBit = 8;
-  int process = -1;                    // whose calls alone are probed; -1: of all that use the file
+  int process = -1;                    // probes only its calls; -1: of all that use the file
   bool in_kernel = false;              // there is no path (kernel_probes.h)
   bool one_by_one = false;             // in the kernel, which does not take them together
   std::vector<std::uint64_t> cookies;  // as many as offsets, for programs that take all of them; or none: 0
@@ -40,12 +39,12 @@ struct FunctionTargets {
   Log notice = {};                     // in the kernel: that taking them off will take long
 };
 
-// What the program's bpf_get_attach_cookie() gives: for programs that name their functions
+// Result of the program's bpf_get_attach_cookie(): for programs that name their functions
 // ("uprobe.multi/$lib:malloc,free") the number of the name, otherwise the target's.
 struct ChosenFunctions {
   std::vector<std::uint64_t> offsets, cookies;
 };
-// Of the targets those that the section's target names; all of them when it names none.
+// The targets that the section's target names; all of them when it names none.
 ChosenFunctions chosen_functions(const FunctionTargets& targets, std::string_view section_target);
 
 // Some of them, from one place to before another.
@@ -56,7 +55,7 @@ enum class FunctionEnd : std::uint8_t { Entry, Return };
 // The attach type of such programs, which is the kernel's to give and newer than our headers.
 constexpr std::uint32_t kFunctionsAttachType = 48;
 
-// Closing what comes back detaches all of them. An error has the kernel's errno.
+// Closing the result detaches all of them. An error has the kernel's errno.
 Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& targets,
                                    const ChosenFunctions& functions, FunctionEnd end);
 
@@ -76,17 +75,17 @@ Result<std::vector<ProbeLink>> probe_one_by_one(const bpf_program* program, cons
 
 // Whether this kernel takes them together, found by putting a program on a function that it has for tests.
 bool takes_functions_together();
-// Whether it takes probes of single functions. The error says what it lacks.
+// Whether it takes probes of single functions. The error says what is missing.
 Result<> takes_functions_one_by_one();
 
-// What the kernel means by an errno when it puts on no probes: that it was disturbed, that it would be the
-// same with others (rights, memory, descriptors), or that it takes none of this function.
+// Meaning of the kernel's errno when it attaches no probes: it was interrupted, it would be the same with
+// other functions (rights, memory, descriptors), or it takes none of this function.
 enum class ProbeRefusal : std::uint8_t { Passing, OfAll, OfFunction };
 ProbeRefusal probe_refusal(int code);
 
-// Puts probes on the functions by `link`, whose errors have the kernel's errno: on all together, or on parts
-// of them where it refuses some. Those are left out, and their number is returned; what is refused in passing
-// is tried again, a few times. An error when the kernel would refuse any function.
+// Attaches probes to the functions through `link`, whose errors have the kernel's errno: to all together,
+// or to parts of them where it refuses some. Refused functions are left out, and their number is returned;
+// transient refusals are tried again, a few times. An error when the kernel would refuse any function.
 using LinkFunctions = std::function<Result<format::Fd>(const ChosenFunctions&)>;
 Result<std::size_t> link_functions(const ChosenFunctions& functions, const LinkFunctions& link,
                                    std::vector<format::Fd>& links);
@@ -103,8 +102,8 @@ class KernelProbes {
   // FunctionTargets::notice says so before.
   ~KernelProbes();
 
-  // Puts the program on the functions in `targets`, with their cookies. Those that the kernel refuses are
-  // left out and counted; it is an error (with the kernel's errno) when it refuses all of them.
+  // Attaches the program to the functions in `targets`, with their cookies. Functions that the kernel
+  // refuses are left out and counted; an error (with the kernel's errno) when it refuses all of them.
   Result<> add(int program_fd, const FunctionTargets& targets, FunctionEnd end);
   // Functions that were left out, by the program that has most of them.
   std::size_t refused() const { return refused_; }

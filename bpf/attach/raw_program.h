@@ -1,5 +1,6 @@
-// A few instructions of the kernel's BPF machine, for programs that are made here and must run without a
-// compiler. Registers: r1 holds the context at first, r6 to r9 survive calls, r10 is the end of the stack.
+// BPF programs assembled here, which need no compiler: an assembler, loading, attaching to a perf event,
+// and running once. Registers: r1 holds the context at first, r6 to r9 survive calls, r10 is the end of the
+// stack.
 #pragma once
 
 #include <linux/bpf.h>
@@ -51,7 +52,7 @@ class Assembler {
   void call(std::int32_t function) { add(BPF_JMP | BPF_CALL, 0, 0, 0, function); }
   void leave() { add(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
 
-  // Where the next instruction will stand.
+  // Index of the next instruction.
   std::size_t here() const { return program_.size(); }
   // A jump whose target is set by land(): always, or when `test` (BPF_JEQ, ...) holds between two registers.
   std::size_t jump() { return branch(BPF_JMP | BPF_JA, 0, 0, 0); }
@@ -103,8 +104,8 @@ Result<> run_once(int program_fd);
 
 using RunUntil = std::chrono::steady_clock::time_point;
 
-// A program SEC("iter/task") or the like, by its link, for all the things of its kind that there are now;
-// what it writes (bpf_seq_write()) is not looked at. ETIMEDOUT: it had come to no end then.
+// Runs a program SEC("iter/task") or the like once, by its link, for all objects of its kind; its output
+// (bpf_seq_write()) is dropped. ETIMEDOUT: it had not ended by then.
 Result<> run_iterator(int link_fd, RunUntil until);
 // The same of an iterator that is open.
 Result<> read_iterator(int fd, RunUntil until);

@@ -24,8 +24,7 @@ constexpr std::size_t kMaxFields = 4096;      // of one payload: what a capture'
 constexpr std::size_t kMaxSteps = 16 * kMaxFields;
 constexpr std::size_t kMaxGlobals = 1024;  // of one section
 constexpr int kMaxDepth = 32;              // of types inside types
-// What roles and formats are there (tacho/event.h); behind the last three stands a number or the name of a
-// map.
+// The known roles and formats (tacho/event.h); behind the last three comes a number or the name of a map.
 constexpr std::string_view kRoles[] = {
     "value", "key",       "weight",        "queued",   "wakes",         "waker",       "stack",
     "log2",  "count",     "sum",           "live",     "max",           "live:count",  "function",
@@ -90,7 +89,7 @@ class Reader {
   }
 
  private:
-  // A word that nothing knows is mistyped: what it was to do is not done, and nothing else would say so.
+  // An unknown word is a typing error: it has no effect, and nothing else would say so.
   void find_unknown_words(Declarations& found) const {
     for (const auto& tag : tags_) {
       const auto& place = tag.first;
@@ -222,7 +221,7 @@ class Reader {
     }
   }
 
-  // Those of an array are its elements'.
+  // Unknown words of an array are its elements'.
   void read_qualifiers(std::uint32_t id, Global& global) const {
     for (int depth = 0; depth < kMaxDepth; ++depth) {
       const btf_type* type = btf__type_by_id(types_, id);
@@ -256,7 +255,8 @@ class Reader {
     return schema;
   }
 
-  // `pointer_id`: to the type of the map's variable, whose members `key` and `value` point to what it holds.
+  // `pointer_id`: to the type of the map's variable, whose members `key` and `value` point to the map's
+  // types.
   SummaryTypes describe_summary(std::string event, std::string map, std::uint32_t pointer_id) const {
     SummaryTypes summary{std::move(event), std::move(map), {}, {}};
     const Resolved pointer = strip(pointer_id);
@@ -298,7 +298,7 @@ class Reader {
     return "";
   }
 
-  // Where a value stands, and which declaration's tags speak about it.
+  // Location of a value, and the declaration whose tags apply to it.
   struct Place {
     std::string name;
     std::uint64_t bit_offset = 0;
@@ -366,7 +366,7 @@ class Reader {
     return add(std::move(*field), place, work);
   }
 
-  // An array of structs, or of texts: every element is described by itself, as "name[3].member".
+  // An array of structs, or of texts: every element is described separately, as "name[3].member".
   Result<> describe_each(const Resolved& element, std::uint64_t count, const Place& place, Work& work) const {
     const auto size = btf__resolve_size(types_, element.id);
     if (count == 0 || size <= 0)
@@ -448,7 +448,7 @@ class Reader {
     if (place.bitfield != 0) field.bit_size = place.bitfield;
     const std::uint64_t end = place.bit_offset + std::uint64_t{field.bit_size} * field.count;
     if (field.bit_size > 64 || end > std::uint64_t{work.schema.size} * 8)
-      return Error{"member '" + place.name + "' lies outside its struct: damaged BTF"};
+      return Error{"member '" + place.name + "' is outside its struct: damaged BTF"};
     field.unit = tag(place.struct_id, place.member, "unit:").value_or(unit_of_name(field));
     field.role = tag(place.struct_id, place.member, "role:").value_or("");
     if (const auto format = tag(place.struct_id, place.member, "format:")) field.format = *format;
@@ -474,7 +474,7 @@ class Reader {
            (field.name.ends_with("addr") || field.name.ends_with("address"));
   }
 
-  // What only the whole can tell: an array without length must be last, and which member is the value.
+  // Checks of the whole: an array without length must be last, and which member is the value.
   static void finish(PayloadSchema& schema) {
     auto& fields = schema.fields;
     for (std::size_t i = 0; i + 1 < fields.size();)

@@ -1,5 +1,4 @@
-// What an object's BTF declares with tacho/event.h: the layout of its events' payloads, which map carries
-// which event, and which programs are alternatives of each other. Read once, by the recorder.
+// Declarations of tacho/event.h in an object's BTF: payload schemas, channels, alternatives.
 #pragma once
 
 #include <optional>
@@ -28,13 +27,13 @@ struct Global {
   std::string help;     // HELP(text)
   std::string problem;  // why its type cannot be described; then there are no members
 
-  // Whether a recorder may set it before the program is loaded: what is const and not volatile the compiler
-  // has put into the code already.
+  // Whether a recorder may set it before the program is loaded: a const that is not volatile is in the
+  // compiled code already.
   bool is_constant() const { return is_const && is_volatile; }
 };
 
-// SUMMARY(name, map): the types of what the map holds. Nothing where BTF does not tell one, or it cannot be
-// described; what is no struct has one field, called "(key)" or "(value)".
+// SUMMARY(name, map): the types of the map's key and value. Nothing where BTF has none, or it cannot be
+// described; a key or value that is no struct has one field, called "(key)" or "(value)".
 struct SummaryTypes {
   std::string event, map;
   std::optional<format::PayloadSchema> key, value;

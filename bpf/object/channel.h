@@ -1,4 +1,4 @@
-// The maps of an object through which its events reach us.
+// Channels: the maps through which events of an object reach the recorder.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 namespace tacho::bpf {
 
-// The kernel writes samples into our rings; or the program into a ring buffer of its own, each event with a
-// head that tells when and where (RING_CHANNEL() in tacho/emit.h), or without; or it counts in a map
-// (SUMMARY() in tacho/event.h), and asks tacho_wants() about it, or not.
+// How events of a channel arrive: through a perf event array into perf's rings; through a ring buffer of
+// the program, each event with a header that has time, CPU and thread (RING_CHANNEL() in tacho/emit.h), or
+// without; or counted in a map (SUMMARY() in tacho/event.h), with or without asking tacho_wants().
 enum class ChannelKind : std::uint8_t { PerfEventArray, RingWithHeads, PlainRing, Summary, PlainSummary };
 
 constexpr bool is_summary(ChannelKind kind) {
@@ -27,10 +27,10 @@ constexpr bool is_summary(ChannelKind kind) {
 // One map of the object: a stream of events.
 struct Channel {
   std::string map;  // name of the map
-  // What the object calls its event: its EVENT_CHANNEL(name), else the only EVENT() when this is the only
+  // The event's name in the object: its EVENT_CHANNEL(name), else the only EVENT() when this is the only
   // array of the object, else the map's name.
   std::string event;
-  // What the payload looks like, when the object says so with EVENT(event, type). Its `event` is as above; a
+  // Schema of the payload, when the object declares it with EVENT(event, type). Its `event` is as above; a
   // recorder that names the event otherwise renames the copy it stores.
   std::optional<format::PayloadSchema> schema = {};
   ChannelKind kind = ChannelKind::PerfEventArray;

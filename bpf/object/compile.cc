@@ -36,7 +36,7 @@ namespace {
 
 void remove(const std::string& path) {
   if (path.empty()) return;
-  std::error_code ignored;  // a folder that stays behind harms nobody
+  std::error_code ignored;  // a folder that stays behind does no harm
   std::filesystem::remove_all(path, ignored);
 }
 
@@ -75,8 +75,8 @@ namespace {
 
 constexpr const char* kKernelBtf = "/sys/kernel/btf/vmlinux";
 
-// FNV-1a: tells contents apart that differ by accident; the folder is ours alone, so nobody makes them
-// collide.
+// FNV-1a: distinguishes contents that differ by accident. The folder is private, so no collision is made on
+// purpose.
 constexpr std::uint64_t kHashStart = 0xcbf29ce484222325;
 std::uint64_t hash(std::string_view text, std::uint64_t state = kHashStart) {
   for (const char c : text) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -89,7 +89,8 @@ std::string hex(std::uint64_t value) {
   return digits;
 }
 
-// The headers go into what root compiles and loads into the kernel: nobody else may be able to write there.
+// The headers go into what root compiles and loads into the kernel: no other user may be able to write
+// there.
 Result<std::string> own_cache_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
@@ -426,7 +427,7 @@ Result<std::vector<std::byte>> compile(const std::string& source, const Log& log
   if (!clang) return Error{clang.error()}.in(source);
   auto headers = HeaderCache::open(log);
   if (!headers) return std::move(headers.error());
-  // The object never has a name under which somebody could put another one in its place.
+  // The object never has a name under which another user could replace it.
   const format::Fd object(::memfd_create("program.bpf.o", MFD_CLOEXEC));
   if (!object) return system_error("memory for the object", errno);
   const auto words = arguments(*clang, source, headers->folders());

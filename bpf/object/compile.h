@@ -1,4 +1,5 @@
-// A folder that only we can read, under a name nobody could guess; removed with all it holds when destroyed.
+// Compiles a user's BPF program with clang, against embedded headers and a vmlinux.h that is made once and
+// cached.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +15,11 @@
 
 namespace tacho::bpf {
 
+// A private folder (mode 0700) under an unpredictable name; removed with all its files when destroyed.
 class PrivateFolder {
  public:
-  // In `parent`, or where $TMPDIR points, or in /tmp. Where others may replace what is in it, another folder
-  // is taken than $TMPDIR; anywhere else it is an error.
+  // In `parent`, or in $TMPDIR, or in /tmp. Where other users may replace its contents, another folder is
+  // taken than $TMPDIR; anywhere else it is an error.
   static Result<PrivateFolder> create(const std::string& parent = "");
   PrivateFolder(PrivateFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   PrivateFolder& operator=(PrivateFolder&& other) noexcept;
@@ -26,7 +28,7 @@ class PrivateFolder {
   ~PrivateFolder();
 
   const std::string& path() const { return path_; }
-  // Gives the folder its final name, at once; false when something stands there already, or it failed.
+  // Gives the folder its final name, atomically; false when that exists already, or it failed.
   bool become(const std::string& path);
 
  private:
@@ -34,9 +36,9 @@ class PrivateFolder {
   std::string path_;
 };
 
-// The folders with the headers that BPF programs are compiled against: those tacho ships, and vmlinux.h of
+// The folders with the headers that BPF programs are compiled against: the embedded ones, and vmlinux.h of
 // the running kernel. Made once and kept in $XDG_CACHE_HOME/tacho or ~/.cache/tacho; where that is not
-// possible or not ours alone, in a private folder for this one run.
+// possible or another user can write there, in a private folder for this run.
 
 class HeaderCache {
  public:
@@ -58,8 +60,8 @@ Result<std::string> vmlinux_header(format::Bytes btf);
 
 using Stop = std::function<bool()>;  // whether to end now
 
-// What the compiler has to say goes to standard error as it is. The error says what to install without a
-// clang. Asked many times a second, `stop` may end the compiler: the error's code is EINTR then.
+// The compiler's messages go to standard error. The error says what to install where clang is missing.
+// Polled many times a second, `stop` may end the compiler: the error's code is EINTR then.
 Result<std::vector<std::byte>> compile(const std::string& source, const Log& log, const Stop& stop = {});
 
 // $TACHO_CLANG, or "clang", or the newest "clang-N" on the PATH.

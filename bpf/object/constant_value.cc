@@ -165,7 +165,7 @@ std::optional<ConstantFault> put_field(const PayloadField& field, std::optional<
                                        std::span<std::byte> bytes) {
   const std::uint64_t end = field.bit_offset + std::uint64_t{field.bit_size} * field.count;
   if (field.bit_size == 0 || field.bit_size > 64 || end > bytes.size() * 8)
-    return in_name("the object's types are damaged: it lies outside its variable");
+    return in_name("the object's types are damaged: it is outside its variable");
   if (field.kind == FieldKind::Float)
     return in_name("it is a floating-point number, with which no BPF program can calculate");
   if (!value && field.kind != FieldKind::Bool)

@@ -31,8 +31,8 @@ ConstantFault no_such_option(std::vector<Global> globals);
 // Which variable `name` is in: "limits" for "limits.low" and "limits[2].low".
 std::string_view variable_of(std::string_view name);
 
-// Writes `value` to where `name` stands ("min_bytes", "limits.low", "ports[2]", or all of "ports" as
-// "80:443") in the bytes of its variable. No value: true, for a bool. Changes nothing when there is a fault.
+// Writes `value` at `name` ("min_bytes", "limits.low", "ports[2]", or all of "ports" as "80:443") into the
+// bytes of its variable. No value: true, for a bool. Changes nothing when there is a fault.
 std::optional<ConstantFault> put_constant(const Global& global, std::string_view name,
                                           std::optional<std::string_view> value, std::span<std::byte> bytes);
 

@@ -121,7 +121,7 @@ Result<ElfObject> parse_elf_object(Bytes file) {
   at.skip(header->section_offset);
   Cursor table(at.take_items(header->section_count, sizeof(Elf64_Shdr)));
   if (at.failed() || header->section_count == 0)
-    return Error{"damaged: its section table lies outside the file"};
+    return Error{"damaged: its section table is outside the file"};
 
   std::vector<SectionHeader> headers;
   for (std::uint16_t i = 0; i < header->section_count; ++i) headers.push_back(parse_section_header(table));
@@ -132,7 +132,7 @@ Result<ElfObject> parse_elf_object(Bytes file) {
     contents.push_back(section.type == SHT_NULL || section.type == SHT_NOBITS ? Bytes{}
                                                                               : body.take(section.size));
     if (body.failed())
-      return Error{"damaged: section " + std::to_string(contents.size() - 1) + " lies outside the file"};
+      return Error{"damaged: section " + std::to_string(contents.size() - 1) + " is outside the file"};
   }
 
   ElfObject object;

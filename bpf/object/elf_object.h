@@ -1,5 +1,5 @@
-// The ELF file around BPF programs, as far as it must be understood before libbpf is asked: is it one at all,
-// and does it hold something that libbpf would refuse in words that help nobody.
+// Checks of an ELF object before libbpf reads it: is it one at all, and does it hold something that libbpf
+// refuses with a message that does not help.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,13 @@ struct ElfObject {
   const ElfSection* find(std::string_view name) const;
 };
 
-// Fails for what is not an ELF object for BPF on a machine of this byte order.
+// Fails for files that are not an ELF object for BPF of this byte order.
 Result<ElfObject> parse_elf_object(format::Bytes file);
 // Maps in the section "maps", as older libbpf and perf's own BPF programs had them: the error shows the
 // definition to write instead of the first one.
 Result<> refuse_legacy_maps(const ElfObject& object);
 
-// What the kernel is to call the object in that file: "bigreads" of "./examples/bigreads.bpf.c".
+// Name of the object in the kernel: "bigreads" for "./examples/bigreads.bpf.c".
 std::string object_name(const std::string& path);
 
 }  // namespace tacho::bpf

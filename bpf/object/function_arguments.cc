@@ -56,11 +56,11 @@ Result<std::vector<FunctionArgument>> kernel_function_arguments(std::string_view
                  ENOENT};
   const std::string name(function);
   const int id = btf__find_by_name_kind(types.get(), name.c_str(), BTF_KIND_FUNC);
-  if (id < 0) return Error{"the kernel's BTF does not tell the arguments of " + name, ENOENT};
+  if (id < 0) return Error{"the kernel's BTF has no arguments of " + name, ENOENT};
   const btf_type* const found = btf__type_by_id(types.get(), static_cast<std::uint32_t>(id));
   const btf_type* const prototype = found == nullptr ? nullptr : btf__type_by_id(types.get(), found->type);
   if (prototype == nullptr || !btf_is_func_proto(prototype))
-    return Error{"the kernel's BTF does not tell the arguments of " + name, ENOENT};
+    return Error{"the kernel's BTF has no arguments of " + name, ENOENT};
   std::vector<FunctionArgument> arguments;
   const btf_param* const params = btf_params(prototype);
   std::size_t next = 1;
@@ -148,7 +148,7 @@ class Walk {
 
   void go_to(std::int64_t at, bool may_be_even) {
     if (at < 0 || at >= static_cast<std::int64_t>(program_.size())) {
-      ends_even_ = true;  // no program that the kernel takes: nothing can be told
+      ends_even_ = true;  // no program that the kernel takes: nothing can be said
       return;
     }
     Seen& seen = seen_[static_cast<std::size_t>(at)];

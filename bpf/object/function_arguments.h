@@ -1,4 +1,5 @@
-// The arguments of the kernel's functions, as its BTF names them.
+// Arguments of kernel functions from BTF, and return values of programs on tracepoints from their
+// instructions.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +31,11 @@ std::size_t registers_of(const btf* types, std::uint32_t type_id, std::size_t le
 
 // What a program on a classic tracepoint may return. The kernel joins the results of all programs on a
 // tracepoint with AND, and where the lowest bit of that is 0 it drops the hit for every perf event on the
-// tracepoint, whoever opened it, and counts no loss. So such a program has to return 1.
+// tracepoint, of all recorders, and counts no loss. So such a program has to return 1.
 
-// Whether some way through the program may end with an even number, as far as its instructions alone tell
-// (8 bytes each, of this machine's byte order, from the program's first one on): true where it cannot be
-// told.
+// Whether some path through the program may end with an even return value, as far as its instructions show
+// (8 bytes each, in this machine's byte order, from the program's first one on): true where that is not
+// known.
 bool may_drop_events(format::Bytes instructions);
 
 }  // namespace tacho::bpf

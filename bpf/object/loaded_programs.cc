@@ -94,7 +94,7 @@ ListedProgram described(int program_fd, const bpf_prog_info& info) {
   return program;
 }
 
-// Visits every loaded program by its descriptor; those that go meanwhile are left out.
+// Visits every loaded program by its descriptor; programs unloaded meanwhile are left out.
 template <class Visit>
 Result<> for_each_program(Visit visit) {
   for (std::uint32_t id = 0;;) {
@@ -158,7 +158,7 @@ std::string place_of(const bpf_link_info& info, const std::string& program_type,
     case BPF_LINK_TYPE_KPROBE_MULTI:
       return "many functions of the kernel";
     case BPF_LINK_TYPE_PERF_EVENT:
-      return "";  // the process that holds the event tells more
+      return "";  // the process that holds the event shows more
     default:
       return "link of type " + std::to_string(info.type);
   }
@@ -369,7 +369,7 @@ namespace {
 constexpr std::uint64_t kMaxArray = std::uint64_t{64} << 20;  // bytes; the kernel's programs are far smaller
 
 // The arrays of struct bpf_prog_info that a capture carries: their bit in BpfProgramInfo::arrays, which is
-// perf's numbering, and where their pointer, count and element size stand.
+// perf's numbering, and the offsets of their pointer, count and element size.
 struct ArrayRow {
   unsigned bit;
   std::uint64_t (*pointer)(const bpf_prog_info&);
@@ -429,7 +429,7 @@ constexpr ArrayRow kArrays[] = {
     fixed<&Info::prog_tags, &Info::nr_prog_tags, BPF_TAG_SIZE>(8),
 };
 
-// Everything the kernel tells about one program, with the arrays' pointers replaced by offsets into `data`.
+// The kernel's bpf_prog_info of one program, with the arrays' pointers replaced by offsets into `data`.
 struct Told {
   bpf_prog_info info{};
   std::uint64_t arrays = 0;
@@ -472,8 +472,7 @@ Result<Told> ask(int program_fd) {
 
   for (std::size_t i = 0; i < std::size(kArrays); ++i) {
     const bool asked = (told.arrays >> kArrays[i].bit & 1U) != 0;
-    // The kernel clears the pointer of what it does not show us (kptr_restrict); sizes of a program never
-    // change.
+    // The kernel clears pointers that it does not show (kptr_restrict); sizes of a program never change.
     const bool given = asked && kArrays[i].pointer(told.info) != 0 &&
                        kArrays[i].count(told.info) == kArrays[i].count(sizes) &&
                        kArrays[i].element(told.info) == kArrays[i].element(sizes);

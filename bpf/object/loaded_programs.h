@@ -1,5 +1,5 @@
-// The BPF programs that are loaded now, whoever loaded them: where they are attached, who holds them, what
-// they cost.
+// BPF programs loaded in this kernel, by any process: where they are attached, which processes hold them,
+// what they cost, and which make perf events lose samples.
 #pragma once
 
 #include <array>
@@ -33,14 +33,14 @@ Result<std::vector<ListedProgram>> list_programs();
 // While it is open the kernel counts how often every program runs, and for how long: some 20 ns a run.
 Result<format::Fd> count_runs();
 
-// What programs did in a stretch of time, by id. Turns the kernel's statistics on for that long.
+// Runs and run time of programs within an interval, by id. Turns the kernel's statistics on for that long.
 struct Cost {
   std::uint64_t runs = 0, nanoseconds = 0;
 };
 Result<std::map<std::uint32_t, Cost>> measure_programs(std::chrono::milliseconds stretch);
 
-// BPF programs that sit on a tracepoint, whoever put them there, and whether they can cost its perf events
-// samples (return_value.h).
+// BPF programs attached to a tracepoint, by any process, and whether they can make its perf events lose
+// samples (function_arguments.h).
 
 struct TracepointProgram {
   std::uint32_t id = 0;
@@ -48,12 +48,12 @@ struct TracepointProgram {
   bool may_drop = true;
 };
 
-// The programs on the tracepoint of an open perf event. Nothing when the kernel does not tell: without
+// The programs on the tracepoint of an open perf event. Nothing when the kernel does not say: without
 // CAP_PERFMON, or before Linux 4.16.
 std::vector<TracepointProgram> programs_on_tracepoint(int event_fd);
 
-// BPF programs that run in the kernel already, whoever loaded them: a recorder writes KSYMBOL and BPF_EVENT
-// records and program info for them, as the kernel does for those loaded later.
+// BPF programs that are loaded already, by any process: a recorder writes KSYMBOL and BPF_EVENT records and
+// program info for them, as the kernel does for programs loaded later.
 
 struct LoadedSymbol {
   std::uint64_t address = 0;

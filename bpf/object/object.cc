@@ -133,7 +133,7 @@ Result<Object> Object::open(format::Bytes elf, const std::string& name, const Lo
 
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, state->object.get()) {
-    // A function that programs would call, alone in its object: libbpf takes it for one.
+    // A function that programs would call, the only one of its object: libbpf takes it for a program.
     if (std::string_view(bpf_program__section_name(program)) == ".text") continue;
     // libbpf has cut the '?' off the section's name, and keeps such a program from being loaded instead.
     state->programs.push_back(
@@ -202,7 +202,7 @@ void Object::want(std::size_t program, bool wanted) {
 
 namespace {
 
-// Where a variable stands: the map of its section of data, and bytes from its begin.
+// Address of a variable: the map of its data section, and its offset in bytes.
 struct Variable {
   bpf_map* data = nullptr;
   std::size_t offset = 0, size = 0;
@@ -278,7 +278,7 @@ Result<MapReader> Object::open_map(const std::string& map) const {
   const auto facts = map_facts(map);
   const int cpus = libbpf_num_possible_cpus();
   if (!facts) return Error{"there is no map '" + map + "'", ENOENT};
-  if (cpus < 0) return Error{"cannot tell how many CPUs are possible: " + code_in_words(-cpus), -cpus};
+  if (cpus < 0) return Error{"the number of possible CPUs is not known: " + code_in_words(-cpus), -cpus};
   return MapReader(bpf_map__fd(found), *facts, static_cast<std::size_t>(cpus));
 }
 
@@ -316,7 +316,8 @@ Result<> Object::replace_maps(const MapsByName& maps) {
 
 std::optional<Refusal> Object::load(const Log& log) {
   const int cpus = libbpf_num_possible_cpus();
-  if (cpus < 0) return Refusal{"", -cpus, "cannot tell how many CPUs are possible: " + code_in_words(-cpus)};
+  if (cpus < 0)
+    return Refusal{"", -cpus, "the number of possible CPUs is not known: " + code_in_words(-cpus)};
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, state_->object.get()) {
     if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF && bpf_map__max_entries(map) == 0)
@@ -369,7 +370,7 @@ std::optional<Refusal> Object::attach_to_functions(std::size_t program, const Se
   if (end_of(of) == FunctionEnd::Return && targets.entries_only) return std::nullopt;
   if (targets.in_kernel) return attach_to_kernel_functions(program);
   const ChosenFunctions chosen = chosen_functions(targets, section.target);
-  if (chosen.offsets.empty()) return Refusal{of.name, ENOENT, "nobody says which functions it is for"};
+  if (chosen.offsets.empty()) return Refusal{of.name, ENOENT, "no functions for it were named"};
   std::size_t left_out = 0;
   const int code = probe_in_parts(program, chosen, left_out);
   const auto refused = [&](int why) {

@@ -1,5 +1,5 @@
-// One BPF object, opened, loaded and attached through libbpf; nothing of libbpf shows outside. What it
-// refuses comes back as words.
+// One BPF object, opened, loaded and attached through libbpf, of which nothing is visible outside. Refusals
+// come back as messages.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ struct RunningProgram {
 
 class Object {
  public:
-  // `name` is what the kernel sees of it; nothing is loaded yet.
+  // `name` is its name in the kernel; nothing is loaded yet.
   static Result<Object> open(format::Bytes elf, const std::string& name, const Log& log);
   Object(Object&&) noexcept;
   Object& operator=(Object&&) noexcept;
@@ -85,7 +85,7 @@ class Object {
   std::optional<Refusal> attach(std::size_t program, const Section& section);
   // That of Hook::Functions: to all of them at once, on kernels before 6.6 to one after the other.
   std::optional<Refusal> attach_to_functions(std::size_t program, const Section& section);
-  // Of these, those that begin with an instruction that the kernel cannot probe.
+  // Of these, functions whose first instruction the kernel cannot probe.
   std::size_t unprobed_functions() const;
   std::optional<Refusal> attach_to_kernel_functions(std::size_t program);
   // Runs a program of Hook::AtEnd, or of Hook::Iterator for all there are of its kind, once.
@@ -101,7 +101,7 @@ class Object {
   // After load().
   Result<MapReader> open_map(const std::string& map) const;
   Result<Ring> open_ring(const std::string& map) const;
-  // What a variable of 64 bits in section .bss holds now; nothing when there is none of that name.
+  // The current value of a 64-bit variable in section .bss; nothing when there is none of that name.
   std::optional<std::uint64_t> counter(std::string_view name) const;
   // Sets a variable of 32 bits in section .bss; does nothing when there is none of that name.
   void set_variable(std::string_view name, std::uint32_t value);

@@ -158,7 +158,7 @@ void add_enumerators(const btf* types, const btf_type* type, format::PayloadFiel
   }
 }
 
-// What the last type of a path is as a field, and where its bits are; nothing when it is no number.
+// The last type of a path as a field, and the offset of its bits; nothing when it is no number.
 std::optional<ObjectMember> number_at(const Place& place, ObjectMember member) {
   const btf_type* const type = plain(place.types, place.id);
   if (type == nullptr) return std::nullopt;
@@ -303,7 +303,7 @@ Result<ObjectMember> ObjectTypes::member(std::string_view type, std::string_view
   for (const Types& module : all_->modules)
     if (const btf_type* const owner = find_type(module.get(), wanted))
       return member_of(module.get(), owner, type, path);
-  return use_error("the kernel's BTF does not tell the members of " + std::string(type));
+  return use_error("the kernel's BTF has no members of " + std::string(type));
 }
 
 }  // namespace tacho::bpf

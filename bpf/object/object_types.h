@@ -1,5 +1,4 @@
-// What the kernel's BTF says of one of its structs: which functions take a pointer to it, and where its
-// members are.
+// Structs of the kernel's BTF: members by path, and functions that take a pointer to them.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +38,7 @@ class ObjectTypes {
   // by one name are left out.
   Result<std::vector<TakingFunction>> functions_taking(std::string_view type) const;
   // `path`: "bi_opf", "bi_iter.bi_sector", "bi_bdev.bd_dev" or "bi_bdev->bd_dev" (a pointer is followed).
-  // Only numbers of 1 to 8 bytes. An error of the use says what is there instead.
+  // Only numbers of 1 to 8 bytes. A use error names the members that there are.
   Result<ObjectMember> member(std::string_view type, std::string_view path) const;
 
  private:
@@ -47,7 +46,7 @@ class ObjectTypes {
     void operator()(btf* types) const noexcept;
   };
   using Types = std::unique_ptr<btf, Close>;
-  // The kernel's own first, which the others stand on: destroyed last.
+  // The kernel's own first, as the others refer to it: destroyed last.
   struct All;
   explicit ObjectTypes(std::shared_ptr<const All> all) : all_(std::move(all)) {}
   std::shared_ptr<const All> all_;

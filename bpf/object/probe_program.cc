@@ -157,7 +157,7 @@ Frame frame_of(const ProbeTask& task) {
   return frame;
 }
 
-// What it returns: 0 keeps a probe's own samples away, and of a tracepoint those of everybody.
+// What it returns: 0 suppresses a probe's own samples, and of a tracepoint the samples of all recorders.
 std::int32_t result_of(const ProbeTask& task) { return task.place == ProbeTask::Place::Probe ? 0 : 1; }
 
 void read_arguments(Assembler& program, const ProbeTask& task, const Frame& frame) {
@@ -413,7 +413,7 @@ SummaryLayout layout_of(const std::string& event, std::span<const ProbeArgument>
 
 namespace {
 
-// Made beforehand: a probe may stand where the kernel cannot be asked for memory.
+// Preallocated: a probe may be where the kernel cannot allocate memory.
 constexpr std::uint32_t kMostCounts = 16384;
 
 }  // namespace
@@ -430,7 +430,7 @@ Result<ProbeProgram> ProbeProgram::load(const ProbeTask& task) {
                      std::to_string(kMostProbeTexts) + " of them texts");
   const LibbpfLog quiet;
   const int cpus = libbpf_num_possible_cpus();
-  if (cpus < 0) return system_error("cannot tell how many CPUs are possible", -cpus);
+  if (cpus < 0) return system_error("the number of possible CPUs is not known", -cpus);
   ProbeProgram made;
   if (task.sum) {
     const Frame frame = frame_of(task);

@@ -1,5 +1,5 @@
-// What a probe finds in registers and memory, as a payload: a small program that is made here, runs at the
-// probe's place and writes samples of a bpf-output event, or counts in a map. x86-64.
+// The BPF program of a probe with arguments, assembled here: reads registers and memory into a payload, or
+// counts hits in a map.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace tacho::bpf {
 // One value of the payload.
 struct ProbeArgument {
   // Address: of Memory, itself. Record: of a tracepoint, `displacement` bytes into its record. A text of
-  // `size` 1 stands there, one of 4 where that word says (__data_loc).
+  // `size` 1 is there, one of 4 where that word points (__data_loc).
   enum class Source : std::uint8_t { Register, Memory, Address, Constant, Record };
   enum class Shape : std::uint8_t { Number, Hex, UserText, KernelText };  // texts: what the value points to
 
@@ -30,8 +30,8 @@ struct ProbeArgument {
   Shape shape = Shape::Number;
   std::uint16_t place = 0;  // of the register: bytes into pt_regs
   std::uint8_t shift = 0;   // Register: bits of it below the value
-  // Memory: of user space, from what the register holds, or from where the last of `pointers` points: each of
-  // them is that far from there, and holds an address.
+  // Memory: of user space, at the register's value plus the displacement, or behind the last of `pointers`:
+  // each of them is that far from there, and holds an address.
   std::int32_t displacement = 0;
   std::vector<std::int32_t> pointers = {};
   std::int64_t constant = 0;
@@ -57,7 +57,7 @@ std::optional<RegisterPlace> argument_place(std::size_t number);
 inline constexpr std::string_view kResultRegister = "rax";
 inline constexpr std::size_t kRegisterArguments = 6;
 
-// What a sample holds, and how much of it there may be.
+// What a sample holds, and its largest size.
 inline constexpr std::size_t kMostProbeArguments = 12, kMostProbeTexts = 4, kProbeTextBytes = 64;
 format::PayloadSchema schema_of(const std::string& event, std::span<const ProbeArgument> arguments);
 
@@ -73,7 +73,7 @@ struct ProbeSum {
 SummaryLayout layout_of(const std::string& event, std::span<const ProbeArgument> arguments,
                         const ProbeSum& sum);
 
-// What a program does at its place.
+// What a program does at its probe.
 struct ProbeTask {
   enum class Place : std::uint8_t { Probe, Tracepoint };
   Place place = Place::Probe;

@@ -121,7 +121,7 @@ std::vector<std::string> unsupported_output_of(const Object& object, bool runs_i
         "is what bpf_perf_event_output() gives to a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY");
   if (!iterators.empty() && !runs_iterators)
     lines.push_back(iterators +
-                    ": an iterator (SEC(\"iter/...\")) runs when somebody reads it and brings no events; "
+                    ": an iterator (SEC(\"iter/...\")) runs when it is read and emits no events; "
                     "with SUMMARY(NAME, MAP) the recorder runs it before it reads MAP; "
                     "bpftool iter pin FILE.o PATH, and then cat PATH, shows what it writes");
   return lines;

@@ -1,5 +1,5 @@
-// Which programs of an object are to run: all that are required, the optional ones that can, and of each
-// group of alternatives the first that can. Knows nothing of BPF; it is told what was refused.
+// Chooses the programs of an object that run: all required ones, the optional ones that can, and of each
+// group of alternatives the first that can.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +30,10 @@ class ProgramChoice {
 
   const std::vector<Candidate>& candidates() const { return candidates_; }
   bool wanted(std::size_t candidate) const;
-  // Takes a program out, and with it the others of its set. Fails when nothing can stand in for it.
+  // Rejects a program, and with it the others of its set. Fails when no alternative is left.
   Result<> reject(std::size_t candidate, std::string reason);
-  // Why it is not wanted: the reason it was rejected for, or who was preferred; empty when it is wanted.
+  // Why it is not wanted: the reason it was rejected for, or the alternative preferred to it; empty when it
+  // is wanted.
   std::string why_not(std::size_t candidate) const;
 
  private:
@@ -52,7 +53,7 @@ std::string described(const Candidate& candidate);
 // groups programs by section.
 std::vector<Candidate> candidates_of(const Object& object, const Declarations& declared);
 
-// Whether it hooks functions that somebody else finds.
+// Whether it hooks functions that the caller has to find.
 bool is_for_functions(const Program& program);
 // The functions that such programs name, each once.
 std::vector<std::string> names_of_functions(const std::vector<Program>& programs);

@@ -27,7 +27,7 @@ bool is_one_number(const PayloadField& field) {
   return is_number(field) && !field.is_array && field.count == 1;
 }
 
-// Element `index` of a field. What lies behind the end is 0.
+// Element `index` of a field; 0 past its end.
 std::uint64_t bits_at(const PayloadField& field, Bytes bytes, std::size_t index) {
   const std::uint64_t begin = field.bit_offset + std::uint64_t{index} * field.bit_size;
   const std::uint64_t first = begin / 8, end = (begin + field.bit_size + 7) / 8;
@@ -64,7 +64,7 @@ std::optional<std::uint64_t> step_of(std::string_view role) {
   return is_sound ? std::optional(step) : std::nullopt;
 }
 
-// "slots" of a histogram hold what is shown as values.
+// "slots" of a histogram have least values.
 std::string name_of_slots(std::string name) {
   const auto dot = name.rfind('.');
   const std::string own = dot == std::string::npos ? name : name.substr(dot + 1);
@@ -77,7 +77,7 @@ std::uint64_t least_of_slot(bool is_log2, std::uint64_t step, std::uint64_t slot
   return __builtin_mul_overflow(slot, step, &least) ? ~std::uint64_t{0} : least;
 }
 
-// A number that only grows. One that is less than before was taken out of the map and began anew.
+// A number that only grows. One that is less than before was removed from the map and started again.
 std::uint64_t growth(const PayloadField& field, Bytes value, Bytes before, std::size_t index) {
   const std::uint64_t now = bits_at(field, value, index), then = bits_at(field, before, index);
   const bool began_anew = field.kind == FieldKind::Unsigned && now < then;
@@ -217,7 +217,7 @@ std::vector<std::uint32_t> SummaryLayout::stack_key_bytes() const {
 void SummaryLayout::put(const Part& part, Bytes key, Bytes value, Bytes before, Sample& sample) const {
   const Bytes from = part.is_key ? key : value;
   std::byte* const to = sample.payload.data() + part.to;
-  if (part.is_slot_array()) return;  // by whoever goes through its elements
+  if (part.is_slot_array()) return;  // its elements are visited one by one
   if (part.kind == Kind::Copied || part.kind == Kind::Largest) {
     const std::size_t bytes = std::size_t{part.to_bytes} * part.from.count;
     if (is_whole(part.from)) {

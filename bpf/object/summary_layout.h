@@ -1,5 +1,4 @@
-// What the entries of a summary's map (SUMMARY() in tacho/event.h) are as samples: a payload without slots
-// and numbers of stacks, a period, a stack and a thread.
+// Layout of a summary's map (SUMMARY() in tacho/event.h): how its entries become samples.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +17,13 @@ namespace tacho::bpf {
 
 class SummaryLayout {
  public:
-  // `key_bytes` and `value_bytes`: as the kernel has them, for what BTF does not tell.
+  // `key_bytes` and `value_bytes`: the kernel's sizes, for types that BTF does not have.
   SummaryLayout(const SummaryTypes& types, std::size_t key_bytes, std::size_t value_bytes);
 
   // Of the samples' payloads. Roles that views know: key, value, count, sum.
   const format::PayloadSchema& schema() const { return schema_; }
   bool has_stack() const { return !stacks_.empty(); }
-  // Whether a number in it goes up and down, so that only its last one is to be told.
+  // Whether a number in it goes up and down, so that only its last value is reported.
   bool is_live() const { return is_live_; }
   // Maps of stacks by name, for each member with a number of one; empty: the object's only one.
   std::vector<std::string> stack_maps() const;
@@ -70,7 +69,7 @@ class SummaryLayout {
   std::string free_name(std::string name, bool is_key) const;
   void put(const Part& part, format::Bytes key, format::Bytes value, format::Bytes before,
            Sample& sample) const;
-  // Whether anything is to be told; the numbers that were counted are in the sample.
+  // Whether there is anything to report; the numbers that were counted are in the sample.
   bool fill(format::Bytes key, format::Bytes value, format::Bytes before, Sample& sample) const;
 
   format::PayloadSchema schema_;

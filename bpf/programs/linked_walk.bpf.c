@@ -1,6 +1,6 @@
-/* What stands in the place of tacho/event.h's weak functions when a program of others is to have its users' stacks
- * unwound. Hidden: the kernel then verifies them with what they are given, as it does static functions. The license is that
- * of the program, which libbpf wants to be said once. */
+/* Replaces tacho/event.h's weak functions when a user's program is to have its user stacks unwound. Hidden: the
+ * kernel then verifies them with their arguments, as it does static functions. The license is that of the program,
+ * which libbpf wants only once. */
 #include "bpf/programs/stack_walk.h"
 
 __hidden int tacho_walk_stack(void *context) {
@@ -15,7 +15,7 @@ __hidden int tacho_walk_stack(void *context) {
 static __always_inline void end_frames(void *frames, __u32 at, __u32 bytes) {
   const __u64 nothing = 0;
   __u64 place = at;
-  /* In a register of its own: of a copy Linux 6.1 does not know what it was compared with. */
+  /* In a register of its own: Linux 6.1 does not track comparisons of copies. */
   __asm__ volatile("" : "+r"(place));
   if (bytes >= WORD && place <= bytes - WORD) bpf_probe_read_kernel(frames + place, WORD, &nothing);
 }

@@ -1,6 +1,5 @@
-/* Probes at the return of functions: while one waits, the return address on the stack is that of a piece of
- * code which the kernel has mapped for them. The right one is kept by the kernel, with the place on the stack
- * where it stood. */
+/* Probes at the return of functions: while one waits, the return address on the stack is that of a trampoline
+ * which the kernel has mapped for them. The kernel keeps the original one, with its place on the stack. */
 #ifndef TACHO_RETURN_PROBES_H
 #define TACHO_RETURN_PROBES_H
 
@@ -11,7 +10,7 @@
 #define RETURN_CODE_PUSHES 3 /* words that it may have on the stack when it calls the kernel */
 #define LONGEST_INSTRUCTION 15
 
-/* Where the process has that code; 0: nowhere. It lies at the begin of a mapping. */
+/* Address of that code in the process; 0: none. It is at the start of a mapping. */
 static __always_inline __u64 return_code_of(__u64 memory) {
   const volatile struct tacho_kernel_layout *layout = &tacho_options.layout;
   __u64 area, code;
@@ -46,8 +45,8 @@ static long look_at_return(__u32 index, struct return_search *search) {
   return !read_kernel_word(known + layout->return_next, &search->known);
 }
 
-/* The address to which the call returns whose return address stands, or stood, between `low` and `high` on
- * the stack. Those of calls further in come first. */
+/* The address to which the call returns whose return address is, or was, between `low` and `high` on the stack.
+ * Inner calls come first. */
 __noinline int tacho_return_to(struct slot *slot, __u64 low, __u64 high) {
   if (!slot) return 0;
   struct walk *walk = &slot->walk;
@@ -71,7 +70,7 @@ static __always_inline bool return_past_probe(struct slot *slot) {
   return tacho_return_to(slot, walk->sp - WORD, walk->sp - WORD) != 0;
 }
 
-/* Whether a call stands before an address: it may be one to return to. */
+/* Whether a call instruction is before an address: it may be a return address. */
 static __always_inline bool is_behind_call(__u64 address) {
   __u64 code;
   if (!read_word(address - WORD, &code)) return false;
@@ -106,7 +105,8 @@ static __always_inline bool return_by_stack(struct walk *walk) {
   return false;
 }
 
-/* An instruction with a probe runs alone, from a copy in the same mapping: goes on as if it ran in its place. */
+/* An instruction with a probe runs out of line, from a copy in the same mapping: continues as if it ran in its
+ * place. */
 static __always_inline bool go_to_place(struct walk *walk) {
   const volatile struct tacho_kernel_layout *layout = &tacho_options.layout;
   __u64 task, copy, place;
@@ -146,7 +146,7 @@ static long mend_return(__u32 index, struct copy_search *search) {
   return !read_kernel_word(search->known + layout->return_next, &search->known);
 }
 
-/* The same in a copy of the stack, for who goes on there without the kernel. */
+/* The same in a copy of the stack, for the recorder, which continues there without the kernel. */
 __noinline int tacho_mend_copy(struct slot *slot, __u64 sp, __u32 size) {
   if (!slot) return 0;
   const __u64 code = return_code_of(slot->walk.memory);

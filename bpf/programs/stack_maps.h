@@ -1,5 +1,5 @@
-/* What the BPF program that walks stacks shares with the recorder: the contents of its maps, and the records
- * that it writes. C, and compiled on both sides. */
+/* Shared by the recorder and the BPF program that walks stacks: the contents of its maps, and its records. C, and
+ * compiled on both sides. */
 #ifndef TACHO_STACK_MAPS_H
 #define TACHO_STACK_MAPS_H
 
@@ -7,8 +7,8 @@
 
 #include "unwind/unwind_row.h"
 
-/* Rows of unwind tables stand in blocks, and blocks in segments, which are added while memory lasts. The
- * blocks of one table have numbers in a row. */
+/* Rows of unwind tables are in blocks, and blocks in segments, which are added while memory lasts. The blocks of
+ * one table have consecutive numbers. */
 enum tacho_stack_sizes {
   TACHO_BLOCK_ROWS = 64,
   TACHO_SEGMENT_BLOCKS = 2048, /* 1 MiB */
@@ -24,7 +24,7 @@ enum tacho_stack_sizes {
 };
 
 /* Stands among a walk's frames, before an address that a signal interrupted: PERF_CONTEXT_USER, which readers of call chains
- * know as the end of one chain and the beginning of another. All other frames but the first are return addresses. */
+ * know as the end of one chain and the start of another. All other frames but the first are return addresses. */
 #define TACHO_INTERRUPTED ((__u64)-512)
 
 /* What changes while the program runs. */
@@ -46,9 +46,9 @@ enum tacho_known_modules {
   TACHO_MODULE_ASKED_FOR = 0xffffffff, /* the recorder was asked which it is */
 };
 
-/* Where the kernel keeps the mappings of processes: bytes from the begin of its structures, as its BTF says. */
+/* Layout of the kernel's structures of mappings: byte offsets from their start, from its BTF. */
 struct tacho_kernel_layout {
-  __u32 is_known; /* else mappings are what the recorder tells of (tacho_process_ranges) */
+  __u32 is_known; /* else the recorder writes the mappings (tacho_process_ranges) */
   __u32 task_mm, task_perf_contexts, perf_contexts /* how many pointers */;
   __u32 mm_mappings /* the root of a maple tree */, mm_vdso;
   __u32 vma_start, vma_end, vma_mm, vma_flags, vma_page_offset, vma_file;
@@ -63,7 +63,7 @@ struct tacho_kernel_layout {
   __u32 probes_place, probes_copy; /* of an instruction with a probe, which runs elsewhere */
 };
 
-/* The same of all kernels with maple trees; who finds other numbers does not know the layout. */
+/* Constants of all kernels with maple trees; with other numbers the layout is not known. */
 enum tacho_maple_tree {
   TACHO_MAPLE_NODE_WORDS = 32,
   TACHO_MAPLE_LEAF = 1,
@@ -73,7 +73,7 @@ enum tacho_maple_tree {
   TACHO_MAPLE_PIVOTS_WITH_GAPS = 9,
 };
 
-/* What the program is told before it is loaded. */
+/* Constants that the recorder sets before the program is loaded. */
 struct tacho_walk_options {
   __u32 most_frames;
   __u32 skips_strangers; /* programs on tracepoints: processes that are not watched */
@@ -81,8 +81,8 @@ struct tacho_walk_options {
   struct tacho_kernel_layout layout;
 };
 
-/* What makes two mappings those of one file. Size and time tell files apart that were written anew in place, the
- * generation those that got the inode of a removed one, where the file system has one. */
+/* Identity of a mapped file. Size and time distinguish files that were rewritten in place, the generation
+ * distinguishes files that got the inode of a removed one, where the file system has one. */
 struct tacho_file_key {
   __u64 inode, size;
   __u64 changed; /* ns since 1970, of the status; 0: not known */
@@ -103,7 +103,7 @@ struct tacho_code_range {
   __u32 file; /* the recorder's number of it, not the program's business */
 };
 
-/* Where the ranges of a process stand, ascending and not overlapping. */
+/* Location of a process's ranges, ascending and not overlapping. */
 struct tacho_process_ranges {
   __u32 first, count;
 };
@@ -148,10 +148,10 @@ struct tacho_stack_record {
   __u16 frames;
 };
 
-/* Of a stack that led to a module whose table is not there: what it takes to go on from there, which the recorder does
- * when it has read the sample. `frames`: those found before, the last one is in that module. Of a stack that ended at an
- * odd rule: the same from the sampled function on, where all registers are known. Then the stack, from `sp` on. Of a deep
- * one there are parts: those after the first have its number, and `sp` is where they begin. */
+/* A stack that led to a module without a table: what the recorder needs to continue when it has read the sample.
+ * `frames`: the ones found before, the last one is in that module. Of a stack that ended at an odd rule: the same
+ * from the sampled function on, where all registers are known. Then the stack, from `sp` on. A deep one has
+ * several parts: the later ones have the number of the first, and `sp` is where they start. */
 struct tacho_stack_copy {
   __u64 number, sp, bp, rbx;
   __u32 frames;

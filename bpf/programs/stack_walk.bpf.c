@@ -1,4 +1,4 @@
-/* The program that walks stacks by itself: for samples of counters and clocks, tracepoints and probes. */
+/* The program that walks stacks as one of its own: for samples of counters and clocks, tracepoints and probes. */
 #include "bpf/programs/stack_walk.h"
 
 /* The kernel drops a sample whose program does not return 1. */

@@ -1,15 +1,15 @@
 /* Walks the user's stack of a sample by tables of the binaries' own unwind information, and writes the
  * addresses into the ring of the CPU, just before the kernel writes the sample itself (record/stacks).
  *
- * It stands alone (stack_walk.bpf.c), and is linked into programs of others (linked_walk.bpf.c), beside whose names its
- * own must be: they begin with tacho_, and what the recorder sets has sections of its own.
+ * It is a program of its own (stack_walk.bpf.c), and is linked into users' programs (linked_walk.bpf.c), where its names must
+ * not clash: they begin with tacho_, and what the recorder sets has sections of its own.
  *
  * Which file an address belongs to is read from the kernel's own tree of the process's mappings: so a process
- * is known from its first instruction on. Kernels before 6.1 have another tree; there the recorder tells.
+ * is known from its first instruction on. Kernels before 6.1 have another tree; there the recorder writes the mappings.
  *
- * Functions that are not static are verified by themselves, once, whoever calls them from where: with static
- * ones the kernel took 0.7 s for each program, with these a fiftieth of it. What they are given may be null for
- * all they know, and what they are given of a struct is no pointer to them but a number. */
+ * Global functions are verified once and separately from their callers: with static ones the kernel took 0.7 s
+ * for each program, with these a fiftieth of it. The verifier takes their pointer arguments for possibly null,
+ * and pointers within structs for numbers. */
 #ifndef TACHO_STACK_WALK_H
 #define TACHO_STACK_WALK_H
 
@@ -46,7 +46,7 @@ __noinline __u64 tacho_find_row(__u32 first, __u32 count, __u64 pc) {
   return *(const __u64 *)&block->rows[at];
 }
 
-/* Registers other than rsp and rbp are known of the sampled function alone. */
+/* Registers other than rsp and rbp are known in the sampled function only. */
 static __always_inline bool register_of_leaf(const struct pt_regs *registers, __u32 number, __u64 *value) {
   switch (number) {
     case 0: *value = registers->rax; return true;
@@ -77,7 +77,7 @@ __noinline int tacho_leave_signal_frame(struct slot *slot) {
       !read_word(frame + WORD * TACHO_UNWIND_SIGNAL_RSP, &sp))
     return ends(walk, TACHO_END_UNREADABLE);
   walk->sp = sp;
-  walk->is_return = false; /* it was interrupted, and called nobody */
+  walk->is_return = false; /* it was interrupted at this instruction */
   walk->is_guess = false;
   walk->is_bp_known = true;
   if (walk->frames >= tacho_options.most_frames || walk->frames >= TACHO_MOST_FRAMES) return ends(walk, TACHO_END_CUT);
@@ -86,7 +86,7 @@ __noinline int tacho_leave_signal_frame(struct slot *slot) {
   return 0;
 }
 
-/* The sampled function may be assembly that pushed nothing: what called it lies on top of the stack. */
+/* The sampled function may be assembly that pushed nothing: its return address is on top of the stack. */
 static __always_inline bool leave_bare_leaf(struct walk *walk) {
   __u64 caller;
   if (!read_word(walk->sp, &caller) || !is_behind_call(caller)) return false;
@@ -97,8 +97,8 @@ static __always_inline bool leave_bare_leaf(struct walk *walk) {
   return true;
 }
 
-/* The sampled function may have pushed nothing yet, or never do, as Go's smallest: the call that what lies on top of the
- * stack stands behind went to it then. */
+/* The sampled function may have pushed nothing yet, or never do, as Go's smallest: then the call before the return
+ * address on top of the stack went to it. */
 static __always_inline bool leave_called_leaf(struct walk *walk) {
   __u64 caller, code;
   if (!read_word(walk->sp, &caller) || !read_word(caller - WORD, &code)) return false;
@@ -111,8 +111,8 @@ static __always_inline bool leave_called_leaf(struct walk *walk) {
   return true;
 }
 
-/* Assembly may have saved other registers before rbp, which it set to point to all of them: the return address lies behind
- * them then. Returns the bytes that they take; 0: it is not found. */
+/* Assembly may have saved other registers before rbp, which it set to point to all of them: then the return
+ * address is behind them. Returns the bytes that they take; 0: it is not found. */
 static __always_inline __u64 saved_before(__u64 frame, __u64 *caller) {
   for (int i = 1; i <= SAVED_REGISTERS; i++) {
     __u64 word;
@@ -172,8 +172,8 @@ static __always_inline int return_from(struct walk *walk, __u64 cfa, __s8 rbp) {
   } else if (rbp == TACHO_UNWIND_RBP_LOST) {
     walk->is_bp_known = false;
   }
-  /* Threads begin so; but the sampled function was called: it is about to leave its frame in a way that rules do not tell, as
-   * the unwinder of exceptions does. */
+  /* Threads start so; but the sampled function was called: it is about to leave its frame in a way that rules do
+   * not describe, as the unwinder of exceptions does. */
   if (caller == 0) return ends(walk, walk->frames == 1 ? TACHO_END_NO_RULE : TACHO_END_WHOLE);
   walk->ip = caller;
   walk->sp = cfa;
@@ -252,7 +252,7 @@ __noinline int tacho_take_step(struct slot *slot) {
   if (!is_mapped) return ends(walk, walk->frames == 1 && slot->is_in_exec ? TACHO_END_EXEC : TACHO_END_NO_MAPPING);
   const __u32 key = walk->range.module;
   if (key == TACHO_MODULE_OF_NOTHING && walk->frames == 1 && leave_probe_code(slot)) {
-    slot->frames[1] = TACHO_INTERRUPTED; /* the instruction with the probe is where the thread is: it called nobody */
+    slot->frames[1] = TACHO_INTERRUPTED; /* the thread is at the instruction with the probe */
     walk->frames = 2;
     return 0;
   }
@@ -305,7 +305,7 @@ static __always_inline bool take_registers(struct slot *slot, const struct pt_re
   return true;
 }
 
-/* Programs on tracepoints run for whoever comes by. Only tasks that are watched have events of their own. */
+/* Programs on tracepoints run in every thread. Only watched tasks have events of their own. */
 static __always_inline bool is_watched(const struct task_struct *task) {
   const volatile struct tacho_kernel_layout *layout = &tacho_options.layout;
   __u64 context = 0, other = 0;
@@ -334,7 +334,7 @@ static __always_inline bool find_process(struct walk *walk, __u32 process, bool 
   return true;
 }
 
-/* Walks with the slot's registers; false: nobody wants to know. */
+/* Walks with the slot's registers; false: no event takes the stack. */
 static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strangers) {
   const __u64 ids = bpf_get_current_pid_tgid();
   struct walk *walk = &slot->walk;

@@ -47,8 +47,8 @@ struct {
   __type(key, __u32);
   __type(value, struct tacho_unwind_module);
 } tacho_modules SEC(".maps");
-/* With the layout of the kernel's structures: which module a file is, and questions about those that are not
- * among them. */
+/* With the layout of the kernel's structures: maps a file to its module, and asks the recorder about unknown
+ * files. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, TACHO_MOST_FILES); /* the recorder sets it */
@@ -70,7 +70,7 @@ struct {
   __type(key, __u32);
   __type(value, struct tacho_stack_copy);
 } tacho_copied SEC(".maps");
-/* Without it: what the recorder tells of processes. */
+/* Without it: mappings that the recorder writes. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 65536); /* the recorder sets it */
@@ -94,11 +94,11 @@ struct walk {
   struct tacho_code_range range; /* of the frame before, mostly of this one too */
   __u64 ip, sp, bp;
   __u64 memory;       /* the kernel's description of the process's memory */
-  __u64 next_return;  /* its list of return addresses, from the last one that was found on; 0: from its begin */
+  __u64 next_return;  /* its list of return addresses, from the last one that was found on; 0: from its start */
   __u32 first, count; /* or ranges of the process */
   __u32 frames, end;
   bool is_return; /* ip stands behind a call */
-  bool is_guess;  /* found by a frame pointer that nobody promised */
+  bool is_guess;  /* found by a frame pointer, which may be wrong */
   bool is_doubtful; /* some frame was found so for want of a table; the first of them, or else the sampled function: */
   struct {
     __u64 sp, bp;
@@ -114,7 +114,7 @@ struct slot {
   __u32 number;
   __u32 is_in_call; /* of the system */
   __u32 is_in_exec;
-  __u32 is_interrupted; /* and has called nobody */
+  __u32 is_interrupted; /* at this instruction, not at a call */
   struct pt_regs registers;
   struct walk walk;
   struct tacho_code_range recent[RECENT];
@@ -145,7 +145,7 @@ static __always_inline int ends(struct walk *walk, __u32 how) {
   return 1;
 }
 
-/* What a node of a maple tree holds for `address`. */
+/* The entry of a maple tree's node for `address`. */
 __noinline __u64 tacho_entry_of_node(struct slot *slot, __u64 node, __u64 address) {
   if (!slot || bpf_probe_read_kernel(slot->node, sizeof slot->node, (const void *)(node & ~0xffull)) != 0) return 0;
   const __u32 pivots =
@@ -155,8 +155,8 @@ __noinline __u64 tacho_entry_of_node(struct slot *slot, __u64 node, __u64 addres
   return slot->node[(1 + pivots + at) & (TACHO_MAPLE_NODE_WORDS - 1)];
 }
 
-/* The kernel's description of the mapping that the address is in. The tree may change meanwhile: what comes of
- * it is looked at before it is believed. */
+/* The kernel's vm_area_struct that the address is in. The tree may change meanwhile: the result is checked before
+ * it is used. */
 __noinline __u64 tacho_mapping_of(struct slot *slot) {
   if (!slot) return 0;
   __u64 entry = 0;
@@ -244,7 +244,7 @@ __noinline int tacho_find_mapping(struct slot *slot) {
   return 1;
 }
 
-/* Finds it among what the recorder told. */
+/* Finds it among the mappings that the recorder wrote. */
 __noinline int tacho_find_range(struct slot *slot) {
   if (!slot) return 0;
   const __u32 first = slot->walk.first, count = slot->walk.count;

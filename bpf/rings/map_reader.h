@@ -1,4 +1,4 @@
-// A map of a BPF object, read entry by entry while programs go on changing it.
+// Reads maps of a BPF object: entry by entry while programs go on changing it, and ring buffers.
 #pragma once
 
 #include <cstddef>
@@ -58,7 +58,7 @@ class Ring {
   Ring& operator=(const Ring&) = delete;
   ~Ring();
 
-  // Becomes readable when the programs wake their reader; news come once (EPOLLET).
+  // Becomes readable when the programs wake their reader; edge-triggered (EPOLLET).
   int fd() const;
   // Hands out every event that is there, at most as many bytes as the ring holds: programs may fill it faster
   // than it is read. False: `sink` had no memory for one, which is gone.

@@ -29,7 +29,7 @@ constexpr unsigned kCapPerfmon = 38;
 constexpr unsigned kCapBpf = 39;
 constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP, which leaks out of the kernel and has no text
 
-// With the rights that are in effect: access(2) does not count the capabilities of who is not root.
+// Checks the effective rights: access(2) does not count capabilities of users other than root.
 bool can_access(const std::string& path, int how) {
   return ::faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) == 0;
 }
@@ -37,7 +37,7 @@ bool exists(const std::string& path) { return can_access(path, F_OK); }
 
 std::uint64_t effective_capabilities() {
   const auto status = format::read_file("/proc/self/status");
-  if (!status) return ~std::uint64_t{0};  // cannot tell: let the kernel decide
+  if (!status) return ~std::uint64_t{0};  // unknown: let the kernel decide
   constexpr std::string_view kKey = "CapEff:\t";
   const std::string_view text = format::as_text(*status);
   const auto at = text.find(kKey);
@@ -48,7 +48,7 @@ std::uint64_t effective_capabilities() {
   return bits;
 }
 
-// Whether kallsyms lists the function; nothing when it does not tell.
+// Whether kallsyms lists the function; nothing when it cannot be read.
 std::optional<bool> kernel_has_function(std::string_view name) {
   std::ifstream symbols("/proc/kallsyms");
   bool any = false;
@@ -233,7 +233,7 @@ constexpr std::array kChanges{ChangeRow{"i_ctime_sec", "i_ctime_nsec"},
                               ChangeRow{"__i_ctime.tv_sec", "__i_ctime.tv_nsec"},
                               ChangeRow{"i_ctime.tv_sec", "i_ctime.tv_nsec"}};
 
-// What the program has as fixed numbers.
+// Constants of the program.
 struct FixedRow {
   const char* type;
   const char* path;

@@ -1,5 +1,5 @@
-// What this kernel can do for BPF programs, found by looking and not by version numbers; and words for what
-// it cannot.
+// What this kernel can do for BPF programs, found by probing and not by version numbers; and the layout of
+// its mappings.
 #pragma once
 
 #include <optional>
@@ -16,12 +16,12 @@ namespace tacho::bpf {
 // Fails unless this process may load tracing programs; the error names the capabilities.
 Result<> check_may_load();
 
-// The folder where tracefs is mounted. Mounted here when nobody has and we may, as perf does it, and said to
-// `log`.
+// The folder where tracefs is mounted. Mounts it where it is missing and the rights allow it, as perf does,
+// and writes that to `log`.
 Result<std::string> find_tracefs(const Log& log);
 
-// Why a program of this section cannot be attached here, when that can be told without trying: a tracepoint
-// or function that does not exist, a kernel built without kprobes. `tracefs` as found above, or empty.
+// Why a program of this section cannot be attached here, when that is known without trying: a tracepoint or
+// function that does not exist, a kernel built without kprobes. `tracefs` as found above, or empty.
 std::optional<std::string> missing_hook(const Section& section, const std::string& tracefs);
 
 // The same after the kernel or libbpf refused with an errno; empty when there is nothing better than its own
@@ -34,10 +34,9 @@ struct KernelName {
 };
 KernelName kernel_name();
 
-// Where the running kernel keeps the mappings of processes, as its BTF tells it, for the program that walks
-// stacks.
+// Layout of the running kernel's structures of mappings, from its BTF, for the program that walks stacks.
 
-// The error says what this kernel has not: maple trees came with Linux 6.1.
+// The error names what this kernel does not have: maple trees came with Linux 6.1.
 Result<tacho_kernel_layout> kernel_layout();
 // The same of BTF as a kernel gives it.
 Result<tacho_kernel_layout> kernel_layout_in(format::Bytes types);

@@ -1,4 +1,4 @@
-// Lines for -v: what was chosen, what was left out and why.
+// Log lines for -v, and a collector of libbpf's messages.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// The section name of a BPF program says what it hooks: "kretprobe/vfs_read". libbpf's spellings, and the old
-// one of perf's own BPF programs, "syscalls:sys_enter_openat".
+// Parser of a BPF program's section name, SEC("kprobe/vfs_read"), which says what it hooks.
 #pragma once
 
 #include <cstdint>

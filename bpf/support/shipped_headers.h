@@ -1,5 +1,5 @@
-// The headers that BPF programs are compiled against, carried inside this program so that a production host
-// needs only clang: tacho/event.h and those of the libbpf it was built with. Generated at build time.
+// The headers that BPF programs are compiled against, embedded so that a production host needs only clang:
+// tacho/event.h and headers of the libbpf it was built with. Generated at build time.
 #pragma once
 
 #include <span>

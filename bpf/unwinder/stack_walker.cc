@@ -77,7 +77,7 @@ std::size_t uses_of(const ElfObject& object, const ElfSection& relocations, std:
 
 }  // namespace
 
-// Every call of the unwinder stands in front of a call that writes an event.
+// Every call of the unwinder is before a call that writes an event.
 WalkUse walk_use_of(format::Bytes bytes) {
   const auto object = parse_elf_object(bytes);
   if (!object) return {};
@@ -98,7 +98,7 @@ Result<> link_walker(LinkedWalk& out, format::Bytes object, MapsByName maps) {
   const format::Bytes walker = linked_walk_object();
   if (walker.empty())
     return Error{"this tacho was built without clang, and has no program that walks stacks"};
-  // libbpf 1.1's linker dies of what is no ELF file, instead of refusing it.
+  // libbpf 1.1's linker crashes on files that are no ELF, instead of refusing them.
   if (const auto parsed = parse_elf_object(object); !parsed) return parsed.error();
   auto first = memory_file(object), second = memory_file(walker), both = memory_file({});
   for (const auto* file : {&first, &second, &both})
@@ -185,12 +185,12 @@ struct stat own_namespace() {
   return info;
 }
 
-// Where the kernel keeps mappings, or all zeros: then the program is told of them.
+// Layout of the kernel's mappings, or all zeros: then the recorder writes them.
 tacho_kernel_layout layout_for(const StackWalkerOptions& options, const Log& log) {
   if (!options.reads_mappings) return {};
   const auto layout = kernel_layout();
   if (layout) return *layout;
-  say(log, "stacks: the program is told of every mapping, since " + layout.error().what);
+  say(log, "stacks: every mapping is written for the program, since " + layout.error().what);
   return {};
 }
 
@@ -225,7 +225,7 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   if (state->object == nullptr) return explain(said, errno);
   bpf_object* const object = state->object.get();
   const int cpus = libbpf_num_possible_cpus();
-  if (cpus < 0) return system_error("cannot tell how many CPUs are possible", -cpus);
+  if (cpus < 0) return system_error("the number of possible CPUs is not known", -cpus);
   const auto map = [&](const char* name) { return bpf_object__find_map_by_name(object, name); };
   const tacho_kernel_layout layout = layout_for(options, log);
   state->reads_mappings = layout.is_known != 0;
@@ -291,7 +291,7 @@ MapsByName StackWalker::maps() const {
   MapsByName maps;
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, state_->object.get()) {
-    // What reads probes' arguments is handed over to by the program of this object alone.
+    // The program of this object is the only one that probes' argument readers tail-call.
     if (bpf_map__fd(map) != state_->readers) maps.emplace_back(bpf_map__name(map), bpf_map__fd(map));
   }
   return maps;

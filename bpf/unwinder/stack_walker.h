@@ -1,4 +1,5 @@
-// The BPF program that walks users' stacks, compiled when tacho was built: hosts that record need no clang.
+// The BPF program that walks users' stacks (programs/stack_walk.h), loaded with its maps, and linked into
+// users' objects.
 #pragma once
 
 #include <array>
@@ -22,10 +23,10 @@ format::Bytes stack_walk_object();
 // The same as programs of others run it.
 format::Bytes linked_walk_object();
 
-// The unwinder, linked into BPF programs of others: what they write has the user's stack in front of it then
+// The unwinder, linked into users' BPF programs: their events have the user's stack before them then
 // (tacho/event.h, programs/linked_walk.bpf.c).
 
-// What the programs of an object leave to the unwinder.
+// Calls in an object's programs that the unwinder replaces.
 struct WalkUse {
   bool in_front_of_events = false;  // of each that goes into a perf event array
   bool in_payloads = false;         // stacks that they ask for themselves
@@ -41,8 +42,8 @@ struct LinkedWalk {
 // failure.
 Result<> link_walker(LinkedWalk& out, format::Bytes object, MapsByName maps);
 
-// The BPF program that walks users' stacks, loaded, with its maps as memory (bpf/programs/stack_maps.h says
-// what is in them). x86-64, Linux 5.17.
+// The BPF program that walks users' stacks, loaded, with its maps as memory (layouts:
+// bpf/programs/stack_maps.h). x86-64, Linux 5.17.
 
 // What writes the samples of an event: the overflow of a counter or clock, a tracepoint, a probe of the
 // kernel's PMUs, or a program at such a probe that reads its arguments (probe_program.h).
@@ -50,7 +51,7 @@ enum class StackHook : std::uint8_t { Overflow, Tracepoint, Probe, Reader };
 inline constexpr std::size_t kStackHooks = 4;
 
 struct StackWalkerOptions {
-  std::array<bool, kStackHooks> hooks{true};  // by StackHook: those that will be attached
+  std::array<bool, kStackHooks> hooks{true};  // by StackHook: the hooks to attach
   bool reads_mappings = true;                 // from the kernel's own structures, where they are known
   std::uint32_t most_frames = 127;            // of a walk; at most TACHO_MOST_FRAMES
   std::uint32_t most_readers = 1;             // of set_reader()
@@ -68,21 +69,20 @@ class StackWalker {
   StackWalker& operator=(const StackWalker&) = delete;
   ~StackWalker();  // detaches
 
-  // From now on a record (tacho_stack_record) comes before each sample of the event, as long as what this
-  // gives lives, or the event does.
+  // From now on a record (tacho_stack_record) comes before each sample of the event, as long as the result
+  // lives, or the event does.
   Result<format::Fd> attach(StackHook hook, int event_fd);
   // The program of that, for others to run it.
   int program(StackHook hook) const;
-  // What the program of Reader hands over to at a probe that it was attached to with this number
-  // (event_link.h).
+  // Program that Reader tail-calls at a probe that it was attached to with this number (raw_program.h).
   Result<> set_reader(std::uint32_t number, int program);
   // For programs of others that run the walk themselves (walk_link.h).
   MapsByName maps() const;
   // The bpf-output event of a CPU that the records are written by.
   Result<> put_output(int cpu, int event_fd);
 
-  // Whether the program finds the mappings of processes by itself. Then it asks which modules files are, and
-  // no process needs to be told of; otherwise it goes by ranges and set_process().
+  // Whether the program reads the mappings of processes from the kernel. Then it asks only which modules
+  // files are; otherwise it needs ranges and set_process().
   bool reads_mappings() const;
   // Readable when there are questions; every one is handed out once, until the file is removed.
   int questions_fd() const;

@@ -34,7 +34,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// With the rights that are in effect: access(2) does not count the capabilities of who is not root.
+// Checks the effective rights: access(2) does not count capabilities of users other than root.
 bool can_access(const std::string& path, int how) {
   return faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) == 0;
 }
@@ -103,7 +103,7 @@ void look_at_names(HostFacts& facts) {
     facts.tracefs = folder;
     facts.can_read_tracefs = can_access(facts.tracefs + "/events/sched/sched_switch/format", R_OK);
   }
-  // Users who may not even look into the folder see nothing in it, mounted or not.
+  // A user without the right to search the folder sees nothing in it, mounted or not.
   if (facts.tracefs.empty() && text_of("/proc/self/mountinfo").find(" - tracefs ") != std::string::npos)
     facts.tracefs = "/sys/kernel/tracing";
   facts.shows_kernel_symbols = find_kernel_text(text_of("/proc/kallsyms")).has_value();
@@ -234,7 +234,8 @@ Finding tracepoints(const HostFacts& facts) {
 Finding kernel_names(const HostFacts& facts) {
   const std::string value = "kernel.kptr_restrict is " + std::to_string(facts.kptr_restrict);
   if (facts.shows_kernel_symbols) return good("names of the kernel", value);
-  // At 0 whoever may sample the kernel's side has them; up to 1 whoever has the capability; above, nobody.
+  // At 0 every user who may sample the kernel can read them; at 1 it takes the capability; above, nothing
+  // helps.
   const std::string remedy = facts.kptr_restrict > 1 ? "sudo sysctl kernel.kptr_restrict=1  (and run as root)"
                              : facts.kptr_restrict == 1
                                  ? "sudo sysctl kernel.kptr_restrict=0  (or run as root)"
@@ -315,7 +316,7 @@ Finding cgroups(const HostFacts& facts) {
   return found;
 }
 
-// Whoever may lock memory is not bound by these limits.
+// With CAP_IPC_LOCK these limits do not apply.
 Finding ring_memory(const HostFacts& facts) {
   const bool is_bound =
       !holds(facts, kIpcLock) && facts.host.perf_event_paranoid >= 0 && facts.locked_bytes < kUnlimited;
@@ -357,10 +358,11 @@ cli::CommandLine command_line(bool& json) {
   line.program = "tacho doctor";
   line.synopsis = "[--json]";
   line.description =
-      "Says what this user can record on this host, what follows from each lack, and the command that mends "
+      "Says what this user can record on this host, what follows from what is missing, and the command that "
+      "fixes "
       "it. "
       "Events are opened and BPF programs that do nothing are loaded for a moment; nothing is changed. "
-      "tacho doctor FILE says what a capture can tell on another machine (tacho doctor FILE --help).";
+      "tacho doctor FILE says what can be read of a capture on another machine (tacho doctor FILE --help).";
   line.options = {
       cli::flag("--json",
                 "One JSON object: recording (whether it is possible) and findings, each with name, "
@@ -375,23 +377,23 @@ cli::CommandLine command_line(bool& json) {
 bool can_record(const HostFacts& facts) { return facts.own_refusal.empty() || facts.system_refusal.empty(); }
 
 std::vector<Finding> judge(const HostFacts& facts) {
-  const std::string mend = facts.is_root
-                               ? "allow perf_event_open in the container (docker run --cap-add PERFMON "
-                                 "--security-opt seccomp=unconfined)"
-                               : "sudo setcap cap_perfmon+ep " + facts.program;
+  const std::string remedy = facts.is_root
+                                 ? "allow perf_event_open in the container (docker run --cap-add PERFMON "
+                                   "--security-opt seccomp=unconfined)"
+                                 : "sudo setcap cap_perfmon+ep " + facts.program;
   std::vector<Finding> findings{
       kernel(facts),
       rights(facts),
       paranoid(facts),
-      sampling("own processes", facts.own_refusal, State::Missing, "nothing can be recorded", mend),
+      sampling("own processes", facts.own_refusal, State::Missing, "nothing can be recorded", remedy),
       sampling("the kernel's side", facts.kernel_refusal, State::Limited,
-               "own processes are recorded outside of the kernel alone: events get :u", mend),
+               "own processes are recorded outside of the kernel alone: events get :u", remedy),
       sampling("the whole system", facts.system_refusal, State::Limited, "-a, -C and -G cannot be used",
-               mend),
+               remedy),
       sampling(
           "hardware counters", facts.hardware_refusal, State::Limited,
           "cycles, instructions and the like cannot be recorded; -e cpu-clock samples by time",
-          facts.own_refusal.empty() ? "on a virtual machine: give it a PMU (qemu -cpu host,pmu=on)" : mend),
+          facts.own_refusal.empty() ? "on a virtual machine: give it a PMU (qemu -cpu host,pmu=on)" : remedy),
       tracepoints(facts),
       kernel_names(facts),
       lockdown(facts),
@@ -409,7 +411,7 @@ std::string doctor_text(const std::vector<Finding>& findings, bool can_record) {
   for (const Finding& each : findings) {
     out += fmt::format("{:<8} {:<20} {}\n", mark_of(each.state), each.name, shown_safely(each.value));
     if (!each.consequence.empty()) out += fmt::format("{:9}  so: {}\n", "", shown_safely(each.consequence));
-    if (!each.remedy.empty()) out += fmt::format("{:9}  mend: {}\n", "", shown_safely(each.remedy));
+    if (!each.remedy.empty()) out += fmt::format("{:9}  fix: {}\n", "", shown_safely(each.remedy));
   }
   return out + (can_record ? "Recording is possible here.\n" : "Nothing can be recorded here.\n");
 }

@@ -1,4 +1,5 @@
-// What `tacho doctor` finds out about this host. Nothing is changed by looking.
+// `tacho doctor`: what this host can record, what is missing, and the command that fixes it. Looking
+// changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,8 @@ struct HostFacts {
 };
 HostFacts look_at_host();
 
-// `tacho doctor`: what this host can record, what follows from each lack, and the command that mends it.
+// `tacho doctor`: what this host can record, what follows from what is missing, and the command that fixes
+// it.
 
 struct Finding {
   enum class State : std::uint8_t { Good, Limited, Missing };
@@ -55,7 +57,7 @@ struct Finding {
   std::string consequence;  // what cannot be done; empty when all is well
   std::string remedy;       // a command or an option; empty when there is none
 };
-// What the facts mean, one by one.
+// Judges the facts one by one.
 std::vector<Finding> judge(const HostFacts& facts);
 // Whether anything can be recorded here by this user.
 bool can_record(const HostFacts& facts);
@@ -63,7 +65,7 @@ bool can_record(const HostFacts& facts);
 std::string doctor_text(const std::vector<Finding>& findings, bool can_record);
 std::string doctor_json(const std::vector<Finding>& findings, bool can_record);
 
-// `arguments`: what stands behind "doctor". The exit status.
+// `arguments`: those behind "doctor". The exit status.
 int run_doctor(const std::vector<std::string>& arguments);
 
 }  // namespace tacho::record

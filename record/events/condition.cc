@@ -64,7 +64,7 @@ bool is_comparison(Operation operation) {
   return operation >= Operation::Equal && operation <= Operation::GreaterOrEqual;
 }
 
-// A constant: what the value of a member of 64 bits can be, signed or not, and sums of those.
+// A constant: the value of a 64-bit member, signed or not, and sums of those.
 __extension__ using Wide = __int128;
 
 // Where to go, while steps are made from the last to the first: the number of a step so far, or an end.
@@ -102,7 +102,7 @@ class Compiler {
     FilterStep step;
     int yes = kTakes, no = kLeaves;
   };
-  // What stands on one side of a comparison.
+  // One side of a comparison.
   struct Subject {
     FilterStep step;
     std::string name;
@@ -120,8 +120,8 @@ class Compiler {
     return static_cast<int>(made_.size()) - 1;
   }
 
-  // The first step of what node `i` says; `yes` and `no` say what comes behind it. The depth of the tree is
-  // bounded by the parser.
+  // The first step of node `i`; `yes` and `no` are the next steps. The depth of the tree is bounded by the
+  // parser.
   Result<int> place(std::size_t i, int yes, int no) {
     const ExpressionNode& at = node(i);
     if (at.operation == Operation::Not) return place(at.left, no, yes);
@@ -134,7 +134,7 @@ class Compiler {
     return place_number(i, i, yes, no);
   }
 
-  // A value alone: whether it is not 0.
+  // A value without comparison: whether it is not 0.
   Result<int> place_number(std::size_t i, std::size_t value, int yes, int no) {
     auto subject = subject_of(value);
     if (!subject) return std::move(subject.error());
@@ -219,7 +219,7 @@ class Compiler {
     return subject;
   }
 
-  // The parser keeps no flag for "[0]": the source tells.
+  // The parser keeps no flag for "[0]": the source text shows it.
   bool has_index(const ExpressionNode& at) const {
     const std::size_t behind = at.at + at.text.size();
     return behind < source_.source.size() && source_.source[behind] == '[';
@@ -291,7 +291,7 @@ class Compiler {
     return subject;
   }
 
-  // A constant, in the unit of what it stands beside.
+  // A constant, in the unit of the other side.
   Result<Wide> number(std::size_t i, const Subject& beside) const {
     const ExpressionNode& at = node(i);
     switch (at.operation) {
@@ -409,7 +409,7 @@ class Compiler {
       wanted.is_whole = false;
     }
     if (wanted.letters.find_first_of("*?") != std::string::npos)
-      return wrong(constant, "in the kernel a pattern is the begin of a text and one * behind it");
+      return wrong(constant, "in the kernel a pattern is the start of a text and one * behind it");
     return wanted;
   }
 

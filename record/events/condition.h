@@ -19,7 +19,7 @@
 
 namespace tacho::record {
 
-// What the names of a condition may mean.
+// Names that a condition may use.
 struct ConditionNames {
   const format::PayloadSchema* payload = nullptr;  // of BPF events
   std::function<Result<CgroupNumber>(std::string_view path)> cgroup = number_of_cgroup;
@@ -30,7 +30,7 @@ struct Condition {
   bool has_members = false;  // some look into the payload
 };
 
-// `option` stands in messages.
+// `option` is for messages.
 Result<Condition> compile_condition(std::string_view option, const cli::Expression& expression,
                                     const ConditionNames& names);
 

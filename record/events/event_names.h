@@ -1,5 +1,5 @@
-// Performance monitoring units as sysfs describes them: their numbers, the fields of their configuration, and
-// the events that they have names for.
+// Names of events: PMUs of sysfs with their fields and events, and the kernel's own software, hardware and
+// cache events.
 #pragma once
 
 #include <charconv>
@@ -55,8 +55,8 @@ class Pmus {
   explicit Pmus(std::string folder = "/sys/bus/event_source/devices") : folder_(std::move(folder)) {}
 
   std::vector<std::string> names() const;  // in alphabetical order
-  // Those that a name stands for: itself, a glob, or a family whose members are numbered; "uncore_" may be
-  // left out.
+  // The PMUs that a name stands for: itself, a glob, or a family whose members are numbered; "uncore_" may
+  // be left out.
   std::vector<Pmu> matching(std::string_view name) const;
   // The first that has an event of that name.
   std::optional<std::pair<Pmu, std::string>> with_event(std::string_view event) const;

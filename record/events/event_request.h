@@ -1,4 +1,4 @@
-// One event as it was asked for, before the kernel was.
+// One event as -e names it, before the kernel was asked.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ enum class ProbeKind : std::uint8_t {
   Kernel,  // a function of the kernel
 };
 
-// "map:channel.event=evt": what the map `channel` emits is a sample of the event `evt`.
+// "map:channel.event=evt": outputs of the map `channel` are samples of the event `evt`.
 struct MapBinding {
   std::string map, event;
   bool operator==(const MapBinding&) const = default;
@@ -41,7 +41,7 @@ struct ConstantSetting {
   bool operator==(const ConstantSetting&) const = default;
 };
 
-// A name that what is shown of an event asks for: argdist's value='bytes / 64'.
+// A field that an expression about an event needs: argdist's value='bytes / 64'.
 struct NeededField {
   std::string name, place;  // place: "-e TEXT: column 12: value"
   bool operator==(const NeededField&) const = default;
@@ -83,10 +83,10 @@ struct EventRequest {
   std::vector<bpf::ProbeArgument> placed_arguments;
   std::optional<bpf::ProbeSum> sum;  // hits are counted in the kernel (argdist), of a Tracepoint too
   std::string no_sum;                // why argdist's are not
-  std::string probe_target;  // what the kernel is told: the file's path, or the function of the kernel
+  std::string probe_target;          // for the kernel: the file's path, or the kernel function
 
   std::optional<std::uint64_t> period, frequency;  // events; Hz
-  // What the event's own terms say instead of the options; stack_bytes: of the stack, with CallGraph::Dwarf.
+  // The event's own terms, which override the options; stack_bytes: of the stack, with CallGraph::Dwarf.
   std::optional<CallGraph> call_graph;
   std::optional<std::uint32_t> stack_bytes;
   std::optional<std::uint16_t> max_frames;

@@ -285,7 +285,7 @@ std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view
                            "(pinned), e (exclusive)",
                            letter)};
     }
-    // What the host's user does and what is precise cannot be a guest's, unless guests were named.
+    // Events of the host's user side and precise ones exclude guests, unless guests were named.
     if ((letter == 'u' || letter == 'p') && !request.names_guests) flags |= abi::kExcludeGuest;
     if (precise > kMostPrecise) return LetterError{i, "at most ppp"};
   }
@@ -386,7 +386,7 @@ class Parser {
     return Done{};
   }
 
-  // The length of the path of an object or C source that stands here: the longest text that ends in .o or .c
+  // The length of the path of an object or C source at this point: the longest text that ends in .o or .c
   // before a slash, a comma or the end. 0 when there is none.
   std::size_t object_path_size() const {
     const std::string_view rest = text_.substr(at_);
@@ -672,7 +672,7 @@ class Parser {
     return Done{};
   }
 
-  // "min_bytes=4096", "path='/usr/lib'": what it means the object's types say.
+  // "min_bytes=4096", "path='/usr/lib'": the object's types give them a meaning.
   Result<> constant(EventRequest& request, std::size_t object_begin) {
     const std::size_t begin = at_;
     const std::string_view name = until(",/=");
@@ -722,7 +722,7 @@ class Parser {
 
   Error unknown_pmu(std::size_t at, std::string_view name) const {
     const std::vector<std::string> pmus = pmus_.names();
-    // A recorder's options stand between slashes, too.
+    // A recorder's options are between slashes, too.
     std::vector<std::string> names = pmus;
     for (const RecorderRow& row : recorders()) names.emplace_back(row.name);
     std::string tail = instead_of_tool(name);

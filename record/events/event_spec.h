@@ -1,4 +1,5 @@
-// Parser of -e: "cpu-clock,cycles:u", "{a,b}", "sched:sched_switch", "./prog.bpf.c/min=10/".
+// Parser of -e, in perf's language: groups, terms, modifiers, probes, BPF objects. PMUs are looked up in
+// sysfs here; whether a tracepoint or a map exists is checked later.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,7 @@ struct LetterError {
   std::size_t at = 0;
   std::string what;
 };
-enum class Modify { Event, Group };  // a group's letters add to those of its events
+enum class Modify { Event, Group };  // a group's modifiers add to its events'
 std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view letters, Modify what);
 // Whether all of these could be modifiers.
 bool are_modifiers(std::string_view letters);

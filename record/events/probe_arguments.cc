@@ -162,7 +162,7 @@ Result<ProbeArgument> find_source(const std::string& source, const KnownArgument
         fmt::format("'{}': a marker's arguments have no names, but positions: {}=arg1", source, source));
   return use_error(fmt::format(
       "'{}': {}; say where it is: {}=arg1, or {}=%di", source,
-      known.lack.empty() ? "names are known at the begin of a function that has a name" : known.lack,
+      known.lack.empty() ? "names are known at the start of a function that has a name" : known.lack,
       last_name(source), last_name(source)));
 }
 
@@ -185,10 +185,10 @@ std::vector<ArgumentRequest> parse_arguments(std::string_view text, std::optiona
     one.source = trimmed(sign == std::string_view::npos ? what : what.substr(sign + 1));
     one.name = sign == std::string_view::npos ? std::string(last_name(one.source))
                                               : std::string(trimmed(what.substr(0, sign)));
-    if (one.source == "?") one.name = "what";  // what there is is told when it is looked for
+    if (one.source == "?") one.name = "what";  // the available names are looked up later
     if (one.name.starts_with('%') || one.name.starts_with('$')) one.name.erase(0, 1);
     if (one.source.empty() || !is_name(one.name))
-      return fail(at, "an argument is NAME, arg1 or %REGISTER, or NAME=one of these, and then :TYPE");
+      return fail(at, "an argument is NAME, arg1 or %REGISTER, or NAME=arg1 and the like, and then :TYPE");
     if (colon != item.size()) {
       one.type = trimmed(item.substr(colon + 1));
       if (std::ranges::find(kTypes, one.type, &TypeRow::name) == std::end(kTypes))

@@ -1,9 +1,10 @@
-// Arguments of probes: what stands in parentheses behind the place, and where each of them is found there.
+// Arguments of probes: the list in parentheses, and the location of each argument (register, memory,
+// constant).
 //
 //   uprobe:FILE:FUNCTION(arg1, name=arg2:string, flags=%edx:x32)   by position and register
 //   uprobe:FILE:FUNCTION(size, request->head.length)               by the names of its debugging information
 //   kprobe:FUNCTION(count, file)                                    by the names of the kernel's BTF, too
-//   usdt:FILE:PROVIDER:NAME(arg1, size=arg2)                        as the marker's note tells them
+//   usdt:FILE:PROVIDER:NAME(arg1, size=arg2)                        as the marker's note has them
 //   uretprobe:FILE:FUNCTION(ret)                                    what a function returns
 //
 // A TYPE behind a colon: u8 to u64, s8 to s64, x8 to x64 (hexadecimal), string, ustring (in user space, of a
@@ -55,7 +56,7 @@ std::vector<bpf::ProbeArgument> marker_arguments(std::string_view note);
 EventRequest output_of(const EventRequest& request);
 format::EventAttr probe_attr(const EventRequest& request);
 
-// An argument that the debugging information of a file tells of.
+// An argument from a file's debugging information.
 struct NamedArgument {
   std::string source;  // as it was asked for
   bpf::ProbeArgument value;

@@ -164,7 +164,7 @@ constexpr OtherTool kOtherTools[] = {
     {"strace", "-e syscount", "tacho table --by call"},
 };
 
-// Options that leave nothing of what the recorder's own view shows.
+// Options that the recorder's own view does not work with.
 struct OptionView {
   std::string_view object, option, view;
 };
@@ -237,7 +237,7 @@ const RecorderRow* recorder_at(std::string_view text) {
   const std::size_t end = std::min(text.find_first_of(",/:={}"), text.size());
   const bool ends = end == text.size() || text[end] == ',' || text[end] == '/' || text[end] == '}';
   const RecorderRow* const row = find_recorder(text.substr(0, end));
-  // The clock takes modifiers; behind the name of another one stands a tracepoint of that system.
+  // The clock takes modifiers; another name followed by a colon is a tracepoint of that system.
   const bool has_modifiers = row != nullptr && row->object.empty() && text.substr(end).starts_with(':');
   return ends || has_modifiers ? row : nullptr;
 }
@@ -325,7 +325,7 @@ Result<> check_options(const EventRequest& request) {
                                request.text));
 }
 
-// What the kernel can be asked about besides a hit's own values (condition.h).
+// Names that the kernel can compare besides a hit's own values (condition.h).
 constexpr std::string_view kKnownToKernel[] = {"pid",       "tid", "comm", "cgroup",
                                                "cgroup_id", "uid", "gid",  "cpu"};
 
@@ -369,7 +369,7 @@ bool is_plain_name(std::string_view text) {
 constexpr std::string_view kOfEverySample[] = {"comm", "pid",    "tid",    "cpu",
                                                "time", "period", "cgroup", "event"};
 
-// The names in an expression; of what cannot be read none, as its reader tells what is wrong.
+// The names in an expression; none of an invalid one, which its parser reports.
 std::vector<std::string> names_in(std::string_view text) {
   std::vector<std::string> names;
   const auto expression = cli::parse_expression("", text);
@@ -419,7 +419,7 @@ Result<std::vector<NeededField>> needed_fields(const EventRequest& request, bool
   return needed;
 }
 
-// Those of a probe are known here; tracefs knows those of a tracepoint.
+// Fields of a probe are known here; tracefs has the fields of a tracepoint.
 Result<> check_fields(const EventRequest& request, EventRequest& probe, bool counts) {
   auto needed = needed_fields(request, probe.kind == EventKind::Tracepoint && !counts);
   if (!needed) return std::move(needed.error());
@@ -448,8 +448,8 @@ std::string plain_view_of(const EventRequest& request) {
 }
 
 // Puts the values that hits are counted by in front of the others, keys first, as ProbeSum has them. Of a
-// tracepoint its fields are asked for, those of the condition too. What comes back: why hits cannot be
-// counted in the kernel; empty: they are.
+// tracepoint it requests fields, also the condition's. Returns why hits cannot be counted in the kernel;
+// empty: they are.
 std::string add_up(const EventRequest& request, EventRequest& probe) {
   const std::string value = text_of(request, "value"), key = text_of(request, "key");
   const bool is_tracepoint = probe.kind == EventKind::Tracepoint;

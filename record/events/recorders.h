@@ -1,5 +1,5 @@
-// The catalogue: recorders that tacho carries, by the names that people type. `tacho list recorders` shows
-// it.
+// The catalogue of ready-made recorders: names, presets, views, and the options of the ones that are
+// probes.
 #pragma once
 
 #include <functional>
@@ -29,15 +29,17 @@ const RecorderRow* find_recorder(std::string_view name);  // null when there is 
 std::string instead_of_tool(std::string_view name);
 // The view with these options set.
 std::string_view view_of(const RecorderRow& row, std::span<const ConstantSetting> options);
-// For a message: why a recorder of this object may tell nothing though much happens. Empty: nothing is known.
+// For a message: why a recorder of this object may stay silent though much happens. Empty: nothing is
+// known.
 std::string_view why_silent(std::string_view object);
-// That `text` begins with: its name alone, or with options between slashes. Null when it begins with none.
+// The recorder that `text` starts with: its name only, or with options between slashes. Null when it starts
+// with none.
 const RecorderRow* recorder_at(std::string_view text);
-// What it is as an event, without options.
+// Its event, without options.
 EventRequest request_of(const RecorderRow& row);
 
-// trace and argdist: recorders of the catalogue that are no BPF object but a probe or tracepoint of one's
-// own, with its condition and what is to be shown of it, in one expression.
+// trace and argdist: recorders of the catalogue that are no BPF object but a user's probe or tracepoint,
+// with its condition and the values to show, in one expression.
 
 // What recorders.h has in the place of their object.
 inline constexpr std::string_view kProbeObject = "probe";
@@ -48,8 +50,7 @@ struct ProbeRecorderOption {
 };
 std::vector<ProbeRecorderOption> probe_recorder_options(std::string_view recorder);
 
-// What is wrong with a name that is none of an event's fields, nor one that every sample has; nothing: it is
-// one.
+// Why a name is neither a field of the event nor one that every sample has; nothing: it is one.
 std::optional<Error> unknown_field(const NeededField& needed, std::string_view event,
                                    std::span<const std::string> fields);
 

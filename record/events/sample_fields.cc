@@ -163,8 +163,8 @@ struct Register {
   int bit;
 };
 
-// asm/perf_regs.h of each machine. Those of x86 that only 32-bit kernels fill (DS, ES, FS, GS) are not
-// offered.
+// asm/perf_regs.h of each machine. Registers of x86 that only 32-bit kernels fill (DS, ES, FS, GS) are left
+// out.
 #if defined(__x86_64__)
 constexpr Register kRegisters[] = {{"AX", 0},   {"BX", 1},   {"CX", 2},   {"DX", 3},   {"SI", 4},
                                    {"DI", 5},   {"BP", 6},   {"SP", 7},   {"IP", 8},   {"FLAGS", 9},

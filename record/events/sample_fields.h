@@ -1,4 +1,4 @@
-// How the stack of a sample is to be had.
+// Values of options about what a sample holds: --call-graph, -j, -k, --intr-regs and --user-regs.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ enum class CallGraph : std::uint8_t {
 };
 
 inline constexpr std::uint32_t kDefaultStackBytes = 8192;
-// What a sample has room for: records have sizes of 16 bits.
+// Limits of a sample: records have sizes of 16 bits.
 inline constexpr std::uint64_t kMostStackBytes = 65528;
 inline constexpr std::uint16_t kMostUnwoundFrames = 1024, kDefaultUnwoundFrames = 127;
-// kernel.perf_event_max_stack where nobody changed it.
+// Default of kernel.perf_event_max_stack.
 inline constexpr std::uint16_t kKernelFrames = 127;
 inline constexpr std::uint64_t kMostStackFrames =
     65535;  // the field has 16 bits; the kernel has a limit of its own
@@ -40,7 +40,8 @@ Result<std::uint32_t> parse_stack_bytes(std::string_view text);
 
 // Which branches the processor is to keep, as perf's -j and the term branch_type say it.
 
-// "any_call,u" as bits of perf_event_attr.branch_sample_type; sides alone (u, k, hv) mean any branch there.
+// "any_call,u" as bits of perf_event_attr.branch_sample_type; only privilege levels (u, k, hv) mean any
+// branch there.
 Result<std::uint64_t> parse_branch_filter(std::string_view text);
 
 // What call stacks of the last branches take: the calls outside of the kernel, without what only costs.

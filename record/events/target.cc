@@ -30,8 +30,8 @@ namespace {
 
 constexpr int kMostCpus = 1 << 16;
 
-// What stands behind `field` in /proc/ID/status, which is there for every thread; nothing when there is no
-// such thread.
+// The value behind `field` in /proc/ID/status, which exists for every thread; nothing when there is no such
+// thread.
 std::optional<std::string> status_field(int id, std::string_view field, const std::string& proc) {
   const auto status = format::read_file(proc + "/" + std::to_string(id) + "/status");
   if (!status) return std::nullopt;
@@ -92,7 +92,7 @@ bool take(std::string_view& text, char letter) {
   return true;
 }
 
-// The options that were given and say whom to watch; no two of different rows go together.
+// The target options that were given; no two of different rows go together.
 Result<> refuse_two_targets(const TargetOptions& options) {
   struct Given {
     bool is_given;
@@ -214,7 +214,7 @@ Result<TargetTasks> tasks_of(const Target& target, const std::string& proc) {
     if (is_new) tasks.processes.push_back(*process);
     tasks.threads.insert(tasks.threads.end(), threads.begin(), threads.end());
   }
-  if (target.user) tasks.gone.clear();  // nobody named them
+  if (target.user) tasks.gone.clear();  // the user named no process
   if (!ids.empty() && tasks.threads.empty())
     return use_error("there is no process or thread " + std::to_string(ids.front()));
   return tasks;
@@ -287,7 +287,7 @@ std::string without_slashes(std::string_view name) {
   return std::string(name);
 }
 
-// Those that hold the name's last part come first; else the spelling that is nearest.
+// Cgroups that contain the name's last part come first; else the nearest spelling.
 std::string named_alike(const std::string& mount, const std::string& name) {
   const std::vector<std::string> all = all_cgroups(mount);
   const std::string part = name.substr(name.rfind('/') + 1);
@@ -484,7 +484,7 @@ Result<std::string> find(const std::string& mount, const std::string& name, Name
   }
   if (alike.size() == 1) return alike.front().cgroup;
   if (alike.size() > 1)
-    return use_error(option + "'" + name + "' is the begin of " + std::to_string(alike.size()) +
+    return use_error(option + "'" + name + "' is a prefix of " + std::to_string(alike.size()) +
                      " here; say more:" + listed(alike));
   if (all.empty()) {
     return use_error(option + "there is no " + what + " below " + mount + "; what cgroups there are: ls " +

@@ -1,4 +1,4 @@
-// Whom to watch.
+// Which threads are recorded: processes, threads, users, CPUs, cgroups, containers.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace tacho::record {
 
 enum class Watch : std::uint8_t {
-  System,     // every CPU, or those of `cpus`
+  System,     // every CPU, or those in `cpus`
   Processes,  // all threads of `ids`, or of the processes of `user`
   Threads,    // `ids` alone
   Command,    // the command we start
@@ -39,8 +39,8 @@ Result<std::vector<int>> parse_id_list(std::string_view text);
 // A user by name or number.
 Result<std::uint32_t> parse_user(const std::string& text);
 
-// What the options of the target say together; an error names the two that exclude each other. Without
-// any of them the command is watched, or the whole system when there is none either, as perf does.
+// Joins the target options; an error names the two that exclude each other. Without any of them the command
+// is watched, or the whole system when there is none either, as perf does.
 struct TargetOptions {
   bool all_cpus = false;
   std::vector<int> cpus = {}, processes = {}, threads = {};
@@ -51,18 +51,18 @@ struct TargetOptions {
 };
 Result<Target> choose_target(const TargetOptions& options, bool has_command);
 
-// What the ids of a target stand for at this moment.
+// Resolves a target to threads that exist now.
 struct TargetTasks {
   std::vector<int> threads;    // to follow, each once
   std::vector<int> processes;  // whose names and mappings explain the samples: the thread groups of `threads`
   std::vector<int> gone;       // ids without a process or thread
 };
-// Both -p and -t take the number of any thread: -p stands for all of its process, -t for the thread alone.
-// `proc`: the directory, "/proc" outside of tests. An error when every id is gone, or the user
-// has no process; this process itself is not one of his.
+// Both -p and -t take the number of any thread: -p means all of its process, -t the thread only. `proc`:
+// the directory, "/proc" outside of tests. An error when every id is gone, or the user has no process; this
+// process itself is not one of his.
 Result<TargetTasks> tasks_of(const Target& target, const std::string& proc = "/proc");
 
-// Control groups by name: whose processes alone an event is to take.
+// Cgroups by name, to which an event can be limited.
 
 // Where the hierarchy is mounted that perf events go by: that of the controller perf_event (version 1) when
 // there is one, else version 2. `mountinfo`: the text of /proc/self/mountinfo. Empty: neither is mounted.
@@ -86,7 +86,7 @@ struct CgroupNumber {
 // By its path below the mount of version 2. An error where the hierarchy is not seen from its root.
 Result<CgroupNumber> number_of_cgroup(std::string_view path);
 
-// "a,b,,c": names in the order of the events; an empty one stands for everybody.
+// "a,b,,c": names in the order of the events; an empty one: all cgroups.
 std::vector<std::string> parse_cgroup_list(std::string_view text);
 
 // The folders of all names, in their order; an empty name has none. Each as an Fd that may be empty.
@@ -94,13 +94,13 @@ Result<std::vector<format::Fd>> open_cgroups(const std::vector<std::string>& nam
 
 // Containers and pods by the names of their control groups.
 
-// What a cgroup's own name (the last part of its path) says of what runs in it: the id or name that the
-// container runtime gave, as its users know it. Empty: it is no container, or no pod.
+// Container of a cgroup's own name (the last part of its path): the id or name that the container runtime
+// gave, as its users know it. Empty: it is no container, or no pod.
 std::string container_of(std::string_view cgroup);  // "docker-4f5e.scope", "lxc.payload.web", 64 hex digits
 std::string pod_of(std::string_view cgroup);  // "kubepods-burstable-pod12_ab.slice", "pod12-ab": "12-ab"
 
-// The cgroup, below `mount`, of the one container (pod) whose id begins with `name`, or is it; `name` may
-// also be what an LXC or systemd machine is called. An error lists them when there are several, or none.
+// The cgroup, below `mount`, of the one container (pod) whose id starts with `name`; `name` may also be the
+// name of an LXC or systemd machine. An error lists them when there are several, or none.
 Result<std::string> cgroup_of_container(const std::string& mount, const std::string& name);
 Result<std::string> cgroup_of_pod(const std::string& mount, const std::string& name);
 

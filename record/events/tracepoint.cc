@@ -19,7 +19,7 @@
 namespace tacho::record {
 namespace {
 
-// With the rights that are in effect: access(2) does not count the capabilities of who is not root.
+// Checks the effective rights: access(2) does not count capabilities of users other than root.
 bool exists(const std::string& path) { return faccessat(AT_FDCWD, path.c_str(), F_OK, AT_EACCESS) == 0; }
 
 namespace fs = std::filesystem;

@@ -18,7 +18,8 @@ struct Tracepoint {
   std::uint64_t id = 0;  // perf_event_attr.config
 };
 
-// The tracefs of this host as a directory. Mounts it at /sys/kernel/tracing when nobody did and we may.
+// The tracefs of this host as a directory. Mounts it at /sys/kernel/tracing when it is missing and the
+// rights allow it.
 class Tracefs {
  public:
   static Result<Tracefs> find();
@@ -28,7 +29,7 @@ class Tracefs {
   // The tracepoints that both globs match, in alphabetical order; never empty. An error gives the nearest
   // name.
   Result<std::vector<Tracepoint>> matching(const std::string& system, const std::string& name) const;
-  // What a reader needs to take the fields of these tracepoints apart.
+  // Formats of these tracepoints, which a reader decodes their fields with.
   Result<format::TracingData> describe(std::span<const Tracepoint> tracepoints) const;
 
  private:

@@ -104,7 +104,7 @@ std::string with(std::string name, char from, char to) {
   return name;
 }
 
-// The folder of a partition lies in its disk's.
+// The sysfs folder of a partition is in its disk's.
 std::string disk_of(const fs::path& folder) {
   std::error_code failed;
   if (!fs::exists(folder / "partition", failed)) return {};
@@ -141,7 +141,7 @@ Result<BlockDevice> disk_named(const std::vector<BlockDevice>& devices, std::str
   }
   if (!found->disk.empty())
     return Error{
-        fmt::format("'{}' is a partition, whose requests are those of its disk: disk={}", name, found->disk)};
+        fmt::format("'{}' is a partition, whose requests count as its disk's: disk={}", name, found->disk)};
   return *found;
 }
 

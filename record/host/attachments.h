@@ -1,4 +1,4 @@
-// Files of this host that travel inside the capture, so that it can be read elsewhere.
+// Facts of this host that travel inside the capture: cgroups, block devices, the vdso.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace tacho::record {
 
 // The kernel's list of symbols, where there is one, and the vdso of this kernel.
 Result<std::vector<format::Attachment>> gather_attachments(std::optional<format::Attachment> kallsyms);
-// The vdso, an ELF file that is no file: our own mapping of it is the same as everybody's. Empty: there is
-// none.
+// The vdso as an ELF image. It is in no file; this process's mapping of it is the same in all processes.
+// Empty: there is none.
 std::vector<std::byte> own_vdso();
 
 // The cgroups there are, as records: samples carry their numbers only.
@@ -30,13 +30,13 @@ struct Cgroup {
 // Those below `mount`, parents first; at most `most`.
 std::vector<Cgroup> cgroups_below(const std::string& mount, std::size_t most = 1 << 16);
 
-// Those of the hierarchy that perf events go by; none where it is not mounted.
+// Cgroups of the hierarchy that perf events use; none where it is not mounted.
 std::vector<Cgroup> all_cgroups();
 
 // Appends a CGROUP record of each; nothing where no hierarchy is mounted. `trailer`: bytes of sample_id_all.
 void write_cgroup_records(format::ByteWriter& out, std::size_t trailer);
 
-// The disks of this host by number: tracepoints of block I/O know numbers alone.
+// The disks of this host by number: tracepoints of block I/O have numbers only.
 
 struct BlockDevice {
   std::uint32_t dev = 0;  // as in the kernel: major number << 20 | minor number
@@ -48,7 +48,7 @@ struct BlockDevice {
 std::vector<BlockDevice> block_devices(std::string_view partitions,
                                        const std::string& folder = "/sys/class/block");
 
-// The disk that somebody names, also as /dev/NAME.
+// The disk of that name, also as /dev/NAME.
 Result<BlockDevice> disk_named(const std::vector<BlockDevice>& devices, std::string_view name);
 
 }  // namespace tacho::record

@@ -27,8 +27,7 @@ using format::Cursor;
 
 // Names that are compared when none is right; programs have hundreds of thousands.
 constexpr std::size_t kMostCandidates = 50'000;
-constexpr std::size_t kLongestName =
-    4096;  // of those that are listed: a damaged file may have none that ends
+constexpr std::size_t kLongestName = 4096;  // of the list: a damaged file may have no end
 
 struct Section {
   std::uint32_t name = 0, type = 0, link = 0;
@@ -60,7 +59,7 @@ struct ElfFile {
   std::size_t names_index = 0;
 };
 
-// What lies there, as far as the file goes.
+// The bytes at an address, as far as the file goes.
 Bytes part(Bytes file, std::uint64_t offset, std::uint64_t size) {
   if (offset > file.size() || size > file.size() - offset) return {};
   return file.subspan(offset, size);
@@ -193,8 +192,8 @@ bool throws(std::string_view name) {
   return plain == "_Unwind_RaiseException" || plain == "__cxa_throw" || plain == "__cxa_rethrow";
 }
 
-// Frames with something to do when an exception flies through them name who does it (C++, C with cleanups,
-// Rust, Ada and others).
+// Functions with a personality routine: those that do something when an exception passes (C++, C with
+// cleanups, Rust, Ada and others).
 bool handles_exceptions(std::string_view name) {
   const std::string_view plain = name.substr(0, name.find('@'));
   return throws(name) || plain.ends_with("_personality_v0") || plain == "rust_eh_personality" ||
@@ -219,7 +218,7 @@ std::optional<UsdtPlace> parse_marker(const ElfFile& elf, Bytes description, std
   marker.name = text();
   marker.arguments = text();
   if (in.failed()) return std::nullopt;
-  // Addresses were written before the file was relinked (prelink): .stapsdt.base tells how far it moved.
+  // Addresses were written before the file was relinked (prelink): .stapsdt.base has how far it moved.
   const std::uint64_t moved = base_now == 0 ? 0 : base_now - base_then;
   const auto offset = elf.offset_of(place + moved);
   if (!offset) return std::nullopt;
@@ -259,7 +258,7 @@ Result<std::uint64_t> function_offset(Bytes file, std::string_view name) {
   const auto elf = parse_elf(file);
   if (!elf) return elf.error();
   std::optional<std::uint64_t> address;
-  std::map<std::uint64_t, std::string> by_source;  // linkers' names of those that a source calls so
+  std::map<std::uint64_t, std::string> by_source;  // linkers' names by the source's
   std::vector<std::string> others;
   each_function(*elf, [&](std::string_view candidate, std::uint64_t value) {
     if (candidate == name) address = value;
@@ -278,8 +277,7 @@ Result<std::uint64_t> function_offset(Bytes file, std::string_view name) {
                                      : cli::suggestion(name, others)));
   }
   const auto offset = elf->offset_of(*address);
-  if (!offset)
-    return Error{fmt::format("its function '{}' lies in no part of the file that is loaded", name)};
+  if (!offset) return Error{fmt::format("its function '{}' is in no part of the file that is loaded", name)};
   return *offset;
 }
 
@@ -308,7 +306,7 @@ Result<std::vector<UsdtPlace>> usdt_places(Bytes file) {
   return markers;
 }
 
-// Those of a link in one piece ("f.lto_priv.0", "f.llvm.4711") are called like any other.
+// Local names of a link-time optimization ("f.lto_priv.0", "f.llvm.4711") match like any other.
 bool is_changed_copy(std::string_view name) {
   constexpr std::string_view kChanges[] = {"isra",    "constprop", "part",    "cold",
                                            "argprom", "argelim",   "retelim", "specialized"};
@@ -442,8 +440,8 @@ Result<std::string> library_file(const std::string& name, int process) {
   return use_error(fmt::format("{}: no such library or program", name));
 }
 
-// A header (its mark, how many entries there are, bytes of texts, 20 bytes more), entries, texts; offsets of
-// texts are from the begin of the file.
+// A header (magic, number of entries, bytes of texts, 20 bytes more), entries, texts; offsets of texts
+// count from the start of the file.
 std::optional<std::string> cached_library(format::Bytes cache, std::string_view name) {
   constexpr std::string_view kMark = "glibc-ld.so.cache1.1";
   constexpr std::size_t kRestOfHeader = 24;

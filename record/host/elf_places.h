@@ -1,5 +1,4 @@
-// Places in the code of a program or library, by name: where a probe goes. A small reader of ELF files, for
-// what the kernel wants to know of them: offsets in the file.
+// Addresses for probes in a program or library: functions, USDT markers, and which file a name stands for.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +12,15 @@
 
 namespace tacho::record {
 
-// Where the function begins in the file: by the linker's name, or by that in a C++ source ("ns::Class::f",
-// see source_name.h) when one function alone has it. An error names the nearest function there is, or those
-// that share the name.
+// Offset of the function in the file: by the linker's name, or by its C++ source name ("ns::Class::f", see
+// source_name.h) when only one function has it. An error names the nearest function, or the functions that
+// share the name.
 Result<std::uint64_t> function_offset(format::Bytes file, std::string_view name);
 
 // Every one there is, as often as its tables of symbols name it; none where they were taken out.
 Result<std::vector<std::string>> function_names(format::Bytes file);
 
-// A marker that the program's author put there (SystemTap's sys/sdt.h), as .note.stapsdt tells of it.
+// A USDT marker in the program (SystemTap's sys/sdt.h), from .note.stapsdt.
 struct UsdtPlace {
   std::string provider, name;
   std::uint64_t offset = 0;     // in the file
@@ -47,8 +46,8 @@ struct FunctionPlaces {
 };
 Result<FunctionPlaces> functions_of(format::Bytes file);
 
-// How a program or library tells of its calls, by what it has from libraries, and what it does that bears no
-// replaced return addresses.
+// How a program or library reports its calls, by its imported functions, and whether it works with replaced
+// return addresses.
 struct CallFacts {
   bool has_libraries = false;               // else it is statically linked
   bool by_begins = false, by_both = false;  // -pg or -mfentry; -finstrument-functions
@@ -57,16 +56,16 @@ struct CallFacts {
 };
 Result<CallFacts> call_facts(format::Bytes file);
 
-// The file that a library's or program's name stands for.
+// The file that a library's or program's name means.
 
-// `name`: a path, or a name that is looked for: among the files that this program itself has mapped
+// `name`: a path, or a name that is searched for: among the files that this process has mapped
 // ("libc.so.6"), in LD_LIBRARY_PATH, as the dynamic linker would find it, in the folders of libraries and
-// along PATH. With a `process` (otherwise -1): among those that it has mapped, as it may have others in a
-// container; a path is one of its root folder. An error of the use says what there is not.
+// along PATH. With a `process` (otherwise -1): among the files that it has mapped, as a container may have
+// others; a path is one of its root folder. A use error names what is missing.
 Result<std::string> library_file(const std::string& name, int process);
 
-// Where the dynamic linker's cache (/etc/ld.so.cache, which ldconfig writes) says that a library of this
-// machine's kind lies.
+// Path of a library of this machine's kind in the dynamic linker's cache (/etc/ld.so.cache, which ldconfig
+// writes).
 std::optional<std::string> cached_library(format::Bytes cache, std::string_view name);
 
 // The path of a library that is installed with tacho-record: beside it, or in the folder of libraries;

@@ -40,7 +40,7 @@ int open_in(int root, const std::string& path, std::uint64_t flags, std::uint64_
   return static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how));
 }
 
-// Asked of our own root: what a process's file system answers must not decide how it is looked at.
+// Relative to this process's root: a file system of the other process must not decide how it is looked at.
 bool has_openat2() {
   const format::Fd root(open_in(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, RESOLVE_NO_MAGICLINKS));
   return static_cast<bool>(root);
@@ -96,7 +96,7 @@ Result<format::Fd> open_foreign(const ForeignPath& path) {
 View view_of(const std::string& folder) {
   struct stat own {
   }, mounts{};
-  std::array<char, 2> root{};  // one that is not ours has a longer name
+  std::array<char, 2> root{};  // another root has a longer name
   const ssize_t length = ::readlink((folder + "/root").c_str(), root.data(), root.size());
   if (length <= 0 || ::stat("/proc/self/ns/mnt", &own) != 0 ||
       ::stat((folder + "/ns/mnt").c_str(), &mounts) != 0)
@@ -114,7 +114,7 @@ constexpr std::chrono::seconds kShortestRest{10};
 constexpr int kLongestRest = 9;  // as a power of two: 1.4 hours
 constexpr int kMostAbandoned = 16;
 constexpr std::size_t kMostPlaces = 4096;
-constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes that tell of them
+constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes of the list of mounts
 
 // Threads that wait for files, of all TimedFileReader: they are one program's.
 std::atomic<int>& abandoned_threads() {
@@ -148,7 +148,7 @@ bool is_below(std::string_view name, std::string_view folder) {
   return name.starts_with(folder) && (name.size() == folder.size() || name[folder.size()] == '/');
 }
 
-// "8:1" of the mount that a file lies in; the last one when several lie above one another. Empty: none.
+// "8:1" of the mount that holds a file; the last one when several are stacked. Empty: none.
 std::string device_of(std::string_view name, const std::string& mounts_path) {
   const auto mounts = format::read_file(mounts_path, kMostMounts);
   if (!mounts) return {};

@@ -1,5 +1,5 @@
-// Files that other processes name: a recorder with root's rights must open nothing else than files, and none
-// that lies elsewhere than these processes see it.
+// Files that other processes name: a recorder with root's rights must open nothing but regular files, and
+// only where these processes see them.
 #pragma once
 
 #include <sys/stat.h>
@@ -21,8 +21,8 @@
 namespace tacho::record {
 
 struct ForeignPath {
-  // The folder that is the root of whoever named the path, "/proc/7/root": no link leads out of it. Empty:
-  // `path` is a link of the kernel's that is the file itself, "/proc/7/map_files/1000-2000".
+  // The root folder of the process that named the path, "/proc/7/root": no link leads out of it. Empty:
+  // `path` is a kernel link that is the file itself, "/proc/7/map_files/1000-2000".
   std::string root;
   std::string path;
   std::uint64_t inode = 0;  // 0: whichever the file has
@@ -38,7 +38,7 @@ struct ForeignFile {
 // and their like) do things when their files are opened or read. Neither opens it nor follows a link in the
 // last part. Before Linux 5.6 a link to an absolute path in a folder's place is followed as we see it.
 Result<ForeignFile> find_foreign(const ForeignPath& path);
-// For reading, without waiting for whoever holds a lease on it. The error names `path`.
+// For reading, without waiting for the holder of a lease on it. The error names `path`.
 Result<format::Fd> open_found(const ForeignFile& file, const std::string& path);
 Result<format::Fd> open_foreign(const ForeignPath& path);
 
@@ -69,9 +69,9 @@ class TimedFileReader {
   TimedFileReader(TimedFileReader&&) = default;
   ~TimedFileReader();
 
-  // What is given up when a file hangs: of a network or a program (devices without a major number) the whole
-  // file system, of a disk the file alone, as it may only be slow. Of device 0:0 nobody told: the mounts of
-  // the process in `folder` ("/proc/7") tell then, or else the file's folder is the place.
+  // What is given up when a file hangs: of a network or FUSE file system (devices without a major number)
+  // the whole file system, of a disk only the file, as it may only be slow. For device 0:0 (not known) the
+  // mounts of the process in `folder` ("/proc/7") say which, or else it is the file's folder.
   static std::string place_of(std::uint32_t major, std::uint32_t minor, const std::string& name,
                               const std::string& folder);
 

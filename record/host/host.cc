@@ -194,7 +194,7 @@ std::vector<int> online_cpus() {
 Result<Host> read_host() {
   Host host;
   host.online_cpus = online_cpus();
-  if (host.online_cpus.empty()) return Error{kCpuFolder + "/online: no CPU is on line"};
+  if (host.online_cpus.empty()) return Error{kCpuFolder + "/online: no CPU is online"};
   std::ranges::set_difference(cpus_in("/present").value_or(std::vector<int>()), host.online_cpus,
                               std::back_inserter(host.offline_cpus));
   host.page_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -1,4 +1,5 @@
-// This host: what decides which events can be opened, and what a capture's header says about it.
+// Facts about this host that decide which events can be opened, and the environment that a capture's header
+// holds.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ std::string_view version();  // of tacho, "0.1.0"
 
 struct Host {
   std::vector<int> online_cpus;       // ascending
-  std::vector<int> offline_cpus;      // there, but not on line; ascending
+  std::vector<int> offline_cpus;      // there, but not online; ascending
   std::size_t page_size = 4096;       // bytes
   std::uint64_t max_sample_rate = 0;  // Hz, kernel.perf_event_max_sample_rate; 0: not known
   int perf_event_paranoid = 2;        // kernel.perf_event_paranoid
@@ -25,7 +26,7 @@ struct Host {
 
 Result<Host> read_host();
 
-// Everything a header tells, but events and build ids. What a host does not say stays out.
+// The contents of a header, but events and build ids. What the host does not provide stays out.
 format::Environment describe_host(const std::vector<std::string>& command_line);
 
 // Raises the soft limit of descriptors to the hard one: each event takes one for each CPU.

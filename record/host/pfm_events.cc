@@ -17,8 +17,8 @@ namespace {
 
 namespace abi = format::abi;
 
-// What is used of libpfm4's interface, version 4 of which has been the same since 2010 (its own headers need
-// not be here to build). Structs carry their size, by which it knows which of their members there are.
+// The used part of libpfm4's interface, version 4 of which has been the same since 2010 (its own headers
+// need not be here to build). Structs carry their size, by which it knows which of their members there are.
 constexpr const char* kLibrary = "libpfm.so.4";
 constexpr int kSuccess = 0;
 // Of its operating systems: that of perf_event_attr with the modifiers that are no part of the hardware.
@@ -109,8 +109,8 @@ Result<PfmLibrary> PfmLibrary::open() {
                         state->find("pfm_get_event_attr_info", state->attribute_info) &&
                         state->find("pfm_get_event_next", state->next_event);
   if (!is_whole) return Error{std::string(kLibrary) + " has not what it should have"};
-  // An event of another processor is encoded as well; the kernel says that it does not have it.
-  // It is asked for in the environment, which a command that is recorded is to have as it was.
+  // Events of other processors are encoded as well; the kernel refuses them. The setting is an environment
+  // variable, which a recorded command must not inherit.
   constexpr const char* kInactive = "LIBPFM_ENCODE_INACTIVE";
   const bool is_ours = std::getenv(kInactive) == nullptr;
   if (is_ours) ::setenv(kInactive, "1", 1);

@@ -28,7 +28,7 @@ Error wrong(const EventRequest& request, const std::string& what) {
   return use_error(fmt::format("-e {}: {}", request.text, what));
 }
 
-// The kernel takes a path as seen from here; the capture names it in whole. A name alone may be a library's
+// The kernel takes a path as seen from here; the capture has the full path. A bare name may be a library's
 // or a program's.
 Result<std::string> whole_path(const EventRequest& request) {
   std::string path = request.path;
@@ -101,7 +101,7 @@ bool asks_what_there_is(const EventRequest& request) {
   return std::ranges::find(request.arguments, "?", &ArgumentRequest::source) != request.arguments.end();
 }
 
-// `offset`: where the function begins, when it was asked for by its name.
+// `offset`: of the function, when it was named.
 Result<> place_of_user(EventRequest& request, std::optional<std::uint64_t> offset,
                        const std::function<bool()>& stop) {
   KnownArguments known{.kind = ProbeKind::User, .at_return = request.at_return};
@@ -143,7 +143,7 @@ Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventR
   return Done{};
 }
 
-// Without a list of functions the kernel alone knows.
+// Without a list of functions the kernel has to check.
 Result<> add_kernel_probe(EventRequest request, std::vector<EventRequest>& out) {
   if (const auto kallsyms = format::read_file("/proc/kallsyms"); kallsyms && !kallsyms->empty()) {
     const auto found = check_kernel_function(format::as_text(*kallsyms), request.function, request.offset);

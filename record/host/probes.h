@@ -1,5 +1,4 @@
-// Probes that were asked for by name become events of the kernel's PMUs uprobe and kprobe: they live as long
-// as their descriptors, so that nothing is left behind, however the recorder ends.
+// Resolves probes of -e to events of the kernel's PMUs uprobe and kprobe.
 #pragma once
 
 #include <functional>
@@ -11,9 +10,9 @@
 
 namespace tacho::record {
 
-// `requests` with every probe found: its type, config and offset, and the name that the kernel wants. A
-// marker that stands at several places in its file becomes an event for each of them. Names of arguments take
-// a moment to be found: asked many times a second meanwhile, `stop` may end that.
+// `requests` with every probe found: its type, config and offset, and the name for the kernel. A marker at
+// several addresses in its file becomes an event for each of them. Names of arguments take a moment to be
+// found: `stop` is polled meanwhile and may end that.
 Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests,
                                               const std::function<bool()>& stop = {},
                                               const Pmus& pmus = Pmus());

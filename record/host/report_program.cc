@@ -49,8 +49,8 @@ Ending read_all(int from, const ReportRun& run, Clock::time_point until, std::st
   }
 }
 
-// What closed its output need not have ended. `status` is that of waitpid() when it ended by itself; it is
-// there to be killed and reaped otherwise.
+// A child that closed its output need not have ended. `status` is waitpid()'s when it has; otherwise it is
+// still to be killed and reaped.
 Result<Ending> wait_for(pid_t child, const ReportRun& run, Clock::time_point until, int& status) {
   for (int patience = 1;; patience = std::min(2 * patience, kLookEvery)) {
     const pid_t got = ::waitpid(child, &status, WNOHANG);
@@ -121,7 +121,7 @@ Result<std::string> ask_report_program(const std::string& program, const ReportR
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
   const format::Fd from(ends[0]);
   format::Fd to(ends[1]);
-  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by the parent, its end would not be reported
   std::vector<std::string> words{program};
   words.insert(words.end(), run.arguments.begin(), run.arguments.end());
   const auto child = start_report_program(std::move(words), to.get(), kNowhere);
@@ -172,7 +172,7 @@ bool read_number(std::string_view text, Number& value) {
   return code == std::errc{} && end == text.data() + text.size() && !text.empty();
 }
 
-// "value rdi 0 8 pointer memory 16 24": what is read comes from a process that read a file of others.
+// "value rdi 0 8 pointer memory 16 24". Hostile: the child that printed it read a foreign file.
 std::optional<ProbeArgument> argument_of(std::string_view line) {
   constexpr std::size_t kFixed = 7;  // words
   const auto words = words_of(line);
@@ -240,8 +240,8 @@ Result<std::vector<NamedArgument>> user_arguments(const UserFunction& function,
 
 namespace {
 
-// Functions, of which 2000 of a C program stay within the 1 MB of an answer. Each answer reads the debugging
-// information anew.
+// Functions in one request: 2000 of a C program stay within the 1 MB of an answer. Each request reads the
+// debugging information again.
 constexpr std::size_t kMostAtOnce = 2000;
 constexpr std::size_t kGrowsAfter = 4;   // answers that were not too long
 constexpr std::size_t kMostInVain = 64;  // answers that were

@@ -1,5 +1,4 @@
-// tacho-report, where it is installed beside this program: what takes symbols and debugging information is
-// its work.
+// Runs tacho-report as a child for what needs DWARF: locations of a function's arguments, and its types.
 #pragma once
 
 #include <sys/types.h>
@@ -32,8 +31,8 @@ constexpr int kNowhere = -1;  // for `errors`
 Result<pid_t> start_report_program(std::vector<std::string> words, int output, int errors,
                                    std::span<const int> inherited = {});
 
-// What it prints on standard output, 1 MB at most; standard error is dropped. Asked several times a second,
-// `stop` ends it. An error when it says more (EFBIG), takes longer, dies, or its exit status is not 0.
+// Its standard output, 1 MB at most; standard error is dropped. Polled several times a second, `stop` ends
+// it. An error when it prints more (EFBIG), takes longer, dies, or its exit status is not 0.
 struct ReportRun {
   std::vector<std::string> arguments;
   std::chrono::seconds longest{60};
@@ -50,8 +49,8 @@ struct UserFunction {
   std::string symbol;        // the linker's name
 };
 
-// Those of `requests` that have a name, in their order. The error's code is ENOENT where there is no
-// tacho-report to be asked.
+// The named ones among `requests`, in their order. The error's code is ENOENT where tacho-report is not
+// installed.
 Result<std::vector<NamedArgument>> user_arguments(const UserFunction& function,
                                                   std::span<const ArgumentRequest> requests,
                                                   const std::function<bool()>& stop);
@@ -60,11 +59,11 @@ Result<std::vector<NamedArgument>> user_arguments(const UserFunction& function,
 Result<std::vector<NamedArgument>> parse_user_arguments(std::string_view lines,
                                                         std::span<const std::string> names);
 
-// What functions of a program are called with and what they return, as its debugging information says. It is
-// read by tacho-report (user_arguments.h tells why), and goes into the capture as text.
+// Parameter and return types of a program's functions, from its debugging information. tacho-report reads
+// it in a sandbox (user_arguments() above), and it goes into the capture as text.
 
-// Of a function: bit n says that the nth register for arguments points to text, and this one that what it
-// returns does.
+// Of a function: bit n means that the nth register argument points to text, and this bit that the return
+// value does.
 constexpr std::uint64_t kReturnsText = 1U << 6;
 
 struct FunctionTypes {
@@ -79,8 +78,9 @@ struct FunctionTypes {
 FunctionTypes function_types(const std::string& path, const std::vector<std::uint64_t>& offsets,
                              const std::function<bool()>& stop);
 
-// The same from whoever answers with lines of text. Its error with the code EFBIG says that the text would be
-// too long: so many functions are not asked for at once again. After any other error what is known stays.
+// The same from a caller that answers with lines of text. Its error with the code EFBIG means that the text
+// would be too long: so many functions are not requested at once again. After any other error the known
+// ones stay.
 using AskTypes = std::function<Result<std::string>(std::span<const std::uint64_t> offsets)>;
 FunctionTypes gather_types(std::span<const std::uint64_t> offsets, const AskTypes& ask);
 

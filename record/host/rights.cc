@@ -20,9 +20,9 @@ constexpr unsigned kPerfmon = 38, kBpf = 39, kCheckpoint = 40;
 struct Row {
   unsigned number;
   std::string_view name;
-  bool LaterWork::*needed_for;  // nullptr: for files in a folder of somebody else
+  bool LaterWork::*needed_for;  // nullptr: for files in another user's folder
 };
-// A capability stands here for each work that needs it.
+// One row for each kind of work that needs the capability.
 constexpr Row kRows[] = {
     {CAP_DAC_OVERRIDE, "cap_dac_override", nullptr},
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::tells_again},  // others' files, for build ids
@@ -61,7 +61,7 @@ Result<Sets> present_rights() {
               data[0].permitted | Capabilities{data[1].permitted} << 32};
 }
 
-// Nothing is inherited. A program that root starts gets what the bounding set leaves: no more than we have.
+// Nothing is inherited. A program that root starts gets the bounding set: no more than this process has.
 Result<> set_rights(Sets sets) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
@@ -78,7 +78,7 @@ bool can_make_files_in(const std::string& folder) {
   return folder.empty() || faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
 }
 
-// Whoever lacks CAP_SETPCAP keeps the set, which gives him nothing once no_new_privs is set.
+// A process without CAP_SETPCAP keeps the bounding set, which is without effect once no_new_privs is set.
 void lower_bounding_set(Capabilities kept) {
   for (unsigned number = 0; number < 64; ++number) {
     if ((kept & bit(number)) == 0 && prctl(PR_CAPBSET_DROP, number, 0, 0, 0) != 0 && errno == EINVAL) return;

@@ -248,7 +248,7 @@ void for_each_symbol(std::string_view kallsyms, Use use) {
   }
 }
 
-// Bytes up to the next symbol that lies higher; 0: not known.
+// Bytes up to the next higher symbol; 0: not known.
 std::uint64_t length_of(std::string_view kallsyms, std::uint64_t address) {
   std::uint64_t next = ~std::uint64_t{0};
   for_each_symbol(kallsyms, [&](const Symbol& symbol) {
@@ -295,7 +295,7 @@ Result<> check_kernel_function(std::string_view kallsyms, std::string_view funct
   if (offset == 0 || found->address == 0) return Done{};
   const std::uint64_t length = length_of(kallsyms, found->address);
   if (length == 0 || offset < length) return Done{};
-  return Error{fmt::format("'{}' is {} bytes long, and {} lies behind it", function, length, offset)};
+  return Error{fmt::format("'{}' is {} bytes long, and {} is behind its end", function, length, offset)};
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// The kernel as it runs: where its text and its modules lie, their build ids, the BPF programs in it.
+// The running kernel: its symbols, modules and images, and functions that can be probed.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct KernelText {
 // Nothing when the addresses are hidden (kernel.kptr_restrict) or there are none.
 std::optional<KernelText> find_kernel_text(std::string_view kallsyms);
 
-// Code that the kernel makes for BPF itself: trampolines (fentry, fexit) and dispatchers. They are no
-// programs, so nothing but kallsyms knows of those that exist already.
+// Code that the kernel makes for BPF: trampolines (fentry, fexit) and dispatchers. They are no programs, so
+// only kallsyms lists them.
 struct BpfImage {
   std::string name;  // "bpf_trampoline_6442466132", as the kernel's own KSYMBOL records have it
   std::uint64_t start = 0;
@@ -57,27 +57,27 @@ void write_image_records(format::ByteWriter& out, const std::vector<BpfImage>& i
 void write_program_records(format::ByteWriter& out, const std::vector<bpf::LoadedProgram>& programs,
                            std::size_t trailer);
 
-// Functions of the running kernel by name, as /proc/kallsyms lists them: what a probe may be put on.
+// Functions of the running kernel by name, as /proc/kallsyms lists them, for probes.
 
-// Whether the kernel or one of its modules has the function and `offset` (bytes from its begin) lies inside.
-// The error names the nearest function there is, or the function's length. Where the addresses are hidden
-// (kernel.kptr_restrict) offsets are left for the kernel to judge.
+// Whether the kernel or one of its modules has the function and `offset` (bytes from its start) is inside.
+// The error names the nearest function, or the function's length. Where addresses are hidden
+// (kernel.kptr_restrict) the kernel checks offsets.
 Result<> check_kernel_function(std::string_view kallsyms, std::string_view function, std::uint64_t offset);
 
 // All of them, in the order of the list.
 std::vector<std::string> kernel_function_names(std::string_view kallsyms);
 
-// Where those begin whose names match a pattern of fnmatch(3) and that many probes at once can be put on:
-// `traceable` is what tracefs lists in available_filter_functions, or in the same with _addrs behind it
-// (Linux 6.5), which tells the addresses that otherwise kallsyms does. Ascending, each once; none where
-// addresses are hidden.
+// Addresses of the functions whose names match a pattern of fnmatch(3) and that multi-probes can be put on:
+// `traceable` is what tracefs lists in available_filter_functions, or in available_filter_functions_addrs
+// (Linux 6.5), which has addresses; otherwise kallsyms does. Ascending, each once; none where addresses are
+// hidden.
 std::vector<std::uint64_t> traceable_functions(std::string_view traceable, bool has_addresses,
                                                std::string_view kallsyms, const std::string& pattern);
 
-// Where functions of exactly these names begin, by name: all places in `kallsyms` of those that `traceable`
-// (available_filter_functions) lists; with an empty `traceable` every function may be. The addresses of
-// available_filter_functions_addrs lie a little behind the begin on some kernels, which look for it when
-// they look for a probe's cookie.
+// Addresses of functions of exactly these names, by name: all addresses in `kallsyms` of functions that
+// `traceable` (available_filter_functions) lists; with an empty `traceable` every function may be. The
+// addresses of available_filter_functions_addrs are a little behind the start on some kernels, which search
+// for the start when they look up a probe's cookie.
 std::map<std::string, std::vector<std::uint64_t>> function_places(std::string_view traceable,
                                                                   std::string_view kallsyms,
                                                                   const std::vector<std::string>& names);

@@ -52,7 +52,7 @@ std::string target_of_link(const std::string& path) {
   return size > 0 ? std::string(room.data(), static_cast<std::size_t>(size)) : std::string();
 }
 
-// Whoever named a file or a cgroup may have put tabs and line ends into it.
+// A file's or cgroup's name may contain tabs and line ends.
 std::string in_one_field(std::string_view name) {
   std::string out;
   for (const char letter : name) {
@@ -220,7 +220,7 @@ void RunningProcesses::describe(int process, format::ByteWriter& out, Describe d
     if (!name) continue;
     if (name->ends_with('\n')) name->pop_back();
     const auto tid = static_cast<std::uint32_t>(thread);
-    // Whoever made a thread, its parent is taken to be the process, as perf does.
+    // The parent of a thread is taken to be its process, as perf does.
     const std::uint32_t parent = tid == pid ? parent_of(*status) : pid;
     format::write_fork(out, {pid, parent, tid, parent, 0, false}, trailer_);
     format::write_comm(out, {pid, tid, *name, false}, trailer_);

@@ -1,5 +1,5 @@
-// Who the processes are that run when a recording begins: what no record of perf says of them. A reader
-// elsewhere finds the container by it, whose processes have other numbers inside than outside.
+// Processes that run at the start of a recording: mmap, comm and fork records for them, and facts that no
+// perf record holds (namespaces, container).
 #pragma once
 
 #include <compare>
@@ -49,9 +49,9 @@ struct MapsLine {
 };
 std::optional<MapsLine> parse_maps_line(std::string_view line);
 
-// What is told beside names and mappings of code.
+// What is described beside names and code mappings.
 struct ProcessRecords {
-  bool data_mappings = false;  // also what is mapped and never run
+  bool data_mappings = false;  // also mappings without execute permission
   bool namespaces = false;
   bool build_ids = true;
 };

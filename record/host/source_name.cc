@@ -41,7 +41,7 @@ class MangledName {
     if (accept("St")) name_ = "std";
     bool is_function = false;  // the last part is one
     while (!accept("E")) {
-      // A source leaves out what a template was made for.
+      // A source name omits template arguments.
       if (rest_.starts_with('I') && !last_.empty() && skip_arguments(0)) continue;
       is_function = add_name() || add_special() || add_operator();
       if (!is_function) return std::nullopt;
@@ -190,7 +190,7 @@ class MangledName {
     while (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9') rest_.remove_prefix(1);
     return accept("_") && skip_type(level + 1);
   }
-  // "Dn", "Di"; "Dp" stands before a type; decltype(), vectors and the like are not known here.
+  // "Dn", "Di"; "Dp" precedes a type; decltype(), vectors and the like are not supported.
   bool skip_long_name(int level) {
     if (accept("Dp")) return skip_type(level + 1);
     constexpr std::string_view kKnown = "nisuadefhc";

@@ -1,6 +1,6 @@
-// What a C++ function is called in its source, for names that somebody types. A recorder that runs as root
-// reads no more of a strange program's names than it must: those of templates, operators and the like are
-// left to whoever reads the capture.
+// The source's name of a C++ function, for names that users type. A recorder that runs as root demangles no
+// more of a foreign program's names than it must: templates, operators and the like are left to readers of
+// the capture.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace tacho::record {
 // or one with other parts than plain names (of the Itanium C++ ABI's mangling).
 std::optional<std::string> source_name(std::string_view symbol);
 
-// The same of a name or pattern that somebody typed, perhaps as a view of a capture prints it: without what
-// stands in <...> behind a template's name. Angles of operators stay.
+// The same of a name or pattern as typed, perhaps as a view of a capture prints it: without the <...> of a
+// template's name. Angle brackets of operators stay.
 std::string without_template_arguments(std::string_view name);
 
 }  // namespace tacho::record

@@ -35,7 +35,7 @@ Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents
       if (auto done = walker->set_reader(*number, program->reader()); !done)
         return std::move(done.error()).in(name);
     }
-    // A hit runs the programs of all probes that stand there, whatever their CPU: one is enough.
+    // A hit runs the programs of all probes at that address, whatever their CPU: one is enough.
     const int cpu = plan.cpus.front();
     auto probe = open_event(planned.probe, -1, cpu);
     if (!probe) return explain_refusal(planned.probe, cpu, probe.error().code, host);
@@ -46,7 +46,7 @@ Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents
       if (auto done = one.program.attach(one.probe.get()); !done) return in_event(std::move(done.error()));
       continue;
     }
-    // By this number the program that walks stacks knows what comes after it.
+    // Tells the stack walker which program to tail-call next.
     auto link = bpf::link_to_event(one.program.fd(), one.probe.get(), number.value_or(0));
     if (!link) return in_event(std::move(link.error()));
     one.link = std::move(*link);

@@ -1,5 +1,4 @@
-// Probes with arguments, open in the kernel: their programs write samples of events that are open already, or
-// count.
+// Probes with arguments: opened in the kernel, with the programs that write their samples.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +19,17 @@ namespace tacho::record {
 
 class ArgumentProbes {
  public:
-  // The probes are hit from here on; what they write is taken once the events are enabled. Gone with this.
-  // `followed`: of threads in this table (bpf/attach/follower.h), which must outlive it; nothing: of
-  // everybody's. `walker`: for the events whose stacks are unwound; null: none are.
+  // The probes are hit from here on; their output is taken once the events are enabled. Detached with this
+  // object. `followed`: of threads in this table (bpf/attach/follower.h), which must outlive it; nothing:
+  // of all threads. `walker`: for the events whose stacks are unwound; null: none are.
   static Result<ArgumentProbes> open(const Plan& plan, const KernelEvents& events, const Host& host,
                                      std::optional<int> followed, bpf::StackWalker* walker);
 
-  // Of those that count, by their numbers in Plan::argument_probes.
+  // Probes that count, by their index in Plan::argument_probes.
   bpf::MapReader counts(std::size_t probe) const { return probes_[probe].program.counts(); }
   std::uint64_t lost(std::size_t probe) const { return probes_[probe].program.lost(); }
 
-  // Events of a CPU that are open again, for what the probes write there.
+  // Events of a CPU that were opened again, as outputs of the probes.
   Result<> put_outputs(const Plan& plan, std::span<const OpenEvent> events) const;
 
  private:

@@ -32,7 +32,7 @@ std::string plain(std::string_view name) {
   return text;
 }
 
-// Adds the event to those of the program; the same program may have been seen on another event.
+// Adds the event to the program's; the same program may have been seen on another event.
 void add(std::vector<DroppingProgram>& found, const bpf::TracepointProgram& program,
          const std::string& event) {
   auto known = std::ranges::find(found, program.id, [](const auto& each) { return each.program.id; });
@@ -61,7 +61,7 @@ std::string what_it_drops(const DroppingProgram& dropping) {
 std::vector<DroppingProgram> dropping_programs(const Plan& plan, const KernelEvents& events,
                                                std::span<const bpf::UserObject> objects) {
   std::vector<DroppingProgram> found = own_programs(objects);
-  // Programs sit on the tracepoint, so one descriptor of an event tells as much as all of them.
+  // Programs are attached to the tracepoint, so one descriptor of an event shows all of them.
   std::vector<bool> is_asked(plan.events.size());
   for (const OpenEvent& open : events.open_events()) {
     if (is_asked[open.event] || plan.events[open.event].attr.type != format::abi::kTracepoint) continue;

@@ -22,8 +22,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// What kernels older than the first one tacho was made for may refuse, newest first, and what is lost without
-// it.
+// Features that kernels older than 6.1 may refuse, newest first, and what is lost without them.
 struct Newer {
   std::uint64_t format::EventAttr::*field;
   std::uint64_t bits;
@@ -41,7 +40,7 @@ constexpr Newer kNewer[] = {
     {&format::EventAttr::flags, abi::kCommExec, "a new name by exec looks like any other (Linux 3.16)"},
 };
 
-// Opens `event`, whose attr loses what the kernel does not know.
+// Opens `event`, removing from its attr what the kernel does not know.
 Result<format::Fd> open_adapted(PlannedEvent& event, int task, int cpu, int leader,
                                 std::vector<std::string>& notes) {
   auto fd = open_event(event, task, cpu, leader);
@@ -51,8 +50,8 @@ Result<format::Fd> open_adapted(PlannedEvent& event, int task, int cpu, int lead
     event.attr.flags -= kOnePrecise;
     fd = open_event(event, task, cpu, leader);
   }
-  // Namespaces of processes are told to whoever may watch everybody; a user watching his own needs them
-  // least.
+  // The kernel gives namespaces of processes only to users who may watch all; a user watching his own needs
+  // them least.
   if (!fd && fd.error().code == EACCES && event.attr.has(abi::kNamespaces)) {
     event.attr.flags &= ~std::uint64_t{abi::kNamespaces};
     fd = open_event(event, task, cpu, leader);
@@ -79,7 +78,7 @@ std::string fields_of(const PlannedEvent& event) {
   const std::string has =
       event.filter_fields.empty() ? "its fields: " : "it has " + event.filter_fields + "; ";
   return has + "tacho list -v " + without_modifiers(event.name) +
-         (event.filter_fields.empty() ? "" : " tells their types");
+         (event.filter_fields.empty() ? "" : " has their types");
 }
 
 void halve_rings(Plan& plan, std::size_t page_size) {
@@ -115,13 +114,12 @@ Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host, const std:
     }
     const bool can_shrink = plan.ring_pages > 1 || plan.sideband_pages > 1;
     if (mapped.error().code != EPERM || !can_shrink) return std::move(mapped.error());
-    halve_rings(plan, host.page_size);  // wake-ups depend on the size, so the events are opened anew
+    halve_rings(plan, host.page_size);  // wake-ups depend on the size, so the events are opened again
   }
 }
 
 Result<> KernelEvents::open_everywhere(Plan& plan, const Host& host, const std::function<bool()>& stop) {
-  // The sideband event stands last in the capture, but its failure (or success) must not depend on the
-  // others.
+  // The sideband event is last in the capture, but its failure (or success) must not depend on the others.
   for (std::size_t event = 0; event < plan.events.size(); ++event) {
     bool any = false;
     Result<> done = Done{};
@@ -325,7 +323,7 @@ format::EventSet KernelEvents::event_set() const {
   return set;
 }
 
-// Events of CPUs that were off line for a while.
+// Events of CPUs that were offline for a while.
 
 namespace abi = format::abi;
 

@@ -1,4 +1,4 @@
-// All events of a plan, open in the kernel, with the rings they write to.
+// All events of a plan, open in the kernel (perf_event_open), with the rings they write to.
 #pragma once
 
 #include <cstddef>
@@ -48,17 +48,16 @@ class KernelEvents {
   // As they were opened at first: these never change.
   const std::vector<OpenEvent>& open_events() const { return events_; }
   std::vector<PerfRing>& rings() { return rings_; }
-  // What comes through this ring tells of mappings, names and lives, and nothing of that comes through
-  // others.
+  // This ring carries the sideband (mmap, comm, fork, exit), and no other ring does.
   bool holds_sideband(std::size_t ring) const { return holds_sideband_[ring]; }
 
-  // Of the events that take whoever runs where the others follow a target, the kernel's numbers.
+  // Ids of the events that take every thread where the others follow a target.
   std::vector<std::uint64_t> system_wide_ids() const;
 
-  // A CPU that went off line took its events with it, but for those of tasks; now that it is back they are
-  // opened anew, not enabled yet, and write to its rings, or to new ones where it was off line when
-  // everything was opened (Plan::later_cpus). Their records get the numbers that the capture knows
-  // (PerfRing::renamed()). An error: nothing was. By whoever takes records out of the rings.
+  // A CPU that went offline took its events with it, except per-task ones; now that it is back they are
+  // opened again, not enabled yet, and write to its rings, or to new ones where it was offline at the start
+  // (Plan::later_cpus). Their records get the ids that the capture knows (PerfRing::renamed()). After an
+  // error nothing is open. Call it on the thread that reads the rings.
   struct Reopened {
     std::span<const OpenEvent> events;  // until the next call, or close_cpu()
     std::string left_out;               // events that the kernel refused, and why; empty: none
@@ -122,8 +121,8 @@ class KernelEvents {
   Losses loss_of(const OpenEvent& event) const;
   std::vector<Losses> all_losses(bool of_sideband) const;
 
-  // What came back with its CPU. The thread that reads rings writes it, the one that writes the capture asks
-  // for losses.
+  // Events opened again with their CPU. The thread that reads rings writes it; the thread that writes the
+  // capture reads it for losses.
   class Again {
    public:
     // Of each event that is open again.
@@ -132,7 +131,7 @@ class KernelEvents {
     std::span<const OpenEvent> take(int cpu, std::vector<OpenEvent> events, std::vector<Losses> before);
     void note(std::string cpu, std::string what);
     format::StringPairs notes() const;
-    // What those that are open lost, as `of` says, and those that are gone once more.
+    // Losses of the open events, as `of` says, and of events that are gone.
     std::vector<Losses> losses(const std::function<Losses(const OpenEvent&)>& of) const;
 
    private:
@@ -144,7 +143,8 @@ class KernelEvents {
 
   std::vector<PlannedEvent> planned_;
   OnSwitch on_switch_;
-  std::shared_ptr<std::vector<std::vector<Switched>>> switched_;  // by event; written to by whoever switches
+  std::shared_ptr<std::vector<std::vector<Switched>>>
+      switched_;  // by event; written to by the switching thread
   std::vector<OpenEvent> events_;
   std::vector<PerfRing> rings_;
   std::vector<bool> holds_sideband_;  // by ring

@@ -21,7 +21,7 @@ void add_loss(std::vector<Losses>& all, const Losses& loss) {
 }
 
 std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
-  std::map<std::size_t, std::uint64_t> left;  // to tell, by event
+  std::map<std::size_t, std::uint64_t> left;  // to report, by event
   for (const Losses& loss : all) left[loss.event] += loss.lost;
   for (auto& [event, lost] : left) lost -= std::min(lost, totals_[event]);
   std::vector<Losses> news;
@@ -36,7 +36,7 @@ std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
     totals_[loss.event] += lost;
     left[loss.event] -= lost;
   };
-  // What nobody is known of comes last: it may have a name the next time.
+  // Losses without an owner come last: they may have a name the next time.
   const auto has_name = [](const Losses& loss) { return loss.cgroup != 0 || loss.first <= loss.last; };
   for (const Losses& loss : all)
     if (has_name(loss)) tell(loss);

@@ -1,4 +1,5 @@
-// What was lost of an event.
+// Lost samples by event, cgroup and CPU (PERF_RECORD_LOST, read format LOST), and which of them earlier
+// files reported.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +14,21 @@ struct Losses {
   std::size_t event = 0;  // index in the plan
   std::uint64_t id = 0;
   std::uint64_t lost = 0;
-  std::uint64_t cgroup = 0;                           // the kernel's number; 0: not told
-  std::uint64_t first = ~std::uint64_t{0}, last = 0;  // ns; first above last: not told
+  std::uint64_t cgroup = 0;                           // the kernel's number; 0: not known
+  std::uint64_t first = ~std::uint64_t{0}, last = 0;  // ns; first above last: not known
   int cpu = -1;                                       // where `id` does not say
 };
 
-// To `all`, where what several sources lost of the same stands once. Nothing lost adds nothing.
+// Adds to `all`, which has each event, id, cgroup and CPU once. A loss of 0 adds nothing.
 void add_loss(std::vector<Losses>& all, const Losses& loss);
 
-// Which losses files that follow each other have told already.
+// Losses that earlier files of the same recording have reported.
 
 // An event is lost before it is known of which cgroup it was: so one source's sums by name may go down while
 // its total goes up. Reported is the total, once; names get what fits into it.
 class ReportedLost {
  public:
-  // What was not told before of `all`, which are sums since the beginning, each id, cgroup and CPU once.
+  // What was not reported before of `all`, which are sums since the start, each id, cgroup and CPU once.
   std::vector<Losses> news(const std::vector<Losses>& all);
 
  private:

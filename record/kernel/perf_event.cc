@@ -51,7 +51,7 @@ struct Refusal {
 constexpr Refusal kRefusals[] = {
     {ENOENT, "this kernel or machine does not have the event"},
     {EOPNOTSUPP, "this kernel or machine cannot sample the event"},
-    {ENODEV, "this machine does not have the event, or the CPU went off line"},
+    {ENODEV, "this machine does not have the event, or the CPU went offline"},
     {EMFILE, "too many open files: an event takes one for each CPU and thread; raise `ulimit -n`"},
     {ENFILE, "the system has too many open files"},
     {ENOSPC, "the kernel has no slot left for such an event"},
@@ -62,7 +62,7 @@ constexpr Refusal kRefusals[] = {
 };
 // That the place exists was seen before the kernel was asked.
 constexpr Refusal kProbeRefusals[] = {
-    {EINVAL, "the kernel lets nobody put a probe there (probes themselves run through it, or it is no code)"},
+    {EINVAL, "the kernel allows no probe there (probes themselves run through it, or it is no code)"},
     {EILSEQ, "no instruction begins there"},
     {ENOENT, "the kernel finds no place for a probe there"},
     {EADDRNOTAVAIL, "several functions have this name, and the kernel does not choose one"},
@@ -75,7 +75,7 @@ Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int 
   // The one pointer of an attr: the capture, which outlives it, has 0 there.
   if (!event.probe_target.empty())
     attr.config1 = reinterpret_cast<std::uintptr_t>(event.probe_target.c_str());
-  // In the capture the stack is whole: what the kernel leaves out comes in by ourselves.
+  // In the capture the stack is whole: tacho adds the user part that the kernel leaves out.
   if (event.unwound_frames != 0) attr.flags |= format::abi::kExcludeCallchainUser;
   format::ByteWriter bytes;
   format::write_event_attr(bytes, attr, format::size_to_write(attr));
@@ -107,7 +107,7 @@ bool is_kept_out_of_kernel(const Host& host) {
   return static_cast<bool>(open_event(clock, 0, -1));
 }
 
-// What this machine lacks, in words that say what to take instead.
+// What this machine does not have, with what to take instead.
 std::string without_counters(const PlannedEvent& event) {
   return "this machine shows no counter for it (virtual machines often show none); -e cpu-clock samples by "
          "time" +
@@ -145,8 +145,8 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
                  code};
   if (code == EACCES || code == EPERM) return Error{place + no_permission(event, host), code};
   if (code == EINVAL && event.cgroup >= 0)
-    return Error{
-        place + "this kernel does not tell cgroups apart (CONFIG_CGROUP_PERF), or not for this event", code};
+    return Error{place + "this kernel has no events of cgroups (CONFIG_CGROUP_PERF), or not of this kind",
+                 code};
   if (event.attr.samples(abi::kSampleBranchStack) && (code == EOPNOTSUPP || code == EINVAL)) {
     return Error{place +
                      "this processor keeps no branches (LBR), or not for this event; leave out -b, -j and "

@@ -1,4 +1,4 @@
-// One perf event of the kernel.
+// perf_event_open(2) and what its refusals mean.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tacho::record {
 
-// perf_event_open(2). `task` -1: whoever runs on the CPU, or runs there in the event's cgroup. `leader`: the
+// perf_event_open(2). `task` -1: any thread on the CPU, or any in the event's cgroup. `leader`: the
 // descriptor of the event that leads its group; -1: none. The error carries the errno; explain_refusal()
 // makes a message of it.
 Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int leader = -1);
@@ -29,7 +29,7 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
 // The number that samples of this event carry.
 Result<std::uint64_t> id_of_event(const format::Fd& event);
 // Events that found no room in the ring so far (read format LOST); 0 when the event was opened without it.
-// `id`: of the event, by which it is found among those of its group.
+// `id`: of the event, which identifies it in its group.
 std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr, std::uint64_t id);
 
 // Of a tracepoint, the kernel takes only what `filter` lets through.

@@ -1,4 +1,4 @@
-// Events that stand for others: their records get the others' numbers on the way into the capture.
+// The mmap ring buffer of perf events: reading records, and renaming ids of events that were opened again.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -18,6 +18,8 @@
 
 namespace tacho::record {
 
+// Ids of events that replace others: their records get the ids that the capture knows.
+
 // A CPU that comes back gets new events, whose numbers no reader of the capture would know.
 class RenamedIds {
  public:
@@ -26,8 +28,8 @@ class RenamedIds {
   void add(std::uint64_t id, std::uint64_t as) { as_[id] = as; }
   bool empty() const { return as_.empty(); }
 
-  // What `records` hold from `begin` on, whole records as the kernel writes them for events with
-  // abi::kSampleIdentifier and abi::kSampleIdAll. What is no record ends it.
+  // `records` from `begin` on: whole records as the kernel writes them for events with
+  // abi::kSampleIdentifier and abi::kSampleIdAll. Bytes that are no record end it.
   void apply(std::vector<std::byte>& records, std::size_t begin) const;
 
  private:
@@ -38,8 +40,8 @@ class RenamedIds {
 
 // The ring that the kernel shares for the events of one CPU. It writes at data_head; we free up to data_tail.
 
-// What the kernel does when a ring is full: drop what comes, or write over what is oldest (from the end of
-// the ring to its start, so that the newest record is found first).
+// What the kernel does when a ring is full: drop new records, or overwrite the oldest (from the end of the
+// ring to its start, so that the newest record is found first).
 enum class RingKind : std::uint8_t { Forward, Backward };
 
 class PerfRing {
@@ -53,7 +55,7 @@ class PerfRing {
 
   RingKind kind() const { return kind_; }
 
-  // Events with another number than the capture knows write here, since their CPU was off line for a while.
+  // Events with an id that the capture does not know write here, since their CPU was offline for a while.
   void rename(std::uint64_t id, std::uint64_t as) {
     if (id != as) renamed_.add(id, as);
   }
@@ -80,7 +82,7 @@ class PerfRing {
   std::uint64_t drain(Sink&& sink) {
     auto* page = reinterpret_cast<perf_event_mmap_page*>(memory_.bytes().data());
     const auto data = memory_.bytes().subspan(page->data_offset, page->data_size);
-    // Acquire: what the kernel wrote before it moved head must be visible to us before we read it.
+    // Acquire: what the kernel wrote before it moved head must be visible here before it is read.
     const std::uint64_t head = std::atomic_ref(page->data_head).load(std::memory_order_acquire);
     const std::uint64_t begin = page->data_tail;
     for (std::uint64_t tail = begin; tail != head;) {

@@ -95,7 +95,7 @@ bool matches(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-// Whether the kernel has it here: what it says to this process, which may be watched by everybody.
+// Whether the kernel has it here: opens it on this process, which needs the fewest rights.
 bool can_be_opened(const NamedEvent& named) {
   PlannedEvent event;
   event.attr.type = named.type;
@@ -120,7 +120,7 @@ void add_pmus(std::vector<Line>& lines, const Pmus& pmus) {
     if (!pmu) continue;
     for (const PmuEvent& event : pmu->events)
       lines.push_back({fmt::format("{}/{}/", name, event.name), "", "Kernel PMU event", {event.terms}});
-    // Those of probes have words of their own.
+    // Probes have words of their own.
     if (pmu->fields.empty() || name == "uprobe" || name == "kprobe") continue;
     Line raw{fmt::format("{}/.../", name), "", "Kernel PMU by its fields", {}};
     for (const PmuField& field : pmu->fields)
@@ -159,8 +159,8 @@ Result<> add_tracepoints(std::vector<Line>& lines, const ListOptions& options) {
   return Done{};
 }
 
-// Makers' names, as far as libpfm4 is installed: of the processors here if their counters can be opened, and
-// of all that it knows when one is asked for ("skl::*").
+// Makers' names, where libpfm4 is installed: of this host's processors if their counters can be opened, and
+// of all that it knows when one is named ("skl::*").
 void add_makers_names(std::vector<Line>& lines, const std::string& pattern) {
   const bool is_asked_for = pattern.find("::") != std::string::npos;
   const auto cycles = find_named_event("cycles");
@@ -198,17 +198,18 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
   line.description =
       "Lists the events that tacho record can record here: counters and caches of the processor where there "
       "are "
-      "some (by their makers' names too, where libpfm4 is installed), software events, those of the kernel's "
+      "some (by their makers' names too, where libpfm4 is installed), software events, the kernel's "
       "PMUs, and tracepoints; with the word bpf the BPF "
       "programs "
-      "that are loaded now, whoever loaded them: where they are attached, who holds them and what they cost; "
+      "that are loaded now, by any process: where they are attached, which processes hold them and what they "
+      "cost; "
       "with the word recorders the tools that "
-      "tacho record -e NAME carries: what each tells, and the names that other tools have for it. "
+      "tacho record -e NAME carries: what each shows, and the names that other tools have for it. "
       "With uprobe:FILE:, usdt:FILE: or kprobe: before it, the functions and markers that probes can be put "
       "on. "
       "A GLOB ('sched:*') or a part of a "
       "name "
-      "chooses among them, and hw, sw, cache, pmu, pfm or tracepoint before it those of these kinds, as in "
+      "chooses among them, and hw, sw, cache, pmu, pfm or tracepoint before it events of these kinds, as in "
       "perf list.";
   line.options.push_back(cli::flag(
       "-v,--verbose",
@@ -310,7 +311,7 @@ const ProbeRow* row_of(std::string_view pattern) {
   return row == std::end(kProbes) || word.size() == pattern.size() ? nullptr : &*row;
 }
 
-// An exact name is that one alone.
+// An exact name matches only itself.
 void choose(std::vector<Place>& places, const std::string& pattern) {
   std::ranges::sort(places, {}, &Place::name);
   const auto same_name = [](const Place& a, const Place& b) { return a.name == b.name; };

@@ -1,5 +1,4 @@
-// A JSON object on a line of its own, for `tacho list --json`, and the text values of any JSON of
-// tacho-record.
+// `tacho list`: events, probe places and BPF programs of this host, as lines or JSON.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +37,7 @@ struct ListOptions {
   std::vector<std::string> kinds;  // "sw": of these alone, as perf list calls them; empty: of all
   bool fields = false;             // also what an event's record or configuration holds
   bool programs = false;           // "bpf": BPF programs in place of events; the pattern is for their names
-  bool recorders = false;          // "recorders": those of the catalogue
+  bool recorders = false;          // "recorders": the ready-made ones
   bool json = false;               // an object a line
   std::optional<std::uint64_t> cost_seconds;  // what they cost is measured for so long
   cli::Parsed outcome = cli::Parsed::Run;
@@ -50,19 +49,18 @@ Result<std::string> list_events(const ListOptions& options);
 
 // `tacho list uprobe:FILE:GLOB` and the like: places that probes can be put on.
 
-// Whether the pattern begins with the word of a probe, "uprobe:/bin/bash:read*", and not with its form alone.
+// Whether the pattern starts with a probe's word, "uprobe:/bin/bash:read*", and not only with its form.
 bool asks_for_probes(std::string_view pattern);
 
-// A line for each function or marker that matches, in the order of names; with `fields` what those are called
-// with, as far as debugging information, the kernel's BTF or the marker's note tells. An error when none
-// does, with the nearest name.
+// A line for each function or marker that matches, in the order of names; with `fields` their arguments, as
+// far as debugging information, the kernel's BTF or the marker's note has them. An error when none matches,
+// with the nearest name.
 Result<std::string> list_probes(const ListOptions& options);
 
 // `tacho list bpf`: the BPF programs that are loaded now.
 
 // A line for each program, a second one where it is attached to several places; with details (-v) more.
-// `costs`: in `seconds`; nothing: what the kernel has counted whenever its statistics were
-// on.
+// `costs`: in `seconds`; nothing: the kernel's counts while its statistics were on.
 std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
                               const std::optional<std::map<std::uint32_t, bpf::Cost>>& costs,
                               std::uint64_t seconds, bool with_details);

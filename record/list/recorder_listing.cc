@@ -26,14 +26,13 @@ bool matches(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-// Which probes stand on functions that the recorder finds: of programs, of the kernel (follow), or either
-// (func).
+// Probes on functions that the recorder finds: of programs, of the kernel (follow), or either (func).
 std::string function_hooks(const bpf::UserObject& object) {
   constexpr std::string_view kOfUser =
-      "  uprobe.multi: the begin and the return of all functions at once (Linux 6.6)\n"
+      "  uprobe.multi: the entry and the return of all functions at once (Linux 6.6)\n"
       "  or uprobe and uretprobe: one by one\n";
   constexpr std::string_view kOfKernel =
-      "  kprobe.multi: the begin and the return of all functions at once (Linux 5.18 with CONFIG_FPROBE)\n"
+      "  kprobe.multi: the entry and the return of all functions at once (Linux 5.18 with CONFIG_FPROBE)\n"
       "  or kprobe and kretprobe: one by one (Linux 5.15)\n";
   if (follows_objects(object)) return std::string(kOfKernel);
   const bool is_of_either = !object.constant("tacho_in_kernel").empty();

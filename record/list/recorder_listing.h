@@ -1,4 +1,4 @@
-// `tacho list recorders`, `tacho record -e NAME/help/`, and the views to begin with.
+// `tacho list recorders` and `tacho record -e NAME/help/`.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace tacho::record {
 // name.
 Result<std::string> list_recorders(const ListOptions& options);
 
-// Its options, what its events hold, what it hooks and how to look at it: a text of several lines. Of the
-// user's own BPF program as well, but for the last.
+// Its options, its events' fields, its hooks and its view: a text of several lines. Of a user's BPF program
+// as well, but for the view.
 Result<std::string> recorder_help(const EventRequest& request);
 
 }  // namespace tacho::record

@@ -100,14 +100,14 @@ Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments
   if (options.outcome == cli::Parsed::HelpShown) return options;
   if (words.empty())
     return use_error(
-        "names no event, as in tacho live open -a; tacho list recorders names those that it carries");
+        "names no event, as in tacho live open -a; tacho list recorders lists the recorders that it carries");
   if (words.front().starts_with('-'))
     return use_error(
         fmt::format("'{}' stands before the event; options of the recording stand behind it: tacho "
                     "live EVENT {} ...",
                     words.front(), words.front()));
   options.recording = {"-q", "-o", "-"};
-  // What is counted in maps is read as often as it is shown.
+  // Maps are read as often as they are shown.
   const std::vector<std::string> own(words.begin(), std::ranges::find(words, "--"));
   if (!has_option(own, "--interval"))
     options.recording.insert(options.recording.end(), {"--interval", options.interval});
@@ -149,7 +149,7 @@ Result<std::vector<std::string>> live_view(const LiveOptions& options,
   if (!is_following && !options.view.empty())
     return use_error(
         fmt::format("--view: '{}' does not show what still comes; script, table and hist do", options.view));
-  // Calls are told one after another only when all have returned.
+  // Calls are printed in order only when all have returned.
   const bool are_calls = !words.empty() && words.front() == "calls";
   if (!is_following) words = {"table"};
   if (are_calls) words.insert(words.end(), {"--by", "function"});
@@ -173,7 +173,7 @@ Result<LiveView> LiveView::start(std::vector<std::string> words) {
   const format::Fd failure(news[0]);
   format::Fd failed(news[1]);
   words.insert(words.begin(), *program);
-  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by the parent, its end would not be reported
   const pid_t pid = ::fork();
   if (pid < 0) return system_error("fork", errno);
   if (pid == 0) become_view(*program, words, input.get(), failed.get());

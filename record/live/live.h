@@ -1,4 +1,4 @@
-// tacho live: a recording and a view of it, joined by a pipe.
+// `tacho live`: a recording and a view of it, joined by a pipe.
 #pragma once
 
 #include <sys/types.h>
@@ -20,8 +20,8 @@ struct LiveOptions {
 };
 Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments);
 
-// The words of the view's command line: those of a recorder alone suggest one, everything else is shown a
-// line an event. An error of the use: a view that does not show what comes while it comes.
+// The words of the view's command line: a recorder alone suggests one; otherwise a line an event is
+// printed. A use error: a view that does not print while events arrive.
 Result<std::vector<std::string>> live_view(const LiveOptions& options,
                                            const std::vector<EventRequest>& events);
 

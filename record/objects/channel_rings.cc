@@ -34,7 +34,7 @@ bool can_weigh(const PayloadField& field) {
   return field.kind == format::FieldKind::Unsigned && field.count == 1 &&
          (field.bit_size == 32 || field.bit_size == 64);
 }
-// What a stack weighs: the field that says so, else the event's value.
+// Weight of a stack: the field of that role, else the event's value.
 const PayloadField* weight_in(const format::PayloadSchema& schema) {
   for (const char* role : {"weight", "value"}) {
     const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
@@ -43,7 +43,7 @@ const PayloadField* weight_in(const format::PayloadSchema& schema) {
   return nullptr;
 }
 
-// Where the stacks begin when nothing stands behind them.
+// Offset of the stacks when nothing is behind them.
 std::optional<std::size_t> end_of_rest(const format::PayloadSchema& schema) {
   const auto first = std::ranges::find_if(schema.fields, is_stack);
   const auto rest = first - schema.fields.begin();
@@ -187,7 +187,7 @@ namespace abi = format::abi;
 constexpr std::uint32_t kHead = 0x31434154;  // TACHO_HEAD of tacho/emit.h
 constexpr std::size_t kMostRecordBytes = 65528;
 
-// Where the code ran that stands first in the chain.
+// Privilege level of the first address of the chain.
 std::uint16_t side_of(const std::vector<std::uint64_t>& chain) {
   if (chain.size() < 2) return 0;
   return chain.front() == abi::kContextKernel ? abi::kCpumodeKernel : abi::kCpumodeUser;
@@ -229,7 +229,7 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   const bool has_chain = attr.samples(abi::kSampleCallchain);
   const auto& chain = parts.chain;
   const format::Bytes payload = event.payload;
-  // As in the kernel: the size of what is raw and the bytes together fill whole words.
+  // As in the kernel: the size of the raw data and its bytes together fill whole words.
   const std::size_t padded = (sizeof(std::uint32_t) + payload.size() + 7) / 8 * 8;
   format::ByteWriter out;
   out.u32(abi::kRecordSample);
@@ -283,7 +283,7 @@ Result<ChannelRings> ChannelRings::open(const OpenedRecording& recording, const 
     if (connection.kind == bpf::ChannelKind::PlainRing) source.limit = RateLimit(rate);
     for (const OpenEvent& event : events.open_events())
       if (event.event == connection.event) source.ids.emplace(event.cpu, event.id);
-    // What a CPU that comes later has is a sample of the event on another one, as in the kernel's rings.
+    // A CPU that comes later gets the id of the event on another one, as in the kernel's rings.
     for (const int cpu : recording.plan.later_cpus)
       if (!source.ids.empty()) source.ids.emplace(cpu, source.ids.begin()->second);
     if (!source.ids.empty()) all.rings_.push_back(std::move(source));
@@ -335,7 +335,7 @@ std::uint64_t ChannelRings::over_rate() const {
   return over;
 }
 
-// Those of which the program told whose they were. `others`: of CPUs that are not recorded.
+// Losses that the program attributed. `others`: of CPUs that are not recorded.
 std::vector<Losses> ChannelRings::attributed_losses(const Source& source, std::uint64_t& others) const {
   std::vector<Losses> told;
   read_attributed_losses(recording_->objects[source.object], source.map, [&](const AttributedLoss& loss) {

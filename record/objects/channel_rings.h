@@ -1,7 +1,5 @@
-// What the payload of a ring buffer's events says of the sample around it. For events of perf event arrays
-// the kernel walks the stack; what comes through a ring buffer may bring one of another moment, in fields of
-// ROLE("stack"), and its weight (bpf/include/tacho/event.h). They become the sample's call chain and period,
-// so that every reader of captures has them.
+// Ring buffers of BPF objects: their events become sample records, as the kernel writes them for perf event
+// arrays.
 #pragma once
 
 #include <atomic>
@@ -27,7 +25,11 @@
 
 namespace tacho::record {
 
-// Addresses as the kernel writes call chains: with a mark before its own, and before those of the process.
+// What the payload of a ring buffer's event holds beside data: its stack, from fields of ROLE("stack"), and
+// its weight (bpf/include/tacho/event.h). For perf event arrays the kernel walks the stack.
+
+// Addresses as the kernel writes call chains: PERF_CONTEXT_KERNEL before its own, PERF_CONTEXT_USER before
+// the process's.
 class ChainBuilder {
  public:
   // False at the 0 that ends a stack.
@@ -45,8 +47,8 @@ class RingLayout {
   explicit RingLayout(const format::PayloadSchema& schema);
 
   bool has_stack() const { return !stacks_.empty(); }
-  // The call chain as the kernel writes them: with a mark before its own addresses, and before those of the
-  // process.
+  // The call chain as the kernel writes it: with PERF_CONTEXT_KERNEL before its own addresses, and
+  // PERF_CONTEXT_USER before the process's.
   std::vector<std::uint64_t> chain_of(format::Bytes payload) const;
   // The weight, or the value where no field is one; 1 where there is no stack to be weighed.
   std::uint64_t period_of(format::Bytes payload) const;
@@ -64,8 +66,8 @@ class RingLayout {
   std::optional<std::size_t> kept_;
 };
 
-// How much of what BPF objects tell is recorded: --sample-rate and --max-rate, for programs that do not ask
-// about them in the kernel (tacho/emit.h).
+// How many events of BPF objects are recorded: --sample-rate and --max-rate, for programs that do not apply
+// them in the kernel (tacho/emit.h).
 
 class RateLimit {
  public:
@@ -74,7 +76,7 @@ class RateLimit {
   // Whether one more event, of that time in ns, is recorded. Times need not ascend: events of other CPUs come
   // late.
   bool passes(std::uint64_t time);
-  // What was more than EventRate::most_a_second allows.
+  // Events above EventRate::most_a_second.
   std::uint64_t over() const { return over_; }
 
  private:
@@ -91,16 +93,16 @@ struct AttributedLoss {
   std::uint64_t first = 0, last = 0;  // CLOCK_MONOTONIC, ns
 };
 
-// Those that the programs of `object` noted beside its map `map`; none where they were made with an older
-// tacho/emit.h or do not use it.
+// Losses that the programs of `object` counted beside its map `map`; none where they were made with an
+// older tacho/emit.h or do not use it.
 void read_attributed_losses(const bpf::UserObject& object, const std::string& map,
                             const std::function<void(const AttributedLoss&)>& sink);
 
-// What the kernel counted of its own rings, an event and a CPU each, told by cgroup as far as the programs
-// that wrote into them know it. The sum stays what the kernel counted.
+// The kernel's counts of its own rings, by event and CPU, attributed to cgroups as far as the programs that
+// wrote into them know. The sum stays the kernel's.
 std::vector<Losses> attributed_by_programs(const KernelEvents& events, const OpenedRecording& recording);
 
-// Of one event: `unnamed` is the kernel's, and gets smaller by what stands in the result.
+// Of one event: `unnamed` is the kernel's, and is reduced by the result.
 std::vector<Losses> take_attributed(Losses& unnamed, const std::vector<AttributedLoss>& named);
 
 // What BPF objects put into ring buffers, as samples: the records that the kernel writes for perf event
@@ -120,7 +122,7 @@ std::optional<RingEvent> parse_ring_event(format::Bytes bytes);
 bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
                    const format::EventAttr& attr, const RingLayout& layout = {});
 
-// The same of what is known already: `event.payload` is written as it is.
+// The same with known parts: `event.payload` is written as it is.
 struct SampleParts {
   std::vector<std::uint64_t> chain;  // written where the event's samples have one
   std::uint64_t period = 1;
@@ -133,19 +135,19 @@ std::uint64_t monotonic_now();
 
 class ChannelRings {
  public:
-  // Those of the prepared objects, which are loaded. What is passed must outlive it.
+  // Ring buffers of the loaded objects. What is passed must outlive it.
   static Result<ChannelRings> open(const OpenedRecording& recording, const KernelEvents& events,
                                    const bpf::EventRate& rate);
 
   bool empty() const { return rings_.empty(); }
   std::vector<int> fds() const;
-  // Appends what came since the last call. False when memory was refused: an event of it is lost.
+  // Appends new events. False when memory was refused: an event is lost.
   bool take(std::vector<std::byte>& to);
-  // Events that found no room in their ring or in memory, so far: any thread may ask; and of threads whom
-  // nobody follows.
+  // Events that found no room in their ring or in memory, so far; any thread may call it. And events of
+  // threads that are not followed.
   std::vector<Losses> losses() const;
   std::uint64_t dropped() const { return dropped_; }
-  // Of plain rings, what was above the ceiling of a second.
+  // Events of plain rings above the limit of a second.
   std::uint64_t over_rate() const;
 
  private:

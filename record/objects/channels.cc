@@ -29,9 +29,9 @@ Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tas
         "cap_perfmon,cap_bpf+ep on tacho-record)",
         follower.error().code};
   if (!follower)
-    return Error{"BPF programs cannot be told whose events are wanted: " + follower.error().what +
-                     "; take those of everybody with -a",
-                 follower.error().code};
+    return Error{
+        "BPF programs cannot filter by thread: " + follower.error().what + "; record all threads with -a",
+        follower.error().code};
   if (command) follower->set(*command, bpf::Followed::FromExec);
   std::vector<int> threads = tasks.threads;
   for (int look = 0; look < kMostLooks; ++look) {
@@ -85,7 +85,7 @@ void TargetFilter::remove_unwanted(std::vector<std::byte>& records, std::size_t 
     header.u16();  // misc
     const std::size_t size = header.u16();
     if (header.failed() || size < format::kRecordHeaderSize || size > records.size() - from) {
-      const std::size_t rest = records.size() - from;  // no whole records: whoever counts them will say so
+      const std::size_t rest = records.size() - from;  // no whole records: the counting step reports them
       std::memmove(records.data() + to, records.data() + from, rest);
       to += rest;
       break;
@@ -115,7 +115,8 @@ std::vector<std::uint64_t> ids_fed_by(const std::vector<std::size_t>& objects,
   return ids;
 }
 
-// Those whose programs follow objects from a followed thread into others, and have asked by themselves.
+// Objects whose programs follow kernel objects from a followed thread into others, and have applied the
+// filter themselves.
 std::vector<std::size_t> wandering_objects(const OpenedRecording& recording) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < recording.objects.size(); ++i)

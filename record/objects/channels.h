@@ -1,5 +1,5 @@
-// BPF programs run for whoever runs. Those that do not ask whom a recording follows (tacho/emit.h) write
-// samples of other threads, too, which are taken out here and counted.
+// The channels of BPF objects while a recording runs: ring buffers, summaries, and the filter of unwanted
+// samples.
 #pragma once
 
 #include <cstddef>
@@ -21,22 +21,25 @@
 
 namespace tacho::record {
 
-// A table of the threads of `target`: those of `tasks` and what came meanwhile, or `command` from its exec
-// on.
+// BPF programs run in every thread. Programs that do not ask which threads a recording follows
+// (tacho/emit.h) write samples of other threads, too; these are removed and counted here.
+
+// A table of the threads of `target`: the threads in `tasks` and all that they started meanwhile, or
+// `command` from its exec on.
 Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tasks,
                                     std::optional<int> command);
 
 class TargetFilter {
  public:
-  // Of the kernel's events `ids` are everybody's; `is_followed` says whose are wanted.
+  // The events with these ids take every thread; `is_followed` says which threads are wanted.
   TargetFilter(std::vector<std::uint64_t> ids, std::function<bool(int thread)> is_followed);
   // Of these events, samples that are wanted otherwise go through the limit.
   void limit(std::vector<std::uint64_t> ids, const bpf::EventRate& rate);
 
-  // Takes them out of the whole records that begin at `begin`; what is no record is left to others.
+  // Removes unwanted samples from the whole records that start at `begin`; bytes that are no record stay.
   void remove_unwanted(std::vector<std::byte>& records, std::size_t begin);
   std::uint64_t dropped() const { return dropped_; }
-  // What was above the limit's ceiling.
+  // Samples above the limit.
   std::uint64_t over_rate() const { return limit_.over(); }
 
  private:
@@ -48,16 +51,16 @@ class TargetFilter {
   std::uint64_t dropped_ = 0;
 };
 
-// The channels of BPF objects while a recording runs: their ring buffers are read, and what nobody wants is
-// left out.
+// The channels of BPF objects while a recording runs: reads their ring buffers, and leaves out what is not
+// wanted.
 
-// Tells the objects, which are not loaded yet, what is wanted: whose events, and how many of them. Those that
-// do not ask are noted in `prepared`. A use error when there is none for the rate.
+// Passes the target and the rate to the objects, which are not loaded yet. Objects that do not apply the
+// rate are noted in `recording`. A use error when there is no object for the rate.
 Result<> configure_objects(OpenedRecording& recording, const bpf::EventRate& rate, const Messages& messages);
 
 class Channels {
  public:
-  // Of the loaded objects. What is passed must outlive it; `prepared` is told how to ask for losses.
+  // Of the loaded objects. What is passed must outlive it; sets `recording.ring_losses`.
   static Result<Channels> open(OpenedRecording& recording, const KernelEvents& events,
                                const bpf::EventRate& rate, const SummaryReading& reading);
 
@@ -67,7 +70,7 @@ class Channels {
   TargetFilter* target_filter() { return filter_ ? &*filter_ : nullptr; }
 
   struct LeftOut {
-    std::uint64_t of_others = 0;  // of threads whom nobody follows, by programs that do not ask
+    std::uint64_t of_others = 0;  // of threads that are not followed, by programs that do not ask
     std::uint64_t over_rate = 0;  // above --max-rate, here and in the programs
   };
   LeftOut left_out() const;

@@ -33,7 +33,7 @@ Result<Condition> compile(const cli::Expression& expression, const format::Paylo
   return condition;
 }
 
-// Recorders whose events tell of another moment than the one at which they are written.
+// Recorders whose events are about another moment than the one at which they are written.
 Error asks_at_two_moments(const EventRequest& request) {
   return use_error(std::string(kOption) + ": the recorder " + request.recorder +
                    " asks about the thread when something begins, and about members of its event when that "
@@ -45,7 +45,7 @@ Error does_not_ask(const bpf::UserObject& object, const EventRequest& request) {
   const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
   if (!request.recorder.empty() && std::ranges::any_of(object.channels(), asks))
     return use_error(std::string(kOption) + ": the recorder " + request.recorder +
-                     " tells of other threads than the one that runs: a condition may name members of its "
+                     " reports other threads than the one that runs: a condition may name members of its "
                      "event alone, and its options choose threads (" +
                      request.recorder + "/comm=NAME/)");
   if (!request.recorder.empty())
@@ -54,7 +54,7 @@ Error does_not_ask(const bpf::UserObject& object, const EventRequest& request) {
                      request.recorder + "/help/), and tacho script --where chooses when the capture is read");
   return use_error(
       std::string(kOption) + ": " + object.path() +
-      " does not ask tacho_wants() (tacho/emit.h) about it, and nobody else can leave its events "
+      " does not ask tacho_wants() (tacho/emit.h) about it, and nothing else can leave its events "
       "out before their stacks are walked; tacho script --where chooses when the capture is read");
 }
 
@@ -70,9 +70,9 @@ bool asks_about_thread(const Condition& condition) {
   });
 }
 
-// A condition that names members is asked with the event filled, any other one before. Where an object asks
-// about an event of a ring buffer only when that is filled, the current thread may be another than the
-// event's (tacho_reserve_for()), so nothing can be asked about threads.
+// A condition that names members is checked with the event filled, any other one before. Where an object
+// checks an event of a ring buffer only when that is filled, the current thread may be another than the
+// event's (tacho_reserve_for()), so conditions cannot be about threads.
 Result<> tell(bpf::UserObject& object, const cli::Expression& expression, const EventRequest& request) {
   const auto& channels = object.channels();
   const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };

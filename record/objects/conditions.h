@@ -1,4 +1,4 @@
-// The conditions of --filter that BPF programs decide in the kernel, for everything but tracepoints' samples.
+// Conditions of --filter compiled to BPF, for every event but tracepoints, whose filters are the kernel's.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,14 @@
 
 namespace tacho::record {
 
-// Tells the objects theirs (the n-th request of kind BpfObject is `objects[n]`, not loaded yet) and leaves
-// those of other events in EventRequest::condition. A use error where the kernel cannot be asked.
+// Gives the objects their conditions (the n-th request of kind BpfObject is `objects[n]`, not loaded yet)
+// and leaves other events' conditions in EventRequest::condition. A use error where the kernel cannot
+// decide it.
 Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf::UserObject>& objects);
 
-// Has the open events ask them; but for those whose stacks are walked by us, which ask by themselves
-// (record/stacks). `filters`, by event: those that were loaded, and will be for events that are opened again.
+// Attaches the conditions to open events; except events whose stacks a program of tacho walks, which check
+// by themselves (record/stacks). `filters`, by event: the loaded ones, also used for events that are opened
+// again.
 using EventFilters = std::map<std::size_t, bpf::EventFilter>;
 Result<> attach_conditions(const Plan& plan, std::span<const OpenEvent> events, EventFilters& filters);
 

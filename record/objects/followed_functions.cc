@@ -45,8 +45,8 @@ constexpr std::size_t kMostOneByOne = 600;
 constexpr std::uint64_t kBehindMark = 1U << 7, kMarkBytes = 4;
 
 // While a function is followed, the address that it returns to is that of the kernel's probe. These go by
-// that address in other ways than returning there, are not entered by a call, so that what lies where it
-// would be is something else, or run before there is anything to follow. Patterns of fnmatch(3).
+// that address in other ways than returning there, are not entered by a call, so that another word is in its
+// place, or run before there is anything to follow. Patterns of fnmatch(3).
 constexpr const char* kNeverFollowed[] = {
     "_start",
     "_init",
@@ -83,7 +83,7 @@ constexpr const char* kNeverFollowed[] = {
     "mcount",
     "_mcount",
     "__fentry__",
-    // Nobody calls them: a jump, or a return of the kernel or of another function, leads there.
+    // Not called: a jump, or a return of the kernel or of another function, leads there.
     "_dl_start_user",
     "_dl_runtime_resolve*",
     "_dl_runtime_profile*",
@@ -135,11 +135,11 @@ std::uint32_t number_of(const std::vector<std::byte>& constant) {
   return number;
 }
 
-// What -e calls and func leave out, and offsets of those that match, each once. Choosers are called when a
-// program starts, whatever is called later by their name.
+// Functions that -e calls and func leave out, and offsets of the matching ones, each once. IFUNC resolvers
+// run when a program starts, whatever is called later by their name.
 std::vector<std::uint64_t> matching(const FunctionPlaces& functions, const std::string& pattern,
                                     bool with_all) {
-  std::unordered_set<std::uint64_t> left_out;  // by whatever name
+  std::unordered_set<std::uint64_t> left_out;  // by any name
   for (const FunctionPlace& place : functions.places)
     if (!with_all && is_never_followed(place.name)) left_out.insert(place.offset);
   std::vector<std::uint64_t> offsets;
@@ -154,7 +154,7 @@ std::vector<std::uint64_t> matching(const FunctionPlaces& functions, const std::
   return offsets;
 }
 
-// What they are called, as a source has it where that is known.
+// Their names, in the source's spelling where that is known.
 std::vector<std::string> names_of(const FunctionPlaces& functions, std::span<const std::uint64_t> offsets) {
   std::unordered_map<std::uint64_t, std::string_view> names;
   for (const FunctionPlace& place : functions.places)
@@ -167,7 +167,7 @@ std::vector<std::string> names_of(const FunctionPlaces& functions, std::span<con
   return called;
 }
 
-// By whatever name, in order.
+// Under any name, in order.
 std::vector<std::uint64_t> changed_copies(const FunctionPlaces& functions) {
   std::vector<std::uint64_t> offsets;
   for (const FunctionPlace& place : functions.places)
@@ -179,8 +179,7 @@ std::vector<std::uint64_t> changed_copies(const FunctionPlaces& functions) {
 Result<std::vector<std::uint64_t>> matching_in_kernel(const std::string& pattern, bool one_by_one) {
   const auto folder = bpf::find_tracefs({});
   if (!folder) return folder.error();
-  // The addresses in it are those of the places where functions are traced; single probes begin where the
-  // function does.
+  // Its addresses are those of ftrace hooks; single probes are at the function's start.
   const auto with_addresses =
       format::read_file(one_by_one ? std::string() : *folder + "/available_filter_functions_addrs");
   const auto names =
@@ -197,7 +196,7 @@ Result<std::vector<std::uint64_t>> matching_in_kernel(const std::string& pattern
   return addresses;
 }
 
-// Between the two parts of "FILE:PATTERN"; "::" stands in names of C++. npos: there is no file.
+// Between the two parts of "FILE:PATTERN"; C++ names contain "::". npos: there is no file.
 std::size_t colon_behind_file(std::string_view name) {
   for (std::size_t at = name.rfind(':'); at != std::string_view::npos && at > 0;
        at = name.rfind(':', at - 1)) {
@@ -236,7 +235,7 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
     return use_error(fmt::format("-e {}: {}", request.text, what));
   };
   const std::string tracepoint = text_of(object.constant("tracepoint"));
-  if (!tracepoint.empty() && !name.empty()) return wrong("name and tracepoint: one of them");
+  if (!tracepoint.empty() && !name.empty()) return wrong("name or tracepoint, not both");
   if (!tracepoint.empty()) return named_tracepoint(request, tracepoint);
   if (name.empty())
     return wrong("which functions? name='libc.so.6:getenv*', or of the kernel name='vfs_*'" +
@@ -369,8 +368,8 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
   return targets;
 }
 
-// At the begin of a function: the mark that an indirect call may lead there (endbr64), and behind it what the
-// kernel imitates in place of a single step, which takes tens of times as long.
+// At the start of a function: endbr64, the target mark of indirect calls, and behind it an instruction that
+// the kernel emulates instead of single-stepping, which takes tens of times as long.
 bool has_cheap_place_behind(std::string_view code) {
   constexpr std::string_view kMark = "\xf3\x0f\x1e\xfa";
   static_assert(kMark.size() == kMarkBytes);
@@ -381,9 +380,8 @@ bool has_cheap_place_behind(std::string_view code) {
   return !code.empty() && code.front() >= kFirstPush && code.front() <= kLastPush;
 }
 
-// Why calls of the file cannot be told by a preloaded library; empty: they can. The program must not end of
-// it: an exception does not find through a replaced return address, and with stacks that are switched calls
-// are not one in another.
+// Why a preloaded library cannot report calls of the file; empty: it can. The program must survive it: an
+// exception cannot unwind through a replaced return address, and with switched stacks calls are not nested.
 std::string refusal_of(const CallFacts& told, const std::string& path) {
   if (!told.has_libraries)
     return fmt::format(
@@ -483,7 +481,7 @@ Result<> add_function_types(const bpf::UserObject& object, bpf::FunctionTargets&
                             const std::function<bool()>& stop, std::vector<format::Attachment>& attachments,
                             const Messages& messages) {
   if (object.constant("tacho_wants_types").empty()) return Done{};
-  // The debugging information tells of a copy as of the function that the source has.
+  // The debugging information describes a copy as the source's function.
   std::vector<std::uint64_t> typed;
   std::ranges::set_difference(targets.offsets, targets.changed_copies, std::back_inserter(typed));
   const FunctionTypes types = function_types(targets.path, typed, stop);
@@ -538,7 +536,7 @@ bool is_own_field(const bpf::UserObject& object, const std::string& name) {
 Result<> set_members(bpf::UserObject& object, const bpf::ObjectTypes& types, const std::string& type) {
   const auto paths = members_of(text_of(object, kShow));
   if (paths.size() > TACHO_MOST_SHOWN)
-    return use_error(fmt::format("show: {} members; at most {} are told", paths.size(),
+    return use_error(fmt::format("show: {} members; at most {} are recorded", paths.size(),
                                  static_cast<int>(TACHO_MOST_SHOWN)));
   std::array<tacho_member_place, TACHO_MOST_SHOWN> places{};
   std::vector<format::PayloadField> fields;

@@ -1,5 +1,5 @@
-// The functions that recorders such as calls and alloc follow: those of a file's symbol table that may be
-// probed.
+// Functions that recorders probe: of a file's symbol table (calls, alloc, func), or of the kernel by a
+// struct that they take (follow).
 #pragma once
 
 #include <cstddef>
@@ -23,29 +23,28 @@ namespace tacho::record {
 Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, const bpf::UserObject& object,
                                                 const Messages& messages);
 
-// Moves probes of user functions that begin with endbr64 behind it, where what follows costs less; the
-// programs find in their cookie that the function begins before. Last, as offsets are no longer those of
-// functions. How many were moved.
+// Moves probes of user functions that start with endbr64 behind it, where probing costs less; the cookie
+// has the program know that the function starts before. Last, as offsets are no longer functions' then.
+// Returns how many were moved.
 std::size_t choose_cheap_places(bpf::FunctionTargets& targets);
 
-// Of an object whose calls a preloaded library tells (its constant tacho_preloads): sets its `lib`, and
-// returns the variables that the COMMAND is to have in its environment. Types are added as by
-// add_function_types().
+// For an object whose calls a preloaded library reports (its constant tacho_preloads): sets its `lib`, and
+// returns variables for the COMMAND's environment. Types are added as by add_function_types().
 Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bpf::UserObject& object,
                                                  const std::function<bool()>& stop,
                                                  std::vector<format::Attachment>& attachments,
                                                  const Messages& messages);
 
-// Asks what they are called with and what they return, for an object that wants to know (its constant
-// tacho_wants_types): its programs find in their cookie which registers point to text, and the capture gets
-// an attachment. What cannot be had is no error.
+// Looks up parameter and return types, for an object that wants them (its constant tacho_wants_types): its
+// programs find in their cookie which registers point to text, and the capture gets an attachment. Missing
+// types are no error.
 Result<> add_function_types(const bpf::UserObject& object, bpf::FunctionTargets& targets,
                             const std::function<bool()>& stop, std::vector<format::Attachment>& attachments,
                             const Messages& messages);
 
 // What -e follow follows: functions of the kernel that take a pointer to a struct, and members of it.
 
-// Whether that is what the object's `type` is for.
+// Whether the object's `type` is a kernel struct to follow.
 bool follows_objects(const bpf::UserObject& object);
 
 // Whether their calls are wanted in every thread once a chosen thread's `start` got them.
@@ -55,8 +54,9 @@ bool follows_objects_anywhere(const bpf::UserObject& object);
 // object's own go to its value, which may have no quotes.
 EventRequest with_members_joined(EventRequest request, const bpf::UserObject& object);
 
-// By the object's settings `type`, `functions`, `start` and `stop`; tells the object of the members in
-// `show`. Says how many functions there are and how many of them cannot be probed. An error of the use.
+// By the object's settings `type`, `functions`, `start` and `stop`; passes the members in `show` to the
+// object. Prints how many functions there are and how many of them cannot be probed. A use error where
+// there are none.
 Result<bpf::FunctionTargets> followed_objects(const EventRequest& request, bpf::UserObject& object,
                                               const Messages& messages);
 

@@ -1,4 +1,4 @@
-// What -e says of a BPF object: values for its globals, and the names of its events.
+// BPF objects of a recording: opened with the settings of their -e, later connected to open events.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@
 
 namespace tacho::record {
 
-// Values for the globals of an object, as its -e says them. An error points at the letter. `cgroup` of a
-// recorder that tacho carries is a path, of which the object is told the number.
+// Sets globals of an object from its -e. An error points at the column. `cgroup` of an embedded recorder is
+// a path, of which the object gets the number.
 Result<> set_constants(bpf::UserObject& object, const EventRequest& request);
 
 // The BPF objects of a recording, opened: with their settings, and with the functions that they follow.
@@ -25,8 +25,8 @@ Result<> set_constants(bpf::UserObject& object, const EventRequest& request);
 // The object behind a request that names a recorder.
 Result<format::Bytes> object_of(const EventRequest& request);
 
-// Those among `requests`, in their order, into `out`; what captures need to show their samples, and what the
-// COMMAND needs in its environment.
+// Opens the objects among `requests`, in their order, into `out`, with attachments that captures need to
+// show their samples, and variables for the COMMAND's environment.
 Result<> open_objects(const std::vector<EventRequest>& requests, const Messages& messages,
                       OpenedRecording& out);
 
@@ -35,8 +35,8 @@ Result<> open_objects(const std::vector<EventRequest>& requests, const Messages&
 // The objects' programs write to those events that are theirs, or run on their samples.
 Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> events);
 
-// All that is to be recorded of a CPU that came on line: opened, joined to what the events of the other CPUs
-// are, and enabled where those are. After an error nothing of it is.
+// Opens all events of a CPU that came online, connected like the other CPUs' events, and enabled where
+// those are. After an error none of them is open.
 Result<KernelEvents::Reopened> reopen_cpu(int cpu, OpenedRecording& recording, KernelEvents& events);
 
 }  // namespace tacho::record

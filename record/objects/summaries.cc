@@ -68,7 +68,7 @@ Result<Summaries> Summaries::open(const OpenedRecording& recording, const Kernel
     auto source = open_source(recording, connection, *channel);
     if (!source) return std::move(source.error());
     if (auto done = find_event(*source, events); !done) return std::move(done.error());
-    // What iterators tell began before the recording.
+    // What iterators count started before the recording.
     const bool began_before = connection.kind == bpf::ChannelKind::PlainSummary ||
                               recording.objects[connection.object].has_iterators();
     source->keeps = !source->layout.is_live() &&
@@ -112,7 +112,7 @@ void Summaries::switch_samples(std::span<const std::size_t> events, Sampling now
   }
   for (Source* source : due) {
     auto done = read(*source, !is_on, time);
-    // What cannot be read when they go on is told of when it is to be.
+    // What cannot be read when they go on is reported by the next read().
     if (!done && !is_on && !failure_) failure_ = std::move(done.error()).in("summary '" + source->name + "'");
   }
 }
@@ -135,8 +135,8 @@ milliseconds Summaries::until_due(milliseconds most) const {
   return std::clamp(left, milliseconds(1), most);
 }
 
-// What its samples are stamped with: readings of --interval by when they were due, which is later than all
-// that was taken before, so that each lies in its own stretch of time however late it came.
+// Time of its samples: readings of --interval get the time at which they were due, which is later than all
+// samples taken before, so that each is in its own interval however late it came.
 std::uint64_t Summaries::take_time(bool is_last) {
   const auto now = Clock::now();
   if (is_last || !reading_.interval || now < due_at_) return monotonic_now();
@@ -150,7 +150,7 @@ Result<> Summaries::read(bool is_last) {
   if (failure_) return *std::exchange(failure_, std::nullopt);
   std::vector<Source*> due;
   for (Source& source : sources_) {
-    // Where events are off what came until then was read when they went off.
+    // Where events are off, what came until then was read when they went off.
     const bool is_reported_now = source.layout.is_live() ? is_last && source.was_ever_on : source.is_on;
     if (is_reported_now) due.push_back(&source);
   }
@@ -161,8 +161,8 @@ Result<> Summaries::read(bool is_last) {
   return Done{};
 }
 
-// Several summaries of an object are filled by one run: with another one for each they would not belong
-// together, and what an iterator adds up would be there twice.
+// One run of an iterator fills several summaries of an object: with a run for each they would not belong
+// together, and sums would be double.
 Result<> Summaries::gather(const std::vector<Source*>& due) const {
   const auto until = Clock::now() + kMostGathering;
   std::set<std::size_t> objects;
@@ -197,7 +197,7 @@ Result<> Summaries::read(Source& source, bool is_reported, std::uint64_t time) {
   source.is_full |= !facts.is_array() && !facts.forgets() && entries >= facts.most_entries;
   const std::size_t gone =
       std::erase_if(source.known, [&](const auto& each) { return each.second.reading != reading; });
-  if (facts.forgets() && is_reported) source.forgotten += gone;  // else nobody wanted what they counted
+  if (facts.forgets() && is_reported) source.forgotten += gone;  // else what they counted was not wanted
   if (!source.keeps) source.known.clear();
   return done;
 }

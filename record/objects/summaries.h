@@ -1,5 +1,5 @@
-// What BPF programs counted in maps (SUMMARY() in tacho/event.h), as samples: one for each key, at the end of
-// a recording and, where that is asked for, in between.
+// Summaries: what BPF programs counted in maps (SUMMARY() in tacho/event.h), as one sample for each key, at
+// the end of a recording and with --interval in between.
 #pragma once
 
 #include <chrono>
@@ -29,23 +29,22 @@ struct SummaryReading {
 
 class Summaries {
  public:
-  // Those of the prepared objects, which are loaded, and of probes that count. What is passed must outlive
-  // it.
+  // Summaries of the loaded objects, and of probes that count. What is passed must outlive it.
   static Result<Summaries> open(const OpenedRecording& recording, const KernelEvents& events,
                                 const SummaryReading& reading);
 
   bool empty() const { return sources_.empty(); }
-  // Whether an interval makes a difference: some maps count what comes, others hold what is.
+  // Whether an interval makes a difference: some maps count events, others hold current values.
   bool are_read_at_intervals() const;
-  // Samples of these events of the plan are switched on: what programs counted before, as nothing stops them,
-  // is left out. Or off: what came until now is read and waits for take(); what comes later is left out. What
-  // fails is told by the next read().
+  // Samples of these events of the plan are switched on: what programs counted before, as they never stop,
+  // is left out. Or off: what came until now is read and waits for take(); what comes later is left out.
+  // The next read() returns the error.
   void switch_samples(std::span<const std::size_t> events, Sampling now);
   bool is_due() const;
   // How long that takes, `most` at most.
   std::chrono::milliseconds until_due(std::chrono::milliseconds most) const;
-  // Reads the maps of all events that are on; what came since the last time waits for take(). `is_last`: also
-  // what is told once, at the end, of those that were ever on.
+  // Reads the maps of all events that are on; what came since the last time waits for take(). `is_last`:
+  // also values that are reported once, at the end, of events that were ever on.
   Result<> read(bool is_last);
   // Appends whole records that wait, up to so many bytes or one record. Throws std::bad_alloc when there is
   // no memory for them; then they wait on.

@@ -19,7 +19,7 @@ namespace tacho::record {
 
 namespace {
 
-// What is gathered while options come in; choose_target() judges the whole.
+// Collected while options are parsed; choose_target() checks the whole.
 struct Gathered {
   RecordOptions options;
   TargetOptions target;
@@ -150,7 +150,8 @@ std::vector<cli::Option> rows(Gathered& to) {
       {"--switch-output-event", Takes::Value, "EVENT",
        "Go on in another file (or, with --overwrite, make a capture) when EVENT happens, many times or "
        "separated by commas as in -e. It is watched where the other events are, and not recorded "
-       "itself. Of those that come while another file is being begun (some 0.1 s) one is begun for all, and "
+       "itself. For events that come while another file is being started (some 0.1 s) one is started for "
+       "all, and "
        "the last lines say how many they were",
        [&options](std::string_view text) { return add_events(options.switch_events, text); }});
   add_absent_options(rows, options.notes);
@@ -171,7 +172,7 @@ cli::CommandLine command_line(Gathered& to) {
       "their channels bring what those threads did, and with the first two what their children did. Probes "
       "(uprobe:, usdt:, kprobe:) bring the threads that are there at the start: the kernel does not hand "
       "them "
-      "on to what they start; -a takes those of everybody.";
+      "on to what they start; -a takes every thread's.";
   line.options = rows(to);
   line.stop_at_first_word = true;
   line.words = [&to](std::vector<std::string> words) -> Result<> {
@@ -201,7 +202,7 @@ cli::CommandLine command_line(Gathered& to) {
       "members:\n"
       "                                          size, request->head.length (? shows what there is); of usdt "
       "arg1 as\n"
-      "                                          the marker tells it, of returns ret. A :TYPE may follow:\n"
+      "                                          the marker has it, of returns ret. A :TYPE may follow:\n"
       "                                          u8 to u64, s8 to s64, x8 to x64, string, "
       "ustring "
       "(x86-64)\n"
@@ -323,17 +324,17 @@ constexpr Row kRows[] = {
     {"--kcore", Takes::Nothing,
      "the kernel's code is not copied; its names are, with every capture. perf record copies it"},
     {"--no-bpf-event", Takes::Nothing,
-     "BPF programs are always told: without that their frames have no names"},
+     "BPF programs are always recorded: without that their frames have no names"},
     {"--synth", Takes::Value, "what runs already is always described; without that its frames have no names"},
     {"--running-time", Takes::Nothing, "times of counters are kept with -s, for each thread that ends"},
     {"--wakers", Takes::Optional,
-     "-e offcpu,waking -g records waits and who ended them; tacho report and tacho folded take --wakers"},
+     "-e offcpu,waking -g records waits and their wakers; tacho report and tacho folded take --wakers"},
     {"--vmlinux", Takes::Value,
      "nothing is looked up while recording; tacho script and tacho report take -k FILE"},
 };
 
-// How perf does its work, and not what it records: they stand in command lines that were made for perf, and
-// are no reason to record nothing.
+// perf's options about how it does its work, not about what it records: command lines made for perf have
+// them, and they are no reason to record nothing.
 constexpr Row kWithoutEffect[] = {
     {"--affinity", Takes::Value, kThreads},           {"--aio", Takes::Optional, kThreads},
     {"--threads", Takes::Optional, kThreads},         {"--mmap-flush", Takes::Value, kSoon},
@@ -425,11 +426,11 @@ void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows) {
          return Done{};
        }},
       {"--container", Takes::Value, "ID",
-       "Watch what runs in this container, found by its cgroup: the begin of its id (docker, containerd, "
+       "Watch what runs in this container, found by its cgroup: a prefix of its id (docker, containerd, "
        "CRI-O, podman), or what an LXC container or systemd machine is called. Again: that one too",
        [&target](std::string_view text) { return add_found(target, cgroup_of_container, text); }},
       {"--pod", Takes::Value, "UID",
-       "Watch what runs in all containers of this Kubernetes pod: the begin of its uid "
+       "Watch what runs in all containers of this Kubernetes pod: a prefix of its uid "
        "(metadata.uid of kubectl get pod -o yaml)",
        [&target](std::string_view text) { return add_found(target, cgroup_of_pod, text); }},
       cli::flag("--per-thread",

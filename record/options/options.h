@@ -45,13 +45,13 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments);
 // Options of perf record that tacho record does not have: each is refused with a line that says what to do,
 // or taken with a line that says why it changes nothing.
 
-// Appends their rows, which --help does not list, and those of the options that ask for what is always done
-// here. Lines about those that were taken and change nothing go into `notes`, which must outlive the parsing.
+// Appends rows of options that --help does not list: perf's that are refused or change nothing, and options
+// for what tacho always does. Messages about the latter go into `notes`, which must outlive the parsing.
 void add_absent_options(std::vector<cli::Option>& rows, std::vector<std::string>& notes);
 
-// The options that say whom to watch.
+// Options that choose what is watched: -a, -p, -t, -u, -C, -G, --container.
 
-// Their rows; what they say goes into `target`, which must outlive the parsing.
+// Their rows; they set `target`, which must outlive the parsing.
 void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows);
 
 }  // namespace tacho::record

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kMostBytes = 1e18;
 constexpr std::uint64_t kMostFiles = 1'000'000;
-// A file has its own description of the host, which alone takes a megabyte and more.
+// A file has its own description of the host, which takes a megabyte and more.
 constexpr std::uint64_t kLeastSwitchBytes = std::uint64_t{1} << 20;
 
 struct SizeUnit {
@@ -140,7 +140,7 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
        "Leave it at addresses. By default the names of what was hit are put into the capture at its end, in "
        "place "
        "of the kernel's whole list, so that it can be read on any machine; tacho-report does that when it is "
-       "installed beside. Files that may be gone by then (deleted ones, those of containers, maps of JIT "
+       "installed beside. Files that may be gone by then (deleted ones, files of containers, maps of JIT "
        "code) are "
        "held open for it, 256 and 4 GB at most. Not with a pipe, --switch-output or --max-size, and not for "
        "more than 1 GB: tacho pack is for these",
@@ -150,7 +150,7 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
        }},
       {"--max-pack-time", Takes::Value, "SECONDS",
        "Read files for packing for so long at most (default: 300): what has no name by then is left at "
-       "addresses, and files that do not answer, as on a network that hangs, keep nobody. tacho pack takes "
+       "addresses, and files that do not answer, as on a network that hangs, are left out. tacho pack takes "
        "more time (--max-file-time)",
        [&files](std::string_view text) -> Result<> {
          constexpr std::uint64_t kDay = 24 * 60 * 60;
@@ -173,7 +173,7 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
        }},
       size_option("--max-size",
                   "End the recording when the capture has no room for more within that size (100M), which "
-                  "it never exceeds; how many samples were left out is told",
+                  "it never exceeds; how many samples were left out is printed",
                   files.most_bytes),
       size_option("--min-free",
                   "End the recording when the file system of the capture has less than that left (1G)",

@@ -1,4 +1,4 @@
-// The options that say where the capture goes.
+// Options about the output: -o, -z, --switch-output, --overwrite, --max-size, --redact.
 #pragma once
 
 #include <chrono>
@@ -35,11 +35,11 @@ struct OutputOptions {
   std::string redacted_classes;
   std::uint64_t most_bytes = 0, least_free = 0;  // end the recording; 0: do not
 
-  // One file, and they are wanted (record/session/packing.h). How much they take nobody knows before.
+  // One file, and names are wanted (record/session/packing.h). Their size is not known before.
   bool is_packed_at_end() const { return packs && !to_pipe && !is_named_by_time && most_bytes == 0; }
 };
 
-// Their rows; what they say goes into `path` and `files`, which must outlive the parsing.
+// Their rows; they set `path` and `files`, which must outlive the parsing.
 void add_output_options(std::string& path, OutputOptions& files, std::vector<cli::Option>& rows);
 
 // "512K", "10M", "1.5G", "4096B" or "4096": bytes, one at least.
@@ -50,8 +50,9 @@ Result<std::uint64_t> parse_size(std::string_view option, std::string_view text)
 enum class StandardOutput { Pipe, Terminal, Other };
 StandardOutput look_at_standard_output();
 
-// Settles whether the capture goes to standard output: -o - says so, and so does a pipe there when no file
-// was named, as with perf. An error when nobody could use it there, or other options make no sense with it.
+// Decides whether the capture goes to standard output: -o - says so, and so does a pipe there when no file
+// was named, as with perf. An error when it could not be used there, or other options make no sense with
+// it.
 Result<> choose_output(std::string& path, OutputOptions& files, StandardOutput standard_output);
 
 }  // namespace tacho::record

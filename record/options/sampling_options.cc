@@ -63,24 +63,24 @@ Result<> set_registers(SamplingOptions& options, std::uint64_t& registers, std::
   return Done{};
 }
 
-// On x86 the kernel tells three weights in the place of one, and perf asks for these.
+// On x86 the kernel gives three weights in place of one, and perf asks for these.
 #if defined(__x86_64__) || defined(__i386__)
 constexpr std::uint64_t kWeight = abi::kSampleWeightStruct;
 #else
 constexpr std::uint64_t kWeight = abi::kSampleWeight;
 #endif
 
-// Fields of samples that the kernel fills in for whoever asks.
+// Fields that the kernel fills into every sample on request.
 struct FieldRow {
   const char* names;
   const char* help;
   std::uint64_t bits;
 };
 constexpr FieldRow kFields[] = {
-    {"--phys-data", "Record physical addresses of data, where the processor tells the virtual ones",
+    {"--phys-data", "Record physical addresses of data, where the processor reports the virtual ones",
      abi::kSamplePhysAddr},
-    {"--data-page-size", "Record the size of the page that the data lies in", abi::kSampleDataPageSize},
-    {"--code-page-size", "Record the size of the page that the code lies in", abi::kSampleCodePageSize},
+    {"--data-page-size", "Record the size of the page that the data is in", abi::kSampleDataPageSize},
+    {"--code-page-size", "Record the size of the page that the code is in", abi::kSampleCodePageSize},
     {"-W,--weight", "Record what the processor says of the cost of an access (0 for software events)",
      kWeight},
     {"--transaction", "Record what the processor says of memory transactions (0 for software events)",
@@ -89,8 +89,8 @@ constexpr FieldRow kFields[] = {
      abi::kSampleRaw},
 };
 
-// A filter is for the events of the last -e: tracepoints, whose filters the kernel reads itself, or others,
-// whose conditions are ours; further ones narrow it.
+// A filter is for the events of the last -e: tracepoints' filters are the kernel's, others are conditions
+// that tacho compiles; further ones narrow it.
 Result<> add_filter(std::vector<EventRequest>& events, const std::string& of_tracepoints,
                     const std::string& of_others, const char* option) {
   if (events.empty()) return use_error(std::string(option) + ": it stands behind the -e it is for");
@@ -118,7 +118,7 @@ Result<> add_filter(std::vector<EventRequest>& events, const std::string& of_tra
   return Done{};
 }
 
-// The numbers that filters see are those of threads, and the recorder has more than one: so its name too.
+// Filters see thread numbers, and the recorder has several threads: so its name is compared, too.
 std::string own_exclusion() {
   std::string filter = "common_pid != " + std::to_string(getpid());
   return filter + " && COMM != \"tacho-record\"";
@@ -154,7 +154,7 @@ void add_rate_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
       cli::number("--max-rate", "N",
                   "Of the events of BPF objects at most N a second: of each that asks tacho_wants(), of all "
                   "others together, and of each ring buffer without RING_CHANNEL(); what is more is counted "
-                  "and told at the end",
+                  "and printed at the end",
                   1, std::uint64_t{1} << 40, options.rate_of_objects.most_a_second));
   rows.push_back({"-c,--count", Takes::Value, "PERIOD",
                   "A sample each PERIOD events (ns of the clocks) instead",
@@ -168,7 +168,7 @@ void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
        "allow it; elsewhere copies of stacks, which are unwound when the recording ends, and for "
        "what BPF programs write fp. It says why (-v, tacho header: of every event)",
        [&options](std::string_view) -> Result<> {
-         // A method that was named stands, as it does for perf.
+         // A method that was named is kept, as perf does.
          if (options.stacks.method == CallGraph::None) options.stacks.method = CallGraph::Best;
          return Done{};
        }});
@@ -273,11 +273,11 @@ void add_sampling_rows(std::vector<cli::Option>& rows, SamplingOptions& options,
        [&events](std::string_view text) {
          return add_filter(events, std::string(text), std::string(text), "--filter");
        }});
-  rows.push_back(
-      {"--exclude-perf", Takes::Nothing, "",
-       "Of the events of the -e before it, not those of the recorder itself", [&events](std::string_view) {
-         return add_filter(events, own_exclusion(), "pid != " + std::to_string(getpid()), "--exclude-perf");
-       }});
+  rows.push_back({"--exclude-perf", Takes::Nothing, "",
+                  "Of the events of the -e before it, not the recorder's own", [&events](std::string_view) {
+                    return add_filter(events, own_exclusion(), "pid != " + std::to_string(getpid()),
+                                      "--exclude-perf");
+                  }});
   add_rate_rows(rows, options);
   add_stack_rows(rows, options);
   rows.push_back(

@@ -1,4 +1,4 @@
-// What is taken of every event, as the options of perf record say it.
+// Options about what every sample holds and how often it is taken: -g, -F, -c, -d, -b and the like.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,12 @@ struct SamplingOptions {
   std::optional<std::uint64_t> frequency, period;  // Hz; events
   bool most_frequent = false;                      // -F max
   bool strict_frequency = false;                   // more than the kernel allows is an error
-  bpf::EventRate rate_of_objects;                  // how much of what BPF objects tell
+  bpf::EventRate rate_of_objects;                  // how many events of BPF objects
   bool show_registers = false;                     // and nothing else
 };
 
-// Appends the rows of these options; what they say goes into `options`, the events and their filters into
-// `events`. Both must outlive the parsing.
+// Appends the rows of these options; they set `options`, and append events with their filters to `events`.
+// Both must outlive the parsing.
 void add_sampling_rows(std::vector<cli::Option>& rows, SamplingOptions& options,
                        std::vector<EventRequest>& events);
 

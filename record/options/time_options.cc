@@ -54,7 +54,7 @@ constexpr TimeUnit kTimeUnits[] = {{"", 1e3},   {"s", 1e3},    {"ms", 1},
 
 Error wrong_delay(std::string_view text) {
   return use_error("-D: '" + std::string(text) +
-                   "' is neither a number of ms, nor -1, nor stretches of time such as 10-20,30-40 in ms");
+                   "' is neither a number of ms, nor -1, nor intervals such as 10-20,30-40 in ms");
 }
 
 // Ms at the start of `text`, which is shortened by them.
@@ -85,8 +85,7 @@ Result<Delay> parse_delay(std::string_view text) {
     const auto end = take_ms(rest);
     if (!end || *end <= *begin) return wrong_delay(text);
     if (!delay.ranges.empty() && *begin <= *delay.ranges.back().end)
-      return use_error("-D: '" + std::string(text) +
-                       "': each stretch of time begins after the one before it");
+      return use_error("-D: '" + std::string(text) + "': each interval starts after the one before it");
     delay.ranges.push_back({*begin, *end});
     if (rest.empty()) return delay;
     if (!rest.starts_with(',')) return wrong_delay(text);
@@ -138,7 +137,7 @@ void add_time_options(TimeOptions& time, std::vector<cli::Option>& rows) {
   using cli::Takes;
   std::vector<cli::Option> own{
       {"-D,--delay", Takes::Value, "MS",
-       "Take samples only from so many ms after the start on, or only in the stretches MS-MS,MS-MS; -1: not "
+       "Take samples only from so many ms after the start on, or only in the intervals MS-MS,MS-MS; -1: not "
        "before --control says enable",
        [&time](std::string_view text) -> Result<> {
          auto delay = parse_delay(text);
@@ -157,7 +156,7 @@ void add_time_options(TimeOptions& time, std::vector<cli::Option>& rows) {
       {"--interval", Takes::Value, "TIME",
        "Read what BPF programs count in maps (SUMMARY() in tacho/event.h) every so often, as in 1 (seconds), "
        "100ms, "
-       "and not at the end alone: each sample then tells what came since the last reading",
+       "and not at the end alone: each sample then has what came since the last reading",
        [&time](std::string_view text) -> Result<> {
          const auto interval = parse_duration("--interval", text);
          if (!interval) return interval.error();
@@ -171,7 +170,7 @@ void add_time_options(TimeOptions& time, std::vector<cli::Option>& rows) {
        [&time](std::string_view text) -> Result<> {
          auto place = parse_control(text);
          if (!place) return std::move(place.error());
-         // Asked before we open anything: later the number could be one of ours.
+         // Checked before any file is opened: later the number could be the recorder's own.
          for (const std::string& number : {place->commands, place->answers})
            if (!place->is_fifo && !number.empty() &&
                fcntl(parse_descriptor(number).value_or(-1), F_GETFD) < 0)

@@ -1,4 +1,5 @@
-// Where the commands to a running recording come from, as --control names it.
+// Options about when samples are taken (-D, --duration, --control, --interval), and the schedule that -D
+// makes.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,7 @@ std::optional<int> parse_descriptor(std::string_view text);
 
 // When a recording takes samples, and when it ends: -D and --duration.
 
-// A stretch of time since recording began; without an end: until it is over.
+// An interval since the recording began; without an end: until it is over.
 struct TimeRange {
   std::chrono::milliseconds begin{0};
   std::optional<std::chrono::milliseconds> end;
@@ -33,8 +34,8 @@ struct TimeRange {
   bool operator==(const TimeRange&) const = default;
 };
 
-// What -D says. "MS": from then on. "MS-MS,MS-MS": in these stretches alone, ascending. "-1": nothing is
-// taken until somebody says so (--control).
+// The value of -D. "MS": from then on. "MS-MS,MS-MS": in these intervals only, ascending. "-1": nothing is
+// taken until --control enables it.
 struct Delay {
   bool starts_disabled = false;   // and stays so
   std::vector<TimeRange> ranges;  // empty: from the start to the end
@@ -48,13 +49,13 @@ enum class Due : std::uint8_t { Enable, Disable, Stop };
 
 class Schedule {
  public:
-  // `ends_by_itself`: something else will end the recording (a command, or whoever controls it); else it is
-  // over when the last of the ranges is.
+  // `ends_by_itself`: something else will end the recording (a command, or --control); else it is over when
+  // the last of the ranges is.
   Schedule(const Delay& delay, std::optional<std::chrono::milliseconds> duration, bool ends_by_itself);
 
   // Whether samples are taken from the first moment on.
   bool starts_enabled() const { return starts_enabled_; }
-  // What is due at `now`, a time since recording began; one at a time, in order.
+  // Steps due at `now`, a time since recording began; one at a time, in order.
   std::optional<Due> take(std::chrono::milliseconds now);
   // When something is due next.
   std::optional<std::chrono::milliseconds> next() const;
@@ -69,7 +70,7 @@ class Schedule {
   bool starts_enabled_ = true;
 };
 
-// The options that say when samples are taken, and who may change that.
+// Options about when samples are taken: -D, --duration, --control, --interval.
 
 struct TimeOptions {
   Delay delay;
@@ -77,13 +78,13 @@ struct TimeOptions {
   std::optional<ControlPlace> control;
   std::optional<std::chrono::milliseconds>
       interval;               // between readings of summaries; nothing: at the end alone
-  bool needs_summary = true;  // an interval without anything to read is told of: somebody asked for it
+  bool needs_summary = true;  // an interval without anything to read is reported: the user asked for it
 
   // Whether samples begin with the exec of a command, or at a time of their own.
   bool begins_late() const { return delay.starts_disabled || !delay.ranges.empty(); }
 };
 
-// Their rows; what they say goes into `time`, which must outlive the parsing.
+// Their rows; they set `time`, which must outlive the parsing.
 void add_time_options(TimeOptions& time, std::vector<cli::Option>& rows);
 // Refuses what makes no sense together.
 Result<> check_time_options(const TimeOptions& time, bool has_command);

@@ -132,7 +132,7 @@ Result<> FinishedFiles::add() {
   return output_error(wanted + ": there are too many files of that time already");
 }
 
-// Only what we made: whoever put another file in its place keeps it.
+// Only files that this recording made: a file that replaced one stays.
 void FinishedFiles::make_room() {
   while (most_ != 0 && files_.size() > most_ - 1) {
     const File oldest = std::move(files_.front());

@@ -1,4 +1,4 @@
-// Where the records of a recording go.
+// Output of a recording: a file, a pipe, or several files one after another.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class CaptureOutput {
   virtual Result<> write_plain(format::Bytes records) = 0;
   // Whole records from a ring.
   virtual Result<> write_records(format::Bytes records) = 0;
-  // The same, samples and what stands among them, packed already as a capture has them; of `inflated` bytes.
+  // The same, compressed already as captures have them: samples and records among them; `inflated` bytes.
   virtual Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts& counts) {
     (void)inflated, (void)counts;
     return write_plain(packed);
@@ -42,11 +42,11 @@ class CaptureOutput {
     if (auto written = write_records(records); !written) return std::move(written.error());
     return true;
   }
-  // What is kept free of that for the end.
+  // Bytes kept free for the end.
   virtual std::uint64_t closing_room() const { return 0; }
-  // Whoever reads the output now has all that was written.
+  // A reader of the output now has all that was written.
   virtual Result<> finish_round() = 0;
-  // Adds what is known only at the end. The last call of a recording that went well.
+  // Adds facts known only at the end. The last call of a recording that went well.
   virtual Result<> close(const format::Features& late) = 0;
   // The last call of one that did not: nothing of an unfinished round stays where that can be helped.
   virtual Result<> close_after_failure() = 0;
@@ -64,7 +64,7 @@ class CaptureOutput {
   // file.
   virtual Result<> prepare_next() { return Done{}; }
   virtual Result<> begin_next() { return Done{}; }
-  // Ends what is left when the last record was written.
+  // Ends the open file after the last record.
   virtual Result<> finish() { return Done{}; }
   // Names of files that were finished since the last call; from any thread.
   virtual std::vector<std::string> take_finished() { return {}; }
@@ -84,13 +84,13 @@ Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const fo
 
 class FinishedFiles {
  public:
-  // `path`: where each stands while it is written. It is named PATH.TIME then. `most`: of them all, one that
-  // is being written included; 0: all are kept.
+  // `path`: of each while it is written. It is named PATH.TIME then. `most`: files in all, including the
+  // one that is being written; 0: all are kept.
   FinishedFiles(std::string path, std::size_t most) : path_(std::move(path)), most_(most) {}
 
   // The file at the path is finished: names it, never over another.
   Result<> add();
-  // Another one will be written: removes the oldest of ours, as far as there are too many.
+  // Another one will be written: removes the oldest files of this recording, as far as there are too many.
   void make_room();
   // For messages: "3 files perf.data.*".
   std::string place() const;

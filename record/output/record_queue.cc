@@ -16,7 +16,7 @@ std::size_t bytes_missing(format::Bytes records, std::size_t& last) {
   for (last = 0; records.size() - last >= format::kRecordHeaderSize;) {
     std::uint16_t size;
     std::memcpy(&size, records.data() + last + 6, sizeof size);
-    if (size < format::kRecordHeaderSize) return 0;  // no record; whoever counts them finds that
+    if (size < format::kRecordHeaderSize) return 0;  // no record; the counting step finds it
     if (size > records.size() - last) return size - (records.size() - last);
     last += size;
   }
@@ -48,8 +48,8 @@ void RingCompressor::add(format::Bytes run, std::vector<std::byte>& out, std::ve
   out.insert(out.end(), run.begin(), run.end());
 }
 
-// What is behind the end of the record that the run before began. A record that stands alone between packed
-// ones is one of them.
+// The rest of the record that started in the run before. A single record between compressed ones is one of
+// them.
 format::Bytes RingCompressor::end_record(format::Bytes run, std::vector<std::byte>& out,
                                          std::vector<CompressedRun>& packed) {
   if (missing_ == 0) return run;
@@ -61,7 +61,7 @@ format::Bytes RingCompressor::end_record(format::Bytes run, std::vector<std::byt
   return run.subspan(end.size());
 }
 
-// Goes on with the stretch before it where there is nothing between them.
+// Extends the run before it where there is nothing between them.
 void RingCompressor::add_run(std::size_t begin, std::size_t end, format::Bytes records,
                              std::vector<CompressedRun>& packed) const {
   if (packed.size() == first_ || packed.back().end != begin) packed.push_back({begin, begin, 0, {}});

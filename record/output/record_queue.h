@@ -1,5 +1,5 @@
-// What a ring holds, packed while it still lies in the kernel's memory: records that are alike are compared
-// with each other there, and only what they differ in is copied.
+// Batches of records on their way to the writing thread: compressed while they are in the ring
+// (RingCompressor), and queued within a bound of bytes.
 #pragma once
 
 #include <chrono>
@@ -19,6 +19,9 @@
 
 namespace tacho::record {
 
+// Compresses the contents of a ring while they are in the kernel's memory: similar records are compared
+// with each other there, and only their differences are copied.
+
 // Bytes that are as they go into the capture: records, packed or plain.
 struct CompressedRun {
   std::size_t begin = 0, end = 0;  // where they stand among others
@@ -28,18 +31,18 @@ struct CompressedRun {
 
 class RingCompressor {
  public:
-  // Less than this in a ring is better packed with what comes from others.
+  // Less than this in a ring is better compressed together with other rings.
   static constexpr std::size_t kLeast = std::size_t{64} << 10;
 
   explicit RingCompressor(format::RecordCompressor compressor) : compressor_(std::move(compressor)) {}
   // Nothing where a capture of this zstd level is not packed in this way.
   static Result<std::optional<RingCompressor>> for_level(std::optional<int> level);
 
-  // Appends to `out` the next run of bytes that one look at a ring gives; a record may begin in one run and
-  // end in the next. `packed` tells which bytes of `out` need no packing any more: the others are records as
-  // they were, because they are not alike enough.
+  // Appends to `out` the next run of bytes of one look at a ring; a record may start in one run and end in
+  // the next. `packed` has which bytes of `out` are compressed already: the others are plain records,
+  // because they are not similar enough.
   void add(format::Bytes run, std::vector<std::byte>& out, std::vector<CompressedRun>& packed);
-  // Another look begins, whatever became of the one before. What is in `packed` by now stays as it is.
+  // A new look starts, whatever became of the one before. The contents of `packed` stay.
   void begin_look(const std::vector<CompressedRun>& packed) {
     missing_ = 0;
     first_ = packed.size();
@@ -53,16 +56,17 @@ class RingCompressor {
                std::vector<CompressedRun>& packed) const;
 
   format::RecordCompressor compressor_;
-  std::size_t first_ = 0;      // stretch of this look
+  std::size_t first_ = 0;      // first run of this look
   std::size_t missing_ = 0;    // bytes of the last record in `out`, which come with the next run
   std::size_t cut_at_ = 0;     // where that one begins
   bool is_cut_alone_ = false;  // what stands before it is packed
 };
 
-// Between the thread that drains the rings and the one that writes: bounded in bytes. When it is full the
-// draining thread waits, the rings fill, and the kernel counts what it must drop: no loss goes uncounted.
+// Queue between the thread that drains the rings and the one that writes: bounded in bytes. When it is full
+// the draining thread waits, the rings fill, and the kernel counts what it must drop: no loss goes
+// uncounted.
 
-// What the writing thread does after a batch: the steps from one file to the next.
+// Action of the writing thread after a batch: the steps from one file to the next.
 enum class FileStep : std::uint8_t { None, PrepareNext, BeginNext };
 
 struct Batch {
@@ -85,7 +89,7 @@ class RecordQueue {
   std::optional<Batch> pop();
   // No more batches will come.
   void close();
-  // One side gave up: nobody waits any more, and what is not written yet is dropped.
+  // One side gave up: no side waits any more, and what is not written yet is dropped.
   void abandon();
   bool is_abandoned();
   // Of the batches that wait to be written.

@@ -32,7 +32,7 @@ void count_sample(format::Bytes body, RecordCounts& counts) {
   counts.last_time = std::max(counts.last_time, time);
 }
 
-// Behind the count stands what every record ends with: TID, TIME, ...
+// Behind the count is the trailer of every record: TID, TIME, ...
 void count_loss(format::Cursor body, RecordCounts& counts) {
   body.u64();  // id
   counts.lost += body.u64();

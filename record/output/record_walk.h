@@ -1,4 +1,4 @@
-// Whole records as the kernel wrote them, looked at only as far as counting needs.
+// Counts whole records as the kernel wrote them: samples, losses, times.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ struct RecordCounts {
   bool operator==(const RecordCounts&) const = default;
 };
 
-// Of `records` from `begin` on: what the kernel leaves behind the trailers of records that tell of programs
-// (format::told_bytes()) goes, so that every reader finds each trailer at its record's end. What is no record
-// ends it.
+// Of `records` from `begin` on: removes what the kernel leaves behind the trailers of BPF_EVENT records
+// (format::told_bytes()), so that every reader finds each trailer at its record's end. Bytes that are no
+// record end it.
 void cut_behind_trailers(std::vector<std::byte>& records, std::size_t begin, std::size_t trailer);
 
-// Adds what stands in `records`; false when they are not whole records one after another.
+// Counts `records`; false when they are not whole records one after another.
 bool count_records(format::Bytes records, RecordCounts& counts);
 
 }  // namespace tacho::record

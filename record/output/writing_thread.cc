@@ -19,7 +19,7 @@ namespace {
 // Where the last piece of records goes that still finds room.
 constexpr std::size_t kLeastPiece = 1024;
 
-// Bytes of the whole records at the begin of `records` that are no more than `most`.
+// Bytes of the whole records at the start of `records` that are no more than `most`.
 std::size_t whole_records(format::Bytes records, std::size_t most) {
   std::size_t end = 0;
   while (end + format::kRecordHeaderSize <= records.size()) {

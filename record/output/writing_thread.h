@@ -1,4 +1,4 @@
-// The thread that compresses and writes, so that a disk that hangs holds nobody else.
+// The thread that compresses and writes, so that a disk that hangs blocks no other thread.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace tacho::record {
 
-// What is written when the last record is.
+// Writes the end of the output after the last record.
 using Closing = std::function<Result<>(const RecordCounts& counts)>;
 
 // What ends a recording before a disk is full. 0: no limit.
@@ -31,8 +31,8 @@ enum class Limit : std::uint8_t { None, Size, Free };
 // Whether less is free than is to be.
 bool is_disk_short(const OutputLimits& limits);
 
-// It says through `ended_fd` that it is about to end: after its first failure, when the queue was given up,
-// or with all written and closed. What it is made of must outlive it.
+// `ended_fd` becomes readable when it is about to end: after its first failure, when the queue was given
+// up, or with all written and closed. Its arguments must outlive it.
 class WritingThread {
  public:
   WritingThread(CaptureOutput& output, RecordQueue& queue, OutputLimits limits, Closing closing)
@@ -46,7 +46,7 @@ class WritingThread {
   int ended_fd() const { return ended_fd_.get(); }
   // Waits for the end of the thread; the failure, if there was one.
   std::optional<Error> join();
-  // What stands in whole rounds of the output. After join().
+  // Counts of whole rounds in the output. After join().
   const RecordCounts& kept() const { return kept_; }
   // Steps of the queue's batches that were taken so far, bytes of the present file, and a limit that was
   // reached: from any thread.

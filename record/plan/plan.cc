@@ -26,7 +26,7 @@ constexpr std::uint64_t kDefaultRingBytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t kThreadRingBytes = std::uint64_t{512} << 10;  // --per-thread: of each thread
 constexpr std::uint64_t kSidebandRingBytes = std::uint64_t{256} << 10, kLeastPages = 16,
                         kMostRingPages = std::uint64_t{1} << 18;  // -m auto
-// What a sample of a ring buffer has.
+// Fields of a ring buffer's sample.
 constexpr std::uint64_t kRingFields = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
                                       abi::kSampleTime | abi::kSampleCpu | abi::kSamplePeriod |
                                       abi::kSampleRaw;
@@ -76,7 +76,7 @@ class Planner {
     if (options_.target.cpus.empty()) return Done{};
     for (const int cpu : options_.target.cpus) {
       if (std::ranges::find(host_.online_cpus, cpu) != host_.online_cpus.end()) continue;
-      return use_error("-C: CPU " + std::to_string(cpu) + " is not on line here (" +
+      return use_error("-C: CPU " + std::to_string(cpu) + " is not online here (" +
                        std::to_string(host_.online_cpus.size()) + " are)");
     }
     plan_.cpus = options_.target.cpus;
@@ -89,7 +89,7 @@ class Planner {
       plan_.tasks.insert(plan_.tasks.end(), threads_.begin(), threads_.end());
   }
 
-  // The largest rings that have room in the budget, side by side with those of the sideband.
+  // The largest rings that fit into the budget, together with the sideband's.
   std::uint64_t pages_within(std::uint64_t budget) {
     const std::uint64_t threads =
         options_.target.per_thread ? std::max<std::size_t>(plan_.tasks.size(), 1) : 1;
@@ -125,7 +125,7 @@ class Planner {
     return static_cast<std::uint32_t>(pages * host_.page_size / 4);
   }
 
-  // -t means these threads alone, not what they start.
+  // -t means only these threads, not what they start.
   Following following() const {
     return {options_.target.watch != Watch::Threads && !options_.target.per_thread, options_.target.inherit,
             options_.target.watch == Watch::Command && !options_.time.begins_late()};
@@ -149,7 +149,7 @@ class Planner {
     return plan_.events.size() - 1;
   }
 
-  // Samples of a probe with arguments are those of a bpf-output event under its name.
+  // A probe with arguments gets its samples from a bpf-output event of its name.
   Result<std::size_t> add_any(const EventRequest& request) {
     if (!request.no_sum.empty())
       plan_.notes.push_back(
@@ -253,7 +253,7 @@ class Planner {
       EventRequest output;
       output.config = abi::kBpfOutput;
       output.name = own_name(channel.event, request);
-      // What such an event is about is its stack: the program takes it, with -g or without, and it is to be
+      // The stack is the point of such an event: the program takes it, with -g or without, and it is to be
       // whole.
       if (options_.sampling.stacks.method == CallGraph::None && takes_stacks(objects_[object], channel.map))
         output.call_graph = CallGraph::Best;
@@ -269,7 +269,8 @@ class Planner {
     return object.walk_use.in_payloads && std::ranges::count(object.rings_with_stacks, map) != 0;
   }
 
-  // The recorder makes its samples, with what it knows and no more. Whether they were to have stacks.
+  // The recorder makes its samples, with the fields that it knows. Returns whether they were to have
+  // stacks.
   static bool leave_to_recorder(PlannedEvent& event) {
     format::EventAttr& attr = event.attr;
     const bool has_stack = attr.samples(abi::kSampleCallchain);
@@ -280,7 +281,8 @@ class Planner {
     return has_stack;
   }
 
-  // Of a ring buffer the recorder makes the samples, with what the heads of its events tell and no more.
+  // The recorder makes samples of a ring buffer, with the fields that the headers of its events have and no
+  // more.
   void connect(Connection connection) {
     const auto& rings = objects_[connection.object].rings;
     const auto ring = std::ranges::find(rings, connection.map, [](const auto& each) { return each.first; });
@@ -293,22 +295,22 @@ class Planner {
       if (brings_stack) attr.sample_type |= abi::kSampleCallchain;
       if (has_stack && !brings_stack && bpf::is_summary(connection.kind))
         plan_.notes.push_back("the summary '" + connection.map +
-                              "' brings no stacks but those that its program puts into the map "
+                              "' brings only stacks that its program puts into the map "
                               "(ROLE(\"stack\") in tacho/event.h)");
       if (has_stack && !brings_stack && !bpf::is_summary(connection.kind))
         plan_.notes.push_back("the ring buffer '" + connection.map +
-                              "' brings no stacks but those that its program puts into the payload "
+                              "' brings only stacks that its program puts into the payload "
                               "(ROLE(\"stack\") in tacho/event.h); a perf event array brings them");
       if (connection.kind == bpf::ChannelKind::PlainRing)
         plan_.warnings.push_back(
             "events of the ring buffer '" + connection.map +
             "' have the time at which they were read, and no thread or CPU, as nothing in it "
-            "tells those; RING_CHANNEL() and tacho_reserve() (tacho/emit.h) do");
+            "has them; RING_CHANNEL() and tacho_reserve() (tacho/emit.h) do");
     }
     plan_.connections.push_back(std::move(connection));
   }
 
-  // The long form: "map:channel.event=evt", where evt stands among the other -e.
+  // The long form: "map:channel.event=evt", where evt is another -e.
   Result<> bind(const EventRequest& request, std::size_t object) {
     for (const MapBinding& binding : request.bindings) {
       const auto& channels = objects_[object].channels;
@@ -351,7 +353,7 @@ class Planner {
     return programs;
   }
 
-  // Those that were named; a program can sit on them.
+  // The named events that a program can be attached to.
   std::vector<std::size_t> sampling_events() const {
     std::vector<std::size_t> found;
     for (std::size_t event = 0; event < plan_.events.size(); ++event) {
@@ -408,8 +410,8 @@ class Planner {
         described(seated), described(left), plan_.events[events.back()].name, plan_.sample_programs.size()));
   }
 
-  // A map has one slot for each CPU, so one event: of whoever runs there. Whose samples are wanted is known
-  // to a table of threads.
+  // A map has one slot for each CPU, so one event, which takes every thread there. A table of threads
+  // selects the wanted samples.
   Result<> check_channels() {
     if (plan_.connections.empty()) return Done{};
     for (const auto& [object, map, event, kind] : plan_.connections)
@@ -457,7 +459,7 @@ class Planner {
     }
   }
 
-  // The kernel cannot hand a probe on to what a thread starts (sampling_attr()).
+  // The kernel cannot pass a probe on to what a thread starts (sampling_attr()).
   void warn_of_probes(std::span<const EventRequest> requests) {
     const auto would_inherit = [this](const EventRequest& request) {
       return request.kind == EventKind::Probe && request.arguments.empty() && !request.sum &&
@@ -467,20 +469,21 @@ class Planner {
     if (std::ranges::none_of(requests, would_inherit)) return;
     plan_.warnings.push_back(
         options_.target.watch == Watch::Command
-            ? "probes take the command's first thread only, not what it starts; -a takes everybody's calls"
-            : "probes take the threads that run now, not what they start; -a takes everybody's calls");
+            ? "probes take the command's first thread only, not what it starts; -a takes every thread's calls"
+            : "probes take the threads that run now, not what they start; -a takes every thread's calls");
   }
 
   void add_sideband() {
     format::EventAttr attr = sideband_attr(options_.sampling, following());
     attr.wakeup = watermark(plan_.sideband_pages);
-    // Stacks of a new process may need its mappings told (record/stacks), so we want to hear of them at once.
+    // Unwinding a new process may need its mappings (record/stacks), so the recorder has to be woken by
+    // each record.
     const auto is_unwound = [](const PlannedEvent& event) { return event.unwound_frames != 0; };
     if (std::ranges::any_of(plan_.events, is_unwound)) attr.wakeup = 1;
     // It samples nothing, but without this the kernel wants the right to sample itself.
     const auto spares_kernel = [](const PlannedEvent& event) { return event.attr.has(abi::kExcludeKernel); };
     const bool user_only = std::ranges::all_of(plan_.events, spares_kernel);
-    // Unwinding needs to know what lies between the pieces of code.
+    // Unwinding needs the mappings of data between code.
     const auto keeps_stack = [](const PlannedEvent& event) {
       return event.attr.samples(abi::kSampleStackUser);
     };
@@ -538,7 +541,7 @@ Result<Plan> make_plan(const RecordOptions& options, std::span<const EventReques
       std::ranges::any_of(objects, [](const ObjectFacts& each) { return !each.rings.empty(); }) ||
       std::ranges::any_of(requests, [](const EventRequest& each) { return each.sum.has_value(); });
   if (!has_ring) return Planner(options, objects, threads, host).make(requests);
-  // Programs know the time of this clock alone, and all records must have the same.
+  // Programs know only the time of this clock, and all records must have the same.
   if (options.sampling.clock.value_or(kMonotonic) != kMonotonic)
     return use_error(
         "-k: events of ring buffers have times of CLOCK_MONOTONIC; -k mono is the default with them");
@@ -554,7 +557,7 @@ Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
   if (cgroups.size() != 1 && cgroups.size() != events) {
     return use_error("-G: " + std::to_string(cgroups.size()) + " cgroups for " + std::to_string(events) +
                      (events == 1 ? " event" : " events") +
-                     "; name one for all of them, or one for each (an empty one takes everybody)");
+                     "; name one for all of them, or one for each (an empty one takes all cgroups)");
   }
   std::size_t next = 0;
   for (PlannedEvent& event : plan.events) {
@@ -568,7 +571,7 @@ Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
 Result<> repeat_in_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
   if (cgroups.size() > 1 && !(plan.connections.empty() && plan.sample_programs.empty())) {
     return use_error(
-        "BPF objects are loaded once, so their events can be those of one cgroup; name one of the " +
+        "BPF objects are loaded once, so their events can be limited to one cgroup; name one of the " +
         std::to_string(cgroups.size()) + ", or the cgroup that holds them all (-G)");
   }
   const auto sideband =
@@ -595,7 +598,7 @@ using bpf::ChannelKind;
 // Files end in .c or .o.
 bool is_recorder(const std::string& object) { return object.find('.') == std::string::npos; }
 
-// A map tells what was counted, and neither when nor on which CPU.
+// A map holds counts, without time and CPU.
 Result<> check_summary(const std::string& summary, const std::string& object, ChannelKind kind,
                        const RecordOptions& options) {
   if (options.files.overwrite)
@@ -604,25 +607,25 @@ Result<> check_summary(const std::string& summary, const std::string& object, Ch
   if (!options.target.cgroups.empty())
     return use_error(
         "-G: " + summary +
-        " does not tell the cgroup of what it counts; --filter 'cgroup == \"/NAME\"' does where its "
+        " does not know the cgroup of what it counts; --filter 'cgroup == \"/NAME\"' does where its "
         "program asks tacho_wants() (tacho/emit.h)");
   if (!options.target.cpus.empty())
     return use_error("-C: " + summary + " counts what all CPUs do; leave the option out");
   if (kind == ChannelKind::Summary || options.target.watch == Watch::System) return Done{};
   if (is_recorder(object))
     return use_error("-e " + object +
-                     ": it counts what everybody does, so record it with -a; a COMMAND only says how long "
+                     ": it counts all threads, so record it with -a; a COMMAND only says how long "
                      "then: -e " +
                      object + " -a -- COMMAND");
   return use_error(summary +
-                   " counts what everybody does: record that with -a, or have its program ask tacho_wants() "
+                   " counts all threads: record it with -a, or have its program ask tacho_wants() "
                    "(tacho/emit.h)");
 }
 
 }  // namespace
 
 // A perf event array has one slot for each CPU. A ring buffer is filled whatever the kernel knows of the
-// target; only the heads can be asked.
+// target; only the headers of its events are known.
 Result<> check_channel(const std::string& object, const std::string& map, ChannelKind kind,
                        const RecordOptions& options) {
   if (options.target.per_thread)
@@ -633,11 +636,11 @@ Result<> check_channel(const std::string& object, const std::string& map, Channe
   if (options.files.overwrite)
     return use_error("--overwrite: " + ring + " cannot be written over; a perf event array can");
   if (!options.target.cgroups.empty())
-    return use_error("-G: " + ring + " does not tell the cgroup of its events; use a perf event array");
+    return use_error("-G: " + ring + " does not know the cgroup of its events; use a perf event array");
   if (kind == ChannelKind::RingWithHeads) return Done{};
   if (options.target.watch != Watch::System || !options.target.cpus.empty())
     return use_error(ring +
-                     " does not tell whose events it carries: record everybody's with -a, or send them "
+                     " does not know the threads of its events: record all with -a, or send them "
                      "with tacho_reserve() (tacho/emit.h)");
   return Done{};
 }

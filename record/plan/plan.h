@@ -1,4 +1,4 @@
-// The exact events that will be opened. Pure: options and facts in, a plan out; nothing is touched.
+// The plan: the exact events that will be opened, from options, requests and facts of the host.
 #pragma once
 
 #include <cstddef>
@@ -25,14 +25,14 @@ struct PlannedEvent {
   // Carries the mappings, names and ends of processes; has rings of its own, so that no flood of samples can
   // cost a mapping.
   bool is_sideband = false;
-  // The folder of the cgroup whose threads alone it takes, open elsewhere; -1: everybody's.
+  // Descriptor of the cgroup's folder, owned elsewhere; -1: every thread.
   int cgroup = -1;
   std::string filter{};                 // of a tracepoint, as the kernel understands it; empty: none
   std::string filter_fields{};          // what that may ask for, in words
   std::optional<std::size_t> leader{};  // index of the event that leads its group; its own for the leader
   std::string group_name{};
   std::string probe_target{};  // of a probe: what the kernel is to find, whose address goes into config1
-  // Opened on every CPU for whoever runs there, whatever the target: its samples are chosen elsewhere
+  // Opened on every CPU for all threads, whatever the target: its samples are filtered elsewhere
   // (bpf/attach/follower.h).
   bool system_wide = false;
   bool most_precise = false;  // as exact as the machine can: less is taken when it refuses
@@ -40,16 +40,17 @@ struct PlannedEvent {
   // (record/stacks); 0: it is not.
   std::uint16_t unwound_frames = 0;
   bool unwinds_in_program = false;  // by the program that fills a ring buffer; the kernel's event is as it is
-  bool may_use_frame_pointers = false;   // or copies, when that cannot be: nobody asked for it by name
-  std::string unwind_fallback_reason{};  // why one of these was taken instead; empty: nobody wanted else
+  bool may_use_frame_pointers = false;   // or copies, when that cannot be: it was not asked for by name
+  std::string unwind_fallback_reason{};  // why one of these was taken instead; empty: it was asked for
   bool copies_stacks = false;            // because of that: to be unwound when the recording ends
-  // Of --filter, for what is no tracepoint: what the kernel asks before it takes a sample; empty: nothing.
+  // Of --filter, for events other than tracepoints: the kernel checks it before it takes a sample; empty:
+  // nothing.
   bpf::FilterSteps condition = {};
 };
 
-// How the user's side of stacks is had that cannot be unwound in the kernel, for the reason in
-// `unwind_fallback_reason`: copied, which is as whole, where nobody asked for eh by name (-g) and the kernel
-// can copy; else walked by frame pointers. One of `notes` says it. The event is not open yet.
+// What is used for user stacks that cannot be unwound in the kernel (`unwind_fallback_reason`): copies,
+// which are as complete, where ehframe was not asked for by name (-g) and the kernel can copy; else frame
+// pointers. One of `notes` says it. The event is not open yet.
 enum class Fallback : std::uint8_t { Copies, FramePointers };
 Fallback do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes);
 
@@ -70,8 +71,8 @@ struct SampleProgram {
   std::size_t event = 0;  // index of the event
 };
 
-// A probe whose samples hold arguments: those of a bpf-output event, which a program at the probe writes, or
-// the recorder, of what that counted.
+// A probe whose samples hold arguments: samples of a bpf-output event, written by a program at the probe,
+// or by the recorder from what that counted.
 struct ArgumentProbe {
   std::size_t event = 0;  // index of the event
   PlannedEvent probe;     // opened once, for all CPUs; its condition is asked first
@@ -85,27 +86,25 @@ struct Plan {
   std::vector<SampleProgram> sample_programs;
   std::vector<ArgumentProbe> argument_probes;
   std::vector<int> cpus;        // {-1}: each thread wherever it runs
-  std::vector<int> later_cpus;  // off line now, and to be recorded when they come
-  // Threads to follow, each on every CPU; {-1}: whoever runs there. Empty: the command, once it exists.
+  std::vector<int> later_cpus;  // offline now, and to be recorded when they come
+  // Threads to follow, each on every CPU; {-1}: every thread. Empty: the command, once it exists.
   std::vector<int> tasks;
-  bool follows_threads = false;  // some event is everybody's, and only the target's threads are wanted
+  bool follows_threads = false;  // some event takes every thread, and only the target's threads are wanted
   std::size_t ring_pages = 0, sideband_pages = 0;  // of one CPU
   std::vector<std::string> notes;                  // for the user: what differs from what was asked for
   std::vector<std::string> warnings;               // the same, where events that were hoped for will not come
 };
 
-// What the plan needs to know of an opened object.
+// Facts of an opened object that the plan needs.
 struct ObjectFacts {
   std::string path;
   std::vector<MapBinding> channels;          // map, and what the object calls its event
   std::vector<std::string> sample_programs;  // of section "perf_event"
-  std::vector<std::pair<std::string, bpf::ChannelKind>> rings =
-      {};                                           // those of the channels that are ring buffers
-  std::vector<std::string> rings_with_stacks = {};  // that their programs put into the payload
-  bpf::WalkUse walk_use = {};                       // what its programs leave to the unwinder
-  std::vector<std::string> unsupported_output =
-      {};                                // what its programs tell that no recorder hears, in words
-  std::vector<std::string> doubts = {};  // what its declarations say in vain, in words
+  std::vector<std::pair<std::string, bpf::ChannelKind>> rings = {};  // channels that are ring buffers
+  std::vector<std::string> rings_with_stacks = {};   // that their programs put into the payload
+  bpf::WalkUse walk_use = {};                        // what its programs leave to the unwinder
+  std::vector<std::string> unsupported_output = {};  // output of its programs that is not recorded, in words
+  std::vector<std::string> doubts = {};              // what its declarations say in vain, in words
 };
 
 // `requests`: with tracepoints found; the n-th request of kind BpfObject is `objects[n]`. `threads`: of the
@@ -115,9 +114,9 @@ Result<Plan> make_plan(const RecordOptions& options, std::span<const EventReques
 
 // Which event takes only what runs in which cgroup (-G, --for-each-cgroup).
 
-// `cgroups`: the folders in the order they were named, an empty Fd for "everybody". One goes for all events,
-// several are one for each event in the order of the events, as perf has it. The sideband stays that of the
-// whole system: a process may come into the cgroup long after it mapped its files.
+// `cgroups`: the folders in the order they were named, an empty Fd for all cgroups. One goes for all
+// events, several are one for each event in the order of the events, as perf has it. The sideband stays
+// system-wide: a process may enter the cgroup long after it mapped its files.
 Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups);
 
 // All events once for each cgroup, in the order of the cgroups (--for-each-cgroup, --container). An event of

@@ -50,7 +50,7 @@ std::string fields_in_words(const Tracefs& tracefs, const Tracepoint& tracepoint
   return fmt::format("{}", fmt::join(names_of_fields(described->formats.front().text), ", "));
 }
 
-// What a program at the tracepoint counts by.
+// Fields that a program at the tracepoint counts by.
 Result<> place_fields(const Tracefs& tracefs, const Tracepoint& tracepoint, EventRequest& request) {
   const auto described = tracefs.describe({&tracepoint, 1});
   if (!described) return Error{described.error()};
@@ -64,7 +64,7 @@ Result<> place_fields(const Tracefs& tracefs, const Tracepoint& tracepoint, Even
   return Done{};
 }
 
-// Requests with globs replaced by the tracepoints they stand for; `found` gets every tracepoint once.
+// Requests with globs replaced by the matching tracepoints; `found` gets every tracepoint once.
 Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventRequest>& requests,
                                                    std::vector<Tracepoint>& found,
                                                    const Result<Tracefs>& tracefs) {
@@ -103,7 +103,7 @@ Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventReques
   return out;
 }
 
-// What is shown of a tracepoint asks for fields that one of those of its name has.
+// A tracepoint of that name must have the requested fields.
 Result<> check_fields(const std::vector<EventRequest>& requests, const Tracefs& tracefs) {
   for (const EventRequest& request : requests) {
     if (request.kind != EventKind::Tracepoint || request.needs.empty()) continue;

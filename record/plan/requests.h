@@ -1,4 +1,5 @@
-// Tracepoints that were asked for, found in tracefs.
+// Requests completed before planning: tracepoint globs resolved in tracefs, and :u added where the kernel's
+// side is not permitted.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +12,16 @@
 
 namespace tacho::record {
 
-// `requests` with globs replaced by the tracepoints they stand for, and each with its number; their
-// descriptions go into `tracing`.
+// `requests` with globs replaced by the matching tracepoints, and each with its number; their formats go
+// into `tracing`.
 Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventRequest>& requests,
                                                       format::TracingData& tracing);
 
-// Events of a user whom the kernel does not let look into it.
+// Kernel samples excluded for users without the right: events without a :u or :k modifier.
 
-// Whether events that name no side may be recorded outside of the kernel alone: no option names a side, and
-// processes are watched. With -a or -C it would not help: the kernel refuses whole CPUs all the same.
+// Whether events without a :u or :k modifier may be recorded with exclude_kernel: no option names a
+// privilege level, and processes are watched. With -a or -C it would not help: the kernel refuses whole
+// CPUs all the same.
 bool may_exclude_kernel(const RecordOptions& options);
 
 // As perf does where kernel.perf_event_paranoid keeps a user out: events that name no side (:u, :k) count

@@ -145,9 +145,8 @@ Result<format::EventAttr> sampling_attr(const EventRequest& request, const Sampl
   choose_sides(attr, options);
   set_fields(attr, request, options);
   set_stacks(attr, stacks_of(request, options), options);
-  // The kernel refuses an inheriting event in a perf event array. A probe that is to be inherited is worse:
-  // the kernel reads the name of its file once more, from the memory of whoever forks, and fork and clone
-  // fail.
+  // The kernel refuses an inheriting event in a perf event array. An inherited probe is worse: the kernel
+  // reads the name of its file again, from the memory of the forking process, and fork and clone fail.
   const bool can_inherit = !attr.is_bpf_output() && request.kind != EventKind::Probe;
   if (request.inherit.value_or(following.inherits) && can_inherit && following.children)
     attr.flags |= abi::kInherit;

@@ -1,10 +1,10 @@
-// Preloaded into a program that was compiled with -pg, -pg -mfentry or -finstrument-functions: each of its
-// calls that returns is told to tacho-record by one probe at tacho_call_ended()
+// Preloaded into a program that was compiled with -pg, -pg -mfentry or -finstrument-functions: each
+// return is reported to tacho-record through one probe at tacho_call_ended()
 // (bpf/programs/recorders/fastcalls.bpf.c), in place of two breakpoints in every function of any program.
 //
-// TACHO_CALLS_MIN_NS and TACHO_CALLS_DEPTH leave calls out before they are told. TACHO_CALLS_RETURNS_OF is
-// the file whose functions of -pg have their return addresses replaced: tacho-record has looked whether it
-// bears that.
+// TACHO_CALLS_MIN_NS and TACHO_CALLS_DEPTH leave calls out before they are reported. TACHO_CALLS_RETURNS_OF is
+// the file whose functions of -pg have their return addresses replaced: tacho-record has checked that it
+// works with that.
 #define _GNU_SOURCE
 #include <link.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@
 #define MOST_DEPTH 1024
 #define ARGUMENTS 6
 
-// What the probe reads: the event's payload, and whether it goes beyond `level`.
+// Arguments of the probe: the event's payload, and whether it goes beyond `level`.
 struct told {
   uint64_t duration_ns, function, level, returned, arguments[ARGUMENTS];
   uint64_t has_values;
@@ -38,12 +38,12 @@ __asm__(
 
 struct begun {
   uint64_t function, time_ns, arguments[ARGUMENTS];
-  uintptr_t place;  // on the stack; what lies below it was called later
+  uintptr_t place;  // on the stack; what is below it was called later
   uint64_t back;    // where it returns to
 };
 struct calls {  // of a thread
   uint32_t depth;
-  uintptr_t busy_at;  // the stack, while a call is noted; those of a signal's handler that comes then are not
+  uintptr_t busy_at;  // the stack, while a call is noted; calls of a signal handler that runs then are not
   struct begun begun[MOST_DEPTH];
 };
 
@@ -177,7 +177,7 @@ OPEN void __cyg_profile_func_enter(void* function, void* site) {
   const uintptr_t place = (uintptr_t)__builtin_frame_address(0);
   if (!calls || !begins_noting(calls, place)) return;
   forget_left(calls, place);
-  // Who stands there and is called from elsewhere was left.
+  // A call at that place which is entered from elsewhere was left.
   for (; calls->depth && calls->begun[calls->depth - 1].place == place; --calls->depth) {
     const struct begun* const other = &calls->begun[calls->depth - 1];
     if (other->back == (uint64_t)(uintptr_t)site && other->function != (uint64_t)(uintptr_t)function) break;
@@ -206,8 +206,8 @@ OPEN void __cyg_profile_func_exit(void* function, void* site) {
 
 #ifdef __x86_64__
 
-// A function of -pg is told by a place inside of it. It begins with what makes a frame (-pg needs one), or
-// with the call itself (-mfentry), and either of them with endbr64 before.
+// A function of -pg is reported by an address inside of it. It starts with the instructions that make a
+// frame (-pg needs one), or with the call itself (-mfentry), and either of them with endbr64 before.
 static uint64_t begin_of(uint64_t inside) {
   static const unsigned char frame[] = {0x55, 0x48, 0x89, 0xe5}, mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
   const unsigned char* const code = (const unsigned char*)(uintptr_t)inside;
@@ -246,7 +246,7 @@ static uint64_t* way_back_of(uintptr_t slot, bool adds) {
 
 extern const char tacho_function_returns[] __attribute__((visibility("hidden")));
 
-// `slot`: where its return address stands, in whose place ours is put.
+// `slot`: address of its return address, which is replaced.
 __attribute__((visibility("hidden"), used)) void tacho_function_begins(uint64_t* slot, uint64_t inside,
                                                                        const uint64_t* arguments,
                                                                        uint64_t is_first) {
@@ -267,7 +267,7 @@ __attribute__((visibility("hidden"), used)) void tacho_function_begins(uint64_t*
     call->place = (uintptr_t)slot;
     if (!is_jump) {
       *way = *slot;
-      __atomic_signal_fence(__ATOMIC_SEQ_CST);  // whoever leaves from here on finds back
+      __atomic_signal_fence(__ATOMIC_SEQ_CST);  // from here on a return finds its way back
       *slot = ours;
     }
     call->back = *way;
@@ -388,7 +388,7 @@ __asm__(
     ".section .note.GNU-stack, \"\", @progbits\n"
     ".text\n");
 
-// What -pg links begins and ends a profile of its own, which nobody asked for.
+// -pg links code that starts and ends a profile of its own, which is not wanted.
 OPEN void __monstartup(unsigned long low, unsigned long high) { (void)low, (void)high; }
 OPEN void _mcleanup(void) {}
 

@@ -1,4 +1,4 @@
-// What stands in a capture behind its last sample.
+// Writes the end of a capture: losses, and facts known only then.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@
 
 namespace tacho::record {
 
-// Of the programs that drop events, those that were not there at the start.
+// Of the programs that drop events, the ones that were not there at the start.
 std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& recording,
                                                    const KernelEvents& events);
 
-// What each event lost so far, in the kernel's rings and in those of BPF objects.
+// Losses of each event so far, in the kernel's rings and in ring buffers of BPF objects.
 std::vector<Losses> all_losses(const KernelEvents& events, const OpenedRecording& recording);
 
-// The same by the names of events and cgroups (`cgroups`: as they were asked for), and when the kernel told.
+// The same with the names of events and cgroups (`cgroups`: as on the command line), and when the kernel
+// reported them.
 format::RecordingLosses described(const std::vector<Losses>& losses, const RecordCounts& counts,
                                   const OpenedRecording& recording, const KernelEvents& events,
                                   const std::vector<std::string>& cgroups);
@@ -35,8 +36,8 @@ class CaptureEnd {
              const std::vector<std::string>& cgroups)
       : events_(events), recording_(recording), cgroups_(cgroups) {}
 
-  // Writes what was lost since the file before, and what is known only at the end, and closes `output`.
-  // `counts`: of its records.
+  // Writes losses since the file before, and facts known only at the end, and closes `output`. `counts`: of
+  // its records.
   Result<> write(const RecordCounts& counts, CaptureOutput& output);
 
  private:
@@ -44,7 +45,7 @@ class CaptureEnd {
   const OpenedRecording& recording_;
   const std::vector<std::string>& cgroups_;
   ReportedLost reported_;
-  StackCounts reported_stacks_;  // those of the files before
+  StackCounts reported_stacks_;  // as in the files before
 };
 
 }  // namespace tacho::record

@@ -15,7 +15,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// What a reader needs of the time before the samples that it explains.
+// Record types that a reader needs of the time before the samples that they explain.
 constexpr std::uint32_t kSideband[] = {abi::kRecordMmap,    abi::kRecordComm,     abi::kRecordExit,
                                        abi::kRecordFork,    abi::kRecordMmap2,    abi::kRecordNamespaces,
                                        abi::kRecordKsymbol, abi::kRecordBpfEvent, abi::kRecordCgroup,
@@ -52,7 +52,7 @@ Result<> CaptureSeries::write_records(format::Bytes records) {
   return current_->write_records(records);
 }
 
-// What tells of mappings has rings of its own, and is not among them.
+// The sideband has rings of its own, and is not among them.
 Result<> CaptureSeries::write_packed(format::Bytes packed, std::uint64_t inflated,
                                      const RecordCounts& counts) {
   counts_.add(counts);

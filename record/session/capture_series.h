@@ -1,10 +1,8 @@
-// One recording in several files, each whole by itself: its own head, its own description of what runs, its
-// own losses.
+// Captures in several files: --switch-output (CaptureSeries) and snapshots of --overwrite (FlightRecorder).
 //
-// Between two files nothing is lost, and nothing of a process that ends meanwhile: prepare_next() reads what
-// runs, and from then on what the kernel tells of mappings and names goes into the old file and, kept in
-// memory, to the head of the next. Only when all that the rings held by then is written does begin_next()
-// begin it.
+// Between two files nothing is lost, and nothing of a process that ends meanwhile: prepare_next() reads
+// what runs, and from then on the sideband goes into the old file and, kept in memory, to the start of the
+// next. begin_next() starts it only when everything that the rings held by then is written.
 #pragma once
 
 #include <chrono>
@@ -32,8 +30,8 @@ class CaptureSeries final : public CaptureOutput {
     std::function<Result<std::unique_ptr<CaptureOutput>>(format::Features)> open;  // a new file at the path
     std::function<Result<>(const RecordCounts&, CaptureOutput&)> end;              // CaptureEnd::write
   };
-  // `first` stands at `path`. A file that is finished is named PATH.TIME. `most_files`: of them all, the one
-  // that is written included; older ones are removed. 0: all are kept.
+  // `first` is at `path`. A finished file is renamed to PATH.TIME. `most_files`: in all, including the one
+  // that is being written; older ones are removed. 0: all are kept.
   CaptureSeries(const std::string& path, std::size_t most_files, std::unique_ptr<CaptureOutput> first,
                 Callbacks callbacks);
   ~CaptureSeries() override;
@@ -45,13 +43,13 @@ class CaptureSeries final : public CaptureOutput {
   Result<> close(const format::Features& late) override;
   Result<> close_after_failure() override;
   std::uint64_t bytes() const override;
-  // Reads what runs, where what was read before is not good enough.
+  // Reads what runs, where the earlier reading is too old or its log too long.
   Result<> prepare_next() override;
   Result<> begin_next() override;
   std::string place(const std::string& path) const override {
     return finished_.count() == 0 ? path : finished_.place();
   }
-  // Those that were removed included.
+  // Removed files included.
   std::uint64_t total_bytes() const override { return finished_bytes_ + bytes(); }
 
   Result<> finish() override;
@@ -62,30 +60,29 @@ class CaptureSeries final : public CaptureOutput {
   std::unique_ptr<CaptureOutput> current_;  // nothing between two files
   Callbacks callbacks_;
   RecordCounts counts_;  // of the present file
-  // What ran at `described_at_`, and what came of mappings and names since: what further files begin with. It
-  // is read anew when it is old or long, as reading it takes longer than a flood of samples takes for a file.
+  // What ran at `described_at_`, and the sideband since: the start of further files. It is read again when
+  // it is old or long, as reading it takes longer than a flood of samples takes to fill a file.
   std::optional<CaptureStart> base_;
   std::vector<std::byte> carried_;
   std::chrono::steady_clock::time_point described_at_{};
   std::uint64_t finished_bytes_ = 0;
 };
 
-// Appends what tells of mappings, names and lives, and no sample. `records`: whole ones.
+// Appends the sideband records (mmap, comm, fork, exit), and no sample. `records`: whole ones.
 void append_sideband(format::Bytes records, std::vector<std::byte>& out);
 
-// The last samples before something happened. The kernel writes them over and over into its rings
-// (--overwrite); only when somebody asks is a capture made of them.
+// Flight recorder (--overwrite): the kernel writes samples over and over into its rings, and a capture of
+// the last ones is made on demand.
 //
-// Mappings and names are told once, long before the samples that they explain, so they are kept here, in
-// memory: what ran when the keeping began, and what the kernel told since. When that grows too large, what
-// runs is read anew; the stretch before is kept, the one before that is forgotten.
+// Mappings and names are recorded once, long before the samples that they explain, so they are kept in
+// memory: what ran at the start, and the sideband since. When that grows too large, what runs is read
+// again; the interval before is kept, the one before that is dropped.
 
 class FlightRecorder final : public CaptureOutput {
  public:
   enum class LastName : std::uint8_t { Path, PathAndTime };
-  // Snapshots are named PATH.TIME. `last` says whether the capture that the end makes is PATH or has its
-  // time, too. `most_log`: bytes of what the kernel told of mappings and names, before what runs is read
-  // anew.
+  // Snapshots are named PATH.TIME. `last` says whether the final capture is PATH or PATH.TIME. `most_log`:
+  // bytes of sideband, before what runs is read again.
   FlightRecorder(std::string path, std::size_t most_files, LastName last, CaptureStart now,
                  CaptureSeries::Callbacks callbacks, std::size_t most_log = kMostLog);
   ~FlightRecorder() override;
@@ -96,7 +93,7 @@ class FlightRecorder final : public CaptureOutput {
   Result<> finish_round() override { return Done{}; }
   Result<> close(const format::Features&) override { return Done{}; }
   Result<> close_after_failure() override;
-  // What was finished: a capture that failed holds none of the samples, which are written in one round.
+  // Counts of finished captures: a failed one holds none of the samples, which are written in one round.
   std::optional<RecordCounts> kept(const RecordCounts&) const override;
   std::uint64_t bytes() const override { return 0; }
   std::uint64_t total_bytes() const override { return written_; }

@@ -83,7 +83,7 @@ bool looks_into_kernel(const Plan& plan) {
   });
 }
 
-// Which events stand together: readers show their counts side by side.
+// Events of one group: readers show their counts side by side.
 std::vector<format::EventGroup> groups_of(const Plan& plan) {
   std::vector<format::EventGroup> groups;
   for (std::size_t event = 0; event < plan.events.size(); ++event) {
@@ -99,8 +99,8 @@ std::vector<format::EventGroup> groups_of(const Plan& plan) {
   return groups;
 }
 
-// The clock that times are taken from, when it is not the kernel's perf clock: how fine it is, and what the
-// time of the day is by it.
+// The clock of the times, when it is not the kernel's perf clock: its resolution, and the time of day by
+// it.
 void describe_clock(const format::EventAttr& attr, format::Environment& environment) {
   timespec resolution{}, wall{}, now{};
   if (!attr.has(format::abi::kUseClockid) || clock_getres(attr.clockid, &resolution) != 0) return;
@@ -168,7 +168,7 @@ std::vector<int> processes_to_describe(const OpenedRecording& recording, const R
   return recording.tasks.processes;
 }
 
-// What the kernel told of meanwhile: a scan of many processes takes longer than the rings have room for.
+// Drains the sideband meanwhile: a scan of many processes takes longer than the rings have room for.
 // Programs on tracepoints walk stacks already, which no sample follows yet.
 Result<> take_sideband(const OpenedRecording& recording, KernelEvents& events, CaptureOutput& output) {
   std::vector<std::byte> records;
@@ -186,8 +186,8 @@ std::size_t trailer_of(const OpenedRecording& recording) {
   return format::sample_id_size(recording.plan.events.front().attr);
 }
 
-// Samples that are of no thread, as those of summaries and of ring buffers that tell nothing: without a name
-// for its number it would be shown as ":-1".
+// Samples without a thread, as of summaries and of plain ring buffers: without a name for its number it
+// would be shown as ":-1".
 constexpr std::string_view kNoThread = "[no thread]";
 
 bool has_samples_of_nobody(const Plan& plan) {
@@ -205,9 +205,9 @@ void describe_kernel(const OpenedRecording& recording, const CaptureHead& head, 
   write_cgroup_records(out, trailer);
 }
 
-// Until its exec the command is a copy of this program, whose mappings are not the command's. perf keeps them
-// with those that come by the exec, takes the lowest of the dynamic loader for the only one, and then cannot
-// unwind the loader's stacks in every second capture.
+// Until its exec the command is a copy of this program, whose mappings are not the command's. perf keeps
+// them with the mappings that come by the exec, takes the lowest of the dynamic loader for the only one,
+// and then cannot unwind the loader's stacks in every second capture.
 RunningProcesses::Describe description_of(int process, const OpenedRecording& recording) {
   const auto& command = recording.workload;
   const bool is_our_copy = command && command->pid() == process && !command->is_started();
@@ -221,13 +221,13 @@ RunningProcesses processes_of(const OpenedRecording& recording, const RecordOpti
           {data, recording.plan.events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
 }
 
-// The first capture takes what was read ahead of it.
+// The first capture takes the symbols that were read ahead.
 Result<KernelSymbols> symbols_for(const OpenedRecording& recording) {
   auto ahead = recording.kernel_symbols ? recording.kernel_symbols->take() : std::nullopt;
   return ahead ? std::move(*ahead) : read_kernel_symbols(recording.host.page_size);
 }
 
-// Who they are beyond what records say.
+// Facts that no record has.
 Result<> add_processes(const std::vector<int>& processes, CaptureHead& head) {
   ProcessTable table;
   for (const int process : processes) table.add(process);
@@ -260,7 +260,7 @@ Result<> write_startup_records(const OpenedRecording& recording, const CaptureHe
   return output.finish_round();
 }
 
-// Which file stands at a path: (device, inode), or nothing.
+// The file at a path: (device, inode), or nothing.
 using FileIdentity = std::optional<std::pair<dev_t, ino_t>>;
 FileIdentity identity_of(const std::string& path) {
   struct stat info {};
@@ -268,8 +268,8 @@ FileIdentity identity_of(const std::string& path) {
   return std::pair{info.st_dev, info.st_ino};
 }
 
-// A capture that failed before its first sample is of no use: takes away what we made of it, and says where
-// the file went that stood there `before`.
+// A capture that failed before its first sample is of no use: removes the new file, and says where the file
+// went that was there `before`.
 Error without_unusable_file(Error failure, const FileIdentity& before, const std::string& output) {
   const FileIdentity now = identity_of(output);
   if (now && now != before) unlink(output.c_str());
@@ -328,7 +328,7 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(const OpenedRecording& reco
   add_attachments(recording, *head);
   if (auto done = add_processes(processes_to_describe(recording, options, listed), *head); !done)
     return std::move(done.error());
-  // From here on the kernel itself tells of every program and mapping; what is listed below can only overlap
+  // From here on the kernel itself reports every program and mapping; what is listed below can only overlap
   // with it.
   if (auto done = events.enable_sideband(); !done) return std::move(done.error());
   add_programs(recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),

@@ -1,4 +1,4 @@
-// What stands in a capture before its first sample.
+// Writes the start of a capture: the header, and records for what runs already.
 #pragma once
 
 #include <cstddef>
@@ -37,17 +37,17 @@ struct CaptureHead {
 Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
                                      std::span<const bpf::UserObject> objects, format::TracingData tracing,
                                      const std::vector<std::string>& command_line);
-// Adds the BPF programs in the kernel, and ours among them, of which `attached` is the list. From the moment
-// it is called the kernel itself must already be telling of those that come and go.
+// Adds the loaded BPF programs, and this recording's among them, of which `attached` is the list. The
+// sideband must be enabled before, so that no program that is loaded meanwhile is missed.
 void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
                   std::vector<format::AttachedProgram> attached, CaptureHead& head);
 
-// Those that run already, as far as they are watched.
+// Processes that run already, as far as they are watched.
 std::vector<int> watched_processes(const OpenedRecording& recording, const RecordOptions& options);
 // Unwind tables are built from here on, beside all that comes before the first sample.
 void build_tables(const OpenedRecording& recording, const RecordOptions& options);
 
-// Creates the file, or begins the pipe, and writes what stands before the first sample.
+// Creates the file, or starts the pipe, and writes everything before the first sample.
 Result<std::unique_ptr<CaptureOutput>> begin_capture(const OpenedRecording& recording, KernelEvents& events,
                                                      const RecordOptions& options,
                                                      const std::vector<std::string>& command_line,
@@ -61,11 +61,11 @@ struct CaptureStart {
 };
 // Whether a capture may be made at the path, and --min-free leaves room for it.
 Result<> check_place(const RecordOptions& options);
-// As everything is now; the sideband tells of what comes meanwhile.
+// The state now; the sideband covers what happens meanwhile.
 Result<CaptureStart> describe_now(const OpenedRecording& recording, const RecordOptions& options,
                                   const std::vector<std::string>& command_line);
 
-// What stands in a capture before its first sample must leave room for some: else it is removed.
+// The start of a capture must leave room for samples: else it is removed (--max-size).
 Result<> check_room(const CaptureOutput& output, const RecordOptions& options);
 
 }  // namespace tacho::record

@@ -35,9 +35,9 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
     const std::string name(row->object.empty() ? row->name : row->object);
     names.push_back(distinct_name(
         name, [&names](const std::string& one) { return std::ranges::find(names, one) != names.end(); }));
-    // A report shows all events, one after the other; those of one recorder are told apart.
+    // A report shows all events, one after the other; events of one recorder get names.
     const bool is_repeated = std::ranges::count(events, request.recorder, &EventRequest::recorder) > 1;
-    // `tacho calls` finds its events by what they hold.
+    // `tacho calls` finds its events by their fields.
     const std::string_view plain = view_of(*row, request.constants);
     const bool takes_event = !plain.starts_with("tacho calls");
     const bool is_chosen =
@@ -84,7 +84,7 @@ void report_merged_switches(const LoopReport& report, const Messages& messages) 
 
 namespace {
 
-// "process 12", "threads 12 and 2 more"; empty: not these alone.
+// "process 12", "threads 12 and 2 more"; empty: another target.
 std::string watched_tasks(const Target& target) {
   const bool are_processes = target.watch == Watch::Processes;
   if ((!are_processes && target.watch != Watch::Threads) || target.ids.empty()) return "";
@@ -104,8 +104,7 @@ bool is_clock(const PlannedEvent& event) {
          (attr.type == abi::kHardware && attr.config == kCpuCycles);
 }
 
-// "min_us=10000, path=/x": what the recorder was told to leave out, as its name stands for it or as it was
-// asked.
+// "min_us=10000, path=/x": the recorder's settings that leave events out, from its preset or as typed.
 std::string choices_of(const EventRequest& request) {
   constexpr std::string_view kNoChoices[] = {"name", "binary", "type", "show", "depth", "lib", "count"};
   std::vector<std::string> choices;
@@ -115,7 +114,7 @@ std::string choices_of(const EventRequest& request) {
   return fmt::format("{}", fmt::join(choices, ", "));
 }
 
-// A line for each recorder: whose events were asked for, which of them, and what is easily forgotten.
+// A line for each recorder: its target, its settings, and a common cause of no events.
 void report_silent_recorders(const RecordOptions& options, const Messages& messages) {
   std::string whose = watched_tasks(options.target);
   if (whose.empty() && options.target.watch == Watch::Command) whose = "the command and what it starts";

@@ -1,6 +1,4 @@
-// Lines at the end of a recording: what it came to, what ended it, and what was made of its files. A whole
-// one ends with one line, one more where something was lost, and one where names are missing
-// (record/session/packing.h).
+// Messages at the end of a recording: its size, its losses, what ended it, and why it may be empty.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +19,9 @@ namespace tacho::record {
 // Which view to begin with, for each recorder among the events: "open: tacho table --by path,error -i FILE".
 std::vector<std::string> first_views(std::span<const EventRequest> events, const std::string& capture);
 
-// What a recording came to: its first closing line.
+// Size and samples of a recording: its first closing line.
 struct Captured {
-  std::string place;  // the file, or what it is of several
+  std::string place;  // the file, or PATH.* of several
   std::uint64_t bytes = 0, samples = 0, lost = 0;
   std::vector<std::string> views;  // that show it
 };
@@ -39,7 +37,7 @@ void report_nothing(const OpenedRecording& recording, const RecordOptions& optio
 // What follows a failure by which --redact could not be kept; empty where it was not wanted.
 std::string not_redacted(const RecordOptions& options);
 
-// Lines at the end of a recording about what it lost.
+// Messages about losses.
 
 // `lost`: events of samples in all.
 void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,

@@ -33,7 +33,7 @@ constexpr std::array<KindName, 6> kKinds{{{"enable", Kind::Enable, true},
                                           {"stop", Kind::Stop, false},
                                           {"ping", Kind::Ping, false}}};
 
-// A descriptor that somebody gave us, as one of our own.
+// A duplicate of a descriptor that was passed in.
 Result<format::Fd> open_descriptor(const std::string& text) {
   format::Fd fd(fcntl(parse_descriptor(text).value_or(-1), F_DUPFD_CLOEXEC, 3));
   if (!fd) return use_error("--control: descriptor " + text + " is not open");
@@ -92,8 +92,8 @@ Control::~Control() = default;
 std::vector<ControlCommand> Control::take() {
   std::vector<ControlCommand> commands;
   std::array<char, 4096> bytes{};
-  // Asked before each read: a descriptor that came from elsewhere may block. Who writes without an end gets
-  // no more than this at a time.
+  // Polled before each read: a descriptor that was passed in may block. An endless writer gets no more than
+  // this at a time.
   int reads_left = 64;
   for (pollfd news{commands_.get(), POLLIN, 0}; !is_closed_ && reads_left-- > 0 && poll(&news, 1, 0) > 0;) {
     const ssize_t count = read(commands_.get(), bytes.data(), bytes.size());

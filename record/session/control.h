@@ -1,5 +1,5 @@
-// Commands to a running recording, by perf's protocol: a line each through a descriptor or a FIFO, and
-// optionally an answer to each through another.
+// --control: commands to a running recording by perf's protocol, a line each through a descriptor or FIFO,
+// with an answer through another.
 #pragma once
 
 #include <chrono>
@@ -27,8 +27,8 @@ ControlCommand parse_command(std::string_view line);
 
 class Control {
  public:
-  // Opens what was named. FIFOs must be there already, and as root be out of the hands of other users, who
-  // could direct the recording through them.
+  // Opens the commands' and answers' ends. FIFOs must exist, and as root be out of the hands of other
+  // users, who could direct the recording through them.
   static Result<Control> open(const ControlPlace& place);
   Control(Control&& other) noexcept;
   Control& operator=(Control&&) = delete;
@@ -39,7 +39,7 @@ class Control {
   int fd() const { return commands_.get(); }
   // The commands that came by now. A line may come in pieces.
   std::vector<ControlCommand> take();
-  // Nobody can write to it any more.
+  // It has no writer any more.
   bool is_closed() const { return is_closed_; }
 
   void acknowledge();
@@ -61,20 +61,20 @@ class ControlHandler {
  public:
   struct Callbacks {
     std::function<void()> stop;
-    std::function<Result<>()> snapshot;  // begins one; who asked is answered by snapshot_done()
+    std::function<Result<>()> snapshot;  // starts one; snapshot_done() answers
     std::function<void(std::string_view)> say;
   };
   // All that is passed must outlive it.
   ControlHandler(Control& control, const KernelEvents& events, Callbacks callbacks)
       : control_(control), events_(events), callbacks_(std::move(callbacks)) {}
 
-  // Does what was asked for by now, and answers.
+  // Executes the commands that came, and answers.
   void handle_commands();
-  // What was asked for by now is in the snapshot that is being written.
+  // The commands that came by now are in the snapshot that is being written.
   void snapshot_begun();
-  // It is written: answers those, and not who asked later.
+  // It is written: answers the commands that asked before it started.
   void snapshot_done();
-  // The recording is over: whoever still waits is told what became of it.
+  // The recording is over: answers the commands that still wait.
   void end(const std::optional<Error>& failure);
 
  private:
@@ -86,7 +86,7 @@ class ControlHandler {
   const KernelEvents& events_;
   Callbacks callbacks_;
   std::size_t snapshots_ = 0;        // not answered yet
-  std::size_t begun_snapshots_ = 0;  // of these, those whose file is being written
+  std::size_t begun_snapshots_ = 0;  // of these, the ones whose file is being written
 };
 
 }  // namespace tacho::record

@@ -26,7 +26,8 @@ constexpr unsigned kOfKernel = 1;         // the group of its own messages; udev
 constexpr std::size_t kMostBytes = 8192;  // of one; the kernel makes none of more than 2,048 and its path
 constexpr int kMostAtOnce = 4096;
 
-// Only what begins with "onli" is to wake nobody in vain, nor fill the socket while we cannot read it.
+// Only messages that start with "onli": others would wake the loop in vain, and fill the socket while it is
+// not read.
 bool take_only_comings(int socket) {
   constexpr std::uint32_t kOnli = 'o' << 24 | 'n' << 16 | 'l' << 8 | 'i';
   std::array<sock_filter, 4> steps{{{BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
@@ -132,8 +133,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 
-// Of events of tasks as well: these go on by themselves when their CPU is back, but what walks their stacks
-// does not.
+// Of per-task events as well: these continue when their CPU is back, but their stack walks do not.
 std::vector<int> recorded_cpus(const KernelEvents& events) {
   std::vector<int> cpus;
   for (const OpenEvent& event : events.open_events()) cpus.push_back(event.cpu);
@@ -154,13 +154,13 @@ Result<> CpuHotplug::look(Poller& poller, std::chrono::milliseconds since_start)
   next_look_ = since_start + kBetweenLooks;
   for (const CpuWatch::Change& change : watch_.look(uevents_.came())) {
     const std::string when =
-        fmt::format("{:.1f} s after the beginning", static_cast<double>(since_start.count()) / 1000);
+        fmt::format("{:.1f} s after the start", static_cast<double>(since_start.count()) / 1000);
     if (change.is_online) {
       if (auto done = take_in(change.cpu, when, poller); !done) return done;
       continue;
     }
-    events_.note_cpu(change.cpu, fmt::format("off line {}", when));
-    say_(fmt::format("CPU {} went off line ({}): nothing of it is recorded until it comes back", change.cpu,
+    events_.note_cpu(change.cpu, fmt::format("offline {}", when));
+    say_(fmt::format("CPU {} went offline ({}): nothing of it is recorded until it comes back", change.cpu,
                      when));
   }
   return Done{};
@@ -171,15 +171,15 @@ Result<> CpuHotplug::take_in(int cpu, const std::string& when, Poller& poller) {
   const auto open = reopen_cpu_ ? reopen_cpu_(cpu)
                                 : Result<KernelEvents::Reopened>(Error{"only another recording takes it"});
   if (!open) {
-    events_.note_cpu(cpu, fmt::format("on line {}, not recorded: {}", when, open.error().what));
-    say_(fmt::format("CPU {} came on line ({}), and is not recorded: {}", cpu, when, open.error().what));
+    events_.note_cpu(cpu, fmt::format("online {}, not recorded: {}", when, open.error().what));
+    say_(fmt::format("CPU {} came online ({}), and is not recorded: {}", cpu, when, open.error().what));
     return Done{};
   }
   for (const OpenEvent& event : open->events)
     if (auto done = poller.watch_reopened(event); !done) return done;
   const std::string but = open->left_out.empty() ? "" : " but for " + open->left_out;
-  events_.note_cpu(cpu, fmt::format("on line {}, recorded{}", when, but));
-  say_(fmt::format("CPU {} came on line ({}), and is recorded{}", cpu, when, but));
+  events_.note_cpu(cpu, fmt::format("online {}, recorded{}", when, but));
+  say_(fmt::format("CPU {} came online ({}), and is recorded{}", cpu, when, but));
   return Done{};
 }
 

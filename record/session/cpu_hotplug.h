@@ -1,4 +1,5 @@
-// What the kernel tells at once of processors that come on line (udev hears the same).
+// CPU hotplug: events of a CPU that went offline are opened again when it is back. Changes come from
+// uevents and from /sys/devices/system/cpu/online.
 #pragma once
 
 #include <chrono>
@@ -18,13 +19,15 @@
 
 namespace tacho::record {
 
-// The CPU that came, if the message says that one did, and is the kernel's own: somebody may have it send
-// others by /sys/devices/.../uevent.
+// Uevents of CPUs that come online (udev receives the same).
+
+// The CPU that came online, if the message is that, and from the kernel: other messages may be triggered
+// through /sys/devices/.../uevent.
 std::optional<int> cpu_that_came(format::Bytes message);
 
 class CpuUevents {
  public:
-  // Where nothing is told (containers with users of their own), nobody is ever heard of.
+  // Without uevents (containers with a user namespace) it returns nothing.
   static CpuUevents open();
   // Since the last call, each as often as it came.
   std::vector<int> came();
@@ -38,8 +41,8 @@ class CpuUevents {
 
 class CpuWatch {
  public:
-  // `cpus`: those that are recorded, all on line now; -1 (wherever a thread runs) is none of them. `later`:
-  // those that are off line now and to be recorded as well.
+  // `cpus`: the recorded ones, all online now; -1 (any CPU) is ignored. `later`: CPUs that are offline now
+  // and to be recorded as well.
   explicit CpuWatch(std::vector<int> cpus, std::vector<int> later = {},
                     std::string online_file = "/sys/devices/system/cpu/online");
 
@@ -47,32 +50,32 @@ class CpuWatch {
     int cpu = 0;
     bool is_online = false;
   };
-  // What happened to them since the last look. A machine that does not tell changes nothing. `came`: those
-  // that came on line since then as the kernel told it, which may be a moment after the file says so: one
-  // that was never seen away went and came.
+  // Changes since the last look. None where the file cannot be read. `came`: CPUs that came online since
+  // then by uevents, which may arrive a moment after the file changes: a CPU that was never seen offline
+  // went and came.
   std::vector<Change> look(std::span<const int> came = {});
 
  private:
   void look_at(int cpu, bool is_online, std::size_t times_reported, std::vector<Change>& changes);
 
   std::vector<int> cpus_, gone_;
-  std::vector<int> unreported_;  // seen to come, and not told yet
+  std::vector<int> unreported_;  // seen to come online, uevent not received yet
   std::string online_file_;
 };
 
-// Processors that go off line and come back while they are recorded: their events are opened anew.
+// CPU hotplug: events of a CPU that went offline are opened again when it is back.
 
 class CpuHotplug {
  public:
-  // Opens all that is to be recorded of a CPU, and enables what is enabled now.
+  // Opens all events of a CPU, and enables the ones that are enabled now.
   using ReopenCpu = std::function<Result<KernelEvents::Reopened>(int cpu)>;
   using Say = std::function<void(std::string_view)>;
 
-  // `later`: CPUs that were off line when `events` were opened. `reopen_cpu` may be empty: then what comes is
-  // told, and not recorded.
+  // `later`: CPUs that were offline when `events` were opened. `reopen_cpu` may be empty: then changes are
+  // reported, and not recorded.
   CpuHotplug(KernelEvents& events, std::vector<int> later, ReopenCpu reopen_cpu, Say say);
 
-  // To be called often: looks ten times a second. What a CPU did between its coming and the look is not
+  // Call it often: it looks ten times a second. Events between a CPU's coming and the look are not
   // recorded. `since_start`: of the recording.
   Result<> look(Poller& poller, std::chrono::milliseconds since_start);
 

@@ -35,11 +35,11 @@ constexpr int kNiceness = 10;  // the host has other work
 // When the disk is full all the same, the capture stays as it is.
 constexpr std::uint64_t kLeastMargin = 1 << 22, kMarginPart = 8;
 constexpr std::size_t kMostWords = 1 << 16;  // bytes of its messages
-constexpr int kLookEvery = 20;  // ms, where the kernel does not tell of a child's end (before 5.3)
+constexpr int kLookEvery = 20;  // ms, where the kernel does not signal a child's end (before 5.3)
 
 enum class Largest : std::uint8_t { Packed, Any };
 
-// Why it is not done by itself, to be followed by what to do; empty: it is.
+// Why it is not done, to be followed by what to do; empty: it is.
 std::string reason_against(const Packing& packing, Largest largest) {
   struct stat file {};
   struct statvfs system {};
@@ -58,7 +58,7 @@ struct Packer {
   format::Fd words;  // what it says, to be read
 };
 
-// The files that are held, as tacho-report is told of them (symbolize/files/held_files.h): for each its
+// The pinned files in the form that tacho-report takes (symbolize/files/held_files.h): for each its
 // descriptor, kind, process, build id and name, with a 0 behind it.
 Result<format::Fd> listing_of(const PinnedFiles& pinned) {
   std::string text;
@@ -73,7 +73,8 @@ Result<format::Fd> listing_of(const PinnedFiles& pinned) {
   return listing;
 }
 
-// What it says comes to us: whoever reads our messages may sleep, and it must not wait for them.
+// Its messages come through a pipe: the reader of this process's messages may sleep, and it must not wait
+// for that.
 Result<Packer> start(std::vector<std::string> words, const Packing& packing) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
@@ -130,7 +131,7 @@ class WaitLine {
   bool is_wanted_, is_shown_ = false;
 };
 
-// What is there now. What is more than anybody reads is taken and dropped.
+// Reads what is there. More than the limit is dropped.
 void take_words(const Packer& packer, std::string& words) {
   std::array<char, 4096> piece{};
   for (;;) {
@@ -141,9 +142,9 @@ void take_words(const Packer& packer, std::string& words) {
   }
 }
 
-// The first signal asks it to end, which it does not do between writing its file and naming it; the second
-// ends it at once, and what has no name yet may lie there. When its time is over, which it spends with files,
-// it has some seconds for the rest; then it is asked to end, ended, and left alone: it may wait for a file
+// The first signal asks it to end, which it does not do between writing its file and renaming it; the
+// second kills it, and an unnamed file may stay. When its time is over, which it spends reading files, it
+// has some seconds for the rest; then it is asked to end, killed, and left alone: it may wait for a file
 // system that does not answer.
 End wait_for(const Packer& packer, const Packing& packing, std::optional<std::chrono::seconds> longest,
              const StopSignals& signals) {
@@ -167,7 +168,7 @@ End wait_for(const Packer& packer, const Packing& packing, std::optional<std::ch
       if (++steps > 2) return end;
       ::kill(packer.pid, steps == 1 ? SIGTERM : SIGKILL);
     }
-    // With one end of the pipe here alone, poll() would say so for ever.
+    // Where only one end of the pipe is left, poll() would report that for ever.
     std::array<pollfd, 3> news{
         {{signals.fd(), POLLIN, 0}, {ended.get(), POLLIN, 0}, {packer.words.get(), POLLIN, 0}}};
     (void)::poll(news.data(), news.size(), ended ? kShowEvery : kLookEvery);
@@ -180,7 +181,7 @@ End wait_for(const Packer& packer, const Packing& packing, std::optional<std::ch
   }
 }
 
-// Its lines as ours.
+// Prints its messages as this program's.
 void relay(std::string_view words, const Messages& messages) {
   constexpr std::string_view kBegin = "[ tacho record: ", kEnd = " ]", kName = "tacho: ";
   while (!words.empty()) {
@@ -201,7 +202,7 @@ void relay(std::string_view words, const Messages& messages) {
 std::string run(std::vector<std::string> words, const Packing& packing,
                 std::optional<std::chrono::seconds> longest, const StopSignals& signals,
                 const Messages& messages) {
-  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by the parent, its end would not be reported
   const auto packer = start(std::move(words), packing);
   if (!packer) return packer.error().what;
   const End end = wait_for(*packer, packing, longest, signals);
@@ -246,7 +247,7 @@ void unwind_copies(const Packing& packing, const StopSignals& signals, const Mes
               alone, packing.longest, signals, messages);
   if (!why.empty())
     messages.note(
-        fmt::format("{}: copies of stacks stay as they are, and are unwound by who reads it here: {}",
+        fmt::format("{}: copies of stacks stay as they are, and are unwound by readers on this host: {}",
                     packing.capture, why));
 }
 

@@ -1,6 +1,5 @@
-// What is done to a finished capture: names go into it, so that it can be read anywhere, and what others
-// should not see goes out of it. tacho-report does both, where it is installed beside this program. The two
-// meet in the file alone.
+// After the recording: packs symbols into the capture, unwinds stack copies, redacts. tacho-report does all
+// three as a child, and the two share only the file.
 #pragma once
 
 #include <chrono>
@@ -14,7 +13,7 @@
 
 namespace tacho::record {
 
-// A larger capture is not packed by itself: a packed one is written beside it.
+// Larger captures are not packed: the packed one is a second file beside it.
 inline constexpr std::uint64_t kMostPackedBytes = std::uint64_t{1} << 30;
 
 struct Packing {
@@ -25,9 +24,9 @@ struct Packing {
   const PinnedFiles* pinned = nullptr;  // what names come from besides; it must stay open meanwhile
 };
 
-// Packs with the rights that are left, as a process of lower priority, and says in a line what came of it. A
-// signal that stops a recording ends it, and so does its time; a person at a terminal sees how long it takes.
-// Whatever happens, the capture is whole: as it was, or packed.
+// Packs with the remaining rights, as a process of lower priority, and prints a line about the result. A
+// signal that stops a recording ends it, and so does its time; on a terminal a line shows how long it
+// takes. Whatever happens, the capture is whole: as it was, or packed.
 void pack_symbols(const Packing& packing, const StopSignals& signals, const Messages& messages);
 
 // In place of copies of stacks puts call chains into the capture, likewise. Where that cannot be, the copies

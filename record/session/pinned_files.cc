@@ -112,7 +112,7 @@ struct FilePinner::State {
   PinnedFiles held;
   bool has_begun = false;  // with no more rights than it keeps
   bool is_over = false, is_done = false;
-  std::atomic<bool> is_left = false;  // nobody waits any more; needs no mutex
+  std::atomic<bool> is_left = false;  // the owner does not wait any more; needs no mutex
 };
 
 // The thread's own part.
@@ -169,7 +169,7 @@ class FilePinner::Work {
       if (map.is_held && !state_.is_left) look_for_map(process, map);
   }
 
-  // Maps grow while they are held, and so may what is written to elsewhere.
+  // Maps grow while they are open, and so may other files that are written to.
   void close_what_grew() {
     std::vector<int> numbers, closed;
     {
@@ -204,7 +204,7 @@ class FilePinner::Work {
   void consider(const MappedFile& file) {
     const bool is_in_memory = file.name.starts_with("/memfd:");
     if (file.name.starts_with("[v")) return;
-    // Programs make code in files that nobody else sees, too (.NET: a memfd that is mapped twice).
+    // Programs make code in anonymous files, too (.NET: a memfd that is mapped twice).
     const bool is_hidden = is_in_memory || file.name.ends_with(" (deleted)");
     if (is_hidden && file.build_id.empty()) expect_map(file.process);
     if (is_code_of_no_file(file.name) && !is_in_memory) return expect_map(file.process);
@@ -256,7 +256,7 @@ class FilePinner::Work {
   // One file under its name, of whichever process: it is looked at once.
   static std::string key_here(const MappedFile& file) { return identity(file) + " " + file.name; }
 
-  // All files are asked for first on a thread that may be left behind.
+  // All files are first opened on a thread that may be abandoned.
   bool answers(const MappedFile& file) { return reader_.answers(paths_of(file), place_of(file)); }
 
   // What may be unmounted must not be kept busy for a file that is only perhaps in danger.
@@ -265,8 +265,8 @@ class FilePinner::Work {
     return ::fstat(file.get(), &status) == 0 && status.st_dev == own_root_.st_dev;
   }
 
-  // A map that was written anew under its name is another file by now. Files are opened without the lock: one
-  // that does not answer must hold up nobody who has it.
+  // A perf map that was rewritten under its name is another file. Files are opened without the lock: one
+  // that does not answer must not block the thread that has it.
   void look_for_map(std::uint32_t process, Map& map) {
     auto found = open_perf_map(process, reader_);
     if (!found) return;
@@ -370,7 +370,7 @@ void FilePinner::run(const std::shared_ptr<State>& state) {
       if (is_last) work.replace_maps();
       if (is_last) work.close_what_grew();
     } catch (const std::bad_alloc&) {
-      // What it could not note is not held.
+      // Mappings that it could not note are not pinned.
     }
     lock.lock();
   }

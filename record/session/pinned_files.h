@@ -1,6 +1,6 @@
-// Files that may be gone when a recording ends, held open from their first mapping on, so that what was hit
-// in them can be named: deleted ones, those of containers, what compilers and tests make, maps and dumps of
-// code made at run time.
+// Pinned files: held open from their first mapping on, because they may be gone when a recording ends and
+// their names are needed then. Deleted files, files of containers, what compilers and tests make, maps and
+// dumps of JIT code.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,7 @@
 
 namespace tacho::record {
 
-// What they may take of this process and of the disk: a file that was deleted keeps its room while it is
-// open.
+// Limits on this process and on the disk: a deleted file keeps its blocks while it is open.
 inline constexpr std::size_t kMostPinnedFiles = 256;
 inline constexpr std::uint64_t kMostPinnedBytes = std::uint64_t{4} << 30;
 
@@ -41,7 +40,7 @@ struct PinnedFiles {
   std::string failure;        // why none is held; empty when it could be tried
 };
 
-// Opens them on a thread of its own: what lies in a container may be a file system that does not answer.
+// Opens them on a thread of its own: a container's file may be on a file system that does not answer.
 class FilePinner {
  public:
   FilePinner();
@@ -49,11 +48,11 @@ class FilePinner {
   FilePinner& operator=(const FilePinner&) = delete;
   ~FilePinner();
 
-  // `attr`: of the event whose records tell of mappings. `processes` run already.
+  // `attr`: of the event that carries mappings. `processes` run already.
   Result<> start(const format::EventAttr& attr, std::vector<int> processes);
   // Whole records, of which those about mappings are noted; the thread does the rest.
   void look(format::Bytes records);
-  // Ends the thread. One that hangs in a file system is left behind after 2 s, with what it has by then.
+  // Ends the thread. One that hangs in a file system is abandoned after 2 s, with what it has by then.
   PinnedFiles take();
 
  private:

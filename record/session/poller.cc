@@ -21,7 +21,7 @@ Result<> Poller::watch(KernelEvents& events, const Descriptors& descriptors) {
   epoll_ = format::Fd(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return system_error("epoll", errno);
   if (auto done = watch_rings(events); !done) return done;
-  // Told of once, when their programs say so: whether something is in them is seen at every look.
+  // Edge-triggered: their contents are read at every look.
   for (const int channel : descriptors.channels)
     if (auto done = add(channel, tag(Source::Channel), EPOLLIN | EPOLLET); !done) return done;
   for (const int event : descriptors.switches)
@@ -39,13 +39,13 @@ Result<> Poller::watch_rings(KernelEvents& events) {
   ring_watches_.resize(events.rings().size());
   for (const OpenEvent& event : events.open_events()) {
     RingWatch& watch = ring_watches_[event.ring];
-    // Of the events that share a ring, one that hears when its tasks end.
+    // Of the events that share a ring, one whose descriptor reports the end of its tasks.
     if (watch.fds.empty() || (watch.system_wide && event.task >= 0))
       watch = {event.event, {}, 0, event.task < 0};
     if (watch.event == event.event) watch.fds.push_back(event.fd.get());
   }
   for (std::size_t ring = 0; ring < ring_watches_.size(); ++ring) {
-    // One that is written over and over has no news.
+    // A ring that is written over and over wakes nothing.
     if (events.rings()[ring].kind() == RingKind::Backward) continue;
     if (!ring_watches_[ring].system_wide) ++live_rings_;
     if (auto done = add(ring_watches_[ring].fds.front(), tag(Source::Ring, ring)); !done) return done;
@@ -53,7 +53,7 @@ Result<> Poller::watch_rings(KernelEvents& events) {
   return Done{};
 }
 
-// Whoever made the ring keeps the event open, and with it what is watched here.
+// The owner of the ring keeps the event open, and with it the watched descriptor.
 Result<> Poller::watch_reopened(const OpenEvent& event) {
   if (event.ring < ring_watches_.size() || !later_rings_.insert(event.ring).second) return Done{};
   return add(event.fd.get(), tag(Source::Ring, event.ring));
@@ -113,12 +113,12 @@ Result<Poller::Ready> Poller::wait(std::chrono::milliseconds patience) {
   return ready;
 }
 
-// The task whose descriptor told us of this ring is gone; another task of the ring tells us from now on.
+// The task whose descriptor was watched for this ring is gone; watches another task's.
 Result<> Poller::task_ended(std::size_t ring, Ready& ready) {
   if (ring >= ring_watches_.size()) return Done{};  // of a CPU that came later: of no task
   RingWatch& ended = ring_watches_[ring];
   if (ended.watched >= ended.fds.size()) return Done{};
-  // A descriptor that stays watched tells of its end again and again, and the loop would never rest.
+  // A watched descriptor reports its end again and again, and the loop would never sleep.
   if (auto done = remove(ended.fds[ended.watched]); !done) return done;
   if (++ended.watched < ended.fds.size()) return add(ended.fds[ended.watched], tag(Source::Ring, ring));
   ready.last_task_ended |= --live_rings_ == 0;

@@ -1,4 +1,4 @@
-// What the loop of a recording waits for, as one thing to wait for.
+// Epoll set of the record loop: rings, signals, the writing thread, commands, the workload's end.
 #pragma once
 
 #include <chrono>
@@ -38,20 +38,20 @@ class Poller {
   Poller() = default;
   Result<> watch(KernelEvents& events, const Descriptors& descriptors);
   Result<Ready> wait(std::chrono::milliseconds patience);
-  // `event` came after watch(); what its ring is told by, if nothing does yet.
+  // `event` was opened after watch(); watches its ring, if nothing does yet.
   Result<> watch_reopened(const OpenEvent& event);
-  // The commands ended; a descriptor that stays watched would tell of that again and again.
+  // The commands ended; a watched descriptor would report that again and again.
   Result<> stop_watching_control();
 
  private:
   static constexpr std::uint32_t kReadable = 1;  // EPOLLIN
-  // Where a ring's news come from: one event of it, of each task in turn. Any of them hears of the whole
+  // A ring is watched through one event's descriptor, of each task in turn. Any of them reports the whole
   // ring.
   struct RingWatch {
     std::size_t event = 0;     // index in the plan
     std::vector<int> fds;      // of the tasks
     std::size_t watched = 0;   // index of the one in epoll
-    bool system_wide = false;  // of no task: its end is never heard of
+    bool system_wide = false;  // of no task: its end is never reported
   };
 
   Result<> watch_rings(KernelEvents& events);

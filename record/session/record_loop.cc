@@ -29,19 +29,19 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kQueueLimit = std::size_t{64} << 20, kLeastQueueLimit = std::size_t{4} << 20;
 constexpr milliseconds kLongestWait{100};  // see Round for what is promised from the ring to the disk
-// A command that was told to end by a signal has this long before we leave it alone.
+// A command that was signalled has this long to end before it is left alone.
 constexpr milliseconds kGrace{1500};
 constexpr int kReaderNice = -10;
-// What is left of stacks is found in milliseconds, unless a disk has to be read.
+// Deferred stacks are finished in milliseconds, unless a disk has to be read.
 constexpr milliseconds kPatienceWithStacks{1000}, kStackWait{1};
 
-// Memory that was refused is asked for again after a moment, and so often in vain while nothing of ours is on
-// its way to the disk.
+// Memory that was refused is requested again after a moment, and so often in vain while no batch is on its
+// way to the disk.
 constexpr milliseconds kMemoryWait{10};
 constexpr int kPatienceWithMemory = 20;
 
-// After the end of a recording the disk has this long to take what is queued; a signal shortens it. What is
-// waited for is told after a second.
+// After the end of a recording the disk has this long to take what is queued; a signal shortens it. A
+// message says so after a second.
 constexpr milliseconds kTellOfWaiting{1000};
 constexpr milliseconds kWritingBound{30'000};
 // Given up, a write that is under way has this long to return, else its thread is left behind.
@@ -101,7 +101,7 @@ class RecordLoop::Loop {
       check_command();
       if (auto done = cpus_.look(poller_, since_start()); !done) fail(std::move(done.error()));
     }
-    // While events are on: what they tell now belongs to the recording.
+    // While events are on: what they report now belongs to the recording.
     if (at_end_)
       if (auto done = at_end_(); !done && !report_.failure) report_.failure = std::move(done.error());
     events_.disable();
@@ -111,7 +111,7 @@ class RecordLoop::Loop {
     hand_over(true);
     queue_.close();
     wait_for_writing();
-    // Who asked for a snapshot and waits: what it would have is in what is written now.
+    // A waiting snapshot command gets what is being written now.
     if (control_handler_) control_handler_->end(report_.failure);
     return std::move(report_);
   }
@@ -138,7 +138,7 @@ class RecordLoop::Loop {
     report_.wakeups += ready->rings ? 1 : 0;
   }
 
-  // What comes before another file has begun lies in the same one as the event that it is begun for.
+  // Events before the switch go into the same file as the event that caused it.
   void take_switch_events() {
     const std::uint64_t happened = switches_->take();
     if (happened == 0) return;
@@ -181,7 +181,7 @@ class RecordLoop::Loop {
     return Done{};
   }
 
-  // What waits when a file is full goes into the next one, whatever its size.
+  // Batches that wait when a file is full go into the next one, whatever its size.
   static std::size_t queue_limit(const SwitchRule& rule) {
     return rule.bytes == 0 ? kQueueLimit
                            : static_cast<std::size_t>(
@@ -211,7 +211,7 @@ class RecordLoop::Loop {
     }
   }
 
-  // What the rings hold by now belongs to the old file.
+  // The contents of the rings now belong to the old file.
   void begin_next_file() {
     // First nothing comes any more, then mappings are taken: so none is missing that a sample needs.
     events_.pause_backward_rings(true);
@@ -246,8 +246,8 @@ class RecordLoop::Loop {
     if (report_.limit != Limit::None && !stopped_at_) stop_for_failure();
   }
 
-  // Somebody wants the recording to end. From the terminal the command heard it as well; else we tell it. A
-  // second time ends the waiting for it.
+  // A stop signal. From the terminal the command received it as well; else it is passed on. A second one
+  // ends the waiting for it.
   void stop_by_hand(int for_command, bool from_terminal, int number = SIGTERM) {
     if (workload_ == nullptr) return stop();
     if (!from_terminal) workload_->send(for_command);
@@ -296,8 +296,8 @@ class RecordLoop::Loop {
     if (!stopped_at_ && give_up_at_ && Clock::now() >= *give_up_at_) give_up_command();
   }
 
-  // No memory for what one more ring holds. It stays there, the kernel counts what finds no room, and there
-  // is memory again when the disk took what is queued.
+  // No memory for one more ring's records. They stay there, the kernel counts what finds no room, and there
+  // is memory again when the disk took the queue.
   void wait_for_memory() {
     const bool is_all_written = queue_.bytes() == 0 && round_.is_empty();
     if (is_all_written && ++refused_in_vain_ > kPatienceWithMemory) return fail(Error{"out of memory"});
@@ -373,7 +373,7 @@ class RecordLoop::Loop {
   }
 
   void push(Batch batch) {
-    // The disk is slower than the events: the rings fill meanwhile, but signals and the command are heard.
+    // The disk is slower than the events: the rings fill meanwhile, but signals and the command are served.
     while (!queue_.push(batch, kLongestWait)) {
       wait(milliseconds{0});
       check_command();
@@ -381,7 +381,7 @@ class RecordLoop::Loop {
     }
   }
 
-  // What is left to write when the recording is over; bounded, since a disk may never answer.
+  // Waits for the rest to be written when the recording is over; bounded, since a disk may never answer.
   void wait_for_writing() {
     while (!gave_up_ && !writing_has_ended(kLongestWait)) {
       take_signals();

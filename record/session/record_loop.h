@@ -1,4 +1,4 @@
-// The loop: rings to the writing thread, round by round, until something ends the recording.
+// The record loop: rings to the writing thread, round by round, until something ends the recording.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ struct LoopReport {
   std::uint64_t wakeups = 0;        // by a ring
   std::uint64_t switch_events = 0;  // of --switch-output-event that came
   std::uint64_t merged_switches =
-      0;                       // of them, those that came while a file was being begun: one begins for all
-  Channels::LeftOut left_out;  // of BPF objects; for whoever ran the pump
+      0;  // of them, the ones that came while a file was being started: one starts for all
+  Channels::LeftOut left_out;         // of BPF objects; set by the loop's caller
   std::optional<int> command_status;  // when it ended
-  bool command_left_running = false;  // it did not end when told to
+  bool command_left_running = false;  // it did not end when signalled
   std::optional<Error> failure;       // of writing, or of the rings
   Limit limit = Limit::None;          // what ended the recording, if one did
   // The disk holds the writing thread and does not let go. The writer is still in use: the process can only
@@ -46,7 +46,7 @@ class RecordLoop {
   // Lines for the user, while the pump waits for something.
   using Say = std::function<void(std::string_view)>;
 
-  // What a recording consists of; all of it must outlive the pump.
+  // Parts of a recording; all of them must outlive the loop.
   struct Parts {
     KernelEvents& events;
     CaptureOutput& output;
@@ -66,16 +66,16 @@ class RecordLoop {
         {};  // where the output takes records that are packed (write_packed)
     Closing closing;
     std::function<void()> on_switch = {};  // another file was begun
-    // A CPU is on line that was not: opens its events, and enables what is enabled now.
+    // A CPU came online: opens its events, and enables the ones that are enabled now.
     CpuHotplug::ReopenCpu reopen_cpu = {};
-    std::vector<int> later_cpus = {};        // that were off line when the events were opened
+    std::vector<int> later_cpus = {};        // that were offline when the events were opened
     std::function<void()> drop_rights = {};  // nothing will be opened any more; before a thread is started
     std::function<Result<>()> at_end = {};   // once, when the recording is over, before events are disabled
     Say say;
   };
 
-  // Makes all that the loop needs (descriptors, the writing thread), so that a refusal is told before
-  // anything runs. Nobody else may use the output until run() is over.
+  // Makes all that the loop needs (descriptors, the writing thread), so that a refusal is reported before
+  // anything runs. Only the loop may use the output until run() is over.
   static Result<RecordLoop> create(Parts parts);
   RecordLoop(RecordLoop&&) noexcept;
   RecordLoop& operator=(RecordLoop&&) = delete;
@@ -83,10 +83,9 @@ class RecordLoop {
   RecordLoop& operator=(const RecordLoop&) = delete;
   ~RecordLoop();
 
-  // Records until the command ends, a signal, a command or the time says stop, or every watched task is gone.
-  // The times of the schedule begin with this call. Then disables the
-  // events, takes what is left and waits for the disk: 30 s at most, and a second signal ends the waiting
-  // earlier. Once only.
+  // Records until the command ends, a signal, a command or the time stops it, or every watched task is
+  // gone. The times of the schedule count from this call. Then disables the events, takes the rest and
+  // waits for the disk: 30 s at most, and a second signal ends the waiting earlier. Once only.
   LoopReport run();
 
  private:

@@ -158,10 +158,11 @@ void report_removed_cgroups(const OpenedRecording& recording, const RecordOption
   for (std::size_t i = 0; i < std::min(recording.cgroups.size(), names.size()); ++i) {
     const format::Fd& folder = recording.cgroups[i];
     if (!folder || ::faccessat(folder.get(), "cgroup.procs", F_OK, 0) == 0 || errno == EACCES) continue;
-    messages.warn(fmt::format(
-        "warning: -G: the cgroup {} was removed while it was recorded; one that was made anew under its name "
-        "is another one, and not in the capture",
-        names[i]));
+    messages.warn(
+        fmt::format("warning: -G: the cgroup {} was removed while it was recorded; one that was made again "
+                    "under its name "
+                    "is another one, and not in the capture",
+                    names[i]));
   }
 }
 
@@ -171,7 +172,7 @@ std::string described(const RecordCounts& kept) {
   return fmt::format("the first {} samples, of {:.3f} s", kept.samples, static_cast<double>(span) / 1e9);
 }
 
-// Nothing of a failed round stays; what was written before it does.
+// A failed round is removed; earlier rounds stay.
 Finished finish_after_failure(CaptureOutput& output, Error failure, const LoopReport& report,
                               const RecordOptions& options) {
   const auto cut = output.close_after_failure();
@@ -213,8 +214,8 @@ void print_finished_files(CaptureOutput& output, const Messages& messages) {
   for (const std::string& name : output.take_finished()) messages.bracketed("Finished " + name);
 }
 
-// Programs run whether events are on or not; those that ask hear it, so that what happens while all events of
-// their object are off is neither counted against --max-rate nor lost.
+// Programs run whether events are on or not; programs that ask read a flag, so that what happens while all
+// events of their object are off is neither counted against --max-rate nor lost.
 void switch_objects(OpenedRecording& recording, const KernelEvents& events,
                     std::span<const std::size_t> switched) {
   const Plan& plan = recording.plan;
@@ -231,14 +232,14 @@ void switch_objects(OpenedRecording& recording, const KernelEvents& events,
   }
 }
 
-// What programs tell when a recording ends: waits that are not over.
+// What programs emit when a recording ends: waits that are not over.
 Result<> end_objects(const OpenedRecording& recording) {
   for (const bpf::UserObject& object : recording.objects)
     if (auto done = object.end(); !done) return done;
   return Done{};
 }
 
-// Everything is open: what is left to be done needs few rights.
+// Everything is open: the remaining work needs few rights.
 void drop_needless_rights(const OpenedRecording& recording, const RecordOptions& options,
                           const Messages& messages) {
   const OutputOptions& files = options.files;
@@ -264,7 +265,7 @@ void drop_needless_rights(const OpenedRecording& recording, const RecordOptions&
   messages.warn("warning: rights that are not needed any more could not be given back: " + kept.error().what);
 }
 
-// Whoever waits for it may begin what is to be recorded.
+// After this line a script may start what is to be recorded.
 std::string begin_line(const RecordOptions& options) {
   const TimeOptions& time = options.time;
   const std::string end = !options.command.empty() ? ""
@@ -433,9 +434,9 @@ Result<LoopReport> run(OpenedRecording& recording, KernelEvents& events,
       (summaries == nullptr || !summaries->are_read_at_intervals())) {
     messages.warn(
         "--interval changes nothing: no event here is counted in maps (SUMMARY()); tacho table --interval "
-        "makes a table of each stretch of time, --switch-output=TIME a file");
+        "makes a table of each interval, --switch-output=TIME a file");
   }
-  // While we still may read what is mapped in processes of others.
+  // While the rights to read mappings of other users' processes are there.
   const std::vector<int> processes = watched_processes(recording, options);
   if (recording.pinner != nullptr)
     if (auto done = recording.pinner->start(recording.plan.events.back().attr, processes); !done)
@@ -502,7 +503,7 @@ void leave_stuck(const LoopReport& report, const RecordOptions& options, const M
 
 Finished finish(const OpenedRecording& recording, const KernelEvents& events, CaptureOutput& output,
                 const LoopReport& report, const RecordOptions& options, const Messages& messages) {
-  // Whoever reads a pipe says by its end that it has enough.
+  // A reader of a pipe closes it when it has enough.
   if (report.failure && report.failure->code == EPIPE && options.files.to_pipe) {
     messages.detail("the reader of the capture ended, and so does the recording");
     report_command(recording, report, options, messages);

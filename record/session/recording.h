@@ -1,4 +1,4 @@
-// The steps of a recording, in the order that main() takes them.
+// The steps of a recording, in the order that main() takes them: prepare, open_events, run, finish.
 #pragma once
 
 #include <functional>

@@ -41,7 +41,7 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) 
   open();
   const std::uint64_t told = counts.told;
   if (count(begin, first_packed, counts)) {
-    // What tells of mappings is never packed.
+    // Sideband records are never compressed in place.
     if (pinner_ != nullptr && counts.told != told) pinner_->look(format::Bytes(buffer_).subspan(begin));
     return Taken::Records;
   }
@@ -59,7 +59,7 @@ void Round::drain(PerfRing& ring, Content content) {
   ring.drain([this](format::Bytes run) { compressor_->add(run, buffer_, packed_); });
 }
 
-// What was packed is counted already; what stands between is not.
+// Compressed runs are counted already; the records between them are not.
 bool Round::count(std::size_t begin, std::size_t first_packed, RecordCounts& counts) {
   const format::Bytes all(buffer_);
   RecordCounts sum = counts;

@@ -1,4 +1,5 @@
-// What the rings gave, on its way to the writing thread: pieces of whole records, and rounds of pieces.
+// A round, as in perf's PERF_RECORD_FINISHED_ROUND: records of one look at every ring, or a few when they
+// held little. It is in the file as a whole or not at all.
 #pragma once
 
 #include <chrono>
@@ -20,12 +21,12 @@
 
 namespace tacho::record {
 
-// A round is one look at every ring, or a few when they held little: what it holds is in the file as a whole.
+// A round is one look at every ring, or a few when they held little: it is in the file as a whole.
 class Round {
  public:
-  // `sieve`: what every piece goes through, or none. With `stacks` samples get their stacks on the way, and
-  // `holder` is told of mappings. All must outlive this. `packer`: where nothing changes samples, what a ring
-  // holds much of is packed at once.
+  // `target_filter`: filters every piece, or null. With `stacks` samples get their stacks on the way, and
+  // `pinner` gets the mappings. All must outlive this. `compressor`: where nothing changes samples, a
+  // well-filled ring is compressed at once.
   explicit Round(TargetFilter* target_filter, StackUnwinding* stacks = nullptr, FilePinner* pinner = nullptr,
                  std::optional<RingCompressor> compressor = {})
       : filter_(target_filter), stacks_(stacks), pinner_(pinner) {
@@ -34,7 +35,7 @@ class Round {
 
   enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
 
-  // What a ring is for. Sideband is not packed, as it is looked at once more.
+  // The use of a ring. Sideband is not compressed in place, as it is read once more.
   enum class Content : std::uint8_t { Samples, Sideband };
   // Everything that a ring holds now, counted in `counts`. Of a ring with something that is no record nothing
   // is kept; what memory was refused for stays in the ring.
@@ -43,9 +44,9 @@ class Round {
   Taken take(ChannelRings& rings, RecordCounts& counts);
   // What their maps were found to hold, piece by piece.
   Taken take(Summaries& summaries, RecordCounts& counts);
-  // Every ring was looked at: what was held back of earlier looks and may come now.
+  // Every ring was read: takes records held back from earlier looks.
   Taken end_pass(RecordCounts& counts);
-  // A copy of what the rings hold that are written over and over; it stays there, for the next one.
+  // A copy of the contents of rings that are written over and over; they stay there, for the next one.
   Taken take_snapshot(std::span<const PerfRing> rings, RecordCounts& counts);
 
   bool is_open() const { return is_open_; }

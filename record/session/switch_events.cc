@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kOption = "--switch-output-event";
 
-// What is said of the recorded events is not meant for these.
+// Notes about the recorded events do not apply to these.
 RecordOptions without_details(const RecordOptions& options) {
   RecordOptions plain = options;
   plain.sampling = SamplingOptions{};
@@ -41,14 +41,14 @@ Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const in
                        "' counts, and has no samples meanwhile; name the probe or tracepoint itself");
   auto requests = find_probes(options.switch_events);
   if (!requests) return std::move(requests.error()).in(kOption);
-  format::TracingData unused;  // nobody decodes what is not recorded
+  format::TracingData unused;  // the events are not decoded
   requests = resolve_tracepoints(*requests, unused);
   if (!requests) return std::move(requests.error()).in(kOption);
   if (may_exclude_kernel(options) && is_kept_out_of_kernel(host)) exclude_kernel(*requests);
   auto plan = make_plan(without_details(options), *requests, {}, threads, host);
   if (!plan) return std::move(plan.error()).in(kOption);
   if (plan->events.back().is_sideband) plan->events.pop_back();
-  for (PlannedEvent& event : plan->events) event.attr.wakeup = 1;  // byte: every record is news
+  for (PlannedEvent& event : plan->events) event.attr.wakeup = 1;  // byte: every record wakes
   return plan;
 }
 

@@ -1,4 +1,4 @@
-// Events that begin another file (--switch-output-event), and are not recorded themselves.
+// --switch-output-event: events that start another file, and are not recorded themselves.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tacho::record {
 
-// The events of the option as a plan, with rings that hold no more than the news. `threads`: of the target.
+// The events of the option as a plan, with the smallest rings. `threads`: of the target.
 Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const int> threads, const Host& host);
 
 class SwitchEvents {
@@ -25,7 +25,7 @@ class SwitchEvents {
   // To be watched for being readable, once for each time.
   std::vector<int> fds() const;
   Result<> enable() const { return events_.enable_samples(); }
-  // How many there were since the last call; of those that found no room in the ring, at least one.
+  // How many there were since the last call; at least one when the ring was full.
   std::uint64_t take();
 
  private:

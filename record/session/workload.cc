@@ -71,7 +71,7 @@ Result<Pipe> make_pipe() {
   return Pipe{format::Fd(ends[0]), format::Fd(ends[1])};
 }
 
-// Ours, but for those that `own` has.
+// The recorder's environment, with the variables in `own` replaced.
 std::vector<char*> variables_with(std::vector<std::string>& own) {
   std::vector<char*> all;
   for (char** one = environ; *one != nullptr; ++one) {

@@ -1,5 +1,5 @@
-// Signals as something to wait for: those that end a recording, and the one that asks for a snapshot, come
-// through a descriptor.
+// The workload, perf's word for the command that is recorded: forked early, so that events can be opened on
+// it, and started when all is ready. And the signals that end a recording.
 #pragma once
 
 #include <sys/types.h>
@@ -14,11 +14,12 @@
 
 namespace tacho::record {
 
+// Signals that end a recording, and the one that asks for a snapshot, through a signalfd.
 struct StopSignal {
   int number = 0;
   // The terminal or the kernel sent it, so a command of the same group got it too.
   bool from_terminal = false;
-  // What the command is told, when it is told: the same, but TERM for what was meant for us alone.
+  // The signal to send to the command: the same, but TERM for signals sent to the recorder alone.
   int for_command = 0;
 
   // USR2 ends nothing.
@@ -27,8 +28,9 @@ struct StopSignal {
 
 class StopSignals {
  public:
-  // Blocks INT, TERM, HUP (unless it came ignored: nohup), QUIT, USR1, USR2, PIPE and XFSZ in this thread and
-  // those made later. A PIPE or XFSZ of our own writing is an error of write() and stops nothing by itself.
+  // Blocks INT, TERM, HUP (unless it came ignored: nohup), QUIT, USR1, USR2, PIPE and XFSZ in this thread
+  // and the ones made later. A PIPE or XFSZ of this process's writing is an error of write() and stops
+  // nothing itself.
   static Result<StopSignals> block();
   int fd() const { return fd_.get(); }
   std::optional<StopSignal> take() const;
@@ -54,17 +56,18 @@ class StopSignals {
 
 class Workload {
  public:
-  // What the command has as its standard output: ours, or standard error when the capture goes to ours.
+  // The command's standard output: the recorder's, or standard error when the capture goes to standard
+  // output.
   enum class Output { AsOurs, ToErrors };
   // Forks a child that waits. A command that does not exist is found out here, before anything is recorded.
-  // It has our environment, with the variables ("NAME=VALUE") of `environment` in the place of ours.
+  // It has the recorder's environment, with the variables ("NAME=VALUE") of `environment` replaced.
   static Result<Workload> create(const std::vector<std::string>& command, Output output = Output::AsOurs,
                                  const std::vector<std::string>& environment = {});
   Workload(Workload&&) noexcept;
   Workload& operator=(Workload&&) = delete;
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
-  // A command that was never started is told to go away, and reaped; a running one is left alone.
+  // A command that was never started exits, and is reaped; a running one is left alone.
   ~Workload();
 
   pid_t pid() const { return pid_; }
@@ -84,7 +87,7 @@ class Workload {
   std::string name_;
   pid_t pid_ = -1;
   format::Fd pidfd_;
-  format::Fd go_;      // writing lets it go, closing tells it to leave
+  format::Fd go_;      // writing starts it, closing makes it exit
   format::Fd failed_;  // its exec's errno comes here
   bool started_ = false;
   std::optional<int> status_;

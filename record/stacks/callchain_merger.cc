@@ -106,7 +106,7 @@ void CallchainMerger::drop_walks(std::vector<std::byte>& records, std::size_t be
   records.resize(to);
 }
 
-// A few words, then RAW: its size, and what the program wrote.
+// A few words, then RAW: its size, and the program's bytes.
 void CallchainMerger::take_walk(format::Bytes body, const Event& event, Waiting& waiting) {
   format::Cursor in(body);
   in.skip(kWord * static_cast<std::size_t>(std::popcount(event.attr.sample_type & kWords)));
@@ -141,7 +141,7 @@ void CallchainMerger::put_sample(format::Bytes record, const Event& event, Waiti
   std::memcpy(&misc, record.data() + sizeof(std::uint32_t), sizeof misc);
   const bool is_user = (misc & kModeMask) == kModeUser;
 
-  // The last walk of the thread: an interrupt's own sample stands before that of what it interrupted.
+  // The last walk of the thread: an interrupt's own sample comes before that of the interrupted code.
   Walk walk{tid, TACHO_END_COUNT, {}, 0};
   const auto last = std::ranges::find(waiting.rbegin(), waiting.rend(), tid, &Walk::tid);
   if (last != waiting.rend()) {

@@ -1,5 +1,6 @@
-// The kernel writes a sample with its own side of the stack; the user's side comes in a record of ours just
-// before it (bpf/programs/stack_walk.bpf.c). Here the two become one sample, with a whole call chain.
+// Joins user stacks to their samples. The kernel writes a sample with its own part of the call chain; the
+// user's part comes in a record that tacho's BPF program writes just before it
+// (bpf/programs/stack_walk.bpf.c). Here the two become one sample with a whole call chain.
 #pragma once
 
 #include <array>
@@ -21,15 +22,15 @@ struct StackCounts {
   std::uint64_t frames = 0;                           // of the user's side, all together
   std::uint64_t without = 0;                          // samples outside of the kernel whose walk is missing
   std::uint64_t unused = 0;                           // walks whose sample was not written
-  std::uint64_t finished = 0;                         // of the whole ones, those that the recorder finished
+  std::uint64_t finished = 0;                         // of the whole ones, finished by the recorder
 };
 
 class CallchainMerger {
  public:
   // Samples with this id get the user's side.
   void add_event(std::uint64_t id, const format::EventAttr& attr);
-  // Samples with this id are walks. What the kernel says was lost before one is said of `sample_id` instead:
-  // no reader knows the event of the walks.
+  // Samples with this id are walks. Losses that the kernel reports before one are reported for `sample_id`
+  // instead: no reader knows the event of the walks.
   void add_walks(std::uint64_t id, const format::EventAttr& attr, std::uint64_t sample_id);
 
   // Walks of one ring that wait for their samples.
@@ -44,13 +45,13 @@ class CallchainMerger {
     std::vector<std::byte> record;
     Walk walk;
     std::uint32_t process = 0;
-    std::uint64_t time = 0;  // 0: the event does not tell
+    std::uint64_t time = 0;  // 0: the event has no time
   };
   using Waiting = std::vector<Walk>;
 
-  // What `records` hold from `begin` on is made anew: samples get their stacks, walks go. False, and nothing
-  // is changed, when these are not whole records. `lost_walks`: how many of the records that LOST records
-  // tell of were walks, of at most so many. `unfinished`: gets the samples that wait for the rest of their
+  // Rewrites `records` from `begin` on: samples get their stacks, walks are removed. False, and nothing is
+  // changed, when these are not whole records. `lost_walks`: how many of the records counted in LOST
+  // records were walks, of at most so many. `deferred`: gets the samples that wait for the rest of their
   // stacks; null: they are written as they are.
   bool merge(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
              const std::function<std::uint64_t(std::uint64_t)>& lost_walks,

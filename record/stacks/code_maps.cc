@@ -15,7 +15,7 @@ void CodeMaps::map(std::uint32_t process, const tacho_code_range& range, std::ui
   if (range.end <= range.start) return;
   Process& owner = process_of(process);
   if (time < owner.since) return;
-  // What lies below the new one is gone; parts of it that stick out stay.
+  // Ranges covered by the new one go; parts of them that stick out stay.
   const Ranges& old = *owner.ranges;
   const auto first = std::ranges::upper_bound(old, range.start, {}, &tacho_code_range::end);
   const auto last = std::ranges::lower_bound(first, old.end(), range.end, {}, &tacho_code_range::start);

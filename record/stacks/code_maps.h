@@ -1,4 +1,4 @@
-// Where code is mapped in each process, as the kernel's records tell it.
+// Mapped code ranges of each process, from the kernel's records.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@ class CodeMaps {
   // Ascending, and none over another.
   using Ranges = std::vector<tacho_code_range>;
 
-  // `most`: ranges of one process. Where code that is no file makes them more (nobody tells when a JIT unmaps
-  // its own) the older half of that goes; what would still make them more is not noted.
+  // `most`: ranges of one process. Where anonymous code makes them more (the kernel reports no munmap of a
+  // JIT) the older half of it goes; further ones are not noted.
   explicit CodeMaps(std::size_t most = TACHO_MOST_RANGES_OF_PROCESS) : most_(most) {}
 
-  // What a process that ran before has mapped; it is not known yet, and more than the most is not noted.
+  // A process that ran before: its ranges are not known yet; more than the most are not noted.
   void running(std::uint32_t process, Ranges ranges);
-  // Times are those of the records; what is older than the last fork or exec of its process is no news, since
-  // the records of several CPUs come in no strict order.
+  // Times are the records'; what is older than the last fork or exec of its process is ignored, since the
+  // records of several CPUs come in no strict order.
   void map(std::uint32_t process, const tacho_code_range& range, std::uint64_t time);
-  // The child has the mappings of its parent; of one that nobody knows, none that are known.
+  // The child has the mappings of its parent; of an unknown parent, none.
   void fork(std::uint32_t child, std::uint32_t parent, std::uint64_t time);
   void exec(std::uint32_t process, std::uint64_t time);
   void remove(std::uint32_t process);
@@ -36,11 +36,11 @@ class CodeMaps {
   std::vector<std::uint32_t> take_changed();
   // Null when nothing is known of the process. Shared by a parent and its children until one changes.
   std::shared_ptr<const Ranges> ranges(std::uint32_t process) const;
-  // The same as it was at a time (0: now): before an exec those of the program that it was. Else they are
-  // those of now: what was mapped since did not lie over code that ran then, mostly.
+  // The same as it was at a time (0: now): before an exec the ranges of the earlier program. Else the
+  // current ones: what was mapped since did mostly not replace code that ran then.
   struct AtTime {
     std::shared_ptr<const Ranges> ranges;  // null when nothing is known
-    bool is_now = true;                    // it is the same program still, as far as anybody told
+    bool is_now = true;                    // it is the same program still, as far as is known
   };
   AtTime ranges_at(std::uint32_t process, std::uint64_t time) const;
   std::size_t size() const { return processes_.size(); }

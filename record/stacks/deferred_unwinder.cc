@@ -39,7 +39,7 @@ class UserStackUnwinder {
         is_bp_known_(copy.is_bp_known),
         is_rbx_known_(copy.is_rbx_known) {}
 
-  // Leaves the frame that stands last, for its caller; false: the walk ended, and its end is set.
+  // Leaves the last frame, for its caller; false: the walk ended, and its end is set.
   bool step() {
     std::uint16_t lack = TACHO_END_NO_MAPPING;
     const auto row = row_of_(walk_.frames.back(), is_return_, lack);
@@ -122,7 +122,7 @@ class UserStackUnwinder {
     const bool is_bp_lost = saved.rbp == TACHO_UNWIND_RBP_LOST;
     is_bp_known_ = load(bp_, is_bp_known_, cfa, saved.rbp);
     if (!is_bp_known_ && !is_bp_lost && saved.rbp != TACHO_UNWIND_RBP_SAME) return ends(TACHO_END_COPY);
-    // The sampled function was called: it is about to leave its frame in a way that rules do not tell.
+    // The sampled function was called: it is about to leave its frame in a way that rules do not describe.
     if (*caller == 0) return ends(walk_.frames.size() == 1 ? TACHO_END_NO_RULE : TACHO_END_WHOLE);
     return go_to(*caller, cfa, true, false);
   }
@@ -215,8 +215,8 @@ void finish_unwind(CallchainMerger::Walk& walk, const StackCopy& copy, std::size
     walk.end = TACHO_END_CUT;
     break;
   }
-  // What the kernel found and guessed is not worse: a file may be gone, and the kernel sees the code of
-  // functions that nothing describes.
+  // The kernel's guess is not worse: a file may be gone, and the kernel sees the code of functions without
+  // unwind information.
   if (walk.end > TACHO_END_FRAME_ZERO && walk.frames.size() < before.frames.size()) walk = before;
 }
 
@@ -236,7 +236,7 @@ const tacho_code_range* range_at(const CodeMaps::Ranges& ranges, std::uint64_t a
   return address < found.end ? &found : nullptr;
 }
 
-// What is no file has no table wherever it is: one name does for all of it.
+// Anonymous code has no table anywhere: one name does for all of it.
 std::string name_of(const MappedFile& file) {
   return is_code_of_no_file(file.name) ? std::string("//") : identity(file);
 }
@@ -372,7 +372,7 @@ void DeferredUnwinder::finish(Work& work) {
                 });
 }
 
-// A file may hold anything, and one that somebody made for it takes any time.
+// A file may hold anything, and a hostile one takes any time.
 bool DeferredUnwinder::shall_stop(const Work& work) const {
   return is_given_up_ || cpu_time() - work.begin > kMostTime;
 }
@@ -389,7 +389,7 @@ const tacho_code_range* DeferredUnwinder::mapped_at(const Work& work, std::uint6
 std::optional<unwind::RowFinder::Found> DeferredUnwinder::row_at(const Work& work, std::uint64_t address,
                                                                  bool is_return, std::uint16_t& end) {
   const tacho_code_range* const range = mapped_at(work, address);
-  // Asked first: a word that was guessed must be told from code however little time is left.
+  // Checked first: a guessed word must be distinguished from code however little time is left.
   end = range == nullptr ? TACHO_END_NO_MAPPING : TACHO_END_NO_TABLE;
   if (range == nullptr || shall_stop(work)) return std::nullopt;
   File& file = opened_file(*range, work.process);
@@ -486,7 +486,7 @@ void DeferredSamples::take_copies() {
   });
 }
 
-// What was told of mappings before these samples has been read by now.
+// The sideband before these samples has been read by now.
 void DeferredSamples::give_ripe(const CodeMaps& maps) {
   DeferredUnwinder::Stacks stacks(
       ripe_.size());  // all memory at once: no sample gets lost between two places
@@ -507,7 +507,7 @@ void DeferredSamples::give_ripe(const CodeMaps& maps) {
   unwinder_->give(std::move(stacks));
   if (const auto held = held_.find(pass_ - 1); held != held_.end() && !held->second.given)
     held->second.given = Clock::now();
-  // Of samples that were lost, or that somebody sorted out.
+  // Copies of samples that were lost or filtered out.
   std::erase_if(copies_, [this](const auto& each) {
     if (each.second.pass + 1 >= pass_) return false;
     bytes_ -= each.second.stack.bytes.size();

@@ -1,5 +1,5 @@
-// The rest of a stack that the kernel's walk had to leave at a module without a table: found in a copy of the
-// stack, by the same rows and in the same way (bpf/programs/stack_walk.h).
+// Deferred unwinding, of stacks that the BPF walk had to leave at a module without a table: finished on a
+// thread from a copy of the stack, by the same rows (bpf/programs/stack_walk.h).
 #pragma once
 
 #include <atomic>
@@ -32,6 +32,8 @@
 
 namespace tacho::record {
 
+// Copies of stacks, and the walk that goes on where the kernel's ended.
+
 // struct tacho_stack_copy, of which the bytes are as many as were there.
 struct StackCopy {
   std::uint64_t number = 0, sp = 0, bp = 0, rbx = 0;
@@ -47,13 +49,13 @@ std::optional<StackCopy> stack_copy_of(format::Bytes written);
 // there.
 bool add_part(StackCopy& copy, const StackCopy& part);
 
-// The row for code at an address: of kind NOTHING for mapped code that nothing describes. Nothing where no
-// code is mapped (TACHO_END_NO_MAPPING) or its file cannot be read (TACHO_END_NO_TABLE), which `end` is set
-// to. `is_return`: the address stands behind a call.
+// The row for code at an address: of kind NOTHING for mapped code without unwind information. Nothing where
+// no code is mapped (TACHO_END_NO_MAPPING) or its file cannot be read (TACHO_END_NO_TABLE), which `end` is
+// set to. `is_return`: the address is a return address.
 using RowOfAddress = std::function<std::optional<unwind::RowFinder::Found>(
     std::uint64_t address, bool is_return, std::uint16_t& end)>;
 
-// Goes on from the copy, and leaves in `walk` what was found and how it ended. Frames beyond `most` are left
+// Continues from the copy, and leaves in `walk` its frames and how it ended. Frames beyond `most` are left
 // out.
 void finish_unwind(CallchainMerger::Walk& walk, const StackCopy& copy, std::size_t most,
                    const RowOfAddress& row_of);
@@ -75,7 +77,7 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
   using Stacks = std::list<Stack>;
   static constexpr std::size_t kMostWaiting = 4096;
 
-  // What a mapped file holds; it may take any time.
+  // Opens a mapped file; it may take any time.
   using ImageOf = std::function<Result<unwind::ElfImage>(const MappedFile&)>;
   static Result<unwind::ElfImage> image_of(const MappedFile& file);
 
@@ -89,29 +91,28 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
   // Nothing more is finished. A thread that does not end within two seconds is left behind.
   void end();
 
-  // A number for `file` in ranges, never given to another one; the oldest of very many are forgotten. What is
-  // no file has a number, too.
+  // An id for `file` in ranges, never given to another one; the oldest of very many are forgotten.
+  // Anonymous code has an id, too.
   std::uint32_t number_of(const MappedFile& file);
-  // What a process has mapped now: of those that ran before anybody told of them. Empty when that cannot be
-  // read.
+  // The current mappings of a process that ran before the recording. Empty when they cannot be read.
   CodeMaps::Ranges ranges_of_running(std::uint32_t process);
   // Beyond kMostWaiting they are done as they are.
   void give(Stacks stacks);
   // All that was given is done as it is, the one under way included.
   void give_up();
-  // Those that were dealt with since the last call: their walks say how they end now.
+  // Stacks finished since the last call: their walks have how they end now.
   Stacks take_done();
 
  private:
   static constexpr std::size_t kMostFiles = 1U << 13;
-  // What is known of one file; nothing when it cannot be read.
+  // Unwind rows of one file; nothing when it cannot be read.
   struct File {
     std::optional<unwind::RowFinder> rows;
     bool is_bare = false;  // it can be read, and describes nothing
     std::uint64_t last_used = 0;
   };
 
-  // What the thread needs of the stack that it is at, which itself may be given up meanwhile.
+  // State of the stack that the thread works on, which itself may be given up meanwhile.
   struct Work {
     CallchainMerger::Walk walk;
     StackCopy copy;
@@ -133,7 +134,7 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
 
   const std::size_t most_frames_;
   const ImageOf image_of_;
-  // Of the thread alone:
+  // Used by the thread only:
   std::unordered_map<std::uint32_t, File> open_;                   // by number
   std::unordered_map<std::uint32_t, CodeMaps::Ranges> looked_up_;  // by process
   std::uint64_t uses_ = 0;
@@ -152,15 +153,15 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
   std::thread thread_;
 };
 
-// Samples whose stacks are finished by the recorder: held back until what was told of mappings up to then is
-// known and the rest of their stacks was found.
+// Deferred samples: held back until the mappings up to their time are known and the rest of their stacks
+// was found.
 
 class DeferredSamples {
  public:
   // Where copies come from (bpf::StackWalker).
   struct Copies {
     std::function<void()> begin;
-    std::function<void(const std::function<void(format::Bytes)>&)> take;  // those that came since
+    std::function<void(const std::function<void(format::Bytes)>&)> take;  // new ones
   };
   // What `copies` refer to must outlive this. `most_frames`: of a stack.
   DeferredSamples(Copies copies, std::size_t most_frames,
@@ -177,15 +178,15 @@ class DeferredSamples {
   CodeMaps::Ranges ranges_of_running(std::uint32_t process) { return unwinder_->ranges_of_running(process); }
   // The samples of this look at the rings; more may be appended.
   std::vector<CallchainMerger::Deferred>& fresh() { return fresh_; }
-  // All rings were looked at, and `maps` is what they told. Appends what is finished to `records`.
+  // All rings were read, and `maps` is up to date. Appends finished samples to `records`.
   void end_pass(const CodeMaps& maps, CallchainMerger& merger, std::vector<std::byte>& records);
   std::uint64_t last_pass() const { return pass_ - 1; }
   // Samples of that pass, or of earlier ones, are still to come.
   bool holds_until(std::uint64_t pass) const { return !held_.empty() && held_.begin()->first <= pass; }
   void give_up() { unwinder_->give_up(); }
 
-  // A reader takes it that, once a round has ended, nothing comes that is older than the newest record of the
-  // round before. What was read in a pass is newer than all that was read two passes earlier. True: the round
+  // Readers expect that, once a round has ended, nothing comes that is older than the newest record of the
+  // round before. Records of a pass are newer than all that were read two passes earlier. True: the round
   // ends.
   bool end_round();
   void begin_file() { round_end_.reset(); }
@@ -212,7 +213,7 @@ class DeferredSamples {
     std::uint64_t pass = 0;
   };
   std::unordered_map<std::uint64_t, Copy> copies_;  // by number
-  std::size_t bytes_ = 0;                           // of all copies, those that are being finished included
+  std::size_t bytes_ = 0;                           // of all copies, also of stacks that are being finished
   DeferredUnwinder::Stacks done_;
 };
 

@@ -1,5 +1,5 @@
-// Numbers 0, 1, 2, ... given out in runs, like rooms side by side. What is given back is given out again only
-// after a while, so that whoever still reads there ends first.
+// Mapped files: their identity, where to open them, and their unwind tables. And the allocator of ranges of
+// ids.
 #pragma once
 
 #include <cerrno>
@@ -21,6 +21,7 @@
 
 namespace tacho::record {
 
+// Allocates ranges of ids 0, 1, 2, ... Freed ranges are quarantined until no BPF walk can still use them.
 class IdRangeAllocator {
  public:
   using Clock = std::chrono::steady_clock;
@@ -53,16 +54,16 @@ class IdRangeAllocator {
   std::uint32_t size_ = 0, taken_ = 0;
 };
 
-// Mapped files: what they are, where to find them, and the table of each.
+// Mapped files: their identity, where to find them, and their tables.
 
-// A mapped file: what it is, and where to find it.
+// A mapped file: its identity, and where to find it.
 struct MappedFile {
   format::BuildId build_id;
-  std::uint32_t major = 0, minor = 0;  // with the inode: when the kernel told no build id
+  std::uint32_t major = 0, minor = 0;  // with the inode: when the kernel reported no build id
   std::uint64_t inode = 0;
-  // The kernel's question tells them; a size of 0: it did not. An inode of a removed file comes again.
+  // From the BPF program's question; a size of 0: not known. An inode of a removed file is used again.
   std::uint64_t size = 0;
-  std::uint64_t changed = 0;  // ns since 1970, as the kernel tells it; 0: it did not
+  std::uint64_t changed = 0;  // ns since 1970; 0: not known
   std::uint32_t generation = 0;
   std::string name;           // as the kernel calls it
   std::uint32_t process = 0;  // one that has it mapped, there:
@@ -73,9 +74,9 @@ MappedFile file_of(const format::MmapRecord& mapping);
 
 inline constexpr int kNotOpened = ENOENT;  // an error's code: the file is not there, or is another one
 
-// What makes two mappings those of one file.
+// Key by which two mappings are of the same file.
 std::string identity(const MappedFile& file);
-// By its name, what is no binary for sure.
+// By its name: surely no binary.
 bool is_code_of_no_file(const std::string& name);
 
 // Where the file may be found: the mapping itself, which is right also for deleted files; its path as the
@@ -85,18 +86,18 @@ std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& pro
 std::string place_of(const MappedFile& file, const std::string& proc = "/proc");
 // The first of its paths that leads to it.
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc = "/proc");
-// Sets what tells the file from others: its build id, size, time and generation.
+// Sets the identity of the file: its build id, size, time and generation.
 void know(MappedFile& file, const format::Fd& opened);
 // Empty when it has none.
 format::BuildId build_id_of(const format::Fd& file);
-// The file that is asked for, as far as the question tells.
+// The file of a question, as far as the question has it.
 MappedFile file_of(const tacho_file_question& question);
-// What a process has mapped there, by which no name can be mistaken.
+// The mapping of a process at an address, which identifies the file without its name.
 Result<MappedFile> file_asked_for(const tacho_file_question& question);
 
-// The table of a file, with rows that count from places in the file and not from ELF addresses: these are
-// what a mapping is known by. Empty when the file has none. `key`: what the kernel knows the file by, where
-// its file system tells.
+// The unwind table of a file, with rows by file offset and not by ELF address, as mappings have file
+// offsets. Empty when the file has none. `key`: the file's identity in the kernel, where its file system
+// has one.
 struct FileTable {
   unwind::RowTable rows;
   std::optional<tacho_file_key> key;

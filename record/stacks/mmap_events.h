@@ -1,4 +1,4 @@
-// What the kernel's records say of processes and of the code that they map.
+// Mmap, fork, exec and exit records of the kernel, and the history of mappings that they make.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace tacho::record {
 
-// What a record says of a process.
+// One such record.
 struct MmapEvent {
   std::uint64_t time = 0;
   enum class Kind : std::uint8_t { Map, Fork, Exec, Exit } kind = Kind::Map;
@@ -24,11 +24,11 @@ struct MmapEvent {
   MappedFile file;
 };
 
-// Appends what whole records of this event tell, in their order. Bytes that are no records end it.
+// Appends the mmap, fork, exec and exit records of this event, in their order. Bytes that are no records
+// end it.
 void parse_mmap_events(format::Bytes records, const format::EventAttr& attr, std::vector<MmapEvent>& news);
 
-// What the kernel's records told of mappings last: which module's code lies where, by process. The oldest go
-// first.
+// The latest mappings by process and address, with their modules. The oldest are dropped.
 
 // Where a mapping begins.
 struct MmapKey {
@@ -52,7 +52,7 @@ class MmapHistory {
     std::uint32_t module = 0;
     std::uint64_t sequence = 0;  // that of its turn
   };
-  // A mapping that was forgotten, and told of anew, has another turn; the first one is nobody's then.
+  // A mapping that was forgotten and noted again has another turn; the first one is without effect then.
   struct Turn {
     MmapKey place;
     std::uint64_t sequence = 0;

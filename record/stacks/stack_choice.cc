@@ -15,8 +15,8 @@ namespace abi = format::abi;
 
 namespace {
 
-constexpr std::size_t kWakeupPart = 4;  // of a ring, until somebody looks
-// A header's section stays small, whatever events are called.
+constexpr std::size_t kWakeupPart = 4;  // of a ring, until the recorder is woken
+// A header's feature section stays small, however long the events' names are.
 constexpr std::size_t kMostFacts = 64, kLongestName = 128;
 
 std::string described(const PlannedEvent& event) {
@@ -101,8 +101,8 @@ bool is_unwound(const Plan& plan, std::size_t object) {
   });
 }
 
-// Of an error in several lines, which ends with those of the verifier: where it was, and what the verifier
-// said last before it counts what it has processed.
+// Of a multi-line error that ends with the verifier's log: where it was, and the verifier's last line
+// before its statistics.
 std::string in_a_line(std::string_view text) {
   const std::string head(text.substr(0, std::min(text.find('\n'), text.rfind("; its last lines"))));
   std::string said;

@@ -1,5 +1,5 @@
-// How the user's side of stacks is had, event by event: what falls back to copies of the stack, which are as
-// whole, or where nothing copies them to frame pointers, and what is said of it.
+// How each event's user stacks are taken: unwound in the kernel, copied, or by frame pointers; fallbacks,
+// and messages about them.
 #pragma once
 
 #include <span>
@@ -25,14 +25,14 @@ void use_frame_pointers(Plan& plan, PlannedEvent& event, const std::string& why)
 
 // Of what BPF programs of others write: whether they let the unwinder look at the stack first.
 void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects);
-// Nobody needs to hear of each mapping at once.
+// The recorder need not be woken for each mapping.
 void relax_sideband(Plan& plan, const Host& host);
 
-// What the capture's header says of it: one fact for each event that has a user's side, or one for all. Empty
-// when nobody asked for unwound stacks.
+// Facts for the capture's header: one for each event that has user stacks, or one for all. Empty when no
+// unwinding was asked for.
 format::StringPairs facts_of_choice(const Plan& plan);
 
-// BPF programs of others, in the kernel, with the unwinder in those whose events' stacks are to be unwound.
+// Loads users' BPF objects, with the unwinder linked into the ones whose events' stacks are to be unwound.
 
 // Loads and attaches them. `walker`: null when nothing is unwound. Where the kernel takes an object only
 // without the unwinder, its stacks are walked by frame pointers, which `plan` says then.

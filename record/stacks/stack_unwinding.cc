@@ -145,7 +145,7 @@ std::string described(const TableFacts& facts) {
   return fmt::format(
       "unwind tables: {} files, {} of them without one; {:.1f} MB of {:.0f} MB; built in {:.0f} ms of CPU; "
       "{} "
-      "had to make room; {} were found by stacks before they were told",
+      "had to make room; {} were found by stacks before their mapping was known",
       facts.files, facts.bare, static_cast<double>(facts.bytes) / (1 << 20),
       static_cast<double>(facts.budget) / (1 << 20), static_cast<double>(facts.building.count()) / 1000.0,
       facts.evicted, facts.asked);
@@ -163,7 +163,7 @@ PlannedEvent walk_event(const PlannedEvent& sample) {
   event.attr.type = abi::kSoftware;
   event.attr.config = abi::kBpfOutput;
   event.attr.sample_period = 1;
-  // What LOST records of the event end with is what those of the samples end with.
+  // The trailer of the event's LOST records is that of its samples.
   constexpr std::uint64_t kOfTrailer = abi::kSampleTid | abi::kSampleTime | abi::kSampleId |
                                        abi::kSampleStreamId | abi::kSampleCpu | abi::kSampleIdentifier;
   event.attr.sample_type = (sample.attr.sample_type & kOfTrailer) | abi::kSampleIdentifier | abi::kSampleRaw;
@@ -177,7 +177,7 @@ PlannedEvent walk_event(const PlannedEvent& sample) {
 }
 
 // Holds the program on a tracepoint. It takes no samples and is not inherited: when a child's copy of an
-// event with a program goes, the kernel takes the program off the tracepoint for everybody.
+// event with a program is closed, the kernel takes the program off the tracepoint for all.
 PlannedEvent holder_of(const PlannedEvent& sample) {
   PlannedEvent event;
   event.name = sample.name;
@@ -258,13 +258,14 @@ using Clock = std::chrono::steady_clock;
 // Stacks that come before their tables are finished from copies: they need not wait for all of them.
 constexpr std::chrono::milliseconds kPatienceAtStart{30};
 constexpr std::chrono::milliseconds kPatienceWithProgram{200};  // a compiler's table takes 50
-constexpr std::chrono::milliseconds kPatienceUnasked{50};       // of who asked for stacks, not for these
+constexpr std::chrono::milliseconds kPatienceUnasked{
+    50};                                        // where other events' stacks were asked for, not these
 constexpr std::chrono::seconds kLingering{2};   // a process may have threads when its first one has ended
 constexpr std::uint32_t kRangesOfProcess = 48;  // room for each that runs now, and as much for later ones
 constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
 constexpr std::uint32_t kLeastProcesses = 4096;
-// Where the program reads mappings by itself they are for stacks that are finished late, which find others by
-// looking at the process; each that is told costs a copy of all.
+// Where the program reads mappings itself they are for deferred stacks, which find others by looking at the
+// process; each mapping costs a copy of all.
 constexpr std::size_t kRangesForDeferred = 1024;
 
 std::uint32_t running_processes() {
@@ -274,7 +275,7 @@ std::uint32_t most_ranges_for(std::uint32_t processes) {
   return std::clamp(std::bit_ceil(2 * processes * kRangesOfProcess), kLeastRanges, kMostRanges);
 }
 
-// Its first thread may have ended before the others; their states may be read by everybody.
+// Its first thread may have ended before the others; other users may read their states.
 bool has_living_thread(std::uint32_t process) {
   std::error_code failed;
   std::filesystem::directory_iterator tasks(fmt::format("/proc/{}/task", process), failed);
@@ -290,8 +291,8 @@ bool has_living_thread(std::uint32_t process) {
   return false;
 }
 
-// Whether questions about files can be answered by looking at the process; else the kernel's records tell,
-// and must be read at once.
+// Whether questions about files can be answered by looking at the process; else the kernel's records are
+// needed at once.
 bool may_open_mappings() {
   std::error_code failed;
   const std::filesystem::directory_iterator mappings("/proc/self/map_files", failed);
@@ -326,7 +327,7 @@ struct StackUnwinding::State {
     bool is_sideband = false;
     WalksEvent walks;
     std::uint64_t walks_id = 0;       // of the first one
-    std::uint64_t reported_lost = 0;  // walks, of those that LOST records told of
+    std::uint64_t reported_lost = 0;  // walks, of the records counted in LOST records
     CallchainMerger::Waiting waiting;
   };
   std::unordered_map<const PerfRing*, Ring> rings;
@@ -337,7 +338,7 @@ struct StackUnwinding::State {
   CallchainMerger merger;
   std::vector<MmapEvent> mmap_events;
   CodeMaps maps;
-  // Where the kernel's copies stand: a process and its children share one.
+  // Copies of ranges in the kernel: a process and its children share one.
   struct Copy {
     std::shared_ptr<const CodeMaps::Ranges> ranges;
     std::uint32_t first = 0, users = 0;
@@ -376,8 +377,8 @@ void StackUnwinding::State::apply(const MmapEvent& what) {
   }
 }
 
-// New ranges stand elsewhere than the old ones, which a walk may be reading now. False: there is no room for
-// them, and the kernel goes on with the old ones, or with none.
+// New ranges get another slot than the old ones, which a walk may be reading now. False: there is no room
+// for them, and the kernel goes on with the old ones, or with none.
 bool StackUnwinding::State::publish(std::uint32_t process) {
   const auto ranges = maps.ranges(process);
   const auto before = published.find(process);
@@ -509,7 +510,7 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
     if (auto done = state->join(open, plan, events.rings()[open.ring], host); !done)
       return std::move(done.error());
   if (auto done = state->tables.start(); !done) return std::move(done.error()).in("--call-graph ehframe");
-  // Samples of --overwrite stay in their rings: nobody would wait for copies of their stacks.
+  // Samples of --overwrite stay in their rings: nothing waits for copies of their stacks.
   const bool may_wait = std::ranges::any_of(plan.events, [](const PlannedEvent& event) {
     return event.unwound_frames != 0 && !event.attr.has(abi::kWriteBackward);
   });
@@ -535,7 +536,7 @@ Result<> StackUnwinding::reopen_cpu(int cpu, std::span<const OpenEvent> opened, 
     const PlannedEvent& planned = plan.events[open.event];
     PerfRing& ring = events.rings()[open.ring];
     const bool is_walked = planned.unwound_frames != 0 && !planned.unwinds_in_program;
-    // Of a CPU that was off line at first, and comes for another time.
+    // Of a CPU that was offline at first, and comes another time.
     const bool has_walks = is_walked && state_->rings[&ring].walks.fd;
     if (is_walked && done_rings.insert(open.ring).second && has_walks)
       if (auto done = state_->give_walks(open, planned, ring, host); !done) return done;
@@ -570,7 +571,7 @@ void StackUnwinding::begin(std::span<const int> processes) {
   for (const int process : or_own(processes, own)) {
     running.describe(process, out);
     parse_mmap_events(out.view(), state_->sideband, state_->mmap_events);
-    // Threads stand there as forks of a parent, whose mappings are not theirs.
+    // Threads appear there as forks of a parent whose mappings are not theirs.
     std::erase_if(state_->mmap_events,
                   [](const MmapEvent& mmap_events) { return mmap_events.kind == MmapEvent::Kind::Fork; });
     out.clear();
@@ -591,7 +592,7 @@ std::uint32_t StackUnwinding::State::expect(const std::string& path) {
   if (!file || fstat(file->get(), &info) != 0) return UnwindTables::kBare;
   MappedFile binary;
   know(binary, *file);
-  // The kernel's records tell a file without build id apart in another way than its questions do.
+  // The kernel's records identify a file without build id in another way than its questions do.
   const bool has_same_identity = !binary.build_id.empty() && sideband.has(abi::kBuildId);
   if (!has_same_identity && !walker.reads_mappings()) return UnwindTables::kBare;
   binary.major = major(info.st_dev);
@@ -656,7 +657,7 @@ void StackUnwinding::end_pass(std::vector<std::byte>& records) {
       if (!state.walker.reads_mappings()) state.unpublished.insert(process);
     std::erase_if(state.unpublished, [&state](std::uint32_t process) { return state.publish(process); });
   } catch (const std::bad_alloc&) {
-    // Stacks through what these records told of end there, and say so.
+    // Stacks through these mappings end there, and say so.
   }
   state.mmap_events.clear();
   const std::lock_guard lock(state.counting);

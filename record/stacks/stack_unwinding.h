@@ -1,4 +1,5 @@
-// What is said of stacks that were walked in the kernel.
+// User stacks unwound in the kernel (--call-graph ehframe): the BPF program with its tables and mappings
+// kept up to date, its walks joined to samples, and the counts of whole stacks.
 #pragma once
 
 #include <cstddef>
@@ -33,11 +34,11 @@ namespace tacho::record {
 // The line for the end of a recording: how many stacks are whole, and why the others are not. Empty without
 // samples.
 std::string described(const StackCounts& counts);
-// Whether that is what everybody expects: 95 % are whole, or there are none.
+// Whether that needs no message: 95 % are whole, or there are none.
 bool are_mostly_whole(const StackCounts& counts);
 // The same for a capture's header.
 format::StringPairs facts_of(const StackCounts& counts);
-// What was counted since.
+// The difference of two counts.
 StackCounts operator-(StackCounts counts, const StackCounts& before);
 // Tables and memory, for -v.
 std::string described(const TableFacts& facts);
@@ -72,7 +73,7 @@ class WalkHooks {
   std::vector<format::Fd> holders_;  // events that hold the program on tracepoints, and
   std::vector<format::Fd> held_;     // what keeps it there
   std::set<std::pair<std::uint32_t, std::uint64_t>> hooked_;  // tracepoints and probes: one program on each
-  // What keeps it on an event, by that, its CPU and task: another one when the CPU was off line meanwhile.
+  // Link of the program to an event, by event, CPU and task: replaced when the CPU was offline meanwhile.
   std::map<std::tuple<std::size_t, int, int>, format::Fd> links_;
   std::map<std::size_t, bpf::EventFilter> conditions_;  // by event, with --filter
 };
@@ -93,8 +94,8 @@ class StackUnwinding {
  public:
   using Log = std::function<void(std::string_view)>;
 
-  // The program, loaded; nothing when no event wants it. Where it finds mappings by itself the plan's events
-  // need not wake us for each that is told: before they are opened.
+  // The program, loaded; nothing when no event wants it. Where it reads mappings itself, this relaxes the
+  // sideband's wake-ups: call it before the events are opened.
   static Result<std::optional<bpf::StackWalker>> load(Plan& plan, const Host& host, const Log& log);
   // Attaches it to the events; null without a program. `plan`, `events` and their rings must stay where they
   // are.
@@ -105,42 +106,42 @@ class StackUnwinding {
   StackUnwinding& operator=(const StackUnwinding&) = delete;
   ~StackUnwinding();
 
-  // A CPU came on line: what walks on it is opened anew, and joined to `opened`, its events that are new.
+  // A CPU came online: opens its walk events again, and joins them to `opened`, its new events.
   Result<> reopen_cpu(int cpu, std::span<const OpenEvent> opened, const Plan& plan, KernelEvents& events,
                       const Host& host);
   // For programs that run it themselves (kernel/argument_probes.h).
   bpf::StackWalker& walker();
 
-  // Mappings of what runs now, once the kernel tells of later ones; then waits for their tables for a moment,
-  // so that the first samples are as good as the last.
+  // Reads the mappings of running processes, once the sideband is on; then waits for their tables for a
+  // moment, so that the first samples are as good as the last.
   void begin(std::span<const int> processes);
 
   // Tables of what these processes run are built from now on; none: of what we run ourselves.
   void look_at(std::span<const int> processes);
-  // A program that will be started soon: its table is built meanwhile, and those of the libraries it names,
-  // as far as they are found before `stop` says true.
+  // A program that will be started soon: builds its table meanwhile, and its libraries' as far as they are
+  // found before `stop` is true.
   void expect(const std::string& path, const std::function<bool()>& stop);
 
-  // What `records` hold from `begin` on came from `ring`: samples get their stacks, and what is told of
-  // processes is noted. Bytes that are no records stay as they are.
+  // `records` from `begin` on came from `ring`: samples get their stacks, and mappings are noted. Bytes
+  // that are no records stay as they are.
   void take(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin);
   // The same of a copy of a ring that is written over and over.
   void take_copy(std::vector<std::byte>& records, std::size_t begin);
-  // Every ring was looked at: what was told of processes holds from now on. Appends samples of earlier passes
-  // whose stacks were finished meanwhile.
+  // Every ring was read: applies the mappings. Appends samples of earlier passes whose stacks were finished
+  // meanwhile.
   void end_pass(std::vector<std::byte>& records);
   // The number of the pass that ended last, and whether samples that were taken by then are still to come.
   std::uint64_t last_pass() const;
   bool holds_samples_until(std::uint64_t pass) const;
   // They will come as they are.
   void give_up();
-  // Whether a round of records may end here: no sample will come that is older than what the last round ended
-  // with. The caller ends it then.
+  // Whether a round may end here: no sample will come that is older than the end of the last round. The
+  // caller ends it then.
   bool end_round();
   // The next round is the first one of another file.
   void begin_file();
 
-  // Whether bpf(2) is needed as long as it runs, to tell the program of mappings: it does not find them by
+  // Whether bpf(2) is needed as long as it runs, to write mappings for the program: it does not read them
   // itself (before Linux 6.1).
   bool tells_of_mappings() const;
 
@@ -160,8 +161,8 @@ struct UnwoundEvents {
   std::unique_ptr<StackUnwinding> stacks;  // null: no event has unwound ones
 };
 
-// `walker`: none when nothing is unwound. What refuses unwound stacks that nobody asked for by name (-g) has
-// the kernel walk them by frame pointers; the plan says so then. `plan` must stay where it is.
+// `walker`: none when nothing is unwound. Where unwinding is refused and was not asked for by name (-g),
+// the kernel walks stacks by frame pointers; the plan says so then. `plan` must stay at its address.
 Result<UnwoundEvents> open_with_stacks(std::optional<bpf::StackWalker> walker, Plan& plan, const Host& host,
                                        const std::function<bool()>& stop);
 

@@ -87,7 +87,7 @@ Needs needs_of(const std::string& path) {
   if (!dynamic || !texts) return needs;
   const std::string origin = path.substr(0, path.rfind('/'));
   std::size_t left = kMostEntries;
-  bool has_folders = false;  // one of the two tells of them, once
+  bool has_folders = false;  // one of the two reports them, once
   for (Cursor in(dynamic->bytes, image->order()); in.left() >= sizeof(Elf64_Dyn) && left > 0; --left) {
     const std::uint64_t tag = in.u64(), value = in.u64();
     if (tag == DT_NULL) break;
@@ -277,8 +277,8 @@ std::uint32_t UnwindTables::number_of(const MappedFile& file, bool is_first) {
   return want(number);
 }
 
-// A number for one more module; kBare when there is none. Those that no stack led through for longest are
-// given up, by and by, when nobody but us goes by their numbers. With the mutex held.
+// A number for one more module; kBare when there is none. Modules that no stack led through for longest are
+// freed, a few at a time, when only this class uses their numbers. Call it with the mutex held.
 std::uint32_t UnwindTables::free_number() {
   if (modules_.size() < published_.size()) {
     modules_.emplace_back();
@@ -419,7 +419,7 @@ void UnwindTables::run() {
 // Until something is wanted or asked, or it is time to look for tables that are wanted again.
 void UnwindTables::wait_for_work(std::unique_lock<std::mutex>& lock) {
   is_idle_.notify_all();
-  // What is built before that somebody waits for; the rest gives way to what is recorded.
+  // Tables built before that are waited for; later ones give way to the recording.
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
   lock.unlock();
   std::array<pollfd, 2> fds{
@@ -430,7 +430,7 @@ void UnwindTables::wait_for_work(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-// Files are looked at without the mutex: one that does not answer holds up this thread alone.
+// Files are read without the mutex: one that does not answer blocks only this thread.
 void UnwindTables::answer_questions(std::unique_lock<std::mutex>& lock) {
   std::vector<tacho_file_question> asked;
   walker_.take_questions([&asked](const tacho_file_question& question) { asked.push_back(question); });
@@ -538,8 +538,8 @@ std::optional<std::uint32_t> UnwindTables::room_for(std::uint32_t blocks) {
     const auto found = blocks_.take(blocks, IdRangeAllocator::Clock::now());
     if (found || (is_over_)) return found;
     if (grow()) continue;
-    // All at once, and some for those that come next: each time the others wait. These may lie apart: until
-    // so many lay side by side nearly all tables would have to go.
+    // All at once, and some for the next ones: each time other tables wait. Freed blocks may be scattered:
+    // until so many were contiguous nearly all tables would have to go.
     while (!blocks_.will_have(blocks, most_blocks_ / kEvictedPart) && evict_one()) continue;
     if (!blocks_.will_have(blocks)) return std::nullopt;
     std::this_thread::sleep_for(IdRangeAllocator::kQuarantine);  // until no walk is in them any more
@@ -587,7 +587,7 @@ void UnwindTables::ask_for_evicted() {
   }
 }
 
-// What was written before is there for whoever sees the state.
+// A reader that sees the state also sees what was written before.
 void UnwindTables::set_state(std::uint32_t number, std::uint32_t state) {
   std::atomic_ref(published_[number].state).store(state, std::memory_order_release);
 }

@@ -1,5 +1,5 @@
-// Libraries that a program maps when it starts, found before it does: as its dynamic section names them and
-// the host's dynamic linker looks for them. A guess, good for building tables ahead.
+// Unwind tables of mapped files for the BPF program that walks stacks, and the libraries that a program
+// will map, found before it starts.
 #pragma once
 
 #include <atomic>
@@ -32,28 +32,31 @@
 
 namespace tacho::record {
 
-// By name, as /etc/ld.so.cache tells for this machine; the first of several. Empty when it is none of glibc's
-// (2.2 and later).
+// Libraries that a program maps when it starts: as its dynamic section names them and the host's dynamic
+// linker looks for them. A guess, good enough for building tables ahead.
+
+// By name, from /etc/ld.so.cache for this machine; the first of several. Empty when it is not glibc's (2.2
+// and later).
 using LibraryPaths = std::map<std::string, std::string, std::less<>>;
 LibraryPaths libraries_of_cache(format::Bytes cache);
 
-// Paths, nearest first, each once: the program's interpreter, what it needs, what that needs. At most 128.
-// The files may be anybody's: of each no more than 128 names of at most 255 bytes and 64 folders are looked
-// at, and what was found by then is the answer when `stop` says true (it may be empty).
+// Paths, nearest first, each once: the program's interpreter, its libraries, and theirs. At most 128. The
+// files may be hostile: of each no more than 128 names of at most 255 bytes and 64 folders are read, and
+// when `stop` is true the result is what was found by then (it may be empty).
 std::vector<std::string> needed_libraries(const std::string& program, const LibraryPaths& known,
                                           const std::function<bool()>& stop = {});
 
-// Unwind tables of mapped files, where the BPF program that walks stacks finds them. They are built on a
-// thread of their own, once for each file whoever maps it, and kept within a budget of memory: what no stack
-// led through for longest goes first, and is built again when one does. Where the program finds mappings by
-// itself it asks for files that it does not know; these come first.
+// Unwind tables of mapped files, for the BPF program that walks stacks. They are built on a thread of their
+// own, once for each file, and kept within a budget of memory: the table least recently used by a stack is
+// evicted first, and built again on demand. Where the program reads mappings itself it asks for files that
+// it does not know; these come first.
 
 struct TableFacts {
   std::size_t files = 0;  // of which tables were asked for
   std::size_t bare =
       0;  // of them, files without a table: not readable, not ELF, or not describing themselves
   std::size_t evicted = 0;                // tables that made room for others
-  std::size_t asked = 0;                  // files that stacks led to before anybody told of them
+  std::size_t asked = 0;                  // files that stacks led to before their mapping was known
   std::uint64_t bytes = 0, budget = 0;    // of tables: now, and at most
   std::chrono::microseconds building{0};  // CPU time, all together
 };
@@ -81,11 +84,11 @@ class UnwindTables {
   bool end();
   // The number of a file's module, whose table will be there soon.
   std::uint32_t module_of(const MappedFile& file);
-  // The process runs another program: what was told of its mappings holds no more.
+  // The process runs another program: its mappings are gone.
   void forget(std::uint32_t process);
-  // What these processes have mapped will be known soon, too. For programs that find mappings by themselves.
+  // Reads the mappings of these processes soon, too. For programs that read mappings themselves.
   void look_at(std::span<const int> processes);
-  // Waits until all tables asked for are there; false when it took longer.
+  // Waits until all requested tables are there; false when it took longer.
   bool wait(std::chrono::milliseconds patience);
   // The same of one.
   bool wait_for(std::uint32_t number, std::chrono::milliseconds patience);
@@ -127,7 +130,7 @@ class UnwindTables {
   const bool reads_mappings_;
   std::span<tacho_unwind_module> published_;
   std::uint32_t most_blocks_;
-  // Of the building thread alone:
+  // Used by the building thread only:
   IdRangeAllocator blocks_{0};
   std::vector<std::span<tacho_unwind_block>> segments_;
   std::uint32_t now_ = 1;  // goes on each second
@@ -141,7 +144,7 @@ class UnwindTables {
   std::vector<Module> modules_;
   std::deque<std::uint32_t> wanted_;
   std::deque<int> processes_;       // to look at
-  std::deque<Question> questions_;  // about processes that were gone; the kernel's records may tell yet
+  std::deque<Question> questions_;  // about processes that were gone; the sideband may still answer
   std::deque<std::pair<std::chrono::steady_clock::time_point, std::uint32_t>> resting_;  // numbers given back
   std::vector<std::pair<std::uint32_t, std::uint32_t>> given_up_;  // blocks of modules that are gone
   MmapHistory history_{kMostRemembered};                           // a question may come later

@@ -104,7 +104,7 @@ class Cgroups(CgroupCase):
 
     def test_what_does_not_name_one_is_answered_with_a_list(self):
         several = self.comms("--container", "5ee", status=1)
-        self.assertRegex(several, "'5ee' is the begin of 2 here; say more:")
+        self.assertRegex(several, "'5ee' is a prefix of 2 here; say more:")
         self.assertTrue(ID in several and OTHER in several, several)
         none = self.comms("--container", "nosuch", status=1)
         self.assertRegex(none, "there is no container 'nosuch'")

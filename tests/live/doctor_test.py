@@ -33,7 +33,7 @@ class Doctor(programs.Scratch):
             self.skipTest("another user cannot run the program here")
         text = done.stdout.decode()
         self.assertIn("limited  rights", text)
-        self.assertIn("mend: sudo setcap cap_perfmon,cap_bpf", text)
+        self.assertIn("fix: sudo setcap cap_perfmon,cap_bpf", text)
         self.assertIn("Operation not permitted", text, "no BPF program")
 
     def test_text_and_help(self):

@@ -56,7 +56,7 @@ TAKEN = [
     (["-e", "open", "--filter", "pid > 0"], "options of its own"), (["-n"], "perf stat"), (["--group"], "braces"), (["--snapshot"], "AUX"),
     (["--aux-sample"], "AUX"), (["-r", "5"], "chrt"), (["--kcore"], "kernel's code"), (["--vmlinux=x"], "-k FILE"),
     (["--debuginfod"], "tacho script and tacho report"), (["--dry-run"], "true"), (["--clang-path=/x"], "TACHO_CLANG"),
-    (["--clang-opt=-O1"], "TACHO_CLANG"), (["--no-bpf-event"], "always told"), (["--synth=no"], "always described"),
+    (["--clang-opt=-O1"], "TACHO_CLANG"), (["--no-bpf-event"], "always recorded"), (["--synth=no"], "always described"),
     (["--running-time"], "-s"), ["--pfm-events", "perf::PERF_COUNT_SW_CPU_CLOCK"],
 ]
 

@@ -21,7 +21,7 @@ HAS_FOUR = SWITCH.exists() and {1, 2, 3} <= SWITCHES.keys()
 
 @programs.needs_root
 @unittest.skipUnless(os.environ.get("TACHO_MAY_CHANGE_MACHINE") == "1", "needs a machine that may be changed (tests/vm)")
-@unittest.skipUnless(SWITCH.exists(), "needs a second processor that can go off line")
+@unittest.skipUnless(SWITCH.exists(), "needs a second processor that can go offline")
 class Hotplug(programs.Scratch):
     def setUp(self):
         super().setUp()
@@ -53,9 +53,9 @@ class Hotplug(programs.Scratch):
 
     def goes_and_comes(self, cpu, count=1):
         SWITCHES[cpu].write_text("0")
-        self.wait_for(f"CPU {cpu} went off line".encode(), count)
+        self.wait_for(f"CPU {cpu} went offline".encode(), count)
         SWITCHES[cpu].write_text("1")
-        self.wait_for(f"CPU {cpu} came on line".encode(), count)
+        self.wait_for(f"CPU {cpu} came online".encode(), count)
 
     @staticmethod
     def busy_on(cpu, seconds=0.5):
@@ -87,19 +87,19 @@ class Hotplug(programs.Scratch):
         run = self.started("-a", "-e", "cpu-clock,sched:sched_switch", "-g")
         self.busy_on_cpu_1()
         SWITCH.write_text("0")
-        self.wait_for(b"CPU 1 went off line")
+        self.wait_for(b"CPU 1 went offline")
         time.sleep(3)
         SWITCH.write_text("1")
-        self.wait_for(b"CPU 1 came on line")
+        self.wait_for(b"CPU 1 came online")
         self.busy_on_cpu_1()
         self.ended(run)
-        self.assertRegex(self.log(), rb"CPU 1 came on line \([\d.]+ s after the beginning\), and is recorded")
+        self.assertRegex(self.log(), rb"CPU 1 came online \([\d.]+ s after the start\), and is recorded")
         for event, times in self.events_of(1).items():
             gap, before = max((later - earlier, earlier) for earlier, later in zip(times, times[1:]))
-            self.assertGreater(gap, 2, f"{event}: it was off line")
+            self.assertGreater(gap, 2, f"{event}: it was offline")
             self.assertGreater(len([at for at in times if at > before]), 10, f"{event}: after its return")
         header = self.tacho("header", "-i", "h.data").stdout.decode()
-        self.assertRegex(header, r"(?s)# CPUs : CPU 1 off line .*# CPUs : CPU 1 on line [\d.]+ s after the beginning, recorded")
+        self.assertRegex(header, r"(?s)# CPUs : CPU 1 offline .*# CPUs : CPU 1 online [\d.]+ s after the start, recorded")
         self.assert_whole_stacks_since(before)
         if shutil.which("perf"):
             self.same_scripts("h.data", "-F", "comm,cpu,time,event,ip")
@@ -119,11 +119,11 @@ class Hotplug(programs.Scratch):
         time.sleep(0.3)
         for count in (1, 2):  # the second time it has rings already
             SWITCH.write_text("1")
-            self.wait_for(b"CPU 1 came on line", count)
+            self.wait_for(b"CPU 1 came online", count)
             self.busy_on_cpu_1(1)
             if count == 1:
                 SWITCH.write_text("0")
-                self.wait_for(b"CPU 1 went off line")
+                self.wait_for(b"CPU 1 went offline")
                 time.sleep(0.3)
         self.ended(run)
         self.assertNotIn(b"not recorded", self.log())
@@ -171,12 +171,12 @@ class Hotplug(programs.Scratch):
             SWITCH.write_text("0")
             SWITCH.write_text("1")
             run.send_signal(signal.SIGCONT)
-            self.wait_for(b"CPU 1 came on line", count)
+            self.wait_for(b"CPU 1 came online", count)
         self.busy_on(1)
         time.sleep(0.5)
         self.ended(run)
-        self.assertEqual(self.log().count(b"CPU 1 came on line"), 2, self.log())
-        self.assertEqual(self.log().count(b"CPU 1 went off line"), 2, self.log())
+        self.assertEqual(self.log().count(b"CPU 1 came online"), 2, self.log())
+        self.assertEqual(self.log().count(b"CPU 1 went offline"), 2, self.log())
         self.assertGreater(len(self.events_of(1)["cpu-clock"]), 50)
 
     def test_programs_on_samples_are_let_go_with_them(self):
@@ -215,7 +215,7 @@ char LICENSE[] SEC("license") = "GPL";
         self.goes_and_comes(1)
         self.busy_on(1)
         self.ended(run)
-        line = next(line for line in self.log().decode().splitlines() if "came on line" in line)
+        line = next(line for line in self.log().decode().splitlines() if "came online" in line)
         self.assertRegex(line, r"and is recorded but for cpu-clock: samples with counts of a group \(:S\) go on in another recording only; "
                                r"page-faults: samples with counts of a group \(:S\) go on in another recording only")
         self.assertIn("sched:sched_switch", self.events_of(1))
@@ -237,13 +237,13 @@ char LICENSE[] SEC("license") = "GPL";
 
     @unittest.skipUnless(HAS_FOUR, "needs four processors")
     def test_rings_of_those_that_come_later(self):
-        """More memory than users may lock, which depends on the processors that are on line."""
+        """More memory than users may lock, which depends on the processors that are online."""
         for cpu in (1, 2, 3):
             SWITCHES[cpu].write_text("0")
         run = self.started("-a", "-v", "-m", "1024", "-e", "cpu-clock", "-g")
         for cpu in (3, 1, 2):
             SWITCHES[cpu].write_text("1")
-            self.wait_for(f"CPU {cpu} came on line".encode())
+            self.wait_for(f"CPU {cpu} came online".encode())
             self.busy_on(cpu, 1)
         self.goes_and_comes(3)
         self.busy_on(3)
@@ -269,9 +269,9 @@ char LICENSE[] SEC("license") = "GPL";
             self.addCleanup(setting.write_text, setting.read_text())
             setting.write_text(value)
         SWITCHES[3].write_text("1")
-        self.wait_for(b"CPU 3 came on line")
+        self.wait_for(b"CPU 3 came online")
         self.ended(run)
-        self.assertRegex(self.log(), rb"CPU 3 came on line \([^)]*\), and is not recorded: .*(lock|permitted)")
+        self.assertRegex(self.log(), rb"CPU 3 came online \([^)]*\), and is not recorded: .*(lock|permitted)")
         self.assertGreater(len(self.events_of(0)["cpu-clock"]), 0)
 
 

@@ -130,7 +130,7 @@ class Filters(programs.Scratch):
         done = self.run_program(programs.BIN / "tacho-record", "-e", "sched:sched_switch", "--filter", "nosuch > 1", "--",
                                 "true", status=1)
         self.assertIn(b"the kernel does not understand the filter 'nosuch > 1'; it has prev_comm, prev_pid, prev_prio, prev_state, "
-                      b"next_comm, next_pid, next_prio; tacho list -v sched:sched_switch tells their types", done.stderr)
+                      b"next_comm, next_pid, next_prio; tacho list -v sched:sched_switch has their types", done.stderr)
 
 
 if __name__ == "__main__":

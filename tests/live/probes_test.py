@@ -228,7 +228,7 @@ class Arguments(programs.Scratch):
         for event, expected in (("uprobe:./sized:sized(size)", "size=arg1, or size=%di"),
                                 ("uprobe:./sized:sized+4(arg1)", "name registers, as %di"),
                                 ("usdt:./sized:mine:sized(arg4)", "the marker has 3 arguments"),
-                                ("uprobe:./sized:sized(arg1:u33)", "letter"),
+                                ("uprobe:./sized:sized(arg1:u33)", "column 27"),
                                 ("{uprobe:./sized:sized(arg1),cs}", "cannot be in a group")):
             self.assertIn(expected, self.record("-e", event, status=1))
 

@@ -223,7 +223,7 @@ class Summaries(programs.Scratch):
         self.addCleanup(waiting.stdin.close)
         program = PLAIN.replace("PID", str(waiting.pid))
         refused = self.record("--", "true", program=program, status=1)
-        self.assertIn("the summary 'plain' counts what everybody does: record that with -a", refused)
+        self.assertIn("the summary 'plain' counts all threads: record it with -a", refused)
         self.record("-a", "--", "sh", "-c", f"echo > /proc/{waiting.pid}/fd/0; "
                     f"until grep -q ^State:.Z /proc/{waiting.pid}/status; do sleep 0.05; done", program=program)
         rows = sorted(self.rows("--event", "written", "--by", "value"), key=lambda row: int(row["value"]))

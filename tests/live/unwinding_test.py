@@ -344,7 +344,7 @@ class Unwinding(programs.Scratch):
                  *self.deep("0.7")]
         hides = 'mount -t tmpfs none /sys/kernel/btf && exec "$@"'
         said = self.run_program("unshare", "-m", "sh", "-c", hides, "sh", *words).stderr.decode()
-        self.assertIn("is told of every mapping, since this kernel has no BTF", said)
+        self.assertIn("every mapping is written for the program, since this kernel has no BTF", said)
         self.assertGreater(self.share(said)[0], NEEDED, said)
 
     def test_more_frames_than_the_kernel_walks(self):

@@ -9,8 +9,8 @@
  *     if (!tacho_wants()) return 1;     // of another process than the recorded ones
  *     ...
  *
- * With a COMMAND, -p or -t the recorder keeps a table of the threads that are recorded: those that were there, and
- * whatever they start, from their first moment on. tacho_wants() looks the current thread up in it: one load from an
+ * With a COMMAND, -p or -t the recorder keeps a table of the threads that are recorded: the threads that exist and
+ * all that they start, from their first instruction on. tacho_wants() looks the current thread up in it: one load from an
  * array, and nothing at all with -a, where the kernel removes the code. tacho_wants_of(thread) asks of another one. A
  * program that does not ask is recorded all the same; then the recorder drops what other threads did, which costs a stack
  * and a record each time.
@@ -28,15 +28,15 @@
  *   RING_CHANNEL(slow, slow_read, 4 << 20);              // a map of 4 MiB for EVENT(slow_read, struct slow_read)
  *
  *   struct slow_read *event = tacho_reserve(slow, struct slow_read);
- *   if (!event) return 1;                                // nobody wants it, or there is no room: that is counted
+ *   if (!event) return 1;                                // not wanted, or no room, which is counted
  *   event->bytes = ...;                                  // all of it: the memory is not cleared
  *   tacho_submit(slow, event);                           // or tacho_discard(slow, event)
  *
  * tacho_submit() asks about the members that --filter names, and gives the room back when the event is not wanted.
- * A head in front of each event says when (CLOCK_MONOTONIC), on which CPU and in which thread it was reserved; the recorder
+ * A header before each event says when (CLOCK_MONOTONIC), on which CPU and in which thread it was reserved; the recorder
  * makes a sample of it. What finds no room is reported as lost events of that name, by CPU and cgroup (of tacho_reserve_for()
  * by CPU alone). A ring buffer brings no stack of its own: see ROLE("stack") in event.h. Where stacks are wanted a perf event
- * array is the better channel; here is one whose losses are told by cgroup as well (the kernel counts them by event and CPU):
+ * array is the better channel; here is one that reports losses by cgroup as well (the kernel counts them by event and CPU):
  *
  *   OUTPUT_CHANNEL(channel, slow_read);
  *
@@ -173,7 +173,7 @@ static __always_inline __u64 tacho_member(const volatile struct tacho_step *step
   return whole;
 }
 
-/* What the step asks about. */
+/* The value that the step compares. */
 static __always_inline __u64 tacho_value_of(const volatile struct tacho_step *step, const void *payload) {
   __u8 value = step->value;
   if (value == TACHO_PROCESS) return bpf_get_current_pid_tgid() >> 32;
@@ -191,7 +191,8 @@ static __always_inline __u64 tacho_value_of(const volatile struct tacho_step *st
   return payload ? tacho_member(step, payload) : 0;
 }
 
-/* All numbers of the filter are constants when the kernel checks the program, so what is not asked costs nothing. */
+/* All numbers of the filter are constants when the kernel verifies the program, so unused steps cost
+ * nothing. */
 static __always_inline int tacho_passes(const volatile struct tacho_filter *filter, const void *payload) {
   __u32 next = 0;
   if (!filter->steps[0].value) return 1;
@@ -233,8 +234,9 @@ static __always_inline int tacho_follows_current(void) {
   return tacho_follows_thread((__u32)bpf_get_current_pid_tgid());
 }
 
-/* Whether what happens now is to be recorded: the current thread is followed, and neither --filter, --sample-rate nor
- * --max-rate leaves it out. Ask once for each event, when everything else speaks for it; tacho_reserve() asks by itself. */
+/* Whether the current event is to be recorded: the current thread is followed, and neither --filter,
+ * --sample-rate nor --max-rate leaves it out. Ask once for each event, as the last check;
+ * tacho_reserve() asks itself. */
 static __always_inline int tacho_wants(void) {
   return tacho_follows_current() && tacho_passes(&tacho_filter, 0) && tacho_is_chosen();
 }
@@ -249,7 +251,7 @@ static __always_inline int tacho_wants_filled(const volatile struct tacho_filter
   return tacho_follows_current() && tacho_passes(filter, payload) && tacho_is_chosen();
 }
 
-/* What stands in front of every event in a ring buffer of RING_CHANNEL(). */
+/* The header of every event in a ring buffer of RING_CHANNEL(). */
 struct tacho_head {
   __u32 magic; /* TACHO_HEAD */
   __u32 cpu;
@@ -275,8 +277,8 @@ struct tacho_loss {
     __type(value, struct tacho_loss); \
   } tacho_losers_of_##map SEC(".maps")
 
-/* The map `map`, a ring buffer of `bytes` (a power of two), for the event `name`, with a counter of what found no room, and
- * in a map of its own of whom. */
+/* The map `map`, a ring buffer of `bytes` (a power of two), for the event `name`; a counter of events
+ * that found no room, and a map that counts them by CPU and cgroup. */
 #define RING_CHANNEL(map, name, bytes)          \
   struct {                                      \
     __uint(type, BPF_MAP_TYPE_RINGBUF);         \
@@ -306,12 +308,13 @@ struct tacho_loss {
   })
 #define tacho_discard(map, event) bpf_ringbuf_discard((struct tacho_head *)(event)-1, BPF_RB_NO_WAKEUP)
 
-/* As tacho_reserve(), for an event of a thread that need not be the current one, and that was asked about before. */
+/* As tacho_reserve(), for an event of a thread that need not be the current one, and that was checked
+ * before. */
 #define tacho_reserve_for(map, type, process, thread) \
   ((type *)tacho_reserve_head(&(map), &tacho_lost_##map, &tacho_losers_of_##map, sizeof(struct tacho_head) + sizeof(type), \
                               process, thread, 0))
 
-/* The counter beside `losers` has them all; those whom it has no room for are of nobody. */
+/* The counter beside `losers` counts all of them; losses that the map has no room for have no owner. */
 static __always_inline void tacho_count_loss(void *losers, int is_current) {
   struct tacho_loser loser = {is_current ? bpf_get_current_cgroup_id() : 0, bpf_get_smp_processor_id(), 0};
   __u64 now = bpf_ktime_get_ns();
@@ -367,8 +370,8 @@ static __always_inline void *tacho_reserve_in(void *ring, __u64 *lost, void *los
 }
 
 /*
- * The entry of a key in the map of a SUMMARY() (event.h), made when it is not there; 0: the map is full, which is counted and
- * told. In a map without PERCPU several CPUs count at a time: __sync_fetch_and_add(&entry->count, 1).
+ * The entry of a key in the map of a SUMMARY() (event.h), made when it does not exist; 0: the map is full, which is counted and
+ * reported. In a map without PERCPU several CPUs count at a time: __sync_fetch_and_add(&entry->count, 1).
  *
  *   struct read_key key = {.pid = pid, .slot = tacho_log2(bytes)};
  *   __u64 *count = tacho_entry(sizes, &key);
@@ -417,7 +420,7 @@ static __always_inline __u32 tacho_log2(__u64 value) {
   return slot;
 }
 
-/* The recorder looks by itself ten times a second; waking it for every event would cost more than the event. */
+/* The recorder polls ten times a second; waking it for every event would cost more than the event. */
 static __always_inline __u64 tacho_wakeup(void *ring) {
   return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 4
              ? BPF_RB_FORCE_WAKEUP

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 OR BSD-2-Clause */
 /*
- * What a BPF program tells tacho about itself: what its events look like, which map carries which event, and
+ * Declarations in a BPF program for tacho: what its events look like, which map carries which event, and
  * which programs stand in for each other. All of it lives in the object's BTF; nothing runs in the kernel.
  *
  *   #include "vmlinux.h"            // made by tacho from the running kernel; <linux/bpf.h> does as well
@@ -57,8 +57,8 @@
 #define TACHO_TAG(text) __attribute__((btf_decl_tag(text)))
 
 /*
- * The event `name` carries a payload of `type`. A type that programs only use locally does not get into BTF; this
- * pointer, which nobody reads, is what brings it there with all its members.
+ * The event `name` carries a payload of `type`. A type that programs only use locally does not get into
+ * BTF; this unused pointer brings it there with all its members.
  */
 #define EVENT(name, type) \
   const type *__event_##name __attribute__((section(".events"), used)) TACHO_FILTER_OF(name)
@@ -73,7 +73,7 @@
  * "weight": what `tacho folded` weighs stacks with, unless --weight says otherwise;
  * "queued": of an event that is a wait, the part of its value in which the thread could run already;
  * "wakes": the number of the thread whose wait ends by this (tacho folded --wakers); "waker": the name of the
- *          thread that ended it, where the event may be told as another's;
+ *          thread that ended it, where the event may be reported as another thread's;
  * "stack": an array of __u64 that bpf_get_stack() or bpf_get_task_stack() filled, up to its first 0. It is the event's
  *          call chain, in place of the one that `tacho record -g` has the kernel record. Several members follow one
  *          another (the kernel's part first). In events of a ring buffer they should be the last members: the recorder
@@ -96,7 +96,7 @@
  *   SUMMARY(read_sizes, sizes);
  *
  * The members of key and value are those of the sample's payload. Roles of a key's members: "key" (all that have none);
- * "log2" (what lies from 2^n up to 2^(n+1) is counted under n, 0 and 1 under 0) and "linear:N" (under value / N): a slot,
+ * "log2" (values from 2^n up to 2^(n+1) are counted under n, 0 and 1 under 0) and "linear:N" (under value / N): a slot,
  * shown as the least value in it; "value"; "stack": a 32-bit number that bpf_get_stackid() gave, the sample's call chain
  * ("stack:MAP" where the object has several maps of stacks; the kernel's stands before the user's), or one of 64 bits, above 0,
  * that is a key of a hash MAP of the program's own, whose values are arrays of addresses up to their first 0. Members `pid` and `tid`
@@ -110,7 +110,7 @@
  * A program SEC("syscall") is run by the recorder, once, when the recording ends and before it reads maps for the last time:
  * what it puts into maps and ring buffers is part of the recording. A program SEC("iter/task"),
  * SEC("iter/bpf_prog"), ... is run before each reading, for all there are: it stores what the kernel counts itself, and
- * samples tell by how much "count" and "sum" grew since the recording began, or since the last reading.
+ * samples have by how much "count" and "sum" grew since the recording began, or since the last reading.
  */
 #define SUMMARY(name, map)                                                                                           \
   const __typeof__(map) *__summary_##name __attribute__((section(".events"), used)) TACHO_TAG("summary:" #map); \

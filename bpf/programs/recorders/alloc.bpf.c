@@ -77,7 +77,7 @@ static __always_inline int gives_back(__u64 address) {
   return 0;
 }
 
-/* As the block before is somebody else's once it is given back, it goes when realloc() begins. */
+/* The old block belongs to another owner once it is freed, so it is removed when realloc() starts. */
 static __always_inline int asks_anew(__u64 address, __u64 bytes) {
   __u64 who = bpf_get_current_pid_tgid();
   __u32 thread = (__u32)who;
@@ -93,7 +93,7 @@ static __always_inline int asks_anew(__u64 address, __u64 bytes) {
   return 0;
 }
 
-/* In the order in which the sections name them, by which the programs are told. A library may lack some. */
+/* In the order in which the sections name them, which identifies the programs. A library may lack some. */
 enum call { MALLOC, CALLOC, REALLOC, POSIX_MEMALIGN, ALIGNED_ALLOC, MEMALIGN, VALLOC, PVALLOC, FREE };
 #define GIVING "malloc,calloc,realloc,posix_memalign,aligned_alloc,memalign,valloc,pvalloc"
 
@@ -116,7 +116,7 @@ int returns(struct pt_regs *context) {
   return gets(context, bpf_get_attach_cookie(context) == POSIX_MEMALIGN ? (__u32)result : result);
 }
 
-/* What a program did not give back goes when it executes another one, and with `alive` when it ends. */
+/* Outstanding memory of a program is dropped when it executes another one, and with `alive` when it ends. */
 struct leaving {
   __u32 process;
 };

@@ -34,7 +34,7 @@ struct bio {
 EVENT(bio, struct bio);
 RING_CHANNEL(channel, bio, 8 << 20);
 
-/* What a tracepoint says of a request besides its address. */
+/* Fields of a request that a tracepoint has besides its address. */
 struct seen {
   __u64 sector;
   __u32 dev, bytes;
@@ -54,9 +54,10 @@ struct {
 } requests SEC(".maps");
 
 /*
- * Two programs run at each hook, one right behind the other on the same CPU: the one below the tracepoint knows the address of
- * the request, the one on the tracepoint has a stack that begins where the kernel asked. Which of them is first depends on who
- * else uses the tracepoint. So the first leaves here what it knows, and the second puts both together.
+ * Two programs run at each hook, one right behind the other on the same CPU: the one below the tracepoint knows
+ * the address of the request, the one on the tracepoint has a stack that starts where the kernel issued it. Which
+ * runs first depends on other users of the tracepoint. So the first leaves here what it knows, and the second
+ * joins both.
  */
 struct meeting {
   __u64 address; /* 0: nothing is left */
@@ -85,7 +86,7 @@ struct request___before_5_17 {
   struct gendisk *rq_disk;
 } __attribute__((preserve_access_index));
 
-/* Before Linux 5.11 the queue stood first among the arguments of tracepoints. */
+/* Before Linux 5.11 the queue was the first argument of tracepoints. */
 extern int LINUX_KERNEL_VERSION __kconfig;
 #define FIRST_WITHOUT_QUEUE (5 << 16 | 11 << 8)
 #define REQUEST_OF(context) ((struct request *)(LINUX_KERNEL_VERSION < FIRST_WITHOUT_QUEUE ? (context)[1] : (context)[0]))
@@ -101,7 +102,7 @@ static __always_inline struct seen seen_of(struct request *request) {
   return seen;
 }
 
-/* A request that is in a queue is issued. False: nobody has seen it there. */
+/* A request that is in a queue is issued. False: it was not seen there. */
 static __always_inline bool is_issued_now(__u64 address, __u64 now) {
   struct known *known = bpf_map_lookup_elem(&requests, &address);
   if (!known || known->issue_ns) return false;
@@ -128,7 +129,7 @@ static __always_inline int meet(struct request *request, bool is_issued) {
   return 0;
 }
 
-// The thread that is here now asked for it, or writes for others (kworker), or sends what others have queued.
+// The current thread issued it, or writes for others (kworker), or sends what others have queued.
 static __always_inline int begin(struct trace_event_raw_block_rq *context, bool is_issued) {
   struct seen seen = {.sector = context->sector, .dev = context->dev, .bytes = context->bytes};
   __u64 now = bpf_ktime_get_ns(), who = bpf_get_current_pid_tgid(), address;
@@ -141,7 +142,7 @@ static __always_inline int begin(struct trace_event_raw_block_rq *context, bool 
   is_known = address && meeting->is_issued == is_issued && is_same(&meeting->seen, &seen);
   meeting->address = 0;
   if (is_known && is_issued && is_issued_now(address, now)) return 1;
-  // What is in a queue may still grow.
+  // A queued request may still grow.
   if ((dev && seen.dev != dev) || (is_issued && seen.bytes < min_bytes) || !is_wanted_later()) return 1;
   meeting->known.insert_ns = now;
   meeting->known.issue_ns = is_issued ? now : 0;
@@ -163,7 +164,7 @@ static __always_inline enum op op_of(char letter) {
   return letter == 'R' ? read : letter == 'W' ? write : letter == 'D' ? discard : letter == 'F' ? flush : other;
 }
 
-/* Where the name of a disk stands among those that the recorder knew; TACHO_MOST_DISKS: nowhere. */
+/* Index of a disk's name among the disks that the recorder knows; TACHO_MOST_DISKS: none. */
 static __always_inline __u32 disk_of(__u32 number) {
   __u32 found = TACHO_MOST_DISKS;
   for (__u32 i = 0; i < TACHO_MOST_DISKS; ++i) {
@@ -204,7 +205,7 @@ int issues(__u64 *context) { return meet(REQUEST_OF(context), true); }
 SEC("tracepoint/block/block_rq_issue")
 int issued(struct trace_event_raw_block_rq *context) { return begin(context, true); }
 
-/* What was in a queue goes with another one, which the kernel tells of alone. */
+/* A queued request is merged into another one, and the kernel reports only that one. */
 SEC("?tp_btf/block_rq_merge")
 int merges(__u64 *context) {
   __u64 address = (__u64)REQUEST_OF(context);

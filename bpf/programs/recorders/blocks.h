@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Memory that was asked for and not given back: each block by its address, and what all blocks of one stack come to. Who
- * takes a block out of the map is the one that counts it as gone, so that it is counted once.
+ * Outstanding memory: allocated blocks by address, and sums of all blocks of one stack. The program that removes a block from
+ * the map also subtracts it, so that it is counted once.
  *
  * Before: recorder.h; BLOCKS and BLOCK_FLAGS, the most blocks that are known at a time and flags of the maps. Behind:
  * SUMMARY(name, outstanding).
@@ -18,7 +18,7 @@ struct alloc_key {
 struct alloc_value {
   __u64 bytes ROLE("live");
   __u64 blocks ROLE("live:count");
-  __u64 made_bytes, made_blocks; /* with those that were given back */
+  __u64 made_bytes, made_blocks; /* with freed ones */
 };
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -73,7 +73,7 @@ static __always_inline void count_block(const struct block_key *key, struct bloc
   struct alloc_value *sum = tacho_entry(outstanding, &of);
   if (!sum) return;
   if (bpf_map_update_elem(&blocks, key, block, BPF_NOEXIST) != 0) {
-    /* The map is full; or one was given back in a way that nobody sees. */
+    /* The map is full; or a block was freed in a way that is not seen. */
     if (!forget_block(key, 0) || bpf_map_update_elem(&blocks, key, block, BPF_NOEXIST) != 0) {
       __sync_fetch_and_add(&tacho_lost_outstanding, 1);
       return;

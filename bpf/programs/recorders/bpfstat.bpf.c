@@ -2,7 +2,7 @@
 // What BPF programs cost: how often each one runs, and for how long, as the kernel counts it.
 //
 // Nothing here sits on an event. Before the recorder reads the map it has the kernel run each() for every program that is
-// loaded; samples tell by how much the numbers grew since the reading before.
+// loaded; samples have by how much the numbers grew since the reading before.
 #include "bpf/programs/recorders/kernel_types.h"
 
 #include <bpf/bpf_core_read.h>
@@ -13,7 +13,7 @@
 #define MOST_CPUS 1024
 
 const volatile char program[16] HELP("only programs of this name (the first 15 letters of it)");
-const volatile __u32 id HELP("only the program with this number, as tacho list bpf tells it");
+const volatile __u32 id HELP("only the program with this number, as tacho list bpf prints it");
 
 const volatile __u32 tacho_wants_run_times = 1; /* the recorder has the kernel count while it records */
 

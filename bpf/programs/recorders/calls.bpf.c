@@ -2,7 +2,7 @@
 // The calls of a program's functions, each when it returns: how long it took, and how deep it was.
 //
 // The programs sit on every function that the recorder finds in `binary`. A thread's calls that have begun are known by
-// the thread and their depth; which of them returns, and which were left without a return (longjmp), tells the stack pointer.
+// the thread and their depth; the stack pointer shows which of them returns, and which were left without a return (longjmp).
 #include "bpf/programs/recorders/recorder.h"
 
 #define ARGUMENTS 6
@@ -11,7 +11,7 @@
 
 const volatile char binary[256] HELP("the program or library whose functions are followed (all processes that use it run into the probes): binary='./prog'");
 const volatile char functions[128] HELP("only functions of these names, with * and ?: functions='parse_*'");
-const volatile __u32 depth HELP("only calls down to this depth; 1: those that no followed function made");
+const volatile __u32 depth HELP("only calls down to this depth; 1: calls that no followed function made");
 const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
 
 struct call {
@@ -38,7 +38,7 @@ struct begun {
   char text1[TEXT_BYTES], text2[TEXT_BYTES];
 };
 
-/* Its frame lies below the stack as it is (longjmp). */
+/* Its frame is below the current stack pointer (longjmp). */
 static __always_inline bool is_stale(const struct begun *call, __u64 function, __u64 stack) { return call->stack < stack; }
 
 #include "bpf/programs/recorders/inflight_calls.h"

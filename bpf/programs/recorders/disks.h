@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* The disks of the host by number, which the recorder tells its programs: tracepoints know numbers alone. */
+/* The disks of the host by number, set by the recorder: tracepoints have numbers only. */
 #ifndef TACHO_DISKS_H
 #define TACHO_DISKS_H
 

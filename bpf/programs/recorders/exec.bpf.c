@@ -80,7 +80,7 @@ static __always_inline void read_arguments(struct exec *event, __u64 from) {
   event->args[ARGUMENTS - 1] = 0;
 }
 
-// A start that worked was told above; here the old program is still there, and its arguments with it.
+// A successful start was reported above; here the old program still runs, with its arguments.
 static __always_inline int end(void *context, long ret) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   struct attempt *attempt = bpf_map_lookup_elem(&attempts, &thread), was;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The calls of a program that was compiled with -pg or -finstrument-functions, each when it returns: what a library tells
+// The calls of a program that was compiled with -pg or -finstrument-functions, each when it returns, reported by a library
 // (record/preload/compiled_calls.c), which tacho-record has the program load.
 #include "bpf/programs/recorders/recorder.h"
 
 #define ARGUMENTS 6
 
 const volatile char binary[256] HELP("the program, compiled with -pg or -finstrument-functions; the COMMAND runs it: binary='./prog'");
-const volatile __u32 depth HELP("only calls down to this depth; 1: those that no other noted function made");
+const volatile __u32 depth HELP("only calls down to this depth; 1: calls that no other noted function made");
 const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
 
 const volatile char lib[256];              /* set by the recorder, which preloads it */

@@ -12,11 +12,11 @@
 #define MOST_RETURN_FRAME 256 /* what the kernel's probe of returns may have on the stack */
 
 const volatile char type[64] HELP("the struct whose pointers functions take: type=struct bio");
-const volatile char show[256] HELP("members of it, by path, told as they are when a call begins: show=bi_iter.bi_sector,bi_opf");
+const volatile char show[256] HELP("members of it, by path, as they are when a call starts: show=bi_iter.bi_sector,bi_opf");
 const volatile char functions[128] HELP("only functions of these names, with * and ?: functions='submit_*'");
 const volatile char start[64] HELP("only objects that this function gets in the threads that are recorded, from then on in all threads: start=submit_bio");
 const volatile char stop[64] HELP("such an object is forgotten when this function returns: stop=bio_endio");
-const volatile __u32 depth HELP("only calls down to this depth; 1: those that no followed function made");
+const volatile __u32 depth HELP("only calls down to this depth; 1: calls that no followed function made");
 const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
 
 const volatile struct tacho_member_place tacho_shown[TACHO_MOST_SHOWN]; /* set by the recorder, as the next */
@@ -58,7 +58,7 @@ struct {
   __type(value, __u8);
 } started SEC(".maps");
 
-bool tacho_is_exact; /* returns of this kernel have been seen to tell the stack pointer of their entry */
+bool tacho_is_exact; /* returns of this kernel have been seen to report the stack pointer of their entry */
 
 /* Idle threads are one for each CPU, and all have number 0. */
 static __always_inline __u32 this_thread(void) {
@@ -129,8 +129,8 @@ int enters(struct pt_regs *context) {
   return 0;
 }
 
-/* Whether a return with that stack pointer is the end of the call. Some kernels tell it as it was in the call's begin; others
- * as it is in their own probe, a little below. */
+/* Whether a return with that stack pointer is the end of the call. Some kernels report it as it was at the call's
+ * start; others as it is in their own probe, a little below. */
 static __always_inline bool is_of(const struct begun *call, __u64 function, __u64 stack) {
   __s64 away = call->stack - stack;
   if (call->function != function) return false;

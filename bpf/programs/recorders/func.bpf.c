@@ -56,8 +56,8 @@ static __always_inline void count_call(__u64 function, __u64 taken, bool is_time
   if (value->longest_ns < taken) value->longest_ns = taken;
 }
 
-/* In the kernel functions are told apart by their address alone: of one that calls itself the innermost call counts. The
-   idle threads of all CPUs are number 0. */
+/* In the kernel, functions are distinguished by their address only: of a function that calls itself the innermost
+ * call counts. The idle threads of all CPUs are number 0. */
 static __always_inline struct call call_of(struct pt_regs *context, __u64 stack) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   __u64 place = tacho_in_kernel ? (thread ? 0 : bpf_get_smp_processor_id() + 1) : stack;

@@ -3,7 +3,7 @@
  * In-flight calls by thread and depth: those that have not returned. Some never return, or return unseen.
  *
  * Before: recorder.h, struct begun, what is known of a call, and bool is_stale(const struct begun *call, __u64 function, __u64
- * stack): whether that call must be over when another one of `function` begins or ends with that stack pointer.
+ * stack): whether that call must be over when another one of `function` starts or ends with that stack pointer.
  */
 #ifndef TACHO_INFLIGHT_CALLS_H
 #define TACHO_INFLIGHT_CALLS_H

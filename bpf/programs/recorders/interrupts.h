@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Who wakes a thread: another one, or a timer or device whose interrupt hit whatever ran then. Before: recorder.h.
+ * Waker of a thread: another thread, or a timer or device whose interrupt hit the running thread. Include
+ * recorder.h first.
  */
 #ifndef TACHO_INTERRUPTS_H
 #define TACHO_INTERRUPTS_H
@@ -16,7 +17,7 @@ static __always_inline struct serving *serving(void) {
   return bpf_map_lookup_elem(&serving_here, &only);
 }
 
-/* A program may come when its begin was not seen, or not run at all. */
+/* A handler may end whose start was not seen, or not run at all. */
 #define SERVES(hook_begin, hook_end, kind)                      \
   SEC(hook_begin) int kind##_begins(void *context) {            \
     struct serving *here = serving();                           \
@@ -35,7 +36,7 @@ SERVES("?tracepoint/timer/hrtimer_expire_entry", "?tracepoint/timer/hrtimer_expi
 SERVES("?tracepoint/timer/timer_expire_entry", "?tracepoint/timer/timer_expire_exit", timer)
 SERVES("?tracepoint/irq/irq_handler_entry", "?tracepoint/irq/irq_handler_exit", device)
 
-/* The name of who wakes now. False: it is no thread, and has the name of what it is. */
+/* The name of the waker. False: it is no thread, and is named by its kind. */
 static __always_inline bool name_waker(char name[16]) {
   const struct serving *here = serving();
   if (here && (here->timers || here->devices)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Memory that the kernel took for itself and did not give back, by the stack that asked: slabs and pages.
 //
-// A tracepoint tells who asks; who gives back may be another thread, an interrupt or a process that is not recorded.
+// A tracepoint has the allocating thread; the freeing one may be another thread, an interrupt or a process that is not recorded.
 #include "bpf/programs/recorders/recorder.h"
 
 /* Made beforehand: a program that asked the kernel for memory here would come back to itself. */
@@ -10,7 +10,7 @@
 #include "bpf/programs/recorders/blocks.h"
 
 const volatile __u64 min_bytes HELP("only blocks of so many bytes");
-const volatile bool pages HELP("pages of the page allocator, too: those of processes and files are among them");
+const volatile bool pages HELP("pages of the page allocator, too, also of processes and files");
 
 SUMMARY(kalloc, outstanding);
 
@@ -66,7 +66,8 @@ static __always_inline int gives_back(enum kind kind, __u64 address) {
   return 1;
 }
 
-/* Members that stand in one of two structures, read as memory: a program's context is read at fixed places alone. */
+/* Members that are in one of two structures, read as memory: a program's context may be read at constant offsets
+ * only. */
 #define EITHER(context, old, member)                                                                           \
   ({                                                                                                           \
     __u64 found = 0;                                                                                           \

@@ -184,7 +184,7 @@ struct bpf_prog_aux {
 };
 struct bpf_prog {
   enum bpf_prog_type type;
-  struct bpf_prog_stats *stats; /* of one CPU: add where those of a CPU lie */
+  struct bpf_prog_stats *stats; /* per CPU: add the offset of a CPU */
   struct bpf_prog_aux *aux;
 };
 struct bpf_iter__bpf_prog {

@@ -4,7 +4,7 @@
 
 const volatile __u64 min_us HELP("only waits that take so long, in microseconds");
 
-/* What the kernel calls flags of a wait, as one word: how it waits and for what. */
+/* The kernel's flags of a wait, as one word: how it waits and for what. */
 enum lock_kind { other, spinlock, rwlock_read, rwlock_write, rtmutex, rtmutex_read, rtmutex_write, percpu_read, percpu_write, mutex, rwsem_read, rwsem_write };
 
 struct klock {
@@ -64,7 +64,8 @@ int begins(struct trace_event_raw_contention_begin *context) {
   struct wait wait = {.flags = context->flags};
   if (!is_chosen()) return 1;
   wait.time_ns = bpf_ktime_get_ns();
-  /* A mutex says so twice when it spins first and sleeps then. For others what is there is a wait whose end was missed. */
+  /* A mutex has two events when it spins first and sleeps then. Of other locks an existing entry is a wait whose
+   * end was missed. */
   bpf_map_update_elem(&waits, &place, &wait, wait.flags & MUTEX ? BPF_NOEXIST : BPF_ANY);
   return 1;
 }

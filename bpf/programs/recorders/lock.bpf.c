@@ -26,7 +26,7 @@ struct wait {
 };
 WAITS_OF_THREADS(waits, struct wait);
 
-#define COMMAND 0x7f /* of what futex() is told; the rest are flags */
+#define COMMAND 0x7f /* of futex()'s operation; the other bits are flags */
 
 SEC("tracepoint/syscalls/sys_enter_futex")
 int begins(struct trace_event_raw_sys_enter *context) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// How long threads were off the CPU, with the stack that went to sleep, and who woke them.
+// How long threads were off the CPU, with the stack that went to sleep, and their wakers.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/interrupts.h"
 #include "bpf/programs/recorders/off_cpu.h"

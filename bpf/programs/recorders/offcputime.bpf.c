@@ -3,7 +3,7 @@
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/off_cpu.h"
 
-/* All maps are made beforehand: a switch holds the run queue's lock, under which the kernel cannot be asked for memory. */
+/* All maps are preallocated: a switch holds the run queue's lock, under which the kernel cannot allocate memory. */
 struct offcputime_key {
   __u32 pid, tid;
   char comm[16]; /* as it was called then */

@@ -51,7 +51,8 @@ static __always_inline bool is_below(const char *file) {
   return true;
 }
 
-// The kernel has read the path by now, so its page is there. What a page that was paged out meanwhile held stays empty.
+// The kernel has read the path by now, so its page is present. A page that was paged out meanwhile stays
+// empty.
 static __always_inline int end(void *context, long ret) {
   __u64 now = bpf_ktime_get_ns();
   __u32 thread = (__u32)bpf_get_current_pid_tgid(), only = 0;

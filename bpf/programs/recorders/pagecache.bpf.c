@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The page cache: pages that were asked for, those that were not there, and those that were changed.
+// The page cache: pages requested, pages missed, and pages dirtied.
 #include "bpf/programs/recorders/recorder.h"
 
 enum what { asked, missed, dirtied };
@@ -22,7 +22,7 @@ static __always_inline int emit(void *context, enum what what, __u64 pages, __u6
   return 1;
 }
 
-// A large read asks several times, each time for what is left: pages up to the same end are counted once.
+// A large read asks several times, each time for the rest: pages up to the same end are counted once.
 struct range {
   __u64 inode, index, end; /* end: of the last page */
 };

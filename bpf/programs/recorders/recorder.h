@@ -51,7 +51,7 @@ static __always_inline __u64 cgroup_of(struct task_struct *task, __u32 level) {
   return BPF_CORE_READ(above, kn, id);
 }
 
-/* Whether the current thread is one of those that are asked for. */
+/* Whether the current thread passes the options and the recording's target. */
 static __always_inline bool is_chosen(void) {
   __u64 who = bpf_get_current_pid_tgid();
   if (who >> 32 == tacho_recorder) return false;
@@ -103,18 +103,18 @@ static __always_inline bool is_taken(void) {
  * for each, when it is filled. */
 #define IS_WANTED(name, event) (tacho_passes(&tacho_filter_of_##name, event) && is_taken())
 
-/* Of an event that will be told later, in whatever thread: --filter is about the one that runs now. */
+/* For an event that is emitted later, in any thread: --filter is about the current one. */
 static __always_inline bool is_wanted_later(void) { return is_chosen() && tacho_passes(&tacho_filter, 0); }
 
-/* In the cookie of a probe on a user function: it stands behind the mark of its begin (endbr64), which a probe runs over
- * slowly. So far behind is what the probe knows as its place. */
+/* In the cookie of a probe on a user function: the probe is behind the endbr64 at the function's start, which a
+ * probe steps over slowly. The instruction pointer is that many bytes behind the start. */
 #define TACHO_BEHIND_MARK (1 << 7)
 #define TACHO_MARK_BYTES 4
 static __always_inline __u64 function_start(__u64 place, __u64 cookie) {
   return cookie & TACHO_BEHIND_MARK ? place - TACHO_MARK_BYTES : place;
 }
 
-/* What a system call returned, as an error. */
+/* The return value of a system call as an error. */
 static __always_inline enum error_name error_of(long returned) {
   return returned < 0 && returned >= -4095 ? (enum error_name)-returned : OK;
 }
@@ -170,7 +170,7 @@ static __always_inline __u64 take_start(__u64 *since_ns) {
   return since && __sync_val_compare_and_swap(since_ns, since, 0) == since ? since : 0;
 }
 
-/* Runs when a recording ends: calls `tell`(thread, entry) for each entry. Kernels before 5.14 cannot. */
+/* Runs when a recording ends: calls `emit`(thread, entry) for each entry. Kernels before 5.14 cannot. */
 #define AT_END(map, entry, emit)                                                  \
   static long report_##map(void *all, __u32 *thread, entry *wait, void *nothing) { \
     emit(*thread, wait);                                                          \

@@ -65,7 +65,7 @@ int BPF_PROG(switches, bool preempt, struct task_struct *prev, struct task_struc
   wait = bpf_map_lookup_elem(&waits, &thread);
   if (!wait) return 0;
   was = *wait;
-  // Whoever takes it out tells it: at the end of a recording the recorder may.
+  // The program that removes the entry emits it: at the end of a recording the recorder may be first.
   if (bpf_map_delete_elem(&waits, &thread) == 0) emit(thread, &was, false);
   return 0;
 }

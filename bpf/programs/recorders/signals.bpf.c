@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Signals: who sends which to whom, and what becomes of them.
+// Signals: sender, receiver, and result.
 #include "bpf/programs/recorders/recorder.h"
 
 enum signal_name {
@@ -16,7 +16,7 @@ struct signals {
   enum signal_name sig ROLE("key");
   __u32 target_pid; /* a thread, or the first of a process */
   enum result result;
-  enum code code; /* who: a user's kill() is user; what else the kernel has for that signal is a number */
+  enum code code; /* user: sent by kill(); any other number is the kernel's for that signal */
   char target[16];
 };
 EVENT(signals, struct signals);

@@ -19,7 +19,7 @@ RING_CHANNEL(channel, tcp, 4 << 20);
 
 struct flow {
   __u64 begin_ns;
-  __u32 process, thread; /* 0: nobody has accepted it yet */
+  __u32 process, thread; /* 0: not accepted yet */
   __u32 family;
   __u16 local_port, remote_port;
   __u8 local[16], remote[16];

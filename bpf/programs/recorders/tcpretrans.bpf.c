@@ -23,7 +23,7 @@ CHANNEL(channel, tcpretrans);
   if (IS_WANTED(tcpretrans, &event)) EMIT(context, channel, &event);                            \
   return 1
 
-// Whoever runs when a timer ends is not who sent it: threads are not asked about.
+// The thread that runs when a timer expires did not send the segment: threads are not filtered.
 SEC("tracepoint/tcp/tcp_retransmit_skb")
 int sent_again(void *context) {
   struct trace_event_raw_tcp_retransmit_skb *now = context;

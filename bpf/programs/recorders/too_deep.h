@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Calls whose return no probe will see: the kernel replaces the return addresses of at most 64 calls of a thread at a time
- * (MAX_URETPROBE_DEPTH), those of all tracers counted. A call that is nested deeper runs, and returns unseen; its caller's
- * return is seen again. The probe at its begin knows: the kernel decides right behind it, by the number that is read here.
+ * Calls whose return no probe will see: the kernel replaces the return addresses of at most 64 calls of a thread
+ * at a time (MAX_URETPROBE_DEPTH), including other tracers'. A call that is nested deeper runs and returns unseen;
+ * its caller's return is seen again. The entry probe knows: the kernel decides right behind it, by the number that
+ * is read here.
  */
 #ifndef TACHO_TOO_DEEP_H
 #define TACHO_TOO_DEEP_H

@@ -71,7 +71,7 @@ static __always_inline int end(void *context, long ret, enum op what) {
   return 1;
 }
 
-// The functions that everything goes through: read, pread, readv, splice, what the kernel itself reads.
+// The functions that all reads and writes go through: read, pread, readv, splice, and the kernel's own.
 SEC("fentry/vfs_read") ALTERNATIVE_SET(files, trampolines)
 int BPF_PROG(begin_read_f, struct file *file) { return begin(file, read); }
 SEC("fexit/vfs_read") ALTERNATIVE_SET(files, trampolines)

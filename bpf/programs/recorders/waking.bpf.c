@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Who wakes whom: the stack of whoever ended a thread's wait, and how long that one had been asleep.
+// Wake-ups: the stack of the waker, the thread that it woke, and how long that one had slept.
 #include "bpf/programs/recorders/recorder.h"
 
 #include "bpf/programs/recorders/interrupts.h"
@@ -34,7 +34,7 @@ struct {
 #define DEAD 0x30 /* X and Z: they do not come back */
 #define IDLE 0x80 /* the kernel's workers */
 
-// The options choose who is woken; whoever wakes may be anybody.
+// The options choose woken threads; wakers are not filtered.
 SEC("tracepoint/sched/sched_switch")
 int switches(struct trace_event_raw_sched_switch *context) {
   __u32 thread = context->prev_pid, state = context->prev_state & STATES;
@@ -60,8 +60,8 @@ int wakes(struct trace_event_raw_sched_wakeup_template *context) {
   bpf_map_delete_elem(&sleeps, &thread);
   if ((now - was.time_ns) / 1000 < min_us || !is_taken()) return 1;
   is_thread = name_waker(name);
-  // What other threads do is no event of a recording that follows some, and what an interrupt does is no thread's: then it is
-  // one of who was woken, without the addresses of the process that happened to run.
+  // A recording that follows some threads has no events of others, and an interrupt belongs to no thread:
+  // the event is reported as the woken thread's, without addresses of the process that happened to run.
   is_ours = is_thread && tacho_follows_thread((__u32)waker);
   event = tacho_reserve_for(channel, struct waking, is_ours ? waker >> 32 : was.process, is_ours ? (__u32)waker : thread);
   if (!event) return 1;

@@ -225,7 +225,7 @@ TEST(BtfSchema, ATypeThatCannotBeDescribedIsAProblemAndNotAGuess) {
   EXPECT_TRUE(declared.events.empty());
   ASSERT_EQ(declared.problems.size(), 2u);
   EXPECT_NE(declared.problems[0].find("event forward: its type is not defined"), std::string::npos);
-  EXPECT_NE(declared.problems[1].find("'far' lies outside"), std::string::npos);
+  EXPECT_NE(declared.problems[1].find("'far' is outside"), std::string::npos);
 }
 
 TEST(BtfSchema, WordsThatNothingKnowsAreNamedWithTheirPlace) {

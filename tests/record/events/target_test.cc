@@ -288,7 +288,7 @@ TEST_F(Containers, AreFoundByTheBeginOfTheirId) {
 
 TEST_F(Containers, SeveralAreListedAndNoneIsToo) {
   const std::string several = container("aaa");
-  EXPECT_NE(several.find("'aaa' is the begin of 2 here"), std::string::npos) << several;
+  EXPECT_NE(several.find("'aaa' is a prefix of 2 here"), std::string::npos) << several;
   EXPECT_NE(several.find(kSibling), std::string::npos) << several;
   const std::string none = container("nginx");
   EXPECT_NE(none.find("there is no container 'nginx'"), std::string::npos) << none;

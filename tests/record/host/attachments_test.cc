@@ -66,7 +66,7 @@ TEST_F(Disks, APartitionIsAnsweredWithItsDisk) {
   const auto refused = disk_named(devices("259 0 9 nvme0n1\n259 1 8 nvme0n1p1\n"), "/dev/nvme0n1p1");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().what,
-            "'nvme0n1p1' is a partition, whose requests are those of its disk: disk=nvme0n1");
+            "'nvme0n1p1' is a partition, whose requests count as its disk's: disk=nvme0n1");
 }
 
 TEST_F(Disks, NamesWithASlashAreFound) {

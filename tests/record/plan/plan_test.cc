@@ -262,9 +262,8 @@ TEST(Plan, WhatARingBufferCannotTellIsRefused) {
     const auto plan = plan_of(options_of(words), {object});
     return plan ? "" : plan.error().what;
   };
-  EXPECT_NE(what({"-e", "./x.bpf.o", "ls"}, plain).find("does not tell whose events"), std::string::npos);
-  EXPECT_NE(what({"-C", "0", "-e", "./x.bpf.o"}, plain).find("does not tell whose events"),
-            std::string::npos);
+  EXPECT_NE(what({"-e", "./x.bpf.o", "ls"}, plain).find("does not know the threads"), std::string::npos);
+  EXPECT_NE(what({"-C", "0", "-e", "./x.bpf.o"}, plain).find("does not know the threads"), std::string::npos);
   EXPECT_NE(what({"-a", "--overwrite", "-e", "./x.bpf.o"}, heads).find("--overwrite: "), std::string::npos);
   EXPECT_NE(what({"-a", "-k", "boottime", "-e", "./x.bpf.o"}, heads).find("-k: "), std::string::npos);
   EXPECT_EQ(what({"-a", "-k", "mono", "-e", "./x.bpf.o"}, heads), "");
@@ -277,10 +276,9 @@ TEST(Plan, WhatCountsEverybodyIsToldHowToBeRecorded) {
     return plan ? "" : plan.error().what;
   };
   EXPECT_NE(counts("./x.bpf.o").find("or have its program ask tacho_wants()"), std::string::npos);
-  EXPECT_EQ(
-      counts("bpfstat"),
-      "-e bpfstat: it counts what everybody does, so record it with -a; a COMMAND only says how long then: "
-      "-e bpfstat -a -- COMMAND");
+  EXPECT_EQ(counts("bpfstat"),
+            "-e bpfstat: it counts all threads, so record it with -a; a COMMAND only says how long then: "
+            "-e bpfstat -a -- COMMAND");
 }
 
 TEST(Plan, TooHighAFrequencyIsLoweredWithAWord) {
