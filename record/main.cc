@@ -50,28 +50,28 @@ Result<Recorded> record_events(const RecordOptions& options, const std::vector<s
                                StopSignals& signals, FileState& file_state, FilePinner* pinner = nullptr) {
   const Messages messages(options);
   for (const std::string& note : options.notes) messages.note(note);
-  auto recording = prepare(options, messages, [&signals] { return signals.ends_start(); });
-  if (!recording) return std::move(recording.error());
-  recording->pinner = pinner;
-  auto events = open_events(*recording, messages);
-  if (!events) return std::move(events.error());
-  auto output = options.files.overwrite ? begin_flight(*recording, *events, options, command_line, messages)
-                                        : begin_capture(*recording, *events, options, command_line, messages);
+  auto prepared = prepare(options, messages, [&signals] { return signals.ends_start(); });
+  if (!prepared) return std::move(prepared.error());
+  auto opened = open_events(std::move(*prepared), messages);
+  if (!opened) return std::move(opened.error());
+  OpenedRecording& recording = **opened;
+  auto output = options.files.overwrite ? begin_flight(recording, options, command_line, messages)
+                                        : begin_capture(recording, options, command_line, messages);
   if (!output) return std::move(output.error());
   file_state = FileState::Open;
-  const auto report = run(*recording, *events, *output, options, command_line, signals, messages);
-  if (!report) {
+  const auto ran = run(recording, *output, pinner, options, command_line, signals, messages);
+  if (!ran) {
     // An empty capture; the first failure is the one to report.
     if ((*output)->close_after_failure()) file_state = FileState::Closed;
-    return report.error();
+    return ran.error();
   }
-  if (report->writer_is_stuck) leave_stuck(*report, options, messages);
-  const auto finished = finish(*recording, *events, **output, *report, options, messages);
+  if (ran->report.writer_is_stuck) leave_stuck(ran->report, options, messages);
+  const auto finished = finish(recording, *ran, **output, options, messages);
   if (finished.is_closed) file_state = FileState::Closed;
   if (!finished.status) return finished.status.error();
   return Recorded{
-      *finished.status, !report->failure, finished.captured,
-      std::ranges::any_of(recording->plan.events, [](const auto& event) { return event.copies_stacks; })};
+      *finished.status, !ran->report.failure, finished.captured,
+      std::ranges::any_of(recording.plan->events, [](const auto& event) { return event.copies_stacks; })};
 }
 
 int fail(const Error& error, std::string_view command = "record") {

@@ -1,4 +1,5 @@
-// State that the steps of a recording share, from preparation to the end.
+// A recording in stages, each a type that only the stage before makes: prepared, opened. Then it runs
+// (record/session/recording.h).
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bpf/attach/follower.h"
@@ -20,6 +22,7 @@
 #include "record/host/running_kernel.h"
 #include "record/kernel/argument_probes.h"
 #include "record/kernel/dropping_programs.h"
+#include "record/kernel/kernel_events.h"
 #include "record/objects/conditions.h"
 #include "record/plan/plan.h"
 #include "record/session/switch_events.h"
@@ -28,37 +31,43 @@
 
 namespace tacho::record {
 
-class FilePinner;
-
-// Everything that is needed, found to exist, and not yet started.
-struct OpenedRecording {
+// What the command line asks for, found to exist. Nothing is opened in the kernel yet. Made by prepare().
+struct PreparedRecording {
   Host host;
   std::optional<bpf::Follower> follower;  // when the plan follows threads; the objects look into its table
   std::vector<bpf::UserObject> objects;
-  // Their programs on the events of the plan, by event, CPU and task.
-  std::map<std::tuple<std::size_t, int, int>, format::Fd> program_links;
   std::vector<format::Attachment> attachments;  // what the capture needs to show the objects' samples
   std::vector<std::size_t> limited_here;  // objects whose programs do not ask how many events are wanted
   format::TracingData tracing;
   TargetTasks tasks;
-  std::vector<format::Fd> cgroups;  // folders, which the plan's events name
-  Plan plan;
-  std::optional<Plan> switch_plan;         // of --switch-output-event, but for its sideband
-  std::unique_ptr<SwitchEvents> switches;  // the same, open
-  std::vector<std::string> environment;    // variables that the workload gets instead of the recorder's
+  std::vector<format::Fd> cgroups;   // folders, which the plan's events name
+  std::unique_ptr<const Plan> plan;  // at one address, which the opened events refer to
+  std::optional<Plan> switch_plan;   // of --switch-output-event, but for its sideband
   std::optional<Workload> workload;
-  std::vector<DroppingProgram> dropping;  // once the events are open
-  ArgumentProbes argument_probes;         // the same
-  EventFilters conditions;                // the same; the events keep their programs
-  // Read beside all that; null: programs of the objects come first, which make the kernel name code of its
+  std::function<bool()> stop;  // whether a signal came; polled wherever the start may take long
+};
+
+// Its events open in the kernel and joined to programs; nothing is sampled yet. Made by open_events(), at one
+// address.
+struct OpenedRecording : PreparedRecording {
+  OpenedRecording(PreparedRecording prepared, UnwoundEvents opened)
+      : PreparedRecording(std::move(prepared)),
+        stacks(std::move(opened.stacks)),
+        events(std::move(opened.events)) {}
+  OpenedRecording(const OpenedRecording&) = delete;
+  OpenedRecording& operator=(const OpenedRecording&) = delete;
+
+  // Programs of the objects on the events of the plan, by event, CPU and task.
+  std::map<std::tuple<std::size_t, int, int>, format::Fd> program_links;
+  std::unique_ptr<SwitchEvents> switches;  // null without --switch-output-event
+  std::vector<DroppingProgram> dropping;   // at the start
+  ArgumentProbes argument_probes;
+  EventFilters conditions;  // the events keep their programs
+  // Read beside the opening; null: programs of the objects come first, which make the kernel name code of its
   // own.
   std::unique_ptr<KernelSymbolsAhead> kernel_symbols;
-  std::unique_ptr<StackUnwinding> stacks;  // the same; null: no event wants it
-  FilePinner* pinner = nullptr;            // of files that packing will want; null: nothing will be packed
-  // Of ring buffers of the objects, so far; set once there are some.
-  std::function<std::vector<Losses>()> ring_losses;
-  std::function<std::vector<std::string>()> summary_troubles;  // what summaries lack, in words; the same
-  std::function<bool()> stop;  // whether a signal came; asked wherever the start may take long
+  std::unique_ptr<StackUnwinding> stacks;  // null: no event wants it
+  KernelEvents events;
 };
 
 }  // namespace tacho::record

@@ -158,7 +158,7 @@ std::vector<Losses> take_attributed(Losses& unnamed, const std::vector<Attribute
 std::vector<Losses> attributed_by_programs(const KernelEvents& events, const OpenedRecording& recording) {
   // Before the kernel's numbers: a program notes a loss when the kernel has counted it.
   std::map<std::pair<std::size_t, int>, std::vector<AttributedLoss>> named;  // by event and CPU
-  for (const Connection& connection : recording.plan.connections) {
+  for (const Connection& connection : recording.plan->connections) {
     if (connection.kind != bpf::ChannelKind::PerfEventArray) continue;
     read_attributed_losses(recording.objects[connection.object], connection.map,
                            [&](const AttributedLoss& loss) {
@@ -266,7 +266,7 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
 Result<ChannelRings> ChannelRings::open(const OpenedRecording& recording, const KernelEvents& events,
                                         const bpf::EventRate& rate) {
   ChannelRings all(recording, events);
-  for (const Connection& connection : recording.plan.connections) {
+  for (const Connection& connection : recording.plan->connections) {
     if (connection.kind == bpf::ChannelKind::PerfEventArray || bpf::is_summary(connection.kind)) continue;
     auto ring = recording.objects[connection.object].open_ring(connection.map);
     if (!ring) return std::move(ring.error());
@@ -284,7 +284,7 @@ Result<ChannelRings> ChannelRings::open(const OpenedRecording& recording, const 
     for (const OpenEvent& event : events.open_events())
       if (event.event == connection.event) source.ids.emplace(event.cpu, event.id);
     // A CPU that comes later gets the id of the event on another one, as in the kernel's rings.
-    for (const int cpu : recording.plan.later_cpus)
+    for (const int cpu : recording.plan->later_cpus)
       if (!source.ids.empty()) source.ids.emplace(cpu, source.ids.begin()->second);
     if (!source.ids.empty()) all.rings_.push_back(std::move(source));
   }
@@ -315,7 +315,7 @@ void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byt
     return;
   }
   if (!source.limit.passes(event->time)) return;
-  if (!append_sample(to, *event, id->second, recording_->plan.events[source.event].attr, source.layout))
+  if (!append_sample(to, *event, id->second, recording_->plan->events[source.event].attr, source.layout))
     count_lost(source);
 }
 

@@ -106,7 +106,7 @@ std::vector<std::uint64_t> ids_fed_by(const std::vector<std::size_t>& objects,
                                       const OpenedRecording& recording, const KernelEvents& events) {
   std::vector<std::uint64_t> ids;
   for (const OpenEvent& event : events.open_events()) {
-    const bool is_fed = std::ranges::any_of(recording.plan.connections, [&](const Connection& each) {
+    const bool is_fed = std::ranges::any_of(recording.plan->connections, [&](const Connection& each) {
       return each.event == event.event && each.kind == bpf::ChannelKind::PerfEventArray &&
              std::ranges::find(objects, each.object) != objects.end();
     });
@@ -126,24 +126,27 @@ std::vector<std::size_t> wandering_objects(const OpenedRecording& recording) {
 
 }  // namespace
 
-Result<> configure_objects(OpenedRecording& recording, const bpf::EventRate& rate, const Messages& messages) {
-  if (rate.limits() && recording.objects.empty())
+Result<std::vector<std::size_t>> configure_objects(std::span<bpf::UserObject> objects,
+                                                   const bpf::Follower* follower, const bpf::EventRate& rate,
+                                                   const Messages& messages) {
+  if (rate.limits() && objects.empty())
     return use_error(
         "--sample-rate and --max-rate are for events of BPF objects (-e PROGRAM.bpf.c); -c N takes every "
         "Nth of other events, -F a number a second");
-  for (std::size_t i = 0; i < recording.objects.size(); ++i) {
-    bpf::UserObject& object = recording.objects[i];
+  std::vector<std::size_t> limited_here;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    bpf::UserObject& object = objects[i];
     const bool asks = object.limit(rate);
-    if (!asks) recording.limited_here.push_back(i);
-    if (recording.follower) (void)object.follow(recording.follower->table_fd());
-    if (!asks && (rate.limits() || recording.follower))
+    if (!asks) limited_here.push_back(i);
+    if (follower != nullptr) (void)object.follow(follower->table_fd());
+    if (!asks && (rate.limits() || follower != nullptr))
       messages.detail(object.path() +
                       ": does not ask tacho_wants() (tacho/emit.h); what is not wanted is dropped here");
   }
-  return Done{};
+  return limited_here;
 }
 
-Result<Channels> Channels::open(OpenedRecording& recording, const KernelEvents& events,
+Result<Channels> Channels::open(const OpenedRecording& recording, const KernelEvents& events,
                                 const bpf::EventRate& rate, const SummaryReading& reading) {
   Channels channels(recording);
   auto rings = ChannelRings::open(recording, events, rate);
@@ -152,14 +155,6 @@ Result<Channels> Channels::open(OpenedRecording& recording, const KernelEvents& 
   auto summaries = Summaries::open(recording, events, reading);
   if (!summaries) return std::move(summaries.error());
   channels.summaries_ = std::make_shared<Summaries>(std::move(*summaries));
-  if (!channels.rings_->empty() || !channels.summaries_->empty())
-    recording.ring_losses = [rings = channels.rings_, summaries = channels.summaries_] {
-      auto all = rings->losses();
-      for (const Losses& loss : summaries->losses()) all.push_back(loss);
-      return all;
-    };
-  if (!channels.summaries_->empty())
-    recording.summary_troubles = [summaries = channels.summaries_] { return summaries->troubles(); };
   const bool limits_here = rate.limits() && !recording.limited_here.empty();
   if (!recording.follower && !limits_here) return channels;
   std::vector<std::uint64_t> filtered =
@@ -172,6 +167,12 @@ Result<Channels> Channels::open(OpenedRecording& recording, const KernelEvents& 
   });
   if (limits_here) channels.filter_->limit(ids_fed_by(recording.limited_here, recording, events), rate);
   return channels;
+}
+
+std::vector<Losses> Channels::losses() const {
+  auto all = rings_->losses();
+  for (const Losses& loss : summaries_->losses()) all.push_back(loss);
+  return all;
 }
 
 Channels::LeftOut Channels::left_out() const {

@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "bpf/attach/follower.h"
@@ -54,14 +56,17 @@ class TargetFilter {
 // The channels of BPF objects while a recording runs: reads their ring buffers, and leaves out what is not
 // wanted.
 
-// Passes the target and the rate to the objects, which are not loaded yet. Objects that do not apply the
-// rate are noted in `recording`. A use error when there is no object for the rate.
-Result<> configure_objects(OpenedRecording& recording, const bpf::EventRate& rate, const Messages& messages);
+// Passes the target (`follower`: null for all threads) and the rate to the objects, which are not loaded yet.
+// Returns the objects that do not apply the rate themselves. A use error when there is no object for the
+// rate.
+Result<std::vector<std::size_t>> configure_objects(std::span<bpf::UserObject> objects,
+                                                   const bpf::Follower* follower, const bpf::EventRate& rate,
+                                                   const Messages& messages);
 
 class Channels {
  public:
-  // Of the loaded objects. What is passed must outlive it; sets `recording.ring_losses`.
-  static Result<Channels> open(OpenedRecording& recording, const KernelEvents& events,
+  // Of the loaded objects. What is passed must outlive it.
+  static Result<Channels> open(const OpenedRecording& recording, const KernelEvents& events,
                                const bpf::EventRate& rate, const SummaryReading& reading);
 
   // For the pump; null when there is nothing to do.
@@ -74,6 +79,10 @@ class Channels {
     std::uint64_t over_rate = 0;  // above --max-rate, here and in the programs
   };
   LeftOut left_out() const;
+  // Of ring buffers and summaries, so far; any thread may call it.
+  std::vector<Losses> losses() const;
+  // A line for each thing that is missing in summaries.
+  std::vector<std::string> troubles() const { return summaries_->troubles(); }
 
  private:
   explicit Channels(const OpenedRecording& recording) : recording_(&recording) {}

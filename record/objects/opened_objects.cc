@@ -148,10 +148,11 @@ Result<bpf::UserObject> open_object(const EventRequest& request, const bpf::Obje
 
 }  // namespace
 
-Result<> open_objects(const std::vector<EventRequest>& requests, const Messages& messages,
-                      OpenedRecording& out) {
+Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
+                                   const std::function<bool()>& stop, const Messages& messages) {
+  OpenedObjects out;
   bpf::ObjectOptions options;
-  options.stop = out.stop;
+  options.stop = stop;
   options.log = [messages](std::string_view line) { messages.detail(line); };
   for (const EventRequest& written : requests) {
     if (written.kind != EventKind::BpfObject) continue;
@@ -164,7 +165,7 @@ Result<> open_objects(const std::vector<EventRequest>& requests, const Messages&
       if (!out.environment.empty())
         return use_error("-e " + request.text +
                          ": a second one would have every call twice; give -e fastcalls once");
-      auto variables = preloaded_calls(request, *object, out.stop, out.attachments, messages);
+      auto variables = preloaded_calls(request, *object, stop, out.attachments, messages);
       if (!variables) return std::move(variables.error());
       out.environment = std::move(*variables);
     }
@@ -173,8 +174,8 @@ Result<> open_objects(const std::vector<EventRequest>& requests, const Messages&
                                : followed_functions(request, *object, messages);
       if (!functions) return std::move(functions.error());
       if (object->wanted_functions().empty()) {
-        auto done = add_function_types(*object, *functions, out.stop, out.attachments, messages);
-        if (!done) return done;
+        auto done = add_function_types(*object, *functions, stop, out.attachments, messages);
+        if (!done) return std::move(done.error());
       }
       if (const std::size_t cheap = choose_cheap_places(*functions); cheap != 0)
         messages.detail(std::to_string(cheap) + " probes stand behind the endbr64 of their functions");
@@ -182,17 +183,17 @@ Result<> open_objects(const std::vector<EventRequest>& requests, const Messages&
     }
     out.objects.push_back(std::move(*object));
   }
-  return Done{};
+  return out;
 }
 
 Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> events) {
   for (const OpenEvent& event : events) {
-    for (const Connection& connection : recording.plan.connections) {
+    for (const Connection& connection : recording.plan->connections) {
       if (connection.event != event.event || connection.kind != bpf::ChannelKind::PerfEventArray) continue;
       auto& object = recording.objects[connection.object];
       if (auto done = object.connect(connection.map, event.cpu, event.fd.get()); !done) return done;
     }
-    for (const SampleProgram& program : recording.plan.sample_programs) {
+    for (const SampleProgram& program : recording.plan->sample_programs) {
       if (program.event != event.event) continue;
       auto& object = recording.objects[program.object];
       auto link = object.attach_to_perf_event(program.program, event.fd.get());
@@ -206,25 +207,24 @@ Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> 
 
 namespace {
 
-Result<> join_cpu(int cpu, std::span<const OpenEvent> open, OpenedRecording& recording,
-                  KernelEvents& events) {
+Result<> join_cpu(int cpu, std::span<const OpenEvent> open, OpenedRecording& recording) {
   if (auto done = connect_objects(recording, open); !done) return done;
-  if (auto done = recording.argument_probes.put_outputs(recording.plan, open); !done) return done;
-  if (auto done = attach_conditions(recording.plan, open, recording.conditions); !done) return done;
+  if (auto done = recording.argument_probes.put_outputs(*recording.plan, open); !done) return done;
+  if (auto done = attach_conditions(*recording.plan, open, recording.conditions); !done) return done;
   if (recording.stacks) {
-    auto done = recording.stacks->reopen_cpu(cpu, open, recording.plan, events, recording.host);
+    auto done = recording.stacks->reopen_cpu(cpu, open, *recording.plan, recording.events, recording.host);
     if (!done) return done;
   }
-  return events.enable_cpu(open);
+  return recording.events.enable_cpu(open);
 }
 
 }  // namespace
 
-Result<KernelEvents::Reopened> reopen_cpu(int cpu, OpenedRecording& recording, KernelEvents& events) {
-  auto opened = events.reopen_cpu(cpu, recording.host);
+Result<KernelEvents::Reopened> reopen_cpu(int cpu, OpenedRecording& recording) {
+  auto opened = recording.events.reopen_cpu(cpu, recording.host);
   if (!opened) return opened;
-  if (auto done = join_cpu(cpu, opened->events, recording, events); !done) {
-    events.close_cpu(cpu);
+  if (auto done = join_cpu(cpu, opened->events, recording); !done) {
+    recording.events.close_cpu(cpu);
     return std::move(done.error());
   }
   return opened;

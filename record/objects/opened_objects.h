@@ -25,10 +25,14 @@ Result<> set_constants(bpf::UserObject& object, const EventRequest& request);
 // The object behind a request that names a recorder.
 Result<format::Bytes> object_of(const EventRequest& request);
 
-// Opens the objects among `requests`, in their order, into `out`, with attachments that captures need to
-// show their samples, and variables for the COMMAND's environment.
-Result<> open_objects(const std::vector<EventRequest>& requests, const Messages& messages,
-                      OpenedRecording& out);
+struct OpenedObjects {
+  std::vector<bpf::UserObject> objects;
+  std::vector<format::Attachment> attachments;  // what captures need to show their samples
+  std::vector<std::string> environment;         // variables for the COMMAND
+};
+// Opens the objects among `requests`, in their order. `stop` is polled meanwhile.
+Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
+                                   const std::function<bool()>& stop, const Messages& messages);
 
 // What open events are joined to: programs that feed them, conditions that they ask, stacks that are walked.
 
@@ -37,6 +41,6 @@ Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> 
 
 // Opens all events of a CPU that came online, connected like the other CPUs' events, and enabled where
 // those are. After an error none of them is open.
-Result<KernelEvents::Reopened> reopen_cpu(int cpu, OpenedRecording& recording, KernelEvents& events);
+Result<KernelEvents::Reopened> reopen_cpu(int cpu, OpenedRecording& recording);
 
 }  // namespace tacho::record

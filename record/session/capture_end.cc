@@ -28,9 +28,8 @@ std::map<std::uint64_t, std::string> paths_of_cgroups(const std::vector<Losses>&
 
 }  // namespace
 
-std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& recording,
-                                                   const KernelEvents& events) {
-  auto now = dropping_programs(recording.plan, events, recording.objects);
+std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& recording) {
+  auto now = dropping_programs(*recording.plan, recording.events, recording.objects);
   std::erase_if(now, [&](const DroppingProgram& each) {
     return std::ranges::any_of(recording.dropping, [&](const DroppingProgram& known) {
       return known.program.id == each.program.id;
@@ -39,29 +38,29 @@ std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& record
   return now;
 }
 
-std::vector<Losses> all_losses(const KernelEvents& events, const OpenedRecording& recording) {
+std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels* channels) {
+  const KernelEvents& events = recording.events;
   std::vector<Losses> all = attributed_by_programs(events, recording);
-  for (const Connection& connection : recording.plan.connections) {
+  for (const Connection& connection : recording.plan->connections) {
     const std::uint64_t lost = recording.objects[connection.object].too_deep();
     const auto open = std::ranges::find(events.open_events(), connection.event, &OpenEvent::event);
     if (lost != 0 && open != events.open_events().end())
       add_loss(all, {.event = connection.event, .id = open->id, .lost = lost});
   }
-  if (!recording.ring_losses) return all;
-  for (const Losses& loss : recording.ring_losses()) add_loss(all, loss);
+  if (channels == nullptr) return all;
+  for (const Losses& loss : channels->losses()) add_loss(all, loss);
   return all;
 }
 
 format::RecordingLosses described(const std::vector<Losses>& losses, const RecordCounts& counts,
-                                  const OpenedRecording& recording, const KernelEvents& events,
-                                  const std::vector<std::string>& cgroups) {
+                                  const OpenedRecording& recording, const std::vector<std::string>& cgroups) {
   format::RecordingLosses found;
   std::map<std::uint64_t, int> cpus;
   std::uint64_t first = counts.lost_first, last = counts.lost_last;
   const auto paths = paths_of_cgroups(losses);
-  for (const OpenEvent& open : events.open_events()) cpus.emplace(open.id, open.cpu);
+  for (const OpenEvent& open : recording.events.open_events()) cpus.emplace(open.id, open.cpu);
   for (const Losses& loss : losses) {
-    const PlannedEvent& event = recording.plan.events[loss.event];
+    const PlannedEvent& event = recording.plan->events[loss.event];
     const auto cpu = cpus.find(loss.id);
     const int known = cpu == cpus.end() ? -1 : cpu->second;
     format::EventLoss at{event.name, "", loss.cpu >= 0 ? loss.cpu : known, loss.lost};
@@ -80,24 +79,24 @@ format::RecordingLosses described(const std::vector<Losses>& losses, const Recor
 
 Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   format::ByteWriter records;
-  const std::vector<Losses> losses = reported_.news(all_losses(events_, recording_));
+  const std::vector<Losses> losses = reported_.news(all_losses(recording_, channels_));
   for (const Losses& loss : losses)
-    format::write_lost_samples(records, loss.lost, recording_.plan.events[loss.event].attr, loss.id);
+    format::write_lost_samples(records, loss.lost, recording_.plan->events[loss.event].attr, loss.id);
   if (!records.empty()) {
     if (auto done = output.write_plain(records.view()); !done) return done;
     if (auto done = output.finish_round(); !done) return done;
   }
   format::Features late;
   if (counts.samples != 0) late.environment.sample_time = {counts.first_time, counts.last_time};
-  late.environment.losses = described(losses, counts, recording_, events_, cgroups_);
-  if (auto added = new_dropping_programs(recording_, events_); !added.empty()) {
+  late.environment.losses = described(losses, counts, recording_, cgroups_);
+  if (auto added = new_dropping_programs(recording_); !added.empty()) {
     added.insert(added.begin(), recording_.dropping.begin(), recording_.dropping.end());
     late.environment.attached_programs = attached_programs(recording_.objects, added);
   }
-  late.environment.cpu_changes = events_.noted_cpus();
+  late.environment.cpu_changes = recording_.events.noted_cpus();
   if (recording_.stacks) {
     const StackCounts now = recording_.stacks->counts();
-    late.environment.user_stacks = facts_of_choice(recording_.plan);
+    late.environment.user_stacks = facts_of_choice(*recording_.plan);
     for (auto& fact : facts_of(now - reported_stacks_))
       late.environment.user_stacks.push_back(std::move(fact));
     reported_stacks_ = now;

@@ -9,6 +9,7 @@
 #include "format/result.h"
 #include "record/kernel/kernel_events.h"
 #include "record/kernel/losses.h"
+#include "record/objects/channels.h"
 #include "record/opened_recording.h"
 #include "record/output/capture_output.h"
 #include "record/output/record_walk.h"
@@ -16,33 +17,32 @@
 namespace tacho::record {
 
 // Of the programs that drop events, the ones that were not there at the start.
-std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& recording,
-                                                   const KernelEvents& events);
+std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& recording);
 
 // Losses of each event so far, in the kernel's rings and in ring buffers of BPF objects.
-std::vector<Losses> all_losses(const KernelEvents& events, const OpenedRecording& recording);
+// `channels`: null before they are open, and with --overwrite, which has none.
+std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels* channels);
 
 // The same with the names of events and cgroups (`cgroups`: as on the command line), and when the kernel
 // reported them.
 format::RecordingLosses described(const std::vector<Losses>& losses, const RecordCounts& counts,
-                                  const OpenedRecording& recording, const KernelEvents& events,
-                                  const std::vector<std::string>& cgroups);
+                                  const OpenedRecording& recording, const std::vector<std::string>& cgroups);
 
 // Ends one file, or several one after another.
 class CaptureEnd {
  public:
   // All must outlive it.
-  CaptureEnd(const KernelEvents& events, const OpenedRecording& recording,
+  CaptureEnd(const OpenedRecording& recording, const Channels* channels,
              const std::vector<std::string>& cgroups)
-      : events_(events), recording_(recording), cgroups_(cgroups) {}
+      : recording_(recording), channels_(channels), cgroups_(cgroups) {}
 
   // Writes losses since the file before, and facts known only at the end, and closes `output`. `counts`: of
   // its records.
   Result<> write(const RecordCounts& counts, CaptureOutput& output);
 
  private:
-  const KernelEvents& events_;
   const OpenedRecording& recording_;
+  const Channels* channels_;
   const std::vector<std::string>& cgroups_;
   ReportedLost reported_;
   StackCounts reported_stacks_;  // as in the files before

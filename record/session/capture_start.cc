@@ -170,9 +170,9 @@ std::vector<int> processes_to_describe(const OpenedRecording& recording, const R
 
 // Drains the sideband meanwhile: a scan of many processes takes longer than the rings have room for.
 // Programs on tracepoints walk stacks already, which no sample follows yet.
-Result<> take_sideband(const OpenedRecording& recording, KernelEvents& events, CaptureOutput& output) {
+Result<> take_sideband(OpenedRecording& recording, CaptureOutput& output) {
   std::vector<std::byte> records;
-  for (PerfRing& ring : events.rings()) {
+  for (PerfRing& ring : recording.events.rings()) {
     if (ring.kind() == RingKind::Backward) continue;
     const std::size_t begin = records.size();
     ring.drain([&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
@@ -183,7 +183,7 @@ Result<> take_sideband(const OpenedRecording& recording, KernelEvents& events, C
 
 // Bytes of sample_id_all in every record.
 std::size_t trailer_of(const OpenedRecording& recording) {
-  return format::sample_id_size(recording.plan.events.front().attr);
+  return format::sample_id_size(recording.plan->events.front().attr);
 }
 
 // Samples without a thread, as of summaries and of plain ring buffers: without a name for its number it
@@ -198,7 +198,7 @@ bool has_samples_of_nobody(const Plan& plan) {
 
 void describe_kernel(const OpenedRecording& recording, const CaptureHead& head, format::ByteWriter& out) {
   const std::size_t trailer = trailer_of(recording);
-  if (has_samples_of_nobody(recording.plan)) format::write_comm(out, {~0U, ~0U, kNoThread, false}, trailer);
+  if (has_samples_of_nobody(*recording.plan)) format::write_comm(out, {~0U, ~0U, kNoThread, false}, trailer);
   write_kernel_records(out, head.kernel_text, head.modules, trailer);
   write_image_records(out, head.images, trailer);
   write_program_records(out, head.programs, trailer);
@@ -215,10 +215,10 @@ RunningProcesses::Describe description_of(int process, const OpenedRecording& re
 }
 
 RunningProcesses processes_of(const OpenedRecording& recording, const RecordOptions& options) {
-  const bool data = recording.plan.events.back().attr.has(abi::kMmapData);
+  const bool data = recording.plan->events.back().attr.has(abi::kMmapData);
   return {"/proc",
           trailer_of(recording),
-          {data, recording.plan.events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
+          {data, recording.plan->events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
 }
 
 // The first capture takes the symbols that were read ahead.
@@ -242,8 +242,8 @@ void add_attachments(const OpenedRecording& recording, CaptureHead& head) {
                                    recording.attachments.end());
 }
 
-Result<> write_startup_records(const OpenedRecording& recording, const CaptureHead& head,
-                               const RecordOptions& options, KernelEvents& events, CaptureOutput& output) {
+Result<> write_startup_records(OpenedRecording& recording, const CaptureHead& head,
+                               const RecordOptions& options, CaptureOutput& output) {
   format::ByteWriter out;
   describe_kernel(recording, head, out);
   RunningProcesses running = processes_of(recording, options);
@@ -252,7 +252,7 @@ Result<> write_startup_records(const OpenedRecording& recording, const CaptureHe
     running.describe(process, out, description_of(process, recording));
     if (out.size() < kPieceBytes) continue;
     if (auto done = output.write_plain(out.view()); !done) return done;
-    if (auto done = take_sideband(recording, events, output); !done) return done;
+    if (auto done = take_sideband(recording, output); !done) return done;
     out.clear();
   }
   format::write_mark(out, abi::kRecordFinishedInit);
@@ -312,15 +312,14 @@ void build_tables(const OpenedRecording& recording, const RecordOptions& options
   recording.stacks->look_at(watched_processes(recording, options));
 }
 
-Result<std::unique_ptr<CaptureOutput>> begin_capture(const OpenedRecording& recording, KernelEvents& events,
-                                                     const RecordOptions& options,
+Result<std::unique_ptr<CaptureOutput>> begin_capture(OpenedRecording& recording, const RecordOptions& options,
                                                      const std::vector<std::string>& command_line,
                                                      const Messages& messages) {
   if (recording.stop()) return Error{"stopped by a signal", EINTR};
   build_tables(recording, options);
   auto kernel = symbols_for(recording);
   if (!kernel) return std::move(kernel.error());
-  auto head = describe_capture(recording.plan, std::move(*kernel), recording.objects, recording.tracing,
+  auto head = describe_capture(*recording.plan, std::move(*kernel), recording.objects, recording.tracing,
                                command_line);
   if (!head) return std::move(head.error());
   if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
@@ -330,16 +329,16 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(const OpenedRecording& reco
     return std::move(done.error());
   // From here on the kernel itself reports every program and mapping; what is listed below can only overlap
   // with it.
-  if (auto done = events.enable_sideband(); !done) return std::move(done.error());
-  add_programs(recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
+  if (auto done = recording.events.enable_sideband(); !done) return std::move(done.error());
+  add_programs(*recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
                *head);
-  head->features.environment.user_stacks = facts_of_choice(recording.plan);
+  head->features.environment.user_stacks = facts_of_choice(*recording.plan);
   for (const std::string& note : head->notes) messages.note(note);
   if (auto room = check_room(options); !room) return std::move(room.error());
   const FileIdentity before = identity_of(options.output);
-  auto output = open_output(options, events.event_set(), std::move(head->features));
+  auto output = open_output(options, recording.events.event_set(), std::move(head->features));
   if (!output) return without_unusable_file(std::move(output.error()), before, options.output);
-  if (auto done = write_startup_records(recording, *head, options, events, **output); !done) {
+  if (auto done = write_startup_records(recording, *head, options, **output); !done) {
     return without_unusable_file(std::move(done.error()).in(options.output), before, options.output);
   }
   return output;
@@ -354,13 +353,13 @@ Result<CaptureStart> describe_now(const OpenedRecording& recording, const Record
                                   const std::vector<std::string>& command_line) {
   auto kernel = symbols_for(recording);
   if (!kernel) return std::move(kernel.error());
-  auto head = describe_capture(recording.plan, std::move(*kernel), recording.objects, recording.tracing,
+  auto head = describe_capture(*recording.plan, std::move(*kernel), recording.objects, recording.tracing,
                                command_line);
   if (!head) return std::move(head.error());
   if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
-  add_programs(recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
+  add_programs(*recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
                *head);
-  head->features.environment.user_stacks = facts_of_choice(recording.plan);
+  head->features.environment.user_stacks = facts_of_choice(*recording.plan);
   RunningProcesses running = processes_of(recording, options);
   // By now the watched ones may have children, which may have any parent.
   const bool have_children = options.target.inherit && options.target.watch != Watch::Threads;

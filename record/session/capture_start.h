@@ -48,8 +48,7 @@ std::vector<int> watched_processes(const OpenedRecording& recording, const Recor
 void build_tables(const OpenedRecording& recording, const RecordOptions& options);
 
 // Creates the file, or starts the pipe, and writes everything before the first sample.
-Result<std::unique_ptr<CaptureOutput>> begin_capture(const OpenedRecording& recording, KernelEvents& events,
-                                                     const RecordOptions& options,
+Result<std::unique_ptr<CaptureOutput>> begin_capture(OpenedRecording& recording, const RecordOptions& options,
                                                      const std::vector<std::string>& command_line,
                                                      const Messages& messages);
 

@@ -137,7 +137,7 @@ void report_nothing(const OpenedRecording& recording, const RecordOptions& optio
   constexpr std::size_t kMostNames = 3;
   std::vector<std::string> names;
   bool are_clocks = true;
-  for (const PlannedEvent& event : recording.plan.events) {
+  for (const PlannedEvent& event : recording.plan->events) {
     if (event.is_sideband) continue;
     are_clocks = are_clocks && is_clock(event);
     if (std::ranges::find(names, event.name) == names.end()) names.push_back(event.name);
@@ -202,12 +202,12 @@ std::uint64_t report_too_deep(const OpenedRecording& recording, const Messages& 
 }  // namespace
 
 void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,
-                   const KernelEvents& events, const RecordOptions& options, const Messages& messages) {
+                   const Channels& channels, const RecordOptions& options, const Messages& messages) {
   const std::uint64_t samples = counts.samples;
   lost -= std::min(lost, report_too_deep(recording, messages));
   if (lost != 0) {
     const std::uint64_t all = samples + lost;
-    const bool are_paused = recording.plan.events.front().attr.has(abi::kWriteBackward);
+    const bool are_paused = recording.plan->events.front().attr.has(abi::kWriteBackward);
     messages.warn(fmt::format(
         "warning: {} of {} events were lost ({:.1f} %): {}", lost, all,
         100.0 * static_cast<double>(lost) / static_cast<double>(all),
@@ -215,13 +215,13 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedR
             ? "they came while the rings were read for a capture"
             : fmt::format("the rings were full; give them more room with -m {} (pages of each CPU), or "
                           "record less",
-                          4 * recording.plan.ring_pages)));
+                          4 * recording.plan->ring_pages)));
     const auto losses =
-        described(all_losses(events, recording), counts, recording, events, options.target.cgroups);
+        described(all_losses(recording, &channels), counts, recording, options.target.cgroups);
     if (const std::string where = format::where_and_when_lost(losses); !where.empty())
       messages.warn("  lost: " + where);
   }
-  if (const std::uint64_t sideband = events.sideband_losses(); sideband != 0) {
+  if (const std::uint64_t sideband = recording.events.sideband_losses(); sideband != 0) {
     messages.warn(fmt::format(
         "warning: {} records of new processes and mappings were lost: some frames will have no names",
         sideband));

@@ -41,6 +41,6 @@ std::string not_redacted(const RecordOptions& options);
 
 // `lost`: events of samples in all.
 void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,
-                   const KernelEvents& events, const RecordOptions& options, const Messages& messages);
+                   const Channels& channels, const RecordOptions& options, const Messages& messages);
 
 }  // namespace tacho::record

@@ -18,6 +18,7 @@
 #include "record/output/writing_thread.h"
 #include "record/session/control.h"
 #include "record/session/cpu_hotplug.h"
+#include "record/session/pinned_files.h"
 #include "record/session/switch_events.h"
 #include "record/session/workload.h"
 #include "record/stacks/stack_unwinding.h"

@@ -89,16 +89,16 @@ bool runs(const bpf::UserObject& object) {
 }
 
 // Whether anything can write a sample of this event.
-bool can_happen(const OpenedRecording& recording, std::size_t event) {
-  if (recording.plan.events[event].is_sideband) return false;
-  if (!recording.plan.events[event].attr.is_bpf_output()) return true;
-  return std::ranges::any_of(recording.plan.connections, [&](const Connection& connection) {
+bool can_happen(const PreparedRecording& recording, std::size_t event) {
+  if (recording.plan->events[event].is_sideband) return false;
+  if (!recording.plan->events[event].attr.is_bpf_output()) return true;
+  return std::ranges::any_of(recording.plan->connections, [&](const Connection& connection) {
     return connection.event == event && runs(recording.objects[connection.object]);
   });
 }
 
 // Objects of which every program was optional, and none could be used.
-Result<> check_that_programs_run(const OpenedRecording& recording, const Messages& messages) {
+Result<> check_that_programs_run(const PreparedRecording& recording, const Messages& messages) {
   bool any_idle = false;
   for (const bpf::UserObject& object : recording.objects) {
     if (const std::size_t count = object.unprobed_functions(); count != 0)
@@ -112,14 +112,14 @@ Result<> check_that_programs_run(const OpenedRecording& recording, const Message
     messages.warn(line);
   }
   if (!any_idle) return Done{};
-  for (std::size_t event = 0; event < recording.plan.events.size(); ++event) {
+  for (std::size_t event = 0; event < recording.plan->events.size(); ++event) {
     if (can_happen(recording, event)) return Done{};
   }
   return Error{"nothing to record: no BPF program could be attached, and no other event was named"};
 }
 
 void print_plan(const OpenedRecording& recording, const Messages& messages) {
-  const Plan& plan = recording.plan;
+  const Plan& plan = *recording.plan;
   for (const std::string& warning : plan.warnings) messages.warn("warning: " + warning);
   for (const DroppingProgram& program : recording.dropping) messages.warn(warning_of(program));
   for (const std::string& note : plan.notes) messages.note(note);
@@ -192,18 +192,18 @@ Finished finish_after_failure(CaptureOutput& output, Error failure, const LoopRe
 }
 
 // How further captures of this recording are made.
-CaptureSeries::Callbacks callbacks_of(const OpenedRecording& recording, const KernelEvents& events,
+CaptureSeries::Callbacks callbacks_of(const OpenedRecording& recording, const Channels* channels,
                                       const RecordOptions& options,
                                       const std::vector<std::string>& command_line) {
   CaptureSeries::Callbacks callbacks;
   callbacks.describe = [&recording, &options, &command_line] {
     return describe_now(recording, options, command_line);
   };
-  callbacks.open = [&events, &options](format::Features features) {
-    return open_file_output(options.output, events.event_set(), std::move(features),
+  callbacks.open = [&recording, &options](format::Features features) {
+    return open_file_output(options.output, recording.events.event_set(), std::move(features),
                             {options.compression_level});
   };
-  callbacks.end = [end = std::make_shared<CaptureEnd>(events, recording, options.target.cgroups)](
+  callbacks.end = [end = std::make_shared<CaptureEnd>(recording, channels, options.target.cgroups)](
                       const RecordCounts& counts, CaptureOutput& output) {
     return end->write(counts, output);
   };
@@ -216,9 +216,8 @@ void print_finished_files(CaptureOutput& output, const Messages& messages) {
 
 // Programs run whether events are on or not; programs that ask read a flag, so that what happens while all
 // events of their object are off is neither counted against --max-rate nor lost.
-void switch_objects(OpenedRecording& recording, const KernelEvents& events,
-                    std::span<const std::size_t> switched) {
-  const Plan& plan = recording.plan;
+void switch_objects(OpenedRecording& recording, std::span<const std::size_t> switched) {
+  const Plan& plan = *recording.plan;
   for (std::size_t i = 0; i < recording.objects.size(); ++i) {
     std::vector<std::size_t> own;
     for (const Connection& each : plan.connections)
@@ -228,7 +227,7 @@ void switch_objects(OpenedRecording& recording, const KernelEvents& events,
     const auto is_switched = [&](std::size_t event) { return std::ranges::count(switched, event) != 0; };
     if (std::ranges::any_of(own, is_switched))
       recording.objects[i].want_events(
-          std::ranges::any_of(own, [&](std::size_t event) { return events.is_on(event); }));
+          std::ranges::any_of(own, [&](std::size_t event) { return recording.events.is_on(event); }));
   }
 }
 
@@ -248,16 +247,16 @@ void drop_needless_rights(const OpenedRecording& recording, const RecordOptions&
   const LaterWork work{
       .tells_again = makes_files,
       .asks_programs =
-          std::ranges::any_of(recording.plan.events,
+          std::ranges::any_of(recording.plan->events,
                               [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
-      .has_objects = !recording.objects.empty() || !recording.plan.argument_probes.empty() ||
+      .has_objects = !recording.objects.empty() || !recording.plan->argument_probes.empty() ||
                      (recording.stacks && recording.stacks->tells_of_mappings()),
       .signals_command = recording.workload.has_value(),
       .packs = packs,
       .takes_in_cpus = recording.stacks ||
-                       std::ranges::find(recording.plan.tasks, -1) != recording.plan.tasks.end() ||
-                       std::ranges::any_of(recording.plan.events, &PlannedEvent::system_wide),
-      .maps_rings = !recording.plan.later_cpus.empty()};
+                       std::ranges::find(recording.plan->tasks, -1) != recording.plan->tasks.end() ||
+                       std::ranges::any_of(recording.plan->events, &PlannedEvent::system_wide),
+      .maps_rings = !recording.plan->later_cpus.empty()};
   const auto slash = options.output.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
   const auto kept = drop_rights(work, makes_files || packs || files.redacts ? folder : "");
@@ -281,13 +280,13 @@ std::string begin_line(const RecordOptions& options) {
 
 }  // namespace
 
-Result<OpenedRecording> prepare(const RecordOptions& options, const Messages& messages,
-                                std::function<bool()> stop) {
+Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& messages,
+                                  std::function<bool()> stop) {
   if (options.files.to_pipe && !options.files.is_named)
     messages.bracketed("Standard output is a pipe, so the capture goes there; -o FILE writes a file");
   auto host = read_host();
   if (!host) return std::move(host.error());
-  OpenedRecording out;
+  PreparedRecording out;
   out.host = std::move(*host);
   out.stop = std::move(stop);
   auto tasks = tasks_of(options.target);
@@ -302,13 +301,16 @@ Result<OpenedRecording> prepare(const RecordOptions& options, const Messages& me
   if (!probes) return std::move(probes.error());
   auto requests = resolve_tracepoints(*probes, out.tracing);
   if (!requests) return requests.error();
-  if (auto done = open_objects(*requests, messages, out); !done) return std::move(done.error());
-  if (options.command.empty() && !out.environment.empty())
+  auto objects = open_objects(*requests, out.stop, messages);
+  if (!objects) return std::move(objects.error());
+  out.objects = std::move(objects->objects);
+  out.attachments = std::move(objects->attachments);
+  if (options.command.empty() && !objects->environment.empty())
     return use_error(
         "-e fastcalls: its library is loaded when a program starts; name the COMMAND, or take -e calls");
   if (!options.command.empty()) {
     const auto output = options.files.to_pipe ? Workload::Output::ToErrors : Workload::Output::AsOurs;
-    auto workload = Workload::create(options.command, output, out.environment);
+    auto workload = Workload::create(options.command, output, objects->environment);
     if (!workload) return std::move(workload.error());
     out.workload.emplace(std::move(*workload));
   }
@@ -318,18 +320,17 @@ Result<OpenedRecording> prepare(const RecordOptions& options, const Messages& me
   const auto facts = facts_of(out.objects);
   auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);
   if (!plan) return std::move(plan.error());
-  out.plan = std::move(*plan);
   if (leaves_out_kernel)
-    out.plan.notes.push_back(
+    plan->notes.push_back(
         fmt::format("kernel.perf_event_paranoid is {}: events are recorded outside of the kernel alone "
                     "(:u); root, or a user with CAP_PERFMON, records both",
                     out.host.perf_event_paranoid));
-  settle_stacks_of_objects(out.plan, facts);
+  settle_stacks_of_objects(*plan, facts);
   for (const std::string& name : options.target.cgroups) messages.detail("only what runs in cgroup " + name);
-  auto assigned = options.target.has_all_events_in_each ? repeat_in_cgroups(out.plan, out.cgroups)
-                                                        : assign_cgroups(out.plan, out.cgroups);
+  auto assigned = options.target.has_all_events_in_each ? repeat_in_cgroups(*plan, out.cgroups)
+                                                        : assign_cgroups(*plan, out.cgroups);
   if (!assigned) return std::move(assigned.error());
-  if (out.plan.follows_threads) {
+  if (plan->follows_threads) {
     // With -p or -t the command only says how long.
     const bool is_target = out.workload && options.target.watch == Watch::Command;
     const auto command = is_target ? std::optional(static_cast<int>(out.workload->pid())) : std::nullopt;
@@ -342,52 +343,59 @@ Result<OpenedRecording> prepare(const RecordOptions& options, const Messages& me
     if (!switches) return std::move(switches.error());
     out.switch_plan = std::move(*switches);
   }
-  if (auto done = configure_objects(out, options.sampling.rate_of_objects, messages); !done)
-    return std::move(done.error());
-  if (out.plan.tasks.empty()) out.plan.tasks = {static_cast<int>(out.workload->pid())};
-  if (out.switch_plan) out.switch_plan->tasks = out.plan.tasks;
+  auto limited_here = configure_objects(out.objects, out.follower ? &*out.follower : nullptr,
+                                        options.sampling.rate_of_objects, messages);
+  if (!limited_here) return std::move(limited_here.error());
+  out.limited_here = std::move(*limited_here);
+  if (plan->tasks.empty()) plan->tasks = {static_cast<int>(out.workload->pid())};
+  if (out.switch_plan) out.switch_plan->tasks = plan->tasks;
+  out.plan = std::make_unique<const Plan>(std::move(*plan));
   return out;
 }
 
-Result<KernelEvents> open_events(OpenedRecording& recording, const Messages& messages) {
+Result<std::unique_ptr<OpenedRecording>> open_events(PreparedRecording prepared, const Messages& messages) {
   raise_descriptor_limit();
-  if (recording.objects.empty())
-    recording.kernel_symbols = std::make_unique<KernelSymbolsAhead>(recording.host.page_size);
-  auto walker = StackUnwinding::load(recording.plan, recording.host,
-                                     [messages](std::string_view line) { messages.detail(line); });
+  std::unique_ptr<KernelSymbolsAhead> symbols;
+  if (prepared.objects.empty()) symbols = std::make_unique<KernelSymbolsAhead>(prepared.host.page_size);
+  // What the kernel refuses changes the plan until its events are open: a copy, at its last address.
+  auto copy = std::make_unique<Plan>(*prepared.plan);
+  Plan& plan = *copy;
+  prepared.plan = std::move(copy);
+  auto walker =
+      StackUnwinding::load(plan, prepared.host, [messages](std::string_view line) { messages.detail(line); });
   if (!walker) return std::move(walker.error());
-  if (auto done = load_objects(recording.plan, recording.objects, *walker ? &**walker : nullptr); !done)
+  if (auto done = load_objects(plan, prepared.objects, *walker ? &**walker : nullptr); !done)
     return std::move(done.error());
-  if (auto done = check_that_programs_run(recording, messages); !done) return std::move(done.error());
-  auto opened = open_with_stacks(std::move(*walker), recording.plan, recording.host, recording.stop);
+  if (auto done = check_that_programs_run(prepared, messages); !done) return std::move(done.error());
+  auto opened = open_with_stacks(std::move(*walker), plan, prepared.host, prepared.stop);
   if (!opened) return std::move(opened.error());
-  recording.stacks = std::move(opened->stacks);
-  Result<KernelEvents> events = std::move(opened->events);
-  if (auto done = connect_objects(recording, events->open_events()); !done) return std::move(done.error());
-  const auto table = recording.follower ? std::optional(recording.follower->table_fd()) : std::nullopt;
-  bpf::StackWalker* const walks = recording.stacks ? &recording.stacks->walker() : nullptr;
-  auto probes = ArgumentProbes::open(recording.plan, *events, recording.host, table, walks);
+  auto out = std::make_unique<OpenedRecording>(std::move(prepared), std::move(*opened));
+  out->kernel_symbols = std::move(symbols);
+  const auto& events = out->events.open_events();
+  if (auto done = connect_objects(*out, events); !done) return std::move(done.error());
+  const auto table = out->follower ? std::optional(out->follower->table_fd()) : std::nullopt;
+  bpf::StackWalker* const walks = out->stacks ? &out->stacks->walker() : nullptr;
+  auto probes = ArgumentProbes::open(*out->plan, out->events, out->host, table, walks);
   if (!probes) return std::move(probes.error());
-  recording.argument_probes = std::move(*probes);
-  if (auto done = attach_conditions(recording.plan, events->open_events(), recording.conditions); !done)
+  out->argument_probes = std::move(*probes);
+  if (auto done = attach_conditions(*out->plan, events, out->conditions); !done)
     return std::move(done.error());
-  if (recording.switch_plan) {
-    auto switches = SwitchEvents::open(*recording.switch_plan, recording.host, recording.stop);
+  if (out->switch_plan) {
+    auto switches = SwitchEvents::open(*out->switch_plan, out->host, out->stop);
     if (!switches) return std::move(switches.error());
-    recording.switches = std::make_unique<SwitchEvents>(std::move(*switches));
+    out->switches = std::make_unique<SwitchEvents>(std::move(*switches));
   }
-  recording.dropping = dropping_programs(recording.plan, *events, recording.objects);
-  print_plan(recording, messages);
-  return events;
+  out->dropping = dropping_programs(*out->plan, out->events, out->objects);
+  print_plan(*out, messages);
+  return out;
 }
 
-Result<std::unique_ptr<CaptureOutput>> begin_flight(const OpenedRecording& recording, KernelEvents& events,
-                                                    const RecordOptions& options,
+Result<std::unique_ptr<CaptureOutput>> begin_flight(OpenedRecording& recording, const RecordOptions& options,
                                                     const std::vector<std::string>& command_line,
                                                     const Messages& messages) {
   if (auto done = check_place(options); !done) return std::move(done.error());
   build_tables(recording, options);
-  if (auto done = events.enable_sideband(); !done) return std::move(done.error());
+  if (auto done = recording.events.enable_sideband(); !done) return std::move(done.error());
   auto now = describe_now(recording, options, command_line);
   if (!now) return std::move(now.error());
   for (const std::string& note : now->notes) messages.note(note);
@@ -395,26 +403,15 @@ Result<std::unique_ptr<CaptureOutput>> begin_flight(const OpenedRecording& recor
       options.files.is_named_by_time ? FlightRecorder::LastName::PathAndTime : FlightRecorder::LastName::Path;
   return std::unique_ptr<CaptureOutput>(
       std::make_unique<FlightRecorder>(options.output, options.files.most_files, last, std::move(*now),
-                                       callbacks_of(recording, events, options, command_line)));
+                                       callbacks_of(recording, nullptr, options, command_line)));
 }
 
-Result<LoopReport> run(OpenedRecording& recording, KernelEvents& events,
-                       std::unique_ptr<CaptureOutput>& output, const RecordOptions& options,
-                       const std::vector<std::string>& command_line, const StopSignals& signals,
-                       const Messages& messages) {
+Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<CaptureOutput>& output,
+                              FilePinner* pinner, const RecordOptions& options,
+                              const std::vector<std::string>& command_line, const StopSignals& signals,
+                              const Messages& messages) {
+  KernelEvents& events = recording.events;
   if (auto done = check_room(*output, options); !done) return std::move(done.error());
-  const auto end = std::make_shared<CaptureEnd>(events, recording, options.target.cgroups);
-  Closing closing = [end, &output](const RecordCounts& counts) { return end->write(counts, *output); };
-  std::function<void()> on_switch;
-  if (options.files.is_named_by_time && !options.files.overwrite) {
-    auto callbacks = callbacks_of(recording, events, options, command_line);
-    output = std::make_unique<CaptureSeries>(options.output, options.files.most_files, std::move(output),
-                                             std::move(callbacks));
-  }
-  if (options.files.is_named_by_time || options.files.overwrite) {
-    closing = [to = output.get()](const RecordCounts&) { return to->finish(); };
-    on_switch = [to = output.get(), &messages] { print_finished_files(*to, messages); };
-  }
   std::optional<Control> control;
   if (options.time.control) {
     auto opened = Control::open(*options.time.control);
@@ -429,6 +426,18 @@ Result<LoopReport> run(OpenedRecording& recording, KernelEvents& events,
                                   .is_split = options.files.is_named_by_time,
                                   .is_switched = control || !options.time.delay.ranges.empty()});
   if (!channels) return std::move(channels.error());
+  const auto end = std::make_shared<CaptureEnd>(recording, &*channels, options.target.cgroups);
+  Closing closing = [end, &output](const RecordCounts& counts) { return end->write(counts, *output); };
+  std::function<void()> on_switch;
+  if (options.files.is_named_by_time && !options.files.overwrite) {
+    auto callbacks = callbacks_of(recording, &*channels, options, command_line);
+    output = std::make_unique<CaptureSeries>(options.output, options.files.most_files, std::move(output),
+                                             std::move(callbacks));
+  }
+  if (options.files.is_named_by_time || options.files.overwrite) {
+    closing = [to = output.get()](const RecordCounts&) { return to->finish(); };
+    on_switch = [to = output.get(), &messages] { print_finished_files(*to, messages); };
+  }
   const Summaries* const summaries = channels->summaries();
   if (options.time.interval && options.time.needs_summary &&
       (summaries == nullptr || !summaries->are_read_at_intervals())) {
@@ -438,8 +447,8 @@ Result<LoopReport> run(OpenedRecording& recording, KernelEvents& events,
   }
   // While the rights to read mappings of other users' processes are there.
   const std::vector<int> processes = watched_processes(recording, options);
-  if (recording.pinner != nullptr)
-    if (auto done = recording.pinner->start(recording.plan.events.back().attr, processes); !done)
+  if (pinner != nullptr)
+    if (auto done = pinner->start(recording.plan->events.back().attr, processes); !done)
       messages.warn("files that may vanish are not held open: " + done.error().what);
   if (recording.stacks) recording.stacks->begin(processes);
   // What has to fit into a file, or is kept in memory, is packed when it is written.
@@ -458,7 +467,7 @@ Result<LoopReport> run(OpenedRecording& recording, KernelEvents& events,
                           .summaries = channels->summaries(),
                           .target_filter = channels->target_filter(),
                           .stacks = recording.stacks.get(),
-                          .pinner = recording.pinner,
+                          .pinner = pinner,
                           .switches = recording.switches.get(),
                           .schedule = std::move(schedule),
                           .switch_rule = switch_rule,
@@ -466,17 +475,17 @@ Result<LoopReport> run(OpenedRecording& recording, KernelEvents& events,
                           .compressor = std::move(*compressor),
                           .closing = closing,
                           .on_switch = on_switch,
-                          .reopen_cpu = [&](int cpu) { return reopen_cpu(cpu, recording, events); },
-                          .later_cpus = recording.plan.later_cpus,
+                          .reopen_cpu = [&](int cpu) { return reopen_cpu(cpu, recording); },
+                          .later_cpus = recording.plan->later_cpus,
                           .drop_rights = [&] { drop_needless_rights(recording, options, messages); },
                           .at_end = [&recording] { return end_objects(recording); },
                           .say = [&messages](std::string_view line) { messages.warn(line); }});
   if (!loop) return std::move(loop.error());
   events.when_samples_switch([&recording, &events, summaries = channels->summaries()](
                                  std::span<const std::size_t> switched, Sampling now) {
-    if (now == Sampling::Off) switch_objects(recording, events, switched);
+    if (now == Sampling::Off) switch_objects(recording, switched);
     if (summaries != nullptr) summaries->switch_samples(switched, now);
-    if (now == Sampling::On) switch_objects(recording, events, switched);
+    if (now == Sampling::On) switch_objects(recording, switched);
   });
   if (starts_enabled) {
     if (auto done = events.enable_samples(); !done) return std::move(done.error());
@@ -490,7 +499,7 @@ Result<LoopReport> run(OpenedRecording& recording, KernelEvents& events,
   messages.bracketed(begin_line(options));
   LoopReport report = loop->run();
   report.left_out = channels->left_out();
-  return report;
+  return FinishedRecording{std::move(report), std::move(*channels)};
 }
 
 void leave_stuck(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
@@ -501,8 +510,9 @@ void leave_stuck(const LoopReport& report, const RecordOptions& options, const M
   _exit(cli::kNoOutput);
 }
 
-Finished finish(const OpenedRecording& recording, const KernelEvents& events, CaptureOutput& output,
-                const LoopReport& report, const RecordOptions& options, const Messages& messages) {
+Finished finish(const OpenedRecording& recording, const FinishedRecording& finished, CaptureOutput& output,
+                const RecordOptions& options, const Messages& messages) {
+  const LoopReport& report = finished.report;
   // A reader of a pipe closes it when it has enough.
   if (report.failure && report.failure->code == EPIPE && options.files.to_pipe) {
     messages.detail("the reader of the capture ended, and so does the recording");
@@ -516,11 +526,10 @@ Finished finish(const OpenedRecording& recording, const KernelEvents& events, Ca
     return finish_after_failure(output, *report.failure, report, options);
   }
   std::uint64_t lost = report.counts.lost;
-  if (events.counts_losses()) {
-    lost = sum_of(all_losses(events, recording));
-  } else if (recording.ring_losses) {
-    lost += sum_of(recording.ring_losses());
-  }
+  if (recording.events.counts_losses())
+    lost = sum_of(all_losses(recording, &finished.channels));
+  else
+    lost += sum_of(finished.channels.losses());
   Captured captured{.place = output.place(options.output),
                     .bytes = output.total_bytes(),
                     .samples = report.limit == Limit::Size ? report.kept.samples : report.counts.samples,
@@ -538,12 +547,11 @@ Finished finish(const OpenedRecording& recording, const KernelEvents& events, Ca
   }
   if (report.counts.samples == 0 && lost == 0) report_nothing(recording, options, messages);
   report_removed_cgroups(recording, options, messages);
-  report_losses(report.counts, lost, recording, events, options, messages);
+  report_losses(report.counts, lost, recording, finished.channels, options, messages);
   report_merged_switches(report, messages);
-  if (recording.summary_troubles)
-    for (const std::string& line : recording.summary_troubles()) messages.warn(line);
+  for (const std::string& line : finished.channels.troubles()) messages.warn(line);
   report_left_out(report.left_out, options.sampling.rate_of_objects, messages);
-  for (const DroppingProgram& program : new_dropping_programs(recording, events))
+  for (const DroppingProgram& program : new_dropping_programs(recording))
     messages.warn(warning_of(program) + " (it came while recording)");
   report_command(recording, report, options, messages);
   return {report.command_status.value_or(cli::kWhole), true, std::move(captured)};

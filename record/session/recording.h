@@ -9,33 +9,40 @@
 #include "format/result.h"
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"
+#include "record/objects/channels.h"
 #include "record/opened_recording.h"
 #include "record/options/options.h"
 #include "record/output/capture_output.h"
 #include "record/session/closing_lines.h"
+#include "record/session/pinned_files.h"
 #include "record/session/record_loop.h"
 
 namespace tacho::record {
 
-// Finds all that the options ask for. `stop`: OpenedRecording::stop.
-Result<OpenedRecording> prepare(const RecordOptions& options, const Messages& messages,
-                                std::function<bool()> stop);
+// Finds all that the options ask for. `stop`: PreparedRecording::stop.
+Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& messages,
+                                  std::function<bool()> stop);
 
 // Loads and attaches the programs, opens the events and connects both; nothing is sampled yet.
-Result<KernelEvents> open_events(OpenedRecording& recording, const Messages& messages);
+Result<std::unique_ptr<OpenedRecording>> open_events(PreparedRecording prepared, const Messages& messages);
 
-// With --overwrite, in place of begin_capture(): nothing is written yet. All that is passed must outlive what
-// comes back.
-Result<std::unique_ptr<CaptureOutput>> begin_flight(const OpenedRecording& recording, KernelEvents& events,
-                                                    const RecordOptions& options,
+// With --overwrite, in place of begin_capture(): nothing is written yet. All that is passed must outlive the
+// result.
+Result<std::unique_ptr<CaptureOutput>> begin_flight(OpenedRecording& recording, const RecordOptions& options,
                                                     const std::vector<std::string>& command_line,
                                                     const Messages& messages);
 
+// What a recording that ran leaves: its counts, and its channels, which know their losses.
+struct FinishedRecording {
+  LoopReport report;
+  Channels channels;
+};
 // Enables the events, lets the command go, records to the end, writes the losses and closes the file.
-Result<LoopReport> run(OpenedRecording& recording, KernelEvents& events,
-                       std::unique_ptr<CaptureOutput>& output, const RecordOptions& options,
-                       const std::vector<std::string>& command_line, const StopSignals& signals,
-                       const Messages& messages);
+// `pinner`: of files that packing will want; null: nothing will be packed.
+Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<CaptureOutput>& output,
+                              FilePinner* pinner, const RecordOptions& options,
+                              const std::vector<std::string>& command_line, const StopSignals& signals,
+                              const Messages& messages);
 
 // The end when the disk holds the writing thread (LoopReport::writer_is_stuck): says so and leaves the
 // process, with nothing destroyed that the thread may still use.
@@ -49,7 +56,7 @@ struct Finished {
   bool is_closed = true;
   std::optional<Captured> captured = {};
 };
-Finished finish(const OpenedRecording& recording, const KernelEvents& events, CaptureOutput& output,
-                const LoopReport& report, const RecordOptions& options, const Messages& messages);
+Finished finish(const OpenedRecording& recording, const FinishedRecording& finished, CaptureOutput& output,
+                const RecordOptions& options, const Messages& messages);
 
 }  // namespace tacho::record
