@@ -208,7 +208,7 @@ TEST_F(UserObjectLive, TheFirstAlternativeThatThisKernelCanRunWins) {
   EXPECT_CONTAINS(said, "f (raw_tp/sys_enter): not needed: e");
 }
 
-TEST_F(UserObjectLive, WhenNoAlternativeCanRunEveryReasonIsTold) {
+TEST_F(UserObjectLive, WhenNoAlternativeCanRunEveryReasonIsReported) {
   const std::string text = refusal(
       "SEC(\"raw_tp/no_such\") ALTERNATIVE(g) int a(void *ctx) { return 0; }\n"
       "SEC(\"tracepoint/no/such\") ALTERNATIVE(g) int b(void *ctx) { return 0; }\n");

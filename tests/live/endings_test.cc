@@ -158,7 +158,7 @@ TEST_F(Endings, AHungDiskIsLeftAfterASecondSignal) {
   EXPECT_GT(capture().samples.size(), 0u);
 }
 
-TEST_F(Endings, AFullQueueBeforeAHungDiskHearsSignals) {
+TEST_F(Endings, AFullQueueBeforeAHungDiskServesSignals) {
   Program load = Program::start({"dd", "if=/dev/zero", "of=/dev/null", "bs=1"}, folder);
   Program run = start_refused("write:60:for-ever",
                               {"-z0", "-g", "-e", "raw_syscalls:*", "-p", std::to_string(load.pid())});
@@ -209,7 +209,7 @@ TEST_F(Endings, ClosedDescriptorsStayClosedForTheCommand) {
   EXPECT_FALSE(std::filesystem::exists(folder + "/wrong"));
 }
 
-TEST_F(Endings, MemoryThatIsRefusedInTheMiddleCostsNothingThatIsNotTold) {
+TEST_F(Endings, MemoryThatIsRefusedInTheMiddleLosesNothingSilently) {
   int recorded = 0;
   for (const int kilobytes : {30'000, 34'000, 45'000, 64'000, 90'000}) {
     const std::string command = "ulimit -v " + std::to_string(kilobytes) + "; exec " + tacho_record() +
@@ -243,7 +243,7 @@ TEST_F(Endings, NoRoomForTheHeadLeavesNoFile) {
   EXPECT_FALSE(std::filesystem::exists(folder + "/ran"));
 }
 
-TEST_F(Endings, RootDoesNotWriteWhereEverybodyMayReplaceFiles) {
+TEST_F(Endings, RootDoesNotWriteWhereOthersMayReplaceFiles) {
   namespace fs = std::filesystem;
   fs::permissions(folder, fs::perms::all);
   EXPECT_EQ(record({"-a", "-e", "cpu-clock", "touch", "ran"}), 4) << errors;

@@ -89,7 +89,7 @@ TEST_F(Flight, PerfReadsTheSameSamples) {
   EXPECT_EQ(std::system(count.c_str()), 0);
 }
 
-TEST_F(Flight, APlaceThatWillNotDoIsToldAtTheStart) {
+TEST_F(Flight, APathThatWillNotDoIsReportedAtTheStart) {
   fs::create_directory(folder + "/open");
   fs::permissions(folder + "/open", fs::perms::all);
   EXPECT_EQ(record({"--overwrite", "-a", "-o", "open/x.data", "true"}), 4);

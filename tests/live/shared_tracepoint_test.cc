@@ -36,7 +36,7 @@ TEST_F(SharedTracepoint, OurExamplesTakeNothingFromOtherEvents) {
   EXPECT_FALSE(said("warning")) << errors;
 }
 
-TEST_F(SharedTracepoint, AProgramOfOursThatReturnsZeroIsToldAndWrittenDown) {
+TEST_F(SharedTracepoint, AnOwnProgramThatReturnsZeroIsReportedAndWrittenDown) {
   ASSERT_EQ(record({"-a", "-e", source("drops_getppid.bpf.c"), "-e", kGetppid, getppid_load(), "100"}), 0)
       << errors;
   EXPECT_EQ(capture().count(kGetppid), 0u) << "so this kernel does it; else there is nothing to warn of";
@@ -48,7 +48,7 @@ TEST_F(SharedTracepoint, AProgramOfOursThatReturnsZeroIsToldAndWrittenDown) {
   EXPECT_TRUE(said("other recorders")) << errors;
 }
 
-TEST_F(SharedTracepoint, AProgramOfSomebodyElseIsFoundAtTheStartAndAtTheEnd) {
+TEST_F(SharedTracepoint, AForeignProgramIsFoundAtTheStartAndAtTheEnd) {
   const std::vector<std::string> other{
       tacho_record(), "-q", "-a", "-o", "other.data", "-e", source("drops_getppid.bpf.c")};
   {

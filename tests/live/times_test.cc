@@ -54,7 +54,7 @@ TEST_F(Times, ADelayLeavesOutTheBeginning) {
   EXPECT_LT(seen.count(kGetppid), 400u) << errors;
 }
 
-TEST_F(Times, StretchesOfTimeEndTheRecordingThatNothingElseEnds) {
+TEST_F(Times, IntervalsEndTheRecordingThatNothingElseEnds) {
   const Program load = Program::start({getppid_load(), "100000", "1", "500"}, folder);
   const auto began = Clock::now();
   ASSERT_EQ(record({"-D", "0-200,400-600", "-p", std::to_string(load.pid()), "-e", kGetppid}), 0) << errors;

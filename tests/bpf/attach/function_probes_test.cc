@@ -11,7 +11,7 @@ namespace tacho::bpf {
 
 namespace {
 
-TEST(FunctionProbes, AProgramThatNamesFunctionsIsToldWhichByItsOrder) {
+TEST(FunctionProbes, AProgramThatNamesFunctionsKnowsThemByOrder) {
   FunctionTargets targets;
   targets.path = "/lib/libc.so.6";
   targets.names = {"free", "malloc", "pvalloc"};

@@ -60,7 +60,7 @@ class Types {
 };
 
 // What SUMMARY(name, map) leaves behind: a pointer to the map's own type.
-TEST(BtfSchema, ASummaryTellsKeyAndValueOfItsMap) {
+TEST(BtfSchema, ASummaryHasKeyAndValueOfItsMap) {
   Types types;
   const int key = types.structure("read_key", 8);
   types.member("pid", types.u32, 0);

@@ -116,7 +116,7 @@ TEST_F(Compile, ProgramsMayDoWithoutVmlinuxAndIncludeTheirNeighbours) {
   EXPECT_NE(elf->find(".BTF"), nullptr);
 }
 
-TEST_F(Compile, AFaultInTheSourceIsTheCompilersToTell) {
+TEST_F(Compile, AFaultInTheSourceIsTheCompilersMessage) {
   const live::Source source("int x = ;\n");
   testing::internal::CaptureStderr();
   const auto object = compile(source.path(), {});

@@ -63,7 +63,7 @@ TEST(ConstantValue, IntegersOfEverySizeAndSign) {
       << "its neighbours stay";
 }
 
-TEST(ConstantValue, WhatIsOutOfRangeIsToldWithTheRange) {
+TEST(ConstantValue, OutOfRangeIsReportedWithTheRange) {
   const auto what = [](FieldKind kind, std::uint32_t bits, const char* text) {
     const auto fault = put(field("n", kind, bits), text).fault;
     if (fault) {
@@ -158,7 +158,7 @@ TEST(ConstantValue, FloatsAndMissingValuesAreRefusedInWords) {
   EXPECT_EQ(put(field("n", FieldKind::Unsigned, 32), std::nullopt).fault->what, "a value is missing: n=N");
 }
 
-TEST(ConstantValue, WhatLiesOutsideTheVariableIsDamage) {
+TEST(ConstantValue, OutsideTheVariableIsDamage) {
   const auto fault = put(field("n", FieldKind::Unsigned, 64, 65), "1").fault;
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->part, Part::Name);

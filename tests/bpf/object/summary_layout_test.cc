@@ -163,7 +163,7 @@ TEST(SummaryLayout, WhatGoesUpAndDownHasACountOfItsOwn) {
   EXPECT_EQ(told.samples.size(), 1u) << "blocks without bytes";
 }
 
-TEST(SummaryLayout, WhatBtfDoesNotTellIsHex) {
+TEST(SummaryLayout, TypesThatBtfDoesNotHaveAreHex) {
   const SummaryLayout layout({"calls", "map", {}, {}}, 6, 8);
   EXPECT_EQ(field_of(layout, "key").format, "hex");
   EXPECT_EQ(field_of(layout, "count").role, "count");

@@ -40,7 +40,7 @@ Finding finding(const HostFacts& facts, const std::string& name) {
   return found == findings.end() ? Finding{} : *found;
 }
 
-TEST(Doctor, AHostThatCanDoEverythingHasNothingToMend) {
+TEST(Doctor, AHostThatCanDoEverythingHasNothingToFix) {
   for (const Finding& each : judge(able_host())) {
     EXPECT_EQ(each.state, State::Good) << each.name << ": " << each.value;
     EXPECT_EQ(each.consequence + each.remedy, "") << each.name;
@@ -108,7 +108,7 @@ TEST(Doctor, JsonHoldsWhateverTheHostSays) {
 }
 
 // What hides the names depends on the setting; what is set already is not advised.
-TEST(Doctor, NamesOfTheKernelAreMendedByWhatHidesThem) {
+TEST(Doctor, HiddenKernelNamesAreFixedByTheirSetting) {
   HostFacts facts = able_host();
   facts.shows_kernel_symbols = false;
   for (const auto& [restricted, remedy] :

@@ -281,7 +281,7 @@ TEST_F(EventAttrs, FunctionsOfCppHaveColonsInTheirNames) {
   EXPECT_EQ((*probes)[2].function + "+" + std::to_string((*probes)[2].offset), "a::b+4");
 }
 
-TEST_F(EventAttrs, GroupsAreToldApartAndMayHaveNames) {
+TEST_F(EventAttrs, GroupsAreDistinguishedAndMayHaveNames) {
   const auto events = parse("{cycles,cs},faults,g{instructions,cs}");
   ASSERT_TRUE(events);
   std::vector<std::size_t> groups;

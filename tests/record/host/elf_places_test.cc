@@ -54,7 +54,7 @@ std::vector<std::byte> own_file() {
   return file ? std::move(*file) : std::vector<std::byte>{};
 }
 
-TEST(ElfPlaces, AFunctionLiesWhereItsCodeIs) {
+TEST(ElfPlaces, AFunctionIsAtTheOffsetOfItsCode) {
   const auto file = own_file();
   const auto offset = function_offset(file, "tacho_test_place");
   ASSERT_TRUE(offset) << offset.error().what;
@@ -83,7 +83,7 @@ TEST(ElfPlaces, FunctionsHaveNames) {
   EXPECT_EQ(std::ranges::find(*names, ""), names->end());
 }
 
-TEST(ElfPlaces, CopiesThatACompilerChangedAreTold) {
+TEST(ElfPlaces, CopiesThatACompilerChangedAreReported) {
   for (const char* name : {"f.isra.0", "f.constprop.0", "f.part.3", "f.cold", "f.isra.0.constprop.1",
                            "f.constprop.0.cold", "f.isra.0.lto_priv.2", "_ZN1a1bEi.isra.0@V1"})
     EXPECT_TRUE(is_changed_copy(name)) << name;
@@ -100,7 +100,7 @@ TEST(ElfPlaces, TheNearestFunctionIsNamed) {
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
-TEST(ElfPlaces, AMarkerLiesInItsFunction) {
+TEST(ElfPlaces, AMarkerIsInItsFunction) {
   const auto file = own_file();
   const auto markers = usdt_places(file);
   ASSERT_TRUE(markers);

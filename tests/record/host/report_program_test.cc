@@ -27,7 +27,7 @@ TEST(ReportProgram, GivesWhatItPrinted) {
   EXPECT_EQ(*said, "one\ntwo\n");
 }
 
-TEST(ReportProgram, ItsFailureIsTold) {
+TEST(ReportProgram, ItsFailureIsReported) {
   EXPECT_EQ(ask_shell("exit 3", std::chrono::seconds(60)).error().what, "tacho-report ended with status 3");
   EXPECT_EQ(ask_shell("kill -9 $$", std::chrono::seconds(60)).error().what, "tacho-report died of signal 9");
 }

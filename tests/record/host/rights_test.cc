@@ -55,7 +55,7 @@ TEST(Rights, WhatIsDroppedIsGoneFromEverySet) {
   }));
 }
 
-TEST(Rights, NobodyGetsMoreThanHeHad) {
+TEST(Rights, NoUserGetsMoreThanHeHad) {
   EXPECT_TRUE(holds_in_child([] {
     const Capabilities before = status_field("CapPrm");
     const auto left = drop_rights({.tells_again = true, .signals_command = true}, "");

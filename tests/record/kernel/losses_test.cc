@@ -23,7 +23,7 @@ TEST(LossesOfSeveralSources, WhatIsOfTheSameStandsOnce) {
   EXPECT_EQ(all[0].last, 30U);
 }
 
-TEST(LossesOfSeveralSources, CgroupsCpusAndNumbersAreToldApart) {
+TEST(LossesOfSeveralSources, CgroupsCpusAndIdsAreDistinguished) {
   std::vector<Losses> all;
   add_loss(all, {.event = 1, .id = 7, .lost = 1});
   add_loss(all, {.event = 1, .id = 8, .lost = 1});
@@ -60,7 +60,7 @@ TEST(ReportedLost, AreTheDifferencesOfSums) {
   EXPECT_TRUE(told.news({named(5), named(4, kCgroup, kOtherId)}).empty());
 }
 
-TEST(ReportedLost, WhatGetsANameLaterIsToldOnce) {
+TEST(ReportedLost, ALossAttributedLaterIsReportedOnce) {
   ReportedLost told;
   EXPECT_EQ(sum(told.news({named(10), of_nobody(4)})), 14u);
   EXPECT_TRUE(told.news({named(14)}).empty()) << "the same ones, by name";
@@ -68,7 +68,7 @@ TEST(ReportedLost, WhatGetsANameLaterIsToldOnce) {
   EXPECT_EQ(sum(told.news({named(16), of_nobody(1)})), 3u);
 }
 
-TEST(ReportedLost, ARemainderThatShrinksTellsNothing) {
+TEST(ReportedLost, ARemainderThatShrinksReportsNothing) {
   ReportedLost told;
   EXPECT_EQ(sum(told.news({of_nobody(4)})), 4u);
   EXPECT_TRUE(told.news({of_nobody(1)}).empty()) << "2^64 - 3 otherwise";

@@ -38,7 +38,7 @@ std::vector<std::byte> with_head(std::uint32_t magic, std::size_t payload_bytes)
   return std::move(out).take();
 }
 
-TEST(ChannelRings, TheHeadTellsWhenAndWhere) {
+TEST(ChannelRings, TheHeaderHasTimeAndCpu) {
   const auto bytes = with_head(0x31434154, 5);
   const auto event = parse_ring_event(bytes);
   ASSERT_TRUE(event);
@@ -191,7 +191,7 @@ namespace {
 
 constexpr std::uint64_t kId = 100, kCgroup = 7, kOther = 8;
 
-TEST(NamedLosses, WhatProgramsNotedHasItsCgroupAndTime) {
+TEST(AttributedLosses, WhatProgramsNotedHasItsCgroupAndTime) {
   Losses counted{.event = 2, .id = kId, .lost = 10};
   const auto named = take_attributed(counted, {{0, kCgroup, 6, 50, 90}, {0, kOther, 3, 60, 70}});
   ASSERT_EQ(named.size(), 2u);
@@ -205,7 +205,7 @@ TEST(NamedLosses, WhatProgramsNotedHasItsCgroupAndTime) {
   EXPECT_EQ(counted.lost, 1u) << "written by somebody who does not note losses";
 }
 
-TEST(NamedLosses, NoMoreIsToldThanTheKernelCounted) {
+TEST(AttributedLosses, NoMoreIsAttributedThanTheKernelCounted) {
   Losses counted{.event = 0, .id = kId, .lost = 4};
   const auto named = take_attributed(counted, {{0, kCgroup, 3, 1, 2}, {0, kOther, 3, 1, 2}, {0, 9, 5, 1, 2}});
   ASSERT_EQ(named.size(), 2u);

@@ -69,7 +69,7 @@ TEST(TargetFilter, OfTheRestEveryNthAndNoMoreThanTheCeiling) {
   EXPECT_EQ(target_filter.dropped(), 10u);
 }
 
-TEST(TargetFilter, WhatIsNoRecordStaysForWhoeverCounts) {
+TEST(TargetFilter, BytesThatAreNoRecordStay) {
   TargetFilter target_filter({5}, [](int) { return false; });
   std::vector<std::byte> records;
   add(records, format::abi::kRecordSample, 5, 2);

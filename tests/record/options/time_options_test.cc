@@ -16,7 +16,7 @@ Delay delay_of(std::string_view text) {
   return delay ? *delay : Delay{};
 }
 
-TEST(Schedule, DelaysAreNumbersOrStretchesOfTime) {
+TEST(Schedule, DelaysAreNumbersOrIntervals) {
   EXPECT_TRUE(delay_of("-1").starts_disabled);
   EXPECT_TRUE(delay_of("0").ranges.empty()) << "from the start on";
   EXPECT_EQ(delay_of("250").ranges, (std::vector<TimeRange>{{milliseconds(250), {}}}));
@@ -49,7 +49,7 @@ TEST(Schedule, WithoutOptionsNothingIsDue) {
   EXPECT_FALSE(schedule.take(milliseconds(1 << 30)));
 }
 
-TEST(Schedule, StretchesSwitchOnAndOffAndThenItIsOver) {
+TEST(Schedule, IntervalsSwitchOnAndOffAndThenItIsOver) {
   Schedule schedule(delay_of("10-20,30-40"), {}, false);
   EXPECT_FALSE(schedule.starts_enabled());
   EXPECT_EQ(schedule.next(), milliseconds(10));
@@ -63,7 +63,7 @@ TEST(Schedule, StretchesSwitchOnAndOffAndThenItIsOver) {
   EXPECT_FALSE(schedule.next());
 }
 
-TEST(Schedule, SomebodyElseMayEndIt) {
+TEST(Schedule, ACommandMayEndIt) {
   Schedule schedule(delay_of("0-20"), {}, true);
   EXPECT_TRUE(schedule.starts_enabled());
   EXPECT_EQ(schedule.take(milliseconds(20)), Due::Disable);

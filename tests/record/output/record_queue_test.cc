@@ -146,7 +146,7 @@ TEST(RingCompressor, ASmallRestDecidesNothing) {
   EXPECT_EQ(all.counts.samples, 20 * 1500U);
 }
 
-TEST(RingCompressor, TheStretchesOfOneRingAreItsOwn) {
+TEST(RingCompressor, TheRunsOfOneRingAreItsOwn) {
   RingCompressor compressor = quick_packer();
   const Memory ring = alike(1000);
   Look all;
@@ -228,7 +228,7 @@ TEST(RecordQueue, ABatchLargerThanTheLimitStillGoesThrough) {
   EXPECT_EQ(queue.pop()->records.size(), 50u);
 }
 
-TEST(RecordQueue, AbandonedItHoldsNobodyUp) {
+TEST(RecordQueue, AbandonedItBlocksNoThread) {
   RecordQueue queue(10);
   push(queue, 10);
   std::thread pusher([&] { push(queue, 10); });

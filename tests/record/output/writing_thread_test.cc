@@ -87,7 +87,7 @@ void write(std::uint64_t most_bytes, std::size_t pieces, std::size_t samples_eac
   to.limit = thread.limit();
 }
 
-TEST(WritingThread, WhatIsPackedIsToldFromWhatStandsBetween) {
+TEST(WritingThread, CompressedRunsAreDistinguishedFromRecordsBetween) {
   Memory output;
   RecordQueue queue(std::size_t{1} << 20);
   WritingThread thread(output, queue, {}, [](const RecordCounts&) { return Result<>(Done{}); });

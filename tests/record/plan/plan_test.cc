@@ -220,7 +220,7 @@ TEST(Plan, UnknownMapsAndEventsAreNamedWithTheNearest) {
   EXPECT_NE(event.error().what.find("-e bpf-output/no-inherit,name=evt/"), std::string::npos);
 }
 
-TEST(Plan, AChannelIsOfWhoeverRunsAndATableChooses) {
+TEST(Plan, AChannelTakesEveryThreadAndATableFilters) {
   const auto many = plan_of(options_of({"-p", "10", "-e", "./x.bpf.o,cs"}), {kObject}, {10, 11});
   ASSERT_TRUE(many) << many.error().what;
   EXPECT_TRUE(many->follows_threads);
@@ -255,7 +255,7 @@ TEST(Plan, ARingBufferHasSamplesOfItsOwn) {
   EXPECT_EQ(everybody->warnings.size(), 1u) << "that thread and CPU are not known";
 }
 
-TEST(Plan, WhatARingBufferCannotTellIsRefused) {
+TEST(Plan, OptionsThatARingBufferCannotFollowAreRefused) {
   const ObjectFacts heads{"./x.bpf.o", {{"ring", "slow"}}, {}, {{"ring", bpf::ChannelKind::RingWithHeads}}};
   const ObjectFacts plain{"./x.bpf.o", {{"ring", "slow"}}, {}, {{"ring", bpf::ChannelKind::PlainRing}}};
   const auto what = [](const std::vector<std::string>& words, const ObjectFacts& object) {
@@ -269,7 +269,7 @@ TEST(Plan, WhatARingBufferCannotTellIsRefused) {
   EXPECT_EQ(what({"-a", "-k", "mono", "-e", "./x.bpf.o"}, heads), "");
 }
 
-TEST(Plan, WhatCountsEverybodyIsToldHowToBeRecorded) {
+TEST(Plan, ASummaryOfAllThreadsNeedsTheWholeSystem) {
   const auto counts = [](const std::string& path) {
     const ObjectFacts object{path, {{"seen", "seen"}}, {}, {{"seen", bpf::ChannelKind::PlainSummary}}};
     const auto plan = plan_of(options_of({"-e", "./x.bpf.o", "ls"}), {object});

@@ -99,7 +99,7 @@ class Series : public testing::Test {
   int described = 0;
 };
 
-TEST_F(Series, WhatIsToldWhileTheNextIsPreparedStandsInBoth) {
+TEST_F(Series, SidebandWhileTheNextIsPreparedIsInBoth) {
   CaptureSeries series = make();
   ASSERT_TRUE(series.write_records(record_of(abi::kRecordComm, 1)));
   ASSERT_TRUE(series.prepare_next());
@@ -236,7 +236,7 @@ class Flight : public testing::Test {
   std::uint64_t descriptions = 0;
 };
 
-TEST_F(Flight, NothingIsWrittenUntilSomebodyAsks) {
+TEST_F(Flight, NothingIsWrittenUntilASnapshotIsRequested) {
   FlightRecorder flight = make(FlightRecorder::LastName::Path);
   ASSERT_TRUE(flight.write_records(record_of(abi::kRecordMmap2, 1)));
   EXPECT_TRUE(files.empty());
@@ -254,7 +254,7 @@ TEST_F(Flight, NothingIsWrittenUntilSomebodyAsks) {
   EXPECT_EQ(flight.total_bytes(), 7 * 16u);
 }
 
-TEST_F(Flight, WhatIsToldOfMappingsIsBounded) {
+TEST_F(Flight, SidebandIsBounded) {
   FlightRecorder flight = make(FlightRecorder::LastName::PathAndTime, 64);
   for (std::uint64_t i = 1; i <= 100; ++i) ASSERT_TRUE(flight.write_records(record_of(abi::kRecordMmap2, i)));
   ASSERT_TRUE(flight.finish());

@@ -29,7 +29,7 @@ class CpuWatchTest : public testing::Test {
       (std::filesystem::temp_directory_path() / ("tacho-online-" + std::to_string(getpid()))).string();
 };
 
-TEST_F(CpuWatchTest, TellsEachChangeOnce) {
+TEST_F(CpuWatchTest, ReportsEachChangeOnce) {
   CpuWatch watch({3, 0, 1, 1, 2}, {}, file);
   EXPECT_EQ(seen(watch, "0-3\n"), "");
   EXPECT_EQ(seen(watch, "0,2-3\n"), "-1");
@@ -38,7 +38,7 @@ TEST_F(CpuWatchTest, TellsEachChangeOnce) {
   EXPECT_EQ(seen(watch, "0-7\n"), "+2+3") << "those that are not recorded are nobody's business";
 }
 
-TEST_F(CpuWatchTest, ThoseThatWereOffLineAreToldWhenTheyCome) {
+TEST_F(CpuWatchTest, OfflineCpusAreReportedWhenTheyCome) {
   CpuWatch watch({0, 1}, {2, 3}, file);
   EXPECT_EQ(seen(watch, "0-1\n"), "");
   EXPECT_EQ(seen(watch, "0-1,3\n"), "+3");
@@ -55,7 +55,7 @@ TEST_F(CpuWatchTest, WhoCameWithoutBeingSeenAwayWentAndCame) {
   EXPECT_EQ(seen(watch, "0-2\n", {1, 1, 2}), "+1+2");
 }
 
-TEST_F(CpuWatchTest, AComingThatIsToldLateIsNoOther) {
+TEST_F(CpuWatchTest, ALateUeventIsTheSameComing) {
   CpuWatch watch({0, 1}, {}, file);
   EXPECT_EQ(seen(watch, "0\n"), "-1");
   EXPECT_EQ(seen(watch, "0-1\n"), "+1");
@@ -66,7 +66,7 @@ TEST_F(CpuWatchTest, AComingThatIsToldLateIsNoOther) {
   EXPECT_EQ(seen(watch, "0-1\n", {1, 1}), "-1+1") << "the one that was seen, and another";
 }
 
-TEST_F(CpuWatchTest, AMachineThatTellsNothingChangesNothing) {
+TEST_F(CpuWatchTest, WithoutTheFileNothingChanges) {
   CpuWatch watch({0, 1}, {}, file);
   EXPECT_EQ(seen(watch, ""), "");
   EXPECT_EQ(seen(watch, "all of them"), "");
@@ -96,7 +96,7 @@ TEST(CpuUevents, ACpuThatComes) {
   EXPECT_EQ(heard("online@/devices/system/cpu/cpu1023 SUBSYSTEM=cpu"), 1023);
 }
 
-TEST(CpuUevents, OtherMessagesAreOfNobody) {
+TEST(CpuUevents, OtherMessagesAreIgnored) {
   for (const char* message :
        {"", " ", "offline@/devices/system/cpu/cpu1 SUBSYSTEM=cpu ",
         "online@/devices/system/memory/memory3 SUBSYSTEM=memory ",
@@ -108,12 +108,12 @@ TEST(CpuUevents, OtherMessagesAreOfNobody) {
     EXPECT_EQ(heard(message), std::nullopt) << message;
 }
 
-TEST(CpuUevents, WhatSomebodyHadTheKernelSendIsNoNews) {
+TEST(CpuUevents, TriggeredUeventsAreIgnored) {
   EXPECT_EQ(heard("online@/devices/system/cpu/cpu1 ACTION=online SUBSYSTEM=cpu SYNTH_UUID=0 SEQNUM=832 "),
             std::nullopt);
 }
 
-TEST(CpuUevents, NobodyCameMeanwhile) { EXPECT_TRUE(CpuUevents::open().came().empty()); }
+TEST(CpuUevents, NoCpuCameMeanwhile) { EXPECT_TRUE(CpuUevents::open().came().empty()); }
 
 }  // namespace
 

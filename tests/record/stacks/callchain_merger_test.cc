@@ -209,7 +209,7 @@ TEST_F(CallchainMergerTest, AStackThatCanBeFinishedHoldsItsSampleBack) {
   EXPECT_EQ(sample->raw.size(), 12u) << "what stands behind is as it was";
 }
 
-TEST_F(CallchainMergerTest, WhereNobodyFinishesStacksTheyAreWrittenAsTheyAre) {
+TEST_F(CallchainMergerTest, WithoutAnUnwinderDeferredSamplesAreWrittenAsTheyAre) {
   walk(9, {0x11, 0x12, 77}, TACHO_END_NO_TABLE | TACHO_STACK_HAS_COPY);
   sample(9, kUser, 0x11, {});
   EXPECT_EQ(spliced(), (std::vector<Words>{{kU, 0x11, 0x12}}));

@@ -57,7 +57,7 @@ TEST(CodeMaps, EachOfSeveralProgramsHadItsOwnMappings) {
 }
 
 // Its samples were finished by the mappings of the program that it became.
-TEST(CodeMaps, WhatRanBeforeAnExecIsNotKnownWhereNobodyTold) {
+TEST(CodeMaps, WhatRanBeforeAnExecIsNotKnownWithoutRecords) {
   CodeMaps maps;
   maps.exec(kParent, 10);
   maps.map(kParent, range_of(300, 400, 2), 11);
@@ -141,7 +141,7 @@ TEST(CodeMaps, AChildHasItsParentsMappingsUntilOneOfThemChanges) {
   EXPECT_EQ(text_of(maps, kParent), "100-200:1");
 }
 
-TEST(CodeMaps, WhatIsOlderThanAnExecIsNoNews) {
+TEST(CodeMaps, WhatIsOlderThanAnExecIsIgnored) {
   CodeMaps maps;
   maps.map(kParent, range_of(100, 200, 1), 1);
   maps.exec(kChild, 10);
@@ -151,7 +151,7 @@ TEST(CodeMaps, WhatIsOlderThanAnExecIsNoNews) {
   EXPECT_EQ(text_of(maps, kChild), "300-400:2");
 }
 
-TEST(CodeMaps, ChangesAreToldOnce) {
+TEST(CodeMaps, ChangesAreReportedOnce) {
   CodeMaps maps;
   maps.map(kParent, range_of(100, 200, 1), 1);
   maps.fork(kChild, kParent, 2);

@@ -117,7 +117,7 @@ TEST(TableOfFile, AnotherFileUnderTheNameIsNotTaken) {
 }
 
 // The inode of a removed file is given to another one.
-TEST(TableOfFile, SizeAndGenerationTellFilesOfOneInodeApart) {
+TEST(TableOfFile, SizeAndGenerationDistinguishFilesOfOneInode) {
   MappedFile file = own_program();
   struct stat info {};
   ASSERT_EQ(stat("/proc/self/exe", &info), 0);

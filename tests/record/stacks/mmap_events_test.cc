@@ -6,7 +6,7 @@ namespace tacho::record {
 
 namespace {
 
-TEST(MmapHistory, TheLastThatWasToldHoldsAndTheOldestGoFirst) {
+TEST(MmapHistory, TheLatestMappingHoldsAndTheOldestGoFirst) {
   MmapHistory told(2);
   told.note({1, 0x1000}, 7);
   told.note({1, 0x1000}, 8);
@@ -19,7 +19,7 @@ TEST(MmapHistory, TheLastThatWasToldHoldsAndTheOldestGoFirst) {
 }
 
 // A process that runs another program, whose mappings often begin where the old one's did.
-TEST(MmapHistory, WhatIsToldAnewOutlivesTheTurnOfWhatWasForgotten) {
+TEST(MmapHistory, AMappingThatIsNotedAgainOutlivesItsFirstTurn) {
   MmapHistory told(3);
   told.note({1, 0x1000}, 7);
   told.forget(1);

@@ -32,7 +32,7 @@ TEST(StackText, SharesAreOfStacksThatThereWere) {
   EXPECT_EQ(facts[4].second, "50");
 }
 
-TEST(StackText, OfSamplesWithoutStacksNoShareIsTold) {
+TEST(StackText, SamplesWithoutStacksAreInNoPercentage) {
   StackCounts counts;
   counts.ends[TACHO_END_EXITING] = 3;
   EXPECT_EQ(described(counts), "");

@@ -39,7 +39,7 @@ std::vector<std::byte> cache_of(const std::vector<Entry>& entries) {
   return std::move(out).take();
 }
 
-TEST(NeededLibraries, TheCacheTellsWhereLibrariesOfThisMachineLie) {
+TEST(NeededLibraries, TheCacheHasPathsOfThisMachinesLibraries) {
   const auto cache = cache_of({{0x0303, "libx.so.1", "/lib/libx.so.1"},
                                {0x0303, "libx.so.1", "/old/libx.so.1"},
                                {0x0803, "liby.so.2", "/lib32/liby.so.2"},
@@ -47,7 +47,7 @@ TEST(NeededLibraries, TheCacheTellsWhereLibrariesOfThisMachineLie) {
   EXPECT_EQ(libraries_of_cache(cache), (LibraryPaths{{"libx.so.1", "/lib/libx.so.1"}}));
 }
 
-TEST(NeededLibraries, ADamagedCacheTellsOfNothingMore) {
+TEST(NeededLibraries, ADamagedCacheHasNothingMore) {
   auto cache = cache_of({{0x0303, "libx.so.1", "/lib/libx.so.1"}});
   for (std::size_t size = 0; size < cache.size(); ++size)
     EXPECT_LE(libraries_of_cache(format::Bytes(cache).first(size)).size(), 1u);
