@@ -1,4 +1,4 @@
-// tacho-record: options -> plan -> open -> pump -> close.
+// tacho-record: options -> plan -> open -> loop -> close.
 #include <fmt/format.h>
 #include <unistd.h>
 

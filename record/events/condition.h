@@ -1,5 +1,5 @@
 // Conditions of --filter that the kernel decides: of the language of --where what a list of comparisons can
-// say (bpf/attach/event_filter.h). What it cannot say is refused at its letter.
+// say (bpf/attach/event_filter.h). What it cannot say is refused at its column.
 //
 //   pid, tid, uid, gid, cpu, cgroup_id   numbers, compared with constants, or their bits: cpu & 1
 //   comm                                 == "dd", ~ "kworker*"

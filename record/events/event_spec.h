@@ -33,7 +33,7 @@ std::optional<std::uint64_t> number_in(std::string_view text);
 // "r1a8": the number after the letter is hexadecimal, without 0x.
 std::optional<std::uint64_t> raw_number(std::string_view word);
 
-// Which letter of `letters` makes no sense, and why.
+// Which of the `letters` makes no sense, and why.
 struct LetterError {
   std::size_t at = 0;
   std::string what;
@@ -43,7 +43,7 @@ std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view
 // Whether all of these could be modifiers.
 bool are_modifiers(std::string_view letters);
 
-// What to do where the text of events `text` makes no sense at letter `at`, behind an object's terms: in
+// What to do where the text of events `text` makes no sense at column `at`, behind an object's terms: in
 // "open/path=/etc/" the value's first slash closed them. Empty where that is not what happened.
 std::string hint_at(const EventRequest& object, std::string_view text, std::size_t at);
 
@@ -51,7 +51,7 @@ std::string hint_at(const EventRequest& object, std::string_view text, std::size
 // tracepoint or a map exists is found out later.
 
 // "cycles:u,{faults,cs}:S,sched:sched_switch,cpu/event=0x3c/,./prog.bpf.o/map:channel.event=evt/". An error
-// names the letter where the text stops making sense.
+// names the column where the text stops making sense.
 Result<std::vector<EventRequest>> parse_events(std::string_view text, const Pmus& pmus = Pmus());
 
 }  // namespace tacho::record

@@ -69,7 +69,7 @@ class Channels {
   static Result<Channels> open(const OpenedRecording& recording, const KernelEvents& events,
                                const bpf::EventRate& rate, const SummaryReading& reading);
 
-  // For the pump; null when there is nothing to do.
+  // For the loop; null when there is nothing to do.
   ChannelRings* rings() { return rings_->empty() ? nullptr : rings_.get(); }
   Summaries* summaries() { return summaries_->empty() ? nullptr : summaries_.get(); }
   TargetFilter* target_filter() { return filter_ ? &*filter_ : nullptr; }

@@ -63,7 +63,7 @@ class Summaries {
     std::uint64_t reading = 0;     // the last one that saw it
   };
   struct Source {
-    // One of the two: of the prepared objects, and of Plan::argument_probes.
+    // One of the two: an index of the objects, or of Plan::argument_probes.
     std::optional<std::size_t> object, probe;
     std::size_t event = 0;
     std::string map, name;

@@ -19,7 +19,7 @@ namespace tacho::record {
 // Stack options from the terms of the event, or else from the options.
 StackOptions stacks_of(const EventRequest& request, const SamplingOptions& options);
 
-// What every event of a capture has, so that the pump and every reader find id and time at one place.
+// What every event of a capture has, so that the record loop and every reader find id and time at one place.
 format::EventAttr common_attr(const SamplingOptions& options);
 
 // The target, as far as it decides how an event is opened.

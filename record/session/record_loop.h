@@ -44,7 +44,7 @@ struct LoopReport {
 
 class RecordLoop {
  public:
-  // Lines for the user, while the pump waits for something.
+  // Lines for the user, while the loop waits for something.
   using Say = std::function<void(std::string_view)>;
 
   // Parts of a recording; all of them must outlive the loop.

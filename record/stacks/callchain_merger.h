@@ -80,7 +80,7 @@ class CallchainMerger {
   std::unordered_map<std::uint64_t, Event> events_;
   StackCounts counts_;
   std::vector<Deferred>* deferred_ = nullptr;  // of the call that is under way
-  std::vector<std::byte> out_;                 // kept, so that steady splicing allocates nothing
+  std::vector<std::byte> out_;                 // kept, so that steady merging allocates nothing
 };
 
 // Bytes before the call chain in the body of a sample; nothing when it is too short for them.

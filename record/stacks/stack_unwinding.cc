@@ -322,7 +322,7 @@ struct StackUnwinding::State {
   bpf::StackWalker walker;
   format::EventAttr sideband;
   bool is_asked_for = true;     // by name
-  mutable std::mutex counting;  // of what the splice counts: the thread that writes asks, too
+  mutable std::mutex counting;  // of the merger's counts: the writing thread reads them, too
   struct Ring {
     bool is_sideband = false;
     WalksEvent walks;
