@@ -17,8 +17,8 @@ void ColumnsText::write(TextOutput& out, const ResolvedSample& sample) {
   Line line;
   line.reserve(columns_.size());
   for (std::size_t i = 0; i < columns_.size(); ++i) line.push_back(columns_.cell(i, sample));
-  if (form_ == ColumnForm::Csv) return write_csv(out, line);
-  if (form_ == ColumnForm::Json) return write_json(out, line);
+  if (form_ == ColumnsForm::Csv) return write_csv(out, line);
+  if (form_ == ColumnsForm::Json) return write_json(out, line);
   auto cells = shown(line);
   if (is_begun_) {
     widen(cells);

@@ -13,14 +13,14 @@
 
 namespace tacho::report {
 
-enum class ColumnForm : std::uint8_t { Text, Csv, Json };
+enum class ColumnsForm : std::uint8_t { Text, Csv, Json };
 
 // The widths of text come from the first lines, which are kept until there are kLinesAhead of them or flush()
 // is called; a wider value that comes later widens its column from there on.
 class ColumnsText {
  public:
   // `room`: columns of a line of text; 0: no limit.
-  ColumnsText(Columns columns, ColumnForm form, Names names, std::size_t room)
+  ColumnsText(Columns columns, ColumnsForm form, Names names, std::size_t room)
       : columns_(std::move(columns)),
         form_(form),
         names_(names),
@@ -47,7 +47,7 @@ class ColumnsText {
   void widen(const std::vector<std::string>& cells);
 
   Columns columns_;
-  ColumnForm form_;
+  ColumnsForm form_;
   Names names_;
   std::size_t room_;
   std::vector<std::size_t> widths_, needed_;  // needed_: by what was shown so far, never padded to

@@ -366,9 +366,9 @@ Result<Shown> show_columns(Session& session, TextOutput& out, const Options& opt
   const std::string input = printable(options.reading.session.input);
   auto columns = Columns::find(options.columns, session);
   if (!columns) return std::move(columns.error()).in(input);
-  const ColumnForm form = options.is_csv               ? ColumnForm::Csv
-                          : options.form == Form::Json ? ColumnForm::Json
-                                                       : ColumnForm::Text;
+  const ColumnsForm form = options.is_csv               ? ColumnsForm::Csv
+                           : options.form == Form::Json ? ColumnsForm::Json
+                                                        : ColumnsForm::Text;
   FormSink<ColumnsText> sink(
       session, options.switches, out,
       ColumnsText(std::move(*columns), form, options.reading.names, options.reading.room()));
