@@ -91,8 +91,8 @@ class PageInABrowser(programs.Scratch):
     def samples(self):
         return int(re.search(r"([\d,]+) samples", self.selection())[1].replace(",", ""))
 
-    def told(self, where):
-        return self.browser.run("return document.querySelector(arguments[0] + ' .told').textContent", where)
+    def status(self, where):
+        return self.browser.run("return document.querySelector(arguments[0] + ' .status').textContent", where)
 
     def fragment(self):
         return self.browser.run("return location.hash")
@@ -162,7 +162,7 @@ class PageInABrowser(programs.Scratch):
         right = self.folded("--time", f"{first},{last}")
         self.assertEqual(self.shown_folded(), right)
         self.assertLess(self.samples(), everything)
-        self.assertIn(f"{self.samples()} samples selected", self.told(".timeline"))
+        self.assertIn(f"{self.samples()} samples selected", self.status(".timeline"))
         rows = self.browser.run("return [...document.querySelectorAll('.functions tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))")
         leaves = collections.Counter()
         for stack, weight in right.items():
@@ -170,7 +170,7 @@ class PageInABrowser(programs.Scratch):
         name, weight = leaves.most_common(1)[0]
         self.assertEqual(rows[0][0], f"{100 * weight / sum(right.values()):.2f} %")
         self.press("3")
-        self.assertIn(f"{self.samples()} samples", self.told(".events"))
+        self.assertIn(f"{self.samples()} samples", self.status(".events"))
         self.press("0")
         self.assertEqual(self.samples(), everything)
 
@@ -217,13 +217,13 @@ class PageInABrowser(programs.Scratch):
         self.open_golden("threads")
         self.focus("canvas.flame")
         self.press(DOWN)
-        self.assertTrue(self.told(".flameview").startswith("all"), self.told(".flameview"))
+        self.assertTrue(self.status(".flameview").startswith("all"), self.status(".flameview"))
         self.press(DOWN)
-        name = self.told(".flameview").split(" \u00b7 ")[0]
+        name = self.status(".flameview").split(" \u00b7 ")[0]
         self.assertIn(name, {stack[0] for stack in self.folded()})
-        self.assertRegex(self.told(".flameview"), r"total [\d.,]+ ms: \d+\.\d\d % of the selection")
+        self.assertRegex(self.status(".flameview"), r"total [\d.,]+ ms: \d+\.\d\d % of the selection")
         self.press(RIGHT)
-        self.assertNotEqual(self.told(".flameview").split(" \u00b7 ")[0], "")
+        self.assertNotEqual(self.status(".flameview").split(" \u00b7 ")[0], "")
         self.press(LEFT, ENTER)
         self.assertIn("zoom=", self.fragment())
         self.press(UP, "?")
@@ -293,7 +293,7 @@ class PageInABrowser(programs.Scratch):
         box = self.samples()
         self.assertTrue(0 < box < 60, box)
         self.press("3")
-        self.assertIn(f"{box} samples", self.told(".events"))
+        self.assertIn(f"{box} samples", self.status(".events"))
         self.press("2")
         self.focus("canvas.heat")
         self.press(ESCAPE, "0", LEFT)
@@ -309,7 +309,7 @@ class PageInABrowser(programs.Scratch):
         self.assertIn("needle", details)
         self.assertIn("[spin]", details)
         self.search("needle")
-        self.assertIn("20 samples that match", self.told(".events"))
+        self.assertIn("20 samples that match", self.status(".events"))
 
     def test_names_stay_text(self):
         self.open_payloads()
@@ -353,7 +353,7 @@ class PageInABrowser(programs.Scratch):
         self.assertEqual(heads, ["Self", "Total", "Before", "Change", "Function", "Module"])
         self.focus("canvas.flame")
         self.press(DOWN, DOWN)
-        self.assertRegex(self.told(".flameview"), r"before [\d.]+ %, after [\d.]+ %: [+\u2212][\d.]+ points")
+        self.assertRegex(self.status(".flameview"), r"before [\d.]+ %, after [\d.]+ %: [+\u2212][\d.]+ points")
         self.assertEqual(self.browser.run("return document.querySelector('.flameview select').value"), "after")
         self.browser.run("const side = document.querySelector('.flameview select'); side.value = 'before'; side.dispatchEvent(new Event('change'))")
         self.settle()
@@ -423,7 +423,7 @@ class PageInABrowser(programs.Scratch):
         self.assertEqual(self.samples(), 1)
         self.focus("canvas.flame")
         self.press(DOWN, DOWN, DOWN)
-        self.assertTrue(self.told(".flameview").startswith("f0"))
+        self.assertTrue(self.status(".flameview").startswith("f0"))
         self.browser.run("document.querySelector('.flamebox').scrollTop = 1e9")
         self.settle()
         self.assertGreater(len(self.frames()), 5)

@@ -151,7 +151,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   run_with_progress(session, samples, out);
   samples.finish();
   session.report_missing_symbols();
-  const std::vector<std::uint32_t> lines = samples.lines();  // nobody asks for those that are missing
+  const std::vector<std::uint32_t> lines = samples.lines();  // a line that is missing is no finding
 
   std::optional<Session> before;
   std::optional<PageSamples> base;

@@ -13,17 +13,17 @@ export const makeEvents = (app) => {
   });
   const box = element('div', {class: 'scroll eventbox'}, list),
         details = element('div', {class: 'details', 'aria-live': 'polite'});
-  const told = element('p', {class: 'told'});
+  const status = element('p', {class: 'status'});
   let rows = new Uint32Array(0), chosen = -1;
 
   const payload = (i, number = amount) => {
-    const at = ordinal[i], told_ = [];
+    const at = ordinal[i], shown = [];
     for (const field of model.events[samples.event[i]].fields) {
       if (field.missing && field.missing[at]) continue;
-      told_.push(
+      shown.push(
           [field.name, field.isText ? model.text(field.values[at]) : number(field.values[at], field.unit)]);
     }
-    return told_;
+    return shown;
   };
   const commOf = (i) => {
     let at = samples.node[i];
@@ -117,13 +117,13 @@ export const makeEvents = (app) => {
   box.addEventListener('scroll', drawRows);
 
   return {
-    element: element('div', {class: 'events'}, told, box, details),
+    element: element('div', {class: 'events'}, status, box, details),
     draw: () => {
       const {indexes} = app.selection;
       rows = app.matches.sample === null ? indexes : indexes.filter(app.matches.sample);
       chosen = -1;
       details.replaceChildren();
-      told.textContent =
+      status.textContent =
           `${grouped(rows.length)} samples${app.matches.sample === null ? '' : ' that match the search'}`;
       list.style.height = `${shownHeight()}px`;
       drawRows();

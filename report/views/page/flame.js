@@ -4,7 +4,7 @@ import {amount, colour, dragOn, element, fitted, pen, share, showTip} from './do
 
 const ROW = 18, LEAST = 0.4;
 
-// By the kind of code, in colours that readers who do not see red and green tell apart; as flame graphs have
+// By the kind of code, in colours that readers who do not see red and green distinguish; as flame graphs have
 // them.
 const KINDS = {
   a: ['', 0xe4dfd6],
@@ -45,7 +45,7 @@ export const makeFlame = (app) => {
   const spacer = element('div', {class: 'spacer'}, canvas),
         box = element('div', {class: 'scroll flamebox'}, spacer);
   const legend = element('p', {class: 'legend'});
-  const told = element('p', {class: 'told', role: 'status', 'aria-live': 'polite'});
+  const status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
   let chosen = -1, layout = null, palette = new Map();
 
   // What frames are as wide as: of a comparison either side.
@@ -165,7 +165,7 @@ export const makeFlame = (app) => {
        []).find(([, left, top, w]) => x >= left && x < left + Math.max(w, 1) && y >= top && y < top + ROW);
   const choose = (i) => {
     chosen = i;
-    told.textContent = facts(i).join(' · ');
+    status.textContent = facts(i).join(' · ');
     const y = tree.depth[i] * ROW;
     if (y < box.scrollTop) box.scrollTop = y;
     if (y + ROW > box.scrollTop + box.clientHeight) box.scrollTop = y + ROW - box.clientHeight;
@@ -256,7 +256,7 @@ export const makeFlame = (app) => {
       element('option', {value: 'after'}, 'as wide as after'),
       element('option', {value: 'before'}, 'as wide as before'));
   return {
-    element: element('div', {class: 'flameview'}, ...(model.base ? [side] : []), legend, box, told),
+    element: element('div', {class: 'flameview'}, ...(model.base ? [side] : []), legend, box, status),
     draw: () => {
       side.value = app.state.side;
       palette = new Map();
@@ -266,7 +266,7 @@ export const makeFlame = (app) => {
       spacer.style.height = `${layout.rows * ROW}px`;
       if (!isLaid(chosen)) {
         chosen = -1;
-        told.textContent = '';
+        status.textContent = '';
       }
       drawRows();
     }

@@ -62,7 +62,7 @@ const start = async () => {
       'select', {id: 'by', 'aria-label': 'weight', onchange: () => app.go({by: weights.value})},
       element('option', {value: 'weight'}, ''), element('option', {value: 'samples'}, 'samples'));
   const chips = element('p', {class: 'chips', id: 'selection'});
-  const found = element('p', {class: 'told', id: 'found', role: 'status', 'aria-live': 'polite'});
+  const found = element('p', {class: 'status', id: 'found', role: 'status', 'aria-live': 'polite'});
   const help = element(
       'dialog', {id: 'help', 'aria-label': 'keys'},
       element('dl', {}, ...KEYS.flatMap(([key, does]) => [element('dt', {}, key), element('dd', {}, does)])),
@@ -133,7 +133,7 @@ const start = async () => {
       overview.element, timeline.element, chips, tabList, ...TABS.map((name) => panels[name]), help,
       foldedBox);
 
-  // What the search finds: frames, and for the list of samples those that have a match in names, stack or
+  // What the search finds: frames, and of the list the samples with a match in names, stack or
   // payload.
   const findMatches = () => {
     app.matches = {frames: null, sample: null, fault: ''};
@@ -153,7 +153,7 @@ const start = async () => {
         model.events[samples.event[i]].fields.some(
             (field) => field.isText && isText(field.values[ordinal[i]]));
   };
-  const tellMatches = () => {
+  const showMatches = () => {
     const {matches, selection} = app;
     if (matches.fault !== '')
       found.textContent = `not a regular expression: ${matches.fault}`;
@@ -168,7 +168,7 @@ const start = async () => {
       found.textContent = `${grouped(count)} functions match: ${share(sum, selection.all)} of the selection`;
     }
   };
-  const tellSelection = () => {
+  const showSelection = () => {
     const {state} = app, made = [];
     const chip = (words, changes) => made.push(
         button(`${words} ✕`, 'take this out of the selection', () => app.go(changes), {class: 'chip'}));
@@ -222,8 +222,8 @@ const start = async () => {
     events.value = String(app.state.event);
     weights.value = app.state.by;
     weights.options[0].textContent = model.events[app.state.event].unit || 'weight';
-    tellMatches();
-    tellSelection();
+    showMatches();
+    showSelection();
     draw();
   };
 

@@ -74,7 +74,7 @@ class PageTree {
   IndexTable by_frame_, by_node_;
   std::vector<PageFrame> frames_;
   std::vector<Node> nodes_;
-  std::vector<std::uint32_t> path_;  // nodes of the last chain, root first: most begin as the one before
+  std::vector<std::uint32_t> path_;  // nodes of the last chain, root first: most share the first ones with it
 };
 
 // What all captures of a page share.

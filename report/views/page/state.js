@@ -67,27 +67,27 @@ export const readState = (model, fragment) => {
 };
 
 export const addressOf = (model, state) => {
-  const usual = initialState(model), told = new URLSearchParams();
-  if (state.event !== usual.event) told.set('event', model.events[state.event].name);
-  if (state.by !== usual.by) told.set('by', state.by);
-  if (state.from !== null) told.set('time', `${model.seconds(state.from)},${model.seconds(state.to)}`);
+  const usual = initialState(model), fragment = new URLSearchParams();
+  if (state.event !== usual.event) fragment.set('event', model.events[state.event].name);
+  if (state.by !== usual.by) fragment.set('by', state.by);
+  if (state.from !== null) fragment.set('time', `${model.seconds(state.from)},${model.seconds(state.to)}`);
   if (state.viewFrom !== 0 || state.viewTo !== model.span)
-    told.set('view', `${model.seconds(state.viewFrom)},${model.seconds(state.viewTo)}`);
-  if (state.rows !== usual.rows) told.set('rows', state.rows);
-  for (const list in LISTS) state[list].forEach((one) => told.append(LISTS[list], one));
-  state.groups.forEach((one) => told.append('container', one));
-  if (state.focus !== '') told.set('function', state.focus);
-  if (state.zoom !== usual.zoom) told.set('zoom', state.zoom);
-  if (state.search !== '') told.set('search', state.search);
-  if (state.tab !== usual.tab) told.set('tab', state.tab);
-  if (state.field !== null) told.set('field', state.field);
+    fragment.set('view', `${model.seconds(state.viewFrom)},${model.seconds(state.viewTo)}`);
+  if (state.rows !== usual.rows) fragment.set('rows', state.rows);
+  for (const list in LISTS) state[list].forEach((one) => fragment.append(LISTS[list], one));
+  state.groups.forEach((one) => fragment.append('container', one));
+  if (state.focus !== '') fragment.set('function', state.focus);
+  if (state.zoom !== usual.zoom) fragment.set('zoom', state.zoom);
+  if (state.search !== '') fragment.set('search', state.search);
+  if (state.tab !== usual.tab) fragment.set('tab', state.tab);
+  if (state.field !== null) fragment.set('field', state.field);
   if (state.low !== null) {
-    told.set('low', state.low);
-    told.set('high', state.high);
+    fragment.set('low', state.low);
+    fragment.set('high', state.high);
   }
-  if (state.side !== usual.side) told.set('side', state.side);
-  if (state.sort !== usual.sort) told.set('sort', state.sort);
-  return `#${told}`;
+  if (state.side !== usual.side) fragment.set('side', state.side);
+  if (state.sort !== usual.sort) fragment.set('sort', state.sort);
+  return `#${fragment}`;
 };
 
 const SELECTING = ['event', 'by', 'from', 'to', 'cpus', 'pids', 'tids', 'groups', 'focus', 'low', 'high'];

@@ -76,7 +76,7 @@ export const makeTimeline = (app) => {
   const labels = element('div', {class: 'labels'});
   const spacer = element('div', {class: 'spacer'}, labels, bars),
         box = element('div', {class: 'scroll rows'}, spacer);
-  const told = element('p', {class: 'told', role: 'status', 'aria-live': 'polite'});
+  const status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
   const kinds = element(
       'select', {'aria-label': 'rows of the timeline', onchange: () => app.go({rows: kinds.value})},
       ...ROWS.filter((kind) => kind !== 'container' || samples.cgroup)
@@ -218,7 +218,7 @@ export const makeTimeline = (app) => {
     if (had !== null) made.find((label) => label.title === had)?.focus({preventScroll: true});
   };
 
-  const tell = () => {
+  const describe = () => {
     const {from, to} = app.state, {indexes, all} = app.selection, words = [];
     const [viewFrom, viewTo] = view();
     if (viewFrom > 0 || viewTo < model.span)
@@ -226,7 +226,7 @@ export const makeTimeline = (app) => {
     if (from !== null)
       words.push(`selected ${model.seconds(from)} to ${model.seconds(to)}, ${amount(to - from, 'ns')}`);
     words.push(`${grouped(indexes.length)} samples selected, ${share(all, sum)} of all`);
-    told.textContent = words.join(' · ');
+    status.textContent = words.join(' · ');
   };
   const draw = () => {
     count();
@@ -238,7 +238,7 @@ export const makeTimeline = (app) => {
     spacer.style.height = `${order.length * ROW}px`;
     drawStrip();
     drawRows();
-    tell();
+    describe();
   };
 
   // Pointers and keys.
@@ -287,7 +287,7 @@ export const makeTimeline = (app) => {
     const size = model.span / 100, was = cursor === null ? view()[0] : cursor;
     cursor = clamp(was + sign * size);
     if (!isSelecting) {
-      told.textContent = `cursor at ${model.seconds(cursor)}`;
+      status.textContent = `cursor at ${model.seconds(cursor)}`;
       return drawStrip();
     }
     const {from, to} = app.state;
@@ -318,7 +318,7 @@ export const makeTimeline = (app) => {
     element: element(
         'section', {class: 'timeline', 'aria-labelledby': 'timeline-title'},
         element('h2', {id: 'timeline-title'}, 'Timeline'), tools, element('div', {class: 'stripbox'}, strip),
-        box, told),
+        box, status),
     draw
   };
 };

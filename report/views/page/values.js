@@ -19,7 +19,8 @@ export const makeValues = (app) => {
     'aria-label': 'Heat map of time and value. Arrow keys move a cell, Enter selects it; the table below ' +
         'has the distribution.'
   });
-  const title = element('h3'), told = element('p', {class: 'told', role: 'status', 'aria-live': 'polite'});
+  const title = element('h3'),
+        status = element('p', {class: 'status', role: 'status', 'aria-live': 'polite'});
   const choice = element(
       'select',
       {'aria-label': 'field', onchange: () => app.go({field: choice.value, low: null, high: null})});
@@ -256,7 +257,7 @@ export const makeValues = (app) => {
         Math.min(Math.max(was[0] + x, 0), map.columns - 1),
         Math.min(Math.max(was[1] + y, 0), map.scale.rows - 1)
       ];
-      told.textContent = cellText(...cell).join(', ');
+      status.textContent = cellText(...cell).join(', ');
       drawAgain();
     } else if (event.key === 'Enter' && cell !== null) {
       const y = HEIGHT - (cell[1] + 0.5) * map.tall;
@@ -272,7 +273,7 @@ export const makeValues = (app) => {
   return {
     element: element(
         'div', {class: 'values'}, element('p', {class: 'tools'}, element('label', {}, 'Field ', choice)),
-        title, element('div', {class: 'heatbox'}, canvas), told, facts,
+        title, element('div', {class: 'heatbox'}, canvas), status, facts,
         element('div', {class: 'scroll'}, table)),
     draw
   };
