@@ -10,7 +10,7 @@ import made_capture as made
 import made_payload
 import programs
 from made_payload import Field, TEXT
-from page_data import deep_page, folded_lines
+from page_data import deep_page, folded_lines, wide_page
 
 if browser.webdriver:
     from selenium.webdriver.common.action_chains import ActionChains
@@ -430,6 +430,26 @@ class PageInABrowser(programs.Scratch):
         rows = self.browser.run("return [...document.querySelectorAll('.functions tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))")
         self.assertEqual(rows[0][:2], ["100.00 %", "100.00 %"], "recursive calls count once")
         self.click(".functions td.name button")
+
+    def cpu_milliseconds(self):
+        """Of the page's main thread, in scripts: what else runs on this machine does not count."""
+        metrics = self.browser.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+        return 1000 * next(metric["value"] for metric in metrics if metric["name"] == "ScriptDuration")
+
+    def test_a_selection_of_many_samples_takes_less_than_a_tenth_of_a_second(self):
+        self.open_golden("threads")
+        (self.folder / "page.html").write_text(wide_page((self.folder / "page.html").read_text(), 300_000))
+        self.browser.driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+        self.open()
+        self.assertEqual(self.samples(), 300_000)
+        for fragment, count in (("#time=0.1,0.2", 100_001), ("#cpu=1", 150_000), ("#rows=thread&tid=1", 3000), ("#rows=process", 300_000),
+                                ("#function=function+7", 1500), ("#search=function", 300_000), ("#tab=values", 300_000), ("#tab=events", 300_000)):
+            before = self.cpu_milliseconds()
+            self.browser.run("location.hash = arguments[0]", fragment)
+            self.settle()
+            self.settle()
+            self.assertLess(self.cpu_milliseconds() - before, 100, fragment)
+            self.assertEqual(self.samples(), count, fragment)
 
 
 def luminance(colour):

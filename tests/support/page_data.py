@@ -136,20 +136,43 @@ def policy_hash(text):
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 
-def deep_page(text, depth):
-    """A page like this one, of one sample with so many frames, called f0 to f9 by turns."""
-    names = ["", "deep", "event", "ns"] + [f"f{i}" for i in range(10)]
-    columns = [("text.size", "u", [len(name) for name in names]), ("text.bytes", "b", "".join(names).encode())]
-    columns += [("frame.name", "u", [0, 1] + list(range(4, 14))), ("frame.module", "u", [0] * 12),
-                ("frame.kind", "b", b"at" + b"u" * 10)]
-    columns += [("node.parent", "u", [1] * (depth + 1) + [0]),
-                ("node.frame", "u", [2 + i % 10 for i in reversed(range(depth))] + [1, 0])]
-    columns += [(name, "u", [0]) for name in ("time", "cpu", "thread", "event", "node")] + [("weight", "w", [7])]
-    columns += [("threads.pid", "z", [2]), ("threads.tid", "z", [2]), ("threads.comm", "u", [1])]
+def other_page(text, names, samples, columns):
+    """A page like this one with other data: texts, how many samples, and the columns (name, form, values)."""
+    columns = [("text.size", "u", [len(name) for name in names]), ("text.bytes", "b", "".join(names).encode()), *columns]
     packed = [(name, form, len(values), bytes(values) if form == "b" else leb128(values)) for name, form, values in columns]
-    event = {"name": 2, "unit": 3, "samples": 1, "stacks": True, "fields": []}
+    event = {"name": 1, "unit": 2, "samples": samples, "stacks": True, "fields": []}
     head = {"hidden": [], "capture": {"start": "0", "left_out": 0, "lost": 0, "notes": [], "events": [event]}}
     described = json.dumps({"columns": [[name, form, count, len(data)] for name, form, count, data in packed], "head": head})
     data = struct.pack("<I", len(described)) + described.encode() + b"".join(data for *_, data in packed)
-    element = DATA.search(text)[0].replace(DATA.search(text)[1], base64.b64encode(gzip.compress(data)).decode())
-    return element.join((DATA.sub("", text).split("</main>\n")[0] + "</main>\n", DATA.sub("", text).split("</main>\n")[1]))
+    element = DATA.search(text)[0].replace(DATA.search(text)[1], base64.b64encode(gzip.compress(data, 1)).decode())
+    before, behind = DATA.sub("", text).split("</main>\n")
+    return f"{before}</main>\n{element}{behind}"
+
+
+def deep_page(text, depth):
+    """One sample with so many frames, called f0 to f9 by turns."""
+    names = ["", "event", "ns", "deep"] + [f"f{i}" for i in range(10)]
+    return other_page(text, names, 1, [
+        ("frame.name", "u", [0, 3] + list(range(4, 14))), ("frame.module", "u", [0] * 12), ("frame.kind", "b", b"at" + b"u" * 10),
+        ("node.parent", "u", [1] * (depth + 1) + [0]),
+        ("node.frame", "u", [2 + i % 10 for i in reversed(range(depth))] + [1, 0]),
+        *[(name, "u", [0]) for name in ("time", "cpu", "thread", "event", "node")], ("weight", "w", [7]),
+        ("threads.pid", "z", [2]), ("threads.tid", "z", [2]), ("threads.comm", "u", [3])])
+
+
+def wide_page(text, samples, threads=100, functions=200):
+    """Many samples, one each microsecond, by turns in the functions of threads."""
+    names = ["", "event", "ns"] + [f"thread {i}" for i in range(threads)] + [f"function {i}" for i in range(functions)]
+    below = functions + 1  # nodes of a thread: its functions, and its own behind them
+    nodes = [(functions - i if i < functions else (threads - thread) * below - functions,
+              1 + threads + i if i < functions else 1 + thread) for thread in range(threads) for i in range(below)] + [(0, 0)]
+    turns = [(i * 7919 % threads, i * 104729 % functions) for i in range(samples)]
+    return other_page(text, names, samples, [
+        ("frame.name", "u", [0, *range(3, 3 + threads + functions)]), ("frame.module", "u", [0] * (1 + threads + functions)),
+        ("frame.kind", "b", b"a" + b"t" * threads + b"u" * functions),
+        ("node.parent", "u", [behind for behind, _ in nodes]), ("node.frame", "u", [frame for _, frame in nodes]),
+        ("time", "d", [0] + [2000] * (samples - 1)), ("cpu", "u", [1 + i % 2 for i in range(samples)]),
+        ("thread", "u", [thread for thread, _ in turns]), ("event", "u", [0] * samples),
+        ("node", "u", [thread * below + function for thread, function in turns]), ("weight", "w", [1000] * samples),
+        ("threads.pid", "z", [2 * i + 2 for i in range(threads)]), ("threads.tid", "z", [2 * i + 2 for i in range(threads)]),
+        ("threads.comm", "u", [3 + i for i in range(threads)])])
