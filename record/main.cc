@@ -151,7 +151,7 @@ int run_live(const std::vector<std::string>& command_line) {
   if (!parsed) return fail(parsed.error(), "live");
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
   RecordOptions& options = parsed->options;
-  if (const auto told = handle_recorder_help(options, "live")) return *told;
+  if (const auto status = handle_recorder_help(options, "live")) return *status;
   if (options.output != "-")
     return fail(use_error("-o: nothing is kept here; tacho record writes captures"), "live");
   auto words = live_view(*live, options.events);
@@ -179,7 +179,7 @@ int run_program(const std::vector<std::string>& command_line) {
   auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
   if (!parsed) return fail(parsed.error());
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
-  if (const auto told = handle_recorder_help(parsed->options, "record")) return *told;
+  if (const auto status = handle_recorder_help(parsed->options, "record")) return *status;
   if (parsed->options.show_version) return say(fmt::format("tacho {}", version()));
   if (parsed->options.sampling.show_registers) return say("available registers: " + register_names());
   RecordOptions& options = parsed->options;

@@ -347,9 +347,9 @@ TracepointProgram describe(std::uint32_t id) {
   info.xlated_prog_insns = reinterpret_cast<std::uint64_t>(instructions.data());
   info.xlated_prog_len = length;
   size = sizeof info;
-  const bool is_told = bpf_obj_get_info_by_fd(fd.get(), &info, &size) == 0 && info.xlated_prog_insns != 0 &&
-                       info.xlated_prog_len == length;
-  program.may_drop = !is_told || may_drop_events(instructions);
+  const bool has_info = bpf_obj_get_info_by_fd(fd.get(), &info, &size) == 0 && info.xlated_prog_insns != 0 &&
+                        info.xlated_prog_len == length;
+  program.may_drop = !has_info || may_drop_events(instructions);
   return program;
 }
 
@@ -430,7 +430,7 @@ constexpr ArrayRow kArrays[] = {
 };
 
 // The kernel's bpf_prog_info of one program, with the arrays' pointers replaced by offsets into `data`.
-struct Told {
+struct KernelInfo {
   bpf_prog_info info{};
   std::uint64_t arrays = 0;
   std::vector<std::byte> data;
@@ -444,13 +444,13 @@ struct Told {
   }
 };
 
-Result<Told> ask(int program_fd) {
+Result<KernelInfo> ask(int program_fd) {
   bpf_prog_info sizes{};
   std::uint32_t length = sizeof sizes;
   if (bpf_obj_get_info_by_fd(program_fd, &sizes, &length) != 0)
     return system_error("BPF program info", errno);
 
-  Told told;
+  KernelInfo raw;
   std::array<std::uint64_t, std::size(kArrays)> offsets{};
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < std::size(kArrays); ++i) {
@@ -458,28 +458,28 @@ Result<Told> ask(int program_fd) {
     if (bytes == 0 || total + bytes > kMaxArray) continue;
     offsets[i] = total;
     total += (bytes + 7) / 8 * 8;
-    told.arrays |= std::uint64_t{1} << kArrays[i].bit;
-    kArrays[i].set_count(told.info, kArrays[i].count(sizes));
-    kArrays[i].set_element(told.info, kArrays[i].element(sizes));
+    raw.arrays |= std::uint64_t{1} << kArrays[i].bit;
+    kArrays[i].set_count(raw.info, kArrays[i].count(sizes));
+    kArrays[i].set_element(raw.info, kArrays[i].element(sizes));
   }
-  told.data.resize(total);
+  raw.data.resize(total);
   for (std::size_t i = 0; i < std::size(kArrays); ++i)
-    if ((told.arrays >> kArrays[i].bit & 1U) != 0)
-      kArrays[i].set_pointer(told.info, reinterpret_cast<std::uint64_t>(told.data.data() + offsets[i]));
-  length = sizeof told.info;
-  if (bpf_obj_get_info_by_fd(program_fd, &told.info, &length) != 0)
+    if ((raw.arrays >> kArrays[i].bit & 1U) != 0)
+      kArrays[i].set_pointer(raw.info, reinterpret_cast<std::uint64_t>(raw.data.data() + offsets[i]));
+  length = sizeof raw.info;
+  if (bpf_obj_get_info_by_fd(program_fd, &raw.info, &length) != 0)
     return system_error("BPF program info", errno);
 
   for (std::size_t i = 0; i < std::size(kArrays); ++i) {
-    const bool asked = (told.arrays >> kArrays[i].bit & 1U) != 0;
+    const bool asked = (raw.arrays >> kArrays[i].bit & 1U) != 0;
     // The kernel clears pointers that it does not show (kptr_restrict); sizes of a program never change.
-    const bool given = asked && kArrays[i].pointer(told.info) != 0 &&
-                       kArrays[i].count(told.info) == kArrays[i].count(sizes) &&
-                       kArrays[i].element(told.info) == kArrays[i].element(sizes);
-    if (!given) told.arrays &= ~(std::uint64_t{1} << kArrays[i].bit);
-    kArrays[i].set_pointer(told.info, given ? offsets[i] : 0);
+    const bool given = asked && kArrays[i].pointer(raw.info) != 0 &&
+                       kArrays[i].count(raw.info) == kArrays[i].count(sizes) &&
+                       kArrays[i].element(raw.info) == kArrays[i].element(sizes);
+    if (!given) raw.arrays &= ~(std::uint64_t{1} << kArrays[i].bit);
+    kArrays[i].set_pointer(raw.info, given ? offsets[i] : 0);
   }
-  return told;
+  return raw;
 }
 
 std::string hex(format::Bytes bytes) {
@@ -493,11 +493,11 @@ std::string hex(format::Bytes bytes) {
 }
 
 // The names of the program's functions, from BTF: func_info has a type id for each.
-std::vector<std::string> function_names(const Told& told, const btf* types) {
+std::vector<std::string> function_names(const KernelInfo& raw, const btf* types) {
   std::vector<std::string> names;
   constexpr unsigned kFuncInfo = 5;
-  const std::uint32_t record = told.info.func_info_rec_size;
-  const auto records = told.array(kFuncInfo);
+  const std::uint32_t record = raw.info.func_info_rec_size;
+  const auto records = raw.array(kFuncInfo);
   if (types == nullptr || record < 8) return names;
   for (format::Cursor in(records); in.left() >= record;) {
     format::Cursor one(in.take(record));
@@ -511,31 +511,31 @@ std::vector<std::string> function_names(const Told& told, const btf* types) {
 
 // As the kernel and perf name it: "bpf_prog_TAG_NAME"; without BTF only a program without functions has a
 // name.
-std::string symbol_name(const Told& told, std::size_t function, const std::vector<std::string>& names,
+std::string symbol_name(const KernelInfo& raw, std::size_t function, const std::vector<std::string>& names,
                         format::Bytes tag) {
   std::string name = "bpf_prog_" + hex(tag);
   if (function < names.size() && !names[function].empty()) return name + "_" + names[function];
-  const char* own = told.info.name;
-  if (names.empty() && told.info.nr_prog_tags <= 1 && *own != '\0')
-    return name + "_" + std::string(own, ::strnlen(own, sizeof told.info.name));
+  const char* own = raw.info.name;
+  if (names.empty() && raw.info.nr_prog_tags <= 1 && *own != '\0')
+    return name + "_" + std::string(own, ::strnlen(own, sizeof raw.info.name));
   return name + "_F";
 }
 
-std::vector<LoadedSymbol> symbols_of(const Told& told, const btf* types) {
+std::vector<LoadedSymbol> symbols_of(const KernelInfo& raw, const btf* types) {
   constexpr unsigned kKsyms = 3;
   constexpr unsigned kLengths = 4;
   constexpr unsigned kTags = 8;
-  const auto names = function_names(told, types);
-  const auto tags = told.array(kTags);
-  format::Cursor addresses(told.array(kKsyms));
-  format::Cursor lengths(told.array(kLengths));
+  const auto names = function_names(raw, types);
+  const auto tags = raw.array(kTags);
+  format::Cursor addresses(raw.array(kKsyms));
+  format::Cursor lengths(raw.array(kLengths));
   std::vector<LoadedSymbol> symbols;
   while (addresses.left() >= 8 && lengths.left() >= 4) {
     const std::size_t function = symbols.size();
     const bool own_tag = (function + 1) * BPF_TAG_SIZE <= tags.size();
     const format::Bytes tag = own_tag ? tags.subspan(function * BPF_TAG_SIZE, BPF_TAG_SIZE)
-                                      : std::as_bytes(std::span(told.info.tag));
-    symbols.push_back({addresses.u64(), lengths.u32(), symbol_name(told, function, names, tag)});
+                                      : std::as_bytes(std::span(raw.info.tag));
+    symbols.push_back({addresses.u64(), lengths.u32(), symbol_name(raw, function, names, tag)});
   }
   // Without the right to see addresses they are zero.
   std::erase_if(symbols,
@@ -543,22 +543,22 @@ std::vector<LoadedSymbol> symbols_of(const Told& told, const btf* types) {
   return symbols;
 }
 
-LoadedProgram describe(std::uint32_t id, Told told) {
+LoadedProgram describe(std::uint32_t id, KernelInfo raw) {
   LoadedProgram program;
   program.id = id;
-  std::memcpy(program.tag.data(), told.info.tag, program.tag.size());
-  const Btf types(told.info.btf_id == 0 ? nullptr : btf__load_from_kernel_by_id(told.info.btf_id));
+  std::memcpy(program.tag.data(), raw.info.tag, program.tag.size());
+  const Btf types(raw.info.btf_id == 0 ? nullptr : btf__load_from_kernel_by_id(raw.info.btf_id));
   if (types != nullptr) {
     std::uint32_t size = 0;
     const auto* bytes = static_cast<const std::byte*>(btf__raw_data(types.get(), &size));
-    program.btf.id = told.info.btf_id;
+    program.btf.id = raw.info.btf_id;
     if (bytes != nullptr) program.btf.bytes.assign(bytes, bytes + size);
   }
-  program.symbols = symbols_of(told, types.get());
-  const auto info = std::as_bytes(std::span(&told.info, 1));
+  program.symbols = symbols_of(raw, types.get());
+  const auto info = std::as_bytes(std::span(&raw.info, 1));
   program.info.info.assign(info.begin(), info.end());
-  program.info.arrays = told.arrays;
-  program.info.data = std::move(told.data);
+  program.info.arrays = raw.arrays;
+  program.info.data = std::move(raw.data);
   return program;
 }
 
@@ -579,9 +579,9 @@ Result<std::vector<LoadedProgram>> loaded_programs() {
     const Fd program(bpf_prog_get_fd_by_id(id));
     if (!program && errno == ENOENT) continue;  // unloaded in between
     if (!program) return system_error("loaded BPF program " + std::to_string(id), errno);
-    auto told = ask(program.get());
-    if (!told) return std::move(told.error()).in("loaded BPF program " + std::to_string(id));
-    programs.push_back(describe(id, std::move(*told)));
+    auto raw = ask(program.get());
+    if (!raw) return std::move(raw.error()).in("loaded BPF program " + std::to_string(id));
+    programs.push_back(describe(id, std::move(*raw)));
   }
 }
 

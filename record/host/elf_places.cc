@@ -339,17 +339,17 @@ Result<FunctionPlaces> functions_of(Bytes file) {
 Result<CallFacts> call_facts(Bytes file) {
   const auto elf = parse_elf(file);
   if (!elf) return elf.error();
-  CallFacts told;
-  each_symbol_and_kind(*elf, [&told](std::string_view name, const Symbol& symbol, bool is_dynamic) {
-    told.handles_exceptions |= handles_exceptions(name);
+  CallFacts facts;
+  each_symbol_and_kind(*elf, [&facts](std::string_view name, const Symbol& symbol, bool is_dynamic) {
+    facts.handles_exceptions |= handles_exceptions(name);
     if (!is_dynamic || symbol.section != SHN_UNDEF || name.empty()) return false;
-    told.has_libraries = true;
-    told.by_begins |= name == "mcount" || name == "_mcount" || name == "__fentry__";
-    told.by_both |= name == "__cyg_profile_func_enter";
-    if (switches_stacks(name)) told.switches_stacks = name;
+    facts.has_libraries = true;
+    facts.by_begins |= name == "mcount" || name == "_mcount" || name == "__fentry__";
+    facts.by_both |= name == "__cyg_profile_func_enter";
+    if (switches_stacks(name)) facts.switches_stacks = name;
     return false;
   });
-  return told;
+  return facts;
 }
 
 namespace {

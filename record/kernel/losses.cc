@@ -26,13 +26,13 @@ std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
   for (auto& [event, lost] : left) lost -= std::min(lost, totals_[event]);
   std::vector<Losses> news;
   const auto tell = [&](const Losses& loss) {
-    Reported& told = reported_[{loss.id, loss.cgroup, loss.cpu}];
-    const std::uint64_t lost = std::min(loss.lost - std::min(loss.lost, told.lost), left[loss.event]);
+    Reported& reported = reported_[{loss.id, loss.cgroup, loss.cpu}];
+    const std::uint64_t lost = std::min(loss.lost - std::min(loss.lost, reported.lost), left[loss.event]);
     if (lost == 0) return;
     Losses& since = news.emplace_back(loss);
     since.lost = lost;
-    since.first = std::max(loss.first, told.last);
-    told = {told.lost + lost, loss.last};
+    since.first = std::max(loss.first, reported.last);
+    reported = {reported.lost + lost, loss.last};
     totals_[loss.event] += lost;
     left[loss.event] -= lost;
   };

@@ -345,8 +345,8 @@ std::string signature_of(const std::string& path, format::Bytes file, const std:
   const auto offset = function_offset(file, function);
   if (!offset) return offset.error().what;
   const std::vector<ArgumentRequest> all{{"what", "?", ""}};
-  const auto told = user_arguments({path, *offset, function}, all, {});
-  return told ? std::string() : told.error().what;
+  const auto found = user_arguments({path, *offset, function}, all, {});
+  return found ? std::string() : found.error().what;
 }
 
 Result<std::vector<Place>> kernel_places(const std::string& pattern) {

@@ -169,15 +169,15 @@ std::vector<Losses> attributed_by_programs(const KernelEvents& events, const Ope
   if (named.empty()) return all;
   std::map<std::uint64_t, int> cpus;
   for (const OpenEvent& open : events.open_events()) cpus.emplace(open.id, open.cpu);
-  std::vector<Losses> told;
+  std::vector<Losses> attributed;
   for (Losses& loss : all) {
     const auto cpu = cpus.find(loss.id);
     const int known = loss.cpu >= 0 || cpu == cpus.end() ? loss.cpu : cpu->second;
     if (const auto whose = named.find({loss.event, known}); whose != named.end())
-      std::ranges::move(take_attributed(loss, whose->second), std::back_inserter(told));
-    if (loss.lost != 0) told.push_back(loss);
+      std::ranges::move(take_attributed(loss, whose->second), std::back_inserter(attributed));
+    if (loss.lost != 0) attributed.push_back(loss);
   }
-  return told;
+  return attributed;
 }
 
 namespace {
@@ -337,16 +337,16 @@ std::uint64_t ChannelRings::over_rate() const {
 
 // Losses that the program attributed. `others`: of CPUs that are not recorded.
 std::vector<Losses> ChannelRings::attributed_losses(const Source& source, std::uint64_t& others) const {
-  std::vector<Losses> told;
+  std::vector<Losses> attributed;
   read_attributed_losses(recording_->objects[source.object], source.map, [&](const AttributedLoss& loss) {
     const auto id = source.ids.find(loss.cpu);
     if (id == source.ids.end()) {
       others += loss.lost;
     } else {
-      told.push_back({source.event, id->second, loss.lost, loss.cgroup, loss.first, loss.last});
+      attributed.push_back({source.event, id->second, loss.lost, loss.cgroup, loss.first, loss.last});
     }
   });
-  return told;
+  return attributed;
 }
 
 std::vector<Losses> ChannelRings::losses() const {

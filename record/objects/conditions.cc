@@ -73,7 +73,8 @@ bool asks_about_thread(const Condition& condition) {
 // A condition that names members is checked with the event filled, any other one before. Where an object
 // checks an event of a ring buffer only when that is filled, the current thread may be another than the
 // event's (tacho_reserve_for()), so conditions cannot be about threads.
-Result<> tell(bpf::UserObject& object, const cli::Expression& expression, const EventRequest& request) {
+Result<> set_condition(bpf::UserObject& object, const cli::Expression& expression,
+                       const EventRequest& request) {
   const auto& channels = object.channels();
   const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
   const auto asks_here = [&](const bpf::Channel& each) {
@@ -115,8 +116,8 @@ Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf
     const auto expression = cli::parse_expression(request.filter_place, request.filter);
     if (!expression) return expression.error();
     if (object != nullptr) {
-      if (auto told = tell(*object, *expression, request); !told)
-        return in_request(std::move(told.error()), request);
+      if (auto set = set_condition(*object, *expression, request); !set)
+        return in_request(std::move(set.error()), request);
       continue;
     }
     if (request.type == format::abi::kSoftware && request.config == format::abi::kBpfOutput)

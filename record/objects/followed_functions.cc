@@ -382,22 +382,22 @@ bool has_cheap_place_behind(std::string_view code) {
 
 // Why a preloaded library cannot report calls of the file; empty: it can. The program must survive it: an
 // exception cannot unwind through a replaced return address, and with switched stacks calls are not nested.
-std::string refusal_of(const CallFacts& told, const std::string& path) {
-  if (!told.has_libraries)
+std::string refusal_of(const CallFacts& calls, const std::string& path) {
+  if (!calls.has_libraries)
     return fmt::format(
         "{} is statically linked, and no library can be loaded before it; -e calls takes any program", path);
-  if (!told.by_begins && !told.by_both)
+  if (!calls.by_begins && !calls.by_both)
     return fmt::format(
         "{} was compiled neither with -pg nor with -finstrument-functions; -e calls takes any program", path);
-  if (told.by_begins && told.handles_exceptions)
+  if (calls.by_begins && calls.handles_exceptions)
     return fmt::format(
         "{} was compiled with -pg and handles exceptions, which would end it while its calls are "
         "followed; compile it with -finstrument-functions",
         path);
-  if (told.by_begins && !told.switches_stacks.empty())
+  if (calls.by_begins && !calls.switches_stacks.empty())
     return fmt::format(
         "{} was compiled with -pg and switches stacks ({}()); compile it with -finstrument-functions", path,
-        told.switches_stacks);
+        calls.switches_stacks);
   return {};
 }
 
@@ -446,9 +446,9 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
   if (!targets) return std::move(targets.error());
   const auto file = format::read_file(targets->path);
   if (!file) return file.error();
-  const auto told = call_facts(*file);
-  if (!told) return use_error(fmt::format("-e {}: {}: {}", request.text, targets->path, told.error().what));
-  if (const std::string refusal = refusal_of(*told, targets->path); !refusal.empty())
+  const auto calls = call_facts(*file);
+  if (!calls) return use_error(fmt::format("-e {}: {}: {}", request.text, targets->path, calls.error().what));
+  if (const std::string refusal = refusal_of(*calls, targets->path); !refusal.empty())
     return use_error(fmt::format("-e {}: {}", request.text, refusal));
   const auto library = own_library("libtacho-calls.so");
   if (!library)
@@ -460,7 +460,7 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
                     request.text, *library));
   if (const auto fault = object.set_constant("lib", *library))
     return use_error(fmt::format("-e {}: {}: {}", request.text, *library, fault->what));
-  if (told->by_begins) {
+  if (calls->by_begins) {
     if (auto done = add_function_types(object, *targets, stop, attachments, messages); !done)
       return std::move(done.error());
   }
@@ -473,7 +473,7 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
       fmt::format("LD_PRELOAD={}{}{}", *library, before != nullptr && *before != 0 ? ":" : "",
                   before != nullptr ? before : ""),
       fmt::format("TACHO_CALLS_MIN_NS={}", min_us > kMostMicroseconds ? UINT64_MAX : min_us * 1000),
-      fmt::format("TACHO_CALLS_RETURNS_OF={}", told->by_begins ? targets->path : std::string()),
+      fmt::format("TACHO_CALLS_RETURNS_OF={}", calls->by_begins ? targets->path : std::string()),
       fmt::format("TACHO_CALLS_DEPTH={}", number_of(object.constant("depth")))};
 }
 
@@ -634,7 +634,7 @@ Result<bpf::FunctionTargets> found_functions(bpf::UserObject& object, const Mess
   if (!types) return types.error();
   auto taking = types->functions_taking(type);
   if (!taking) return taking.error();
-  if (auto told = set_members(object, *types, type); !told) return std::move(told.error());
+  if (auto calls = set_members(object, *types, type); !calls) return std::move(calls.error());
   const std::size_t all = taking->size();
   const std::string start = text_of(object, "start"), stop = text_of(object, "stop");
   std::erase_if(*taking, [&](const bpf::TakingFunction& each) {

@@ -378,8 +378,8 @@ bool DeferredUnwinder::shall_stop(const Work& work) const {
 }
 
 const tacho_code_range* DeferredUnwinder::mapped_at(const Work& work, std::uint64_t address) {
-  const tacho_code_range* const told = work.maps.ranges ? range_at(*work.maps.ranges, address) : nullptr;
-  if (told != nullptr || !work.maps.is_now) return told;  // it runs another program by now
+  const tacho_code_range* const range = work.maps.ranges ? range_at(*work.maps.ranges, address) : nullptr;
+  if (range != nullptr || !work.maps.is_now) return range;  // it runs another program by now
   if (!looked_up_.contains(work.process) && looked_up_.size() < kMostLookedUp)
     looked_up_[work.process] = ranges_of_running(work.process);
   const auto now = looked_up_.find(work.process);

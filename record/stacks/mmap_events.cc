@@ -75,23 +75,24 @@ void MmapHistory::note(MmapKey place, std::uint32_t module) {
   turns_.pop_front();
   const auto process = known_.find(oldest.place.process);
   if (process == known_.end()) return;
-  const auto told = process->second.find(oldest.place.start);
-  if (told != process->second.end() && told->second.sequence == oldest.sequence) process->second.erase(told);
+  const auto known = process->second.find(oldest.place.start);
+  if (known != process->second.end() && known->second.sequence == oldest.sequence)
+    process->second.erase(known);
   if (process->second.empty()) known_.erase(process);
 }
 
 std::optional<std::uint32_t> MmapHistory::module_at(MmapKey place) const {
   const auto process = known_.find(place.process);
   if (process == known_.end()) return std::nullopt;
-  const auto told = process->second.find(place.start);
-  return told == process->second.end() ? std::nullopt : std::optional(told->second.module);
+  const auto known = process->second.find(place.start);
+  return known == process->second.end() ? std::nullopt : std::optional(known->second.module);
 }
 
 void MmapHistory::forget(std::uint32_t process) { known_.erase(process); }
 
 void MmapHistory::forget_modules(const std::unordered_set<std::uint32_t>& modules) {
   for (auto& [process, starts] : known_)
-    std::erase_if(starts, [&modules](const auto& told) { return modules.contains(told.second.module); });
+    std::erase_if(starts, [&modules](const auto& known) { return modules.contains(known.second.module); });
 }
 
 }  // namespace tacho::record

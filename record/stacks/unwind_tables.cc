@@ -443,8 +443,8 @@ void UnwindTables::answer_questions(std::unique_lock<std::mutex>& lock) {
     ++facts_.asked;
     if (file) {
       bind(question.key, number_of(*file, true));
-    } else if (const auto told = history_.module_at({question.process, question.start})) {
-      bind(question.key, *told);
+    } else if (const auto known = history_.module_at({question.process, question.start})) {
+      bind(question.key, *known);
     } else {
       questions_.push_back({question, std::chrono::steady_clock::now()});
     }

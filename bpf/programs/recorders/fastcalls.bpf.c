@@ -25,19 +25,19 @@ struct call {
 EVENT(call, struct call);
 CHANNEL(channel, call);
 
-struct told {
+struct reported {
   struct call call;
   __u64 has_values;
 };
 
 SEC("uprobe.multi/$lib:tacho_call_ended")
 int ended(struct pt_regs *context) {
-  struct told told;
-  if (!is_chosen() || bpf_probe_read_user(&told, sizeof told, (const void *)PT_REGS_PARM1(context))) return 0;
-  if ((depth && told.call.level > depth) || told.call.dur_ns / 1000 < min_us || !is_taken()) return 0;
-  if (told.has_values)
-    EMIT(context, channel, &told.call);
+  struct reported reported;
+  if (!is_chosen() || bpf_probe_read_user(&reported, sizeof reported, (const void *)PT_REGS_PARM1(context))) return 0;
+  if ((depth && reported.call.level > depth) || reported.call.dur_ns / 1000 < min_us || !is_taken()) return 0;
+  if (reported.has_values)
+    EMIT(context, channel, &reported.call);
   else
-    tacho_output_bytes(context, channel, &told.call, BYTES_WITHOUT_VALUES);
+    tacho_output_bytes(context, channel, &reported.call, BYTES_WITHOUT_VALUES);
   return 0;
 }
