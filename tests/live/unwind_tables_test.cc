@@ -125,7 +125,7 @@ TEST_F(UnwindTablesLive, AllThatMakesRoomForALargeTableGoesAtOnce) {
   EXPECT_EQ(state_of(built(folder / "large")), static_cast<std::uint32_t>(TACHO_MODULE_READY));
   const auto more = tables_->facts().evicted - evicted;
   if (more > 4) {
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, more * IdRangeAllocator::kRest);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, more * IdRangeAllocator::kQuarantine);
   }
   std::filesystem::remove_all(folder);
 }
