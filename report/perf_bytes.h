@@ -30,6 +30,7 @@ inline PerfBytes ask_for_perf_bytes(Names& names, symbolize::SymbolOptions& symb
   symbols.stand_in = symbolize::StandIn::AtFirst;
   symbols.unwinds_32_bit = false;
   symbols.names_memory_files = false;
+  symbols.unnamed = symbolize::Unnamed::Addresses;
   return {.is_asked_for = true,
           .folds_as_perl = true,
           .dumps_payloads = true,

@@ -68,6 +68,8 @@ struct Frame {
   bool is_inlined = false;
   bool is_guess = false;  // nothing tells that the names are those of what ran
   bool is_data = false;   // what is named is a variable
+  // No symbol is there: `function` names the module and where the function starts, as .eh_frame tells.
+  bool is_unnamed = false;
   LineState line_state = LineState::NotAsked;
   std::string_view file;  // with its folder; empty: not asked for or not known
   std::uint32_t line = 0;

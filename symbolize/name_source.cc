@@ -121,6 +121,7 @@ Source from_file(ModuleSymbols symbols) {
   source.loads = std::move(symbols.loads);
   source.build_id = symbols.build_id;
   source.has_full_symbols = symbols.is_full;
+  source.is_of_file = true;
   if (symbols.lack) {
     source.lack = std::move(symbols.lack->what);
     source.is_left_out = is_left_out(*symbols.lack);
@@ -189,11 +190,11 @@ std::optional<Source> CarriedNames::source_of(const Module& module) {
   return source;
 }
 
-Source from_pack(PackedSource& packed) {
+Source from_pack(PackedSource& packed, Unnamed unnamed) {
   using Flag = format::PackedModule;
   Source source;
   source.packed = &packed;
-  source.table = &packed.table();
+  source.table = &packed.table(unnamed);
   source.letter = static_cast<char>(packed.letter());
   source.is_mangled = packed.is(Flag::kIsMangled);
   source.has_full_symbols = packed.is(Flag::kHasFullSymbols);

@@ -23,6 +23,7 @@
 #include "symbolize/names/demangle.h"
 #include "symbolize/names/symbol_table.h"
 #include "symbolize/packed_names.h"
+#include "symbolize/symbol_options.h"
 
 namespace tacho::symbolize {
 
@@ -42,6 +43,7 @@ struct Source {
   format::BuildId build_id;     // of the file that was read for them; empty: it has none
   std::string lack;             // why names or lines are missing: the end of the message
   bool lacks_its_file = false;  // the reason is about the module's own file, whose name would stand before it
+  bool is_of_file = false;      // the module's own file was read for them, whether it has any
   bool is_carried = false;      // its names were recorded, whatever file there is now
   bool is_guess = false;        // of a perf map: nothing tells that the process made it
   bool is_left_out = false;     // they would take more memory or time than the file is worth
@@ -98,7 +100,7 @@ Source from_file(ModuleSymbols symbols);
 // `function` must outlive the source.
 Source from_jit(const JitCode::Function& function);
 // `packed` must outlive the source.
-Source from_pack(PackedSource& packed);
+Source from_pack(PackedSource& packed, Unnamed unnamed);
 struct MapText {
   std::vector<std::byte> bytes;
   format::MapTrust trust = format::MapTrust::Its;

@@ -41,6 +41,7 @@ bool OtherPacks::merge(Merged& to, const PackedModule& from, const format::PackT
   const bool is_first = into.addresses.empty() && into.symbols.empty();
   if (is_first) {
     into.kind = from.kind;
+    into.path = texts_.number_of(texts[from.path]);
     into.letter = from.letter;
     into.build_id = from.build_id;
     into.flags = from.flags;

@@ -47,8 +47,9 @@ std::uint32_t PackMaker::symbol_of(Gathered& to, const Symbol& symbol) {
   const auto [entry, is_new] =
       to.symbols.try_emplace({symbol.start, symbol.end, symbol.name.data()}, to.module.symbols.size());
   if (is_new)
-    to.module.symbols.push_back(
-        {symbol.start, symbol.end, pack_.texts.number_of(symbol.name), symbol.is_data});
+    to.module.symbols.push_back({symbol.start, symbol.end,
+                                 symbol.is_unnamed() ? 0 : pack_.texts.number_of(symbol.name),
+                                 symbol.is_data});
   return entry->second;
 }
 
@@ -102,15 +103,18 @@ void PackMaker::add_lines(Gathered& to, const PlaceFacts& facts, PackedAddress& 
   }
 }
 
-void PackMaker::add(const PlaceFacts& facts) {
+void PackMaker::add(const PlaceFacts& facts, Keep keep) {
   if (facts.module == nullptr || (facts.source == nullptr && !facts.is_bpf_text)) return;
   Gathered& to = gathered(facts);
   PackedAddress address{.address = facts.shown_address, .elf_address = facts.elf_address};
   if (facts.is_bpf_text) address.elf_address = facts.shown_address;
-  if (facts.symbol) address.symbol = symbol_of(to, *facts.symbol);
+  if (facts.symbol) {
+    const std::uint32_t symbol = symbol_of(to, *facts.symbol);
+    if (!facts.symbol->is_unnamed()) address.symbol = symbol;  // else the range says it
+  }
   if ((to.module.flags & Flag::kHasLines) != 0) add_lines(to, facts, address);
   // A reader takes one that is not there for just this. There may be millions, as of data.
-  const bool says_something = address.symbol != PackedFunction::kNone ||
+  const bool says_something = keep == Keep::Always || address.symbol != PackedFunction::kNone ||
                               address.function != PackedFunction::kNone || address.file != 0 ||
                               address.elf_address != address.address;
   if (says_something) to.module.addresses.push_back(address);

@@ -18,8 +18,10 @@ class PackMaker {
   explicit PackMaker(format::PackLevel level) { pack_.level = level; }
 
   // What Symbolizer::facts() said of one address; the symbolizer must not take names as AtFirst. Its module
-  // is in the pack in any case, the address when there is something to say of it.
-  void add(const PlaceFacts& facts);
+  // is in the pack in any case, the address when there is something to say of it, or always: a call without a
+  // name is told apart so from one that was not looked up, where the return address has a name.
+  enum class Keep : std::uint8_t { WithFacts, Always };
+  void add(const PlaceFacts& facts, Keep keep = Keep::WithFacts);
   // Instructions from a shown address on, of the module of an address that was added. In addition to those
   // that came before; what these cover is there once.
   void add_code(const PlaceFacts& facts, std::uint64_t start, format::Bytes code, bool is_64_bit);

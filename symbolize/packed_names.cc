@@ -14,21 +14,40 @@ using format::PackedSymbol;
 
 static_assert(PackedFunction::kNone == InlineFunction::kNone);
 
-SymbolTable& PackedSource::table() {
+SymbolTable& PackedSource::table(Unnamed unnamed) {
   if (table_) return *table_;
   SymbolTable& table = table_.emplace();
   table.reserve(module_->symbols.size());
-  for (const PackedSymbol& symbol : module_->symbols)
+  std::vector<SymbolTable::Range> ranges;
+  for (const PackedSymbol& symbol : module_->symbols) {
+    if (symbol.name == 0) ranges.push_back({symbol.start, symbol.end});
     table.add({.start = symbol.start,
                .end = symbol.end,
                .name = text(symbol.name),
                .binding = Binding::Global,
                .is_data = symbol.is_data});
+  }
   std::vector<SymbolTable::Answer> answers;
   answers.reserve(module_->addresses.size());
-  for (const PackedAddress& address : module_->addresses)
-    if (address.symbol != PackedFunction::kNone) answers.push_back({address.address, address.symbol});
+  const auto is_named = [this](const PackedAddress& address) {
+    return address.symbol != PackedFunction::kNone && module_->symbols[address.symbol].name != 0;
+  };
+  const std::vector<PackedAddress>& addresses = module_->addresses;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    if (is_named(addresses[i])) {
+      answers.push_back({addresses[i].address, addresses[i].symbol});
+      continue;
+    }
+    // A call without a name, behind which a symbol begins.
+    const bool is_call = i + 1 < addresses.size() && addresses[i + 1].address == addresses[i].address + 1 &&
+                         is_named(addresses[i + 1]);
+    if (is_call) answers.push_back({addresses[i].address, SymbolTable::kNoSymbol});
+  }
   table.finish_with(answers);
+  if (ranges.empty() || unnamed == Unnamed::Addresses) return table;
+  const std::string_view path = text(module_->path);
+  table.add_unnamed(std::string(path.substr(path.rfind('/') + 1)) + "+0x",
+                    [all = std::move(ranges)] { return all; });
   return table;
 }
 

@@ -13,6 +13,7 @@
 #include "symbolize/elf/inline_calls.h"
 #include "symbolize/frame.h"
 #include "symbolize/names/symbol_table.h"
+#include "symbolize/symbol_options.h"
 
 namespace tacho::symbolize {
 
@@ -25,7 +26,8 @@ class PackedSource {
 
   bool is(std::uint8_t flag) const { return (module_->flags & flag) != 0; }  // format::PackedModule::k...
   std::uint8_t letter() const { return module_->letter; }
-  SymbolTable& table();
+  // `unnamed`: what is done with ranges that have no names, at the first question.
+  SymbolTable& table(Unnamed unnamed = Unnamed::Functions);
   std::string_view lack() const { return text(module_->lack); }  // why names are missing
   std::uint64_t elf_address_of(std::uint64_t address) const;
   // As DwarfLines::find(): none when nothing is known.

@@ -21,6 +21,9 @@ enum class CutMark : std::uint8_t { AsPerf6, All, None };
 // Where a caller's function, inlined calls and line are looked up. ByCall: at its address minus one, which is
 // in the call. ByReturnAddress: as perf, behind the call, where the next function may begin.
 enum class Callers : std::uint8_t { ByCall, ByReturnAddress };
+// What code without a symbol is: the function whose entry in .eh_frame covers it, or, as perf has it, an
+// address.
+enum class Unnamed : std::uint8_t { Functions, Addresses };
 enum class Servers : std::uint8_t { NotAsked, Asked };
 
 class FileGate;
@@ -46,6 +49,7 @@ struct SymbolOptions {
   bool unwinds_32_bit = true;  // copied stacks of 32-bit processes; perf 6.1 does not
   // Code made in a memfd or an unlinked file has the names of perf maps; perf 6.1 gives it none.
   bool names_memory_files = true;
+  Unnamed unnamed = Unnamed::Functions;
   StandIn stand_in = StandIn::OwnCode;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod
   FileGate* gate = nullptr;                // of files that stacks are unwound with, and of jitdumps

@@ -74,6 +74,7 @@ struct Symbolizer::State {
   Source& source_of(const Module& module) { return *known(module).source; }
   Source open_source(const Module& module);
   Source open_pack_or_files(const Module& module);
+  void name_ranges(Source& source, const Module& module);
   Source open_kallsyms(const Module& module);
   Source open_kernel(const Module& module);
   Source open_kernel_module(const Module& module);
@@ -121,6 +122,7 @@ Sources::Known& Symbolizer::State::known(const Module& module) {
   if (known.source == nullptr) asked.push_back(&module);
   known.lines_were_read = false;
   Source source = open_pack_or_files(module);
+  name_ranges(source, module);
   if (!source.table) source.table = source.own ? source.own.get() : source.embedded.get();
   const std::string here = files.place(std::string(module.path)) + ": ";
   source.lacks_its_file = source.lack.starts_with(here);
@@ -129,13 +131,33 @@ Sources::Known& Symbolizer::State::known(const Module& module) {
   return known;
 }
 
+// Code of a file that no symbol covers is named by the function around it. Where there are symbols most
+// captures need none of this.
+void Symbolizer::State::name_ranges(Source& source, const Module& module) {
+  const bool is_asked_for = options.unnamed == Unnamed::Functions && module.kind == ModuleKind::User;
+  if (!is_asked_for || !source.is_of_file || source.table) return;
+  SymbolTable::Ranges ranges = [this, &module]() -> std::vector<SymbolTable::Range> {
+    const AtFile reading(options.name_gate, module.path);
+    if (reading.is_refused()) return {};
+    return module_files.function_ranges(module);
+  };
+  if (!source.own && !source.embedded) {
+    std::vector<SymbolTable::Range> all = ranges();
+    if (all.empty()) return;
+    source.own = std::make_unique<SymbolTable>();
+    ranges = [all = std::move(all)] { return all; };
+  }
+  SymbolTable& asked_last = source.embedded ? *source.embedded : *source.own;
+  asked_last.add_unnamed(std::string(module.short_name) + "+0x", std::move(ranges));
+}
+
 // What the user names comes first, then the symbols packed into the capture, then what lies where the capture
 // says, and then what was packed into others.
 Source Symbolizer::State::open_pack_or_files(const Module& module) {
   PackedSource* const packed = pack.find(module.kind, module.path, module.build_id);
   const bool is_in_jitdump = jit != nullptr && jit->find(std::string(module.path)) != nullptr;
   const bool is_packed = packed && packed->is(format::PackedModule::kHasNames) && !is_in_jitdump;
-  if (is_packed && !names_are_given(options, module.kind)) return from_pack(*packed);
+  if (is_packed && !names_are_given(options, module.kind)) return from_pack(*packed, options.unnamed);
   // What has the module's name now, and no identity, may be another file.
   if (module.build_id.empty() && !names_are_given(options, module.kind))
     if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
@@ -145,10 +167,10 @@ Source Symbolizer::State::open_pack_or_files(const Module& module) {
   if (is_packed) {
     if (module.kind == ModuleKind::Kernel && !options.kallsyms.empty())
       refusals.push_back(source.lack + "; names come from the symbols packed into the capture");
-    return from_pack(*packed);
+    return from_pack(*packed, options.unnamed);
   }
   if (!options.others) return source;
-  if (PackedSource* const other = options.others->find(module)) return from_pack(*other);
+  if (PackedSource* const other = options.others->find(module)) return from_pack(*other, options.unnamed);
   source.lack += options.others->other_build_of(module);
   return source;
 }
@@ -275,7 +297,7 @@ const Mapping* Symbolizer::State::kernel_beyond_its_text(format::RuntimeAddress 
 SymbolTable* Symbolizer::State::bpf_text() {
   if (!options.kallsyms.empty()) return nullptr;
   PackedSource* const packed = pack.find(ModuleKind::KernelModule, kBpfText, {});
-  if (packed) return &packed->table();
+  if (packed) return &packed->table(options.unnamed);
   if (!features.attachment(format::kKallsymsAttachment)) return nullptr;
   Result<Kallsyms>& kallsyms = kernel_names.kallsyms();
   return kallsyms ? kallsyms->module(kBpfText) : nullptr;
@@ -326,6 +348,7 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
   frame.function_start = at.shown_address - (offset - symbol->start);
   frame.function_end = frame.function_start + symbol->size();
   frame.is_data = symbol->is_data;
+  frame.is_unnamed = symbol->is_unnamed();
   return symbol;
 }
 
@@ -433,7 +456,9 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   if (reading.is_refused()) return {&frame, 1};
   state.last_symbol = state.name(*mapping);
   const bool asks_dwarf = has_inlines || state.options.source_lines == SourceLines::Yes;
-  return asks_dwarf ? state.add_lines(state.last_symbol, has_inlines) : std::span<const Frame>(&frame, 1);
+  if (!asks_dwarf) return {&frame, 1};
+  const AtFile reading_lines(state.options.name_gate, mapping->module->path);
+  return state.add_lines(frame.is_unnamed ? nullptr : state.last_symbol, has_inlines);
 }
 
 PlaceFacts Symbolizer::facts(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode) {
@@ -449,8 +474,11 @@ PlaceFacts Symbolizer::facts(const Mapping* mapping, format::RuntimeAddress ip, 
   if (is_bpf && mapping) return facts;
   if (facts.is_bpf_text || state.last_symbol) {
     const std::string_view name = facts.is_bpf_text ? frame.function : state.last_symbol->name;
-    facts.symbol = Symbol{
-        .start = frame.function_start, .end = frame.function_end, .name = name, .is_data = frame.is_data};
+    facts.symbol = Symbol{.start = frame.function_start,
+                          .end = frame.function_end,
+                          .name = name,
+                          .binding = frame.is_unnamed ? Binding::Unnamed : Binding::Local,
+                          .is_data = frame.is_data};
   }
   if (facts.is_bpf_text) return facts;
   facts.source = &state.source_of(*frame.module);

@@ -124,7 +124,7 @@ std::uint32_t Entries::add_row(std::uint32_t number) {
   const ProfileRow& row = profile_->rows()[number];
   const NamedRows::Row& named = (*names_)[number];
   Part part{.row = number, .function = named.function};
-  if (options_.hides_unknown && (*functions_)[part.function].name().empty()) return kNone;
+  if (options_.hides_unknown && !(*functions_)[part.function].has_symbol()) return kNone;
   if (options_.is_left_out && options_.is_left_out(row)) return kNone;
   std::span<const Weight> weights = profile_->weights(row);
   std::vector<Weight> others;

@@ -133,6 +133,7 @@ FrameNames::NameList FrameNames::of_function(std::uint32_t function, const Frame
   frame.function = asked.name();
   frame.function_start = frame.shown_address = asked.start;
   frame.is_inlined = asked.is_inlined;
+  frame.is_unnamed = asked.is_unnamed;
   made_.clear();
   make_(frame, place, is_java, made_);
   return by_function_[is_java][function] = kept(made_);

@@ -46,7 +46,7 @@ void FunctionStacks::add_frames(const Stack& stack) {
   }
   if (!options_.hides_unknown) return;
   const auto unknown = std::remove_if(frames_.begin() + static_cast<std::ptrdiff_t>(begin), frames_.end(),
-                                      [this](std::uint32_t id) { return (*functions_)[id].name().empty(); });
+                                      [this](std::uint32_t id) { return !(*functions_)[id].has_symbol(); });
   frames_.erase(unknown, frames_.end());
 }
 

@@ -140,6 +140,7 @@ FunctionTable::Made FunctionTable::function_of(const symbolize::Frame& frame, co
   made.source = frame.source;
   made.is_inlined = frame.is_inlined;
   made.is_data = frame.is_data;
+  made.is_unnamed = frame.is_unnamed;
   if (frame.is_data) all.rare.runtime_start = frame.ip.value - (frame.shown_address - frame.function_start);
   return all;
 }

@@ -76,11 +76,13 @@ struct Function {
   char level = '.';   // k kernel, . user, H hypervisor
   char source = '!';  // where the name came from, see symbolize::Frame
   bool is_inlined : 1 = false;
-  bool is_data : 1 = false;   // what is named is a variable
-  bool has_line : 1 = false;  // line() is a source line
+  bool is_data : 1 = false;     // what is named is a variable
+  bool has_line : 1 = false;    // line() is a source line
+  bool is_unnamed : 1 = false;  // no symbol names it: name() is its module and start
 
   // Empty: unknown.
   std::string_view name() const { return named == nullptr ? std::string_view() : named->name; }
+  bool has_symbol() const { return !name().empty() && !is_unnamed; }
   std::uint64_t end() const { return named == nullptr ? 0 : named->end; }
   std::uint64_t runtime_start() const { return rare() == nullptr ? 0 : rare()->runtime_start; }
   std::uint64_t mapped_bytes() const { return rare() == nullptr ? 0 : rare()->mapped_bytes; }

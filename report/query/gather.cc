@@ -124,7 +124,7 @@ std::optional<symbolize::Source> packed_without_names(Resolver& resolver,
                                                       const symbolize::PlaceFacts& facts) {
   symbolize::PackedSource* const packed = resolver.packed(*facts.module);
   if (packed == nullptr || packed->is(format::PackedModule::kHasNames)) return std::nullopt;
-  symbolize::Source source = symbolize::from_pack(*packed);
+  symbolize::Source source = symbolize::from_pack(*packed, symbolize::Unnamed::Functions);
   source.table = nullptr;
   source.lack = packed->lack();
   return source;
@@ -176,11 +176,13 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   GatheredSymbols gathered;
   Resolver& resolver = session.resolver();
   std::unordered_set<std::string_view> made_files;  // of jitdumps
+  bool has_name = false;                            // the last place
   const auto add_place = [&](symbolize::PlaceFacts facts, const Location& location, bool is_call) {
     const bool is_bpf = facts.module != nullptr && facts.module->kind == symbolize::ModuleKind::Bpf;
     const bool is_shown = is_call == location.is_caller;
-    if (is_shown && (facts.symbol || is_bpf)) ++gathered.named;
-    if (is_shown && !facts.symbol && !is_bpf) note_nameless(facts.module, gathered);
+    const bool is_named = is_bpf || (facts.symbol && !facts.symbol->is_unnamed());
+    if (is_shown && is_named) ++gathered.named;
+    if (is_shown && !is_named) note_nameless(facts.module, gathered);
     if (facts.source != nullptr && facts.source->jit != nullptr) {
       made_files.insert(facts.module->path);
       return;
@@ -193,7 +195,9 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
       facts.symbol.reset();
       facts.elf_address = nameless->packed->elf_address_of(facts.shown_address);
     }
-    maker.add(facts);
+    using Keep = symbolize::PackMaker::Keep;
+    maker.add(facts, is_call && has_name ? Keep::Always : Keep::WithFacts);
+    has_name = is_named;
     if (!is_call && rules.level >= format::PackLevel::Code) add_code(maker, resolver, location, facts);
   };
   gathered.addresses = resolver.locations();
@@ -207,6 +211,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
       note_nameless(facts.module, gathered);
       continue;
     }
+    has_name = false;
     add_place(resolver.facts(location), location, false);
     // A caller's names are the call's; of the return address itself where perf's are asked for.
     if (location.is_caller) add_place(resolver.facts_of_call(location), location, true);

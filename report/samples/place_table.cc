@@ -109,7 +109,7 @@ std::uint32_t PlaceTable::place_by_name(const Asked& asked) {
   if (Functions* const functions = asked.by_name.functions) {
     std::uint64_t address = asked.mapping->shown_address({asked.ip});
     if ((asked.cpumode & kCaller) != 0) address = functions->table->call_before(address);
-    if (const auto row = functions->table->row_at(address)) place = &functions->places[*row];
+    if (const auto row = functions->table->row_at(address)) place = &functions->place_of(*row);
   }
   if (place == nullptr) return make(asked.mapping, asked.ip, asked.cpumode);
   if (*place == IndexTable::kNone) *place = make(asked.mapping, asked.ip, asked.cpumode);
@@ -171,7 +171,7 @@ std::uint32_t PlaceTable::find_function(const symbolize::AddressSpaces& spaces, 
   if (functions == nullptr) return number_of(asked_of(known, ip, 0));
   const auto row = functions->table->row_at(known.stretch.mapping->shown_address({ip}));
   if (!row) return number_of(asked_of(known, ip, 0));
-  std::uint32_t& place = functions->places[*row];
+  std::uint32_t& place = functions->place_of(*row);
   if (place == IndexTable::kNone) place = make(known.stretch.mapping, ip, cpumode);
   return place;
 }

@@ -64,6 +64,11 @@ class PlaceTable {
   struct Functions {
     symbolize::SymbolTable* table = nullptr;
     std::vector<std::uint32_t> places;
+    // The table may have got more rows meanwhile.
+    std::uint32_t& place_of(std::uint32_t row) {
+      if (row >= places.size()) places.resize(table->size(), IndexTable::kNone);
+      return places[row];
+    }
   };
   // What tells the addresses of a mapping apart.
   struct ByName {

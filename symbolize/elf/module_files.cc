@@ -10,6 +10,9 @@
 #include "format/compression.h"
 #include "symbolize/files/packed_section.h"
 #include "symbolize/files/xz.h"
+#include "unwind/cfi.h"
+#include "unwind/elf_image.h"
+#include "unwind/fde_index.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -172,8 +175,34 @@ Result<ModuleSymbols> ModuleFiles::symbols(const Module& module) const {
   if (!ran && module.build_id.empty()) return ran.error();
   if (!ran) return Error{ran.error().what + "; build id " + module.build_id.hex() + " was recorded"};
   auto symbols = read(*ran, ran->elf, ran->from.source);
-  if (!symbols) return std::move(symbols.error()).in(files_.place(ran->from));
-  return symbols;
+  if (symbols) return symbols;
+  ModuleSymbols none;
+  none.loads = ran->elf.load_map();
+  none.build_id = ran->elf.build_id();
+  none.lack = std::move(symbols.error()).in(files_.place(ran->from));
+  return none;
+}
+
+std::vector<SymbolTable::Range> ModuleFiles::function_ranges(const Module& module) const {
+  auto opened = file(module);
+  if (!opened) return {};
+  const auto image = unwind::ElfImage::open(std::move(*opened), unwind::ElfImage::Width::Any);
+  const auto frames = image ? unwind::eh_frame_of(*image) : std::nullopt;
+  if (!frames) return {};
+  const unwind::CfiSection section{frames->bytes, frames->address, unwind::CfiForm::EhFrame, image->order(),
+                                   image->address_size()};
+  const std::vector<unwind::ElfImage::Code> code = image->code_segments();
+  std::vector<SymbolTable::Range> ranges;
+  for (const unwind::FdeRange& fde : unwind::list_fdes(section)) {
+    const auto in = std::ranges::find_if(code, [&fde](const unwind::ElfImage::Code& segment) {
+      return fde.start - segment.address < segment.size;
+    });
+    if (in == code.end()) continue;
+    const std::uint64_t size = std::min(fde.end - fde.start, in->size - (fde.start - in->address));
+    const std::uint64_t start = in->offset + (fde.start - in->address);
+    ranges.push_back({start, start + size});
+  }
+  return ranges;
 }
 
 Result<ModuleSymbols> ModuleFiles::kernel_module_symbols(const Module& module) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "format/address.h"
 #include "format/build_id.h"
@@ -25,10 +26,11 @@ struct ModuleSymbols {
   SymbolTable table;
   std::optional<SymbolTable> embedded;  // of .gnu_debugdata: asked where `table` knows nothing
   LoadMap loads;
-  format::BuildId build_id;   // of the module's own file
-  char letter = '!';          // perf's, for where they came from
-  bool is_full = false;       // from a .symtab
-  std::optional<Error> lack;  // why `embedded` was left out, although the file has one
+  format::BuildId build_id;  // of the module's own file
+  char letter = '!';         // perf's, for where they came from
+  bool is_full = false;      // from a .symtab
+  // Why `embedded` was left out, although the file has one; or why there are no symbols at all.
+  std::optional<Error> lack;
 };
 
 struct KernelSymbols {
@@ -43,10 +45,12 @@ class ModuleFiles {
       : files_(std::move(files)), servers_(servers), demangler_(demangler) {}
 
   // As perf: names from a debug file if one matches, places from the file that ran. The error says what was
-  // looked at.
+  // looked at. Of the file that ran without any symbols there is `lack` in their place.
   Result<ModuleSymbols> symbols(const Module& module) const;
   // Of a kernel module: places are counted from its base.
   Result<ModuleSymbols> kernel_module_symbols(const Module& module) const;
+  // Where functions lie, by the .eh_frame of the file that ran, as offsets in it; none when it has none.
+  std::vector<SymbolTable::Range> function_ranges(const Module& module) const;
   // The file that ran.
   Result<format::Fd> file(const Module& module) const;
   // Nothing when no file of the module has any; an error when one has, and cannot be read.

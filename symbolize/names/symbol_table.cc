@@ -1,5 +1,7 @@
 #include "symbolize/names/symbol_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -227,7 +229,7 @@ bool is_signal_trampoline(std::string_view name) {
 }  // namespace
 
 std::uint64_t SymbolTable::call_before(std::uint64_t address) {
-  const auto here = row_at(address);
+  const auto here = symbol_row_at(address);
   if (!here) return address - 1;
   const Row& row = rows_[*here];
   if (row.start == address && is_signal_trampoline(row.symbol().name)) return address;
@@ -237,7 +239,7 @@ std::uint64_t SymbolTable::call_before(std::uint64_t address) {
 const Symbol* SymbolTable::find(std::uint64_t address) {
   const auto row = row_at(address);
   if (!row) return nullptr;
-  found_ = rows_[*row].symbol();
+  found_ = *row < rows_.size() ? rows_[*row].symbol() : unnamed(*row);
   return &found_;
 }
 
@@ -273,8 +275,45 @@ std::optional<std::uint32_t> SymbolTable::answer_to(std::uint64_t address) {
   return known_rows_[block.first + static_cast<std::size_t>(std::popcount(block.known & (bit - 1)))];
 }
 
+void SymbolTable::add_unnamed(std::string prefix, Ranges ranges) {
+  unnamed_ = std::make_unique<Unnamed>(Unnamed{std::move(prefix), std::move(ranges), nullptr});
+}
+
 std::optional<std::uint32_t> SymbolTable::row_at(std::uint64_t address) {
-  if (has_answers_) return answer_to(address);
+  const auto row = symbol_row_at(address);
+  return row || !unnamed_ ? row : unnamed_row_at(address);
+}
+
+std::optional<std::uint32_t> SymbolTable::unnamed_row_at(std::uint64_t address) {
+  if (!unnamed_->table) {
+    unnamed_->table = std::make_unique<SymbolTable>();
+    const std::vector<Range> ranges = unnamed_->ranges();
+    unnamed_->table->reserve(ranges.size());
+    for (const Range& range : ranges)
+      unnamed_->table->add({.start = range.start, .end = range.end, .name = {}, .binding = Binding::Unnamed});
+    unnamed_->table->finish();
+    unnamed_->ranges = nullptr;
+  }
+  const auto row = unnamed_->table->symbol_row_at(address);
+  return row ? std::optional(static_cast<std::uint32_t>(rows_.size() + *row)) : std::nullopt;
+}
+
+// A capture hits few of a file's functions: only these get the memory for a name.
+Symbol SymbolTable::unnamed(std::uint32_t row) {
+  Row& found = unnamed_->table->rows_[row - rows_.size()];
+  if (found.name_size == 0) {
+    const std::string_view name = own(fmt::format("{}{:x}", unnamed_->prefix, found.start));
+    found.name = name.data();
+    found.name_size = static_cast<std::uint32_t>(name.size());
+  }
+  return found.symbol();
+}
+
+std::optional<std::uint32_t> SymbolTable::symbol_row_at(std::uint64_t address) {
+  if (has_answers_) {
+    const auto row = answer_to(address);
+    return row == kNoSymbol ? std::nullopt : row;
+  }
   const auto last = last_start(address);
   if (!last) return std::nullopt;
   const std::uint64_t start = rows_[*last].start;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,7 +25,8 @@
 
 namespace tacho::symbolize {
 
-enum class Binding : std::uint8_t { Local, Global, Weak };
+// Unnamed: no symbol, but the range of a function that has none.
+enum class Binding : std::uint8_t { Local, Global, Weak, Unnamed };
 
 struct Symbol {
   std::uint64_t start = 0, end = 0;  // end is past the last; equal to start: covers its start alone
@@ -33,6 +35,7 @@ struct Symbol {
   bool is_data = false;  // a variable, not a function
 
   std::uint64_t size() const { return end - start; }
+  bool is_unnamed() const { return binding == Binding::Unnamed; }
 };
 
 class SymbolTable {
@@ -57,24 +60,37 @@ class SymbolTable {
   void finish();
 
   // In place of finish(): the table knows these addresses alone, each once and ascending, with the number of
-  // the row that was added so: the first is 0.
+  // the row that was added so: the first is 0. kNoSymbol: no symbol covers it.
+  static constexpr std::uint32_t kNoSymbol = ~std::uint32_t{1};
   struct Answer {
     std::uint64_t address = 0;
     std::uint32_t row = 0;
   };
   void finish_with(const std::vector<Answer>& answers);
 
+  // Ranges of functions without symbols, from the first address to behind the last. Where no symbol covers an
+  // address it is in such a function, which is called `prefix` and its start in hexadecimal digits. `ranges`
+  // is called once, when there is an address that no symbol covers.
+  struct Range {
+    std::uint64_t start = 0, end = 0;
+  };
+  using Ranges = std::function<std::vector<Range>()>;
+  void add_unnamed(std::string prefix, Ranges ranges);
+
   // The symbol that covers `address`: of several the one that starts last, of those that start together the
   // best alias (is_better_alias), or what was added last behind settle(). Valid until the next question; its
   // name as long as the table.
   const Symbol* find(std::uint64_t address);
-  // The same as the number of the symbol's row, below size(): addresses with one row have one symbol.
+  // The same as the number of the symbol's row, below size() then: addresses with one row have one symbol.
   std::optional<std::uint32_t> row_at(std::uint64_t address);
   // Where a caller is looked up whose return address is `address`: one byte before, which is in the call. A
   // signal trampoline was not called; the kernel made the handler return to its first instruction, which is
   // looked up itself. So is a return address of which only itself is known (finish_with()).
   std::uint64_t call_before(std::uint64_t address);
-  std::size_t size() const { return rows_.size(); }  // symbols that were added
+  // Of symbols that were added and, once an address was in none, of functions without one.
+  std::size_t size() const {
+    return rows_.size() + (unnamed_ && unnamed_->table ? unnamed_->table->rows_.size() : 0);
+  }
   bool empty() const { return rows_.empty(); }
 
  private:
@@ -108,6 +124,9 @@ class SymbolTable {
   template <class T>
   using Table = std::vector<T, format::LargePages<T>>;  // the kernel has some 200,000
 
+  std::optional<std::uint32_t> symbol_row_at(std::uint64_t address);
+  std::optional<std::uint32_t> unnamed_row_at(std::uint64_t address);
+  Symbol unnamed(std::uint32_t row);
   Group group_at(std::size_t first) const;
   std::size_t round_of(const Row& row) const;
   bool is_settled(const Row& row) const { return row.number < (rounds_.empty() ? 0 : rounds_.back()); }
@@ -151,6 +170,13 @@ class SymbolTable {
   std::vector<bool> is_covered_;                     // by row: whether covered_ may have it
   std::optional<RangeIndex> overlaps_;  // of rows; made when an address lies behind a row that others cover
   Symbol found_;
+
+  struct Unnamed {
+    std::string prefix;
+    Ranges ranges;
+    std::unique_ptr<SymbolTable> table;  // of the ranges, once they were asked for; named as they are found
+  };
+  std::unique_ptr<Unnamed> unnamed_;  // null: nothing is known of code without symbols
 };
 
 // True when perf would keep `a` of two symbols at one address.

@@ -49,5 +49,43 @@ TEST(PackMaker, ManyAddressesThatNothingIsKnownOfMakeAPackThatIsRead) {
   EXPECT_EQ(back->modules.size(), 1u);
 }
 
+TEST(PackMaker, FunctionsWithoutNamesAreRanges) {
+  Packing packing;
+  packing.module.path = "/usr/bin/stripped";
+  const Symbol unnamed{
+      .start = 0x2000, .end = 0x2010, .name = "stripped+0x2000", .binding = Binding::Unnamed};
+  const Symbol named{.start = 0x3000, .end = 0x3010, .name = "known"};
+  packing.add(0x2004, 0x2004, unnamed);
+  packing.add(0x2008, 0x2008, unnamed);
+  packing.add(0x3000, 0x3000, named);
+  PlaceFacts call;  // of the return address 0x3000, in code that nobody knows
+  call.module = &packing.module;
+  call.source = &packing.source;
+  call.shown_address = call.elf_address = 0x2fff;
+  packing.maker.add(call, PackMaker::Keep::Always);
+  auto pack = packing.maker.finish();
+  const auto section = format::write_symbol_pack_section(pack);
+  ASSERT_TRUE(section);
+  const auto back = format::parse_symbol_pack(*section);
+  ASSERT_TRUE(back) << back.error().what;
+  const format::PackedModule& module = back->modules.at(0);
+  EXPECT_EQ(module.addresses.size(), 2u) << "the range tells of 0x2004 and 0x2008";
+
+  PackedSource source(module, back->texts);
+  SymbolTable& table = source.table();
+  const Symbol* const found = table.find(0x200f);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->name, "stripped+0x2000");
+  EXPECT_TRUE(found->is_unnamed());
+  EXPECT_EQ(table.find(0x2010), nullptr);
+  ASSERT_NE(table.find(0x3000), nullptr);
+  EXPECT_EQ(table.find(0x3000)->name, "known");
+  EXPECT_EQ(table.find(0x2fff), nullptr);
+  EXPECT_EQ(table.call_before(0x3000), 0x2fffu) << "the call was looked up: it has no name";
+
+  PackedSource for_perf(module, back->texts);
+  EXPECT_EQ(for_perf.table(Unnamed::Addresses).find(0x2004), nullptr);
+}
+
 }  // namespace
 }  // namespace tacho::symbolize

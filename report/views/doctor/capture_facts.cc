@@ -81,7 +81,8 @@ void Examiner::count_stack(const ResolvedSample& sample) {
   };
   const Location& place = *sample.location;
   const bool has_address = place.ip.value != 0 || place.cpumode != abi::kCpumodeUnknown;
-  if (sample.stack == nullptr && !has_address) return;  // of a recorder without stacks: there is no frame to be named
+  if (sample.stack == nullptr && !has_address)
+    return;  // of a recorder without stacks: there is no frame to be named
   if (sample.stack == nullptr) return hit(place.number);
   for (const std::uint32_t place : sample.stack->frames) hit(place);
 }
@@ -129,7 +130,8 @@ void Examiner::name_places() {
     ++facts_.addresses;
     facts_.frames += hits;
     const Location& location = resolver.location(number);
-    const bool is_named = !resolver.frame(location).function.empty();
+    const symbolize::Frame& frame = resolver.frame(location);
+    const bool is_named = !frame.function.empty() && !frame.is_unnamed;
     const auto place = resolver.facts(location);
     const bool is_guess = place.source != nullptr && place.source->is_guess;
     if (is_guess || (place.module != nullptr && place.module->is_unsure())) facts_.unsure_frames += hits;

@@ -34,7 +34,7 @@ bool is_jit(const symbolize::Module& module) {
 FrameKind kind_of(const symbolize::Frame& frame) {
   using symbolize::ModuleKind;
   if (frame.is_inlined) return FrameKind::Inlined;
-  if (frame.function.empty() || frame.module == nullptr) return FrameKind::Unnamed;
+  if (frame.function.empty() || frame.is_unnamed || frame.module == nullptr) return FrameKind::Unnamed;
   switch (frame.module->kind) {
     case ModuleKind::Kernel:
     case ModuleKind::KernelModule:

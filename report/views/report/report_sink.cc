@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/profile/name_pattern.h"
 #include "report/samples/payload_stack.h"
 #include "report/views/report/block_text.h"
 #include "report/views/report/event_blocks.h"
 #include "report/views/report/latency.h"
-#include "report/profile/name_pattern.h"
 #include "report/views/report/report_mode.h"
 #include "report/views/report/row_filters.h"
 
@@ -290,7 +290,7 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   options.keeps_filtered = options_->has_levels;
   if (!plan_->branches) return options;
   const auto is_unknown = [&functions](std::uint32_t place) {
-    return functions[functions.of_place(place)].name().empty();
+    return !functions[functions.of_place(place)].has_symbol();
   };
   options.level_of = [this](std::span<const std::uint64_t> facts) {
     return plan_->branches->known(facts).level;

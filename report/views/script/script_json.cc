@@ -20,6 +20,7 @@ void describe_frame(FieldSink& to, const symbolize::Frame& frame) {
   }
   if (frame.module != nullptr) to.text("dso", frame.module->path);
   if (!frame.function.empty() && frame.is_guess) to.flag("unsure", true);
+  if (frame.is_unnamed) to.text("kind", "unnamed");
   if (frame.line_state == symbolize::LineState::Known && frame.line != 0) {
     to.text("file", frame.file);
     to.number("line", frame.line);

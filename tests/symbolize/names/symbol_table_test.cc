@@ -256,5 +256,34 @@ TEST(SymbolTable, OfAnswersAReturnAddressStandsForACallThatIsNotKnown) {
   EXPECT_EQ(table.call_before(0x190), 0x18fu) << "nothing is known of it";
 }
 
+TEST(SymbolTable, CodeWithoutASymbolIsOfTheFunctionAroundIt) {
+  SymbolTable table;
+  table.add({.start = 0x100, .end = 0x120, .name = "known"});
+  table.finish();
+  int asked = 0;
+  table.add_unnamed("a.so+0x", [&asked] {
+    ++asked;
+    return std::vector<SymbolTable::Range>{{0x200, 0x240}, {0x100, 0x140}, {0x240, 0x250}};
+  });
+  ASSERT_NE(table.find(0x110), nullptr);
+  EXPECT_EQ(table.find(0x110)->name, "known");
+  EXPECT_EQ(asked, 0) << "ranges are looked for where no symbol is";
+  EXPECT_EQ(table.size(), 1u);
+  const auto row = table.row_at(0x23f);
+  ASSERT_TRUE(row);
+  EXPECT_LT(*row, table.size());
+  EXPECT_EQ(table.row_at(0x200), row);
+  EXPECT_NE(table.row_at(0x240), row);
+  const Symbol found = *table.find(0x23f);
+  EXPECT_EQ(found.name, "a.so+0x200");
+  EXPECT_EQ(found.start, 0x200u);
+  EXPECT_EQ(found.end, 0x240u);
+  EXPECT_TRUE(found.is_unnamed());
+  EXPECT_EQ(table.find(0x130)->name, "a.so+0x100") << "what the symbol leaves of its function";
+  EXPECT_EQ(table.find(0x250), nullptr);
+  EXPECT_EQ(table.call_before(0x240), 0x23fu);
+  EXPECT_EQ(asked, 1);
+}
+
 }  // namespace
 }  // namespace tacho::symbolize
