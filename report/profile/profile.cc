@@ -15,10 +15,10 @@ Profile::Profile(std::vector<EventBlock> blocks, ProfileShape shape)
   }
 }
 
-void Profile::add(const LateSample& sample, std::uint64_t period) {
+std::uint32_t Profile::add(const LateSample& sample, std::uint64_t period) {
   if (sample.event >= block_of_.size()) {
     ++left_out_;
-    return;
+    return IndexTable::kNone;
   }
   const Stack* const stack = shape_.by_stack ? sample.stack : nullptr;
   const Rest rest{.block = block_of_[sample.event],
@@ -26,11 +26,13 @@ void Profile::add(const LateSample& sample, std::uint64_t period) {
                   .facts = sample.facts,
                   .thread = shape_.by_thread ? sample.thread : nullptr,
                   .comm = shape_.by_comm ? sample.comm.data() : nullptr};
-  ProfileRow& row = rows_[row_of(sample, rest, stack)];
+  const std::uint32_t number = row_of(sample, rest, stack);
+  ProfileRow& row = rows_[number];
   const EventBlock& block = blocks_[row.block];
   Weight& weight = block.members == 1 ? row.only : weights_[row.only.period + sample.event - block.leader];
   weight.period += period;
   weight.samples += 1;
+  return number;
 }
 
 std::uint32_t Profile::facts_of(const ResolvedSample& sample) {

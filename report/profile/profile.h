@@ -86,7 +86,8 @@ class Profile {
          .stack = sample.stack},
         period);
   }
-  void add(const LateSample& sample, std::uint64_t period);
+  // The sample's row; IndexTable::kNone: its event is in no block.
+  std::uint32_t add(const LateSample& sample, std::uint64_t period);
   // Samples of events that are in no block, as a pipe may tell of events after samples were there.
   std::uint64_t left_out() const { return left_out_; }
   // The number of what the shape's readers say of the sample now.

@@ -9,12 +9,14 @@
 #include <ctime>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <optional>
 
 #include "report/filter_options.h"
 #include "report/output/svg_text.h"
 #include "report/profile/name_pattern.h"
+#include "report/query/where.h"
 #include "report/samples/filter.h"
 #include "report/views/flamegraph/flame_stacks.h"
 #include "report/views/flamegraph/flame_svg.h"
@@ -34,6 +36,7 @@ constexpr std::string_view kExamples =
     "  tacho flamegraph --off-cpu --wakers -o waits.svg\n"
     "  tacho flamegraph --base old.data -i new.data -o difference.svg\n"
     "  tacho flamegraph --base a1.data,a2.data -i b1.data --also b2.data --per app:request -o difference.svg\n"
+    "  tacho record -e cpu-clock,syscall -a -g -- sleep 10 && tacho flamegraph --slowest 1% -o slow.svg\n"
     "  stackcollapse-jstack.pl threads | tacho flamegraph --folded - > graph.svg\n\n";
 
 struct Options {
@@ -49,6 +52,7 @@ struct Options {
   WidthOf width_of = WidthOf::After;
   bool is_normalized = false;
 
+  bool is_difference() const { return !base.empty() || source.slow.is_asked_for(); }
   // Whether the captures of each side are compared with each other.
   bool has_noise() const { return base.size() >= 2 && !also.empty(); }
 };
@@ -89,6 +93,32 @@ cli::Option files_option(std::string name, std::string help, std::vector<std::st
             for (std::string& file : parse_name_list(text)) files.push_back(std::move(file));
             return files.empty() ? use_error(name + " names no file") : Result<>(Done{});
           }};
+}
+
+void add_slow_options(std::vector<cli::Option>& rows, SlowQuestion& slow) {
+  rows.push_back({"--slowest", cli::Takes::Value, "SHARE",
+                  "draw a difference within the capture: what threads did in the slowest intervals (1%: the slowest "
+                  "hundredth) against the others. Each sample of an event whose payload has a latency (--of) ends an "
+                  "interval of its thread. Samples in no interval, and of other threads, are not drawn",
+                  [&slow](std::string_view text) -> Result<> {
+                    const auto share = parse_slow_share("--slowest", text);
+                    if (!share) return share.error();
+                    slow.share = *share;
+                    return Done{};
+                  }});
+  rows.push_back({"--slow-where", cli::Takes::Value, "EXPR",
+                  "in place of --slowest: the intervals for whose event the expression holds, as --where has it: "
+                  "'lat_ns > 10ms && name == \"fsync\"'",
+                  [&slow](std::string_view text) -> Result<> {
+                    auto condition = parse_where("--slow-where", text);
+                    if (!condition) return std::move(condition.error());
+                    slow.condition = std::move(*condition);
+                    return Done{};
+                  }});
+  rows.push_back(cli::text("--of", "EVENT[.FIELD]",
+                           "with --slowest and --slow-where, the event that ends intervals, and its latency: a field "
+                           "whose unit is a time (default: the only event with one; its value)",
+                           slow.of));
 }
 
 cli::CommandLine describe(Options& options) {
@@ -135,6 +165,7 @@ cli::CommandLine describe(Options& options) {
                            "EVENT happened (the sum of the periods of its samples); changes are in points of all that "
                            "one EVENT cost before. EVENT itself is not drawn",
                            options.source.per));
+  add_slow_options(rows, options.source.slow);
   rows.push_back({"--width-of", cli::Takes::Value, "WHAT",
                   "with --base, how wide frames are: after (the default), before, larger or common: of each stack "
                   "the larger or the common part",
@@ -237,6 +268,11 @@ void divide_by_units(Picture& picture) {
   look.units = units.after;
 }
 
+std::string title_of_slow(const SlowQuestion& slow) {
+  return slow.condition != nullptr ? "Flame graph of slow intervals against the others"
+                                   : fmt::format("Flame graph of the slowest {:g} % against the others", 100 * slow.share);
+}
+
 void draw(Picture& picture, TextOutput& out, const Options& options, std::vector<std::string> notes) {
   FlameLook& look = picture.look;
   look.notes = std::move(notes);
@@ -248,6 +284,7 @@ void draw(Picture& picture, TextOutput& out, const Options& options, std::vector
   look.all = picture.tree.total();
   if (!look.per.empty()) look.all.after = look.all.before;
   look.title = !options.title.empty() ? printable(options.title)
+               : options.source.slow.is_asked_for() ? title_of_slow(options.source.slow)
                : look.is_difference   ? "Flame graph of a difference"
                                       : "Flame graph";
   look.palette = options.palette.empty() ? usual_palette(options, look.is_difference) : options.palette;
@@ -267,9 +304,12 @@ void draw(Picture& picture, TextOutput& out, const Options& options, std::vector
   std::optional<FlameTree> gone;
   if (look.is_difference) gone.emplace(picture.tree.gone());
   if (gone && gone->width() > 0) {
-    panes[0].heading = "What is there now";
-    panes.push_back({fmt::format("Gone: {:.2f} % of what was before", 100 * gone->width() / look.all.before), "gone",
-                     &*gone, choose_frames(*gone, picture.frames, least, kMostGone)});
+    const bool is_slow = options.source.slow.is_asked_for();
+    const double share = 100 * gone->width() / look.all.before;
+    panes[0].heading = is_slow ? "In slow intervals" : "What is there now";
+    panes.push_back({is_slow ? fmt::format("Never in slow intervals: {:.2f} % of the others", share)
+                             : fmt::format("Gone: {:.2f} % of what was before", share),
+                     "gone", &*gone, choose_frames(*gone, picture.frames, least, kMostGone)});
   }
   std::size_t left_out = 0;
   for (const FlamePane& pane : panes) left_out += pane.drawing.left_out;
@@ -311,8 +351,8 @@ Result<FlameFacts> Sides::read(Session& session, TextOutput& out, const std::str
   if (options.has_noise()) picture.tree.begin_capture(side);
   auto read = read_flame_samples(
       session, options.source, picture.frames, [&](Sink& sink) { run_with_progress(session, sink, out); },
-      [&](std::span<const std::uint32_t> stack, double weight) {
-        picture.tree.add(stack, side == Side::Before ? FlameWeight{weight, 0} : FlameWeight{0, weight});
+      [&](std::span<const std::uint32_t> stack, FlameWeight weight) {
+        picture.tree.add(stack, side == Side::Before ? FlameWeight{weight.after, 0} : weight);
       });
   if (!read) return read;
   if (!options.source.per.empty() && read->units == 0)
@@ -323,6 +363,7 @@ Result<FlameFacts> Sides::read(Session& session, TextOutput& out, const std::str
   if (!options.base.empty() || !options.also.empty()) note = printable(name) + date_of(name) + ": " + note;
   if (!options.base.empty()) note.insert(0, word_of(side));
   if (!note.empty()) notes.push_back(std::move(note));
+  std::ranges::copy(read->legend, std::back_inserter(notes));
   return read;
 }
 
@@ -364,7 +405,11 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     if (auto more = sides.read_more(side, wanted, out, shown); !more) return std::move(more.error());
   picture.look.unit = sides.facts.unit;
   picture.look.per = printable(sides.facts.per);
-  picture.look.is_difference = !options.base.empty();
+  picture.look.is_difference = options.is_difference();
+  if (options.source.slow.is_asked_for()) {
+    picture.look.was = "in the others";
+    picture.look.is = "in slow ones";
+  }
   picture.line_of = [&](std::uint32_t frame) {
     const auto& places = sides.facts.places;
     return frame < places.size() ? source_line(session.resolver(), places[frame]) : std::string();
@@ -438,12 +483,22 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
       if (!pattern.is_sound()) return use_error("--highlight: " + pattern.fault());
     }
     const bool has_base = !options.base.empty(), has_per = !options.source.per.empty();
+    const SlowQuestion& slow = options.source.slow;
+    if (slow.share > 0 && slow.condition != nullptr)
+      return use_error("--slowest and --slow-where both say which intervals are slow: one of them");
+    if (!slow.of.empty() && !slow.is_asked_for())
+      return use_error("--of says whose intervals are compared: --slowest 1% or --slow-where say which of them");
+    const bool has_others = has_base || has_per || !options.also.empty() || !options.folded.empty();
+    if (slow.is_asked_for() && (has_others || options.source.waits.is_asked_for))
+      return use_error("--slowest and --slow-where compare parts of one capture, without --base, --also, --per, "
+                       "--folded and --off-cpu");
+    const bool is_difference = options.is_difference() || !options.folded.empty();
     if (has_per && (!has_base || !options.folded.empty() || options.is_normalized))
       return use_error("--per is for a difference of captures, without --folded and --normalize: --base names what "
                        "was before");
-    if (!has_base && options.folded.empty() && (options.width_of != WidthOf::After || options.is_normalized))
+    if (!is_difference && (options.width_of != WidthOf::After || options.is_normalized))
       return use_error("--width-of and --normalize are for a difference: --base names what was before");
-    if (!has_base && options.folded.empty() && options.palette == "change")
+    if (!is_difference && options.palette == "change")
       return use_error("--palette change is for a difference: --base names what was before");
     if (!options.folded.empty()) return show_folded(options);
     if ((has_base || !options.also.empty()) && options.reading.session.filter.condition != nullptr)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -138,15 +139,17 @@ class UnitCount {
 // Adds up samples by what stands below their stack, and by the stack.
 class FlameSink : public Sink {
  public:
-  FlameSink(Session& session, const FlameSource& source, UnitCount units, FlameFrames& frames)
+  FlameSink(Session& session, const FlameSource& source, UnitCount units, std::optional<SlowIntervals> slow,
+            FlameFrames& frames)
       : session_(session),
         source_(source),
         units_(std::move(units)),
+        slow_(std::move(slow)),
         frames_(frames),
         events_(session, source.event, source.weight, false),
         names_(flame_names(session, frames, met_)),
         places_(places_of_stacks(session, source.expands_inlines)),
-        reads_(session.layout().is_pipe || events_.reads_fields() || reads_more() ? Reads::All : Reads::Start) {}
+        reads_(session.layout().is_pipe || events_.reads_fields() || reads_more() || slow_ ? Reads::All : Reads::Start) {}
 
   Needs needs() const override { return Needs::Names; }
   Places places() const override { return places_; }
@@ -155,12 +158,18 @@ class FlameSink : public Sink {
   Flow on_sample(const ResolvedSample& sample) override {
     if (units_.takes(sample)) return Flow::GoOn;
     has_samples_ = true;
+    if (slow_ && sample.event_index == slow_->event()) {
+      slow_->end(sample);
+      return Flow::GoOn;
+    }
     if (sample.stack == nullptr || !events_.takes(sample)) return Flow::GoOn;
     const auto weight = events_.weight_of(sample);
     if (!weight) return Flow::GoOn;
     taken_.resize(std::max(taken_.size(), sample.event_index + 1));
     taken_[sample.event_index] = true;
-    profile_.add(LateSample{.comm = roots_of(sample), .stack = sample.stack}, *weight);
+    const std::uint32_t row =
+        profile_.add(LateSample{.comm = roots_of(sample), .stack = sample.stack}, *weight);
+    if (slow_) slow_->see(sample, row, *weight);
     if (profile_.rows().size() > rows_.size()) rows_.push_back(last_);
     if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
     return Flow::GoOn;
@@ -172,20 +181,26 @@ class FlameSink : public Sink {
     const bool has_event = std::ranges::find(source_.roots, FlameRoot::Event) != source_.roots.end();
     const bool are_several =
         std::ranges::any_of(rows_, [this](const Roots* row) { return row->event != rows_[0]->event; });
+    const std::vector<FlameWeight> weights = weights_of_rows();
     std::vector<std::uint32_t> stack;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
+      if (weights[row].before == 0 && weights[row].after == 0) continue;
       const auto frames = std::span(stacks_).subspan(starts_[row], ends_[row] - starts_[row]);
       stack.assign(frames.begin(), frames.end());
       // Several events stand below their names.
       if (are_several && !has_event)
         stack.insert(source_.is_reversed ? stack.end() : stack.begin(), rows_[row]->event);
-      take(stack, static_cast<double>(profile_.rows()[row].only.period));
+      take(stack, weights[row]);
     }
     FlameFacts facts;
     facts.has_samples = has_samples_;
     units_.give(facts);
     facts.places = met_.take();
     facts.notes = events_.notes(!rows_.empty() || !has_samples_);
+    if (slow_) {
+      facts.legend = slow_->legend();
+      std::ranges::copy(slow_->notes(), std::back_inserter(facts.notes));
+    }
     EventSchemas schemas(session_.events(), session_.features());
     for (std::size_t i = 0; i < taken_.size(); ++i) {
       if (!taken_[i]) continue;
@@ -237,6 +252,20 @@ class FlameSink : public Sink {
     return roots;
   }
 
+  std::vector<FlameWeight> weights_of_rows() {
+    std::vector<FlameWeight> weights(rows_.size());
+    if (slow_) {
+      slow_->split([&weights](std::uint32_t row, SlowIntervals::Side side, std::uint64_t weight) {
+        FlameWeight& to = weights[row];
+        (side == SlowIntervals::Side::Slow ? to.after : to.before) += static_cast<double>(weight);
+      });
+    } else {
+      for (std::size_t row = 0; row < rows_.size(); ++row)
+        weights[row].after = static_cast<double>(profile_.rows()[row].only.period);
+    }
+    return weights;
+  }
+
   void name_new_rows() {
     for (std::size_t row = starts_.size(); row < rows_.size(); ++row) {
       starts_.push_back(stacks_.size());
@@ -268,6 +297,7 @@ class FlameSink : public Sink {
   Session& session_;
   const FlameSource& source_;
   UnitCount units_;
+  std::optional<SlowIntervals> slow_;
   FlameFrames& frames_;
   StackEvents events_;
   FramePlaces met_;
@@ -332,7 +362,7 @@ class FlameWaits : public Sink {
                                           : frames_.number_of(shown(waker.comm), "", FrameKind::Waker));
     }
     if (source_.is_reversed) std::ranges::reverse(stack_);
-    take_(stack_, static_cast<double>(wait.duration));
+    take_(stack_, {0, static_cast<double>(wait.duration)});
   }
   std::uint32_t root_of(FlameRoot root, const Wait& wait) {
     const std::string text = root == FlameRoot::Pid   ? fmt::format("pid {}", wait.pid)
@@ -399,7 +429,13 @@ Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& sourc
   auto units = UnitCount::of(session, source.per);
   if (!units) return std::move(units.error());
   if (source.waits.is_asked_for) return read_waits(session, source, std::move(*units), frames, run, take);
-  FlameSink sink(session, source, std::move(*units), frames);
+  std::optional<SlowIntervals> slow;
+  if (source.slow.is_asked_for()) {
+    auto found = SlowIntervals::find(session, source.slow);
+    if (!found) return std::move(found.error());
+    slow = std::move(*found);
+  }
+  FlameSink sink(session, source, std::move(*units), std::move(slow), frames);
   run(sink);
   return sink.finish(take);
 }
@@ -439,7 +475,7 @@ std::uint32_t folded_frame(std::string_view text, FlameFrames& frames) {
 
 }  // namespace
 
-FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames, const TakeFolded& take) {
+FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames, const TakeStack& take) {
   FoldedText read;
   std::string whole;
   std::vector<std::uint32_t> stack;

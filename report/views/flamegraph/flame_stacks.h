@@ -11,6 +11,7 @@
 
 #include "format/result.h"
 #include "report/profile/source_line.h"
+#include "report/query/slow_intervals.h"
 #include "report/query/waits.h"
 #include "report/samples/session.h"
 #include "report/views/flamegraph/flame_tree.h"
@@ -27,17 +28,20 @@ struct FlameSource {
   std::string event, weight;  // as tacho folded takes them; empty: its defaults
   std::string per;            // an event that is counted and not drawn; empty: none
   WaitOptions waits;
+  SlowQuestion slow;  // where it is asked for, weights before are those in the other intervals
   bool is_reversed = false;     // callees first
   bool expands_inlines = false;  // inlined calls of every stack are shown
 };
 
-// Gets each distinct stack once or more, root first, by the numbers of its frames.
-using TakeStack = std::function<void(std::span<const std::uint32_t> stack, double weight)>;
+// Gets each distinct stack once or more, root first, by the numbers of its frames. Only differences within a
+// source have a weight before.
+using TakeStack = std::function<void(std::span<const std::uint32_t> stack, FlameWeight weight)>;
 
 // What a source says of itself.
 struct FlameFacts {
   std::string unit;                 // of the weights; empty: unknown
   std::vector<std::string> events;  // whose samples were taken
+  std::vector<std::string> legend;  // lines below the title
   std::vector<std::string> notes;   // lines for stderr
   bool has_samples = false;
   std::string per;                 // the name of FlameSource::per
@@ -57,7 +61,6 @@ struct FoldedText {
   std::size_t lines = 0, faults = 0, first_fault = 0;  // first_fault: the number of a line
   bool has_two_weights = false;
 };
-using TakeFolded = std::function<void(std::span<const std::uint32_t> stack, FlameWeight weight)>;
-FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames, const TakeFolded& take);
+FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames, const TakeStack& take);
 
 }  // namespace tacho::report

@@ -184,7 +184,7 @@ std::vector<Legend> module_legend(const FlameFrames& frames, std::span<const Fla
 std::vector<Legend> legend(const FlameFrames& frames, std::span<const FlamePane> panes, const FlameLook& look) {
   if (look.palette == "module") return module_legend(frames, panes);
   if (look.palette == "change")
-    return {{"p4", look.per.empty() ? "more of all than before" : "costs more per " + look.per + " than before"},
+    return {{"p4", look.per.empty() ? fmt::format("more of all than {}", look.was) : "costs more per " + look.per + " than before"},
             {"p1", "a little more"},
             {"d0", look.has_noise ? "as much, within the noise" : "as much"},
             {"q1", "a little less"},
@@ -240,8 +240,8 @@ class Picture {
                      "data-palette=\"{2}\" data-unit=\"{3}\" data-inverted=\"{4}\"",
                      look_.width, height, look_.palette, xml_text(look_.unit), look_.is_inverted ? 1 : 0));
     if (look_.is_difference)
-      text(fmt::format(" data-before=\"{}\" data-after=\"{}\"", plain_number(look_.all.before),
-                       plain_number(look_.all.after)));
+      text(fmt::format(" data-before=\"{}\" data-after=\"{}\" data-was=\"{}\" data-is=\"{}\"",
+                       plain_number(look_.all.before), plain_number(look_.all.after), look_.was, look_.is));
     if (look_.has_noise) text(" data-noise=\"1\"");
     if (!look_.per.empty())
       text(fmt::format(" data-per=\"{}\" data-units=\"{}\"", xml_text(look_.per), plain_number(look_.units)));

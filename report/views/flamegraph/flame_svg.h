@@ -30,6 +30,7 @@ struct FlameLook {
   // Whether a name is marked; empty: none is.
   std::function<bool(std::string_view name)> is_marked;
   bool is_difference = false;  // trees have weights before
+  std::string_view was = "before", is = "after";  // what the two weights are called
   FlameWeight all;             // of the captures of a difference: shares are of these
   bool has_noise = false;      // nodes have their noise
   // Of a difference by the cost per event (--per): the event's name, and how often it happened after. Weights

@@ -253,7 +253,7 @@ const facts = (pane, i) => {
     const [was, is, noise] = changeOf(pane, i).map((part) => 100 * part);
     const points = `${signed(is - was)} points` + (setup.noise ? ` (noise ${noise.toFixed(2)})` : '');
     const cost = (weight) => `${+(weight / Number(setup.units)).toPrecision(4)} ${UNIT}`.trim();
-    told.push(setup.per === undefined ? `before ${was.toFixed(2)} %, after ${is.toFixed(2)} %: ${points}` :
+    told.push(setup.per === undefined ? `${setup.was} ${was.toFixed(2)} %, ${setup.is} ${is.toFixed(2)} %: ${points}` :
         `per ${setup.per} ${cost(pane.tree.before[i])} before, ${cost(pane.tree.after[i])} after: ${points} of all before`);
   }
   return told;
@@ -326,7 +326,7 @@ const lettersOf = (text, width) => {
 const legendOf = () => {
   const {tree} = panes[0];
   if (state.palette === 'change') return [
-    ['p4', setup.per === undefined ? 'more of all than before' : `costs more per ${setup.per} than before`],
+    ['p4', setup.per === undefined ? `more of all than ${setup.was}` : `costs more per ${setup.per} than before`],
     ['p1', 'a little more'], ['d0', setup.noise ? 'as much, within the noise' : 'as much'], ['q1', 'a little less'],
     ['q4', 'less']
   ];

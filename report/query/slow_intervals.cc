@@ -1,0 +1,222 @@
+#include "report/query/slow_intervals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "report/output/printable.h"
+#include "report/query/bound_expression.h"
+#include "report/query/value_field.h"
+#include "report/samples/event_choice.h"
+#include "report/samples/filter.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+// Nanoseconds in one of the field's unit; nothing: it is no time.
+std::optional<std::uint64_t> time_unit(const PayloadField* field) {
+  const auto unit = field == nullptr ? std::nullopt : field_unit(field->unit);
+  return unit && unit->kind == cli::NumberUnit::Time ? std::optional(unit->size) : std::nullopt;
+}
+
+// The payload's value where that is a time, else its only time.
+const PayloadField* latency_of(const PayloadSchema& schema) {
+  if (const PayloadField* const value = value_field(schema); time_unit(value)) return value;
+  const auto is_time = [](const PayloadField& field) { return time_unit(&field).has_value(); };
+  if (std::ranges::count_if(schema.fields, is_time) != 1) return nullptr;
+  return &*std::ranges::find_if(schema.fields, is_time);
+}
+
+std::string show_time(std::uint64_t ns) {
+  constexpr std::pair<double, std::string_view> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+  for (const auto& [size, unit] : kUnits)
+    if (static_cast<double>(ns) >= size)
+      return fmt::format("{:.3f} {}", static_cast<double>(ns) / size, unit);
+  return fmt::format("{} ns", ns);
+}
+
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+Result<double> parse_slow_share(std::string_view option, std::string_view text) {
+  double percent = 0;
+  const std::string_view number = text.substr(0, text.size() - (text.ends_with('%') ? 1 : 0));
+  const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), percent);
+  const bool is_sound = fault == std::errc() && end == number.data() + number.size() && percent > 0 &&
+                        percent < 100 && text.ends_with('%');
+  if (!is_sound)
+    return use_error(fmt::format("{}: '{}' is no share of the intervals; 1% takes the slowest hundredth",
+                                 option, printable(text)));
+  return percent / 100;
+}
+
+Result<SlowIntervals> SlowIntervals::find(Session& session, const SlowQuestion& question) {
+  EventSchemas schemas(session.events(), session.features());
+  std::vector<std::string> names;
+  for (const format::Event& event : session.events()) names.push_back(event.name);
+  std::string event = question.of, field;
+  if (const auto dot = event.rfind('.');
+      !event.empty() && dot != std::string::npos && !find_event(event, names)) {
+    field = event.substr(dot + 1);
+    event.resize(dot);
+  }
+  const auto only = event.empty() ? std::nullopt : find_event(event, names);
+  if (!event.empty() && !only) return not_one_event("--of", event, names);
+
+  std::string choices;
+  std::vector<std::pair<std::size_t, const PayloadField*>> fitting;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const PayloadSchema* const schema = only && *only != i ? nullptr : schemas.of(i);
+    if (schema == nullptr) continue;
+    const PayloadField* const usual = latency_of(*schema);
+    for (const PayloadField& one : schema->fields) {
+      if (!time_unit(&one)) continue;
+      choices +=
+          fmt::format("{}{}.{}", choices.empty() ? "" : ", ", printable(names[i]), printable(one.name));
+      if (field.empty() ? &one == usual : one.name == field) fitting.emplace_back(i, &one);
+    }
+  }
+  if (fitting.size() != 1 && choices.empty())
+    return use_error(
+        fmt::format("{}: no payload has a latency, a field whose unit is a time; tacho record -e syscall, "
+                    "calls, lock and others "
+                    "write them",
+                    event.empty() ? "the slowest intervals" : "--of " + printable(event)));
+  if (fitting.size() != 1)
+    return use_error(fmt::format("{}: which latency is meant? --of takes one of {}",
+                                 event.empty() ? "the slowest intervals" : "--of " + printable(question.of),
+                                 choices));
+
+  SlowIntervals found(session, question);
+  found.event_ = fitting[0].first;
+  found.field_ = *fitting[0].second;
+  found.unit_ = *time_unit(&found.field_);
+  found.name_ = printable(names[found.event_]) + "." + printable(found.field_.name);
+  const auto has_thread_and_time = [](const format::Event& one) {
+    return one.attr.samples(abi::kSampleTid) && one.attr.samples(abi::kSampleTime);
+  };
+  if (!has_thread_and_time(session.events()[found.event_]))
+    return use_error("--of " + found.name_ + ": the event was recorded without threads or times");
+  if (question.condition == nullptr) return found;
+  if (auto bound = question.condition->bind(session.events(), session.features()); !bound)
+    return std::move(bound.error());
+  return found;
+}
+
+void SlowIntervals::end(const ResolvedSample& sample) {
+  const auto latency = read_number(field_, sample.raw->raw, sample.order);
+  std::uint64_t ns = 0;
+  if (!latency || *latency < 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(*latency), unit_, &ns)) {
+    ++without_latency_;
+    return;
+  }
+  const std::uint64_t end = sample.raw->time;
+  const bool is_slow =
+      question_->condition != nullptr && question_->condition->holds(sample, &session_->resolver());
+  intervals_.push_back({end - std::min(end, ns), end, ns, sample.tid(), is_slow});
+}
+
+void SlowIntervals::see(const ResolvedSample& sample, std::uint32_t row, std::uint64_t weight) {
+  const format::EventAttr& attr = sample.event().attr;
+  if (attr.samples(abi::kSampleTid) && attr.samples(abi::kSampleTime))
+    seen_.push_back({sample.raw->time, weight, row, sample.tid()});
+}
+
+// Those that last as long as the last one of the share are slow, too.
+void SlowIntervals::choose() {
+  if (question_->condition == nullptr && !intervals_.empty()) {
+    std::vector<std::uint64_t> latencies;
+    latencies.reserve(intervals_.size());
+    for (const Interval& interval : intervals_) latencies.push_back(interval.latency);
+    const double wanted = std::ceil(question_->share * static_cast<double>(latencies.size()));
+    const auto last =
+        latencies.begin() + std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(wanted), 1) - 1;
+    std::ranges::nth_element(latencies, last, std::greater<>());
+    for (Interval& interval : intervals_) interval.is_slow = interval.latency >= *last;
+  }
+  least_slow_ = ~std::uint64_t{0};
+  for (const Interval& interval : intervals_) {
+    if (!interval.is_slow) continue;
+    ++slow_intervals_;
+    least_slow_ = std::min(least_slow_, interval.latency);
+  }
+}
+
+// Of each thread intervals by their beginning and samples by their time: a sample lies in an interval when
+// one that began before has not ended.
+void SlowIntervals::split(const Take& take) {
+  choose();
+  std::ranges::sort(intervals_, [](const Interval& a, const Interval& b) {
+    return std::tie(a.tid, a.begin) < std::tie(b.tid, b.begin);
+  });
+  std::ranges::sort(seen_, [](const Seen& a, const Seen& b) {
+    return std::tie(a.tid, a.time, a.row) < std::tie(b.tid, b.time, b.row);
+  });
+  struct Reached {
+    std::optional<std::uint64_t> slow, any;  // ns
+    static bool covers(const std::optional<std::uint64_t>& end, std::uint64_t time) {
+      return end && *end >= time;
+    }
+  };
+  Reached reached;
+  auto next = intervals_.begin();
+  std::uint32_t tid = 0;
+  for (const Seen& sample : seen_) {
+    if (sample.tid != tid) reached = {};
+    tid = sample.tid;
+    for (; next != intervals_.end() && std::tie(next->tid, next->begin) <= std::tie(tid, sample.time);
+         ++next) {
+      if (next->tid != tid) continue;
+      reached.any = std::max(reached.any.value_or(0), next->end);
+      if (next->is_slow) reached.slow = std::max(reached.slow.value_or(0), next->end);
+    }
+    if (Reached::covers(reached.slow, sample.time)) {
+      ++slow_samples_;
+      take(sample.row, Side::Slow, sample.weight);
+    } else if (Reached::covers(reached.any, sample.time)) {
+      ++other_samples_;
+      take(sample.row, Side::Other, sample.weight);
+    }
+  }
+}
+
+std::vector<std::string> SlowIntervals::legend() const {
+  const std::size_t others = intervals_.size() - slow_intervals_;
+  const std::size_t outside = seen_.size() - slow_samples_ - other_samples_;
+  const std::string from = slow_intervals_ == 0 ? "" : ", from " + show_time(least_slow_) + " up";
+  return {
+      fmt::format("slow: {} of {} of {}{}: {}", slow_intervals_, counted(intervals_.size(), "interval"),
+                  name_, from, counted(slow_samples_, "sample")),
+      fmt::format("others: {}: {}; in no interval of its thread: {}, not drawn", counted(others, "interval"),
+                  counted(other_samples_, "sample"), counted(outside, "sample"))};
+}
+
+std::vector<std::string> SlowIntervals::notes() const {
+  std::vector<std::string> notes;
+  if (without_latency_ > 0)
+    notes.push_back(counted(without_latency_, "sample") + " of " + name_ + " have no latency: left out");
+  if (intervals_.empty()) {
+    notes.push_back("no interval: the event of " + name_ + " has no samples, or none that the options take");
+  } else if (slow_intervals_ == 0) {
+    notes.emplace_back("no interval is slow: the condition holds for none");
+  } else if (slow_intervals_ == intervals_.size()) {
+    notes.push_back("all intervals are slow: " + name_ +
+                    " is the same in all, or the condition holds for all");
+  } else if (slow_samples_ == 0) {
+    notes.emplace_back("no sample lies in a slow interval: record more of them (-F), of the same threads");
+  }
+  return notes;
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""tacho flamegraph --slowest: what threads do in their slowest intervals, against the others."""
+import struct
+import unittest
+
+import made_capture as made
+import programs
+from flame_graph import Picture
+from made_payload import BPF_OUTPUT, PAYLOAD_SCHEMAS, Field, schemas
+
+GOLDEN = programs.ROOT / "tests/golden"
+SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
+MS = 1_000_000
+OTHER_THREAD = made.PID + 1
+FAST, SLOW = 90, 10  # intervals
+
+
+class Slowest(programs.Scratch):
+    def write(self):
+        """Every tenth interval takes another path: leaf_b, for 8 of its 10 samples. recurse is never in an interval of its
+        thread: it runs between them, and in another thread meanwhile."""
+        capture = made.Capture(
+            made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN),
+            made.Event("call", made.SOFTWARE, BPF_OUTPUT, made.USUAL | made.RAW | made.CALLCHAIN, 1),
+            features={PAYLOAD_SCHEMAS: schemas(call=[Field("lat_ns", unit="ns", role="value"), Field("code")])}).started()
+        now = capture.time
+        sample_at = lambda time, leaf, tid=made.PID: (setattr(capture, "time", time - made.STEP), capture.sample(
+            ip=leaf + 4, tid=tid, chain=[made.CONTEXT_USER, leaf + 4, made.MAIN + 9]))
+
+        def ended(time, latency, code, tid=made.PID):
+            capture.time = time - made.STEP
+            capture.sample(event=1, ip=made.MAIN + 1, tid=tid, chain=[made.CONTEXT_USER, made.MAIN + 1],
+                           raw=struct.pack("<QQ", latency, code))
+
+        for number in range(FAST + SLOW):
+            is_slow = number % 10 == 9
+            samples = 10 if is_slow else 2
+            begin, now = now + MS, now + MS + samples * MS
+            for step in range(samples):
+                sample_at(begin + step * MS + MS // 4, made.LEAF_A if step < 2 else made.LEAF_B)
+                sample_at(begin + step * MS + MS // 2, made.RECURSE, OTHER_THREAD)
+            if is_slow:  # a short one in a slow one: what lies in both is slow
+                ended(now - MS // 8, MS, 1000)
+            ended(now, now - begin, number)
+            sample_at(now + MS // 4, made.RECURSE)
+        (self.folder / "a.data").write_bytes(capture.file())
+
+    def draw(self, *words, status=0):
+        done = self.tacho("flamegraph", "-i", "a.data", "--min-width", "0", *SYMBOLS, *words, status=status)
+        return Picture(done.stdout.decode()) if status == 0 else done.stderr.decode()
+
+    def sums(self, picture):
+        """{function: (weight in the other intervals, in slow ones)}"""
+        return {frame.name: (frame.before, frame.after) for pane in picture.panes for frame in pane if frame.kind == "u"}
+
+    def test_the_planted_path_is_the_difference(self):
+        self.write()
+        # The short ones within slow ones are intervals as well: 110.
+        whole = self.draw("--slowest", "9%")
+        self.assertEqual(self.sums(whole), {"main": (FAST * 2000, SLOW * 10_000), "leaf_a": (FAST * 2000, SLOW * 2000),
+                                            "leaf_b": (0, SLOW * 8000)})
+        notes = "\n".join(whole.notes)
+        self.assertIn("slow: 10 of 110 intervals of call.lat_ns, from 10.000 ms up: 100 samples", notes)
+        self.assertIn("others: 100 intervals: 180 samples; in no interval of its thread: 380 samples, not drawn", notes)
+        for words in (["--slow-where", "lat_ns > 5ms"], ["--slowest", "9%", "--of", "call"],
+                      ["--slow-where", "lat_ns > 5ms && code < 1000", "--of", "call.lat_ns"]):
+            self.assertEqual(self.sums(self.draw(*words)), self.sums(whole), words)
+
+    def test_what_slow_intervals_never_do_stands_in_a_pane_of_its_own(self):
+        self.write()
+        picture = self.draw("--slow-where", "lat_ns < 5ms && code < 1000")
+        self.assertEqual(len(picture.panes), 2)
+        self.assertEqual({frame.name: frame.before for frame in picture.panes[1] if frame.name == "leaf_b"},
+                         {"leaf_b": SLOW * 8000})
+
+    def test_wrong_use_is_answered(self):
+        self.write()
+        for words, said in ((["--slowest", "0%"], "is no share"), (["--slowest", "5"], "1% takes"),
+                            (["--slowest", "1%", "--of", "nothing"], "nothing"), (["--of", "call"], "--slowest 1%"),
+                            (["--slowest", "1%", "--of", "call.code"], "--of takes one of call.lat_ns"),
+                            (["--slowest", "1%", "--slow-where", "lat_ns > 1"], "one of them"),
+                            (["--slow-where", "nope > 1"], "nope"), (["--slowest", "1%", "--base", "a.data"], "one capture")):
+            self.assertIn(said, self.draw(*words, status=1), words)
+        said = self.tacho("flamegraph", "-i", GOLDEN / "captures/threads.data", "--slowest", "1%", *SYMBOLS, status=1).stderr
+        self.assertIn(b"no payload has a latency", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
