@@ -481,12 +481,12 @@ Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<Captur
                           .at_end = [&recording] { return end_objects(recording); },
                           .say = [&messages](std::string_view line) { messages.warn(line); }});
   if (!loop) return std::move(loop.error());
-  events.when_samples_switch([&recording, &events, summaries = channels->summaries()](
-                                 std::span<const std::size_t> switched, Sampling now) {
-    if (now == Sampling::Off) switch_objects(recording, switched);
-    if (summaries != nullptr) summaries->switch_samples(switched, now);
-    if (now == Sampling::On) switch_objects(recording, switched);
-  });
+  events.when_samples_switch(
+      [&recording, summaries = channels->summaries()](std::span<const std::size_t> switched, Sampling now) {
+        if (now == Sampling::Off) switch_objects(recording, switched);
+        if (summaries != nullptr) summaries->switch_samples(switched, now);
+        if (now == Sampling::On) switch_objects(recording, switched);
+      });
   if (starts_enabled) {
     if (auto done = events.enable_samples(); !done) return std::move(done.error());
   }
