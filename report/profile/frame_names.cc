@@ -87,6 +87,28 @@ std::vector<std::string> names_of_frame(const symbolize::Frame& frame, const Fra
   return names;
 }
 
+CodeKind code_kind(const symbolize::Frame& frame) {
+  using symbolize::ModuleKind;
+  if (frame.is_inlined) return CodeKind::Inlined;
+  if (frame.function.empty() || frame.is_unnamed || frame.module == nullptr) return CodeKind::Unnamed;
+  switch (frame.module->kind) {
+    case ModuleKind::Kernel:
+    case ModuleKind::KernelModule:
+    case ModuleKind::GuestKernel:
+      return CodeKind::Kernel;
+    case ModuleKind::Bpf:
+      return CodeKind::Bpf;
+    case ModuleKind::Anonymous:
+      return CodeKind::Jit;
+    case ModuleKind::User:
+    case ModuleKind::Vdso:
+      break;
+  }
+  const bool is_jit =
+      frame.module->path.starts_with("/tmp/perf-") || frame.module->short_name.starts_with("jitted-");
+  return is_jit ? CodeKind::Jit : CodeKind::User;
+}
+
 void FrameNames::append(std::span<const std::uint32_t> frames, Order order, bool is_java,
                         std::vector<std::uint32_t>& names) {
   const auto begin = static_cast<std::ptrdiff_t>(names.size());

@@ -38,6 +38,17 @@ std::string tidied_name(std::string name, bool is_java);
 // Whether that path is a perf map, /tmp/perf-PID.map.
 bool is_jit_map(std::string_view module);
 
+// What a frame's code is: pictures colour frames by it, and their files have the letters.
+enum class CodeKind : char {
+  User = 'u',     // a function of a file
+  Kernel = 'k',   // of the kernel or one of its modules
+  Inlined = 'i',  // a call that was inlined
+  Jit = 'j',      // made at run time
+  Bpf = 'b',      // a BPF program
+  Unnamed = 'n',  // code without a symbol
+};
+CodeKind code_kind(const symbolize::Frame& frame);
+
 class FrameNames {
  public:
   enum class Order : std::uint8_t { RootFirst, LeafFirst };

@@ -27,29 +27,8 @@ constexpr std::pair<std::string_view, FlameRoot> kRoots[] = {
     {"comm", FlameRoot::Comm}, {"pid", FlameRoot::Pid},       {"tid", FlameRoot::Tid},
     {"cpu", FlameRoot::Cpu},   {"cgroup", FlameRoot::Cgroup}, {"event", FlameRoot::Event}};
 
-bool is_jit(const symbolize::Module& module) {
-  return module.kind == symbolize::ModuleKind::Anonymous || module.path.starts_with("/tmp/perf-") ||
-         module.short_name.starts_with("jitted-");
-}
-
-FrameKind kind_of(const symbolize::Frame& frame) {
-  using symbolize::ModuleKind;
-  if (frame.is_inlined) return FrameKind::Inlined;
-  if (frame.function.empty() || frame.is_unnamed || frame.module == nullptr) return FrameKind::Unnamed;
-  switch (frame.module->kind) {
-    case ModuleKind::Kernel:
-    case ModuleKind::KernelModule:
-    case ModuleKind::GuestKernel:
-      return FrameKind::Kernel;
-    case ModuleKind::Bpf:
-      return FrameKind::Bpf;
-    case ModuleKind::User:
-    case ModuleKind::Vdso:
-    case ModuleKind::Anonymous:
-      break;
-  }
-  return is_jit(*frame.module) ? FrameKind::Jit : FrameKind::User;
-}
+// Both have the same letters.
+FrameKind kind_of(const symbolize::Frame& frame) { return FrameKind{static_cast<char>(code_kind(frame))}; }
 
 // Places of frames, by number.
 class FramePlaces {

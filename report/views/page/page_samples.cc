@@ -22,26 +22,8 @@ constexpr std::size_t kMostLines = 2000;                   // functions whose so
 constexpr std::string_view kHidden = "[hidden]";
 constexpr std::string_view kTooMuch = "[left out: too much text]";
 
-PageKind kind_of(const symbolize::Frame& frame) {
-  using symbolize::ModuleKind;
-  if (frame.is_inlined) return PageKind::Inlined;
-  if (frame.function.empty() || frame.module == nullptr) return PageKind::Unnamed;
-  switch (frame.module->kind) {
-    case ModuleKind::Kernel:
-    case ModuleKind::KernelModule:
-    case ModuleKind::GuestKernel:
-      return PageKind::Kernel;
-    case ModuleKind::Bpf:
-      return PageKind::Bpf;
-    case ModuleKind::Anonymous:
-      return PageKind::Jit;
-    case ModuleKind::User:
-    case ModuleKind::Vdso:
-      break;
-  }
-  const bool is_jit = is_jit_map(frame.module->path) || frame.module->short_name.starts_with("jitted-");
-  return is_jit ? PageKind::Jit : PageKind::User;
-}
+// Both have the same letters.
+PageKind kind_of(const symbolize::Frame& frame) { return PageKind{static_cast<char>(code_kind(frame))}; }
 
 FrameNames page_names(Session& session, PageParts& parts, const PageNames& names,
                       std::vector<FramePlace>& places) {
