@@ -460,7 +460,10 @@ const foreign = (name, ...inside) => {
 };
 const button = (text, title, action) => {
   const made = html('button', {type: 'button', title}, text);
-  made.addEventListener('click', action);
+  made.addEventListener('click', (event) => {
+    event.stopPropagation();  // a click beside the list of keys closes it
+    action();
+  });
   return made;
 };
 
