@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "report/views/report/event_blocks.h"
+#include "report/profile/event_blocks.h"
 #include "report/views/report/report_sink.h"
 
 namespace tacho::report {

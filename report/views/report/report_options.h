@@ -10,6 +10,7 @@
 #include "report/command.h"
 #include "report/output/colour.h"
 #include "report/perf_text/header_text.h"
+#include "report/profile/event_blocks.h"
 #include "report/query/waits.h"
 #include "report/samples/event_switch.h"
 #include "report/samples/filter.h"
@@ -17,13 +18,6 @@
 #include "report/views/report/thread_values.h"
 
 namespace tacho::report {
-
-// Which events stand side by side.
-enum class Grouping : std::uint8_t {
-  AsRecorded,  // those of each group
-  Always,      // of a capture without groups, all of them
-  Never,
-};
 
 enum class ReportForm : std::uint8_t { Text, Json, Csv };
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/profile/event_blocks.h"
 #include "report/profile/name_pattern.h"
 #include "report/samples/payload_stack.h"
 #include "report/views/report/block_text.h"
-#include "report/views/report/event_blocks.h"
 #include "report/views/report/latency.h"
 #include "report/views/report/report_mode.h"
 #include "report/views/report/row_filters.h"

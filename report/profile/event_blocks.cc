@@ -1,4 +1,4 @@
-#include "report/views/report/event_blocks.h"
+#include "report/profile/event_blocks.h"
 
 #include <fmt/format.h>
 

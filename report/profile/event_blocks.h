@@ -1,4 +1,4 @@
-// Which events of a capture stand side by side in a report.
+// Which events of a capture stand side by side in a report or in annotated code.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,15 @@
 #include "format/environment.h"
 #include "report/profile/profile.h"
 #include "report/samples/session.h"
-#include "report/views/report/report_options.h"
 
 namespace tacho::report {
+
+// Which events stand side by side.
+enum class Grouping : std::uint8_t {
+  AsRecorded,  // those of each group
+  Always,      // of a capture without groups, all of them
+  Never,
+};
 
 // Members of a group that are shown side by side. Each row has a number for every member, so that a few bytes
 // in a capture's header could ask for any amount of memory.
