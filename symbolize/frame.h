@@ -58,6 +58,7 @@ enum class LineState : std::uint8_t {
 struct Frame {
   const Module* module = nullptr;  // null: nothing was mapped there
   std::string_view function;       // empty: unknown; demangled when asked for
+  std::string_view linker_name;    // the same as the linker knows it; empty where nothing says it
   format::RuntimeAddress ip;       // as sampled
   std::uint64_t shown_address =
       0;  // as perf prints it on a call chain line: map-relative in user code, ip in the kernel

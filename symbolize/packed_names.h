@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,7 @@ class PackedSource {
 
   // What was packed: null for an address that was not.
   const format::PackedAddress* at(std::uint64_t address) const;
+  std::span<const format::PackedAddress> addresses() const { return module_->addresses; }
   std::string_view text(std::uint32_t number) const { return (*texts_)[number]; }
   // By a number below the module's functions.
   InlineFunction& function(std::uint32_t number);

@@ -345,6 +345,7 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
   if (!symbol && source.embedded) symbol = source.embedded->find(offset);
   if (!symbol) return nullptr;
   frame.function = shown(source, symbol->name);
+  frame.linker_name = symbol->name;
   frame.function_start = at.shown_address - (offset - symbol->start);
   frame.function_end = frame.function_start + symbol->size();
   frame.is_data = symbol->is_data;
@@ -418,6 +419,7 @@ std::span<const Frame> Symbolizer::State::add_calls(const Source& source) {
     one.is_inlined =
         options.stand_in == StandIn::OwnCode ? inlined.size() < calls.size() : name != frame.function;
     one.function = name;
+    one.linker_name = call.function;
     one.line_state = LineState::Known;
     one.file = call.file.empty() ? "??" : call.file;
     one.line = call.file.empty() ? 0 : call.line;

@@ -11,15 +11,15 @@ using format::Bytes;
 using format::Cursor;
 
 // Where the fields of struct bpf_prog_info stand (linux/bpf.h). Arrays are offsets into the data behind.
-constexpr std::size_t kId = 4, kName = 64, kFunctions = 104, kSizes = 108, kAddressArray = 112,
-                      kSizeArray = 120;
+constexpr std::size_t kId = 4, kCodeSize = 16, kCodeArray = 24, kName = 64, kFunctions = 104, kSizes = 108,
+                      kAddressArray = 112, kSizeArray = 120;
 constexpr std::size_t kBtfId = 128, kFuncInfoSize = 132, kFuncInfoArray = 136, kFuncInfos = 144,
                       kTagArray = 184;
 constexpr std::size_t kUpToTags = 192, kNameSize = 16;  // bytes
 constexpr std::uint32_t kMostFunctions = 65536;
 
 // And which bit of BpfProgramInfo::arrays says that the array is there.
-constexpr std::uint64_t kHasFuncInfo = 1 << 5;
+constexpr std::uint64_t kHasCode = 1 << 0, kHasFuncInfo = 1 << 5;
 
 constexpr std::uint16_t kBtfMagic = 0xeb9f;
 constexpr std::uint32_t kKindFunction = 12;
@@ -101,6 +101,11 @@ std::vector<BpfFunction> BpfFunctions::of(const format::BpfProgramInfo& program)
   const BtfFunctions* const names = btf_id == 0 ? nullptr : btf(btf_id);
   const bool has_names =
       names != nullptr && (program.arrays & kHasFuncInfo) != 0 && u32_at(info, kFuncInfos) >= count;
+  // The code of all functions, one behind the other.
+  const Bytes code = (program.arrays & kHasCode) != 0
+                         ? part(data, u64_at(info, kCodeArray), u32_at(info, kCodeSize))
+                         : Bytes();
+  std::uint64_t code_at = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     BpfFunction& function = functions.emplace_back();
     const Bytes tag = part(data, u64_at(info, kTagArray) + 8 * i, 8);
@@ -112,6 +117,8 @@ std::vector<BpfFunction> BpfFunctions::of(const format::BpfProgramInfo& program)
     if (!name.empty()) function.name.append("_").append(name);
     function.address = u64_at(data, u64_at(info, kAddressArray) + 8 * i);
     function.size = u32_at(data, u64_at(info, kSizeArray) + 4 * i);
+    function.code = part(code, code_at, function.size);
+    code_at += function.size;
   }
   return functions;
 }

@@ -19,6 +19,7 @@ struct BpfFunction {
       name;  // as perf calls it: "bpf_prog_TAG_NAME"; as it stands in the capture, so not safe to print
   std::uint64_t address = 0;
   std::uint32_t size = 0;  // bytes
+  format::Bytes code;      // as the kernel made it; empty: the capture does not have it
 };
 
 // The names of functions in one BTF blob. `blob` must outlive this.

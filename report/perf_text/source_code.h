@@ -2,33 +2,27 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
 #include "report/samples/resolver.h"
+#include "report/samples/source_files.h"
 
 namespace tacho::report {
 
 class SourceCode {
  public:
-  SourceCode(Resolver& resolver, Names names) : resolver_(&resolver), names_(names) {}
+  SourceCode(Resolver& resolver, Names names) : files_(resolver), names_(names) {}
 
   // "|12       int main(void)" and the line's end; nothing where the line is not known or was shown last.
   void write(TextBuffer& out, const Thread& thread, const symbolize::Frame& frame);
 
  private:
-  const std::vector<std::string>& lines_of(std::string_view file);
-
-  Resolver* resolver_;
+  SourceFiles files_;
   Names names_;
-  std::map<std::string, std::vector<std::string>, std::less<>> files_;
   std::unordered_map<const Thread*, std::pair<std::string, std::uint32_t>> shown_last_;
 };
 

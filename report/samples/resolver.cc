@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "format/perf_abi.h"
+#include "symbolize/files/attached_text.h"
 #include "symbolize/files/file_gate.h"
 
 namespace tacho::report {
@@ -20,11 +21,13 @@ symbolize::Behind behind(const Location& location) {
 Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Features& features,
                    symbolize::KernelSpace kernel, const symbolize::JitCode& jit,
                    const StableArray<Location>& locations)
-    : kernel_(kernel),
+    : features_(&features),
+      kernel_(kernel),
       jit_(&jit),
       locations_(&locations),
       files_(options.symfs, {}, options.held),
       gate_(options.name_gate),
+      vmlinux_(options.vmlinux),
       symbolizer_(options, features, kernel, &jit),
       code_(symbolize::DebugFiles(options.symfs, {}, options.held), &features) {}
 
@@ -49,6 +52,26 @@ symbolize::PackedSource* Resolver::packed_code(const symbolize::Module& module) 
   return packed != nullptr && packed->is(format::PackedModule::kHasCode) ? packed : nullptr;
 }
 
+// Code made at run time, as its jitdump has it.
+format::Bytes Resolver::made_code(const symbolize::Module& module, std::uint64_t shown,
+                                  std::size_t size) const {
+  const auto* const function = jit_->find(std::string(module.path));
+  if (function == nullptr || shown < symbolize::JitCode::kTextOffset) return {};
+  const std::uint64_t offset = shown - symbolize::JitCode::kTextOffset;
+  if (offset >= function->code.size()) return {};
+  return function->code.subspan(static_cast<std::size_t>(offset),
+                                std::min<std::uint64_t>(size, function->code.size() - offset));
+}
+
+// The kernel's own, where the user names its file. The running one's has places patched since it was built.
+format::Bytes Resolver::kernel_code(const Location& location, std::uint64_t address, std::size_t size) {
+  if (vmlinux_.empty()) return {};
+  const symbolize::PlaceFacts facts = names().facts(location.mapping, {address}, location.cpumode);
+  if (facts.source == nullptr || !facts.source->is_vmlinux || facts.source->packed != nullptr) return {};
+  const auto offset = facts.source->loads.offset_of({address - facts.source->moved});
+  return offset ? code_.read_vmlinux(vmlinux_, offset->value, size) : format::Bytes();
+}
+
 format::Bytes Resolver::code(const Location& location, std::uint64_t address, std::size_t size) {
   const symbolize::Mapping* const mapping = location.mapping;
   if (mapping == nullptr || address < mapping->start || address >= mapping->end) return {};
@@ -58,7 +81,10 @@ format::Bytes Resolver::code(const Location& location, std::uint64_t address, st
   if (known.size() == size) return known;
   const symbolize::AtFile reading(gate_, mapping->module->path);
   if (reading.is_refused()) return known;
-  const format::Bytes read = code_.read(*mapping->module, shown, size);
+  format::Bytes read = made_code(*mapping->module, shown, size);
+  if (read.empty() && mapping->module->kind == symbolize::ModuleKind::Kernel)
+    read = kernel_code(location, address, size);
+  if (read.empty()) read = code_.read(*mapping->module, shown, size);
   // Without a build id the file may be another: what was packed is right.
   if (known.empty() && read.empty()) note_no_code(*mapping->module);
   const bool goes_on = read.size() > known.size() && std::ranges::equal(read.first(known.size()), known);
@@ -75,12 +101,19 @@ bool Resolver::is_64_bit(const Location& location) {
   if (location.mapping == nullptr) return false;
   const symbolize::Module& module = *location.mapping->module;
   if (const auto* const packed = packed_code(module)) return packed->is_64_bit();
+  // The kernel's is as wide as the machine, and code made at run time is taken for that.
+  if (module.kind != symbolize::ModuleKind::User || jit_->find(std::string(module.path)) != nullptr)
+    return true;
   const symbolize::AtFile reading(gate_, module.path);
   return !reading.is_refused() && code_.is_64_bit(module);
 }
 
-Result<std::vector<std::byte>> Resolver::recorded_file(const std::string& path) const {
+Result<std::vector<std::byte>> Resolver::source_file(const std::string& path) const {
   constexpr std::uint64_t kLargest = std::uint64_t{1} << 26;  // bytes
+  const auto* const attached = features_->attachment(std::string(symbolize::kAttachedSource) + path);
+  if (attached != nullptr) return symbolize::unpack_attached_text(*attached);
+  const symbolize::AtFile reading(gate_, path);
+  if (reading.is_refused()) return Error{"is left out"};
   return files_.read(path, kLargest);
 }
 

@@ -76,8 +76,9 @@ class Resolver {
   bool is_64_bit(const Location& location);
   // What was packed of a module; null: nothing. As long as this.
   symbolize::PackedSource* packed(const symbolize::Module& module) { return names().packed(module); }
-  // A file of the recording host: below --symfs, or this machine's own.
-  Result<std::vector<std::byte>> recorded_file(const std::string& path) const;
+  // A file with source: as it was packed into the capture, else the recording host's, below --symfs, or this
+  // machine's own.
+  Result<std::vector<std::byte>> source_file(const std::string& path) const;
 
   // Adds the modules without names to `diagnostics`, and where unwound call chains ended.
   void report_missing(format::Diagnostics& diagnostics,
@@ -88,14 +89,18 @@ class Resolver {
     if (is_lent_) std::abort();
     return symbolizer_;
   }
+  format::Bytes made_code(const symbolize::Module& module, std::uint64_t shown, std::size_t size) const;
+  format::Bytes kernel_code(const Location& location, std::uint64_t address, std::size_t size);
   symbolize::PackedSource* packed_code(const symbolize::Module& module);
   void note_no_code(const symbolize::Module& module);
 
+  const format::Features* features_;
   symbolize::KernelSpace kernel_;
   const symbolize::JitCode* jit_;
   const StableArray<Location>* locations_;
   symbolize::DebugFiles files_;
   symbolize::FileGate* gate_;
+  std::string vmlinux_;
   symbolize::Symbolizer symbolizer_;
   symbolize::ModuleCode code_;
   bool is_lent_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "format/file.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/files/attached_text.h"
 
@@ -51,6 +52,14 @@ format::Bytes ModuleCode::read(const Module& module, std::uint64_t offset, std::
   const format::Bytes all = file_of(module).bytes;
   if (offset >= all.size()) return {};
   return all.subspan(offset, std::min<std::uint64_t>(size, all.size() - offset));
+}
+
+// It may have a gigabyte of debugging information: the piece alone is read.
+format::Bytes ModuleCode::read_vmlinux(const std::string& path, std::uint64_t offset, std::size_t size) {
+  const auto file = format::open_input(path);
+  if (!file) return {};
+  auto bytes = format::read_at(file->get(), offset, size);
+  return bytes ? format::Bytes(kernel_code_.emplace_back(std::move(*bytes))) : format::Bytes();
 }
 
 }  // namespace tacho::symbolize

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -23,6 +25,8 @@ class ModuleCode {
   // At most `size` bytes from `offset` of the file on; fewer at its end. Empty for what has no file, or whose
   // file is another build. Valid as long as this object.
   format::Bytes read(const Module& module, std::uint64_t offset, std::size_t size);
+  // The same of a kernel's file that the user names, which the symbolizer found to be the recorded one.
+  format::Bytes read_vmlinux(const std::string& path, std::uint64_t offset, std::size_t size);
   bool is_64_bit(const Module& module) { return file_of(module).is_64_bit; }
 
  private:
@@ -35,6 +39,7 @@ class ModuleCode {
   DebugFiles files_;
   const format::Features* features_;
   std::unordered_map<const Module*, File> by_module_;
+  std::deque<std::vector<std::byte>> kernel_code_;
 };
 
 }  // namespace tacho::symbolize

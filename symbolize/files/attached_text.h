@@ -33,6 +33,9 @@ std::string attached_file_name(std::string_view path, const format::BuildId& id)
 Result<std::vector<std::byte>> unpack_attached_file(const format::Features& features, std::string_view path,
                                                     const format::BuildId& id);
 
+// A source file of code that was hit (`tacho pack --level code`), by its path in the debugging information.
+inline constexpr std::string_view kAttachedSource = "source/";
+
 // A jitdump of which the functions that were hit are kept (`tacho pack`), by the path of the whole one.
 inline constexpr std::string_view kAttachedJitdump = "jitdump/";
 

@@ -89,7 +89,7 @@ void JitCode::add(std::uint32_t pid, const std::string& folder, const Jitdump& d
     const std::string path = file_of(folder, pid, event.index);
     if (event.is_move && !functions_.contains(path)) continue;  // nothing is known of what moved
     const auto entry = functions_.try_emplace(path).first;
-    if (!event.is_move) entry->second = {event.name, event.size, event.lines};
+    if (!event.is_move) entry->second = {event.name, event.size, event.lines, event.code};
     pending_.emplace(event.time, Pending{pid, event.address, event.size, &entry->first});
   }
   if (!pending_.empty()) next_time_ = pending_.begin()->first;

@@ -55,6 +55,7 @@ class JitCode {
     std::string_view name;  // mangled, where its maker mangles
     std::uint64_t size = 0;
     std::vector<JitLine> lines;
+    format::Bytes code;  // empty: not known
   };
   // By the name of the file it is said to lie in; null: none of ours.
   const Function* find(const std::string& path) const;

@@ -35,6 +35,7 @@ bool read_load(Cursor in, std::uint64_t time, Reading& reading) {
   event.index = in.u64();
   event.name = in.terminated();
   if (in.failed()) return false;
+  if (event.size <= in.left()) event.code = in.take(static_cast<std::size_t>(event.size));
   event.lines = std::exchange(reading.lines, {});
   // Of another function, or of what lies before it.
   std::erase_if(event.lines, [&](const JitLine& line) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "format/attachment.h"
+#include "format/cursor.h"
 #include "format/result.h"
 
 namespace tacho::symbolize {
@@ -37,6 +38,7 @@ struct JitEvent {
   bool is_move = false;
   std::string_view name;       // of what was loaded
   std::vector<JitLine> lines;  // ascending
+  format::Bytes code;          // of what was loaded; empty: the file does not have it
 };
 
 class Jitdump {

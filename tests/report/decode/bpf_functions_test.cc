@@ -104,6 +104,26 @@ TEST(BpfFunctions, TellWhereTheyLie) {
   EXPECT_EQ(BpfFunctions::id(program({3})), 42u);
 }
 
+TEST(BpfFunctions, HaveTheirPartOfTheCode) {
+  format::Environment environment;
+  format::BpfProgramInfo info = program({3, 4});
+  const std::size_t data = info.data.size();
+  info.data.resize(data + 150);  // the code of the second function is cut short
+  info.data[data + 100] = std::byte{0xc3};
+  const auto put = [&info](std::size_t at, std::uint64_t value, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) info.info[at + i] = static_cast<std::byte>(value >> (8 * i));
+  };
+  put(16, 201, 4);
+  put(24, data, 8);
+  const auto functions = BpfFunctions(environment).of(info);
+  ASSERT_EQ(functions.size(), 2u);
+  EXPECT_EQ(functions[0].code.size(), 100u);
+  ASSERT_EQ(functions[1].code.size(), 50u);
+  EXPECT_EQ(functions[1].code[0], std::byte{0xc3});
+  info.arrays &= ~std::uint64_t{1};
+  EXPECT_TRUE(BpfFunctions(environment).of(info)[0].code.empty());
+}
+
 TEST(BpfFunctions, OfDamagedBytesAreFewOrNameless) {
   for (std::size_t size = 0; size < btf(7).bytes.size(); ++size) {
     format::BtfBlob cut = btf(7);

@@ -85,6 +85,8 @@ TEST_P(JitdumpOrders, TellsLoadsMovesAndLines) {
   const JitEvent& first = dump->events()[0];
   EXPECT_EQ(std::tuple(first.time, first.address, first.size, first.index, first.name),
             std::tuple(100u, 0x1000u, 0x20u, 3u, "first"));
+  EXPECT_EQ(first.code.size(), 0x20u);
+  EXPECT_TRUE(dump->events()[2].code.empty());
   ASSERT_EQ(first.lines.size(), 2u);
   EXPECT_EQ(line_at(first.lines, 0)->line, 10u) << "lines are put in order";
   EXPECT_EQ(line_at(first.lines, 7)->file, "a.js");
