@@ -10,6 +10,7 @@
 
 #include "format/perf_abi.h"
 #include "report/decode/payload.h"
+#include "report/query/gather_code.h"
 #include "report/samples/address_name.h"
 #include "symbolize/pack_maker.h"
 
@@ -130,26 +131,6 @@ std::optional<symbolize::Source> packed_without_names(Resolver& resolver,
   return source;
 }
 
-// The instructions around a place: its function where that is not large, so that somebody can read on in it,
-// else those from the place on.
-void add_code(symbolize::PackMaker& maker, Resolver& resolver, const Location& location,
-              const symbolize::PlaceFacts& facts) {
-  constexpr std::uint64_t kLargestFunction = 4096, kAlone = 64;  // bytes
-  if (facts.source == nullptr || location.mapping == nullptr ||
-      facts.module->kind != symbolize::ModuleKind::User)
-    return;
-  const std::uint64_t moved = location.ip.value - facts.shown_address;
-  const auto add = [&](std::uint64_t start, std::uint64_t size) {
-    if (maker.has_code(facts, start, size)) return true;
-    const format::Bytes code = resolver.code(location, start + moved, static_cast<std::size_t>(size));
-    maker.add_code(facts, start, code, resolver.is_64_bit(location));
-    return code.size() == size;
-  };
-  const bool has_function =
-      facts.symbol && facts.symbol->size() <= kLargestFunction && facts.symbol->start <= facts.shown_address;
-  if (!has_function || !add(facts.symbol->start, facts.symbol->size())) add(facts.shown_address, kAlone);
-}
-
 void note_nameless(const symbolize::Module* module, GatheredSymbols& gathered) {
   using symbolize::ModuleKind;
   if (module == nullptr) return;
@@ -175,6 +156,8 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   ModuleGate gate(rules);
   GatheredSymbols gathered;
   Resolver& resolver = session.resolver();
+  CodeGatherer code(resolver, maker, session.features().environment.arch.value_or(""));
+  const bool wants_code = rules.level >= format::PackLevel::Code;
   std::unordered_set<std::string_view> made_files;  // of jitdumps
   bool has_name = false;                            // the last place
   const auto add_place = [&](symbolize::PlaceFacts facts, const Location& location, bool is_call) {
@@ -185,6 +168,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
     if (is_shown && !is_named) note_nameless(facts.module, gathered);
     if (facts.source != nullptr && facts.source->jit != nullptr) {
       made_files.insert(facts.module->path);
+      if (wants_code) code.add_made(location, facts);
       return;
     }
     std::optional<symbolize::Source> nameless;
@@ -198,7 +182,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
     using Keep = symbolize::PackMaker::Keep;
     maker.add(facts, is_call && has_name ? Keep::Always : Keep::WithFacts);
     has_name = is_named;
-    if (!is_call && rules.level >= format::PackLevel::Code) add_code(maker, resolver, location, facts);
+    if (!is_call && wants_code) code.add(location, facts);
   };
   gathered.addresses = resolver.locations();
   for (std::uint32_t number = 0; number < gathered.addresses; ++number) {
@@ -220,6 +204,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   gathered.jitdumps =
       session.jit_code().reduced([&](const std::string& path) { return made_files.contains(path); });
   gathered.pack = maker.finish();
+  gathered.sources = code.take_sources();
   return gathered;
 }
 

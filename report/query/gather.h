@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "format/symbol_pack.h"
 #include "report/samples/session.h"
@@ -20,6 +22,7 @@ struct GatheredSymbols {
   std::map<std::string, std::size_t> nameless;
   // Of each jitdump the functions that were hit, in place of names in the pack: by its path.
   std::vector<symbolize::JitCode::Reduced> jitdumps;
+  std::set<std::string> sources;  // with the level Code: files of the functions, with their folders
 };
 
 // Options that packing needs of a session, whatever the user says.

@@ -23,7 +23,8 @@ std::vector<std::string> names_of(const format::EventSet& events) {
   return names;
 }
 
-// Copies of files, perf maps and jitdumps: those of modules that were hit.
+// Copies of files, perf maps and jitdumps: those of modules that were hit; source files of functions that
+// were.
 void keep_needed_files(GatheredSymbols& gathered, std::vector<format::Attachment>& attachments) {
   const format::SymbolPack& pack = gathered.pack;
   std::unordered_set<std::string> hit;
@@ -38,6 +39,8 @@ void keep_needed_files(GatheredSymbols& gathered, std::vector<format::Attachment
   std::erase_if(attachments, [&](const format::Attachment& attachment) {
     const std::string_view name = attachment.name;
     if (name.starts_with(symbolize::kAttachedFile)) return !hit.contains(attachment.name);
+    if (name.starts_with(symbolize::kAttachedSource))
+      return !gathered.sources.contains(std::string(name.substr(symbolize::kAttachedSource.size())));
     if (name.starts_with(kMap)) return !has_map_of(name.substr(kMap.size()));
     return name.starts_with(symbolize::kAttachedJitdump);
   });

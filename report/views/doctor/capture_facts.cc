@@ -185,10 +185,10 @@ CaptureFacts Examiner::finish() {
   name_places();
   add_sensitive();
   facts_.lost = session_.lost_samples();
-  facts_.file_copies = static_cast<std::uint64_t>(
-      std::ranges::count_if(session_.features().attachments, [](const format::Attachment& attachment) {
-        return attachment.name.starts_with(symbolize::kAttachedFile);
-      }));
+  for (const format::Attachment& attachment : session_.features().attachments) {
+    if (attachment.name.starts_with(symbolize::kAttachedFile)) ++facts_.file_copies;
+    if (attachment.name.starts_with(symbolize::kAttachedSource)) ++facts_.source_files;
+  }
   for (const format::Finding& finding : session_.diagnostics().findings())
     if (finding.kind == format::Damage::Lost) facts_.lost = std::max(facts_.lost, finding.count);
   facts_.has_wall_clock = session_.features().environment.clock_data.has_value();

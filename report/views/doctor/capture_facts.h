@@ -38,6 +38,7 @@ struct CaptureFacts {
   std::uint64_t copied_stacks = 0;  // that have to be unwound, which takes the files of the host
   std::uint64_t cut_copies = 0;     // of these, as large as the room for them
   std::uint64_t file_copies = 0;    // programs and libraries that travel in the capture
+  std::uint64_t source_files = 0;   // likewise
   std::string clock;                // what times count
   bool has_wall_clock = false;      // times can be told as times of day
   std::uint64_t cgroups = 0, namespaces = 0, deleted_modules = 0;

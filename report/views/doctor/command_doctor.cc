@@ -111,6 +111,9 @@ void write_rest(TextOutput& out, const CaptureFacts& facts) {
   if (facts.file_copies > 0)
     out.text(fmt::format("copies of files: {} programs and libraries are in the capture, code and all\n",
                          facts.file_copies));
+  if (facts.source_files > 0)
+    out.text(
+        fmt::format("source: {} files of functions that were hit are in the capture\n", facts.source_files));
   out.text("clock: " + facts.clock +
            (facts.has_wall_clock ? "; times of day can be told\n" : "; times of day cannot be told\n"));
   out.text(fmt::format(
@@ -137,6 +140,7 @@ void write_json(TextOutput& out, const CaptureFacts& facts) {
                                                                 {"copied_stacks", facts.copied_stacks},
                                                                 {"cut_copies", facts.cut_copies},
                                                                 {"file_copies", facts.file_copies},
+                                                                {"source_files", facts.source_files},
                                                                 {"cgroups", facts.cgroups},
                                                                 {"namespaces", facts.namespaces},
                                                                 {"deleted_modules", facts.deleted_modules}};

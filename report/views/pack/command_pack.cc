@@ -27,6 +27,7 @@
 #include "report/query/gather.h"
 #include "report/views/pack/copies.h"
 #include "report/views/pack/rewrite.h"
+#include "report/views/pack/sources.h"
 #include "report/worker.h"
 #include "symbolize/files/archive.h"
 #include "symbolize/files/attached_text.h"
@@ -118,8 +119,9 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(
       {"--level", cli::Takes::Value, "LEVEL",
        "names: functions; inlines (default): and inlined calls, files and lines; code: and the instructions "
-       "of programs and libraries that script -F +insn and +brstackinsn show, those of a function where it "
-       "has 4 KB at most, else 64 bytes; elf: and copies of these files without what only debuggers read "
+       "of programs and libraries that annotate and script -F +insn and +brstackinsn show, those of a "
+       "function where it has 256 KB at most, else 64 bytes, with the source files of these functions that "
+       "are here (64 MB at most); elf: and copies of these files without what only debuggers read "
        "(128 MB at most in the capture, with the copies that it had, which stay), by which copied stacks are "
        "unwound elsewhere. Without the option "
        "what was packed before is packed again",
@@ -191,6 +193,10 @@ bool has_copies(const format::Features& features) {
   });
 }
 
+bool is_source(const format::Attachment& attachment) {
+  return attachment.name.starts_with(symbolize::kAttachedSource);
+}
+
 bool is_jitdump(const format::Attachment& attachment) {
   return attachment.name.starts_with(symbolize::kAttachedJitdump);
 }
@@ -218,7 +224,8 @@ void add_jitdumps(GatheredSymbols& gathered, std::vector<format::Attachment>& to
 void put_copies(const Options& options, std::vector<format::Attachment>& copies, format::Features& features) {
   const auto is_replaced = [&](const format::Attachment& attachment) {
     const bool is_copy = attachment.name.starts_with(symbolize::kAttachedFile);
-    if (!is_copy && !is_jitdump(attachment)) return false;
+    if (!is_copy && !is_jitdump(attachment) && !is_source(attachment)) return false;
+    if (is_source(attachment) && options.level && *options.level < format::PackLevel::Code) return true;
     return (is_copy && options.level && !options.copies_files) ||
            std::ranges::find(copies, attachment.name, &format::Attachment::name) != copies.end();
   };
@@ -252,6 +259,7 @@ struct Report {
   std::vector<std::string> lines;
   std::vector<format::Attachment> copies;
   format::Bytes section;
+  std::size_t added = 0;  // bytes of the section and of all attachments
 };
 
 enum class Outcome : std::uint8_t { Packed, Failed };
@@ -371,6 +379,11 @@ std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
     lines.push_back(fmt::format("tacho: and {} more files are not copied", copies.more_omissions));
   if (options.level && !options.copies_files && has_copies(session->features()))
     lines.emplace_back("tacho: the capture had more: its copies of files (--level elf) are left out");
+  SourceCopies sources = copy_sources(gathered.sources, symbols, gate);
+  std::ranges::move(sources.attachments, std::back_inserter(copies.attachments));
+  if (sources.left_out != 0)
+    lines.push_back(
+        fmt::format("tacho: {} source files are not packed: there is no room for them", sources.left_out));
   add_jitdumps(gathered, copies.attachments, lines);
   for (const std::string& omission : others.packs.omissions()) lines.push_back("tacho: --from " + omission);
   format::ByteWriter out;
@@ -420,9 +433,11 @@ Result<Report> parse_report(format::Bytes bytes) {
     copy.raw_size = in.u64();
     const format::Bytes packed = in.take(in.u64());
     copy.packed.assign(packed.begin(), packed.end());
-    if (!copy.name.starts_with(symbolize::kAttachedFile) && !is_jitdump(copy)) in.fail();
+    if (!copy.name.starts_with(symbolize::kAttachedFile) && !is_jitdump(copy) && !is_source(copy)) in.fail();
   }
   report.section = in.take(in.u64());
+  report.added = report.section.size();
+  for (const format::Attachment& copy : report.copies) report.added += copy.packed.size();
   if (in.failed()) return Error{"the process that reads the files gave something else"};
   return report;
 }
@@ -446,10 +461,8 @@ void tell(const Options& options, const Report& report, const std::vector<WorkDo
     if (const std::string text = mendable(report, file); !text.empty())
       std::fprintf(stderr, "[ tacho record: %s ]\n", text.c_str());
   } else if (!options.is_quiet) {
-    std::size_t added = report.section.size();
-    for (const format::Attachment& copy : report.copies) added += copy.packed.size();
     std::fprintf(stderr, "tacho pack: %s: %s; %zu bytes were added\n", printable(file).c_str(), named.c_str(),
-                 added);
+                 report.added);
   }
   for (const WorkDone::Death& death : deaths)
     std::fprintf(stderr, "tacho: %s: its names are missing: the process that read it died: %s\n",
