@@ -39,8 +39,6 @@ struct AbsentCommand {
   std::string_view name, instead;
 };
 constexpr AbsentCommand kAbsentCommands[] = {
-    {"annotate",
-     "tacho report --sort sym,srcline counts samples by source line; perf annotate reads captures of tacho"},
     {"archive", "tacho pack FILE puts the names that a capture needs into it"},
     {"bench", "perf bench"},
     {"buildid-cache",

@@ -1,5 +1,6 @@
 #include "report/commands.h"
 
+#include "report/views/annotate/command_annotate.h"
 #include "report/views/calls/command_calls.h"
 #include "report/views/convert/command_convert.h"
 #include "report/views/convert/command_redact.h"
@@ -24,6 +25,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"script", "every sample as text, as perf script prints it", run_script},
     {"report", "samples counted by thread, module and function", run_report},
+    {"annotate", "source and instructions of functions, with the share of samples of each", run_annotate},
     {"hist", "the distribution of a field's values", run_hist},
     {"table", "samples in groups: counts, sums and percentiles of a field", run_table},
     {"calls", "calls of functions with their durations, as -e calls recorded them", run_calls},

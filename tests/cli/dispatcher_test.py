@@ -52,7 +52,7 @@ class Dispatcher(programs.Scratch):
     def test_perfs_commands_that_are_not_here_say_what_to_do(self):
         """All of perf 6.1 and 7 but those that are here."""
         self.add_programs()
-        for word in ("annotate archive bench buildid-cache buildid-list c2c config daemon data diff ftrace inject iostat kallsyms "
+        for word in ("archive bench buildid-cache buildid-list c2c config daemon data diff ftrace inject iostat kallsyms "
                      "kmem kvm kwork lock mem probe sched stat test timechart top trace").split():
             for words in ([word], ["help", word]):
                 out, said = self.call(*words, status=1)

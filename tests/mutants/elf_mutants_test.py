@@ -4,6 +4,7 @@ sanitizer's report, no run above 5 s; every sample is still printed.
 
 TACHO_ELF_MUTANTS: how many (default 300); TACHO_MUTANTS_SEED: which ones.
 """
+import json
 import os
 import re
 import shutil
@@ -62,6 +63,22 @@ class ElfMutants(programs.Scratch):
                 with self.subTest(label=label, form=" ".join(form)):
                     self.check(name, form, whole)
             places[name].write_bytes(files[name])
+
+    def test_annotated_code_of_damaged_files(self):
+        """Code, lines and symbols may be anything: what is shown is valid JSON and counts no sample twice."""
+        place = self.symfs / "tmp/c/shapes"
+        good = place.read_bytes()
+        form = ["annotate", "--json"]
+        self.assertGreater(self.run_on("shapes", form).stdout.count(b"\n"), 0)
+        for number, (_, label, broken) in enumerate(elf_mutator.mutants({"shapes": good}, max(10, COUNT // 3), SEED + 2)):
+            place.write_bytes(broken)
+            with self.subTest(label=label):
+                done = self.run_on("shapes", form if number % 2 else ["annotate", "--stdio", "-l", "-M", "intel"])
+                self.assertIn(done.returncode, (WHOLE, INCOMPLETE), done.stderr)
+                self.assertIsNone(REPORT.search(done.stderr), done.stderr)
+                for function in map(json.loads, done.stdout.splitlines() if number % 2 else []):
+                    counted = sum(line["counts"][0]["samples"] for line in function["lines"] if "counts" in line)
+                    self.assertLessEqual(counted, function["events"][0]["samples"])
 
     def test_a_damaged_file_in_the_build_id_cache_does_no_more_harm(self):
         place = self.symfs / "tmp/c/shapes"

@@ -1,0 +1,177 @@
+#include "report/profile/annotated_code.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "report/decode/bpf_functions.h"
+#include "symbolize/name_source.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::uint64_t kMostCode = std::uint64_t{1} << 18;  // bytes of a function that are shown
+
+std::string name_and_offset(std::string_view name, std::uint64_t offset) {
+  return offset == 0 ? fmt::format("<{}>", name) : fmt::format("<{}+{:#x}>", name, offset);
+}
+
+// The instruction at `offset`, searched from line number `line` on; null: there is none.
+CodeLine* line_at(std::uint64_t offset, AnnotatedCode& code, std::size_t& line) {
+  while (line + 1 < code.lines.size() && code.lines[line + 1].offset <= offset) ++line;
+  if (line >= code.lines.size()) return nullptr;
+  CodeLine& found = code.lines[line];
+  const bool is_in = offset >= found.offset && offset - found.offset < found.instruction.size;
+  return is_in ? &found : nullptr;
+}
+
+void count_samples(const HitFunction& function, std::uint32_t first, AnnotatedCode& code) {
+  code.counts.assign(code.lines.size() * code.events, {});
+  std::size_t line = 0;
+  for (const HitFunction::Hit& hit : function.hits) {
+    if (hit.event < first || hit.event - first >= code.events) continue;
+    if (line_at(hit.offset, code, line) == nullptr) continue;
+    code.counts[line * code.events + (hit.event - first)].add(hit.count);
+  }
+}
+
+void count_branches(const HitFunction& function, AnnotatedCode& code) {
+  std::size_t line = 0;
+  for (const HitFunction::Branches& branches : function.branches) {
+    CodeLine* const found = line_at(branches.offset, code, line);
+    if (found == nullptr) continue;
+    found->branches.add(branches.count);
+    code.has_branches = code.has_branches || branches.count.is_any();
+  }
+}
+
+}  // namespace
+
+// A function's place in memory, in the space of shown addresses and in its file.
+struct CodeAnnotator::Place {
+  const HitFunction& function;
+  std::uint64_t start_ip = 0;  // runtime address of its first byte
+  std::uint64_t address = 0;   // the same as its file counts
+  std::uint64_t size = 0;      // bytes
+  symbolize::PlaceFacts facts;
+  symbolize::PackedSource* packed = nullptr;  // where names and lines come from; null: from files
+
+  Location at(std::uint64_t ip, bool is_unwound) const {
+    return {.mapping = function.place.mapping,
+            .ip = {ip},
+            .cpumode = function.place.cpumode,
+            .is_unwound = is_unwound};
+  }
+};
+
+CodeAnnotator::CodeAnnotator(Session& session, AsmSyntax syntax)
+    : session_(&session),
+      wide_(session.features().environment.arch.value_or(""), WordSize::Bits64, syntax),
+      narrow_(session.features().environment.arch.value_or(""), WordSize::Bits32, syntax) {}
+
+AnnotatedCode CodeAnnotator::annotate(const HitFunction& function, std::uint32_t first, std::uint32_t count) {
+  Resolver& resolver = session_->resolver();
+  AnnotatedCode code;
+  code.events = count;
+  code.size = function.end - std::min(function.start, function.end);
+  code.address = function.start;
+  if (function.place.mapping == nullptr || code.size == 0) {
+    code.lack = "where the function ends is not known";
+    return code;
+  }
+  Place place{.function = function,
+              .start_ip = function.place.ip.value - (function.shown_address - function.start),
+              .size = code.size,
+              .facts = resolver.facts(function.place)};
+  const bool is_unlinked = place.facts.source != nullptr && place.facts.source->is_kernel_module;
+  if (place.facts.source != nullptr) {
+    if (!is_unlinked) code.address = place.facts.elf_address - (function.shown_address - function.start);
+    place.packed = place.facts.source->packed;
+  }
+  place.address = code.address;
+  const std::uint64_t wanted = std::min(code.size, kMostCode);
+  const format::Bytes bytes = code_of(place, static_cast<std::size_t>(wanted));
+  const Disassembler& disassembler = resolver.is_64_bit(function.place) ? wide_ : narrow_;
+  if (bytes.empty()) {
+    code.lack = "neither the capture nor a file here has the instructions";
+    return code;
+  }
+  if (!disassembler.knows_machine()) {
+    code.lack = "instructions of " + session_->features().environment.arch.value_or("an unknown machine") +
+                " are not disassembled; x86 and arm64 are";
+    return code;
+  }
+  if (bytes.size() < code.size)
+    code.lack = fmt::format("only {} of {} bytes are known or shown at once", bytes.size(), code.size);
+  for (DisassembledInstruction& instruction : disassembler.disassemble(bytes, code.address)) {
+    CodeLine& line = code.lines.emplace_back();
+    line.offset = instruction.address - code.address;
+    line.bytes = bytes.subspan(static_cast<std::size_t>(line.offset), instruction.size);
+    const auto& named = instruction.target ? instruction.target : instruction.memory;
+    if (named) line.target_name = name_of_target(place, *named);
+    line.instruction = std::move(instruction);
+  }
+  name_sources(place, code);
+  count_samples(function, first, code);
+  count_branches(function, code);
+  return code;
+}
+
+// BPF programs have no file: the capture may have their code beside their descriptions.
+format::Bytes CodeAnnotator::code_of(const Place& place, std::size_t size) {
+  if (place.function.module->kind != symbolize::ModuleKind::Bpf)
+    return session_->resolver().code(place.at(place.start_ip, false), place.start_ip, size);
+  if (!bpf_code_) {
+    const format::Environment& environment = session_->features().environment;
+    BpfFunctions functions(environment);
+    bpf_code_.emplace();
+    for (const format::BpfProgramInfo& program : environment.bpf_programs)
+      for (const BpfFunction& function : functions.of(program))
+        bpf_code_->try_emplace(function.address, function.code);
+  }
+  const auto found = bpf_code_->find(place.start_ip);
+  return found == bpf_code_->end() ? format::Bytes()
+                                   : found->second.first(std::min(size, found->second.size()));
+}
+
+// Of packed lines only those are there at which one changes: they hold up to the next one. Each is asked for
+// as often as a line from DWARF would be, as names may depend on that (symbolize::StandIn::AtFirst).
+void CodeAnnotator::name_sources(const Place& place, AnnotatedCode& code) {
+  Resolver& resolver = session_->resolver();
+  const bool has_list = place.facts.source != nullptr && place.facts.source->has_full_symbols;
+  std::uint64_t known = 0;  // the offset of the last line that is known
+  for (CodeLine& line : code.lines) {
+    if (place.packed == nullptr || place.packed->at(place.function.start + line.offset) != nullptr)
+      known = line.offset;
+    const symbolize::Frame& frame = resolver.frames(place.at(place.start_ip + known, true)).front();
+    const bool is_known = frame.line_state == symbolize::LineState::Known && frame.line != 0;
+    if (is_known) {
+      line.file = frame.file;
+      line.line = frame.line;
+    }
+    // As objdump, which has names for lines from DWARF or the whole list of symbols.
+    if (is_known || has_list) {
+      line.function = frame.function;
+      line.function_linker = frame.linker_name;
+    }
+  }
+}
+
+std::string CodeAnnotator::name_of_target(const Place& place, std::uint64_t address) {
+  const std::uint64_t from_start = address - place.address;
+  if (from_start < place.size) return name_and_offset(place.function.name, from_start);
+  if (place.function.module->kind == symbolize::ModuleKind::Bpf) {
+    const symbolize::Frame& frame = session_->resolver().kernel_frames(address).front();
+    if (frame.function.empty() || frame.shown_address < frame.function_start) return {};
+    return name_and_offset(frame.function, frame.shown_address - frame.function_start);
+  }
+  const auto shown = places_.shown_address(place.facts, address);
+  if (!shown) return {};
+  const std::uint64_t ip = place.start_ip + (*shown - place.function.start);
+  const symbolize::Frame& frame = session_->resolver().frame(place.at(ip, false));
+  if (frame.function.empty() || frame.shown_address < frame.function_start) return {};
+  return name_and_offset(frame.function, frame.shown_address - frame.function_start);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,404 @@
+#include "report/views/annotate/command_annotate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "cli/absent_options.h"
+#include "cli/nearest.h"
+#include "format/perf_abi.h"
+#include "report/filter_options.h"
+#include "report/output/colour.h"
+#include "report/profile/annotated_code.h"
+#include "report/profile/code_hits.h"
+#include "report/profile/event_blocks.h"
+#include "report/samples/source_files.h"
+#include "report/views/annotate/code_json.h"
+#include "report/views/annotate/code_text.h"
+#include "report/views/annotate/perf_layout.h"
+
+namespace tacho::report {
+namespace {
+
+using cli::Takes;
+
+enum class Form : std::uint8_t { Text, Perf, Json };
+
+struct AnnotateOptions {
+  ReadingOptions reading;
+  std::string symbol;  // empty: all functions with samples
+  Form form = Form::Text;
+  CodeOptions code;
+  AsmSyntax syntax = AsmSyntax::Att;
+  Grouping grouping = Grouping::AsRecorded;
+  double percent_limit = 0;  // of all samples
+  Colour colour = Colour::Auto;
+  bool is_quiet = false;
+};
+
+template <class T>
+cli::Option sets(std::string names, std::string help, T& target, T value) {
+  return {std::move(names), Takes::Nothing, "", std::move(help),
+          [&target, value](std::string_view) -> Result<> {
+            target = value;
+            return Done{};
+          }};
+}
+
+Result<> set_share(CodeOptions& options, std::string_view text) {
+  struct Row {
+    std::string_view name, turned;
+    ShareOf of;
+    ShareBy by;
+  };
+  constexpr Row kRows[] = {{"local-period", "period-local", ShareOf::Function, ShareBy::Period},
+                           {"global-period", "period-global", ShareOf::Everything, ShareBy::Period},
+                           {"local-hits", "hits-local", ShareOf::Function, ShareBy::Samples},
+                           {"global-hits", "hits-global", ShareOf::Everything, ShareBy::Samples}};
+  const auto* const row =
+      std::ranges::find_if(kRows, [text](const Row& one) { return one.name == text || one.turned == text; });
+  if (row == std::end(kRows))
+    return use_error("--percent-type: '" + std::string(text) +
+                     "' is none of local-period, global-period, local-hits and global-hits");
+  options.of = row->of;
+  options.by = row->by;
+  return Done{};
+}
+
+Result<> set_syntax(AsmSyntax& syntax, std::string_view text) {
+  if (text != "intel" && text != "att")
+    return use_error("-M: '" + std::string(text) +
+                     "' is not known; x86 code is written as att or intel has it");
+  syntax = text == "intel" ? AsmSyntax::Intel : AsmSyntax::Att;
+  return Done{};
+}
+
+Result<> set_limit(double& limit, std::string_view text) {
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  if (failed != std::errc{} || end != text.data() + text.size() || !(limit >= 0 && limit <= 100))
+    return use_error("--percent-limit: '" + std::string(text) + "' is no number from 0 to 100");
+  return Done{};
+}
+
+void add_code_options(std::vector<cli::Option>& rows, AnnotateOptions& options) {
+  using Column = CodeOptions::Column;
+  rows.push_back(cli::text("-s,--symbol", "SYMBOL",
+                           "only this function, as SYMBOL without an option: as reports name it, with its "
+                           "parameters, or as the linker knows it",
+                           options.symbol));
+  rows.push_back(sets("--stdio",
+                      "in the layout of perf annotate --stdio: its columns and counters, without arrows; the "
+                      "texts of instructions are capstone's",
+                      options.form, Form::Perf));
+  rows.push_back(sets("--json", "a JSON object a function, each on a line (docs/annotate.md)", options.form,
+                      Form::Json));
+  rows.push_back({"-M,--disassembler-style", Takes::Value, "STYLE",
+                  "how x86 code is written: att (default) or intel",
+                  [&options](std::string_view text) { return set_syntax(options.syntax, text); }});
+  rows.push_back(sets("-S,--source", "source lines between the instructions (the default)",
+                      options.code.has_source, true));
+  rows.push_back(sets("--no-source", "instructions alone", options.code.has_source, false));
+  rows.push_back(
+      cli::flag("--asm-raw", "the bytes of each instruction before its text", options.code.has_bytes));
+  rows.push_back(cli::flag("-l,--print-line",
+                           "with --stdio: first the source lines that weigh most, and behind instructions "
+                           "where they come from",
+                           options.code.has_line_summary));
+  rows.push_back(
+      cli::flag("-P,--full-paths", "paths of files with their folders", options.code.has_full_paths));
+  rows.push_back({"--percent-type", Takes::Value, "TYPE",
+                  "what 100 % are: the function (local-period, the default, and local-hits), or all samples "
+                  "(global-period, global-hits); hits counts samples, however much each stands for",
+                  [&options](std::string_view text) { return set_share(options.code, text); }});
+  rows.push_back({"--percent-limit", Takes::Value, "P", "leave out functions with less of all samples",
+                  [&options](std::string_view text) { return set_limit(options.percent_limit, text); }});
+  rows.push_back(sets("-n,--show-nr-samples", "numbers of samples instead of percents", options.code.column,
+                      Column::Samples));
+  rows.push_back(
+      sets("--show-total-period", "periods instead of percents", options.code.column, Column::Period));
+  rows.push_back(sets(
+      "--group", "the events of a group side by side (the default); in a capture without groups, all of them",
+      options.grouping, Grouping::Always));
+  rows.push_back(sets("--no-group", "each event of a group by itself", options.grouping, Grouping::Never));
+  rows.push_back({"--stdio-color", Takes::Value, "WHEN",
+                  "colours: always, never, or auto: on a terminal (default)",
+                  [&options](std::string_view text) -> Result<> {
+                    const auto colour = parse_colour("--stdio-color", text);
+                    if (!colour) return colour.error();
+                    options.colour = *colour;
+                    return Done{};
+                  }});
+  rows.push_back(
+      cli::flag("-q,--quiet", "say nothing about functions that cannot be shown", options.is_quiet));
+  for (const std::string names : {"--skip-missing", "--ignore-vmlinux", "-m,--modules", "-v,--verbose"})
+    rows.push_back(cli::accepted(names, Takes::Nothing, ""));  // what they ask for is done anyway
+}
+
+constexpr std::string_view kInteractive =
+    "there is no interactive form, and nothing was printed; without this option the text goes through a "
+    "pager";
+
+constexpr cli::AbsentOption kAbsent[] = {
+    {"--tui", Takes::Nothing, kInteractive},
+    {"--gtk", Takes::Nothing, kInteractive},
+    {"--stdio2", Takes::Nothing,
+     "without this option the text has what stdio2 shows, jumps as arrows; --stdio has perf's other layout"},
+    {"--objdump", Takes::Value,
+     "no objdump runs: instructions are disassembled here, by capstone; leave it out"},
+    {"--addr2line", Takes::Value, "no addr2line runs: source lines are read from DWARF here; leave it out"},
+    {"--prefix", Takes::Value, "--symfs DIR: binaries and source files are looked for below DIR"},
+    {"--prefix-strip", Takes::Value, "--symfs DIR: binaries and source files are looked for below DIR"},
+    {"-D,--dump-raw-trace", Takes::Nothing, "tacho dump shows the records of a capture"},
+    {"--demangle-kernel", Takes::Nothing, "names of the kernel are demangled like all others; leave it out"},
+    {"--itrace", Takes::Optional,
+     "processor traces (AUX) are not decoded here; perf makes samples of them, which every command reads: "
+     "perf "
+     "inject --itrace=i1ms -i FILE -o DECODED"},
+    {"--data-type", Takes::Optional,
+     "types of data are not known here; perf annotate --data-type of perf 6.7 has them"},
+    {"--type-stat", Takes::Nothing,
+     "types of data are not known here; perf annotate --type-stat of perf 6.7 has them"},
+};
+
+cli::CommandLine describe(AnnotateOptions& options) {
+  auto line = command_line("annotate",
+                           "Shows functions as source and instructions, with the share of samples that each "
+                           "instruction has: those "
+                           "with most samples first, or the one that is named. Instructions are disassembled "
+                           "here (x86, arm64) from "
+                           "the binary, from the code that tacho pack --level code put into the capture, or "
+                           "from a jitdump; kernel "
+                           "code from the file that -k names. Where the capture has branch stacks, each "
+                           "instruction has numbers of "
+                           "branches and cycles.");
+  line.synopsis = "[SYMBOL] [options]";
+  auto& rows = line.options;
+  add_code_options(rows, options);
+  rows.push_back(event_option(options.reading.session.filter));
+  add_reading_options(rows, options.reading);
+  add_filter_options(rows, options.reading.session.filter, {"-S", "--symbols", "--symbol"});
+  cli::add_absent_options(rows, kAbsent);
+  line.words = [&options](const std::vector<std::string>& words) -> Result<> {
+    if (words.empty()) return Done{};
+    if (words.size() > 1 || !options.symbol.empty())
+      return use_error("'" + words.back() +
+                       "' is a second function; annotate shows one, or all without a name");
+    options.symbol = words.front();
+    return Done{};
+  };
+  line.epilog =
+      "Examples:\n"
+      "  tacho annotate add_up\n"
+      "  tacho annotate --dso libc.so.6 --percent-limit 1\n"
+      "  tacho annotate --stdio -l -M intel add_up\n\n" +
+      line.epilog;
+  return line;
+}
+
+class AnnotateSink : public Sink {
+ public:
+  AnnotateSink(const Session& session) : hits_(session.events().size()), is_pipe_(session.layout().is_pipe) {
+    has_branches_ = is_pipe_ || std::ranges::any_of(session.events(), [](const format::Event& event) {
+                      return event.attr.samples(format::abi::kSampleBranchStack);
+                    });
+  }
+  Needs needs() const override { return has_branches_ ? Needs::Everything : Needs::Names; }
+  Stacks stacks() const override { return Stacks::Passing; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    hits_.add(sample);
+    if (has_branches_) hits_.add_branches(sample);
+    return Flow::GoOn;
+  }
+  const CodeHits& hits() const { return hits_; }
+
+ private:
+  CodeHits hits_;
+  bool is_pipe_, has_branches_ = false;
+};
+
+// Functions that cannot be shown, or not to their end: for the lines behind the text.
+class Lacks {
+ public:
+  void add(const HitFunction& function, const AnnotatedCode& code) {
+    const bool is_kernel = function.module->kind == symbolize::ModuleKind::Kernel;
+    std::string why = code.lack + (is_kernel ? "; -k VMLINUX names the kernel's file" : "");
+    if (code.lines.empty())
+      ++by_module_[{std::string(function.module->path), std::move(why)}];
+    else
+      cut_.push_back(function.name + ": " + why);
+  }
+  bool empty() const { return by_module_.empty() && cut_.empty(); }
+  std::vector<std::string> lines(const std::string& input) const {
+    constexpr std::size_t kMostTold = 20;
+    std::vector<std::string> lines;
+    for (const auto& [what, count] : by_module_)
+      lines.push_back(fmt::format("{}: {} not shown, as {}", what.first,
+                                  count == 1 ? "1 function is" : fmt::format("{} functions are", count),
+                                  what.second));
+    lines.insert(lines.end(), cut_.begin(), cut_.end());
+    if (lines.size() > kMostTold) lines.resize(kMostTold);
+    for (std::string& line : lines) line = "tacho: " + input + ": " + printable(line);
+    return lines;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::size_t> by_module_;
+  std::vector<std::string> cut_;
+};
+
+class Annotation {
+ public:
+  Annotation(Session& session, TextOutput& out, const AnnotateOptions& options, const CodeHits& hits)
+      : session_(session),
+        out_(out),
+        options_(options),
+        code_options_(options.code),
+        hits_(hits),
+        files_(session.resolver()),
+        annotator_(session, options.syntax) {
+    code_options_.names = options.reading.names;
+    code_options_.has_colour = options.form != Form::Json && has_colour(options.colour, out.is_for_person());
+  }
+
+  Result<Shown> write() {
+    functions_ = hits_.functions(session_.resolver());
+    if (auto found = choose(); !found) return std::move(found.error());
+    const auto groups = groups_of(session_, options_.grouping);
+    const bool is_grouped = options_.grouping != Grouping::Never;
+    const auto by_event = hottest(functions_);
+    for (const EventBlock& block :
+         blocks_of(session_.events().size(),
+                   is_grouped ? std::span(groups) : std::span<const format::EventGroup>())) {
+      for (const std::size_t number : functions_of(block, by_event)) write(functions_[number], block, groups);
+      if (out_.is_done()) break;
+    }
+    Shown shown(Symbols::Used);
+    const std::string input = printable(options_.reading.session.input);
+    if (!options_.is_quiet) shown.notes = lacks_.lines(input);
+    if (!lacks_.empty()) shown.status = cli::kIncomplete;
+    if (functions_.empty() && is_any_sample()) {
+      shown.notes.push_back("tacho: " + input + ": no sample is in a function that has a name");
+      shown.status = cli::kIncomplete;
+    }
+    if (!is_any_sample())
+      shown.notes.push_back("tacho: " + input + ": no samples are there, or none that filters let through");
+    return shown;
+  }
+
+ private:
+  bool is_any_sample() const {
+    return std::ranges::any_of(hits_.totals(), [](const HitCount& total) { return total.samples != 0; });
+  }
+
+  // Keeps the named function alone.
+  Result<> choose() {
+    const std::string& wanted = options_.symbol;
+    if (wanted.empty()) return Done{};
+    std::vector<std::string> names;
+    for (const HitFunction& function : functions_) names.push_back(function.name);
+    std::erase_if(functions_, [&wanted](const HitFunction& function) {
+      return function.name != wanted && function.linker_name != wanted &&
+             whole_name(function.name, function.linker_name) != wanted;
+    });
+    if (!functions_.empty()) return Done{};
+    const std::string guess = cli::suggestion(wanted, names);
+    return use_error(fmt::format(
+        "{}: no sample is in a function '{}'{}", printable(options_.reading.session.input), printable(wanted),
+        guess.empty() ? "; tacho report --sort sym lists those with samples" : guess));
+  }
+
+  // Functions with samples of the block's first event, hottest first, then functions that only other events
+  // hit.
+  std::vector<std::size_t> functions_of(
+      const EventBlock& block, const std::map<std::uint32_t, std::vector<std::size_t>>& by_event) const {
+    std::vector<std::size_t> order;
+    std::set<std::size_t> known;
+    for (std::uint32_t event = block.leader; event < block.leader + block.members; ++event) {
+      const auto found = by_event.find(event);
+      if (found == by_event.end()) continue;
+      for (const std::size_t number : found->second)
+        if (known.insert(number).second) order.push_back(number);
+      if (options_.form == Form::Perf) break;  // perf shows what its first event hit
+    }
+    return order;
+  }
+
+  void write(const HitFunction& function, const EventBlock& block,
+             std::span<const format::EventGroup> groups) {
+    if (out_.is_done()) return;
+    const HitCount all = block.leader < hits_.totals().size() ? hits_.totals()[block.leader] : HitCount();
+    const HitCount mine = function.total(block.leader);
+    if (all.period != 0 &&
+        100.0 * static_cast<double>(mine.period) / static_cast<double>(all.period) < options_.percent_limit)
+      return;
+    const AnnotatedCode code = annotator_.annotate(function, block.leader, block.members);
+    if (!code.lack.empty()) lacks_.add(function, code);
+    if (code.lines.empty()) return;
+    ShownCode shown{.function = function, .code = code};
+    for (std::uint32_t event = block.leader; event < block.leader + block.members; ++event) {
+      shown.events.push_back(session_.events()[event].name);
+      shown.totals.push_back(function.total(event));
+      shown.everything.push_back(event < hits_.totals().size() ? hits_.totals()[event] : HitCount());
+    }
+    shown.event_name = name_of(shown.events, block, groups);
+    if (!is_first_ && options_.form == Form::Text) out_.character('\n');
+    is_first_ = false;
+    switch (options_.form) {
+      case Form::Text:
+        return write_code_text(out_, shown, files_, code_options_);
+      case Form::Perf:
+        return write_perf_layout(out_, shown, files_, code_options_);
+      case Form::Json:
+        return write_code_json(out_, shown, files_, code_options_);
+    }
+  }
+
+  // "cycles", "anon group { cycles, instructions }".
+  static std::string name_of(const std::vector<std::string>& events, const EventBlock& block,
+                             std::span<const format::EventGroup> groups) {
+    if (events.size() == 1) return events.front();
+    const auto group = std::ranges::find(groups, block.leader, &format::EventGroup::leader);
+    const bool is_named = group != groups.end() && !group->name.empty() && group->name != "{anon_group}";
+    return fmt::format("{} {{ {} }}", is_named ? group->name : "anon group", fmt::join(events, ", "));
+  }
+
+  Session& session_;
+  TextOutput& out_;
+  const AnnotateOptions& options_;
+  CodeOptions code_options_;
+  const CodeHits& hits_;
+  SourceFiles files_;
+  CodeAnnotator annotator_;
+  std::vector<HitFunction> functions_;
+  Lacks lacks_;
+  bool is_first_ = true;
+};
+
+Result<Shown> show(Session& session, TextOutput& out, const AnnotateOptions& options) {
+  if (auto checked = check_events(session, options.reading); !checked) return checked.error();
+  AnnotateSink sink(session);
+  run_with_progress(session, sink, out);
+  return Annotation(session, out, options, sink.hits()).write();
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments) {
+  AnnotateOptions options;
+  options.reading.session.wants_stacks = false;
+  return run_command(describe(options), arguments, [&options] {
+    auto& symbols = options.reading.session.symbols;
+    // As objdump names functions that DWARF has no linkage name of.
+    if (options.form == Form::Perf) symbols.stand_in = symbolize::StandIn::AtFirst;
+    if (symbols.inlines == symbolize::Inlines::No) symbols.source_lines = symbolize::SourceLines::Yes;
+    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
+      return show(session, out, options);
+    });
+  });
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""tacho annotate --stdio beside perf annotate --stdio: the same percentages at the same addresses, the same source lines with
+perf's counters. And elsewhere, from packed code, the same text without the program and its source."""
+import json
+import re
+import shutil
+import unittest
+from pathlib import Path
+
+import programs
+
+LOOP = """
+#include <stdlib.h>
+static volatile long sink;
+static inline __attribute__((always_inline)) long twist(long x)
+{
+\tx ^= x << 13;
+\treturn x;
+}
+__attribute__((noinline)) long sum(const int *p, int n)
+{
+  long t = 0;
+
+  for (int i = 0; i < n; i++)
+    t += twist(p[i]);
+  return t;
+}
+__attribute__((noinline)) long mix(long x)
+{
+  for (int i = 0; i < 50; i++) {
+    x = x * 3 + 1;
+    if (x & 1)
+      x >>= 1;
+    else
+      sink = x;
+  }
+  return x;
+}
+int main(void)
+{
+  static int a[4096];
+  long t = 0;
+  for (int k = 0; k < 30000; k++) {
+    t += sum(a, 4096) + mix(k);
+  }
+  return t == 1;
+}
+"""
+
+SHAPES = """
+#include <algorithm>
+#include <memory>
+#include <vector>
+namespace geo {
+struct Shape { virtual ~Shape() = default; virtual double area(int) const = 0; };
+struct Square : Shape {
+  double side;
+  explicit Square(double x) : side(x) {}
+  double area(int k) const override { double s = 0; for (int i = 0; i < k; ++i) s += side * side + i; return s; }
+};
+template <class T> __attribute__((noinline)) T total(const std::vector<T>& v) {
+  T sum{};
+  for (const T& x : v)
+    sum += std::max(T(1), std::min(x, T(100)));
+  return sum;
+}
+}
+int main() {
+  std::vector<std::unique_ptr<geo::Shape>> shapes;
+  for (int i = 0; i < 100; ++i) shapes.push_back(std::make_unique<geo::Square>(i));
+  std::vector<int> v(5000);
+  double t = 0;
+  for (int k = 0; k < 400; ++k) {
+    for (auto& s : shapes) t += s->area(500);
+    for (size_t i = 0; i < v.size(); ++i) v[i] = int(i * 7919 % 5003) + k;
+    std::sort(v.begin(), v.end(), [](int a, int b) { return (a ^ 5) < (b ^ 5); });
+    t += geo::total(v);
+  }
+  return t == 1;
+}
+"""
+
+# An instruction: a column for each event, the address, the text.
+INSTRUCTION = re.compile(r"^((?: +[\d.]+)+) : +([0-9a-f]+):")
+TITLE = re.compile(r"^ (Percent|Samples|Period) +\|")
+
+
+def functions(text):
+    """The lines of each function, those of instructions without their texts; by the line that names it. A counter before the
+    name of a function is left out, as perf counts rows of the line table that only have another discriminator."""
+    found, lines = {}, []
+    for line in text.decode().split("\n"):
+        if TITLE.match(line):
+            lines = [line]
+            continue
+        instruction = INSTRUCTION.match(line)
+        named = re.match(r"^ +: \d+ +([0-9a-f]{16}) <", line)
+        if named:
+            found[named[1]] = lines
+            line = line.split(" <")[0]  # of several names for one address objdump may choose another
+        if instruction:
+            line = instruction[0]
+        elif line.endswith("):"):
+            line = re.sub(r": \d+ +", ": ", line)
+        lines.append(line.rstrip())
+    return found
+
+
+@programs.needs_root
+@programs.needs_perf
+@unittest.skipUnless(shutil.which("objdump") and shutil.which("c++"), "needs objdump (binutils) and a C++ compiler")
+class Annotate(programs.Scratch):
+    def build(self, name, source, *options):
+        ending = "cc" if "std::" in source else "c"
+        written = self.folder / f"{name}.{ending}"
+        written.write_text(source)
+        self.run_program("c++" if ending == "cc" else "cc", *options, "-o", self.folder / name, written)
+        return self.folder / name
+
+    def record(self, program, *options):
+        capture = self.folder / f"{program.name}.data"
+        self.perf("record", "-F", "1999", *(options or ["-e", "cpu-clock:u"]), "-o", capture, "--", program)
+        return capture
+
+    def empty(self):
+        folder = self.folder / "empty"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def compare(self, capture, *options, limit="1"):
+        words = ["annotate", "-i", capture, "--stdio", "--percent-limit", limit, "-d", capture.stem, *options]
+        expected = functions(self.perf(*words, "--stdio-color", "never").stdout)
+        made = functions(self.tacho(*words).stdout)
+        self.assertTrue(expected, "perf shows no function")
+        for address, lines in expected.items():
+            with self.subTest(capture=capture.name, function=address, options=options):
+                self.assertEqual("\n".join(made.get(address, [])), "\n".join(lines))
+
+    def test_c(self):
+        program = self.build("loop", LOOP, "-O1", "-g")
+        capture = self.record(program)
+        for options in [[], ["-n"], ["--show-total-period"], ["--no-source"], ["-P"], ["--percent-type", "local-hits"], ["--percent-type", "global-period"]]:
+            self.compare(capture, *options)
+
+    def test_the_summary_by_lines(self):
+        capture = self.record(self.build("loop", LOOP, "-O1", "-g"))
+        def summary(text):
+            return re.findall(r"Sorted summary.*?\n\n(.*?)\n [PS]", text.decode(), re.DOTALL)
+        words = ["annotate", "-i", capture, "--stdio", "-l", "sum"]
+        expected = summary(self.perf(*words, "--stdio-color", "never").stdout)
+        self.assertTrue(expected and "loop.c:" in expected[0])
+        self.assertEqual(summary(self.tacho(*words).stdout), expected)
+
+    def test_without_position_independence_and_with_old_dwarf(self):
+        self.compare(self.record(self.build("fixed", LOOP, "-O2", "-g", "-gdwarf-4", "-no-pie")))
+
+    def test_inlined_calls_and_templates(self):
+        self.compare(self.record(self.build("shapes", SHAPES, "-std=c++17", "-O2", "-g")))
+
+    def test_without_debug_information(self):
+        program = self.build("bare", LOOP, "-O1")
+        self.compare(self.record(program))
+
+    def test_groups(self):
+        program = self.build("loop", LOOP, "-O1", "-g")
+        self.compare(self.record(program, "-e", "{cpu-clock:u,task-clock:u}"))
+
+    def test_elsewhere_the_same_text(self):
+        program = self.build("shapes", SHAPES, "-std=c++17", "-O2", "-g")
+        capture = self.record(program)
+        forms = [[], ["--stdio"], ["--json"], ["--asm-raw", "-M", "intel"]]
+        here = [self.tacho("annotate", "-i", capture, "--percent-limit", "1", *form).stdout for form in forms]
+        self.assertIn(b"std::min", here[0])
+        self.tacho("pack", capture, "--level", "code")
+        packed = self.folder / "packed.data"
+        self.tacho("pack", capture, "-o", packed)  # once more, from the pack itself
+        program.unlink()
+        (self.folder / "shapes.cc").unlink()
+        empty = self.empty()
+        for one in [capture, packed]:
+            for form, expected in zip(forms, here):
+                with self.subTest(form=form, capture=one.name):
+                    there = self.tacho("annotate", "-i", one, "--symfs", empty, "--percent-limit", "1", *form).stdout
+                    self.assertEqual(there.decode(), expected.decode())
+
+    def test_source_goes_with_a_part_of_the_capture_and_is_not_given_away(self):
+        program = self.build("loop", LOOP, "-O1", "-g")
+        capture = self.record(program)
+        self.tacho("pack", capture, "--level", "code")
+        self.tacho("convert", "-i", capture, "-o", "part.data", "--time", "0%-50%")
+        self.tacho("redact", capture, "public.data", status=None)
+        for name, has_source in ((capture, True), ("part.data", True), ("public.data", False)):
+            with self.subTest(capture=name):
+                self.assertEqual(b"\nsource: 1 files" in self.tacho("doctor", name, status=None).stdout, has_source)
+                text = self.tacho("annotate", "-i", name, "--symfs", self.empty(), "sum", status=None).stdout
+                self.assertEqual(b"t += twist(p[i]);" in text, has_source)
+
+    def test_no_other_file_is_packed_as_source(self):
+        secret = self.folder / "secret"
+        secret.write_text("nobody else's\n" * 100)
+        source = LOOP.replace("__attribute__((noinline)) long mix", f'# 1 "{secret}"\n__attribute__((noinline)) long mix', 1)
+        program = self.build("liar", source, "-O1", "-g")
+        capture = self.record(program)
+        self.assertIn(b"nobody else", self.tacho("annotate", "-i", capture, "mix").stdout)
+        self.tacho("pack", capture, "--level", "code")
+        self.assertNotIn(b"nobody else", self.tacho("annotate", "-i", capture, "--symfs", self.empty(), "mix").stdout)
+
+    def test_json_adds_up(self):
+        program = self.build("loop", LOOP, "-O1", "-g")
+        capture = self.record(program)
+        text = self.tacho("annotate", "-i", capture, "--json", "--dso", "loop").stdout.decode()
+        for function in map(json.loads, text.splitlines()):
+            event = function["events"][0]
+            counts = [line["counts"][0] for line in function["lines"] if "counts" in line]
+            self.assertEqual(sum(count["samples"] for count in counts), event["samples"])
+            self.assertEqual(sum(count["period"] for count in counts), event["period"])
+            self.assertAlmostEqual(sum(count["percent"] for count in counts), 100, places=6)
+
+
+if __name__ == "__main__":
+    programs.main()

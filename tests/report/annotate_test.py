@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""tacho annotate on made captures: a kernel whose file -k names, programs whose symbols, code and lines are broken."""
+import json
+import shutil
+import struct
+import time
+import unittest
+
+import made_capture as made
+import programs
+
+BASE = 0x555555554000
+KERNEL = """
+.globl _text
+_text:
+  nop
+.globl kernel_loop
+.type kernel_loop, @function
+kernel_loop:
+  mov $5, %ecx
+1:
+  dec %ecx
+  jnz 1b
+  call helper
+  ret
+.size kernel_loop, . - kernel_loop
+.globl helper
+.type helper, @function
+helper:
+  ret
+.size helper, . - helper
+"""
+
+
+def program(size, st_size, code=b"\x90"):
+    """An ELF file: `size` bytes of code at 0x1000, a function whose symbol says `st_size`."""
+    text = (code * (size // len(code) + 1))[:size]
+    strings = b"\0hot\0"
+    symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 0x12, 0, 1, 0x1000, st_size)
+    names = b"\0.text\0.symtab\0.strtab\0.shstrtab\0"
+    at_text = 0x1000
+    at_symbols = at_text + len(text)
+    at_strings = at_symbols + len(symbols)
+    at_names = at_strings + len(strings)
+    at_sections = (at_names + len(names) + 7) // 8 * 8
+
+    def section(name, kind, flags, address, offset, length, link=0, info=0, entry=0):
+        return struct.pack("<IIQQQQIIQQ", name, kind, flags, address, offset, length, link, info, 1, entry)
+
+    sections = (section(0, 0, 0, 0, 0, 0) + section(1, 1, 6, 0x1000, at_text, len(text))
+                + section(7, 2, 0, 0, at_symbols, len(symbols), 3, 1, 24) + section(15, 3, 0, 0, at_strings, len(strings))
+                + section(23, 3, 0, 0, at_names, len(names)))
+    head = (b"\x7fELF\x02\x01\x01" + bytes(9)
+            + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0x1000, 64, at_sections, 0, 64, 56, 1, 64, 5, 4)
+            + struct.pack("<IIQQQQQQ", 1, 5, 0x1000, 0x1000, 0x1000, len(text), len(text), 0x1000))
+    file = head.ljust(0x1000, b"\0") + text + symbols + strings + names
+    return file.ljust(at_sections, b"\0") + sections
+
+
+class Annotate(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        self.root = self.folder / "root"
+        (self.root / "opt").mkdir(parents=True)
+
+    def write(self, *samples, kernel=()):
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL)).started()
+        capture.mapped(made.PID, BASE + 0x1000, 0x100000, 0x1000, "/opt/program")
+        for ip in samples:
+            capture.sample(ip=BASE + ip)
+        for ip in kernel:
+            capture.sample(ip=made.KERNEL_TEXT + ip, misc=made.KERNEL)
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    def annotate(self, *options, status=0):
+        return self.tacho("annotate", "--symfs", self.root, "--buildid-dir", self.folder / "none", *options, status=status)
+
+    @unittest.skipUnless(shutil.which("as") and shutil.which("ld"), "needs as and ld (binutils)")
+    def test_kernel_code_comes_from_the_file_that_k_names(self):
+        (self.folder / "kernel.s").write_text(KERNEL)
+        self.run_program("as", "-o", "kernel.o", "kernel.s")
+        self.run_program("ld", "-Ttext=0xffffffff80100000", "-e", "_text", "-o", "vmlinux", "kernel.o")
+        self.write(kernel=(6, 8))  # it was loaded 0xf00000 above
+        text = self.annotate("-k", "vmlinux", "kernel_loop").stdout.decode()
+        self.assertIn("# kernel_loop ([kernel.kallsyms]): 100.00 % of cpu-clock, 2 samples", text)
+        self.assertRegex(text, r" 50\.00  ffffffff80100006 ┌►   decl ")
+        self.assertRegex(text, r"callq ffffffff[0-9a-f]+ <helper>")
+        self.assertIn(b"-k VMLINUX names the kernel's file", self.annotate("-k", "vmlinux", "helper", status=1).stderr + self.annotate(
+            "--kallsyms", self.kallsyms(), status=3).stderr)
+        self.tacho("pack", "perf.data", "--level", "code", "-k", "vmlinux")
+        self.assertEqual(self.annotate("kernel_loop").stdout.decode(), text)
+
+    def kallsyms(self):
+        base = made.KERNEL_TEXT
+        (self.folder / "kallsyms").write_text(f"{base:x} T _text\n{base + 1:x} T kernel_loop\n{base + 0x2000000:x} T _etext\n")
+        return self.folder / "kallsyms"
+
+    def test_symbols_of_any_size_cost_little(self):
+        for st_size in (1, 0x800, 1 << 20, 1 << 40, (1 << 64) - 0x1000, (1 << 64) - 1):
+            for code in (b"\x90", b"\xff", bytes(range(256)), b"\x62", b"\x66", b"\xeb\xfe", b"\x74\x00", b"\xe9\x00\x00\x00\x80"):
+                with self.subTest(size=st_size, code=code[:8]):
+                    (self.root / "opt/program").write_bytes(program(0x1000, st_size, code))
+                    self.write(0x1000, 0x1001, 0x17ff)
+                    start = time.monotonic()
+                    done = self.annotate("--json", status=None)
+                    self.assertIn(done.returncode, (0, 3), done.stderr)
+                    self.assertLess(time.monotonic() - start, 20)
+                    for function in map(json.loads, done.stdout.splitlines()):
+                        counted = sum(line["counts"][0]["samples"] for line in function["lines"] if "counts" in line)
+                        self.assertLessEqual(counted, function["events"][0]["samples"])
+                    self.annotate(status=done.returncode)
+                    self.annotate("--stdio", "-l", status=done.returncode)
+
+    def test_a_large_function_is_shown_to_a_limit(self):
+        size = 1 << 19
+        (self.root / "opt/program").write_bytes(program(size, size, b"\x74\x10"))  # each a jump
+        self.write(0x1000)
+        done = self.annotate("--json", status=3)
+        function = json.loads(done.stdout)
+        self.assertEqual(len(function["lines"]), 1 << 17)
+        self.assertIn(b"hot: only 262144 of 524288 bytes", done.stderr)
+        self.assertGreater(self.annotate(status=3).stdout.count(b"\n"), 1 << 17)
+
+    def test_a_line_of_a_source_file_may_be_anything(self):
+        """Escape sequences of a terminal do not come through."""
+        compiler = shutil.which("cc")
+        if compiler is None:
+            self.skipTest("needs a C compiler")
+        (self.folder / "evil.c").write_bytes(b"int hot(int x) { /* \x1b[2J\x1b]0;title\x07 \xe2\x80\xae */\n  return x * 3; /* \xff */ }\n")
+        self.run_program("cc", "-O1", "-g", "-shared", "-fPIC", "-Wl,--build-id=none", "-o", self.root / "opt/program", "evil.c")
+        (self.root / str(self.folder)[1:]).mkdir(parents=True)
+        shutil.copy(self.folder / "evil.c", self.root / str(self.folder)[1:])
+        symbol = next(line for line in self.run_program("nm", self.root / "opt/program").stdout.decode().splitlines() if line.endswith(" hot"))
+        self.write(int(symbol.split()[0], 16))
+        for form in ([], ["--stdio"], ["--json"]):
+            with self.subTest(form=form):
+                text = self.annotate(*form).stdout
+                self.assertIn(b"return x * 3", text)
+                for bad in (b"\x1b", b"\x07", b"\xff", b"\xe2\x80\xae"):
+                    self.assertNotIn(bad, text)
+
+
+if __name__ == "__main__":
+    programs.main()
