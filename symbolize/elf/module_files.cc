@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -191,16 +192,17 @@ std::vector<SymbolTable::Range> ModuleFiles::function_ranges(const Module& modul
   if (!frames) return {};
   const unwind::CfiSection section{frames->bytes, frames->address, unwind::CfiForm::EhFrame, image->order(),
                                    image->address_size()};
-  const std::vector<unwind::ElfImage::Code> code = image->code_segments();
+  std::vector<unwind::ElfImage::Code> code = image->code_segments();
+  std::ranges::sort(code, {}, &unwind::ElfImage::Code::address);
   std::vector<SymbolTable::Range> ranges;
   for (const unwind::FdeRange& fde : unwind::list_fdes(section)) {
-    const auto in = std::ranges::find_if(code, [&fde](const unwind::ElfImage::Code& segment) {
-      return fde.start - segment.address < segment.size;
-    });
-    if (in == code.end()) continue;
-    const std::uint64_t size = std::min(fde.end - fde.start, in->size - (fde.start - in->address));
-    const std::uint64_t start = in->offset + (fde.start - in->address);
-    ranges.push_back({start, start + size});
+    const auto next = std::ranges::upper_bound(code, fde.start, {}, &unwind::ElfImage::Code::address);
+    if (next == code.begin()) continue;
+    const unwind::ElfImage::Code& in = *std::prev(next);
+    const std::uint64_t before = fde.start - in.address;
+    if (before >= in.size) continue;
+    const std::uint64_t start = in.offset + before;
+    ranges.push_back({start, start + std::min(fde.end - fde.start, in.size - before)});
   }
   return ranges;
 }
