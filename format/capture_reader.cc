@@ -124,6 +124,8 @@ Result<> CaptureReader::State::open(const std::string& name) {
   if (is_regular) layout.file_size = static_cast<std::uint64_t>(status.st_size);
   auto start = read_start();
   if (!start) return std::move(start.error()).in(path);
+  if (start->empty() && S_ISFIFO(status.st_mode) && path != "-")
+    return Error{"is a FIFO that no process writes to; start its writer first"}.in(path);
   auto head = parse_file_head(*start);
   if (!head) return std::move(head.error()).in(path);
   layout.order = head->order;

@@ -50,6 +50,8 @@ class BadInput(programs.Scratch):
     def test_an_empty_file(self):
         (self.folder / "empty.data").touch()
         self.each(self.folder / "empty.data", UNREADABLE, "empty")
+        os.mkfifo(self.folder / "fifo")
+        self.each(self.folder / "fifo", UNREADABLE, "is a FIFO that no process writes to")
 
     def test_nothing_in_the_pipe(self):
         for command in COMMANDS:
