@@ -8,7 +8,6 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kLeast = 12;  // of a column of names
 constexpr std::string_view kCut = "..";
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }  // of UTF-8
@@ -35,10 +34,20 @@ std::size_t terminal_width() {
   return size.ws_col;
 }
 
+std::size_t shown_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\033') {
+      at = std::min(text.find('m', at), text.size() - 1);
+    } else if (!continues_character(text[at])) {
+      ++width;
+    }
+  }
+  return width;
+}
+
 std::string cut_in_the_middle(std::string_view text, std::size_t width) {
-  const auto characters =
-      static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return !continues_character(c); }));
-  if (characters <= width) return std::string(text);
+  if (shown_width(text) <= width) return std::string(text);
   if (width < kCut.size() + 3) return std::string(begin_of(text, width));
   const std::size_t kept = width - kCut.size();
   return std::string(begin_of(text, kept - kept / 2)).append(kCut).append(end_of(text, kept / 2));
@@ -50,9 +59,10 @@ void fit_columns(std::vector<std::size_t>& widths, const std::vector<bool>& are_
   std::size_t used = gap * (widths.size() - 1);
   for (const std::size_t width : widths) used += width;
   while (used > room) {
-    std::size_t widest = widths.size(), second = kLeast;
+    std::size_t widest = widths.size(), second = kLeastNameWidth;
     for (std::size_t i = 0; i < widths.size(); ++i)
-      if (are_names[i] && widths[i] > kLeast && (widest == widths.size() || widths[i] > widths[widest]))
+      if (are_names[i] && widths[i] > kLeastNameWidth &&
+          (widest == widths.size() || widths[i] > widths[widest]))
         widest = i;
     if (widest == widths.size()) return;
     for (std::size_t i = 0; i < widths.size(); ++i)

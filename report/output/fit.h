@@ -12,6 +12,12 @@ namespace tacho::report {
 // Columns of the terminal that standard output is; 0: it is none, or none that says it.
 std::size_t terminal_width();
 
+// Columns that the text takes on a terminal: characters, without escapes of colours.
+std::size_t shown_width(std::string_view text);
+
+// The least width that names are cut to.
+inline constexpr std::size_t kLeastNameWidth = 12;
+
 // `text` in at most `width` characters: "std::vector<int..iterator::next"; of less than 5 only its begin.
 std::string cut_in_the_middle(std::string_view text, std::size_t width);
 

@@ -144,6 +144,28 @@ class Terminal(programs.Scratch):
                 self.tacho(*words, "-o", "file")
                 self.assertIn(name, (self.folder / "file").read_text())
 
+    def test_call_graphs_and_hierarchies_fit_the_terminal(self):
+        leaf, caller = (f"{name}::" + "very_long_name_of_a_namespace::" * 4 + end for name, end in (("first", "leaf"), ("second", "caller")))
+        mapping = made_capture.Capture(made_capture.Event("cpu-clock", made_capture.SOFTWARE, 0, made_capture.USUAL | made_capture.CALLCHAIN))
+        mapping.mapped(made_capture.PID, 0x1000, 0x1000, 0, "//anon")
+        for stack in ([0x1010, 0x1110, 0x1210], [0x1010, 0x1310, 0x1210], [0x1110, 0x1210]):
+            mapping.sample(ip=stack[0], chain=[made_capture.CONTEXT_USER, *stack])
+        (self.folder / "deep.data").write_bytes(mapping.file())
+        names = {0x1000: leaf, 0x1100: caller, 0x1200: "main", 0x1300: caller.replace("second", "third")}
+        (self.folder / f"perf-{made_capture.PID}.map").write_text("".join(f"{at:x} 100 {name}\n" for at, name in names.items()))
+        at_80 = {"columns": 80, "PAGER": "cat"}
+        for words in (["--no-children"], ["-G"], ["--hierarchy"], ["--hierarchy", "-g", "none", "--sort", "comm,{dso,sym}"],
+                      ["-g", "flat"], ["-g", "fractal"]):
+            with self.subTest(words=words):
+                words = ["report", "-i", "deep.data", "--perf-map-dir", ".", *words]
+                shown = self.text_of(self.at_terminal(*words, **at_80)).decode()
+                lines = [line for line in re.sub(r"\x1b\[\d*m", "", shown).splitlines() if not line.startswith("# T") and ("%" in line or "--" in line or ".." in line)]
+                self.assertEqual([line for line in lines if len(line) > 80], [])
+                self.assertTrue([line for line in lines if re.search(r"(first|second)\S*\.\.\S*(leaf|caller)", line)], shown)
+                wide = self.text_of(self.at_terminal(*words, "--wide", **at_80)).decode()
+                self.assertIn(leaf, wide)
+                self.assertIn(caller, wide)
+
     def test_a_file_gets_the_same_text_as_a_pipe(self):
         self.tacho(*REPORT, "-o", "rows")
         self.assertEqual((self.folder / "rows").read_bytes(), self.tacho(*REPORT).stdout)

@@ -7,6 +7,7 @@
 #include <ranges>
 
 #include "report/output/colour.h"
+#include "report/output/fit.h"
 
 namespace tacho::report {
 namespace {
@@ -45,6 +46,11 @@ std::string counts_text(const BranchCounts& counts) {
   return text.empty() ? text : text + ")";
 }
 
+// What perf shows of it in `most` bytes; empty: branches are not counted.
+std::string counts_at(std::span<const BranchCounts> counts, std::size_t frame, std::size_t most) {
+  return counts.empty() ? std::string() : counts_text(counts[frame]).substr(0, most);
+}
+
 }  // namespace
 
 CallTreeLimit graph_limit(const GraphOptions& options, std::uint64_t event_total) {
@@ -70,12 +76,10 @@ void CallGraphText::write_value(TextBuffer& out, std::uint64_t period, std::uint
   out.text(has_colour_ ? coloured_share(share, text) : text);
 }
 
-void CallGraphText::write_frame(TextBuffer& out, std::uint32_t id) const {
+std::string CallGraphText::frame_text(std::uint32_t id) const {
   const Function& function = (*functions_)[id];
-  if (function.name().empty()) {
-    out.text(function.start == 0 ? std::string("0") : fmt::format("{:#x}", function.start));  // as %#lx
-    return;
-  }
+  if (function.name().empty())
+    return function.start == 0 ? std::string("0") : fmt::format("{:#x}", function.start);  // as %#lx
   std::string text = printable(function.name(), names_);
   if (options_.key == ChainKey::Address ? !function.line().empty()
                                         : options_.key == ChainKey::SourceLine && function.has_line) {
@@ -83,12 +87,20 @@ void CallGraphText::write_frame(TextBuffer& out, std::uint32_t id) const {
     text += printable(function.line(), names_);
   }
   if (function.is_inlined) text += " (inlined)";
-  out.text(std::string_view(text).substr(0, kLongestFrame));
+  text.resize(std::min(text.size(), kLongestFrame));
+  return text;
 }
 
-void CallGraphText::write_counts(TextBuffer& out, std::span<const BranchCounts> counts, std::size_t frame,
-                                 std::size_t most) const {
-  if (!counts.empty()) out.text(std::string_view(counts_text(counts[frame])).substr(0, most));
+void CallGraphText::end_line(TextBuffer& out, std::uint32_t id, std::string_view behind) const {
+  std::string text = frame_text(id);
+  if (room_ != 0) {
+    const std::string_view line = out.view().substr(out.view().rfind('\n') + 1);
+    const std::size_t used = shown_width(line) + behind.size();
+    text = cut_in_the_middle(text, std::max(room_ - std::min(room_, used), kLeastNameWidth));
+  }
+  out.text(text);
+  out.text(behind);
+  out.character('\n');
 }
 
 // One tree on its way to the paper. Levels that are begun lie on a stack of its own: chains can be long.
@@ -137,9 +149,7 @@ class CallGraphText::Drawing {
         out_->text("---");
         margin_ += 3;
       }
-      text_->write_frame(*out_, node.frames[i]);
-      text_->write_counts(*out_, counts, i, kLongestStemCounts);
-      out_->character('\n');
+      text_->end_line(*out_, node.frames[i], counts_at(counts, i, kLongestStemCounts));
       if (is_full(++drawn)) break;
     }
   }
@@ -163,9 +173,7 @@ class CallGraphText::Drawing {
     const auto counts = tree_->counts(child);
     for (std::size_t i = 0; i < child.frames.size(); ++i) {
       i == 0 ? draw_head(level.bars, child.period, child.samples, level.total) : draw_bars(level.bars, depth);
-      text_->write_frame(*out_, child.frames[i]);
-      text_->write_counts(*out_, counts, i, kLongestCounts);
-      out_->character('\n');
+      text_->end_line(*out_, child.frames[i], counts_at(counts, i, kLongestCounts));
     }
     const std::uint64_t below = is_fractal() ? child.period - child.own_period : level.total;
     levels_.push_back({.node = &child, .total = below, .left = below, .bars = level.bars | bar(depth)});
@@ -245,11 +253,11 @@ void CallGraphText::write_paths(TextBuffer& out, const CallTree& tree, const Gra
       for (const std::uint32_t frame : (*part)->frames) {
         if (is_flat) {
           out.blanks(kMargin + 4);
-        } else if (!is_first) {
-          out.text(row.separator);
+          end_line(out, frame);
+          continue;
         }
-        write_frame(out, frame);
-        if (is_flat) out.character('\n');
+        if (!is_first) out.text(row.separator);
+        out.text(frame_text(frame));
         is_first = false;
       }
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,10 +27,11 @@ CallTreeLimit graph_limit(const GraphOptions& options, std::uint64_t event_total
 
 class CallGraphText {
  public:
-  // `has_colour`: shares are coloured.
+  // `has_colour`: shares are coloured. `room`: columns that lines fit into, as far as names can be cut; 0: no
+  // limit.
   CallGraphText(const GraphOptions& options, const StableArray<Function>& functions, Names names,
-                bool has_colour = false)
-      : options_(options), functions_(&functions), names_(names), has_colour_(has_colour) {}
+                bool has_colour = false, std::size_t room = 0)
+      : options_(options), functions_(&functions), names_(names), has_colour_(has_colour), room_(room) {}
 
   // The lines of a row's graph, a blank line behind it included; nothing when nothing is heavy enough.
   void write(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const;
@@ -39,15 +41,15 @@ class CallGraphText {
   std::vector<const CallNode*> ended_nodes(const CallTree& tree, std::uint64_t least) const;
   void write_paths(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const;
   void write_value(TextBuffer& out, std::uint64_t period, std::uint64_t samples, std::uint64_t total) const;
-  void write_frame(TextBuffer& out, std::uint32_t function) const;
-  // How branches went there, within a frame of perf's `most` bytes.
-  void write_counts(TextBuffer& out, std::span<const BranchCounts> counts, std::size_t frame,
-                    std::size_t most) const;
+  std::string frame_text(std::uint32_t function) const;
+  // The end of a line: the frame, and `behind` it how branches went there.
+  void end_line(TextBuffer& out, std::uint32_t function, std::string_view behind = {}) const;
 
   GraphOptions options_;
   const StableArray<Function>* functions_;
   Names names_;
   bool has_colour_;
+  std::size_t room_;
 };
 
 }  // namespace tacho::report

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "report/output/fit.h"
 #include "report/views/report/row_graphs.h"
 
 namespace tacho::report {
@@ -119,7 +120,12 @@ void HierarchyText::write_head(TextOutput& out, const Cells& cells, const Hierar
     out.fill('.', std::min(cells.left[i].width, kMostDots));
   }
   out.text(between);
-  out.fill('.', std::min(std::max(width, names.size()), kMostDots));
+  std::size_t dots = std::min(std::max(width, names.size()), kMostDots);
+  if (options_->room != 0 && is_aligned) {
+    const std::size_t used = shown_width(out.view().substr(out.view().rfind('\n') + 1));
+    dots = std::min(dots, options_->room - std::min(options_->room, used));
+  }
+  out.fill('.', dots);
   out.text("\n#\n");
 }
 
@@ -136,17 +142,42 @@ void HierarchyText::write_row(TextOutput& out, const Hierarchy& hierarchy, std::
                               const Cells& cells, std::size_t nodes, const FullValues& totals) const {
   const bool is_aligned = options_->separator.empty();
   const std::string_view between = is_aligned ? std::string_view("  ") : options_->separator;
+  const std::size_t begin = out.size();
   out.blanks(hierarchy.row(row).level * kStep);
   for (std::size_t i = 0; i < cells.left.size(); ++i) {
     if (is_aligned || i > 0) out.text(between);
     out.left(cell_text(cells.left[i], hierarchy, row, totals), cells.left[i].width);
   }
   if (is_aligned) out.blanks(steps(nodes));
-  for (const Cell& cell : cells.levels[hierarchy.row(row).level]) {
+  const auto& level = cells.levels[hierarchy.row(row).level];
+  std::vector<std::string> texts;
+  for (const Cell& cell : level) texts.emplace_back(without_indent(cell_text(cell, hierarchy, row, totals)));
+  if (is_aligned) fit(texts, level, shown_width(out.view().substr(begin)) + between.size());
+  for (const std::string& text : texts) {
     out.text(between);
-    out.text(without_indent(cell_text(cell, hierarchy, row, totals)));
+    out.text(text);
   }
   out.character('\n');
+}
+
+// Cuts the names of a level, which stand behind `used` columns.
+void HierarchyText::fit(std::vector<std::string>& texts, std::span<const Cell> cells,
+                        std::size_t used) const {
+  constexpr std::size_t kBetween = 2;
+  std::size_t whole = used;
+  for (const std::string& text : texts) whole += shown_width(text) + (&text == &texts.front() ? 0 : kBetween);
+  if (options_->room == 0 || whole <= options_->room) return;
+  std::vector<std::size_t> widths;
+  std::vector<bool> are_names;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const bool is_key = cells[i].column.kind == Kind::Key;
+    if (is_key) texts[i].resize(texts[i].find_last_not_of(' ') + 1);
+    widths.push_back(shown_width(texts[i]));
+    are_names.push_back(is_key);
+  }
+  fit_columns(widths, are_names, kBetween, std::max(options_->room, used + 1) - used);
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    if (are_names[i]) texts[i] = cut_in_the_middle(texts[i], widths[i]);
 }
 
 bool HierarchyText::is_shown(const Hierarchy& hierarchy, std::uint32_t row, std::uint64_t total) const {

@@ -41,6 +41,7 @@ class HierarchyText {
                         const FullValues& totals) const;
   void write_row(TextOutput& out, const Hierarchy& hierarchy, std::uint32_t row, const Cells& cells,
                  std::size_t nodes, const FullValues& totals) const;
+  void fit(std::vector<std::string>& texts, std::span<const Cell> cells, std::size_t used) const;
   bool is_shown(const Hierarchy& hierarchy, std::uint32_t row, std::uint64_t total) const;
   std::size_t numbers_width(std::size_t members) const;
 

@@ -14,7 +14,7 @@ RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries, CallTre
                      std::span<const GraphRow> rows)
     : entries_(&entries),
       rows_(rows),
-      text_(*options.graph, tree.functions(), options.names, options.has_colour),
+      text_(*options.graph, tree.functions(), options.names, options.has_colour, options.room),
       limit_(graph_limit(*options.graph, totals.shown)),
       tree_(&tree),
       graphed_{.event_total = totals.all,
