@@ -410,7 +410,7 @@ void ReportSink::write(TextOutput& out) {
   }
   if (form) return form->end();
   if (!options_->is_quiet && options_->sort.empty() && !options_->parent) {
-    out.text("#\n# (Tip: call chains become a flame graph with: tacho folded -i FILE | flamegraph.pl)\n#\n");
+    out.text("#\n# (Tip: call chains become a flame graph with: tacho flamegraph -i FILE -o FILE.svg)\n#\n");
   } else if (!options_->is_quiet) {
     out.text("#\n#\n");
   }
