@@ -41,7 +41,6 @@ class Examiner : public Sink {
   CaptureFacts finish();
 
  private:
-  void count_stack(const ResolvedSample& sample);
   void name_places();
   void add_sensitive();
   void add(std::string_view name, std::uint64_t count, std::string what);
@@ -49,7 +48,7 @@ class Examiner : public Sink {
   Census census_;
   Session& session_;
   CaptureFacts facts_;
-  std::vector<std::uint64_t> hits_;  // of each place
+  PlaceHits hits_;
   std::unordered_set<std::string> paths_;
 };
 
@@ -57,7 +56,7 @@ Sink::Flow Examiner::on_sample(const ResolvedSample& sample) {
   const format::Sample& raw = *sample.raw;
   const format::EventAttr& attr = (*sample.events)[sample.record_event].attr;
   ++facts_.samples;
-  count_stack(sample);
+  hits_.add(sample);
   const std::size_t deepest = attr.sample_max_stack != 0 ? attr.sample_max_stack : kUsualDepth;
   if (attr.samples(abi::kSampleCallchain)) {
     std::size_t frames = 0;
@@ -72,19 +71,6 @@ Sink::Flow Examiner::on_sample(const ResolvedSample& sample) {
   }
   census_.see_sample(raw, attr);
   return Flow::GoOn;
-}
-
-void Examiner::count_stack(const ResolvedSample& sample) {
-  const auto hit = [this](std::uint32_t place) {
-    if (place >= hits_.size()) hits_.resize(std::max<std::size_t>(place + 1, 2 * hits_.size()));
-    ++hits_[place];
-  };
-  const Location& place = *sample.location;
-  const bool has_address = place.ip.value != 0 || place.cpumode != abi::kCpumodeUnknown;
-  if (sample.stack == nullptr && !has_address)
-    return;  // of a recorder without stacks: there is no frame to be named
-  if (sample.stack == nullptr) return hit(place.number);
-  for (const std::uint32_t place : sample.stack->frames) hit(place);
 }
 
 Sink::Flow Examiner::on_other(const OtherEvent& event) {
@@ -124,22 +110,11 @@ std::string reason_of(const symbolize::PlaceFacts& place) {
 void Examiner::name_places() {
   std::map<std::tuple<const symbolize::Module*, std::string>, LackingModule> lacking;
   Resolver& resolver = session_.resolver();
-  for (std::uint32_t number = 0; number < hits_.size(); ++number) {
-    const std::uint64_t hits = hits_[number];
-    if (hits == 0) continue;
-    ++facts_.addresses;
-    facts_.frames += hits;
-    const Location& location = resolver.location(number);
-    const symbolize::Frame& frame = resolver.frame(location);
-    const bool is_named = !frame.function.empty() && !frame.is_unnamed;
+  facts_.names = hits_.count_named(resolver, [&](const Location& location, std::uint64_t frames, bool is_named) {
     const auto place = resolver.facts(location);
     const bool is_guess = place.source != nullptr && place.source->is_guess;
-    if (is_guess || (place.module != nullptr && place.module->is_unsure())) facts_.unsure_frames += hits;
-    if (is_named) {
-      ++facts_.named_addresses;
-      facts_.named_frames += hits;
-      continue;
-    }
+    if (is_guess || (place.module != nullptr && place.module->is_unsure())) facts_.unsure_frames += frames;
+    if (is_named) return;
     std::string reason = reason_of(place);
     LackingModule& module = lacking[{place.module, reason}];
     if (place.module != nullptr) {
@@ -147,9 +122,9 @@ void Examiner::name_places() {
       if (!place.module->build_id.empty()) module.build_id = place.module->build_id.hex();
     }
     module.reason = std::move(reason);
-    module.frames += hits;
+    module.frames += frames;
     ++module.addresses;
-  }
+  });
   for (auto& [key, module] : lacking) facts_.lacking.push_back(std::move(module));
   std::ranges::sort(facts_.lacking, [](const LackingModule& a, const LackingModule& b) {
     return std::tie(b.frames, a.path, a.reason) < std::tie(a.frames, b.path, b.reason);
@@ -184,13 +159,11 @@ void Examiner::add_sensitive() {
 CaptureFacts Examiner::finish() {
   name_places();
   add_sensitive();
-  facts_.lost = session_.lost_samples();
+  facts_.lost = all_lost_samples(session_);
   for (const format::Attachment& attachment : session_.features().attachments) {
     if (attachment.name.starts_with(symbolize::kAttachedFile)) ++facts_.file_copies;
     if (attachment.name.starts_with(symbolize::kAttachedSource)) ++facts_.source_files;
   }
-  for (const format::Finding& finding : session_.diagnostics().findings())
-    if (finding.kind == format::Damage::Lost) facts_.lost = std::max(facts_.lost, finding.count);
   facts_.has_wall_clock = session_.features().environment.clock_data.has_value();
   const format::EventSet& events = session_.events();
   const bool has_clock = !events.empty() && events[0].attr.has(abi::kUseClockid);

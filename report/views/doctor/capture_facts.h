@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/query/capture_gaps.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {
@@ -29,9 +30,8 @@ struct SensitiveClass {
 
 struct CaptureFacts {
   std::uint64_t samples = 0;
-  std::uint64_t frames = 0, named_frames = 0;  // as tacho script prints them: lines of call chains, or places
-  std::uint64_t addresses = 0, named_addresses = 0;  // distinct ones of them
-  std::vector<LackingModule> lacking;                // most frames first
+  NamedFrames names;
+  std::vector<LackingModule> lacking;  // most frames first
   std::uint64_t unsure_frames = 0;                   // of modules whose build id is not known
   std::uint64_t lost = 0, throttled = 0;
   std::uint64_t cut_chains = 0;     // call chains with as many frames as the kernel takes down
@@ -43,10 +43,6 @@ struct CaptureFacts {
   bool has_wall_clock = false;      // times can be told as times of day
   std::uint64_t cgroups = 0, namespaces = 0, deleted_modules = 0;
   std::vector<SensitiveClass> sensitive;  // without those that the capture has nothing of
-
-  double named_share() const {  // 0 to 1
-    return frames == 0 ? 1 : static_cast<double>(named_frames) / static_cast<double>(frames);
-  }
 };
 
 // Reads the whole capture. The session's symfs is symbolize::kNoFiles: names come from the capture alone.

@@ -67,15 +67,15 @@ cli::CommandLine describe(Options& options) {
 
 // 99.99 is not 100: what is missing is never rounded away.
 std::string percent(const CaptureFacts& facts) {
-  const double share = 100 * facts.named_share();
-  const bool is_all = facts.named_frames == facts.frames;
+  const double share = 100 * facts.names.share();
+  const bool is_all = facts.names.named_frames == facts.names.frames;
   return fmt::format("{:.1f}", is_all ? 100.0 : std::min(share, 99.9));
 }
 
 void write_names(TextOutput& out, const CaptureFacts& facts, Names names) {
   out.text(fmt::format(
       "{} % of {} frames have a name from this file alone ({} of {} distinct addresses), in {} samples\n",
-      percent(facts), facts.frames, facts.named_addresses, facts.addresses, facts.samples));
+      percent(facts), facts.names.frames, facts.names.named_addresses, facts.names.addresses, facts.samples));
   std::size_t shown = 0;
   std::uint64_t rest = 0;
   for (const LackingModule& module : facts.lacking) {
@@ -129,10 +129,10 @@ void write_json(TextOutput& out, const CaptureFacts& facts) {
   TextBuffer line;
   JsonFields to(line);
   const std::pair<std::string_view, std::uint64_t> numbers[] = {{"samples", facts.samples},
-                                                                {"frames", facts.frames},
-                                                                {"named_frames", facts.named_frames},
-                                                                {"addresses", facts.addresses},
-                                                                {"named_addresses", facts.named_addresses},
+                                                                {"frames", facts.names.frames},
+                                                                {"named_frames", facts.names.named_frames},
+                                                                {"addresses", facts.names.addresses},
+                                                                {"named_addresses", facts.names.named_addresses},
                                                                 {"unsure_frames", facts.unsure_frames},
                                                                 {"lost", facts.lost},
                                                                 {"throttled", facts.throttled},
@@ -144,7 +144,7 @@ void write_json(TextOutput& out, const CaptureFacts& facts) {
                                                                 {"cgroups", facts.cgroups},
                                                                 {"namespaces", facts.namespaces},
                                                                 {"deleted_modules", facts.deleted_modules}};
-  to.real("named_share", facts.named_share());
+  to.real("named_share", facts.names.share());
   for (const auto& [name, value] : numbers) to.number(name, value);
   to.text("clock", facts.clock);
   to.flag("has_wall_clock", facts.has_wall_clock);
@@ -184,7 +184,7 @@ Result<cli::ExitStatus> run_doctor(const std::vector<std::string>& arguments) {
     return show_session(options.reading, [&](Session& session, TextOutput& out) -> Result<Shown> {
       const CaptureFacts facts = examine(session);
       Shown shown(Symbols::NotUsed);
-      const bool is_enough = 100 * facts.named_share() >= options.at_least && facts.lost == 0;
+      const bool is_enough = 100 * facts.names.share() >= options.at_least && facts.lost == 0;
       shown.status = is_enough ? cli::kWhole : cli::kIncomplete;
       if (options.as_json) {
         write_json(out, facts);

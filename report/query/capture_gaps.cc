@@ -1,0 +1,52 @@
+#include "report/query/capture_gaps.h"
+
+#include <algorithm>
+
+#include "format/diagnostics.h"
+#include "format/perf_abi.h"
+
+namespace tacho::report {
+
+void PlaceHits::hit(std::uint32_t place, std::uint64_t times) {
+  if (place >= hits_.size()) hits_.resize(std::max<std::size_t>(place + 1, 2 * hits_.size()));
+  hits_[place] += times;
+}
+
+void PlaceHits::add(const ResolvedSample& sample) {
+  sample.stack == nullptr ? add(*sample.location, 1) : add(*sample.stack, 1);
+}
+
+void PlaceHits::add(const Stack& stack, std::uint64_t times) {
+  for (const std::uint32_t place : stack.frames) hit(place, times);
+}
+
+// A recorder without stacks has neither frame nor place.
+void PlaceHits::add(const Location& place, std::uint64_t times) {
+  const bool has_address = place.ip.value != 0 || place.cpumode != format::abi::kCpumodeUnknown;
+  if (has_address) hit(place.number, times);
+}
+
+NamedFrames PlaceHits::count_named(Resolver& resolver, const AtEach& at_each) const {
+  NamedFrames counts;
+  for (std::uint32_t number = 0; number < hits_.size(); ++number) {
+    if (hits_[number] == 0) continue;
+    const Location& place = resolver.location(number);
+    const symbolize::Frame& frame = resolver.frame(place);
+    const bool is_named = !frame.function.empty() && !frame.is_unnamed;
+    ++counts.addresses;
+    counts.frames += hits_[number];
+    counts.named_addresses += is_named ? 1 : 0;
+    counts.named_frames += is_named ? hits_[number] : 0;
+    if (at_each) at_each(place, hits_[number], is_named);
+  }
+  return counts;
+}
+
+std::uint64_t all_lost_samples(Session& session) {
+  std::uint64_t lost = session.lost_samples();
+  for (const format::Finding& finding : session.diagnostics().findings())
+    if (finding.kind == format::Damage::Lost) lost = std::max(lost, finding.count);
+  return lost;
+}
+
+}  // namespace tacho::report
