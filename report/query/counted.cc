@@ -62,4 +62,16 @@ Slot slot_of(const PayloadField& field, std::int64_t number) {
   return {low, low + (step - 1)};
 }
 
+void add_values(Summary& to, const ValueOfMany& how, const ExpressionValue& value, std::uint64_t count,
+                const ResolvedSample& sample) {
+  if (how.is_total) return to.add(value, 1);
+  if (how.sum == nullptr && how.slots == nullptr) return to.add(value, count);
+  const ExpressionValue high = how.slots != nullptr ? highest_in_slot(*how.slots, value) : value;
+  if (!how.is_sum) to.spread(value, high, count);
+  if (how.sum == nullptr)
+    return to.add_total(apply(cli::Operation::Times, value, ExpressionValue::of(count)), count);
+  if (const auto sum = read_number(*how.sum, sample.raw->raw, sample.order))
+    to.add_total(ExpressionValue::of(*sum), count);
+}
+
 }  // namespace tacho::report

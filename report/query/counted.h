@@ -5,6 +5,7 @@
 
 #include "report/decode/payload.h"
 #include "report/query/expression_value.h"
+#include "report/query/summary.h"
 #include "report/samples/resolved_sample.h"
 
 namespace tacho::report {
@@ -31,5 +32,16 @@ struct Slot {
   std::int64_t lowest = 0, highest = 0;
 };
 Slot slot_of(const PayloadField& field, std::int64_t number);
+
+// How the value of samples that stand for many values is added up.
+struct ValueOfMany {
+  const PayloadField* sum = nullptr;    // what they come to; null: the value, as often as it counts
+  const PayloadField* slots = nullptr;  // the field that the value is, when its values are slots
+  bool is_sum = false;                  // the value is that sum: how it is spread is not known
+  bool is_total = false;                // the value is of all values of a sample together: it counts once
+};
+// Adds a sample's value, which stands for `count` values.
+void add_values(Summary& to, const ValueOfMany& how, const ExpressionValue& value, std::uint64_t count,
+                const ResolvedSample& sample);
 
 }  // namespace tacho::report

@@ -198,24 +198,17 @@ class TableSink : public Sink {
   bool has_whole() const { return options_->reading.follows && stretches_.are_asked_for(); }
 
   std::uint64_t time_of(const ResolvedSample& sample, const TableEvent& event) {
-    if (event.counted.count == nullptr) return sample.raw->time;
+    if (event.count == nullptr) return sample.raw->time;
     return readings_[&event].time_of(sample.raw->time, stretches_);
   }
   static void add(Rows& rows, Keys&& keys, TableEvent& event, const ResolvedSample& sample) {
     auto& [shown_by, row] = rows[std::move(keys)];
     shown_by = &event;
-    const std::uint64_t count = count_of(event.counted.count, sample);
+    const std::uint64_t count = count_of(event.count, sample);
     row.samples += count;
     if (!event.value) return;
     const ExpressionValue value = event.value->value(sample);
-    if (event.value_is_total) return row.values.add(value, 1);
-    if (event.counted.sum == nullptr && event.slots == nullptr) return row.values.add(value, count);
-    const ExpressionValue high = event.slots != nullptr ? highest_in_slot(*event.slots, value) : value;
-    if (!event.value_is_sum) row.values.spread(value, high, count);
-    if (event.counted.sum == nullptr)
-      return row.values.add_total(apply(cli::Operation::Times, value, ExpressionValue::of(count)), count);
-    if (const auto sum = read_number(*event.counted.sum, sample.raw->raw, sample.order))
-      row.values.add_total(ExpressionValue::of(*sum), count);
+    add_values(row.values, event.how, value, count, sample);
   }
 
   Result<> find_order(bool has_values) {

@@ -45,7 +45,11 @@ std::vector<std::string> TableSource::keys_of(const TableQuestion& question, Ses
 Result<TableEvent> TableSource::bind(const TableQuestion& question, const format::Event& event,
                                      const PayloadSchema* schema) {
   TableEvent bound;
-  if (schema != nullptr) bound.counted = counted_fields(*schema);
+  if (schema != nullptr) {
+    const CountedFields counted = counted_fields(*schema);
+    bound.count = counted.count;
+    bound.how.sum = counted.sum;
+  }
   value_ = question.value ? &*question.value : default_value_ ? &*default_value_ : nullptr;
   if (value_ != nullptr) {
     auto value = bind_value(question, event, schema);
@@ -58,12 +62,12 @@ Result<TableEvent> TableSource::bind(const TableQuestion& question, const format
     bound.keys.push_back(std::move(*key));
   }
   if (!bound.value || schema == nullptr) return bound;
-  if (question.value) bound.counted.sum = nullptr;
-  bound.value_is_sum = bound.counted.sum != nullptr && bound.counted.sum->name == value_->source;
+  if (question.value) bound.how.sum = nullptr;
+  bound.how.is_sum = bound.how.sum != nullptr && bound.how.sum->name == value_->source;
   const auto field = std::ranges::find(schema->fields, value_->source, &PayloadField::name);
   if (field == schema->fields.end()) return bound;
-  if (has_slots(*field)) bound.slots = &*field;
-  bound.value_is_total = question.value && is_total(*schema, *field);
+  if (has_slots(*field)) bound.how.slots = &*field;
+  bound.how.is_total = question.value && is_total(*schema, *field);
   return bound;
 }
 
@@ -193,16 +197,16 @@ std::string TableSource::title(Names names) const {
   if (!has_values()) return title;
   title += ": " + printable(value_->source, names);
   if (!unit_.empty()) title += " in " + printable(unit_, names);
-  if (std::ranges::any_of(events_, [](const auto& event) { return event && event->slots != nullptr; }))
+  if (std::ranges::any_of(events_, [](const auto& event) { return event && event->how.slots != nullptr; }))
     title += ", counted in slots";
   return title;
 }
 
 std::string TableSource::what_slots_hide() const {
   for (const auto& event : events_) {
-    if (!event || event->slots == nullptr || event->counted.sum != nullptr) continue;
+    if (!event || event->how.slots == nullptr || event->how.sum != nullptr) continue;
     return fmt::format("'{}' was counted in slots, and sum and mean are those of the least values in them",
-                       event->slots->name);
+                       event->how.slots->name);
   }
   return {};
 }

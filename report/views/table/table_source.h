@@ -27,10 +27,8 @@ struct TableEvent {
   std::string name;
   std::vector<FieldKey> keys;
   std::optional<BoundExpression> value;  // nothing: only counted
-  CountedFields counted;  // of samples that stand for many; the sum only where nobody named a value
-  const PayloadField* slots = nullptr;  // the field that `value` is, when its values are slots
-  bool value_is_sum = false;            // `value` is that sum
-  bool value_is_total = false;          // `value` is of all values of a sample together: it counts once
+  const PayloadField* count = nullptr;   // how many values a sample stands for; null: each is one
+  ValueOfMany how;                       // its sum only where nobody named a value
 };
 
 class TableSource {
