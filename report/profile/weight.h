@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "format/diagnostics.h"
+#include "format/event_set.h"
 #include "report/decode/payload.h"
 #include "report/samples/resolved_sample.h"
 
@@ -19,6 +20,38 @@ struct Unweighed {
   std::uint64_t negative = 0;  // it is below 0
   void report(format::Diagnostics& diagnostics) const;
 };
+
+// Of which events the samples' period is a field of their payload, as recorders make it
+// (docs/capture-format.md): the one tagged role:weight; of samples that were counted in the kernel what is
+// there at the end, else the sum, else the count; else the value. Other recorders have other periods, so each
+// sample is asked.
+class PeriodFields {
+ public:
+  // `schemas` must outlive this.
+  explicit PeriodFields(EventSchemas& schemas) : schemas_(&schemas) {}
+
+  // Whether see() reads payloads, of the first `events`.
+  bool reads_payloads(std::size_t events);
+  void see(const ResolvedSample& sample);
+  // Null: its samples so far have another period, or none has come.
+  const PayloadField* of(std::size_t event) const {
+    return event < events_.size() && events_[event].is_seen ? events_[event].field : nullptr;
+  }
+
+ private:
+  struct EventFacts {
+    const PayloadField* field = nullptr;
+    bool is_seen = false;
+  };
+  EventFacts& facts_of(std::size_t event);
+  EventSchemas* schemas_;
+  std::vector<EventFacts> events_;
+};
+
+// What the numbers of a weight count, as text for a person: "ns", "bytes", "samples", or the event's own
+// name. `what`: as for WeightChoice; `schema` may be null; `period`: as PeriodFields has it.
+std::string weight_unit(std::string_view what, const format::Event& event, const PayloadSchema* schema,
+                        const PayloadField* period);
 
 class WeightChoice {
  public:

@@ -69,6 +69,20 @@ class FlameGraph(programs.Scratch):
         self.assertEqual(picture.panes[0][0].weight, 70)
         self.assertEqual(picture.root.get("data-unit"), "ns")
 
+    def test_a_weight_has_the_unit_of_the_field_that_is_the_period(self):
+        chain = [2**64 - 512, made.LEAF_A + 4, made.MAIN + 9]
+        live = [Field("bytes", unit="bytes", role="live"), Field("blocks", role="live:count")]
+        summed = [Field("waits", role="count"), Field("total_ns", unit="ns", role="sum")]
+        counted = [Field("hits", role="count")]
+        valued = [Field("off_ns", unit="ns", role="value")]
+        for fields, values, period, unit in ((live, (70, 2), 70, "bytes"), (summed, (3, 90), 90, "ns"),
+                                             (counted, (5,), 5, "hits"), (valued, (40,), 40, "ns"), (valued, (40,), 1, "samples")):
+            capture = made_payload.capture(True, told=fields)
+            capture.sample(raw=struct.pack(f"<{len(values)}Q", *values), chain=chain, period=period)
+            (self.folder / "perf.data").write_bytes(capture.file())
+            picture = self.draw(status=None)
+            self.assertEqual((picture.root.get("data-unit"), picture.panes[0][0].weight), (unit, period))
+
     def test_a_stack_of_hundred_thousand_frames_is_drawn_as_far_as_it_goes(self):
         picture = self.draw_folded(";".join(f"f{number % 7}" for number in range(100_000)) + " 3\n")
         self.assertEqual(len(picture.panes[0]), 20_000)

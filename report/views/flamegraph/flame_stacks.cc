@@ -15,6 +15,7 @@
 #include "report/profile/frame_names.h"
 #include "report/profile/profile.h"
 #include "report/profile/stack_events.h"
+#include "report/profile/weight.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 
@@ -126,6 +127,8 @@ class FlameSink : public Sink {
         slow_(std::move(slow)),
         frames_(frames),
         events_(session, source.event, source.weight, false),
+        schemas_(session.events(), session.features()),
+        periods_(schemas_),
         names_(flame_names(session, frames, met_)),
         places_(places_of_stacks(session, source.expands_inlines)),
         reads_(session.layout().is_pipe || events_.reads_fields() || reads_more() || slow_ ? Reads::All : Reads::Start) {}
@@ -146,6 +149,7 @@ class FlameSink : public Sink {
     if (!weight) return Flow::GoOn;
     taken_.resize(std::max(taken_.size(), sample.event_index + 1));
     taken_[sample.event_index] = true;
+    if (reads_ == Reads::All) periods_.see(sample);
     const std::uint32_t row =
         profile_.add(LateSample{.comm = roots_of(sample), .stack = sample.stack}, *weight);
     if (slow_) slow_->see(sample, row, *weight);
@@ -180,11 +184,11 @@ class FlameSink : public Sink {
       facts.legend = slow_->legend();
       std::ranges::copy(slow_->notes(), std::back_inserter(facts.notes));
     }
-    EventSchemas schemas(session_.events(), session_.features());
     for (std::size_t i = 0; i < taken_.size(); ++i) {
       if (!taken_[i]) continue;
       facts.events.push_back(session_.events()[i].name);
-      const std::string unit = unit_of(i, schemas);
+      const std::string unit =
+          weight_unit(source_.weight, session_.events()[i], schemas_.of(i), periods_.of(i));
       facts.unit = facts.events.size() == 1 || facts.unit == unit ? unit : "";
     }
     return facts;
@@ -198,7 +202,10 @@ class FlameSink : public Sink {
     bool is_java = false;
   };
 
-  bool reads_more() const { return std::ranges::find(source_.roots, FlameRoot::Cgroup) != source_.roots.end(); }
+  bool reads_more() {
+    return std::ranges::find(source_.roots, FlameRoot::Cgroup) != source_.roots.end() ||
+           periods_.reads_payloads(session_.events().size());
+  }
   // What stands below the sample's stack. Rows of the profile are told apart by it.
   std::string_view roots_of(const ResolvedSample& sample) {
     const bool is_comm_alone = source_.roots.size() == 1 && source_.roots.front() == FlameRoot::Comm;
@@ -256,29 +263,14 @@ class FlameSink : public Sink {
     }
   }
 
-  std::string unit_of(std::size_t event, EventSchemas& schemas) const {
-    if (source_.weight == "samples") return "samples";
-    const PayloadSchema* const schema = schemas.of(event);
-    if (schema != nullptr && source_.weight != "period") {
-      const auto field = source_.weight.empty()
-                             ? std::ranges::find(schema->fields, "weight", &PayloadField::role)
-                             : std::ranges::find(schema->fields, source_.weight, &PayloadField::name);
-      if (field != schema->fields.end()) return printable(field->unit.empty() ? field->name : field->unit);
-    }
-    const format::EventAttr& attr = session_.events()[event].attr;
-    const bool is_clock = attr.type == abi::kSoftware && attr.config <= 1;  // cpu-clock, task-clock
-    if (is_clock) return "ns";
-    return attr.type == abi::kSoftware && attr.config == abi::kBpfOutput
-               ? "samples"
-               : printable(session_.events()[event].name);
-  }
-
   Session& session_;
   const FlameSource& source_;
   UnitCount units_;
   std::optional<SlowIntervals> slow_;
   FlameFrames& frames_;
   StackEvents events_;
+  EventSchemas schemas_;
+  PeriodFields periods_;
   FramePlaces met_;
   FrameNames names_;
   Places places_;
@@ -294,6 +286,16 @@ class FlameSink : public Sink {
   std::vector<std::size_t> starts_, ends_;           // in stacks_, by row
 };
 
+// The same functions as frames of who ended a wait.
+void make_wakers(FlameFrames& frames, FramePlaces& places, std::span<std::uint32_t> stack) {
+  for (std::uint32_t& frame : stack) {
+    const FlameFrame was = frames[frame];
+    const FramePlace place = places.of(frame);
+    frame = frames.number_of(was.name, was.module, FrameKind::Waker);
+    places.keep(frame, place);
+  }
+}
+
 // Waits, each by its time, and behind a mark who ended it.
 class FlameWaits : public Sink {
  public:
@@ -305,8 +307,7 @@ class FlameWaits : public Sink {
         waits_(session, waits),
         names_(flame_names(session, frames, met_)),
         take_(take),
-        mark_(frames.number_of(kWakerMark, "", FrameKind::Mark)),
-        interrupt_(frames.number_of(kInterruptMark, "", FrameKind::Waker)) {}
+        mark_(frames.number_of(kWakerMark, "", FrameKind::Mark)) {}
 
   Waits& waits() { return waits_; }
   bool has_waits() const { return has_waits_; }
@@ -328,17 +329,11 @@ class FlameWaits : public Sink {
     names_.append(wait.stack->frames, FrameNames::Order::RootFirst, false, stack_);
     for (const Waker& waker : wait.wakers) {
       stack_.push_back(mark_);
-      const auto frames = std::span(waker.stack->frames).first(waker.frames);
       const std::size_t begin = stack_.size();
-      names_.append(frames, FrameNames::Order::LeafFirst, false, stack_);
-      for (std::uint32_t& frame : std::span(stack_).subspan(begin)) {
-        const FlameFrame was = frames_[frame];
-        const FramePlace place = met_.of(frame);
-        frame = frames_.number_of(was.name, was.module, FrameKind::Waker);
-        met_.keep(frame, place);
-      }
-      stack_.push_back(waker.is_interrupt ? interrupt_
-                                          : frames_.number_of(shown(waker.comm), "", FrameKind::Waker));
+      if (waker.stack != nullptr)
+        names_.append(waker.stack->frames.first(waker.frames), FrameNames::Order::LeafFirst, false, stack_);
+      make_wakers(frames_, met_, std::span(stack_).subspan(begin));
+      stack_.push_back(frames_.number_of(shown(waker.comm), "", FrameKind::Waker));
     }
     if (source_.is_reversed) std::ranges::reverse(stack_);
     take_(stack_, {0, static_cast<double>(wait.duration)});
@@ -357,7 +352,7 @@ class FlameWaits : public Sink {
   FramePlaces met_;
   FrameNames names_;
   const TakeStack& take_;
-  std::uint32_t mark_, interrupt_;
+  std::uint32_t mark_;
   bool has_waits_ = false;
   std::vector<std::uint32_t> stack_;  // of the wait at hand
 };
