@@ -11,4 +11,7 @@ namespace tacho::report {
 // Fill `options`, which must outlive the parsing.
 void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options);
 
+// --wall shows threads whole: an error of the use where the filter chooses parts of them, but for times.
+Result<> check_wall_filter(const Filter& filter);
+
 }  // namespace tacho::report

@@ -84,6 +84,13 @@ Waits::EventFacts Waits::facts_of(std::size_t event, const std::string& name) {
   if (is_wait && time != nullptr && time->unit == "ns") {
     facts.what = What::Wait;
     facts.time = time;
+    facts.queued = field_with(*schema, "queued");
+  }
+  const PayloadField* const why = field_with(*schema, "why_queued");
+  if (options_.takes_all && why != nullptr && time != nullptr && time->unit == "ns") {
+    facts.what = What::Queue;
+    facts.time = time;
+    facts.why = why;
   }
   return facts;
 }
@@ -95,7 +102,8 @@ Result<> Waits::find_events() {
     names.push_back(session_->events()[i].name);
     events_.push_back(facts_of(i, names.back()));
     has_switches_ = has_switches_ || events_.back().what == What::Switch;
-    has_waits = has_waits || events_.back().what == What::Switch || events_.back().what == What::Wait;
+    has_queues_ = has_queues_ || events_.back().what == What::Queue;
+    has_waits = has_waits || events_.back().what == What::Switch || events_.back().what == What::Wait || has_queues_;
     has_wakers = has_wakers || events_.back().what == What::Wake;
     has_waking = has_waking || names.back() == "sched:sched_waking";
   }
@@ -104,7 +112,7 @@ Result<> Waits::find_events() {
     // where it happens.
     if (has_waking && names[i] == "sched:sched_wakeup") events_[i] = {};
     // Each wait once.
-    if (has_switches_ && events_[i].what == What::Wait) events_[i] = {};
+    if (has_switches_ && (events_[i].what == What::Wait || events_[i].what == What::Queue)) events_[i] = {};
   }
   if (!has_waits)
     return use_error(
@@ -131,10 +139,13 @@ std::optional<Wait> Waits::take(const ResolvedSample& sample) {
       leave(sample, facts);
       return thread ? arrive(static_cast<std::uint32_t>(*thread), sample.raw->time) : std::nullopt;
     case What::Wake:
+      if (thread && options_.takes_all) note_wake(static_cast<std::uint32_t>(*thread), sample.raw->time);
       if (thread && options_.wakers > 0) wake(sample, static_cast<std::uint32_t>(*thread));
       return std::nullopt;
     case What::Wait:
       return take_wait(sample, facts);
+    case What::Queue:
+      return take_queue(sample, facts);
     case What::Nothing:
       break;
   }
@@ -166,35 +177,103 @@ std::optional<Wait> Waits::take_wait(const ResolvedSample& sample, const EventFa
     if (const auto old = woken_.find(sample.tid()); old != woken_.end()) old->second.is_new = false;
     return std::nullopt;
   }
-  if (sample.stack == nullptr) {
+  if (sample.stack == nullptr && !options_.takes_all) {
     ++without_stack_;
     return std::nullopt;
   }
-  return ended(begun_by(sample), static_cast<std::uint64_t>(*duration));
+  Wait wait = begun_by(sample);
+  wait.queued = static_cast<std::uint64_t>(std::clamp<std::int64_t>(number(facts.queued, sample).value_or(0), 0, *duration));
+  return ended(wait, static_cast<std::uint64_t>(*duration), sample.raw->time);
+}
+
+std::optional<Wait> Waits::take_queue(const ResolvedSample& sample, const EventFacts& facts) {
+  const auto duration = number(facts.time, sample);
+  if (!duration || *duration <= 0 || !is_wanted(sample)) return std::nullopt;
+  const auto why = read_field(*facts.why, sample.raw->raw, sample.order);
+  Wait wait = begun_by(sample);
+  wait.duration = wait.queued = static_cast<std::uint64_t>(*duration);
+  wait.end = sample.raw->time;
+  wait.is_queue = true;
+  wait.was_woken = why && name_of(*facts.why, *why) == "woken";
+  return wait;
 }
 
 void Waits::leave(const ResolvedSample& sample, const EventFacts& facts) {
   const std::uint32_t thread = sample.tid();
   const auto state = number(facts.state, sample);
   if (const auto old = woken_.find(thread); old != woken_.end()) old->second.is_new = false;
-  without_end_ += asleep_.erase(thread);
+  if (const auto slept = asleep_.find(thread); slept != asleep_.end()) {
+    ++without_end_;
+    if (options_.takes_all && sample.raw->time > slept->second.since) {
+      Wait& lost = lost_.emplace_back(slept->second.wait);
+      lost.end = sample.raw->time;
+      lost.duration = lost.end - slept->second.since;
+      lost.has_end = false;
+    }
+    asleep_.erase(slept);
+  }
   is_of_all_ = is_of_all_ || thread == 0;
-  const bool sleeps = state && (*state & kStates) != 0 && (*state & (kDead | kIdle)) == 0;
-  if (thread == 0 || !sleeps || !is_wanted(sample)) return;
-  if (sample.stack == nullptr) {
+  const bool is_dead = state && (*state & kDead) != 0;
+  const bool sleeps = state && (*state & kStates) != 0 && !is_dead && (*state & kIdle) == 0;
+  if (thread == 0 || is_dead || !(sleeps || options_.takes_all) || !is_wanted(sample)) {
+    if (is_dead) seen_.erase(thread);
+    return;
+  }
+  if (sample.stack == nullptr && !options_.takes_all) {
     ++without_stack_;
     return;
   }
-  if (asleep_.size() < kMostThreads) asleep_[thread] = {sample.raw->time, begun_by(sample)};
+  if (asleep_.size() >= kMostThreads) return;
+  const bool could_run = state && (*state & kStates) == 0;
+  asleep_[thread] = {sample.raw->time, could_run ? sample.raw->time : 0, begun_by(sample)};
+  if (options_.takes_all) seen_.insert(thread);
+}
+
+// What is known of a thread begins when it comes to a CPU.
+std::optional<Wait> Waits::first_seen(std::uint32_t thread, std::uint64_t time) {
+  if (!options_.takes_all || thread == 0 || seen_.size() >= kMostThreads || !seen_.insert(thread).second)
+    return std::nullopt;
+  Wait wait;
+  wait.tid = thread;
+  wait.end = time;
+  wait.has_begin = false;
+  const auto woken = woken_unseen_.find(thread);
+  if (woken == woken_unseen_.end()) return wait;
+  if (woken->second < time) wait.queued = time - woken->second;
+  woken_unseen_.erase(woken);
+  return wait;
+}
+
+void Waits::note_wake(std::uint32_t thread, std::uint64_t time) {
+  if (const auto slept = asleep_.find(thread); slept != asleep_.end()) {
+    if (slept->second.woken_at == 0) slept->second.woken_at = time;
+  } else if (has_switches_ && !seen_.contains(thread) && woken_unseen_.size() < kMostThreads) {
+    woken_unseen_.try_emplace(thread, time);
+  }
+}
+
+std::vector<Wait> Waits::unfinished(std::uint64_t time) {
+  std::vector<Wait> waits;
+  for (const auto& [thread, asleep] : asleep_) {
+    if (time <= asleep.since) continue;
+    Wait& wait = waits.emplace_back(asleep.wait);
+    wait.duration = time - asleep.since;
+    wait.end = time;
+    if (asleep.woken_at != 0 && asleep.woken_at < time) wait.queued = time - asleep.woken_at;
+  }
+  asleep_.clear();
+  std::ranges::sort(waits, {}, &Wait::tid);
+  return waits;
 }
 
 std::optional<Wait> Waits::arrive(std::uint32_t thread, std::uint64_t time) {
   const auto slept = asleep_.find(thread);
-  if (slept == asleep_.end()) return std::nullopt;
-  const Asleep asleep = slept->second;
+  if (slept == asleep_.end()) return first_seen(thread, time);
+  Asleep asleep = slept->second;
   asleep_.erase(slept);
   if (time <= asleep.since) return std::nullopt;
-  return ended(asleep.wait, time - asleep.since);
+  if (asleep.woken_at != 0 && asleep.woken_at < time) asleep.wait.queued = time - asleep.woken_at;
+  return ended(asleep.wait, time - asleep.since, time);
 }
 
 // Between two switches the first to wake is who woke: a thread that is awake is not woken.
@@ -215,9 +294,10 @@ void Waits::wake(const ResolvedSample& sample, std::uint32_t thread) {
   woken_[thread] = std::move(woken);
 }
 
-Wait Waits::ended(Wait wait, std::uint64_t duration) {
+Wait Waits::ended(Wait wait, std::uint64_t duration, std::uint64_t end) {
   ++waits_;
   wait.duration = duration;
+  wait.end = end;
   const auto woken = woken_.find(wait.tid);
   if (woken == woken_.end() || !woken->second.is_new) return wait;
   ++with_waker_;

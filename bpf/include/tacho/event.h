@@ -72,6 +72,8 @@
  * "key": what it groups by, unless --by says otherwise; several members may be keys;
  * "weight": what `tacho folded` weighs stacks with, unless --weight says otherwise;
  * "queued": of an event that is a wait, the part of its value in which the thread could run already;
+ * "why_queued": of an event whose value is a time in which the thread could run and did not, the reason; one that is
+ *          called "woken" follows a wait (tacho flamegraph --wall);
  * "wakes": the number of the thread whose wait ends by this (tacho folded --wakers); "waker": the name of the
  *          thread that ended it, where the event may be reported as another thread's;
  * "stack": an array of __u64 that bpf_get_stack() or bpf_get_task_stack() filled, up to its first 0. It is the event's

@@ -34,6 +34,7 @@ constexpr std::string_view kExamples =
     "  tacho record -a -g -- sleep 10 && tacho flamegraph -o graph.svg\n"
     "  tacho flamegraph --by comm,tid --highlight 'malloc|free' -o graph.svg\n"
     "  tacho flamegraph --off-cpu --wakers -o waits.svg\n"
+    "  tacho flamegraph --wall -o wall.svg\n"
     "  tacho flamegraph --base old.data -i new.data -o difference.svg\n"
     "  tacho flamegraph --base a1.data,a2.data -i b1.data --also b2.data --per app:request -o difference.svg\n"
     "  tacho record -e cpu-clock,syscall -a -g -- sleep 10 && tacho flamegraph --slowest 1% -o slow.svg\n"
@@ -46,7 +47,7 @@ struct Options {
   std::string title, highlight, palette;
   std::uint64_t width = 1200;
   double least_width = 0.1;  // px
-  bool is_inverted = false;
+  bool is_inverted = false, has_roots = false;  // has_roots: --by was given
   std::vector<std::string> also;  // captures beside that of -i
   std::vector<std::string> base;  // of a difference: what was before
   WidthOf width_of = WidthOf::After;
@@ -179,6 +180,7 @@ cli::CommandLine describe(Options& options) {
                     auto roots = parse_flame_roots(text);
                     if (!roots) return std::move(roots.error());
                     options.source.roots = std::move(*roots);
+                    options.has_roots = true;
                     return Done{};
                   }});
   rows.push_back(cli::text("--highlight", "REGEX",
@@ -198,6 +200,12 @@ cli::CommandLine describe(Options& options) {
                            options.source.weight));
   add_filter_options(rows, options.reading.session.filter);
   add_wait_options(rows, options.source.waits);
+  rows.push_back(cli::flag("--wall",
+                           "all time of each thread, from its begin to its end: on the CPU, runnable, and blocked by "
+                           "what it waits for, with who ended the wait behind a frame '-- waker --' (recorded by -g -e "
+                           "cpu-clock,offcpu,waking,runqlat, or cpu-clock, sched:sched_switch and sched:sched_waking); "
+                           "--by then takes comm, pid and tid (default: comm,tid)",
+                           options.source.is_wall));
   return line;
 }
 
@@ -237,7 +245,7 @@ std::string join(const std::vector<std::string>& texts, std::string_view between
 
 std::string_view usual_palette(const Options& options, bool is_difference) {
   if (is_difference) return "change";
-  return options.source.waits.is_asked_for ? "wait" : "safe";
+  return options.source.waits.is_asked_for && !options.source.is_wall ? "wait" : "safe";
 }
 
 // Source lines of frames that are wide enough: so few that looking them up takes little time.
@@ -286,7 +294,8 @@ void draw(Picture& picture, TextOutput& out, const Options& options, std::vector
   look.title = !options.title.empty() ? printable(options.title)
                : options.source.slow.is_asked_for() ? title_of_slow(options.source.slow)
                : look.is_difference   ? "Flame graph of a difference"
-                                      : "Flame graph";
+               : options.source.is_wall ? "Wall graph: the time of threads"
+                                        : "Flame graph";
   look.palette = options.palette.empty() ? usual_palette(options, look.is_difference) : options.palette;
   look.is_inverted = options.is_inverted;
   look.width = static_cast<unsigned>(options.width);
@@ -390,7 +399,7 @@ Result<> Sides::read_more(Side side, const SessionOptions& like, TextOutput& out
 }
 
 Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
-  if (options.source.waits.is_asked_for && !(options.source.weight.empty() && options.source.event.empty()))
+  if (options.source.waits.is_asked_for && !options.source.is_wall && !(options.source.weight.empty() && options.source.event.empty()))
     return use_error("--off-cpu: stacks are weighed by time; leave --weight and --event out");
   read_head(session);
   Picture picture;
@@ -419,6 +428,21 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     shown.notes.emplace_back("tacho flamegraph: the capture holds no samples, or none that the options ask for");
   for (const std::string& note : sides.facts.notes) shown.notes.push_back("tacho flamegraph: " + note);
   return shown;
+}
+
+// A thread's time is that of all its events on all processors.
+Result<> check_wall(Options& options) {
+  if (options.source.slow.is_asked_for())
+    return use_error("--wall shows the whole time of threads, and goes without --slowest and --slow-where");
+  if (!options.folded.empty()) return use_error("--wall is drawn from a capture, and not from folded stacks");
+  if (!options.source.weight.empty() || !options.source.event.empty())
+    return use_error("--wall: threads are weighed by time; leave --weight and --event out");
+  if (auto fit = check_wall_filter(options.reading.session.filter); !fit) return fit;
+  if (!options.has_roots) options.source.roots = {FlameRoot::Comm, FlameRoot::Tid};
+  const bool are_of_threads = std::ranges::all_of(options.source.roots, [](FlameRoot root) {
+    return root == FlameRoot::Comm || root == FlameRoot::Pid || root == FlameRoot::Tid;
+  });
+  return are_of_threads ? Result<>(Done{}) : use_error("--wall: --by takes comm, pid and tid");
 }
 
 // Of folded text nothing but the text is read: no worker, no symbols.
@@ -504,7 +528,10 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
     if ((has_base || !options.also.empty()) && options.reading.session.filter.condition != nullptr)
       return use_error("--where holds for one capture, not with --base or --also; --comm, --pid, --time and others do");
     options.source.expands_inlines = options.reading.session.symbols.inlines == symbolize::Inlines::All;
-    if (options.source.waits.is_asked_for) options.source.waits.who = take_who(options.reading.session.filter);
+    if (options.source.is_wall)
+      if (auto fit = check_wall(options); !fit) return std::move(fit.error());
+    if (options.source.waits.is_asked_for || options.source.is_wall)
+      options.source.waits.who = take_who(options.reading.session.filter);
     return show_session_beside(
         options.reading, [&options](Session& session, const SessionOptions& wanted, TextOutput& out) {
           return show(session, wanted, out, options);

@@ -15,6 +15,7 @@
 #include "report/profile/frame_names.h"
 #include "report/profile/profile.h"
 #include "report/profile/stack_events.h"
+#include "report/profile/wall_times.h"
 #include "report/profile/weight.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
@@ -382,6 +383,93 @@ Result<FlameFacts> read_waits(Session& session, const FlameSource& source, UnitC
   return facts;
 }
 
+// The times of threads, below their state.
+class FlameWall : public Sink {
+ public:
+  FlameWall(Session& session, const FlameSource& source, UnitCount units, FlameFrames& frames)
+      : source_(source),
+        units_(std::move(units)),
+        frames_(frames),
+        times_(session, source.waits),
+        names_(flame_names(session, frames, met_)) {}
+
+  WallTimes& times() { return times_; }
+  const UnitCount& units() const { return units_; }
+  std::vector<FramePlace> take_places() { return met_.take(); }
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (!units_.takes(sample)) times_.take(sample);
+    return Flow::GoOn;
+  }
+  Flow on_other(const OtherEvent& event) override {
+    times_.take(event);
+    return Flow::GoOn;
+  }
+
+  void give(const TakeStack& take) {
+    std::vector<std::uint32_t> stack;
+    for (const WallRow& row : times_.rows()) {
+      const WallThread& thread = times_.threads()[row.thread];
+      stack.clear();
+      for (const FlameRoot root : source_.roots)
+        stack.push_back(frames_.number_of(root_of(root, thread), "", FrameKind::Group));
+      stack.push_back(frames_.number_of(name_of(row.state), "", FrameKind::Group));
+      if (row.stack != nullptr) append(*row.stack, stack);
+      if (source_.is_reversed) std::ranges::reverse(stack);
+      take(stack, {0, row.time});
+    }
+  }
+
+ private:
+  static std::string root_of(FlameRoot root, const WallThread& thread) {
+    if (root == FlameRoot::Pid) return fmt::format("pid {}", static_cast<std::int32_t>(thread.pid));
+    if (root == FlameRoot::Tid) return fmt::format("tid {}", static_cast<std::int32_t>(thread.tid));
+    return shown(thread.comm);
+  }
+  // Root first; behind a mark those of who ended the wait, leaf first.
+  void append(const Stack& chain, std::vector<std::uint32_t>& stack) {
+    const auto marks = times_.chains().names_of(chain);
+    bool is_waker = false;
+    for (std::size_t i = chain.frames.size(); i-- > 0;) {
+      if (marks[i] == WaitChains::kPlace) {
+        const std::size_t begin = stack.size();
+        names_.append(chain.frames.subspan(i, 1),
+                      is_waker ? FrameNames::Order::LeafFirst : FrameNames::Order::RootFirst, false, stack);
+        if (is_waker) make_wakers(frames_, met_, std::span(stack).subspan(begin));
+        continue;
+      }
+      const std::string_view name = times_.chains().name(marks[i]);
+      const bool is_mark = name == kWakerMark;
+      is_waker |= is_mark;
+      stack.push_back(frames_.number_of(shown(name), "", is_mark ? FrameKind::Mark : FrameKind::Waker));
+    }
+  }
+
+  const FlameSource& source_;
+  UnitCount units_;
+  FlameFrames& frames_;
+  WallTimes times_;
+  FramePlaces met_;
+  FrameNames names_;
+};
+
+Result<FlameFacts> read_wall(Session& session, const FlameSource& source, UnitCount units, FlameFrames& frames,
+                             const RunSession& run, const TakeStack& take) {
+  FlameWall sink(session, source, std::move(units), frames);
+  if (auto found = sink.times().find_events(); !found) return std::move(found.error());
+  run(sink);
+  sink.times().finish();
+  sink.give(take);
+  FlameFacts facts;
+  facts.unit = "ns";
+  facts.events = {fmt::format("the time of {} thread{}", sink.times().threads().size(),
+                              sink.times().threads().size() == 1 ? "" : "s")};
+  facts.notes = sink.times().notes();
+  facts.has_samples = !sink.times().rows().empty();
+  sink.units().give(facts);
+  facts.places = sink.take_places();
+  return facts;
+}
+
 }  // namespace
 
 Result<std::vector<FlameRoot>> parse_flame_roots(std::string_view text) {
@@ -402,6 +490,7 @@ Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& sourc
                                       const RunSession& run, const TakeStack& take) {
   auto units = UnitCount::of(session, source.per);
   if (!units) return std::move(units.error());
+  if (source.is_wall) return read_wall(session, source, std::move(*units), frames, run, take);
   if (source.waits.is_asked_for) return read_waits(session, source, std::move(*units), frames, run, take);
   std::optional<SlowIntervals> slow;
   if (source.slow.is_asked_for()) {

@@ -29,6 +29,7 @@ struct FlameSource {
   std::string per;            // an event that is counted and not drawn; empty: none
   WaitOptions waits;
   SlowQuestion slow;  // where it is asked for, weights before are those in the other intervals
+  bool is_wall = false;  // the time of threads, on the CPU and off it
   bool is_reversed = false;     // callees first
   bool expands_inlines = false;  // inlined calls of every stack are shown
 };

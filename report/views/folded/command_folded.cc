@@ -26,6 +26,7 @@ struct Options {
   std::string weight;        // empty: the field tagged role:weight, else the period
   bool expands_inlines = false;
   WaitOptions waits;
+  bool is_wall = false;
   Context context = Context::None;
 };
 
@@ -106,6 +107,12 @@ cli::CommandLine describe(Options& options) {
          return Done{};
        }});
   add_wait_options(rows, options.waits);
+  rows.push_back(flag("--wall",
+                      "all time of each thread in nanoseconds, from its begin to its end, below its state: [on-CPU], "
+                      "[runnable], [blocked: lock] and others, with who ended the wait behind '-- waker --' (recorded "
+                      "by -g -e cpu-clock,offcpu,waking,runqlat, or cpu-clock, sched:sched_switch and "
+                      "sched:sched_waking); --tid keeps threads apart",
+                      options.is_wall));
   return line;
 }
 
@@ -197,6 +204,11 @@ class FoldedSink : public Sink {
 };
 
 Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
+  if (options.is_wall) {
+    if (!options.weight.empty() || !options.event_filter.empty())
+      return use_error("--wall: threads are weighed by time; leave --weight and --event out");
+    return show_wall(session, out, options.waits, options.fold, options.reading.names);
+  }
   if (options.waits.is_asked_for) {
     if (!options.weight.empty() || !options.event_filter.empty())
       return use_error("--off-cpu: stacks are weighed by time; leave --weight and --event out");
@@ -225,7 +237,9 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
       return use_error("--context says where inlined calls stand: it needs --inline");
     if (options.expands_inlines)
       take_addr2line_names(options.reading.perf_bytes, options.reading.session.symbols);
-    if (options.waits.is_asked_for) options.waits.who = take_who(options.reading.session.filter);
+    if (options.is_wall)
+      if (auto fit = check_wall_filter(options.reading.session.filter); !fit) return std::move(fit.error());
+    if (options.waits.is_asked_for || options.is_wall) options.waits.who = take_who(options.reading.session.filter);
     return show_session(options.reading, [&options](Session& session, TextOutput& out) {
       return show(session, out, options);
     });

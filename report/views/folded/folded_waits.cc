@@ -1,9 +1,11 @@
 #include "report/views/folded/folded_waits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
+#include "report/profile/wall_times.h"
 #include "report/views/folded/folded_names.h"
 
 namespace tacho::report {
@@ -38,8 +40,8 @@ class WaitSink : public Sink {
   // The other way round: what woke stands next to what was woken, and its thread's name at the end.
   void add(const Waker& waker) {
     stack_.push_back(marker_);
-    const auto frames = std::span(waker.stack->frames).first(waker.frames);
-    names_.append(frames, FrameNames::Order::LeafFirst, false, stack_);
+    if (waker.stack != nullptr)
+      names_.append(waker.stack->frames.first(waker.frames), FrameNames::Order::LeafFirst, false, stack_);
     stack_.push_back(waker.is_interrupt ? folded_.name(waker.comm)
                                         : name_of_thread(waker.comm, waker.pid, waker.tid));
   }
@@ -58,7 +60,76 @@ class WaitSink : public Sink {
   std::vector<std::uint32_t> stack_;  // names, of the wait at hand
 };
 
+// The times of threads, below their state.
+class WallSink : public Sink {
+ public:
+  WallSink(Session& session, const WaitOptions& options, const FoldOptions& fold, Names names)
+      : fold_(fold),
+        times_(session, options),
+        folded_(names),
+        names_(folded_frame_names(session, folded_, fold, {})) {}
+
+  WallTimes& times() { return times_; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    times_.take(sample);
+    return Flow::GoOn;
+  }
+  Flow on_other(const OtherEvent& event) override {
+    times_.take(event);
+    return Flow::GoOn;
+  }
+
+  const FoldedStacks& folded() {
+    std::vector<std::uint32_t> stack;
+    for (const WallRow& row : times_.rows()) {
+      const WallThread& thread = times_.threads()[row.thread];
+      std::string name(thread.comm.empty() ? "[unnamed]" : thread.comm);
+      std::ranges::replace(name, ' ', '_');
+      stack.assign(1, folded_.name(name + thread_part(fold_, thread.pid, thread.tid)));
+      stack.push_back(folded_.name(name_of(row.state)));
+      if (row.stack != nullptr) append(*row.stack, stack);
+      folded_.add(folded_.row_of(stack), static_cast<std::uint64_t>(std::llround(row.time)));
+    }
+    return folded_;
+  }
+
+ private:
+  void append(const Stack& chain, std::vector<std::uint32_t>& stack) {
+    const auto marks = times_.chains().names_of(chain);
+    bool is_waker = false;
+    for (std::size_t i = chain.frames.size(); i-- > 0;) {
+      if (marks[i] == WaitChains::kPlace) {
+        names_.append(chain.frames.subspan(i, 1),
+                      is_waker ? FrameNames::Order::LeafFirst : FrameNames::Order::RootFirst, false, stack);
+        continue;
+      }
+      std::string name(times_.chains().name(marks[i]));
+      is_waker = true;
+      if (name != kWakerMark) std::ranges::replace(name, ' ', '_');
+      stack.push_back(folded_.name(name));
+    }
+  }
+
+  FoldOptions fold_;
+  WallTimes times_;
+  FoldedStacks folded_;
+  FrameNames names_;
+};
+
 }  // namespace
+
+Result<Shown> show_wall(Session& session, TextOutput& out, const WaitOptions& options,
+                        const FoldOptions& fold, Names names) {
+  read_head(session);
+  WallSink sink(session, options, fold, names);
+  if (auto found = sink.times().find_events(); !found) return std::move(found.error());
+  run_with_progress(session, sink, out);
+  sink.times().finish();
+  sink.folded().write(out);
+  Shown shown(Symbols::Used);
+  for (const std::string& note : sink.times().notes()) shown.notes.push_back("tacho folded: " + note);
+  return shown;
+}
 
 Result<Shown> show_waits(Session& session, TextOutput& out, const WaitOptions& options,
                          const FoldOptions& fold, Names names) {

@@ -1,0 +1,445 @@
+#include "report/profile/wall_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "format/perf_abi.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint32_t kNotShown = ~std::uint32_t{0};
+constexpr std::size_t kMostThreads = std::size_t{1} << 20;  // a capture that names more makes them up
+
+constexpr std::pair<WallState, std::string_view> kNames[] = {
+    {WallState::OnCpu, "[on-CPU]"},
+    {WallState::Runnable, "[runnable]"},
+    {WallState::Io, "[blocked: I/O]"},
+    {WallState::Lock, "[blocked: lock]"},
+    {WallState::Sleep, "[blocked: sleep]"},
+    {WallState::Poll, "[blocked: poll]"},
+    {WallState::Network, "[blocked: network]"},
+    {WallState::Pipe, "[blocked: pipe]"},
+    {WallState::Child, "[blocked: child process]"},
+    {WallState::Idle, "[blocked: no work]"},
+    {WallState::Blocked, "[blocked]"},
+    {WallState::Before, "[blocked: since before the recording]"},
+    {WallState::Unknown, "[not recorded]"},
+};
+
+// Functions of the kernel, by what their names begin with, and what a thread waits for in them. The innermost
+// of a call chain counts.
+constexpr std::pair<std::string_view, WallState> kWaitsIn[] = {
+    {"io_schedule", WallState::Io},
+    {"folio_wait_", WallState::Io},
+    {"wait_on_buffer", WallState::Io},
+    {"__wait_on_buffer", WallState::Io},
+    {"submit_bio_wait", WallState::Io},
+    {"blk_", WallState::Io},
+    {"jbd2_log_wait", WallState::Io},
+    {"futex_", WallState::Lock},
+    {"__futex_", WallState::Lock},
+    {"do_futex", WallState::Lock},
+    {"mutex_lock", WallState::Lock},
+    {"__mutex_lock", WallState::Lock},
+    {"rwsem_", WallState::Lock},
+    {"down_read", WallState::Lock},
+    {"down_write", WallState::Lock},
+    {"__down", WallState::Lock},
+    {"rt_mutex_", WallState::Lock},
+    {"do_nanosleep", WallState::Sleep},
+    {"hrtimer_nanosleep", WallState::Sleep},
+    {"msleep", WallState::Sleep},
+    {"usleep_range", WallState::Sleep},
+    {"do_sys_poll", WallState::Poll},
+    {"do_poll", WallState::Poll},
+    {"do_select", WallState::Poll},
+    {"ep_poll", WallState::Poll},
+    {"do_epoll_wait", WallState::Poll},
+    {"io_cqring_wait", WallState::Poll},
+    {"sk_wait_data", WallState::Network},
+    {"sk_stream_wait", WallState::Network},
+    {"tcp_recvmsg", WallState::Network},
+    {"inet_csk_accept", WallState::Network},
+    {"inet_wait_for_connect", WallState::Network},
+    {"unix_stream_", WallState::Network},
+    {"__skb_wait_for_more", WallState::Network},
+    {"pipe_read", WallState::Pipe},
+    {"pipe_write", WallState::Pipe},
+    {"pipe_wait", WallState::Pipe},
+    {"anon_pipe_", WallState::Pipe},
+    {"do_wait", WallState::Child},
+    {"kernel_wait4", WallState::Child},
+    {"worker_thread", WallState::Idle},
+    {"rescuer_thread", WallState::Idle},
+    {"smpboot_thread_fn", WallState::Idle},
+    {"rcu_gp_kthread", WallState::Idle},
+    {"kthreadd", WallState::Idle},
+};
+
+bool is_clock(const format::EventAttr& attr) {
+  return attr.type == abi::kSoftware && attr.config <= abi::kTaskClock;
+}
+bool is_counter(const format::EventAttr& attr) {
+  return attr.type == abi::kHardware || attr.type == abi::kHwCache || attr.type == abi::kRaw;
+}
+
+WaitOptions options_of(const WaitOptions& asked, unsigned wakers) {
+  WaitOptions options;
+  options.wakers = wakers;
+  options.takes_all = true;
+  options.is_asked_for = asked.is_asked_for;
+  return options;
+}
+
+}  // namespace
+
+std::string_view name_of(WallState state) {
+  return std::ranges::find(kNames, state, &std::pair<WallState, std::string_view>::first)->second;
+}
+
+WallTimes::WallTimes(Session& session, const WaitOptions& waits)
+    : session_(&session),
+      who_(waits.who),
+      ranges_(std::exchange(session.filter().times, {})),
+      options_(waits),
+      waits_(session, options_of(waits, 0)) {}
+
+Result<> WallTimes::find_events() {
+  // With wakers, where the capture has them, or as many as are asked for.
+  for (const unsigned wakers : {std::max(options_.wakers, 1U), 0U}) {
+    waits_ = Waits(*session_, options_of(options_, wakers));
+    const auto found = waits_.find_events();
+    has_waits_ = static_cast<bool>(found);
+    has_wakers_ = has_waits_ && wakers > 0;
+    if (has_waits_ || options_.wakers > 0) break;
+  }
+  if (!has_waits_ && options_.wakers > 0)
+    return use_error(
+        "--wakers: no event of the capture tells who woke; record with -e cpu-clock,offcpu,waking,runqlat");
+  const format::EventSet& events = session_->events();
+  is_clock_ = std::ranges::any_of(events, [](const format::Event& event) { return is_clock(event.attr); });
+  for (const format::Event& event : events) {
+    samples_cpu_.push_back(is_clock_ ? is_clock(event.attr) : is_counter(event.attr));
+    has_samples_ = has_samples_ || samples_cpu_.back();
+  }
+  if (!has_waits_ && !is_clock_)
+    return use_error(
+        "--wall: no event of the capture says what threads do in all their time; record with -g -e "
+        "cpu-clock,offcpu,waking,runqlat");
+  return Done{};
+}
+
+WallTimes::Track& WallTimes::track_of(std::uint32_t tid) {
+  if (tracks_.empty())
+    tracks_.emplace_back();  // the first is for threads that are too many, and is not shown
+  if (const auto known = by_tid_.find(tid); known != by_tid_.end()) return tracks_[known->second];
+  if (tracks_.size() >= kMostThreads) return tracks_[0];
+  by_tid_[tid] = static_cast<std::uint32_t>(tracks_.size());
+  Track& track = tracks_.emplace_back();
+  track.number = by_tid_[tid];
+  track.tid = track.pid = tid;
+  if (const auto thread = known_threads_.find(tid); thread != known_threads_.end()) {
+    track.thread = thread->second;
+    track.pid = thread->second->pid;
+  }
+  return track;
+}
+
+void WallTimes::take(const ResolvedSample& sample) {
+  const std::uint64_t time = sample.raw->time;
+  begin_ = std::min(begin_, time);
+  end_ = std::max(end_, time);
+  const auto tid = sample.tid();
+  if (tid != 0 && sample.thread != nullptr) {  // 0: a processor that is idle
+    known_threads_[tid] = sample.thread;
+    Track& track = track_of(tid);
+    track.thread = sample.thread;
+    track.pid = sample.thread->pid;
+    if (track.end != 0) track.end = std::max(track.end, time);
+  }
+  if (has_waits_) {
+    const auto wait = waits_.take(sample);
+    for (const Wait& lost : waits_.take_without_end()) add_lost(lost);
+    if (wait && wait->tid != 0) add(*wait);
+  }
+  const bool is_of_cpu = sample.event_index < samples_cpu_.size() && samples_cpu_[sample.event_index];
+  if (!is_of_cpu || tid == 0 || chosen(time, time + 1) == 0) return;
+  Track& track = track_of(tid);
+  const std::uint64_t period = std::max<std::uint64_t>(sample.period, 1);
+  track.sampled += period;
+  const Stack* stack = sample.stack;
+  if (stack != nullptr) {
+    Wait alone;
+    alone.stack = stack;
+    alone.place = sample.place;
+    stack = chains_.stack_of(alone);
+  }
+  count(track, WallState::OnCpu, stack, static_cast<double>(period));
+}
+
+void WallTimes::take(const OtherEvent& event) {
+  const std::uint64_t time = event.id.time;
+  if (const auto* const fork = std::get_if<format::TaskRecord>(event.record); fork != nullptr && time != 0) {
+    begin_ = std::min(begin_, time);
+    end_ = std::max(end_, time);
+    if (fork->is_exit) {
+      // Its last steps, and the switch away from it, come behind.
+      if (const auto known = by_tid_.find(fork->tid); known != by_tid_.end())
+        tracks_[known->second].end = time;
+      return;
+    }
+    by_tid_.erase(fork->tid);  // its number is used again
+    known_threads_.erase(fork->tid);
+    if (event.thread != nullptr && event.thread->tid == fork->tid) known_threads_[fork->tid] = event.thread;
+    Track& track = track_of(fork->tid);
+    track.pid = fork->pid;
+    track.is_forked = true;
+    track.begin = time;
+    return;
+  }
+  if (event.thread != nullptr) known_threads_[event.thread->tid] = event.thread;
+}
+
+double WallTimes::chosen(std::uint64_t begin, std::uint64_t end) const {
+  if (end <= begin) return 0;
+  if (ranges_.empty()) return static_cast<double>(end - begin);
+  double sum = 0;
+  for (const Filter::TimeRange& range : ranges_) {
+    const std::uint64_t first = std::max(begin, range.first);
+    const std::uint64_t last = std::min(end, range.last == ~std::uint64_t{0} ? range.last : range.last + 1);
+    if (last > first) sum += static_cast<double>(last - first);
+  }
+  return sum;
+}
+
+void WallTimes::count(const Track& track, WallState state, const Stack* stack, double time) {
+  if (time <= 0) return;
+  // The rows of a thread are found by the place of its track; see finish().
+  const std::uint32_t thread = track.number;
+  const std::uint32_t number = stack == nullptr ? ~std::uint32_t{0} : stack->number;
+  const std::uint32_t row = by_row_.find_or_make(
+      hash_(thread, static_cast<std::uint32_t>(state), number),
+      [&](std::uint32_t known) {
+        const WallRow& one = rows_[known];
+        return one.thread == thread && one.state == state && one.stack == stack;
+      },
+      [&] {
+        rows_.push_back({thread, state, stack, 0});
+        return static_cast<std::uint32_t>(rows_.size() - 1);
+      });
+  rows_[row].time += time;
+}
+
+// Of what is between two waits of one thread nothing is counted: there it ran.
+void WallTimes::add_known(Track& track, const Wait& wait) {
+  std::uint64_t queued_from = wait.end - std::min(wait.queued, wait.end);
+  if (!wait.has_begin && track.is_forked)
+    queued_from = std::min(track.begin, wait.end);  // it waited for its first CPU
+  const std::uint64_t begin = wait.has_begin ? wait.end - std::min(wait.duration, wait.end) : queued_from;
+  if (!track.has_waits) {
+    const bool may_have_slept = !waits_.has_switches() && !waits_.has_queues();
+    begin_at(track, begin, !wait.has_begin || may_have_slept ? WallState::Before : WallState::OnCpu);
+    track.was_off_before = !wait.has_begin;
+  }
+  const std::uint64_t from = std::max(begin, track.covered), middle = std::max(queued_from, from);
+  if (wait.end <= from) return;
+  const Stack* const stack = wait.stack == nullptr ? nullptr : chains_.stack_of(wait);
+  const double blocked = chosen(from, std::min(middle, wait.end)), runnable = chosen(middle, wait.end);
+  count(track, state_of(wait.stack), stack, blocked);
+  if (wait.stack == nullptr || wait.wakers.empty()) {
+    count(track, WallState::Runnable, stack, runnable);
+  } else {
+    Wait queue = wait;
+    queue.wakers = {};  // it is not the waker that let it wait for a CPU
+    count(track, WallState::Runnable, chains_.stack_of(queue), runnable);
+  }
+  track.off += blocked + runnable;
+  track.covered = wait.end;
+}
+
+// In that time it waited, and then ran until it went to sleep again.
+void WallTimes::add_lost(const Wait& wait) {
+  Track& track = track_of(wait.tid);
+  const std::uint64_t begin = wait.end - std::min(wait.duration, wait.end);
+  if (!track.has_waits) begin_at(track, begin, WallState::OnCpu);
+  track.lost += chosen(std::max(begin, track.covered), wait.end);
+  track.covered = std::max(track.covered, wait.end);
+  ++lost_;
+}
+
+void WallTimes::begin_at(Track& track, std::uint64_t time, WallState lead) {
+  track.has_waits = true;
+  track.known_from = track.covered = std::max(time, track.begin);
+  track.lead = lead;
+  begin_ = std::min(begin_, track.known_from);
+}
+
+// The time in a queue that was told last: it counts once it is clear that no wait holds it. One that the
+// thread was woken for comes after a wait; where that was not recorded, the thread may have slept since the
+// wait before.
+void WallTimes::add_queue(Track& track) {
+  if (!track.queue) return;
+  const Wait queue = *std::exchange(track.queue, std::nullopt);
+  const std::uint64_t begin = queue.end - std::min(queue.duration, queue.end);
+  if (!track.has_waits) {
+    begin_at(track, begin, queue.was_woken && !track.is_forked ? WallState::Before : WallState::OnCpu);
+  } else if (queue.was_woken && begin > track.covered) {
+    track.vague += chosen(track.covered, begin);
+  }
+  Wait known = queue;
+  known.stack = nullptr;
+  add_known(track, known);
+}
+
+void WallTimes::add(const Wait& wait) {
+  Track& track = track_of(wait.tid);
+  if (track.end != 0) track.end = std::max(track.end, wait.end);
+  end_ = std::max(end_, wait.end);
+  if (wait.is_queue) {
+    add_queue(track);
+    track.queue = wait;
+    track.queue->wakers = {};
+    return;
+  }
+  // Of one return to a CPU two events may tell, in any order.
+  const std::uint64_t begin = wait.end - std::min(wait.duration, wait.end);
+  if (track.queue && wait.has_begin) {
+    const std::uint64_t queue_begin = track.queue->end - std::min(track.queue->duration, track.queue->end);
+    if (begin <= queue_begin) track.queue.reset();
+  }
+  add_queue(track);
+  add_known(track, wait);
+  if (chains_.bytes() <= kMostChainBytes || leaves_wakers_out_) return;
+  leaves_wakers_out_ = true;
+  waits_.leave_wakers_out();
+}
+
+WallState WallTimes::state_at(std::uint32_t location) {
+  const auto [known, is_new] = states_.try_emplace(location, WallState::Unknown);
+  if (!is_new) return known->second;
+  const Location& place = session_->resolver().location(location);
+  if (place.cpumode != abi::kCpumodeKernel) return known->second;
+  for (const symbolize::Frame& frame : session_->resolver().frames(place)) {
+    const auto* const row = std::ranges::find_if(
+        kWaitsIn, [&](const auto& one) { return frame.function.starts_with(one.first); });
+    if (row == std::end(kWaitsIn)) continue;
+    known->second = row->second;
+    break;
+  }
+  return known->second;
+}
+
+WallState WallTimes::state_of(const Stack* stack) {
+  if (stack == nullptr) return WallState::Blocked;
+  const auto [known, is_new] = state_of_stack_.try_emplace(stack, WallState::Blocked);
+  if (!is_new) return known->second;
+  for (const std::uint32_t location : stack->frames) {
+    const WallState state = state_at(location);
+    if (state == WallState::Unknown) continue;
+    known->second = state;
+    break;
+  }
+  return known->second;
+}
+
+// What the times of its samples are multiplied by: those are periods, and what they add up to is the time
+// that it was on the CPU.
+double WallTimes::finish(Track& track) {
+  add_queue(track);
+  const std::uint64_t begin = track.begin != 0 ? track.begin : begin_;
+  const std::uint64_t end = std::max({begin, track.covered, track.end != 0 ? track.end : end_});
+  const double life = chosen(begin, end), sampled = static_cast<double>(track.sampled);
+  threads_.push_back({track.pid, track.tid, track.thread != nullptr ? track.thread->comm : std::string_view(),
+                      begin, end, life});
+  double on_cpu = 0;
+  if (!track.has_waits) {
+    // It never left the CPU, where the capture would say so.
+    const bool is_always_on = (waits_.has_switches() || waits_.has_queues()) && track.sampled > 0;
+    on_cpu = is_always_on ? life : is_clock_ ? std::min(life, sampled) : 0;
+    count(track, WallState::Unknown, nullptr, life - on_cpu);
+  } else {
+    const double lead = track.lead == WallState::Before ? chosen(begin, track.known_from) : 0;
+    const double vague = track.vague + (track.was_off_before ? 0 : lead);
+    const double sure = std::max(0.0, life - track.off - track.lost - track.vague - lead);
+    const double more = is_clock_ ? std::max(sampled - sure, 0.0) : 0;  // that samples say
+    const double in_lost = std::min(more, track.lost), in_vague = std::min(more - in_lost, vague);
+    on_cpu = sure + in_lost + in_vague;
+    const double before = track.was_off_before ? lead : std::min(lead, vague - in_vague);
+    count(track, WallState::Before, nullptr, before);
+    count(track, WallState::Blocked, nullptr, vague - in_vague - (track.was_off_before ? 0 : before));
+    count(track, WallState::Unknown, nullptr, track.lost - in_lost);
+  }
+  if (track.sampled == 0) {
+    count(track, WallState::OnCpu, nullptr, on_cpu);
+    return 1;
+  }
+  return on_cpu / sampled;
+}
+
+std::vector<std::string> WallTimes::notes() const {
+  std::vector<std::string> notes;
+  if (!has_waits_)
+    notes.emplace_back(
+        "no event says when threads do not run, and their time off the CPU is [not recorded]; record with -g "
+        "-e "
+        "cpu-clock,offcpu,waking,runqlat");
+  else if (!waits_.has_switches() && !waits_.has_queues())
+    notes.emplace_back(
+        "no event says when threads wait for a CPU after they were put aside, and that is part of [on-CPU]; "
+        "record "
+        "with -e cpu-clock,offcpu,waking,runqlat");
+  if (!has_samples_) notes.emplace_back("no event says what threads do on the CPU; record cpu-clock as well");
+  if (has_waits_ && !has_wakers_)
+    notes.emplace_back("no event says who ends waits; record waking, or sched:sched_waking, as well");
+  if (lost_ > 0)
+    notes.push_back(
+        fmt::format("no event says when {} waits ended, and their time is [not recorded] but for what "
+                    "samples say; that a thread "
+                    "is back is told by whoever ran before it, so record with -a",
+                    lost_));
+  if (leaves_wakers_out_)
+    notes.push_back(fmt::format("the last waits are without wakers, as the chains of those before take {} MB",
+                                kMostChainBytes >> 20));
+  for (const format::Event& event : session_->events()) {
+    const bool is_part =
+        event.name == "sched:sched_switch" && (event.attr.has(abi::kFreq) || event.attr.sample_period > 1);
+    if (is_part)
+      notes.emplace_back(
+          "only some switches were recorded (-F or -c), and times are wrong; record sched:sched_switch with "
+          "-c 1");
+  }
+  return notes;
+}
+
+void WallTimes::finish() {
+  for (const Wait& wait : waits_.unfinished(end_)) add(wait);
+  std::vector<double> scales(tracks_.size());
+  std::vector<std::uint32_t> shown(tracks_.size(), kNotShown);
+  for (std::size_t i = 1; i < tracks_.size(); ++i) {
+    Track& track = tracks_[i];
+    const std::string_view comm = track.thread != nullptr ? track.thread->comm : std::string_view();
+    const auto is_wanted = [](const std::vector<std::uint32_t>& list, std::uint32_t number) {
+      return list.empty() || std::ranges::find(list, number) != list.end();
+    };
+    if (!is_wanted(who_.pids, track.pid) || !is_wanted(who_.tids, track.tid) || !who_.accepts_comm(comm))
+      continue;
+    shown[i] = static_cast<std::uint32_t>(threads_.size());
+    scales[i] = finish(track);
+  }
+  std::vector<WallRow> rows;
+  for (WallRow row : rows_) {
+    if (shown[row.thread] == kNotShown) continue;
+    if (row.state == WallState::OnCpu) row.time *= scales[row.thread];
+    row.thread = shown[row.thread];
+    if (row.time > 0) rows.push_back(row);
+  }
+  rows_ = std::move(rows);
+}
+
+}  // namespace tacho::report
