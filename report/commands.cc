@@ -17,12 +17,14 @@
 #include "report/views/prototypes/command_prototypes.h"
 #include "report/views/report/command_report.h"
 #include "report/views/script/command_script.h"
+#include "report/views/summary/command_summary.h"
 #include "report/views/table/command_table.h"
 
 namespace tacho::report {
 namespace {
 
 constexpr Command kCommands[] = {
+    {"summary", "one screen about a capture, and the commands that show more", run_summary},
     {"script", "every sample as text, as perf script prints it", run_script},
     {"report", "samples counted by thread, module and function", run_report},
     {"annotate", "source and instructions of functions, with the share of samples of each", run_annotate},

@@ -1,0 +1,386 @@
+#include "report/views/summary/capture_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "format/perf_abi.h"
+#include "report/profile/function_table.h"
+#include "report/profile/profile.h"
+#include "report/profile/weight.h"
+#include "report/query/counted.h"
+#include "report/query/waits.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+// Where the kernel puts a thread aside: what called these is where it waits.
+constexpr std::string_view kScheduler[] = {"schedule",
+                                           "__schedule",
+                                           "schedule_timeout",
+                                           "schedule_hrtimeout",
+                                           "preempt_schedule",
+                                           "io_schedule",
+                                           "io_schedule_timeout",
+                                           "__traceiter_sched_switch",
+                                           "__traceiter_sched_waking"};
+
+EventSummary::Kind kind_of(const format::EventAttr& attr) {
+  using Kind = EventSummary::Kind;
+  if (attr.type == abi::kTracepoint) return Kind::Tracepoint;
+  if (attr.type == abi::kSoftware && attr.config <= 1) return Kind::Clock;  // cpu-clock, task-clock
+  if (attr.type == abi::kSoftware && attr.config == abi::kBpfOutput) return Kind::Payload;
+  return attr.type == abi::kHardware || attr.type == abi::kRaw ? Kind::Counter : Kind::Other;
+}
+
+constexpr std::uint64_t kFew = 20;  // samples: with fewer a clock says little beside other events
+constexpr std::uint32_t kNoFunction = ~std::uint32_t{0};
+
+bool is_kernel(const Location& location) { return location.cpumode == abi::kCpumodeKernel; }
+
+ExpressionValue value_of(const PayloadField& field, const ResolvedSample& sample) {
+  const auto value = read_field(field, sample.raw->raw, sample.order);
+  if (!value) return {};
+  if (const auto* const real = std::get_if<double>(&*value)) return ExpressionValue::of_real(*real);
+  if (const auto* const whole = std::get_if<std::uint64_t>(&*value)) return ExpressionValue::of(*whole);
+  if (const auto* const whole = std::get_if<std::int64_t>(&*value)) return ExpressionValue::of(*whole);
+  return {};
+}
+
+// A payload's field while samples come.
+struct FieldInUse {
+  const PayloadField* field = nullptr;
+  ValueOfMany how;
+  FieldSummary summary;
+};
+
+// An event while samples come.
+struct EventInUse {
+  const PayloadSchema* schema = nullptr;
+  const PayloadField* count = nullptr;  // how many values a sample stands for
+  bool has_stacks = false;
+  std::vector<FieldInUse> fields;
+};
+
+class Summarizer : public Sink {
+ public:
+  explicit Summarizer(Session& session)
+      : session_(session),
+        schemas_(session.events(), session.features()),
+        periods_(schemas_),
+        weights_({}, session.events().size(), schemas_),
+        profile_(blocks_of(session), ProfileShape{.by_comm = false, .by_thread = true, .facts = {}}),
+        functions_(session) {
+    for (std::size_t event = 0; event < session.events().size(); ++event)
+      events_.push_back(event_in_use(event));
+    find_waits();
+  }
+
+  Needs needs() const override { return Needs::Names; }
+  Flow on_sample(const ResolvedSample& sample) override;
+  CaptureSummary finish(std::size_t most);
+
+ private:
+  struct WaitRow {
+    std::uint64_t waits = 0, time = 0;
+  };
+
+  static std::vector<EventBlock> blocks_of(Session& session) {
+    std::vector<EventBlock> blocks;
+    for (std::uint32_t event = 0; event < session.events().size(); ++event) blocks.push_back({event, 1});
+    return blocks;
+  }
+  EventInUse event_in_use(std::size_t event);
+  void find_waits();
+  void add_wait(const Wait& wait);
+  std::uint32_t waiting_function(const Stack& stack);
+  // Functions that look alike are one row: the number of the first of them.
+  std::uint32_t row_of(std::uint32_t function) {
+    return rows_.try_emplace(functions_[function].symbol, function).first->second;
+  }
+  void list_events();
+  void choose_event();
+  void list_processes(std::size_t most);
+  void list_functions(std::size_t most);
+  std::uint32_t function_of(std::size_t row, bool is_caller);
+  std::string name_of(std::uint32_t function) const {
+    const Function& one = functions_[function];
+    return one.name().empty() ? fmt::format("{:#x}", one.start) : std::string(one.name());
+  }
+  void list_waits(std::size_t most);
+  std::string unit_of(std::size_t event) const {
+    return weight_unit({}, session_.events()[event], events_[event].schema, periods_.of(event));
+  }
+
+  Session& session_;
+  EventSchemas schemas_;
+  PeriodFields periods_;
+  WeightChoice weights_;  // as a report has it where nothing is said
+  Profile profile_;
+  FunctionTable functions_;
+  std::unordered_map<std::uint32_t, std::uint32_t> rows_;  // functions by their symbol
+  std::vector<EventInUse> events_;
+  std::vector<std::size_t> event_of_;  // by place in the summary's events: the session's
+  std::optional<Waits> waits_;
+  std::map<std::pair<std::string_view, std::uint32_t>, WaitRow> wait_rows_;  // by thread's name and function
+  std::unordered_map<std::uint32_t, std::uint32_t> where_;  // by stack: the function that it waits in
+  CaptureSummary summary_;
+};
+
+EventInUse Summarizer::event_in_use(std::size_t event) {
+  EventInUse made;
+  made.schema = schemas_.of(event);
+  if (made.schema == nullptr) return made;
+  if (kind_of(session_.events()[event].attr) != EventSummary::Kind::Payload) return made;
+  const CountedFields counted = counted_fields(*made.schema);
+  made.count = counted.count;
+  for (const PayloadField& field : made.schema->fields) {
+    const bool is_number = field.kind != format::FieldKind::Text && field.kind != format::FieldKind::Enum &&
+                           field.kind != format::FieldKind::Bool && !is_list(field);
+    if (!is_number || field.unit.empty() || is_shown_in_hex(field)) continue;
+    FieldInUse one;
+    one.field = &field;
+    if (has_slots(field)) one.how.slots = &field;
+    if (has_slots(field)) one.how.sum = counted.sum;
+    one.how.is_total = is_total(*made.schema, field);
+    one.summary.event = event;
+    one.summary.name = field.name;
+    one.summary.unit = field.unit;
+    one.summary.is_counted = counted.count != nullptr;
+    one.summary.is_value = field.role == "value" || has_slots(field);
+    made.fields.push_back(std::move(one));
+  }
+  return made;
+}
+
+void Summarizer::find_waits() {
+  for (const unsigned wakers : {1U, 0U}) {
+    WaitOptions options;
+    options.wakers = wakers;
+    waits_.emplace(session_, options);
+    if (!waits_->find_events()) continue;
+    summary_.waits.emplace().has_wakers = wakers > 0;
+    return;
+  }
+  waits_.reset();
+}
+
+Sink::Flow Summarizer::on_sample(const ResolvedSample& sample) {
+  ++summary_.samples;
+  const std::uint64_t time = sample.raw->time;
+  if (sample.event().attr.samples(abi::kSampleTime)) {
+    if (!summary_.time) summary_.time.emplace(time, time);
+    summary_.time->first = std::min(summary_.time->first, time);
+    summary_.time->second = std::max(summary_.time->second, time);
+  }
+  profile_.add(sample, weights_.of(sample).value_or(0));
+  if (sample.event_index >= events_.size()) return Flow::GoOn;  // a pipe named it behind the first sample
+  EventInUse& event = events_[sample.event_index];
+  event.has_stacks |= sample.stack != nullptr && !sample.stack->frames.empty();
+  periods_.see(sample);
+  if (!event.fields.empty()) {
+    const std::uint64_t count = count_of(event.count, sample);
+    for (FieldInUse& one : event.fields)
+      add_values(one.summary.values, one.how, value_of(*one.field, sample), count, sample);
+  }
+  if (!waits_) return Flow::GoOn;
+  if (const auto wait = waits_->take(sample)) add_wait(*wait);
+  return Flow::GoOn;
+}
+
+void Summarizer::add_wait(const Wait& wait) {
+  WaitsSummary& all = *summary_.waits;
+  ++all.waits;
+  all.time += wait.duration;
+  all.longest = std::max(all.longest, wait.duration);
+  const auto [where, is_new] = where_.try_emplace(wait.stack->number, 0);
+  if (is_new) where->second = waiting_function(*wait.stack);
+  WaitRow& row = wait_rows_[{wait.comm, where->second}];
+  ++row.waits;
+  row.time += wait.duration;
+}
+
+std::uint32_t Summarizer::waiting_function(const Stack& stack) {
+  std::optional<std::uint32_t> of_kernel;
+  for (const std::uint32_t place : stack.frames) {
+    const std::uint32_t function = functions_.of_frame(place).front();
+    if (!is_kernel(session_.resolver().location(place))) return row_of(function);
+    const bool is_scheduler = std::ranges::count(kScheduler, functions_[function].name()) != 0;
+    if (!of_kernel && !is_scheduler) of_kernel = row_of(function);
+  }
+  return of_kernel.value_or(kNoFunction);
+}
+
+// Samples of each event; its rows have the periods.
+void Summarizer::list_events() {
+  for (std::size_t event = 0; event < events_.size(); ++event) {
+    EventSummary one;
+    for (const std::uint32_t row : profile_.rows_of(static_cast<std::uint32_t>(event))) {
+      one.samples += profile_.rows()[row].only.samples;
+      one.period += profile_.rows()[row].only.period;
+    }
+    if (one.samples == 0) continue;
+    const format::Event& described = session_.events()[event];
+    one.name = described.name;
+    one.kind = kind_of(described.attr);
+    one.unit = one.period == 0 ? "samples" : unit_of(event);
+    if (one.period == 0) one.period = one.samples;
+    if (described.attr.has(abi::kFreq)) one.frequency = described.attr.sample_period;
+    one.has_stacks = events_[event].has_stacks;
+    summary_.events.push_back(std::move(one));
+    event_of_.push_back(event);
+  }
+  std::vector<std::size_t> order(summary_.events.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, [this](std::size_t a, std::size_t b) {
+    return summary_.events[a].samples > summary_.events[b].samples;
+  });
+  std::vector<EventSummary> events;
+  std::vector<std::size_t> event_of;
+  std::vector<std::size_t> place(events_.size());
+  for (const std::size_t i : order) {
+    place[event_of_[i]] = events.size();
+    events.push_back(std::move(summary_.events[i]));
+    event_of.push_back(event_of_[i]);
+  }
+  summary_.events = std::move(events);
+  event_of_ = std::move(event_of);
+  for (const std::size_t event : event_of_) {
+    for (FieldInUse& one : events_[event].fields) {
+      if (one.summary.values.count() == 0) continue;
+      one.summary.event = place[event];
+      summary_.fields.push_back(std::move(one.summary));
+    }
+  }
+}
+
+void Summarizer::choose_event() {
+  if (summary_.events.empty()) return;
+  using Kind = EventSummary::Kind;
+  summary_.chosen = 0;
+  for (const Kind kind : {Kind::Clock, Kind::Counter}) {
+    const auto event = std::ranges::find(summary_.events, kind, &EventSummary::kind);
+    if (event == summary_.events.end() || event->samples < std::min(kFew, summary_.events[0].samples))
+      continue;
+    summary_.chosen = static_cast<std::size_t>(event - summary_.events.begin());
+    return;
+  }
+  summary_.functions_are_callers = summary_.events[0].has_stacks;
+}
+
+void Summarizer::list_processes(std::size_t most) {
+  struct Process {
+    ProcessSummary shown;
+    std::unordered_set<std::uint32_t> threads;
+    bool is_named_by_main = false;
+  };
+  std::map<std::uint32_t, Process> processes;
+  const bool has_period = summary_.events[*summary_.chosen].unit != "samples";
+  for (std::size_t i = 0; i < profile_.rows().size(); ++i) {
+    const ProfileRow& row = profile_.rows()[i];
+    if (row.thread == nullptr) continue;
+    Process& process = processes[row.thread->pid];
+    process.shown.pid = row.thread->pid;
+    const bool is_main = row.thread->tid == row.thread->pid;
+    if (!process.is_named_by_main) process.shown.comm = row.thread->comm;
+    process.is_named_by_main |= is_main;
+    process.threads.insert(row.thread->tid);
+    process.shown.samples += row.only.samples;
+    if (row.block == event_of_[*summary_.chosen])
+      process.shown.period += has_period ? row.only.period : row.only.samples;
+  }
+  std::vector<ProcessSummary>& heaviest = summary_.heaviest_processes;
+  for (auto& [pid, process] : processes) {
+    process.shown.threads = process.threads.size();
+    heaviest.push_back(process.shown);
+  }
+  summary_.processes = heaviest.size();
+  std::ranges::stable_sort(heaviest, [](const ProcessSummary& a, const ProcessSummary& b) {
+    return std::tie(b.period, b.samples) < std::tie(a.period, a.samples);
+  });
+  heaviest.resize(std::min(heaviest.size(), most));
+}
+
+// What runs where the row's samples were taken; as a caller, the innermost function of the program, where
+// there is one.
+std::uint32_t Summarizer::function_of(std::size_t row, bool is_caller) {
+  const Stack* const stack = is_caller ? profile_.stack_of(row) : nullptr;
+  if (stack == nullptr) return functions_.of_place(profile_.rows()[row].location);
+  for (const std::uint32_t place : stack->frames)
+    if (!is_kernel(session_.resolver().location(place))) return functions_.of_frame(place).front();
+  return functions_.of_place(profile_.rows()[row].location);
+}
+
+void Summarizer::list_functions(std::size_t most) {
+  std::map<std::uint32_t, SummaryWeight> weights;  // by function
+  const auto block = static_cast<std::uint32_t>(event_of_[*summary_.chosen]);
+  const bool has_period = summary_.events[*summary_.chosen].unit != "samples";
+  for (const std::uint32_t row : profile_.rows_of(block)) {
+    const Weight& own = profile_.rows()[row].only;
+    const Location& place = session_.resolver().location(profile_.rows()[row].location);
+    const bool has_place = place.ip.value != 0 || profile_.stack_of(row) != nullptr;
+    if (!has_place) continue;  // the event has no addresses
+    SummaryWeight& weight = weights[row_of(function_of(row, summary_.functions_are_callers))];
+    weight.samples += own.samples;
+    weight.period += has_period ? own.period : own.samples;
+  }
+  std::vector<std::pair<std::uint32_t, SummaryWeight>> heaviest(weights.begin(), weights.end());
+  summary_.functions = heaviest.size();
+  std::ranges::stable_sort(heaviest,
+                           [](const auto& a, const auto& b) { return a.second.period > b.second.period; });
+  heaviest.resize(std::min(heaviest.size(), most));
+  for (const auto& [function, weight] : heaviest) {
+    const symbolize::Module* const module = functions_[function].module;
+    summary_.heaviest_functions.push_back(
+        {name_of(function), module == nullptr ? std::string_view() : std::string_view(module->short_name),
+         weight});
+  }
+}
+
+void Summarizer::list_waits(std::size_t most) {
+  if (!summary_.waits) return;
+  std::vector<WaitSummary>& heaviest = summary_.waits->heaviest;
+  for (const auto& [key, row] : wait_rows_)
+    heaviest.push_back(
+        {key.first, key.second == kNoFunction ? "" : name_of(key.second), row.waits, row.time});
+  std::ranges::stable_sort(heaviest, [](const WaitSummary& a, const WaitSummary& b) {
+    return std::tie(b.time, a.comm, a.function) < std::tie(a.time, b.comm, b.function);
+  });
+  heaviest.resize(std::min(heaviest.size(), most));
+}
+
+CaptureSummary Summarizer::finish(std::size_t most) {
+  PlaceHits hits;
+  for (std::size_t row = 0; row < profile_.rows().size(); ++row) {
+    const ProfileRow& one = profile_.rows()[row];
+    const Stack* const stack = profile_.stack_of(row);
+    stack != nullptr ? hits.add(*stack, one.only.samples)
+                     : hits.add(session_.resolver().location(one.location), one.only.samples);
+  }
+  summary_.names = hits.count_named(session_.resolver());
+  summary_.lost = all_lost_samples(session_);
+  list_events();
+  choose_event();
+  if (summary_.chosen) {
+    list_processes(most);
+    list_functions(most);
+  }
+  list_waits(most);
+  return std::move(summary_);
+}
+
+}  // namespace
+
+CaptureSummary summarize(Session& session, std::size_t most, const std::function<void(Sink&)>& run) {
+  Summarizer summarizer(session);
+  run(summarizer);
+  return summarizer.finish(most);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,19 @@
+// The commands that show most of a capture: what it has decides which.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/views/summary/capture_summary.h"
+
+namespace tacho::report {
+
+struct NextCommand {
+  std::string command;  // to be typed or pasted
+  std::string why;      // what it shows
+};
+
+// Three, or fewer of a capture without samples. `input`: the capture as it was named; "-" stands as FILE.
+std::vector<NextCommand> next_commands(const CaptureSummary& summary, const std::string& input);
+
+}  // namespace tacho::report
