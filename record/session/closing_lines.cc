@@ -121,10 +121,10 @@ void report_silent_recorders(const RecordOptions& options, const Messages& messa
   for (const EventRequest& request : options.events) {
     const RecorderRow* const row = find_recorder(request.recorder);
     if (row == nullptr || row->object.empty()) continue;
-    std::string line = fmt::format("{} tells nothing: no such event came", row->name);
-    if (!whose.empty()) line += fmt::format(" of {} (-a takes everybody's)", whose);
+    std::string line = fmt::format("{}: no events recorded", row->name);
+    if (!whose.empty()) line += fmt::format(" of {} (-a records all processes)", whose);
     if (const std::string choices = choices_of(request); !choices.empty())
-      line += fmt::format(", or {} left it out", choices);
+      line += fmt::format("; {} may have left them out", choices);
     if (const std::string_view why = why_silent(row->object); !why.empty()) line += fmt::format("; {}", why);
     messages.bracketed(line);
   }

@@ -54,16 +54,16 @@ class RecorderOptions(programs.Scratch):
         self.assertIn("sleep", waited)
         self.assertLessEqual(set(waited), {"sh", "sleep"})
 
-    def test_why_a_recorder_tells_nothing(self):
+    def test_why_a_recorder_records_no_events(self):
         """In a line for each of them."""
         said = self.record("-e", "open/path='/nosuch/path',failed/,bio/max/", "--", "true")
-        [line] = [line for line in said.splitlines() if "open tells nothing" in line]
-        self.assertIn("no such event came of the command and what it starts (-a takes everybody's), or ", line)
-        self.assertRegex(line, r"path=\S*/nosuch/path\S*, failed left it out")
-        [line] = [line for line in said.splitlines() if "bio tells nothing" in line]
+        [line] = [line for line in said.splitlines() if "open: no events recorded" in line]
+        self.assertIn("no events recorded of the command and what it starts (-a records all processes); ", line)
+        self.assertRegex(line, r"path=\S*/nosuch/path\S*, failed may have left them out")
+        [line] = [line for line in said.splitlines() if "bio: no events recorded" in line]
         self.assertIn("reads of cached files ask no disk", line)
-        self.assertIn("process 1 (-a takes everybody's)", self.record("-e", "tcp", "-p", "1", "--", "true"))
-        self.assertNotIn("tells nothing", self.record("-e", "exec", "--", "true"))
+        self.assertIn("process 1 (-a records all processes)", self.record("-e", "tcp", "-p", "1", "--", "true"))
+        self.assertNotIn("no events recorded", self.record("-e", "exec", "--", "true"))
         self.assertNotIn("(-a takes", self.record("-a", "-e", "exec/comm=nobody/", "--", "true"))
 
     def test_the_view_that_fits_the_options(self):
