@@ -19,6 +19,8 @@ struct PerfBytes {
   bool dumps_payloads = false;
   // report: events whose periods are all 0 have 0.00 % in every row, as each of their samples weighs 0.
   bool keeps_zero_periods = false;
+  // report: siblings of equal weight in call graphs stand by where they lie, the highest first.
+  bool orders_siblings = false;
   // Samples of guests (cpumode 4 and 5) are left out.
   bool leaves_out_guests = false;
 };
@@ -35,6 +37,7 @@ inline PerfBytes ask_for_perf_bytes(Names& names, symbolize::SymbolOptions& symb
           .folds_as_perl = true,
           .dumps_payloads = true,
           .keeps_zero_periods = true,
+          .orders_siblings = true,
           .leaves_out_guests = true};
 }
 

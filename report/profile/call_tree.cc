@@ -2,11 +2,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 
 namespace tacho::report {
 namespace {
 
-// Whether perf shows `a` first of two siblings of equal weight.
+// Less: stands first. As rows do (row_order.h): by name, addresses without one last; then by module, what has
+// none last; then by address.
+std::strong_ordering order_of(const Function& a, const Function& b, ChainKey key) {
+  const auto is_last = [](bool a_is, bool b_is) { return static_cast<int>(a_is) <=> static_cast<int>(b_is); };
+  if (const auto order = is_last(a.name().empty(), b.name().empty()); order != 0) return order;
+  if (a.name_number != b.name_number) return a.name() <=> b.name();
+  if (key == ChainKey::SourceLine && a.line() != b.line()) return a.line() <=> b.line();
+  if (a.module != b.module) {
+    if (const auto order = is_last(a.module == nullptr, b.module == nullptr); order != 0) return order;
+    if (const auto order = a.module->short_name <=> b.module->short_name; order != 0) return order;
+    if (const auto order = a.module->path <=> b.module->path; order != 0) return order;
+  }
+  return key == ChainKey::Address ? a.first_ip <=> b.first_ip : a.start <=> b.start;
+}
+
+// Whether perf shows `a` first.
 bool is_higher(const Function& a, const Function& b, ChainKey key) {
   if (key == ChainKey::SourceLine && (a.has_line || b.has_line)) {
     if (a.has_line != b.has_line) return b.has_line;
@@ -29,8 +45,9 @@ std::uint64_t CallTreeLimit::least(std::uint64_t together) const {
   return static_cast<std::uint64_t>(is_of_parent ? std::ceil(part) : part);
 }
 
-CallTree::CallTree(const StableArray<Function>& functions, ChainKey key, const BranchSteps* steps)
-    : functions_(&functions), key_(key), steps_(steps) {}
+CallTree::CallTree(const StableArray<Function>& functions, ChainKey key, const BranchSteps* steps,
+                   SiblingOrder order)
+    : functions_(&functions), key_(key), steps_(steps), order_(order) {}
 
 void CallTree::learn_functions() {
   if (keys_.size() == functions_->size()) return;
@@ -168,7 +185,8 @@ std::size_t CallTree::join_inlined() {
 bool CallTree::is_before(std::uint32_t a, std::uint32_t b) const {
   const Group &x = groups_[a], &y = groups_[b];
   if (limit_.share != CallTreeLimit::Share::OfItself && x.period != y.period) return x.period > y.period;
-  return is_higher((*functions_)[x.frame], (*functions_)[y.frame], key_);
+  const Function &one = (*functions_)[x.frame], &other = (*functions_)[y.frame];
+  return order_ == SiblingOrder::AsPerf ? is_higher(one, other, key_) : order_of(one, other, key_) < 0;
 }
 
 std::vector<std::uint32_t> CallTree::heavy_groups(const CallNode& node) const {

@@ -48,17 +48,21 @@ struct CallNode {
   std::uint32_t first_count = 0;  // see CallTree::counts()
 };
 
+// How siblings of equal weight stand. AsPerf: in one module the higher function first, which shapes the lines
+// of a graph (PerfBytes::orders_siblings).
+enum class SiblingOrder : std::uint8_t { ByName, AsPerf };
+
 class CallTree {
  public:
   // The functions that strands are made of, with chain keys of this kind. One tree is built after another:
   // what it keeps of each function is kept once.
   // `steps`: what functions' steps are; null: they are not counted.
   explicit CallTree(const StableArray<Function>& functions, ChainKey key = ChainKey::Function,
-                    const BranchSteps* steps = nullptr);
+                    const BranchSteps* steps = nullptr, SiblingOrder order = SiblingOrder::ByName);
 
   // Makes the tree of these strands in place of the one before. Equal chains may come more than once; those
-  // without frames are left out. Where the heavier one does not decide, siblings stand in perf's order: in
-  // one module the higher function first.
+  // without frames are left out. Siblings stand as rows do: the heaviest first, then by name, module and
+  // address.
   void build(std::span<const Strand> strands, const CallTreeLimit& limit);
 
   const StableArray<Function>& functions() const { return *functions_; }
@@ -102,6 +106,7 @@ class CallTree {
   const StableArray<Function>* functions_;
   ChainKey key_;
   const BranchSteps* steps_;
+  SiblingOrder order_;
   std::vector<BranchCounts> counts_;
   std::vector<std::uint32_t> keys_;  // by function
   std::uint32_t names_ = 0;          // one more than the highest name number

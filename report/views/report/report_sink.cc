@@ -245,9 +245,8 @@ void ReportSink::make_names() {
 
 // Where rows hang on their samples' own places alone, and light ones have no graph. Names of inlined calls
 // depend on what was asked for before, as perf's do; texts for programs, and graphs that tell calls of a
-// function apart, say where a function was met first. Of equal siblings in a graph, who stands first can
-// hang on which modules were met before (CallTree), which is as good as any order: perf's is that of its
-// memory.
+// function apart, say where a function was met first. In perf's order of equal siblings, who stands first
+// can hang on which modules were met before (CallTree), as in perf.
 bool ReportSink::can_name_chains_late() const {
   const bool has_heavy_graphs = plan_->has_graph && plan_->graph.form == GraphForm::Graph &&
                                 plan_->graph.key == ChainKey::Function && plan_->graph.min_percent > 0;
@@ -360,7 +359,8 @@ void ReportSink::write(TextOutput& out) {
   EntryOptions entry_options = this->entry_options(functions);
   const TextOptions text_options = this->text_options();
   CallTree tree(functions.functions(), plan_->graph.key,
-                history_.shows_counts ? &plan_->branch_chains->steps() : nullptr);
+                history_.shows_counts ? &plan_->branch_chains->steps() : nullptr,
+                options_->reading.perf_bytes.orders_siblings ? SiblingOrder::AsPerf : SiblingOrder::ByName);
   BranchStatistics statistics;
   const ReportText text(text_options, plan_->columns, single_value_columns(*options_, plan_->columns),
                         plan_->facts, tree);

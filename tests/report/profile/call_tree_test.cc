@@ -87,17 +87,50 @@ TEST(CallTree, AChainThatEndsInsideEndsTheNode) {
   EXPECT_EQ(tree_of(Functions(3), strands, kAll), "(12)[a(12)[b,c(5)]]");
 }
 
-TEST(CallTree, AmongEquallyHeavySiblingsTheHigherFunctionStandsFirst) {
+TEST(CallTree, EquallyHeavySiblingsStandByNameThenModuleThenAddress) {
+  Functions functions(0);
+  std::deque<symbolize::Module> modules(2);
+  modules[0].short_name = "libb.so";
+  modules[1].short_name = "liba.so";
+  const auto add = [&](const char* name, const symbolize::Module* module, std::uint64_t start) {
+    functions.add(name, static_cast<std::uint32_t>(functions.table.size()), false);
+    Function& function = functions.table[functions.table.size() - 1];
+    function.module = module;
+    function.start = function.first_ip = start;
+    if (function.name().empty()) function.name_number = 0;
+  };
+  add("g", &modules[0], 0x300);
+  add("f", nullptr, 0x10);
+  add("f", &modules[0], 0x200);
+  add("f", &modules[0], 0x100);
+  add("f", &modules[1], 0x900);
+  add("", &modules[0], 0x50);
+  add("e", &modules[1], 0x999);
+  add("z", &modules[1], 0x999);
   Strands strands;
-  for (std::uint32_t i = 0; i < 3; ++i) strands.add({i}, 5);
-  EXPECT_EQ(tree_of(Functions(3), strands, kAll), "(15)[c(5) b(5) a(5)]");
+  for (std::uint32_t i = 0; i < 7; ++i) strands.add({i}, 5);
+  strands.add({7}, 6);
+  CallTree tree(functions.table);
+  tree.build(strands.strands, kAll);
+  std::vector<std::uint32_t> order;
+  for (const CallNode& child : tree.children(tree.nodes()[0])) order.push_back(child.frames[0]);
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{7, 6, 4, 3, 2, 1, 0, 5}));
 }
 
-TEST(CallTree, WithTheKeySourceLineThoseWithoutALineStandFirstThenTheHigherLine) {
+TEST(CallTree, InPerfsOrderTheHigherOfEquallyHeavySiblingsStandsFirst) {
+  const Functions functions(3);
+  Strands strands;
+  for (std::uint32_t i = 0; i < 3; ++i) strands.add({i}, 5);
+  CallTree tree(functions.table, ChainKey::Function, nullptr, SiblingOrder::AsPerf);
+  tree.build(strands.strands, kAll);
+  EXPECT_EQ(shown(tree, tree.nodes()[0], functions.table), "(15)[c(5) b(5) a(5)]");
+}
+
+TEST(CallTree, WithTheKeySourceLineEqualNamesStandByLine) {
   Functions functions(0);
   std::deque<RareFacts> lines;
-  for (const char* line : {"a.c:1", "", "b.c:7"}) {
-    functions.add(line[0] == '\0' ? "none" : line, static_cast<std::uint32_t>(functions.table.size()), false);
+  for (const char* line : {"b.c:7", "a.c:1", ""}) {
+    functions.add("f", static_cast<std::uint32_t>(functions.table.size()), false);
     Function function = functions.table[functions.table.size() - 1];
     NamedFacts named = *function.named;
     named.rare = &lines.emplace_back(RareFacts{.line = line});
@@ -110,7 +143,16 @@ TEST(CallTree, WithTheKeySourceLineThoseWithoutALineStandFirstThenTheHigherLine)
   for (const std::uint32_t id : {1, 3, 5}) strands.add({id}, 5);
   CallTree tree(functions.table, ChainKey::SourceLine);
   tree.build(strands.strands, kAll);
-  EXPECT_EQ(shown(tree, tree.nodes()[0], functions.table), "(15)[none(5) b.c:7(5) a.c:1(5)]");
+  std::vector<std::string_view> order;
+  for (const CallNode& child : tree.children(tree.nodes()[0]))
+    order.push_back(functions.table[child.frames[0]].line());
+  EXPECT_EQ(order, (std::vector<std::string_view>{"", "a.c:1", "b.c:7"}));
+  CallTree as_perf(functions.table, ChainKey::SourceLine, nullptr, SiblingOrder::AsPerf);
+  as_perf.build(strands.strands, kAll);
+  order.clear();
+  for (const CallNode& child : as_perf.children(as_perf.nodes()[0]))
+    order.push_back(functions.table[child.frames[0]].line());
+  EXPECT_EQ(order, (std::vector<std::string_view>{"", "b.c:7", "a.c:1"}));
 }
 
 TEST(CallTree, TheLimitIsOfTheTotalRoundedDown) {
@@ -219,7 +261,7 @@ class Naive {
     const auto children = tree.children(node);
     ASSERT_EQ(children.size(), heavy);
     ASSERT_TRUE(std::ranges::is_sorted(children, [](const CallNode& a, const CallNode& b) {
-      return a.period != b.period ? a.period > b.period : a.frames[0] > b.frames[0];
+      return a.period != b.period ? a.period > b.period : a.frames[0] < b.frames[0];
     }));
     for (const CallNode& child : children) {
       ASSERT_EQ(&tree.nodes()[child.parent], &node);
