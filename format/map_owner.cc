@@ -26,7 +26,8 @@ std::int64_t now(clockid_t clock) {
 
 std::int64_t ns_of(const timespec& time) { return time.tv_sec * kSecond + time.tv_nsec; }
 
-// A time of a capture's clock; nothing when it is of another boot.
+}  // namespace
+
 std::optional<std::int64_t> time_of_day(std::uint64_t time) {
   const auto told = static_cast<std::int64_t>(time);
   if (told <= 0) return std::nullopt;
@@ -34,8 +35,6 @@ std::optional<std::int64_t> time_of_day(std::uint64_t time) {
   const std::int64_t since = now(CLOCK_MONOTONIC) - told;
   return since < 0 ? std::nullopt : std::optional(now(CLOCK_REALTIME) - since);
 }
-
-}  // namespace
 
 Result<MapTrust> check_map(const struct stat& file, const MapOwner& process) {
   if (!S_ISREG(file.st_mode)) return Error{"is not a regular file"};

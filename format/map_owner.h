@@ -33,6 +33,9 @@ Result<MapTrust> check_map(const struct stat& file, const MapOwner& process);
 // capture says that it was forked; 0: it does not.
 MapOwner owner_of_map(std::uint32_t pid, std::uint64_t began, std::uint64_t last_sample);
 
+// A time of a capture's clock as ns since 1970; nothing when it is of another boot.
+std::optional<std::int64_t> time_of_day(std::uint64_t time);
+
 // The process that runs with that number now; nothing when none does.
 std::optional<MapOwner> running_owner(std::uint32_t pid);
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/fs.h>
 #include <linux/landlock.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -125,7 +126,8 @@ void allow_opening(const Filter& filter, bool is_writing_forbidden) {
 
 // The harmless part of calls that can do a lot.
 void allow_questions(const Filter& filter) {
-  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, TCGETS));
+  for (const scmp_datum_t question : {scmp_datum_t{TCGETS}, scmp_datum_t{FS_IOC_GETVERSION}})
+    (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, question));
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_EQ, 0));
   // Not those by which a file sends signals to any process.

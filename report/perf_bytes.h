@@ -33,6 +33,7 @@ inline PerfBytes ask_for_perf_bytes(Names& names, symbolize::SymbolOptions& symb
   symbols.unwinds_32_bit = false;
   symbols.names_memory_files = false;
   symbols.unnamed = symbolize::Unnamed::Addresses;
+  symbols.checks_inodes = false;
   return {.is_asked_for = true,
           .folds_as_perl = true,
           .dumps_payloads = true,

@@ -41,24 +41,34 @@ struct Thread {
 struct Identity {
   std::string_view path;
   format::BuildId build_id;
+  std::uint64_t file = 0;  // of the files that had the path: 0 the first one, else the inode
   bool operator==(const Identity&) const = default;
+};
+// A module with what tells it from another one of its path and build id.
+struct KnownModule : Module {
+  std::uint64_t file = 0;  // Identity::file
+  Identity identity() const { return {path, build_id, file}; }
 };
 struct IdentityHash {
   using is_transparent = void;
   std::size_t operator()(const Identity& identity) const {
     const auto* const id = reinterpret_cast<const char*>(identity.build_id.bytes.data());
-    return texts(identity.path) ^ ids(std::string_view(id, identity.build_id.size));
+    return texts(identity.path) ^ ids(std::string_view(id, identity.build_id.size)) ^
+           (identity.file == 0 ? 0 : files(identity.file));
   }
-  std::size_t operator()(const Module* module) const { return (*this)({module->path, module->build_id}); }
+  std::size_t operator()(const KnownModule* module) const { return (*this)(module->identity()); }
   format::SeededTextHash texts, ids;
+  format::SeededHash files;
 };
 struct SameIdentity {
   using is_transparent = void;
-  bool operator()(const Module* one, const Module* other) const { return one == other; }
-  bool operator()(const Module* module, const Identity& identity) const {
-    return Identity{module->path, module->build_id} == identity;
+  bool operator()(const KnownModule* one, const KnownModule* other) const { return one == other; }
+  bool operator()(const KnownModule* module, const Identity& identity) const {
+    return module->identity() == identity;
   }
-  bool operator()(const Identity& identity, const Module* module) const { return (*this)(module, identity); }
+  bool operator()(const Identity& identity, const KnownModule* module) const {
+    return (*this)(module, identity);
+  }
 };
 
 bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> prefixes) {
@@ -112,8 +122,8 @@ std::uint64_t end_of(std::uint64_t start, std::uint64_t length) {
 
 struct AddressSpaces::State {
   format::TextPool texts;  // the names of everything
-  std::deque<Module> modules;
-  tsl::robin_set<Module*, IdentityHash, SameIdentity> modules_by_identity;
+  std::deque<KnownModule> modules;
+  tsl::robin_set<KnownModule*, IdentityHash, SameIdentity> modules_by_identity;
   ByNumber<format::BuildId> build_ids;  // by path, from the header
   ByNumber<Text> kernel_module_paths;   // by "[name]", from the header
   Text kernel_path = kNoText;           // likewise: a file's name when the recorder knew the kernel by that
@@ -127,7 +137,9 @@ struct AddressSpaces::State {
   const Mapping* kernel_map = nullptr;  // of the kernel's own text
   std::optional<KernelText> kernel_text;
 
-  Module* module(ModuleKind kind, std::string_view path, std::string_view short_name, format::BuildId id);
+  Module* module(ModuleKind kind, std::string_view path, std::string_view short_name, format::BuildId id,
+                 std::uint64_t file = 0);
+  Module* module_of_file(const format::MmapRecord& record);
   void add(MappingList& maps, const Mapping& mapping);
   void insert(MappingList& maps, const Mapping& mapping);
   void erase(MappingList& maps, std::uint64_t start, std::uint64_t end);
@@ -148,11 +160,11 @@ struct AddressSpaces::State {
   }
 };
 
-// One Module for each (path, build id). An id the record does not tell is looked up by path.
+// One Module for each identity. An id the record does not tell is looked up by path.
 Module* AddressSpaces::State::module(ModuleKind kind, std::string_view path, std::string_view short_name,
-                                     format::BuildId id) {
+                                     format::BuildId id, std::uint64_t file) {
   if (id.empty()) id = known_id(path);
-  const Identity identity{path, id};
+  const Identity identity{path, id, file};
   const auto known = modules_by_identity.find(identity);
   if (known != modules_by_identity.end()) return *known;
   const std::string_view kept = texts.keep(path);
@@ -160,9 +172,23 @@ Module* AddressSpaces::State::module(ModuleKind kind, std::string_view path, std
   const bool is_end = kept.ends_with(short_name);
   const std::string_view name =
       is_end ? kept.substr(kept.size() - short_name.size()) : texts.keep(short_name);
-  Module* const fresh = &modules.emplace_back(Module{kind, kept, name, id});
+  KnownModule* const fresh = &modules.emplace_back(KnownModule{{kind, kept, name, id}, file});
   modules_by_identity.insert(fresh);
   return fresh;
+}
+
+// A program that is replaced while it runs has the path of the one that replaces it, and in perf's table of
+// build ids, which is read from the path when the recording ends, the id of that one. Their inodes differ.
+Module* AddressSpaces::State::module_of_file(const format::MmapRecord& record) {
+  const std::string_view name = last_part(record.filename);
+  Module* const first = module(ModuleKind::User, record.filename, name, record.build_id);
+  if (!record.is_mmap2 || !record.build_id.empty() || record.inode == 0) return first;
+  const MappedFile file{record.major, record.minor, record.inode, record.inode_generation};
+  if (first->mapped.inode == 0) first->mapped = file;
+  if (!first->mapped.is_other_than(file)) return first;
+  Module* const other = module(ModuleKind::User, record.filename, name, {}, record.inode);
+  if (other->mapped.inode == 0) other->mapped = file;
+  return other;
 }
 
 // Over no other mapping of the list.
@@ -278,7 +304,7 @@ void AddressSpaces::State::apply_user_mmap(const format::MmapRecord& record) {
                          ? made_code(record.pid)
                          : module(ModuleKind::Anonymous, record.filename, last_part(record.filename), {});
   } else {
-    mapping.module = module(ModuleKind::User, record.filename, last_part(record.filename), record.build_id);
+    mapping.module = module_of_file(record);
   }
   insert(processes[record.pid], mapping);
 }
@@ -344,7 +370,7 @@ void AddressSpaces::State::add_build_id(std::string_view path, const format::Bui
   // A pipe tells the ids at its end, after the mappings.
   const auto known = modules_by_identity.find(Identity{path, {}});
   if (known == modules_by_identity.end()) return;
-  Module* const module = *known;
+  KnownModule* const module = *known;
   modules_by_identity.erase(known);
   module->build_id = id;
   modules_by_identity.insert(module);

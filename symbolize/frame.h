@@ -21,8 +21,22 @@ enum class ModuleKind : std::uint8_t {
   GuestKernel,   // "[guest.kernel.kallsyms]"
 };
 
-// What code was loaded from, named as perf names it. Equal (path, build id) are one Module. Who made it keeps
-// the bytes of its names.
+// The file of a mapping as MMAP2 identifies it where it has no build id.
+struct MappedFile {
+  std::uint32_t major = 0, minor = 0;       // of the device
+  std::uint64_t inode = 0, generation = 0;  // 0: not recorded
+  // Whether these are two files. Devices are those of the kernel's mappings: overlayfs and btrfs report
+  // others elsewhere, and on different devices numbers say nothing.
+  bool is_other_than(const MappedFile& other) const {
+    const bool is_comparable = inode != 0 && other.inode != 0 && major == other.major && minor == other.minor;
+    if (!is_comparable) return false;
+    return inode != other.inode ||
+           (generation != 0 && other.generation != 0 && generation != other.generation);
+  }
+};
+
+// What code was loaded from, named as perf names it. Equal (path, build id) are one Module, but for two files
+// that had one path after each other. Who made it keeps the bytes of its names.
 struct Module {
   ModuleKind kind = ModuleKind::User;
   std::string_view path;        // perf script's dso: the full path, or the names above
@@ -30,6 +44,7 @@ struct Module {
   format::BuildId build_id;
   std::string_view file = {};  // of a kernel module, where it was loaded from; empty: not told
   std::uint64_t began = 0;     // of code made at run time: when its process was forked, ns; 0: not told
+  MappedFile mapped = {};      // of a file whose mappings have no build ids
 
   // Whether its names are a guess: nothing that was recorded tells which file of that name it was. What a
   // jitdump describes is called so in its place (symbolize/jit/jit_code.h).

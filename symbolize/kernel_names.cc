@@ -1,13 +1,12 @@
 #include "symbolize/kernel_names.h"
 
-#include <sys/utsname.h>
-
 #include <utility>
 
 #include "format/attachment.h"
 #include "format/build_id.h"
 #include "format/file.h"
 #include "symbolize/files/attached_text.h"
+#include "symbolize/files/debug_files.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -27,11 +26,7 @@ bool KernelNames::runs_recorded_kernel() const {
   return is_on_recording_host();
 }
 
-bool KernelNames::is_on_recording_host() const {
-  utsname running{};
-  return ::uname(&running) == 0 && features_->environment.hostname == running.nodename &&
-         features_->environment.os_release == running.release;
-}
+bool KernelNames::is_on_recording_host() const { return is_this_host(features_->environment); }
 
 void KernelNames::expect() {
   const bool is_elsewhere = !options_->kallsyms.empty() || !options_->symfs.empty() ||

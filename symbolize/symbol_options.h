@@ -50,6 +50,8 @@ struct SymbolOptions {
   // Code made in a memfd or an unlinked file has the names of perf maps; perf 6.1 gives it none.
   bool names_memory_files = true;
   Unnamed unnamed = Unnamed::Functions;
+  // On the recorded host, a file with another inode than the mapping's gives no names; perf 6.1 takes it.
+  bool checks_inodes = true;
   StandIn stand_in = StandIn::OwnCode;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod
   FileGate* gate = nullptr;                // of files that stacks are unwound with, and of jitdumps

@@ -94,6 +94,8 @@ Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
   if (module.build_id.empty())
     if (auto kept = held(); kept || kept.error().code != ENOENT) return kept;
   auto found = open_candidate({std::string(module.path), 'd'}, module.build_id);
+  if (found)
+    if (auto checked = files_.check_mapped(found->file, module); !checked) return std::move(checked.error());
   if (found || module.build_id.empty() || is_refusal(found.error())) return found;
   if (auto kept = held()) return kept;
   // Replaced while it ran, as an upgrade does: another file may have its name, so only the build id tells.

@@ -1,11 +1,16 @@
 #include "symbolize/files/debug_files.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +19,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "format/map_owner.h"
 #include "symbolize/symbol_options.h"
 
 namespace tacho::symbolize {
@@ -128,6 +134,39 @@ Result<std::vector<std::byte>> DebugFiles::read_held_map(std::string_view proces
   const auto [end, failed] = std::from_chars(process.data(), process.data() + process.size(), number);
   if (held_ == nullptr || failed != std::errc{}) return Error{"no file was held", ENOENT};
   return read_whole(held_->perf_map(number), "its map", limit);
+}
+
+bool is_this_host(const format::Environment& environment) {
+  utsname running{};
+  return ::uname(&running) == 0 && environment.hostname == running.nodename &&
+         environment.os_release == running.release;
+}
+
+Result<> DebugFiles::check_mapped(const format::Fd& file, const Module& module) const {
+  const MappedFile& mapped = module.mapped;
+  if (capture_ == nullptr || !root_.empty() || mapped.inode == 0 || !is_this_host(capture_->environment))
+    return Done{};
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return Done{};
+  long generation = 0;  // file systems without generations, and old kernels, leave it as it is
+  (void)::ioctl(file.get(), FS_IOC_GETVERSION, &generation);
+  const MappedFile there{.major = ::gnu_dev_major(status.st_dev),
+                         .minor = ::gnu_dev_minor(status.st_dev),
+                         .inode = status.st_ino,
+                         .generation = static_cast<std::uint32_t>(generation)};
+  if (!there.is_other_than(mapped)) return Done{};
+  const auto& times = capture_->environment.sample_time;
+  const auto last = format::time_of_day(times ? times->second : 0);
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const bool is_newer = last && status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec > *last;
+  if (!module.build_id.empty() && is_newer) return Done{};
+  const bool is_number = there.inode != mapped.inode;
+  return Error{
+      fmt::format(
+          "{}: is another file than the one that was mapped ({} {}; {} was recorded); --symfs / takes it",
+          place(std::string(module.path)), is_number ? "inode" : "inode generation",
+          is_number ? there.inode : there.generation, is_number ? mapped.inode : mapped.generation),
+      ENOTUNIQ};
 }
 
 std::string DebugFiles::place(const std::string& path) const {

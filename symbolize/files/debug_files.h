@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "format/build_id.h"
+#include "format/features.h"
 #include "format/file.h"
 #include "format/result.h"
 #include "symbolize/files/held_files.h"
+#include "symbolize/frame.h"
 
 namespace tacho::symbolize {
 
@@ -29,9 +31,11 @@ class DebugFiles {
  public:
   // `root` stands for the recording host's "/"; empty: this machine's own; kNoFiles: no file is there.
   // `cache` is a folder of this machine where perf keeps files by their build ids (~/.debug); empty: none.
-  // `held` may be null, and must outlive this.
-  explicit DebugFiles(std::string root, std::string cache = {}, const HeldFiles* held = nullptr)
-      : root_(std::move(root)), cache_(std::move(cache)), held_(held) {}
+  // `held` and `capture` may be null, and must outlive this. `capture` says which host was recorded, whose
+  // inodes are compared (check_mapped).
+  explicit DebugFiles(std::string root, std::string cache = {}, const HeldFiles* held = nullptr,
+                      const format::Features* capture = nullptr)
+      : root_(std::move(root)), cache_(std::move(cache)), held_(held), capture_(capture) {}
 
   const std::string& root() const { return root_; }
 
@@ -52,6 +56,11 @@ class DebugFiles {
                                            std::uint64_t limit) const;
   // The names of code that the process of this number made at run time, from a file that was held open.
   Result<std::vector<std::byte>> read_held_map(std::string_view process, std::uint64_t limit) const;
+  // An error with the code ENOTUNIQ: `file`, which has the module's name now, is not the file that was
+  // mapped. Its inode differs from the recorded one, on the same device of the recorded host. Files with the
+  // module's build id are those that were written after the last sample: an id that was recorded by then is
+  // not theirs by chance.
+  Result<> check_mapped(const format::Fd& file, const Module& module) const;
   // The name of the file on this machine, for messages.
   std::string place(const std::string& path) const;
   std::string place(const Candidate& candidate) const {
@@ -73,6 +82,10 @@ class DebugFiles {
   std::string root_;
   std::string cache_;
   const HeldFiles* held_;
+  const format::Features* capture_;
 };
+
+// By the names of host and kernel.
+bool is_this_host(const format::Environment& environment);
 
 }  // namespace tacho::symbolize

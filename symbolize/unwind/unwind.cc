@@ -102,7 +102,10 @@ struct Mapped {
 class MappedFiles {
  public:
   MappedFiles(const SymbolOptions& options, const format::Features& features, const AddressSpaces& spaces)
-      : features_(features), spaces_(spaces), files_(options.symfs, {}, options.held), gate_(options.gate) {}
+      : features_(features),
+        spaces_(spaces),
+        files_(options.symfs, {}, options.held, options.checks_inodes ? &features : nullptr),
+        gate_(options.gate) {}
 
   // Of a sample: what is told at its begin counts as news, though it be the same file as before.
   void begin() { last_ = nullptr; }

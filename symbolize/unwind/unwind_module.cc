@@ -50,7 +50,10 @@ Result<ElfImage> UnwindModule::open_vdso() {
 
 // The file that has its name now.
 Result<ElfImage> UnwindModule::open_named() {
-  auto found = open_checked({.path = std::string(module_.path)}, module_.build_id);
+  const std::string path(module_.path);
+  const auto there = files_.open(path);
+  const auto checked = there ? files_.check_mapped(*there, module_) : Result<>(Done{});
+  auto found = checked ? open_checked({.path = path}, module_.build_id) : Result<ElfImage>(checked.error());
   is_named_ = static_cast<bool>(found);
   return found;
 }

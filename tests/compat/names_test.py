@@ -112,6 +112,26 @@ class OddCode(programs.Scratch):
                 self.assert_same_text(self.tacho(*words, "--as-perf").stdout, theirs)
 
 
+@programs.needs_root
+@programs.needs_perf
+@unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
+class Replaced(programs.Scratch):
+    def test_a_program_that_is_replaced_while_it_runs_gets_none_of_the_new_names(self):
+        for name in ("old", "new"):
+            (self.folder / f"{name}.c").write_text(
+                f"__attribute__((noinline)) long {name}_work(long n) {{ long s = 0; for (long i = 0; i < n; i++) {{ s += i * i;"
+                ' __asm__ volatile("" :: "r"(s)); } return s; }\n'
+                f'#include <stdio.h>\nint main(void) {{ return (rename("new", "prog"), {name}_work(300000000)) == 0; }}\n')
+        self.run_program("cc", "-O1", "-o", "new", "new.c")
+        self.run_program("cc", "-O1", "-o", "prog", "old.c")
+        self.perf("record", "-q", "-e", "cpu-clock", "-F", "499", "-o", "replaced.data", "./prog")
+        self.assertIn(b"new_work", self.perf("report", "--stdio", "-i", "replaced.data").stdout, "perf takes the path's word")
+        done = self.tacho("report", "-i", "replaced.data", status=None)
+        self.assertNotIn(b"_work", done.stdout)
+        self.assertIn(b"prog: is another file than the one that was mapped (inode ", done.stderr)
+        self.assertIn(b"new_work", self.tacho("report", "-i", "replaced.data", "--as-perf", status=None).stdout)
+
+
 class Counting(unittest.TestCase):
     """A count that sees no difference would pass everything."""
 

@@ -2,6 +2,7 @@
 """Twenty-three mixtures of a capture with what is not of it: files, lists of kernel symbols, maps of made code, packs of other
 builds, hosts, boots and processes. None gives a wrong name; each is said, or what is right is told by itself."""
 import bz2
+import fcntl
 import json
 import os
 import random
@@ -299,6 +300,65 @@ class WrongIdentities(programs.Scratch):
 
     def stripped(self, *more):
         self.run_program("objcopy", "--strip-all", *more, self.right, self.place)
+
+    def test_a_program_that_was_replaced_while_it_ran(self):
+        """perf's table of build ids has the id of what lies at the path in the end; the inodes of the mappings tell them apart."""
+        mine, program = os.uname(), self.folder / "program"
+        shutil.copy(self.right, program)
+        there = program.stat()
+        device, inode = (os.major(there.st_dev), os.minor(there.st_dev)), there.st_ino
+        known = bytes.fromhex(self.build_id(program))
+        name = str(program).encode() + b"\0"
+        name += bytes(-len(name) % 8)
+        table = struct.pack("<IHHi20sB3x", 36 + len(name), made.USER, 36 + len(name), made.PID, known.ljust(20, b"\0"), len(known)) + name
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+        def write(*files, host=mine.nodename, end=now, ids=table):
+            features = {HOSTNAME: made.header_string(host), OS_RELEASE: made.header_string(mine.release),
+                        SAMPLE_TIME: struct.pack("<QQ", 1, end), **({BUILD_ID: ids} if ids else {})}
+            capture = made.Capture(Event("cpu-clock", made.SOFTWARE, 0, made.USUAL), features=features)
+            capture.named("program")
+            for place, (major, minor, number, generation) in enumerate(files):
+                start = BASE + place * 0x100000
+                body = struct.pack("<IIQQQIIQQII", made.PID, made.PID, start, SIZE, 0, major, minor, number, generation, 5, 2)
+                capture.data += made.record(10, made.USER, body + name + capture.trailer())
+                capture.sample(ip=start + self.symbol(program, "right_leaf") + 2)
+            (self.folder / "perf.data").write_bytes(capture.file())
+
+        def names(*options):
+            done = self.tacho("script", "-i", "perf.data", "-F", "ip,sym", *options, status=None)
+            return done.stdout.count(b"right_leaf"), done.stderr.decode()
+
+        same, other = (*device, inode, 0), (*device, inode + 1, 0)
+        said = f"{program}: is another file than the one that was mapped (inode {inode}; {inode + 1} was recorded); --symfs / takes it"
+        for ids in (table, None):
+            write(other, ids=ids)
+            count, told = names()
+            self.assertEqual(count, 0)
+            self.assertIn(said, told)
+            for options in (["--symfs", "/"], ["--as-perf"]):
+                self.assertEqual(names(*options)[0], 1, options)
+        write(same)
+        self.assertEqual(names(), (1, ""))
+        write(other, same)
+        self.assertEqual(names()[0], 1, "the second process ran what lies there now")
+        report = json.loads(self.tacho("report", "-i", "perf.data", "--json", "--sort", "sym", status=None).stdout)
+        self.assertEqual(len(str(report).split("right_leaf")), 2)
+        for why, more in (("another device: overlayfs and btrfs have two numbers", {"file": (250, 250, inode + 1, 0)}),
+                          ("another host", {"host": "elsewhere"}), ("written after the recording, with the id that was recorded", {"end": 1000})):
+            with self.subTest(why):
+                write(more.pop("file", other), **more)
+                self.assertEqual(names(), (1, ""))
+        get_generation = 0x80087601
+        with open(program, "rb") as file:
+            try:
+                [generation] = struct.unpack("<q", fcntl.ioctl(file, get_generation, bytes(8)))
+            except OSError:
+                generation = 0
+        if generation % 2**32 > 1:
+            for number, count in ((generation % 2**32, 1), (1, 0)):
+                write((*device, inode, number))
+                self.assertEqual(names()[0], count)
 
     def test_debug_files_of_other_builds(self):
         self.write()
