@@ -7,6 +7,13 @@
 
 namespace tacho::report {
 
+CpuMode mode_of_level(char level) {
+  return level == 'k'   ? CpuMode::Kernel
+         : level == 'g' ? CpuMode::GuestKernel
+         : level == 'u' ? CpuMode::GuestUser
+                        : CpuMode::User;
+}
+
 // The level of the rows that a chain makes: that of the function, and where nothing was mapped, that of the
 // frame before. Asked for frames in their order, and only where a row is made.
 class Entries::Levels {
@@ -80,7 +87,6 @@ void Entries::reserve(std::size_t entries) {
   if (has_chains_) of_chains_.reserve(entries);
   selves_.reserve(entries * members_);
   if (options_.has_children) children_.reserve(entries * members_);
-  if (options_.tells_modes) users_.reserve(entries * members_);
 }
 
 // Rows are made a group at a time: what belongs together lies together.
@@ -159,7 +165,7 @@ std::uint32_t Entries::add_row(std::uint32_t number) {
   RowFacts facts{row.thread, row.comm(), profile_->facts(row), &(*functions_)[part.function]};
   if (parent != kNone) facts.parent = &(*functions_)[parent];
   part.group = group_of(facts);
-  part.is_kernel = options_.level_of ? options_.level_of(facts.facts) == 'k' : named.is_kernel;
+  part.mode = options_.level_of ? mode_of_level(options_.level_of(facts.facts)) : named.mode;
   if (!has_chains_) return add_alone(part, weights);
   const std::uint32_t found = part_of(part, parent);
   for (std::size_t member = 0; member < members_; ++member)
@@ -180,7 +186,7 @@ std::uint32_t Entries::add_alone(const Part& part, std::span<const Weight> weigh
   const bool is_known = is_first || is_same(first);
   const std::uint32_t entry =
       is_known ? first : by_cell_.find_or_make(by_cell_.hash(part.group, code), is_same, make);
-  add_own(entry, weights, part.is_kernel);
+  add_own(entry, weights, part.mode);
   return entry;
 }
 
@@ -188,7 +194,7 @@ std::uint32_t Entries::add_alone(const Part& part, std::span<const Weight> weigh
 std::uint32_t Entries::part_of(const Part& part, std::uint32_t parent) {
   const auto is_same = [&](std::uint32_t known) {
     return parts_[known].group == part.group && parts_[known].function == part.function &&
-           parts_[known].chain == part.chain && parts_[known].is_kernel == part.is_kernel;
+           parts_[known].chain == part.chain && parts_[known].mode == part.mode;
   };
   const auto make = [&] {
     parts_.push_back(part);
@@ -199,7 +205,8 @@ std::uint32_t Entries::part_of(const Part& part, std::uint32_t parent) {
   std::uint32_t& first = part.chain != kNone ? by_chain_[part.chain] : by_alone_[part.function];
   if (first == kNone) return first = make();
   if (is_same(first)) return first;
-  const std::uint64_t hash = by_part_.hash(part.group, part.function, part.chain, part.is_kernel ? 1 : 0);
+  const std::uint64_t hash =
+      by_part_.hash(part.group, part.function, part.chain, static_cast<std::uint64_t>(part.mode));
   return by_part_.find_or_make(hash, is_same, make);
 }
 
@@ -228,7 +235,6 @@ std::uint32_t Entries::make_entry(const Part& part, std::uint32_t function, char
   cells_.push_back({function, part.group});
   selves_.resize(selves_.size() + members_);
   if (options_.has_children) children_.resize(selves_.size());
-  if (options_.tells_modes) users_.resize(selves_.size());
   return static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
@@ -270,7 +276,7 @@ void Entries::add_part(std::uint32_t number) {
   };
   const std::uint32_t own =
       index_->find_or_make(part.function, [&] { return make(part.function, own_level, true); });
-  add_own(own, std::span(weights_).subspan(number * members_, members_), part.is_kernel);
+  add_own(own, std::span(weights_).subspan(number * members_, members_), part.mode);
   count(number, own, options_.borrows_chains ? 0 : chain.size());
   if (!options_.has_children) return;
   Levels levels(*functions_, chain, own_level);
@@ -281,12 +287,21 @@ void Entries::add_part(std::uint32_t number) {
   }
 }
 
-void Entries::add_own(std::uint32_t entry, std::span<const Weight> weights, bool is_kernel) {
+void Entries::add_own(std::uint32_t entry, std::span<const Weight> weights, CpuMode mode) {
+  auto& of_mode = of_modes_[static_cast<std::size_t>(mode)];
+  const bool tells_mode = options_.tells_modes && mode != CpuMode::Kernel;
+  if (tells_mode && of_mode.size() < selves_.size()) of_mode.resize(selves_.size());
   for (std::size_t member = 0; member < members_; ++member) {
     const std::size_t at = entry * members_ + member;
     selves_[at] += weights[member];
-    if (options_.tells_modes && !is_kernel) users_[at] += weights[member];
+    if (tells_mode) of_mode[at] += weights[member];
   }
+}
+
+std::uint64_t Entries::mode_period(CpuMode mode, std::uint32_t entry, std::size_t member) const {
+  const auto& of_mode = of_modes_[static_cast<std::size_t>(mode)];
+  const std::size_t at = entry * members_ + member;
+  return at < of_mode.size() ? period(of_mode[at], member) : 0;
 }
 
 // `depth`: frames of the part of the chain that is the row's.
@@ -354,19 +369,23 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
     case Column::Kind::Period:
       return period(of.self, member);
     case Column::Kind::OverheadSys:
-      return period(of.self, member) - period(users_[entry * members_ + member], member);
+      return period(of.self, member) - mode_period(CpuMode::User, entry, member) -
+             mode_period(CpuMode::GuestKernel, entry, member) -
+             mode_period(CpuMode::GuestUser, entry, member);
     case Column::Kind::OverheadUser:
-      return period(users_[entry * members_ + member], member);
+      return mode_period(CpuMode::User, entry, member);
+    case Column::Kind::OverheadGuestSys:
+      return mode_period(CpuMode::GuestKernel, entry, member);
+    case Column::Kind::OverheadGuestUser:
+      return mode_period(CpuMode::GuestUser, entry, member);
     case Column::Kind::Samples:
       return of.self.samples;
     case Column::Kind::Latency:
       return latency() == nullptr ? 0 : latency()->value(Column::Kind::Overhead, entry, member);
     case Column::Kind::LatencyChildren:
       return latency() == nullptr ? 0 : latency()->value(Column::Kind::Children, entry, member);
-    case Column::Kind::OverheadGuestSys:
-    case Column::Kind::OverheadGuestUser:
     case Column::Kind::Key:
-      return 0;  // another machine's samples are left out
+      return 0;
   }
   return 0;
 }

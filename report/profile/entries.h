@@ -9,6 +9,7 @@
 // heavy rows have graphs and nobody counts children (LateChains): their chains are found by the rows.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -60,7 +61,7 @@ struct EntryOptions {
   bool keeps_filtered = false;  // they make entries too, which say so
   // The level that a row shows in place of its function's. Null: none.
   std::function<char(std::span<const std::uint64_t> facts)> level_of;
-  bool tells_modes = true;  // whether OverheadSys and OverheadUser are asked for
+  bool tells_modes = true;  // whether OverheadSys, OverheadUser and those of guests are asked for
   // Rows that are counted nowhere. Null: none.
   std::function<bool(const ProfileRow&)> is_left_out;
   // What a row counts for in place of its weight. Null: the weight.
@@ -146,7 +147,7 @@ class Entries {
   struct Part {
     std::uint32_t row = 0, group = 0, function = 0, chain = kNone;
     FilterBits filtered = 0;
-    bool is_kernel = false;  // where the samples were taken
+    CpuMode mode = CpuMode::User;  // where the samples were taken
   };
   class Levels;
 
@@ -181,7 +182,8 @@ class Entries {
   void fetch_chain(std::uint32_t number) const;
   void fetch_rows(std::uint32_t number) const;
   void add_part(std::uint32_t number);
-  void add_own(std::uint32_t entry, std::span<const Weight> weights, bool is_kernel);
+  void add_own(std::uint32_t entry, std::span<const Weight> weights, CpuMode mode);
+  std::uint64_t mode_period(CpuMode mode, std::uint32_t entry, std::size_t member) const;
   void count(std::uint32_t number, std::uint32_t entry, std::size_t depth);
   std::uint32_t make_entry(const Part& part, std::uint32_t function, char level, bool is_own);
   std::span<const std::uint32_t> chain_of(const Part& part) const;
@@ -235,7 +237,9 @@ class Entries {
   Table<OfChains> of_chains_;
   IndexTable by_cell_;               // without call chains, those that are not the first of their group
   Table<Weight> selves_, children_;  // members_ of each entry
-  Table<Weight> users_;              // as selves_: of these, what was no kernel's
+  // As selves_: of these, what was of each mode but Kernel, which is the rest. Shorter, where nothing behind
+  // was of the mode: guests are rare.
+  std::array<Table<Weight>, 4> of_modes_;
   // Where chains come late: the entry of each of the block's rows, until the heavy ones are known; these.
   Table<std::uint32_t> of_rows_;
   std::optional<HeavyChains> heavy_;

@@ -12,6 +12,11 @@ namespace abi = format::abi;
 // What Identities::Words::kind tells apart.
 enum Kind : std::uint64_t { kBySymbol, kInlined, kByLine };
 
+// Of addresses without names: a guest's are another machine's than the host's.
+std::uint32_t space_of(char level) {
+  return level == 'g' || level == 'u' ? static_cast<unsigned char>(level) : 0;
+}
+
 std::uint64_t word_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 char level_of(std::uint8_t cpumode) {
@@ -172,7 +177,7 @@ std::uint32_t FunctionTable::intern(Made all, std::uint64_t ip) {
 // Mostly there is one function at an address in all modules, and that is found by its symbol.
 std::uint32_t FunctionTable::intern_address(Made& all) {
   Function& made = all.function;
-  made.symbol = symbols_.number_of_address(0, made.start);
+  made.symbol = symbols_.number_of_address(space_of(made.level), made.start);
   std::uint32_t& first = by_symbol_[made.symbol];
   if (first == kNone) {
     made.chain_key = chain_keys_.new_number();
@@ -224,7 +229,7 @@ void FunctionTable::end_lookups() {
 
 std::uint32_t FunctionTable::symbol_of(const Made& made) {
   const Function& function = made.function;
-  if (made.named.name.empty()) return symbols_.number_of_address(0, function.start);
+  if (made.named.name.empty()) return symbols_.number_of_address(space_of(function.level), function.start);
   const std::uint64_t module = function.module_number;
   if (!function.is_inlined) return symbols_.number_of({kBySymbol, module, function.start, made.named.end});
   const std::uint64_t space = module << 32 | function.name_number;

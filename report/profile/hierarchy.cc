@@ -10,7 +10,8 @@ namespace {
 using Kind = Column::Kind;
 
 // The numbers that rows add up. Any other kind is one of these or 0.
-constexpr std::array kKept = {Kind::Overhead, Kind::OverheadSys, Kind::OverheadUser, Kind::Samples,
+constexpr std::array kKept = {Kind::Overhead,         Kind::OverheadSys,       Kind::OverheadUser,
+                              Kind::OverheadGuestSys, Kind::OverheadGuestUser, Kind::Samples,
                               Kind::Latency};
 
 // Filters that look at what no key of a level tells.

@@ -12,14 +12,31 @@ void NamedRows::name_rows() {
 }
 
 // Functions in the rows' order, as perf asks for them, and then the chains.
+namespace {
+
+CpuMode mode_of(std::uint8_t cpumode) {
+  switch (cpumode) {
+    case format::abi::kCpumodeKernel:
+      return CpuMode::Kernel;
+    case format::abi::kCpumodeGuestKernel:
+      return CpuMode::GuestKernel;
+    case format::abi::kCpumodeGuestUser:
+      return CpuMode::GuestUser;
+    default:
+      return CpuMode::User;
+  }
+}
+
+}  // namespace
+
 void NamedRows::name_rows(std::size_t begin, std::size_t end) {
   const auto& rows = profile_->rows();
   for (std::size_t number = begin; number < end; ++number) {
     fetch_ahead(number, end);
     const ProfileRow& row = rows[number];
     const std::uint32_t function = functions_->of_place(row.location);
-    const bool is_kernel = resolver_->location(row.location).cpumode == format::abi::kCpumodeKernel;
-    own_.push_back(function << 1 | (is_kernel ? 1U : 0U));
+    const CpuMode mode = mode_of(resolver_->location(row.location).cpumode);
+    own_.push_back(function << kModeBits | static_cast<std::uint32_t>(mode));
     if (const Stack* const stack = stack_of(number)) stacks_->ask(*stack);
   }
   if (!has_stacks()) return;

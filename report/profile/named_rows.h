@@ -12,13 +12,16 @@
 
 namespace tacho::report {
 
+// Whose code ran, of what reports count apart. User: also a hypervisor's, and what is not known.
+enum class CpuMode : std::uint8_t { Kernel, User, GuestKernel, GuestUser };
+
 class NamedRows {
  public:
   static constexpr std::uint32_t kNoChain = ~0U;
   struct Row {
     std::uint32_t function = 0;      // id, of the samples' own place
     std::uint32_t chain = kNoChain;  // number in stacks()
-    bool is_kernel = false;          // where the samples were taken
+    CpuMode mode = CpuMode::User;    // where the samples were taken
   };
 
   // What is passed must outlive this. `stacks`: null when no call chains count.
@@ -54,13 +57,14 @@ class NamedRows {
   // By the profile's number of the row, which must have been named.
   Row operator[](std::uint32_t row) const {
     const std::uint32_t own = own_[row];
-    return {.function = own >> 1,
+    return {.function = own >> kModeBits,
             .chain = chains_.size() == 0 ? kNoChain : chains_[row],
-            .is_kernel = (own & 1) != 0};
+            .mode = static_cast<CpuMode>(own & ((1U << kModeBits) - 1))};
   }
 
  private:
   static constexpr std::size_t kTogether = 64;  // rows
+  static constexpr unsigned kModeBits = 2;
   // Memory may grow with the capture: a function for each of so many bytes of it.
   static constexpr std::uint64_t kFewFunctions = std::uint64_t{1} << 18, kBytesEach = 160;
   void name_rows();

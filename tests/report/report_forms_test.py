@@ -40,6 +40,22 @@ class ReportForms(programs.Scratch):
         self.assertTrue(text.endswith(b"\r\n"))
         return list(csv.DictReader(io.StringIO(text.decode("utf-8", "surrogateescape"), newline="")))
 
+    def test_guests_are_told_apart_from_the_host_and_from_each_other(self):
+        host_kernel, host_user, guest_kernel, guest_user = 1, 2, 4, 5
+        made = made_capture.Capture(made_capture.Event("cpu-clock", made_capture.SOFTWARE, 0, made_capture.USUAL))
+        for mode, samples in ((host_kernel, 1), (host_user, 2), (guest_kernel, 3), (guest_user, 4)):
+            for _ in range(samples):
+                made.sample(ip=0x7000, misc=mode)
+        (self.folder / "guests.data").write_bytes(made.file())
+        rows = self.json("-i", "guests.data", "--sort", "sym")["reports"][0]["rows"]
+        self.assertEqual(sorted(row["self"][0]["samples"] for row in rows), [3, 3, 4], "what has no module is one of the host's")
+        columns = ["overhead", "overhead_sys", "overhead_us", "overhead_guest_sys", "overhead_guest_us"]
+        shares = ["100.00%", "10.00%", "20.00%", "30.00%", "40.00%"]
+        text = self.report("-i", "guests.data", "-F", ",".join([*columns, "comm"])).decode()
+        self.assertEqual([line.split()[:5] for line in text.splitlines() if "%" in line], [shares])
+        text = self.report("-i", "guests.data", "--hierarchy", "--sort", ",".join([*columns, "comm"])).decode()
+        self.assertEqual([line.split()[1] for line in text.splitlines() if line.count("%") == 2], shares[1:])
+
     def test_rows_add_up_to_their_event(self):
         for name in CAPTURES:
             with self.subTest(capture=name):

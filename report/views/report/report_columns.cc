@@ -247,7 +247,7 @@ std::string weight_column_names() {
 
 bool ReportColumns::tells_modes() const {
   const auto tells = [](const Column& column) {
-    return column.kind == Kind::OverheadSys || column.kind == Kind::OverheadUser;
+    return column.kind >= Kind::OverheadSys && column.kind <= Kind::OverheadGuestUser;
   };
   return std::ranges::any_of(shown, tells) || std::ranges::any_of(sorted, tells);
 }
