@@ -144,6 +144,8 @@ FunctionTable::Made FunctionTable::function_of(const symbolize::Frame& frame, co
   made.level = level_of(frame.cpumode);
   made.source = frame.source;
   made.is_inlined = frame.is_inlined;
+  // What has a name of a file without a build id is asked in the end: a pipe may tell the id by then.
+  made.is_guess = frame.is_guess && !(frame.module != nullptr && frame.module->is_unsure());
   made.is_data = frame.is_data;
   made.is_unnamed = frame.is_unnamed;
   if (frame.is_data) all.rare.runtime_start = frame.ip.value - (frame.shown_address - frame.function_start);

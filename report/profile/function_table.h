@@ -79,6 +79,13 @@ struct Function {
   bool is_data : 1 = false;     // what is named is a variable
   bool has_line : 1 = false;    // line() is a source line
   bool is_unnamed : 1 = false;  // no symbol names it: name() is its module and start
+  bool is_guess : 1 = false;    // of a perf map that may be another process's
+
+  // Whether nothing says that the name is that of what ran.
+  bool is_unsure() const {
+    return named != nullptr && !named->name.empty() &&
+           (is_guess || (module != nullptr && module->is_unsure()));
+  }
 
   // Empty: unknown.
   std::string_view name() const { return named == nullptr ? std::string_view() : named->name; }

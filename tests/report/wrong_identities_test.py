@@ -474,6 +474,9 @@ class WrongIdentities(programs.Scratch):
             done = self.tacho("script", "-i", "perf.data", status=None)
             self.assertIn(b"the_map", done.stdout)
             self.assertIn(b"its names are a guess: nothing tells that the process made this map", done.stderr)
+            report = json.loads(self.tacho("report", "-i", "perf.data", "--json", status=None).stdout)
+            [row] = report["reports"][0]["rows"]
+            self.assertEqual((row["keys"]["symbol"], row.get("unsure")), ("the_map", True))
 
     def test_a_jitdump_of_another_process(self):
         dump = self.root / f"opt/jit-{made.PID}.dump"

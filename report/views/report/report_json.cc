@@ -140,9 +140,7 @@ void ReportJson::describe_row(const RowBlock& block, std::uint32_t row) {
   const bool has_names =
       std::ranges::any_of(columns_, [](const RawColumn& one) { return one.use->key->of == KeyOf::Function; });
   const Function* const function = has_names ? facts.function : nullptr;
-  if (function != nullptr && !function->name().empty() && function->module != nullptr &&
-      function->module->is_unsure())
-    to_.flag("unsure", true);
+  if (function != nullptr && function->is_unsure()) to_.flag("unsure", true);
   if (function != nullptr && function->is_unnamed) to_.text("kind", "unnamed");
   describe_weights(block, row, Kind::Overhead);
   if (source_.text->has_children) describe_weights(block, row, Kind::Children);
@@ -226,8 +224,7 @@ void ReportJson::describe_frame(const Function& function) {
     to_.text("symbol", function.name());
   }
   if (function.module != nullptr) to_.text("dso", function.module->path);
-  if (!function.name().empty() && function.module != nullptr && function.module->is_unsure())
-    to_.flag("unsure", true);
+  if (function.is_unsure()) to_.flag("unsure", true);
   if (function.is_unnamed) to_.text("kind", "unnamed");
   if (function.has_line) to_.text("line", function.line());
   if (function.is_inlined) to_.flag("inlined", true);
