@@ -17,6 +17,7 @@ struct Losses {
   std::uint64_t cgroup = 0;                           // the kernel's number; 0: not known
   std::uint64_t first = ~std::uint64_t{0}, last = 0;  // ns; first above last: not known
   int cpu = -1;                                       // where `id` does not say
+  bool is_too_deep = false;                           // calls that were nested deeper than the kernel watches
 };
 
 // Adds to `all`, which has each event, id, cgroup and CPU once. A loss of 0 adds nothing.
@@ -35,8 +36,9 @@ class ReportedLost {
   struct Reported {
     std::uint64_t lost = 0, last = 0;  // and when
   };
-  std::map<std::tuple<std::uint64_t, std::uint64_t, int>, Reported> reported_;  // by event's id, cgroup, CPU
-  std::map<std::size_t, std::uint64_t> totals_;                                 // of those, by event
+  // By event's id, cgroup, CPU, is_too_deep.
+  std::map<std::tuple<std::uint64_t, std::uint64_t, int, bool>, Reported> reported_;
+  std::map<std::size_t, std::uint64_t> totals_;  // of those, by event
 };
 
 }  // namespace tacho::record

@@ -45,7 +45,7 @@ std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels*
     const std::uint64_t lost = recording.objects[connection.object].too_deep();
     const auto open = std::ranges::find(events.open_events(), connection.event, &OpenEvent::event);
     if (lost != 0 && open != events.open_events().end())
-      add_loss(all, {.event = connection.event, .id = open->id, .lost = lost});
+      add_loss(all, {.event = connection.event, .id = open->id, .lost = lost, .is_too_deep = true});
   }
   if (channels == nullptr) return all;
   for (const Losses& loss : channels->losses()) add_loss(all, loss);
@@ -63,7 +63,8 @@ format::RecordingLosses described(const std::vector<Losses>& losses, const Recor
     const PlannedEvent& event = recording.plan->events[loss.event];
     const auto cpu = cpus.find(loss.id);
     const int known = cpu == cpus.end() ? -1 : cpu->second;
-    format::EventLoss at{event.name, "", loss.cpu >= 0 ? loss.cpu : known, loss.lost};
+    const std::string name = event.name + (loss.is_too_deep ? " nested too deep" : "");
+    format::EventLoss at{name, "", loss.cpu >= 0 ? loss.cpu : known, loss.lost};
     for (std::size_t i = 0; i < std::min(recording.cgroups.size(), cgroups.size()); ++i)
       if (event.cgroup >= 0 && recording.cgroups[i].get() == event.cgroup) at.cgroup = cgroups[i];
     if (loss.cgroup != 0 && at.cgroup.empty()) at.cgroup = paths.at(loss.cgroup);

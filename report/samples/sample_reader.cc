@@ -184,7 +184,7 @@ void SampleReader::State::tell_losses() {
   if (more == 0) return;
   const std::string where = format::where_and_when_lost(capture.features().environment.losses);
   diagnostics->add(Damage::Lost, format::Diagnostics::kNoOffset,
-                   "records that found no room in the ring" + (where.empty() ? "" : ": " + where), more);
+                   "events that are not in the capture" + (where.empty() ? "" : ": " + where), more);
 }
 
 Flow SampleReader::State::take(const OrderedRecord& record) {

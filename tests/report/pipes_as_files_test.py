@@ -84,7 +84,7 @@ class PipesAsFiles(programs.Scratch):
         piece = made.record(78, 0, struct.pack("<QQIIQQ", kind, 0, 230, 0, len(losses), 0) + losses + bytes(-len(losses) % 8))
         (self.folder / "piped").write_bytes(b"PERFILE2" + struct.pack("<Q", 16) + attr + capture.data + piece)
         done = self.tacho("script", "-i", "piped")
-        self.assertRegex(done.stderr.decode(), r"records that found no room in the ring: cycles 7.* \(7 times\)")
+        self.assertRegex(done.stderr.decode(), r"events that are not in the capture: cycles 7.* \(7 times\)")
 
     def test_what_a_pipe_tells_of_itself_at_its_end_stays_when_stacks_are_unwound(self):
         self.tacho("convert", "--to", "pipe", "--plain", "-i", GOLDEN / "captures/unwound.data", "-o", "piped")
