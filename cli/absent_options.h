@@ -1,4 +1,4 @@
-// Options of another program (perf) that a command of ours does not have: each is refused with a line that
+// Options of another program (perf) that a command does not have: each is refused with a line that
 // says what to do instead, never with a guess at another option's name.
 #pragma once
 

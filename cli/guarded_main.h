@@ -17,8 +17,8 @@
 
 namespace tacho::cli {
 
-// Where nothing can be unwound (a thread of ours, a callback that a C library made): says what was refused
-// and leaves; what was a fault of ours aborts, as ever. Needs no memory.
+// For places that cannot be unwound (a worker thread, a callback from a C library): prints what the system
+// refused and exits; a fault of this program aborts as usual. Needs no memory.
 [[noreturn]] inline void leave_refused() noexcept {
   const auto say = [](std::string_view line) { (void)!::write(STDERR_FILENO, line.data(), line.size()); };
   if (const auto fault = std::current_exception()) {
@@ -35,7 +35,7 @@ namespace tacho::cli {
       say(other.what());
       say("\n");
     } catch (...) {
-      say("tacho: an exception nobody knows\n");
+      say("tacho: an unknown exception\n");
     }
   }
   // A library's function that promises not to throw left the promise: std::filesystem's do when memory is

@@ -32,7 +32,7 @@ constexpr std::string_view kRecordHelp = "record events with stacks into a captu
 constexpr std::string_view kLiveHelp = "record and show at once what comes";
 constexpr std::string_view kListHelp = "list the events that can be recorded here";
 constexpr std::string_view kDoctorHelp =
-    "what can be recorded on this host; doctor FILE: what a capture can tell elsewhere";
+    "what can be recorded on this host; doctor FILE: what a capture lacks when it is read elsewhere";
 
 // Commands of perf 6 and 7 that are not here, and what to do instead.
 struct AbsentCommand {
@@ -52,7 +52,7 @@ constexpr AbsentCommand kAbsentCommands[] = {
     {"data", "tacho convert rewrites captures, tacho script --json prints them"},
     {"diff", "tacho flamegraph --base BEFORE -i AFTER -o difference.svg"},
     {"ftrace",
-     "tacho record -e func/name='vfs_*'/ counts and times functions of the kernel, -e follow tells the way "
+     "tacho record -e func/name='vfs_*'/ counts and times functions of the kernel, -e follow prints the way "
      "of an object"},
     {"inject",
      "names of JIT code need none; AUX traces become samples by perf inject --itrace=i1ms, which tacho "
@@ -205,7 +205,7 @@ bool means_record(const std::string& word) {
   if (cli::nearest(word, record).empty()) return false;
   std::vector<std::string> names;
   for (Command& command : commands()) names.push_back(std::move(command.name));
-  // Without tacho-report nobody knows what else the word may be.
+  // Without tacho-report its commands are unknown.
   return names.size() > 4 && std::ranges::find(names, word) == names.end() &&
          cli::nearest(word, names) == "record";
 }

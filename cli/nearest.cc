@@ -27,7 +27,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
-// Names from the command line may be of any length; nobody misspells one this long by a letter.
+// Names from the command line may be of any length; suggestions are for short ones.
 constexpr std::size_t kLongestWord = 100;
 
 }  // namespace

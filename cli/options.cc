@@ -55,7 +55,7 @@ class GetoptRows {
 
   explicit GetoptRows(const CommandLine& line) : line_(&line) {
     // '+' stops at the first word, '-' returns words as options with the code 1; neither moves words about.
-    // ':' tells a missing value from an unknown option.
+    // With ':' getopt distinguishes a missing value from an unknown option.
     letters_ = line.stop_at_first_word ? "+:" : "-:";
     for (std::size_t row = 0; row < line.options.size(); ++row) {
       for (std::string& name : spellings(line.options[row])) add(std::move(name), row);
@@ -112,7 +112,7 @@ Result<Occurrences> match(const CommandLine& line, std::vector<std::string> argu
   Occurrences out;
   std::optional<Error> fault;  // the first one; --help anywhere counts more
   opterr = 0;                  // errors are values here
-  optind = 0;                  // glibc: begin anew
+  optind = 0;                  // glibc: start over
   while (!out.help) {
     const std::string word = std::max(optind, 1) < count ? arguments[std::max(optind, 1)] : std::string();
     int index = -1;

@@ -14,9 +14,9 @@ namespace tacho::cli {
 
 enum class Takes {
   Nothing,   // a flag
-  Value,     // -o FILE, -oFILE, --output FILE, --output=FILE; the value may begin with '-' or '+'
+  Value,     // -o FILE, -oFILE, --output FILE, --output=FILE; the value may start with '-' or '+'
   Optional,  // -z, -z3, --compress, --compress=3; never the next word
-  LastArg,   // as Optional, and the next word too when it does not begin with '-' (perf report's -g)
+  LastArg,   // as Optional, and the next word too when it does not start with '-' (perf report's -g)
 };
 
 struct Option {

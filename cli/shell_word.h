@@ -7,7 +7,7 @@
 namespace tacho::cli {
 
 // As it is, where no shell would see anything else in it; else quoted, bytes that cannot be shown as $'\xNN'.
-// What begins with a dash gets "./" in front, as it would be taken for an option.
+// A word that starts with a dash gets "./" in front, since it would be taken for an option.
 std::string shell_word(std::string_view word);
 
 }  // namespace tacho::cli

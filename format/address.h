@@ -1,5 +1,4 @@
-// Three spaces of addresses that do not mix: what runs, where it lies in its file, what the ELF file calls
-// it.
+// The three kinds of addresses, as types that do not mix: runtime addresses, file offsets, ELF addresses.
 #pragma once
 
 #include <compare>

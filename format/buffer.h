@@ -81,4 +81,12 @@ class Buffer {
   std::size_t size_ = 0, capacity_ = 0;
 };
 
+// Bytes of a capture that records point into; shared by all records that are still needed.
+struct Block {
+  Buffer bytes;
+  // Bytes of the capture it was inflated from; 0 when it stands in the capture as it is.
+  std::size_t packed = 0;
+};
+using BlockRef = std::shared_ptr<const Block>;
+
 }  // namespace tacho::format

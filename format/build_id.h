@@ -32,8 +32,8 @@ struct BuildId {
 std::optional<BuildId> build_id_in_notes(Bytes notes, std::endian order = std::endian::native);
 
 // The build id of an ELF image (32 or 64 bit, either byte order), from its program headers or, when it has
-// none (kernel modules), its section headers. `image` may be the file's first bytes only: what lies beyond
-// is not found.
+// none (kernel modules), its section headers. `image` may be the file's first bytes only: notes
+// behind them are not found.
 std::optional<BuildId> build_id_in_elf(Bytes image);
 
 }  // namespace tacho::format

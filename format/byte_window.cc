@@ -21,7 +21,7 @@ constexpr std::size_t kFirstChunk = 16 * 1024;
 
 }  // namespace
 
-// A block that nobody else keeps: one of before, whose memory is in the caches already, or a new one.
+// A block without other owners: a used one, whose memory is in the caches already, or a new one.
 std::shared_ptr<Block> ByteWindow::free_block() {
   constexpr std::size_t kMostUsed = 4;
   for (const std::shared_ptr<Block>& block : used_) {
@@ -67,7 +67,7 @@ bool ByteWindow::ensure(std::size_t size) {
   return left >= size;
 }
 
-// Whether reading gives something at once; only whoever follows a pipe does not want to wait.
+// Whether a read returns at once; asked only where a pipe is followed (--follow).
 bool ByteWindow::may_read() const {
   if (!grows_ || !ends_unknown()) return true;
   pollfd pipe{fd_, POLLIN, 0};

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "format/block.h"
+#include "format/buffer.h"
 #include "format/cursor.h"
 #include "format/diagnostics.h"
 
@@ -27,7 +27,7 @@ class ByteWindow {
   Bytes bytes() const { return Bytes(block_->bytes).subspan(at_); }
   // Where its first byte stands in the file.
   std::uint64_t offset() const { return offset_; }
-  // What it lies in: whoever keeps views of it keeps this.
+  // The block that holds the window: a view of the window's bytes is valid as long as its block is kept.
   const std::shared_ptr<Block>& block() const { return block_; }
 
   // Makes at least `size` bytes stand there. False when the source ends before; then all of the rest stands
@@ -46,7 +46,7 @@ class ByteWindow {
   std::optional<std::uint64_t> left_in_file() const;
   std::vector<std::byte> peek(std::uint64_t ahead, std::size_t size) const;
   // Takes what stands there and the hole of the file behind it, when all of it is zeros. The hole's last
-  // bytes stay: in the other byte order a record may begin with zeros. Whether anything was taken.
+  // bytes stay: in the other byte order a record may start with zeros. Whether anything was taken.
   bool skip_hole();
   // Gives back the memory; what stands there is dropped.
   void forget();
@@ -69,7 +69,7 @@ class ByteWindow {
   std::uint64_t unread_;
   std::size_t chunk_ = 1024 * 1024;  // bytes to read at a time
   bool grows_;
-  std::vector<std::shared_ptr<Block>> used_;  // some of before, to be filled again when nobody keeps them
+  std::vector<std::shared_ptr<Block>> used_;  // used blocks, filled again once they have no other owner
   std::size_t oldest_used_ = 0;
   Diagnostics* diagnostics_;
 };

@@ -10,18 +10,16 @@
 #include <map>
 #include <utility>
 
+#include "format/byte_swap.h"
 #include "format/event_name.h"
+#include "format/feature_sections.h"
 #include "format/file.h"
 #include "format/file_head.h"
-#include "format/foreign_order.h"
 #include "format/header_check.h"
 #include "format/large_pages.h"
 #include "format/record.h"
 #include "format/record_stream.h"
-#include "format/section_pieces.h"
-#include "format/section_table.h"
 #include "format/simpleperf_start.h"
-#include "format/taken_sections.h"
 
 namespace tacho::format {
 
@@ -62,7 +60,7 @@ struct CaptureReader::State {
   bool has_parts = false;  // it has such files
   unsigned next_part = 0;
   SectionPieces pieces;
-  TakenSections taken;  // of a pipe
+  SeenFeatures taken;  // of a pipe
 
   Result<> open(const std::string& path);
   bool open_next_part();
@@ -146,8 +144,8 @@ Result<> CaptureReader::State::open(const std::string& name) {
   return Done{};
 }
 
-// The first bytes: of a pipe, whose header has 16, not one more; of what is no capture, so many as tell what
-// it is.
+// The first bytes: exactly 16 of a pipe, which is its header; of other input as many as parse_file_head()
+// needs to name it.
 Result<std::vector<std::byte>> CaptureReader::State::read_start() {
   std::vector<std::byte> start;
   std::size_t wanted = FileHead::kPipeSize;
@@ -188,7 +186,7 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   layout.features_offset = head.data.offset + head.data.size;
   if (auto read = read_attrs(head); !read) return read;
   if (head.data.offset < FileHead::kSize - 32 || head.data.offset > layout.file_size)
-    return Error{"is cut short: its data should begin at byte " + std::to_string(head.data.offset) +
+    return Error{"is cut short: its data should start at byte " + std::to_string(head.data.offset) +
                  ", the file has " + std::to_string(layout.file_size)};
   read_features(head);
   read_simpleperf_start(file.get(), {layout.data_offset, layout.data_size}, layout.order, features,
@@ -231,7 +229,7 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
   auto table = read_at(file.get(), head.attrs.offset, static_cast<std::size_t>(head.attrs.size));
   if (!table) return std::move(table.error());
   Cursor in(*table, head.order);
-  // Lists of ids lie side by side: those of all events together cannot be larger than the file.
+  // Lists of ids do not overlap: those of all events together cannot be larger than the file.
   std::uint64_t ids_left = layout.file_size;
   while (in.left() >= head.attr_size) {
     Cursor entry(in.take(head.attr_size), head.order);
@@ -244,7 +242,7 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
     Event event{std::move(*attr), {}, {}};
     if (ids.size > ids_left && ids.size <= layout.file_size) {
       diagnostics->add(Damage::BadFeature, ids.offset,
-                       "the ids of an event lie where those of others do; they are left out");
+                       "the ids of an event overlap those of another; they are left out");
     } else if (ids.offset <= layout.file_size && ids.size <= layout.file_size - ids.offset) {
       ids_left -= ids.size;
       auto bytes = read_at(file.get(), ids.offset, static_cast<std::size_t>(ids.size));
@@ -253,7 +251,7 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
       event.ids.reserve(words.size());
       for (std::size_t i = 0; i < words.size(); ++i) event.ids.push_back(words[i]);
     } else {
-      diagnostics->add(Damage::BadFeature, ids.offset, "the ids of an event lie outside the file");
+      diagnostics->add(Damage::BadFeature, ids.offset, "the ids of an event are outside the file");
     }
     events.add(std::move(event));
   }
@@ -266,19 +264,18 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
 }
 
 void CaptureReader::State::read_features(const FileHead& head) {
-  const SectionTable table = find_sections(file.get(), head, layout.file_size, *diagnostics);
+  const FeatureTable table = find_feature_sections(file.get(), head, layout.file_size, *diagnostics);
   layout.is_closed = table.is_closed;
   if (!layout.is_closed && options.following == nullptr)
     diagnostics->add(Damage::NotClosed, Diagnostics::kNoOffset,
                      "it was killed or still runs; everything it wrote up to its last whole round is read");
   missing = table.missing;
-  // Sections lie side by side, so that all together they are no larger than the file.
+  // Sections do not overlap, so that all together they are no larger than the file.
   std::uint64_t left = layout.file_size;
   for (const FeatureSection& section : table.sections) {
     if (section.place.size > left) {
-      diagnostics->add(
-          Damage::BadFeature, section.place.offset,
-          "section " + std::to_string(section.feature) + " lies where others do and is left out");
+      diagnostics->add(Damage::BadFeature, section.place.offset,
+                       "section " + std::to_string(section.feature) + " overlaps another and is left out");
       continue;
     }
     left -= section.place.size;
@@ -323,7 +320,7 @@ void CaptureReader::State::keep(std::uint32_t feature, Bytes bytes, const FieldL
                             "section " + std::to_string(feature) +
                                 " is of a kind this program does not know in the other byte order: left out");
   }
-  turn_fields(features.raw.back().bytes, bytes, log, layout.order);
+  swap_fields(features.raw.back().bytes, bytes, log, layout.order);
 }
 
 // Pipes carry their header as records.
@@ -380,7 +377,7 @@ void CaptureReader::State::apply_feature(const HeaderFeatureRecord& header, std:
 
 // A file's header stands in front of its records, and readers on other threads look at it: a record that
 // would change it is left out. (Recorders write such records into pipes only. Build ids are no part of this:
-// perf inject puts them among a file's records, and whoever replays the records applies them.)
+// perf inject puts them among a file's records, and AddressSpaces applies them.)
 void CaptureReader::State::refuse(const RecordView& record) {
   bool changes_header = record.type == abi::kRecordHeaderAttr || record.type == abi::kRecordTracingData ||
                         record.type == abi::kRecordHeaderFeature;
@@ -397,7 +394,7 @@ void CaptureReader::State::refuse(const RecordView& record) {
 // A record that swallowed what follows it, because its size is wrong, has bytes that are no field of it.
 void CaptureReader::State::check_length(const RecordView& record) {
   static const EventAttr kNone;
-  if (record.type == abi::kRecordSample) return;  // taken apart by whoever wants its fields: Sample::unread
+  if (record.type == abi::kRecordSample) return;  // checked when its fields are parsed: Sample::unread
   const auto event = known_events().event_of(record);
   if (!event && record.type < abi::kRecordUserStart) return;
   const EventAttr& attr = event ? known_events()[*event].attr : kNone;
@@ -414,7 +411,7 @@ void CaptureReader::State::check_length(const RecordView& record) {
 // Whether the caller gets the record.
 bool CaptureReader::State::keeps(const RecordView& record) {
   if (record_name(record.type).empty()) {
-    if (is_simpleperfs(record.type)) return false;  // simpleperf_start.h reads those that tell something
+    if (is_simpleperf_type(record.type)) return false;  // simpleperf_start.h reads the useful ones
     if (!options.keep_all)
       diagnostics->add(Damage::UnknownRecord, record.offset, "type " + std::to_string(record.type));
     return options.keep_all;
@@ -463,7 +460,7 @@ bool CaptureReader::State::end_following(Following::End why) {
   return false;
 }
 
-// Who follows may be far behind, and then nothing is waited for until all of it is read.
+// A reader that follows may be far behind: it waits only after it has read all that is there.
 bool CaptureReader::State::is_stopped() {
   constexpr std::uint32_t kRecordsUnasked = 1024;
   if (options.following == nullptr || was_stopped) return was_stopped;

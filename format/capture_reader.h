@@ -34,7 +34,7 @@ struct ReadOptions {
   Following* following = nullptr;
 };
 
-// Where things lie in the file, for `header`.
+// The offsets and sizes in the file, for `tacho header`.
 struct CaptureLayout {
   bool is_pipe = false;
   bool is_closed = true;          // its recorder finished it
@@ -65,16 +65,16 @@ class CaptureReader {
   // In a pipe, events and features grow as records are read: they belong to the thread that calls next().
   const EventSet& events() const;
   const Features& features() const;
-  // The header's sections, for whoever makes another header of them: they can be as large as the capture. Of
-  // a file they are no longer here afterwards; of a pipe, whose records add to them, it is a copy.
+  // The header's sections, to write another header from; they can be as large as the capture. Of a file they
+  // are moved out of the reader; of a pipe, whose records add to them, this is a copy.
   Features take_features();
   const CaptureLayout& layout() const;
   // The header of a file. Nothing changes it once the file is open, so any thread may look at it while
   // another calls next(). Null for a pipe.
   std::shared_ptr<const CaptureHeader> fixed_header() const;
 
-  // The next record, or nothing at the end. Its bytes stay valid while block() of that moment is kept; when
-  // nobody keeps it, until the next call.
+  // The next record, or nothing at the end. Its bytes stay valid while a reference to block() is kept, and
+  // without one until the next call.
   std::optional<RecordView> next();
   // Of a capture that is followed, when next() has nothing: waits for more, a tenth of a second at most.
   // False: nothing more will come (but next() may have something for the last time); Following::end says why.

@@ -194,7 +194,7 @@ Result<> CaptureWriter::finish_round() {
 }
 
 // The table goes behind the data before the header says that the data ends there: killed between the two, the
-// file has the old size, and whoever reads it uses the table that stands before the data.
+// file has the old size, and readers use the table in front of the data.
 Result<> CaptureWriter::make_true(std::uint64_t data_end) {
   ByteWriter table;
   FileHead head;
@@ -223,7 +223,7 @@ Result<> CaptureWriter::close(const Features& late) {
 }
 
 Result<> CaptureWriter::add_late(const Features& late) {
-  // New sections lie behind the table, whose length they decide.
+  // New sections follow the table, whose length they decide.
   ByteWriter bodies;
   std::vector<FeatureSection> added;
   for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
@@ -244,13 +244,13 @@ Result<> CaptureWriter::add_late(const Features& late) {
       section.place.offset += bodies_at;
   if (auto written = write_at(file_.get(), bodies_at, bodies.view()); !written) return written;
   file_end_ = bodies_at + bodies.size();
-  if (auto told = tell_early(); !told) return told;
+  if (auto written = write_early_entries(); !written) return written;
   if (auto made = make_true(end_); !made) return made;
   return seal();
 }
 
 // Where late sections of our own stand: entries were kept for them.
-Result<> CaptureWriter::tell_early() {
+Result<> CaptureWriter::write_early_entries() {
   for (std::size_t i = 0; i < early_.size(); ++i) {
     const auto section = std::ranges::find(sections_, early_[i].feature, &FeatureSection::feature);
     if (!stands_early(early_[i].feature) || section == sections_.end()) continue;
@@ -263,7 +263,7 @@ Result<> CaptureWriter::tell_early() {
 }
 
 // The times that packing made the records smaller, rounded, in the section that said 1 until now.
-Result<> CaptureWriter::tell_ratio() {
+Result<> CaptureWriter::write_ratio() {
   const auto section = std::ranges::find(sections_, abi::kFeatureCompressed, &FeatureSection::feature);
   if (packed_bytes_ == 0 || section == sections_.end()) return Done{};
   ByteWriter ratio;
@@ -272,9 +272,9 @@ Result<> CaptureWriter::tell_ratio() {
   return write_at(file_.get(), section->place.offset + kRatioOffset, ratio.view());
 }
 
-// Everything is in place: says so in the state word, cuts what lies behind, and makes the file durable.
+// Marks the file as closed in its state word, truncates it behind its last section, and makes it durable.
 Result<> CaptureWriter::seal() {
-  if (auto told = tell_ratio(); !told) return told;
+  if (auto written = write_ratio(); !written) return written;
   ByteWriter state;
   state.u32(1);
   if (auto written = write_at(file_.get(), state_offset_, state.view()); !written) return written;

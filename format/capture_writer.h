@@ -30,8 +30,8 @@ struct WriteOptions {
   bool copies_data = false;
 };
 
-// What both writers begin with: a compressor when the options want one, and COMPRESSED set or taken out
-// accordingly.
+// The compressor that the options ask for, or null; sets or removes the feature COMPRESSED accordingly. For
+// both writers.
 Result<std::optional<RecordCompressor>> prepare_compression(const WriteOptions& options, Features& features);
 // Bytes that are kept free for the end of a capture of bounded size: a record of lost samples for each id of
 // an event, marks, and sections that are known late.
@@ -81,14 +81,14 @@ class CaptureWriter {
   Result<> write_head(const EventSet& events, Features features, const WriteOptions& options);
   Result<> append(Bytes bytes);
   void count_packed(std::uint64_t packed, std::uint64_t inflated);
-  // Whether a section is told in the early table only.
+  // Whether a section is listed in the early table only.
   bool stands_early(std::uint32_t feature) const;
   std::uint64_t table_size() const;  // bytes of the table behind the data
   Result<> add_late(const Features& late);
   Result<> make_true(std::uint64_t data_end);
-  Result<> tell_early();
+  Result<> write_early_entries();
   Result<> seal();
-  Result<> tell_ratio();
+  Result<> write_ratio();
 
   Fd file_;
   std::optional<RecordCompressor> compressor_;

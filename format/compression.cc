@@ -71,7 +71,7 @@ Result<RecordCompressor> RecordCompressor::create(int level) {
   const std::size_t set = ZSTD_CCtx_setParameter(compressor.context_.get(), ZSTD_c_compressionLevel, level);
   if (ZSTD_isError(set) != 0)
     return use_error("zstd level " + std::to_string(level) + ": " + ZSTD_getErrorName(set));
-  if (level == kQuickLevel) compressor.alike_ = std::make_unique<AlikeRecords>();
+  if (level == kQuickLevel) compressor.alike_ = std::make_unique<DeltaMatcher>();
   return compressor;
 }
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "format/alike_records.h"
 #include "format/buffer.h"
 #include "format/cursor.h"
+#include "format/delta_matcher.h"
 #include "format/result.h"
 
 struct ZSTD_CCtx_s;
@@ -54,20 +54,20 @@ class RecordCompressor {
   void append_packed(std::vector<std::byte>& out) const;
 
   std::unique_ptr<ZSTD_CCtx_s, Free> context_;
-  std::unique_ptr<AlikeRecords> alike_;  // null: another level was asked for
+  std::unique_ptr<DeltaMatcher> alike_;  // null: another level was asked for
   Trial trial_;
   Buffer packed_, other_;          // scratch: a frame
   std::size_t chunk_ = kMaxInput;  // adapts: a record's size field is 16 bits wide
 };
 
-// What a COMPRESSED record holds. Ours begin with a frame that zstd skips: a checksum of the frame behind it,
-// so that damage is found in what is packed, where bytes are few.
+// What a COMPRESSED record holds. tacho's start with a frame that zstd skips: a checksum of the frame behind
+// it, so that damage is found in what is packed, where bytes are few.
 struct PackedBytes {
   Bytes frames;          // behind the checksum
   bool is_sound = true;  // it agrees, or there is none
 };
 PackedBytes packed_bytes(Bytes content);
-// Whether it begins as a frame, behind a checksum or without; the sum is not looked at.
+// Whether it starts as a frame does, with a checksum in front or without; the checksum is not verified.
 bool begins_as_frame(Bytes content);
 
 // Inflates the bytes of COMPRESSED and COMPRESSED2 records, fed in file order: one stream over many records
@@ -78,7 +78,7 @@ class RecordInflater {
   // Appends what `packed` holds; refuses more than `limit` bytes, windows above 8 MiB and what a checksum of
   // ours disagrees with.
   Result<> inflate(Bytes packed, std::size_t limit, Buffer& out);
-  // Forgets a stream that broke, to begin again at the next frame.
+  // Drops a broken stream; the next frame starts anew.
   void reset();
 
  private:

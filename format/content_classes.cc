@@ -40,7 +40,7 @@ std::vector<ContentClass> content_by_head(const EventSet& events, const Features
   for (const Event& event : events) add_event(event.attr, holds);
   set(Content::CommandLine, !environment.command_line.empty() || features.attachment("processes") != nullptr);
   set(Content::Host, environment.hostname.has_value());
-  set(Content::Paths, !events.empty());  // every recorder tells what is mapped, and who runs
+  set(Content::Paths, !events.empty());  // every recorder writes mappings and names of threads
   set(Content::Comm, !events.empty());
   set(Content::Kernel,
       features.attachment(kKallsymsAttachment) != nullptr || !environment.bpf_programs.empty());

@@ -1,4 +1,4 @@
-// What a capture may tell about the people, programs and secrets of its host, by classes: what to look for
+// Classes of what a capture may reveal about the people, programs and secrets of its host: what to look for
 // before a capture is given away.
 #pragma once
 
@@ -47,7 +47,7 @@ inline constexpr ContentRow kContents[] = {
     {Content::Stacks, "stacks", "bytes of stacks, with arguments and the environment of programs"},
     {Content::Registers, "registers", "registers of samples"},
     {Content::Addresses, "addresses", "addresses of data"},
-    {Content::Kernel, "kernel", "where the kernel lies in memory"},
+    {Content::Kernel, "kernel", "where the kernel is in memory"},
     {Content::Time, "time", "the time of day of the recording"},
     {Content::Traces, "traces", "traces of processors (AUX)"},
 };

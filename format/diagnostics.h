@@ -20,7 +20,7 @@ enum class Damage : std::uint8_t {
   OrderGivenUp,     // the same, since more records had to wait than memory is given for
   NoSymbols,        // a module whose names were not found: the result is whole but poorer
   BadSymbolSource,  // a symbol table, or a part of it, that takes more than its file is worth: it is left out
-  WrongNames,       // names were shown that are another file's, as the capture told too late
+  WrongNames,       // names of another file were shown, since the capture named the right one too late
   Lost,             // events the kernel could not deliver while recording
   Note,             // worth a line, nothing is missing
 };

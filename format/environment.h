@@ -12,6 +12,8 @@
 
 namespace tacho::format {
 
+using StringPairs = std::vector<std::pair<std::string, std::string>>;
+
 struct BuildIdEntry {
   std::int32_t pid = -1;   // -1: the host
   std::uint16_t misc = 0;  // cpumode: kernel or user
@@ -90,9 +92,10 @@ struct EventLoss {
 
 struct RecordingLosses {
   std::vector<EventLoss> events;
-  // First and last time at which the kernel told of a loss, in ns after the first sample: each is that of the
-  // first record that found room again. Nothing: it told of none, as at the very end.
-  std::optional<std::pair<std::uint64_t, std::uint64_t>> told;
+  // Times of the first and last LOST record, in ns after the first sample: each is the time of the first
+  // record that found room again. Nothing: there was no LOST record, as when samples are lost at the very
+  // end.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> interval;
   bool operator==(const RecordingLosses&) const = default;
 };
 
@@ -138,7 +141,7 @@ struct Environment {
   // CPUs that went off line or came while they were recorded, and when (our feature kFeatureCpuChanges).
   std::vector<std::pair<std::string, std::string>> cpu_changes;
   RecordingLosses
-      losses;  // samples of this file's that found no room; no events: none was lost, or nobody says
+      losses;  // samples of this file that found no room; no events: none was lost, or it is unknown
 };
 
 }  // namespace tacho::format

@@ -43,7 +43,7 @@ Result<EventAttr> parse_event_attr(Cursor bytes) {
     return Error{"event attribute says it has " + std::to_string(size) + " bytes, between " +
                  std::to_string(kFirstAttrSize) + " and " + std::to_string(there) + " were expected"};
   Cursor in = bytes.over(bytes.take(size - 8));
-  // A field that lies past the attr's size is absent, which means zero: the cursor yields just that.
+  // A field past the attr's size is absent, which means zero: a cursor that failed returns zeros.
   attr.config = in.u64();
   attr.sample_period = in.u64();
   attr.sample_type = in.u64();

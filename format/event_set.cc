@@ -60,7 +60,7 @@ void EventSet::know_id(std::uint64_t id, std::size_t event) {
   near_[place] = static_cast<std::uint32_t>(event);
 }
 
-// Recorders tell ids in ascending order, so mostly there is one run. Whatever the order, there are few runs,
+// Recorders write ids in ascending order, so mostly there is one run. Whatever the order, there are few runs,
 // and an id moves from one to the next few times.
 void EventSet::add_to_runs(IdOf added) {
   if (by_id_.empty() || added.id < by_id_.back().id) runs_.push_back(by_id_.size());
@@ -111,7 +111,7 @@ std::optional<std::size_t> EventSet::event_of(const RecordView& record) const {
   if (events_.empty()) return std::nullopt;
   if (events_.size() == 1 || record.type >= abi::kRecordUserStart) return 0;
   const bool is_sample = record.type == abi::kRecordSample;
-  const Bytes whole = is_sample ? record.bytes : told_bytes(record, trailer_size_);
+  const Bytes whole = is_sample ? record.bytes : declared_bytes(record, trailer_size_);
   const Bytes body = whole.subspan(kRecordHeaderSize);
   const int word = is_sample ? sample_id_word_ : trailer_id_word_;
   if (word < 0) {

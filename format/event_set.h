@@ -50,7 +50,7 @@ class EventSet {
   };
   std::vector<IdOf> by_id_;
   std::vector<std::size_t> runs_;  // where in it each begins
-  // The kernel numbers ids one by one, so those of a capture lie close together: by_id_ for those from
+  // The kernel numbers ids one by one, so the ids of a capture are close together: by_id_ for those from
   // first_id_ on, kNoEvent in the gaps.
   static constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
   std::uint64_t first_id_ = 0;

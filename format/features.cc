@@ -2,13 +2,52 @@
 
 #include <algorithm>
 
-#include "format/header_strings.h"
 #include "format/record_view.h"
 #include "format/symbol_pack.h"
 
 namespace tacho::format {
 
 namespace {
+
+// Strings and lists in feature sections: u32 length, then so many bytes of text padded with NULs.
+std::string header_string(Cursor& in) { return std::string(in.text(in.u32())); }
+
+// `count` when that many entries of at least `entry_size` bytes can be in the rest of the section; else the
+// cursor fails.
+std::uint32_t checked_count(Cursor& in, std::uint64_t count, std::size_t entry_size) {
+  if (count > in.left() / entry_size) {
+    in.fail();
+    return 0;
+  }
+  return static_cast<std::uint32_t>(count);
+}
+
+std::vector<std::string> string_list(Cursor& in) {
+  std::vector<std::string> list;
+  const std::uint32_t count = checked_count(in, in.u32(), sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) list.push_back(header_string(in));
+  return list;
+}
+
+void write_list(ByteWriter& out, const std::vector<std::string>& list) {
+  out.u32(static_cast<std::uint32_t>(list.size()));
+  for (const std::string& text : list) out.header_string(text);
+}
+
+StringPairs string_pairs(Cursor& in) {
+  StringPairs pairs;
+  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::string first = header_string(in);
+    pairs.emplace_back(std::move(first), header_string(in));
+  }
+  return pairs;
+}
+
+void write_pairs(ByteWriter& out, const StringPairs& pairs) {
+  out.u32(static_cast<std::uint32_t>(pairs.size()));
+  for (const auto& [first, second] : pairs) out.header_string(first).header_string(second);
+}
 
 std::vector<std::byte> bytes_of(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
 
@@ -24,7 +63,6 @@ void skip_padding(Cursor& in) {
       rest.size() < 8 && std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; });
   if (is_padding) in.skip(rest.size());
 }
-
 
 Result<> read_cpus(Cursor& in, Features& out) {
   const std::uint32_t available = in.u32();  // available first, whatever the kernel tree's document says
@@ -563,7 +601,7 @@ bool write_symbol_pack(const Features& from, ByteWriter& out) {
   return !from.symbol_pack.empty();
 }
 
-constexpr std::uint64_t kNotTold = ~std::uint64_t{0};
+constexpr std::uint64_t kNoTime = ~std::uint64_t{0};
 constexpr std::uint32_t kAnyCpu = ~std::uint32_t{0};
 
 // u32 version, u64 first and last time, u32 count, then for each: two strings, u32 CPU, u64 lost.
@@ -572,7 +610,7 @@ Result<> read_losses(Cursor& in, Features& out) {
   const std::uint32_t version = in.u32();
   if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
   const std::uint64_t first = in.u64(), last = in.u64();
-  if (first != kNotTold) out.environment.losses.told = {first, last};
+  if (first != kNoTime) out.environment.losses.interval = {first, last};
   const std::uint32_t count = checked_count(in, in.u32(), 5 * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < count; ++i) {
     EventLoss loss;
@@ -589,7 +627,7 @@ Result<> read_losses(Cursor& in, Features& out) {
 bool write_losses(const Features& from, ByteWriter& out) {
   const RecordingLosses& losses = from.environment.losses;
   if (losses.events.empty()) return false;
-  const auto [first, last] = losses.told.value_or(std::pair{kNotTold, kNotTold});
+  const auto [first, last] = losses.interval.value_or(std::pair{kNoTime, kNoTime});
   out.u32(1).u64(first).u64(last).u32(static_cast<std::uint32_t>(losses.events.size()));
   for (const EventLoss& loss : losses.events) {
     out.header_string(loss.event).header_string(loss.cgroup);

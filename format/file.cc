@@ -37,7 +37,8 @@ Mapping::~Mapping() {
 }
 
 Result<Fd> open_input(const std::string& path, Streams streams) {
-  // O_NONBLOCK: opening a FIFO nobody writes to must not hang; it is taken back for those we accept.
+  // O_NONBLOCK: opening a FIFO without a writer must not hang; the flag is cleared on files that are
+  // accepted.
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!file) return system_error(path, errno);
   struct stat status {};

@@ -54,7 +54,7 @@ Error no_capture(Bytes start) {
   for (const PackingRow& row : kPackings)
     if (as_text(start.subspan(std::min(row.at, start.size()))).starts_with(row.magic))
       return Error{"is no capture but a " + std::string(row.name) + " file: " + std::string(row.what_to_do)};
-  return Error{"is not perf.data: it does not begin with PERFILE2"};
+  return Error{"is not perf.data: it does not start with PERFILE2"};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Finite state entropy coding as zstd's sequences have it (RFC 8878, sections 4.1 and 3.1.1.3.2): symbols
-// that are frequent cost a fraction of a bit. The coder begins with the last symbol, the decoder reads
+// that are frequent cost a fraction of a bit. The coder starts with the last symbol, the decoder reads
 // backwards.
 #pragma once
 
@@ -29,7 +29,7 @@ class BitWriter {
     held_ >>= count_ & ~7u;
     count_ &= 7;
   }
-  // The byte behind the last one that has a bit of ours.
+  // One past the last byte written.
   std::byte* end() {
     flush();
     return at_ + (count_ != 0 ? 1 : 0);
@@ -62,7 +62,7 @@ class FseTable {
     const std::uint32_t state = (bits << 16) - step.bits_from;
     return next_[static_cast<std::size_t>(static_cast<std::int32_t>(state >> bits) + step.first)];
   }
-  // Before this symbol come those that were coded before. At most kLog bits.
+  // The decoder reads this symbol before the symbols that were coded earlier. At most kLog bits.
   void add(BitWriter& out, std::uint32_t& state, unsigned symbol) const {
     if (has_one_symbol_) return;
     const Step& step = steps_[symbol];

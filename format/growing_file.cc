@@ -12,8 +12,8 @@
 namespace tacho::format {
 namespace {
 
-// One byte, far behind every capture, so that nobody who locks captures for reasons of their own is in the
-// way.
+// One byte, far behind the end of any capture, so that a program that locks captures for its own reasons is
+// not in the way.
 struct flock mark(short type) {
   struct flock lock {};
   lock.l_type = type;
@@ -66,8 +66,8 @@ std::uint64_t GrowingFile::data_end() {
   const std::uint64_t before = std::exchange(size_before_, size);
   // Other recorders say how much data there is when they close the file, and write header sections behind the
   // data shortly before: what was there at the last look already is data.
-  const std::uint64_t told = head->data.size != 0 || early ? data_offset_ + head->data.size : before;
-  return std::clamp(told, data_offset_, std::max(size, data_offset_));
+  const std::uint64_t end = head->data.size != 0 || early ? data_offset_ + head->data.size : before;
+  return std::clamp(end, data_offset_, std::max(size, data_offset_));
 }
 
 }  // namespace tacho::format

@@ -8,7 +8,7 @@
 
 namespace tacho::format {
 
-// Of whoever reads a capture while it is written (ReadOptions::following).
+// How a reader follows a capture that is still written (ReadOptions::following).
 struct Following {
   enum class End : std::uint8_t {
     NotYet,
@@ -30,7 +30,7 @@ void hold_for_writing(int fd);
 
 class GrowingFile {
  public:
-  // The data begins at `data_offset`; the descriptor must outlive this.
+  // The data starts at `data_offset`; the descriptor must outlive this.
   GrowingFile(int fd, std::uint64_t data_offset) : fd_(fd), data_offset_(data_offset) {}
 
   // Where sound data ends by now, as an offset in the file; sets end() when that is all there will be.

@@ -32,8 +32,7 @@ void check_sections(const FileSection& table, const std::vector<FeatureSection>&
     const FileSection& place = section.place;
     const std::string name = "section " + std::to_string(section.feature);
     if (place.offset < FileHead::kSize)
-      damaged(table.offset,
-              name + " is said to lie in the file's header, at " + std::to_string(place.offset));
+      damaged(table.offset, name + " points into the file's header, at " + std::to_string(place.offset));
     else if (place.offset + place.size > table.offset && place.offset < table_end)
       damaged(place.offset, name + " overlaps the table of sections");
     else if (place.offset >= table_end)

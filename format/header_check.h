@@ -1,6 +1,6 @@
 // Checks of a capture's header that find damage which reading does not notice. A damaged number often still
 // leads to something that can be read. Two things give it away: the header states some facts twice, and the
-// copies then differ; and some data can lie only in certain parts of the file, and the number points
+// copies then differ; and some data can be only in certain parts of the file, and the number points
 // elsewhere. What is found goes to `diagnostics`; no check stops the reading.
 #pragma once
 
@@ -14,20 +14,20 @@
 
 namespace tacho::format {
 
-// The table of the header's sections lies at `table` and lists `sections`. Checks that the bodies behind
-// the table follow one another without gaps up to the end of the file, and that no body overlaps the file
-// header or the table. `file_size` is in bytes.
+// `table` is the place of the table of feature sections, which lists `sections`. Checks that the bodies
+// behind the table follow one another without gaps up to the end of the file, and that no body overlaps the
+// file header or the table. `file_size` is in bytes.
 void check_sections(const FileSection& table, const std::vector<FeatureSection>& sections,
                     std::uint64_t file_size, Diagnostics& diagnostics);
 
-// A capture of ours lists its sections a second time, in a table in front of the data
+// A capture of tacho lists its sections a second time, in a table in front of the data
 // (docs/capture-format.md). Checks that both tables name the same places, for the sections in front of the
 // data (`data_offset`); those behind it are written when the recording ends, and only the second table knows
 // them.
 void check_early_table(const std::vector<FeatureSection>& early, const std::vector<FeatureSection>& sections,
                        std::uint64_t data_offset, Diagnostics& diagnostics);
 
-// The list of event ids of one attr lies at `ids`. Checks that its size is a multiple of 8 and that it
+// `ids` is the place of one attr's list of event ids. Checks that its size is a multiple of 8 and that it
 // overlaps neither the file header nor the table of attrs.
 void check_ids(const FileSection& ids, const FileSection& attrs, Diagnostics& diagnostics);
 

@@ -129,7 +129,7 @@ InflateAhead::InflateAhead() : state_(std::make_unique<State>()) {
     try {
       state_->threads.emplace_back([state = state_.get()] { state->work(); });
     } catch (const std::system_error&) {
-      break;  // the caller's thread inflates what nobody else does: slower, and the same bytes
+      break;  // without a worker thread the caller inflates: slower, and the same bytes
     }
   }
 }

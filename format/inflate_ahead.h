@@ -1,5 +1,5 @@
 // Inflates frames that stand alone on several threads, a few records ahead of their reader. The caller helps:
-// a frame that nobody has begun when it is needed is inflated on the spot.
+// a frame that no worker has started when it is needed is inflated by the caller.
 #pragma once
 
 #include <cstddef>

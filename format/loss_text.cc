@@ -62,8 +62,8 @@ std::string where_lost(std::span<const EventLoss> losses) {
 }
 
 std::string when_lost(const RecordingLosses& losses) {
-  if (!losses.told) return "";
-  return "from " + seconds(losses.told->first) + " to " + seconds(losses.told->second) +
+  if (!losses.interval) return "";
+  return "from " + seconds(losses.interval->first) + " to " + seconds(losses.interval->second) +
          " after the first sample";
 }
 

@@ -12,7 +12,7 @@ namespace tacho::format {
 // many events the first ones. Names are as they are: foreign.
 std::string where_lost(std::span<const EventLoss> losses);
 
-// "from 0.120 s to 2.400 s after the first sample". Empty: the kernel did not tell.
+// "from 0.120 s to 2.400 s after the first sample". Empty: the times are unknown.
 std::string when_lost(const RecordingLosses& losses);
 
 // Both, with ", " between. Empty: nothing was lost.

@@ -15,7 +15,7 @@ namespace tacho::format {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kRounding = 2 * kSecond;               // of clocks that are told in ticks
+constexpr std::int64_t kRounding = 2 * kSecond;               // of clocks that count in ticks
 constexpr std::uint64_t kLargestStat = 4096;                  // bytes of /proc/PID/stat
 constexpr std::int64_t kTimeOfDay = 1'000'000'000 * kSecond;  // no host runs for thirty years
 
@@ -29,10 +29,10 @@ std::int64_t ns_of(const timespec& time) { return time.tv_sec * kSecond + time.t
 }  // namespace
 
 std::optional<std::int64_t> time_of_day(std::uint64_t time) {
-  const auto told = static_cast<std::int64_t>(time);
-  if (told <= 0) return std::nullopt;
-  if (told > kTimeOfDay) return told;
-  const std::int64_t since = now(CLOCK_MONOTONIC) - told;
+  const auto recorded = static_cast<std::int64_t>(time);
+  if (recorded <= 0) return std::nullopt;
+  if (recorded > kTimeOfDay) return recorded;
+  const std::int64_t since = now(CLOCK_MONOTONIC) - recorded;
   return since < 0 ? std::nullopt : std::optional(now(CLOCK_REALTIME) - since);
 }
 

@@ -25,7 +25,7 @@ struct Place {
   Error error(int code) const { return output_error(system_error(path, code).what, code); }
 };
 
-constexpr unsigned kMostAttempts = 100;  // at a name that nobody has
+constexpr unsigned kMostAttempts = 100;  // at an unused name
 
 std::string self_path(const Fd& file) { return "/proc/self/fd/" + std::to_string(file.get()); }
 
@@ -76,7 +76,7 @@ Result<Place> find_place(const std::string& path) {
 }
 
 // Links such as /dev/stdout, which all programs go by and which lead to what this one has open, are not files
-// of ours to move, and no names for what we would make.
+// file to move, and no names for a new one.
 Result<> refuse_open_file(const Place& place) {
   std::array<char, PATH_MAX> target{};
   const ssize_t size = ::readlinkat(place.folder.get(), place.name.c_str(), target.data(), target.size());

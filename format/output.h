@@ -1,4 +1,5 @@
-// A new file for what we write, that nobody can mistake or misuse.
+// Output files: created under a temporary name, with safe permissions, and given their name when they are
+// whole.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +17,7 @@ namespace tacho::format {
 // AT_FDCWD): it goes with its last descriptor, so that nothing stays behind whatever ends its writer. An
 // error where the file system has none such, or where no name could be given later.
 Result<Fd> create_nameless(int at, const std::string& folder, mode_t mode);
-// Gives it its first name, which nobody may have yet; an error's code is EEXIST otherwise.
+// Gives it its first name, which must be unused: the error's code is EEXIST otherwise.
 Result<> give_name(const Fd& file, int at, const std::string& name);
 
 // Made under a temporary name with O_EXCL and mode 0600, an existing regular file of that name kept as
@@ -56,7 +57,7 @@ class WholeOutput {
   std::unique_ptr<State> state_;
 };
 
-// Whether create_output() would be allowed to make that file, which is told before the time when it is
+// Whether create_output() would be allowed to make that file, checked before the time when it is
 // wanted.
 Result<> check_output(const std::string& path);
 

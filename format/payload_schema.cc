@@ -34,7 +34,7 @@ void write_field(ByteWriter& out, const PayloadField& field) {
   }
 }
 
-// True when all elements of the field lie inside the payload: readers go through as many as `count` says.
+// True when all elements of the field are inside the payload: readers go through as many as `count` says.
 bool fits(const PayloadField& field, std::uint32_t payload_size) {
   const std::uint64_t end = field.bit_offset + std::uint64_t{field.bit_size} * field.count;
   return end <= std::uint64_t{payload_size} * 8;
@@ -59,7 +59,7 @@ Result<PayloadField> read_field(Cursor& in, std::uint32_t payload_size) {
     return Error{"field '" + field.name + "' is of an unknown kind " + std::to_string(kind)};
   field.kind = static_cast<FieldKind>(kind);
   if (field.bit_size == 0 || field.bit_size > 64 || !fits(field, payload_size))
-    return Error{"field '" + field.name + "' does not lie inside its payload"};
+    return Error{"field '" + field.name + "' is not inside its payload"};
   if (enumerators > kMaxEnumerators) return Error{"field '" + field.name + "' has too many enumerators"};
   for (std::uint32_t i = 0; i < enumerators && !in.failed(); ++i) {
     const auto value = static_cast<std::int64_t>(in.u64());

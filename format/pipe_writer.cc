@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "format/feature_sections.h"
 #include "format/file_head.h"
 #include "format/record.h"
-#include "format/section_pieces.h"
 
 namespace tacho::format {
 
@@ -81,7 +81,7 @@ Result<> write_attr_record(ByteWriter& out, const Event& event, std::uint32_t at
   const std::size_t room = kMostInRecord - kRecordHeaderSize - attr_size;
   if (event.ids.size() > room / sizeof(std::uint64_t))
     return output_error("the event '" + event.name + "' has " + std::to_string(event.ids.size()) +
-                        " ids, a pipe can tell " + std::to_string(room / sizeof(std::uint64_t)) +
+                        " ids, a pipe can carry " + std::to_string(room / sizeof(std::uint64_t)) +
                         "; write a file instead");
   const std::size_t start = begin_record(out, abi::kRecordHeaderAttr);
   write_event_attr(out, event.attr, attr_size);

@@ -27,7 +27,7 @@ class PipeWriter {
   // more ids than one record holds.
   static Result<PipeWriter> create(Fd out, const EventSet& events, Features features, WriteOptions options,
                                    PipeNames names = PipeNames::Write);
-  // The same to whoever takes it.
+  // The same, with the bytes given to a function.
   static Result<PipeWriter> create(Write write, const EventSet& events, Features features,
                                    WriteOptions options, PipeNames names = PipeNames::Write);
 

@@ -23,7 +23,7 @@ struct Character {
   bool is_safe = false;
 };
 
-// The character that begins at `at`, which is a byte of 0x80 or more.
+// The character that starts at `at`, whose first byte is 0x80 or more.
 Character character_at(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t index) { return static_cast<std::uint8_t>(text[index]); };
   const std::uint8_t lead = byte(at);

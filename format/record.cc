@@ -8,10 +8,10 @@ namespace tacho::format {
 
 namespace {
 
-// Body of a kernel record: what lies between the header and the sample_id trailer.
+// Body of a kernel record: the bytes between the header and the sample_id trailer.
 Cursor kernel_body(const RecordView& record, const EventAttr& attr, FieldLog* log) {
   const std::size_t trailer = sample_id_size(attr);
-  const Bytes body = told_bytes(record, trailer).subspan(kRecordHeaderSize);
+  const Bytes body = declared_bytes(record, trailer).subspan(kRecordHeaderSize);
   return Cursor(body.first(body.size() - std::min(trailer, body.size())), record.order, log);
 }
 
@@ -352,7 +352,7 @@ const RecordRow* row_of(std::uint32_t type) {
   return &kRecords[kRowOfType[type] - 1];
 }
 
-// Whether the bytes behind a record are the records that follow it, as far as their headers and times tell:
+// Whether the bytes behind a record are the records that follow it, judged by their headers and times:
 // what a ring held before is older.
 bool follow(Bytes bytes, const RecordView& record, const EventAttr& attr) {
   for (const auto since = record_time(record, attr); !bytes.empty();) {
@@ -376,8 +376,9 @@ std::size_t unread_bytes(const RecordView& record, const EventAttr& attr) {
   Cursor in = is_kernel ? kernel_body(record, attr, nullptr) : record.body();
   (void)row->parse(in, {record, attr});
   if (in.failed()) return 0;
-  const std::size_t told = is_kernel ? told_bytes(record, sample_id_size(attr)).size() : record.bytes.size();
-  const Bytes behind = record.bytes.subspan(told);
+  const std::size_t own =
+      is_kernel ? declared_bytes(record, sample_id_size(attr)).size() : record.bytes.size();
+  const Bytes behind = record.bytes.subspan(own);
   return in.left() + (follow(behind, record, attr) ? behind.size() : 0);
 }
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "format/compression.h"
+#include "format/feature_sections.h"
 #include "format/perf_abi.h"
 #include "format/record.h"
 #include "format/sample.h"
-#include "format/section_pieces.h"
 
 namespace tacho::format {
 
@@ -142,12 +142,12 @@ RecordHeader record_header(Bytes bytes, std::endian order) {
 
 bool is_possible(const RecordHeader& header) {
   if (header.size < kRecordHeaderSize) return false;
-  if (is_simpleperfs(header.type)) return header.misc == 0;  // the upper half of its size
+  if (is_simpleperf_type(header.type)) return header.misc == 0;  // the upper half of its size
   if (header.type == 0 || header.type >= kMostTypes) return false;
   return header.type >= abi::kRecordUserStart || header.type == abi::kRecordSample || header.size % 8 == 0;
 }
 
-bool is_simpleperfs(std::uint32_t type) {
+bool is_simpleperf_type(std::uint32_t type) {
   constexpr std::uint32_t kFirst = 32768, kTypes = 64;  // of which simpleperf of Android 10 has 9
   return type - kFirst < kTypes;
 }
@@ -201,9 +201,9 @@ bool RecordSearch::is_sound(Bytes bytes, bool* is_strong) const {
     return false;
   }
   const bool has_words = record.type == abi::kRecordSample || attr.has(abi::kSampleIdAll);
-  const auto told = attr.sample_type & (abi::kSampleTid | abi::kSampleTime | abi::kSampleCpu |
-                                        abi::kSampleIdentifier | abi::kSampleId);
-  if (is_strong != nullptr) *is_strong = has_words && std::popcount(told) >= 2;
+  const auto words = attr.sample_type & (abi::kSampleTid | abi::kSampleTime | abi::kSampleCpu |
+                                         abi::kSampleIdentifier | abi::kSampleId);
+  if (is_strong != nullptr) *is_strong = has_words && std::popcount(words) >= 2;
   return true;
 }
 

@@ -36,7 +36,7 @@ RecordHeader record_header(Bytes bytes, std::endian order);
 // any size.
 bool is_possible(const RecordHeader& header);
 // simpleperf has records of its own among the kernel's, of types from 32768 on (simpleperf_start.h).
-bool is_simpleperfs(std::uint32_t type);
+bool is_simpleperf_type(std::uint32_t type);
 
 class RecordSearch {
  public:
@@ -51,7 +51,7 @@ class RecordSearch {
   // belongs to it, are damage: 0 when it is believed. Nothing when damage goes on to the next sound record,
   // which next_sound() finds.
   std::optional<std::size_t> damaged(const SearchArea& have, std::size_t whole) const;
-  // Whether records follow the first `size` bytes, as far as headers tell, or the end.
+  // Whether records, judged by their headers, or the end follow the first `size` bytes.
   bool leads_on(const SearchArea& have, std::size_t size) const;
   // The first sound record at `from` or later, before `until`. When there is none: nothing.
   std::optional<std::size_t> next_sound(const SearchArea& have, std::size_t from, std::size_t until) const;

@@ -14,8 +14,8 @@ bool is_compressed(std::uint32_t type) {
   return type == abi::kRecordCompressed || type == abi::kRecordCompressed2;
 }
 
-// Whether a record of one of the kernel's types, or the mark of a round, may begin with these 8 bytes: what
-// nearly all records are. Others are looked at more closely.
+// Whether these 8 bytes may be the header of a record of the kernel or of FINISHED_ROUND, which nearly all
+// records are. Other headers are checked more closely.
 bool begins_known(Bytes bytes, std::endian order) {
   const RecordHeader header = record_header(bytes, order);
   const bool is_kernel = header.type - 1 < abi::kRecordCallchainDeferred && header.size % 8 == 0;
@@ -45,7 +45,7 @@ RecordStream::RecordStream(const Source& source, InflateLimits limits, const Eve
 
 // Of the record at `offset` the capture has the beginning only.
 void RecordStream::cut_short(std::uint64_t offset) {
-  if (!torn_end_is_told_)
+  if (!torn_end_is_reported_)
     diagnostics_->add(Damage::CutShort, offset, "the last record should go on beyond the end");
   window_.skip(window_.bytes().size());
 }
@@ -154,11 +154,11 @@ bool RecordStream::skip_payload() {
   payload_left_ -= window_.step_over(payload_left_);
   if (payload_left_ == 0) return true;
   if (!grows()) cut_short(window_.offset());
-  torn_end_is_told_ = torn_end_is_told_ || !grows();
+  torn_end_is_reported_ = torn_end_is_reported_ || !grows();
   return false;
 }
 
-// No record begins at the window's start: forward to the next sound one, or to the end.
+// No record starts at the window's start: moves forward to the next sound one, or to the end.
 void RecordStream::search(IfNone if_none) {
   constexpr std::size_t kPiece = 64 * 1024;
   const std::uint64_t start = window_.offset();

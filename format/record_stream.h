@@ -55,9 +55,9 @@ class RecordStream {
   void end_growing() { window_.end_growing(); }
   bool grows() const { return window_.grows(); }
   Bytes next_payload();  // CaptureReader::next_payload()
-  // It is told already that the capture ends too early: a last record that goes on beyond is no news.
-  void end_is_torn() { torn_end_is_told_ = true; }
-  // What the last record's bytes lie in.
+  // The capture's early end is reported already: a last record that is cut by it is not reported again.
+  void end_is_torn() { torn_end_is_reported_ = true; }
+  // The block that holds the last record's bytes.
   const BlockRef& block() const { return given_; }
   // How many records of a compressed type were opened so far.
   std::uint64_t compressed_records(abi::RecordType type) const {
@@ -106,7 +106,7 @@ class RecordStream {
   std::uint64_t compressed_records_ = 0, compressed2_records_ = 0;
   bool stream_broken_ =
       false;  // a compressed record failed: until the next frame starts, nothing can be inflated
-  bool torn_end_is_told_ = false;
+  bool torn_end_is_reported_ = false;
   RecordSearch search_;
   SearchArea outer_;  // the window
   BlockRef given_;    // the block of the record given last

@@ -213,7 +213,7 @@ std::size_t sample_id_size(const EventAttr& attr) {
   return static_cast<std::size_t>(std::popcount(attr.sample_type & kTrailerFields)) * sizeof(std::uint64_t);
 }
 
-Bytes told_bytes(const RecordView& record, std::size_t trailer) {
+Bytes declared_bytes(const RecordView& record, std::size_t trailer) {
   constexpr std::size_t kKsymbol = 16,
                         kBpfEvent = 16;  // bytes of the fields; of KSYMBOL those before its name
   std::size_t end = kRecordHeaderSize;
@@ -234,9 +234,9 @@ Bytes told_bytes(const RecordView& record, std::size_t trailer) {
 SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldLog* log) {
   SampleId id;
   const std::size_t size = sample_id_size(attr);
-  const Bytes told = told_bytes(record, size);
-  if (size == 0 || told.size() < kRecordHeaderSize + size) return id;
-  Cursor in(told.last(size), record.order, log);
+  const Bytes own = declared_bytes(record, size);
+  if (size == 0 || own.size() < kRecordHeaderSize + size) return id;
+  Cursor in(own.last(size), record.order, log);
   const std::uint64_t type = attr.sample_type;
   if (type & abi::kSampleTid) {
     id.pid = in.u32();
@@ -255,9 +255,9 @@ SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldL
 
 bool has_sound_trailer(const RecordView& record, const EventAttr& attr) {
   const std::size_t size = sample_id_size(attr);
-  const Bytes told = told_bytes(record, size);
-  if (!attr.samples(abi::kSampleCpu) || size == 0 || told.size() < kRecordHeaderSize + size) return true;
-  Cursor in(told.last(size), record.order);
+  const Bytes own = declared_bytes(record, size);
+  if (!attr.samples(abi::kSampleCpu) || size == 0 || own.size() < kRecordHeaderSize + size) return true;
+  Cursor in(own.last(size), record.order);
   const std::uint64_t before = kTrailerFields & ~(abi::kSampleCpu | abi::kSampleIdentifier);
   in.skip(static_cast<std::uint64_t>(std::popcount(attr.sample_type & before)) * sizeof(std::uint64_t));
   in.u32();
@@ -278,9 +278,9 @@ std::optional<std::uint64_t> record_time(const RecordView& record, const EventAt
   if (record.type == abi::kRecordSample) return sample_time(record, attr);
   if (record.type >= abi::kRecordUserStart || !attr.samples(abi::kSampleTime)) return std::nullopt;
   const std::size_t size = sample_id_size(attr);
-  const Bytes told = told_bytes(record, size);
-  if (size == 0 || told.size() < kRecordHeaderSize + size) return std::nullopt;
-  Cursor in(told.last(size), record.order);
+  const Bytes own = declared_bytes(record, size);
+  if (size == 0 || own.size() < kRecordHeaderSize + size) return std::nullopt;
+  Cursor in(own.last(size), record.order);
   if (attr.samples(abi::kSampleTid)) in.u64();
   return in.u64();
 }

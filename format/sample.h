@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "format/byte_writer.h"
+#include "format/cursor.h"
 #include "format/event_attr.h"
-#include "format/field_log.h"
 #include "format/record_view.h"
 
 namespace tacho::format {
@@ -120,9 +120,9 @@ struct SampleId {
 // Bytes the trailer takes; 0 without sample_id_all.
 std::size_t sample_id_size(const EventAttr& attr);
 // A kernel record up to the end of its trailer of that size. Where several recorders run, Linux (to 6.18 at
-// least) makes KSYMBOL and BPF_EVENT records longer by the trailers of those that were told before, and
-// leaves behind the trailer whatever the ring held: these bytes are left out.
-Bytes told_bytes(const RecordView& record, std::size_t trailer);
+// least) makes KSYMBOL and BPF_EVENT records longer by the trailers written for the recorders before, and the
+// bytes behind the trailer are old contents of the ring: they are left out.
+Bytes declared_bytes(const RecordView& record, std::size_t trailer);
 // False when the word that the kernel leaves zero behind the CPU is not: what stands there is no trailer.
 bool has_sound_trailer(const RecordView& record, const EventAttr& attr);
 SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);

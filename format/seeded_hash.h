@@ -1,5 +1,5 @@
-// Hash tables whose keys come from a capture (ids, pids, addresses): whoever made the capture must not be
-// able to choose keys that all fall into one place. So the hash depends on numbers drawn anew for each table.
+// Hash tables whose keys come from a capture (ids, pids, addresses): the maker of a capture must not be
+// able to choose keys that all collide. So each table hashes with a random seed of its own.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,7 @@
 
 namespace tacho::format {
 
-// A number nobody outside can foresee: the kernel's, or, where it gives none, one from the clock and an
-// address.
+// A random number from the kernel, or, where it gives none, from the clock and an address.
 std::uint64_t random_word();
 
 // Both halves of the product of two words: every bit of the result depends on most bits of both.

@@ -49,7 +49,7 @@ void read_simpleperf_start(int fd, const FileSection& data, std::endian order, F
     if (!head || head->size() < kRecordHeaderSize) return;
     const RecordHeader header = record_header(*head, order);
     const std::size_t size = header.size;
-    if (!is_simpleperfs(header.type) || !is_possible(header) || size > left) return;
+    if (!is_simpleperf_type(header.type) || !is_possible(header) || size > left) return;
     const auto record = read_at(fd, offset, size);
     if (!record || record->size() < size) return;
     if (header.type == kSplit) {

@@ -1,5 +1,5 @@
 // Texts, each kept once: of a capture's million names most are short and many are equal, so each takes its
-// bytes, their number and about two words, and whoever has a name has a number of four bytes.
+// bytes, their number and about two words, and a reference to a name is a number of four bytes.
 #pragma once
 
 #include <cstddef>
@@ -26,22 +26,22 @@ class TextPool {
   std::string_view operator[](Number number) const;
   // A copy that stays, one for equal texts.
   std::string_view keep(std::string_view text) { return (*this)[add(text)]; }
-  // Gives back the memory that telling texts apart takes: no more are added or looked for.
+  // Frees the hash table: no more texts are added or looked up.
   void end() {
     std::vector<Slot>().swap(slots_);
     count_ = 0;
   }
 
  private:
-  // Texts lie in pieces, each with its size in front, at multiples of kUnit. A number counts these from the
-  // first piece on; a text that is longer than a piece has one of its own, which stands for as many as it is
-  // long.
+  // Texts are stored in pieces, each with its size in front, at multiples of kUnit. A number counts these
+  // from the first piece on; a text that is longer than a piece has one of its own, which stands for as many
+  // as it is long.
   using Size = std::uint32_t;
   static constexpr std::size_t kUnit = sizeof(Size), kPiece = std::size_t{1} << 16;  // bytes
   static constexpr std::size_t kPieceUnits = kPiece / kUnit;
   struct Slot {
     Number number = kNone;
-    std::uint32_t tag = 0;  // half of the hash: where it belongs, and what tells most others apart
+    std::uint32_t tag = 0;  // half of the hash: the slot it belongs to, and a first comparison
   };
 
   Number append(std::string_view text);

@@ -14,7 +14,7 @@ constexpr std::size_t kMostTimes = 3;
 // Bytes that a record takes beside its own: an Entry, one more while it is sorted, and what arrays have to
 // spare.
 constexpr std::size_t kRecordCost = 56;
-// Records of blocks that are inflated more often than this, on average, lie too far apart to be put in order.
+// Records of blocks that are inflated more often than this, on average, are too far apart to be put in order.
 // A block of one processor's records is inflated once.
 constexpr std::uint64_t kMostReopened = 4;
 constexpr std::size_t kCopies = std::size_t{256} << 10, kAligned = 8;  // bytes; a record has less than 64 KiB
@@ -43,7 +43,7 @@ void TimeOrder::push(const RecordView& record, std::uint64_t time, const BlockRe
   if (cost_ > most_held()) hold_less();
 }
 
-// What the record lies in. A trace that stands between records makes a block longer than 4 GiB.
+// The block of the record. A trace between records makes a block longer than 4 GiB.
 TimeOrder::Held& TimeOrder::block_of(const RecordView& record, std::size_t place, const BlockRef& block) {
   const std::uint32_t low = static_cast<std::uint32_t>(place);
   const std::uint64_t offset = block->packed == 0 ? record.offset - low : record.offset;

@@ -6,7 +6,7 @@
 //
 // A capture whose rounds are long must not fill the memory: when what waits takes more than a multiple of the
 // bytes of the capture that it came from, blocks that were inflated are packed again in memory
-// (parked_block.h), and inflated once more when their records are due. When that does not help, the older
+// (block_cache.h), and inflated once more when their records are due. When that does not help, the older
 // half goes out early; where blocks would be inflated over and over, records go out in the order of the file.
 #pragma once
 
@@ -18,9 +18,9 @@
 #include <optional>
 #include <vector>
 
-#include "format/block.h"
+#include "format/block_cache.h"
+#include "format/buffer.h"
 #include "format/diagnostics.h"
-#include "format/parked_block.h"
 #include "format/record_view.h"
 
 namespace tacho::format {
@@ -69,16 +69,16 @@ class TimeOrder {
   };
   // A block, or a part of one: nearly always the whole. Within a part offsets follow from places.
   struct Held {
-    BlockRef block;                       // null: parked, or none of its records waits
-    std::size_t base = 0;                 // where in it the part begins that this is about, bytes
-    const std::byte* begin = nullptr;     // of that part, while it is there
-    std::uint64_t offset = 0;             // of that part, if plain; of all records, where they were inflated
-    std::size_t waiting = 0;              // records of it still in the queue
-    std::size_t source = 0;               // bytes of the capture that these came from, all that were pushed
-    bool is_plain = true;                 // it was not inflated
-    std::size_t bytes = 0;                // of one that was inflated
-    std::optional<ParkedBlock> parked{};  // from then on
-    Buffer opened{};                      // what is inflated of it, while records of it go out
+    BlockRef block;                    // null: parked, or none of its records waits
+    std::size_t base = 0;              // offset of the part in its block, bytes
+    const std::byte* begin = nullptr;  // of that part, while it is there
+    std::uint64_t offset = 0;          // of that part, if plain; of all records, where they were inflated
+    std::size_t waiting = 0;           // records of it still in the queue
+    std::size_t source = 0;            // bytes of the capture that these came from, all that were pushed
+    bool is_plain = true;              // it was not inflated
+    std::size_t bytes = 0;             // of one that was inflated
+    std::optional<CompressedBlock> parked{};  // from then on
+    Buffer opened{};                          // what is inflated of it, while records of it go out
   };
   Held& block_of(const RecordView& record, std::size_t place, const BlockRef& block);
   Held& begin_block(const BlockRef& block, std::size_t base, std::uint64_t offset);
@@ -123,13 +123,13 @@ class TimeOrder {
   std::size_t cost_ = 0;    // bytes of memory that what waits takes
   std::size_t source_ = 0;  // bytes of the capture that blocks_ came from
   bool went_out_early_ = false;
-  BlockParking parking_;
+  BlockCache parking_;
   std::uint64_t next_to_park_ = 0;    // number of a block
   std::deque<std::uint32_t> opened_;  // blocks that were parked and are open again, the oldest first
   std::size_t opened_bytes_ = 0;      // of these
   std::uint64_t parked_bytes_ = 0, reopened_bytes_ = 0;  // of all blocks so far, as often as they were
   BlockRef copies_;                                      // records of parked blocks that went out
-  std::byte* next_copy_ = nullptr;                       // in copies_: nobody reads there yet
+  std::byte* next_copy_ = nullptr;                       // in copies_: the next free byte
   std::size_t copies_left_ = 0;                          // bytes
   bool goes_as_it_came_ = false;                         // what is in ready_
   std::vector<std::uint64_t> times_;                     // scratch

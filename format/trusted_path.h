@@ -1,5 +1,5 @@
-// Who else could change a file or put another one in its place. Root acts on files that the caller names:
-// what it loads into the kernel, and where it writes, must be up to nobody but root and that caller.
+// Checks that only root and the caller can change or replace a file. Root acts on files that the caller
+// names: what it loads into the kernel and where it writes must not be up to other users.
 #pragma once
 
 #include <sys/stat.h>
@@ -17,18 +17,17 @@ namespace tacho::format {
 std::optional<std::string> who_else_may_change(const struct stat& status);
 
 // The same for a path: the file, its folder, every folder above and every link on the way. The error names
-// the first one that others may change, and its code is EPERM then. When all is well, nobody else can make
-// the path lead elsewhere later.
+// the first one that others may change, and its code is EPERM then. Without an error, others cannot make the
+// path lead elsewhere later either.
 Result<> check_trusted_path(const std::string& path);
 
 // The same for a program that is about to be run: root runs none that others may change. Other users run it
 // with their own rights, and nothing is refused. The error says so, with the code EPERM; a program that is
-// not there is no error: running it tells.
+// not there is no error: running it fails.
 Result<> check_program(const std::string& path);
 
-// Of the program at `path` that lies beside this one, `self`: in a folder where everybody may add files
-// others may have put it. Who could change this program itself gains nothing by that one, which is not
-// refused then.
+// The same for the program at `path` in the folder of this one, `self`: where everybody may add files, others
+// may have put it there. Not refused when those users could change this program itself.
 Result<> check_beside(const std::string& self, const std::string& path);
 
 // The first program of this name in the folders of PATH that may be run so. The code is ENOENT when there is

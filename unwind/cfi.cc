@@ -160,8 +160,8 @@ class Program {
   }
 
   // Every row, from the function's start on.
-  CfiWalk walk(const std::function<void(const CfiRow&)>& tell) {
-    // Compilers write a few dozen bytes; the work of a longer one is not bounded by what it tells.
+  CfiWalk walk(const std::function<void(const CfiRow&)>& take) {
+    // Compilers write a few dozen bytes; the work of a longer one is not bounded by the rows it makes.
     if (fde_.program.size() > kLongestProgram || fde_.cie.program.size() > kLongestProgram ||
         !run(fde_.cie.program, ~std::uint64_t{0}))
       return {false, fde_.start};
@@ -170,7 +170,7 @@ class Program {
     std::uint64_t begin = fde_.start;
     const auto tell_row = [&] {
       if (location_ == begin) return;
-      tell({begin, std::min(location_, fde_.end), state_.cfa, state_.rules, fde_.cie.is_signal_frame});
+      take({begin, std::min(location_, fde_.end), state_.cfa, state_.rules, fde_.cie.is_signal_frame});
       begin = location_;
     };
     format::Cursor in(fde_.program, section_.order);
@@ -204,7 +204,7 @@ class Program {
     return row;
   }
 
-  // Up to the first row that begins behind `pc`.
+  // Up to the first row that starts behind `pc`.
   bool run(format::Bytes program, std::uint64_t pc) {
     format::Cursor in(program, section_.order);
     while (in.left() > 0 && location_ <= pc && !failed_) step(in);
@@ -276,7 +276,7 @@ class Program {
         {0x15, [](Program& p, format::Cursor& in) { p.set_offset(in, RuleKind::IsCfa, Signed::Yes); }},
         {0x16, [](Program& p, format::Cursor& in) { p.set_expression(in, RuleKind::ValueExpression); }},
         {0x1d, [](Program& p, format::Cursor& in) { p.advance(in.u64()); }},  // MIPS_advance_loc8
-        // AARCH64_negate_ra_state; the same number is GNU_window_save of SPARC, which nobody unwinds here.
+        // AARCH64_negate_ra_state; the same number is GNU_window_save on SPARC, which is not supported.
         {0x2d, [](Program& p, format::Cursor&) { p.state_.signs_returns = !p.state_.signs_returns; }},
         {0x2e, [](Program&, format::Cursor& in) { read_uleb128(in); }},  // GNU_args_size
         {0x2f,                                                           // GNU_negative_offset_extended

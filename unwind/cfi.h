@@ -1,5 +1,5 @@
 // Call frame information (DWARF 5 section 6.4, and the Linux Standard Base for .eh_frame): at every address
-// of a function, where its frame begins and where the registers of its caller are.
+// of a function, where its frame starts and where the registers of its caller are.
 #pragma once
 
 #include <cstdint>
@@ -100,7 +100,7 @@ std::optional<std::uint64_t> read_encoded(format::Cursor& in, std::uint8_t encod
 std::optional<Fde> parse_fde(const CfiSection& section, std::uint64_t offset);
 // Every FDE that can be read, ascending by start. `stop` is asked between them: true ends the list early.
 std::vector<FdeRange> list_fdes(const CfiSection& section, const std::function<bool()>& stop = {});
-// The rules at `pc`, which lies in the function. Nothing when its program is damaged.
+// The rules at `pc`, an address of the function. Nothing when its program is damaged.
 std::optional<UnwindRow> evaluate_cfi(const CfiSection& section, const Fde& fde, std::uint64_t pc);
 
 // The rules of all addresses in [start, end), as they are while a function's program is walked.

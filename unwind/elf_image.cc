@@ -154,7 +154,7 @@ std::optional<ElfImage::Section> ElfImage::loaded_from(std::uint64_t address) co
 }
 
 // A segment is mapped in whole pages, so a mapping's pages may hold bytes of several segments, and two
-// mappings may show the same page: the offset alone tells which segment is meant. Executable segments come
+// mappings may show the same page: only the offset decides which segment is meant. Executable segments come
 // first.
 std::optional<std::uint64_t> ElfImage::code_address(std::uint64_t offset) const {
   const Segment* found = nullptr;

@@ -23,7 +23,7 @@ class ElfImage {
   struct Section {
     std::uint64_t address = 0;
     std::vector<std::byte> bytes;
-    bool is_packed = false;  // marked so: the bytes begin with an Elf64_Chdr
+    bool is_packed = false;  // SHF_COMPRESSED: the bytes start with an Elf64_Chdr
   };
   // Nothing when there is none of that name, or it cannot be read.
   std::optional<Section> section(std::string_view name) const;
@@ -32,9 +32,9 @@ class ElfImage {
   // The loaded bytes from an address to the end of its segment.
   std::optional<Section> loaded_from(std::uint64_t address) const;
 
-  // The ELF address of code that lies at `offset` of the file.
+  // The ELF address of the code at `offset` of the file.
   std::optional<std::uint64_t> code_address(std::uint64_t offset) const;
-  // Where the file's code lies: ELF address, offset in the file, bytes.
+  // The file's code: ELF address, offset in the file, bytes.
   struct Code {
     std::uint64_t address = 0, offset = 0, size = 0;
   };

@@ -39,7 +39,7 @@ std::optional<FdeIndex> FdeIndex::of(const ElfImage& image) {
   if (version != 1 || pairs != kPairs || !count || *count == 0 || in.failed()) return std::nullopt;
   index.first_ = index.section_.bytes.size() - in.left();
   index.count_ = std::min<std::uint64_t>(*count, in.left() / kPairSize);
-  // lld sorts them as unsigned numbers: those of code that lies before the table come last then.
+  // lld sorts them as unsigned numbers: addresses in front of the table then come last.
   for (std::uint64_t i = 1; i < index.count_; ++i)
     if (index.number((i - 1) * kPairSize) > index.number(i * kPairSize)) return std::nullopt;
   return index;

@@ -19,7 +19,7 @@ class FdeIndex {
   // From .eh_frame_hdr, or the segment that is the same; nothing when it cannot be searched.
   static std::optional<FdeIndex> of(const ElfImage& image);
 
-  // The ELF address of the last FDE whose function does not begin behind `pc`. It is what the file says:
+  // The ELF address of the last FDE whose function does not start behind `pc`. It is what the file says:
   // whether an FDE is there, and covers `pc`, is for the caller to see.
   std::optional<std::uint64_t> fde_address(std::uint64_t pc) const;
   std::size_t bytes() const { return section_.bytes.size(); }  // that it holds of the file

@@ -203,7 +203,7 @@ class Builder {
   std::uint64_t begun_ = 0;  // up to here addresses have rows
 };
 
-// Where a program or the dynamic linker begins, in assembly that some do not describe: nobody called it.
+// The entry point of a program or the dynamic linker: has no caller, and some describe it by no FDE.
 void add_entry(RowTable& table, std::uint64_t entry, const RowLimits& limits) {
   if (entry == 0 || table.rows.empty() || table.rows.size() + 2 > limits.most_rows) return;
   const Row* const there = table.find(entry);

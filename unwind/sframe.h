@@ -1,5 +1,5 @@
 // Unwind information in the form of the GNU assembler's --gsframe (section .sframe, versions 1 and 2): for
-// each stretch of code where the caller's frame and frame pointer are, and nothing else. x86-64.
+// each range of code where the caller's frame and frame pointer are, and nothing else. x86-64.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@ struct tacho_unwind_row {
   __u8 kind; /* see below */
 };
 
-/* What `kind` says of the CFA, the stack pointer once the function has returned. The return address lies in
+/* What `kind` says of the CFA, the stack pointer once the function has returned. The return address is in
  * the word below it, except for TACHO_UNWIND_SIGNAL. */
 enum tacho_unwind_kind {
   /* 0 to 15: 8 * cfa above the register with this DWARF number. */
@@ -24,8 +24,8 @@ enum tacho_unwind_kind {
   /* 8 * cfa above rsp, and 8 more when the last four bits of the instruction pointer are at least `rbp`: an
    * entry of the procedure linkage table, which pushes a word on its way. */
   TACHO_UNWIND_PLT = 18,
-  TACHO_UNWIND_SIGNAL = 19,  /* the kernel's signal frame lies at rsp, with all registers */
-  TACHO_UNWIND_END = 20,     /* nobody called: _start, or a thread's first function */
+  TACHO_UNWIND_SIGNAL = 19,  /* the kernel's signal frame is at rsp, with all registers */
+  TACHO_UNWIND_END = 20,     /* no caller: _start, or a thread's first function */
   TACHO_UNWIND_NOTHING = 21, /* no function is described here */
   TACHO_UNWIND_OTHER = 22,   /* rules that a row cannot hold */
   /* 8 * cfa above rsp, and the return address is in the register `rbp` (a number of DWARF's): vfork(). */

@@ -12,9 +12,9 @@
 #include <tuple>
 #include <vector>
 
+#include "format/environment.h"
 #include "format/event_set.h"
 #include "format/file.h"
-#include "format/header_strings.h"
 #include "format/result.h"
 #include "record/host/host.h"
 #include "record/kernel/losses.h"

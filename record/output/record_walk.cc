@@ -69,7 +69,7 @@ void cut_behind_trailers(std::vector<std::byte>& records, std::size_t begin, std
     Header kept = header;
     if (header.type == abi::kRecordKsymbol || header.type == abi::kRecordBpfEvent)
       kept.size = static_cast<std::uint16_t>(
-          format::told_bytes(format::whole_record(rest.first(header.size), std::endian::native), trailer)
+          format::declared_bytes(format::whole_record(rest.first(header.size), std::endian::native), trailer)
               .size());
     if (to != at) std::memmove(records.data() + to, rest.data(), kept.size);
     std::memcpy(records.data() + to, &kept, sizeof kept);

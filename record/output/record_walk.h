@@ -23,7 +23,7 @@ struct RecordCounts {
 };
 
 // Of `records` from `begin` on: removes what the kernel leaves behind the trailers of BPF_EVENT records
-// (format::told_bytes()), so that every reader finds each trailer at its record's end. Bytes that are no
+// (format::declared_bytes()), so that every reader finds each trailer at its record's end. Bytes that are no
 // record end it.
 void cut_behind_trailers(std::vector<std::byte>& records, std::size_t begin, std::size_t trailer);
 

@@ -74,7 +74,7 @@ format::RecordingLosses described(const std::vector<Losses>& losses, const Recor
   }
   if (last == 0 || counts.samples == 0) return found;
   const auto since_first = [&](std::uint64_t time) { return time - std::min(time, counts.first_time); };
-  found.told = {since_first(first), since_first(last)};
+  found.interval = {since_first(first), since_first(last)};
   return found;
 }
 

@@ -7,7 +7,7 @@
 
 #include "bpf/unwinder/stack_walker.h"
 #include "bpf/user_object.h"
-#include "format/header_strings.h"
+#include "format/environment.h"
 #include "format/result.h"
 #include "record/host/host.h"
 #include "record/plan/plan.h"

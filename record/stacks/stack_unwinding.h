@@ -20,7 +20,7 @@
 #include "bpf/unwinder/stack_walker.h"
 #include "format/event_attr.h"
 #include "format/file.h"
-#include "format/header_strings.h"
+#include "format/environment.h"
 #include "format/result.h"
 #include "record/host/host.h"
 #include "record/kernel/kernel_events.h"

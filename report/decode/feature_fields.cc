@@ -263,9 +263,9 @@ void user_stacks(FieldSink& to, const Features& from) { pairs(to, "facts", from.
 
 void losses(FieldSink& to, const Features& from) {
   const format::RecordingLosses& losses = from.environment.losses;
-  if (losses.told) {
-    to.number("first_ns", losses.told->first);
-    to.number("last_ns", losses.told->second);
+  if (losses.interval) {
+    to.number("first_ns", losses.interval->first);
+    to.number("last_ns", losses.interval->second);
   }
   objects(to, "losses", losses.events, [&](const format::EventLoss& loss) {
     to.text("event", loss.event);

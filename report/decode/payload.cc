@@ -313,7 +313,7 @@ const PayloadSchema* EventSchemas::of(std::size_t event_index) {
   return *known ? &**known : nullptr;
 }
 
-// A pipe may bring them behind samples. Each of the two sections comes once (format/taken_sections.h), so
+// A pipe may bring them behind samples. Each of the two sections comes once (format/feature_sections.h), so
 // they are known by their number, and stay where they are.
 void EventSchemas::learn() {
   const auto& formats = features_->tracing.formats;

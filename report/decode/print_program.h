@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "format/constant_strings.h"
 #include "format/cursor.h"
+#include "format/tracing_data.h"
 #include "report/output/text_output.h"
 
 struct tep_event;  // libtraceevent's

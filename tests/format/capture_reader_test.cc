@@ -493,7 +493,7 @@ TEST(CaptureReader, WhatIsNoCaptureIsRefusedByWhatItIs) {
   };
   EXPECT_EQ(refused({}), "is empty");
   EXPECT_EQ(refused(std::as_bytes(std::span(std::string_view("#!/bin/sh\nexit 0\n")))),
-            "is not perf.data: it does not begin with PERFILE2");
+            "is not perf.data: it does not start with PERFILE2");
   EXPECT_EQ(refused(std::as_bytes(std::span(std::string_view("PERFFILE\0\0\0\0\0\0\0\0", 16)))),
             "was written by a perf older than 2009 (version 1, PERFFILE): no reader of it is left");
   const auto whole = small_capture().file();
@@ -510,7 +510,7 @@ TEST(CaptureReader, WhatIsNoCaptureIsRefusedByWhatItIs) {
   const std::string tar = std::string(257, 'p') + "ustar" + std::string(250, '\0');
   EXPECT_EQ(refused(text(tar)),
             "is no capture but a tar file: unpack it with tar -xf and name the capture in it");
-  EXPECT_EQ(refused(text(tar.substr(0, 261))), "is not perf.data: it does not begin with PERFILE2");
+  EXPECT_EQ(refused(text(tar.substr(0, 261))), "is not perf.data: it does not start with PERFILE2");
 }
 
 // perf 3.4 to 6.8 left misc of records of their own uninitialized.

@@ -30,7 +30,7 @@ TEST(LossText, TimesAreThoseAfterTheFirstSample) {
   RecordingLosses losses;
   EXPECT_EQ(when_lost(losses), "");
   EXPECT_EQ(where_and_when_lost(losses), "");
-  losses.told = {120'000'000, 2'400'999'999};
+  losses.interval = {120'000'000, 2'400'999'999};
   EXPECT_EQ(when_lost(losses), "from 0.120 s to 2.400 s after the first sample");
   losses.events = {{"faults", "", -1, 5}};
   EXPECT_EQ(where_and_when_lost(losses), "faults 5, from 0.120 s to 2.400 s after the first sample");

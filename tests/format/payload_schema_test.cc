@@ -54,7 +54,7 @@ TEST(PayloadSchema, AFieldOutsideItsPayloadIsRefused) {
   write_payload_schemas(out, {schema});
   const auto back = parse_payload_schemas(Cursor(out.view()));
   ASSERT_FALSE(back);
-  EXPECT_EQ(back.error().what, "bigread: field 'bytes' does not lie inside its payload");
+  EXPECT_EQ(back.error().what, "bigread: field 'bytes' is not inside its payload");
 }
 
 TEST(PayloadSchema, AFieldWithMoreElementsThanItsPayloadHoldsIsRefused) {
@@ -65,7 +65,7 @@ TEST(PayloadSchema, AFieldWithMoreElementsThanItsPayloadHoldsIsRefused) {
     write_payload_schemas(out, {schema});
     const auto back = parse_payload_schemas(Cursor(out.view()));
     ASSERT_FALSE(back) << count;
-    EXPECT_EQ(back.error().what, "bigread: field 'comm' does not lie inside its payload");
+    EXPECT_EQ(back.error().what, "bigread: field 'comm' is not inside its payload");
   }
 }
 

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "format/constant_strings.h"
-
 namespace tacho::format {
 namespace {
 

@@ -108,7 +108,7 @@ class CostlyCaptures(programs.Scratch):
         self.check_all(costly_captures.many_build_ids, commands=COMMANDS[1:2] + COMMANDS[4:])
 
     def test_events_that_share_their_ids(self):
-        self.check_all(costly_captures.shared_ids, INCOMPLETE, "the ids of an event lie where those of others do")
+        self.check_all(costly_captures.shared_ids, INCOMPLETE, "the ids of an event overlap those of another")
 
     def test_processes_with_many_mappings(self):
         for make in (costly_captures.forks_of_many_mappings, costly_captures.forks_that_map, costly_captures.nested_mappings):

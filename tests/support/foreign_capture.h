@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "format/byte_swap.h"
 #include "format/capture_reader.h"
-#include "format/field_log.h"
+#include "format/cursor.h"
 #include "format/file_head.h"
-#include "format/foreign_order.h"
 #include "format/record.h"
 
 namespace tacho::test {
@@ -51,7 +51,7 @@ class ForeignCapture {
     log.add(in_.data() + at, count, 8);
     turn_logged(log);
   }
-  void turn_logged(const format::FieldLog& log) { format::turn_fields(out_, in_, log, std::endian::native); }
+  void turn_logged(const format::FieldLog& log) { format::swap_fields(out_, in_, log, std::endian::native); }
 
   void attrs(const format::FileHead& head) {
     for (std::uint64_t at = head.attrs.offset; at < head.attrs.offset + head.attrs.size;
@@ -143,7 +143,7 @@ class ForeignCapture {
     }
     const auto event = events.event_of(record);
     format::ByteWriter turned;
-    if (!event || !format::turn_record(record, events[*event].attr, turned)) return false;
+    if (!event || !format::swap_record(record, events[*event].attr, turned)) return false;
     std::ranges::copy(turned.view(), out_.begin() + static_cast<std::ptrdiff_t>(at));
     return true;
   }

@@ -9,12 +9,12 @@
 #include <utility>
 #include <variant>
 
+#include "format/byte_swap.h"
 #include "format/capture_reader.h"
 #include "format/capture_writer.h"
-#include "format/foreign_order.h"
+#include "format/feature_sections.h"
 #include "format/pipe_writer.h"
 #include "format/record.h"
-#include "format/section_pieces.h"
 #include "report/samples/ordered_records.h"
 #include "report/views/convert/convert_selection.h"
 #include "report/views/convert/convert_unwinding.h"
@@ -388,7 +388,7 @@ std::optional<RecordView> Conversion::to_native(const RecordView& record) {
     return std::nullopt;
   }
   turned_.clear();
-  if (!format::turn_record(record, reader_.events()[*event].attr, turned_)) {
+  if (!format::swap_record(record, reader_.events()[*event].attr, turned_)) {
     diagnostics_.add(Damage::BadRecord, record.offset,
                      "a record of type " + std::to_string(record.type) +
                          " cannot be put into this machine's byte order and is left out");

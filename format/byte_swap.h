@@ -7,17 +7,17 @@
 #include <span>
 
 #include "format/byte_writer.h"
+#include "format/cursor.h"
 #include "format/event_attr.h"
-#include "format/field_log.h"
 #include "format/record_view.h"
 
 namespace tacho::format {
 
 // Turns round the logged fields of `original`, which is in the order `from`, in `copy`, a copy of it.
-void turn_fields(std::span<std::byte> copy, Bytes original, const FieldLog& log, std::endian from);
+void swap_fields(std::span<std::byte> copy, Bytes original, const FieldLog& log, std::endian from);
 
 // Appends the record in the byte order it does not have, without its payload. False, and nothing is appended,
 // when its fields are not known or are not all there. `attr` is the record's event.
-bool turn_record(const RecordView& record, const EventAttr& attr, ByteWriter& out);
+bool swap_record(const RecordView& record, const EventAttr& attr, ByteWriter& out);
 
 }  // namespace tacho::format

@@ -1,4 +1,4 @@
-#include "format/alike_records.h"
+#include "format/delta_matcher.h"
 
 #include <algorithm>
 #include <bit>
@@ -25,8 +25,8 @@ std::uint64_t word_at(const std::byte* at) {
   return word;
 }
 
-// Bytes at the begin of both that are equal, by whole steps; `size`: of both. Most of a record is, so they
-// are compared in vectors, which the compiler makes of what the processor has.
+// The number of equal bytes at the start of both, in whole steps; `size`: of both. Most of a record is, so
+// they are compared in vectors, which the compiler makes of what the processor has.
 std::size_t equal_steps(const std::byte* one, const std::byte* other, std::size_t size) {
   using Vector [[gnu::vector_size(16)]] = std::uint64_t;
   const auto vector_at = [](const std::byte* at) {
@@ -111,7 +111,7 @@ std::byte* put(std::byte* out, Number number, std::size_t size = sizeof(Number))
 
 }  // namespace
 
-std::size_t AlikeRecords::pack(Bytes records, std::size_t most, Buffer& out) {
+std::size_t DeltaMatcher::pack(Bytes records, std::size_t most, Buffer& out) {
   const std::size_t start = out.size();
   out.resize(start + kFrameHead);
   begin_frame();
@@ -146,7 +146,7 @@ std::size_t AlikeRecords::pack(Bytes records, std::size_t most, Buffer& out) {
   return at;
 }
 
-void AlikeRecords::begin_frame() {
+void DeltaMatcher::begin_frame() {
   last_of_kind_.fill(0);
   last_of_size_.fill(0);
   used_distances_ = kFirstDistances;
@@ -156,7 +156,7 @@ void AlikeRecords::begin_frame() {
   begin_block();
 }
 
-void AlikeRecords::begin_block() {
+void DeltaMatcher::begin_block() {
   sequences_.clear();
   literals_size_ = 0;
   plain_counts_.fill(0);
@@ -166,7 +166,7 @@ void AlikeRecords::begin_block() {
 
 // The last record before with the same head, and, when there is one, with the same words behind: a sample's
 // event, instruction and thread. Whatever it is, it is only compared.
-const std::byte* AlikeRecords::alike_before(Bytes record, const std::byte* first) {
+const std::byte* DeltaMatcher::alike_before(Bytes record, const std::byte* first) {
   constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;
   constexpr unsigned kShift = 64 - 8;
   static_assert(kKinds == 1 << (64 - kShift));
@@ -182,7 +182,7 @@ const std::byte* AlikeRecords::alike_before(Bytes record, const std::byte* first
   return before == 0 ? nullptr : first + (before - 1);
 }
 
-void AlikeRecords::compare(Bytes record, const std::byte* before) {
+void DeltaMatcher::compare(Bytes record, const std::byte* before) {
   const auto distance = static_cast<std::uint32_t>(record.data() - before);
   if (distance != distance_) {
     end_same(record.data());
@@ -215,7 +215,7 @@ void AlikeRecords::compare(Bytes record, const std::byte* before) {
 }
 
 // The equal bytes end before `end`.
-void AlikeRecords::end_same(const std::byte* end) {
+void DeltaMatcher::end_same(const std::byte* end) {
   if (same_ < kLeastSame) {
     plain_ += same_;
     same_ = 0;
@@ -246,9 +246,9 @@ void AlikeRecords::end_same(const std::byte* end) {
   plain_ = same_ = 0;
 }
 
-// Distances that were used last have numbers of their own, which begin at the second one where no plain byte
-// stands between, as then the first one would only have gone on.
-std::uint32_t AlikeRecords::name_distance(std::uint32_t distance, bool is_behind_plain) {
+// zstd's repeat offsets: the distances used last have codes of their own. Without a literal in between the
+// codes start at the second distance, since the first one would only have extended the match.
+std::uint32_t DeltaMatcher::name_distance(std::uint32_t distance, bool is_behind_plain) {
   auto& used = used_distances_;
   const std::uint32_t skipped = is_behind_plain ? 0 : 1;
   if (is_behind_plain && distance == used[0]) return 1;
@@ -267,7 +267,7 @@ std::uint32_t AlikeRecords::name_distance(std::uint32_t distance, bool is_behind
 }
 
 // False: too little is alike, or it takes more bytes than a block may have.
-bool AlikeRecords::end_block(const std::byte* end, std::size_t content, bool is_last, Buffer& out) {
+bool DeltaMatcher::end_block(const std::byte* end, std::size_t content, bool is_last, Buffer& out) {
   constexpr std::size_t kMostOfSequence = 16, kHeads = 256;
   constexpr std::size_t kMostSequences = 0x7F00;
   end_same(end);
@@ -288,7 +288,7 @@ bool AlikeRecords::end_block(const std::byte* end, std::size_t content, bool is_
 }
 
 // As they are, behind their number in 5, 12 or 20 bits.
-std::byte* AlikeRecords::write_literals(std::byte* out) const {
+std::byte* DeltaMatcher::write_literals(std::byte* out) const {
   const auto size = static_cast<std::uint32_t>(literals_size_);
   if (size < 1u << 5)
     out = put(out, size << 3, 1);
@@ -301,7 +301,7 @@ std::byte* AlikeRecords::write_literals(std::byte* out) const {
 }
 
 // Their number, the tables of their codes, and they themselves from the last one to the first.
-std::byte* AlikeRecords::write_sequences(std::byte* out) {
+std::byte* DeltaMatcher::write_sequences(std::byte* out) {
   constexpr unsigned kOneSymbol = 1, kTable = 2;
   const auto count = static_cast<std::uint32_t>(sequences_.size());
   if (count < 128) {

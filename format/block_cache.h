@@ -12,19 +12,19 @@ struct ZSTD_DCtx_s;
 
 namespace tacho::format {
 
-struct ParkedBlock {
+struct CompressedBlock {
   Buffer packed;         // a zstd frame
   std::size_t size = 0;  // bytes that it holds
 };
 
 // It keeps the memory of one block from one use to the next.
-class BlockParking {
+class BlockCache {
  public:
   // Nothing when the block is hardly smaller when packed. Throws std::bad_alloc when there is no memory to do
   // it in.
-  std::optional<ParkedBlock> pack(Bytes block);
+  std::optional<CompressedBlock> pack(Bytes block);
   // The same bytes anew. Throws std::bad_alloc when there is no memory for them.
-  Buffer unpack(const ParkedBlock& parked);
+  Buffer unpack(const CompressedBlock& parked);
   // What unpack() gave is not needed any more: the next ones are inflated there, as fresh pages cost more
   // than what is inflated into them.
   void take_back(Buffer block);

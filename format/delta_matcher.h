@@ -1,8 +1,8 @@
-// zstd frames of records that are alike, made at the speed of comparing them.
+// A compressor for records of one kind: writes zstd frames (RFC 8878) whose matches come from comparing each
+// record, word by word, with the previous record of its kind.
 //
-// An event that comes again and again has records that differ in little but their time. zstd looks for what
-// repeats anywhere, with a hash table; here each record is compared, word by word, with the last one of its
-// kind. What comes out is a frame as RFC 8878 has it, which every zstd reads.
+// Records of a frequent event differ in little but their time. zstd itself looks for repeats anywhere, with a
+// hash table, which takes longer.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace tacho::format {
 
-class AlikeRecords {
+class DeltaMatcher {
  public:
   // Makes one frame of the whole records at the start of `records`, at most `most` bytes of them, and appends
   // it to `out`. The bytes of those records; 0 when they are not alike enough for this, or no records, and
@@ -27,7 +27,7 @@ class AlikeRecords {
   // Bytes as they are, then bytes that stand at a distance before already.
   struct Sequence {
     std::uint32_t plain, same;
-    std::uint32_t distance;  // as zstd has it: up to 3 are those that were used last, others are 3 more
+    std::uint32_t distance;  // zstd's offset value: up to 3 a repeat offset, else the distance + 3
     std::uint8_t plain_code, same_code, distance_code;
   };
   void begin_frame();

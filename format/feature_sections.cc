@@ -1,10 +1,13 @@
-#include "format/section_table.h"
+#include "format/feature_sections.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "format/features.h"
 #include "format/file.h"
 #include "format/header_check.h"
 #include "format/perf_abi.h"
@@ -34,7 +37,7 @@ class TableFinder {
         diagnostics_(diagnostics),
         place_{end_of(head.data), head.features.count() * kEntrySize} {}
 
-  SectionTable find();
+  FeatureTable find();
 
  private:
   std::vector<FeatureSection> entries_in(Bytes table) const;
@@ -53,7 +56,7 @@ class TableFinder {
   FileSection place_;  // of the table behind the data, as the header says
   std::optional<EarlyTable> early_;
   std::vector<FeatureSection> early_sections_;
-  SectionTable found_;
+  FeatureTable found_;
 };
 
 std::vector<FeatureSection> TableFinder::entries_in(Bytes table) const {
@@ -106,13 +109,13 @@ bool TableFinder::fits_whole_file(const std::vector<FeatureSection>& sections, s
   const auto add = [&](const FeatureSection& section) {
     if (section.place.offset >= head_.data.offset && section.place.size != 0) behind.push_back(section.place);
   };
-  const auto is_told_early = [&](const FeatureSection& section) {
+  const auto is_listed_early = [&](const FeatureSection& section) {
     const auto twin = std::ranges::find(early_sections_, section.feature, &FeatureSection::feature);
     return twin != early_sections_.end() && twin->place.offset == section.place.offset &&
            twin->place.size == section.place.size;
   };
   for (const FeatureSection& section : sections) {
-    if (section.place.offset < head_.data.offset && !is_told_early(section)) return false;
+    if (section.place.offset < head_.data.offset && !is_listed_early(section)) return false;
     add(section);
   }
   for (const FeatureSection& own : early_sections_)
@@ -164,7 +167,7 @@ void TableFinder::add_own_sections() {
   }
 }
 
-SectionTable TableFinder::find() {
+FeatureTable TableFinder::find() {
   read_early();
   const bool has_table = read_table();
   found_.is_closed = early_ ? early_->is_closed : head_.data.size != 0 || (has_table && !table_is_data());
@@ -176,7 +179,7 @@ SectionTable TableFinder::find() {
                      std::to_string(found_.missing) + " bytes of the data are missing");
     add_own_sections();
   } else if (use_early) {
-    // Where the data end too early as well, that is told, and everything behind them goes without saying.
+    // Where the data end too early as well, only that is reported: everything behind them is missing too.
     if (early_->is_closed && place_.offset <= file_size_)
       diagnostics_.add(Damage::CutShort, place_.offset,
                        "the header sections behind the data are missing; those before the data are used");
@@ -200,8 +203,82 @@ SectionTable TableFinder::find() {
 
 }  // namespace
 
-SectionTable find_sections(int fd, const FileHead& head, std::uint64_t file_size, Diagnostics& diagnostics) {
+FeatureTable find_feature_sections(int fd, const FileHead& head, std::uint64_t file_size,
+                                   Diagnostics& diagnostics) {
   return TableFinder(fd, head, file_size, diagnostics).find();
+}
+
+namespace {
+
+constexpr std::size_t kPiece = 65024;  // bytes of a section in one record, whose size field is 16 bits wide
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+
+}  // namespace
+
+// u64 kind, u64 id 0 (perf takes it for the first event's), then u32 feature, u32 0, u64 size of the section,
+// u64 offset of the piece in it, bytes, zeros up to a multiple of 8.
+void write_section_pieces(ByteWriter& out, std::uint32_t feature, Bytes section) {
+  std::size_t offset = 0;
+  do {
+    const Bytes piece = section.subspan(offset, std::min(kPiece, section.size() - offset));
+    const std::size_t start = out.size();
+    out.u32(abi::kRecordEventUpdate).u16(0).u16(0).u64(kSectionPiece).u64(0);
+    out.u32(feature).u32(0).u64(section.size()).u64(offset).bytes(piece);
+    out.zeros((8 - piece.size() % 8) % 8);
+    out.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(out.size() - start));
+    offset += piece.size();
+  } while (offset < section.size());
+}
+
+Result<std::optional<SectionPieces::Section>> SectionPieces::take(const EventUpdateRecord& update,
+                                                                  std::endian order) {
+  Cursor in(update.data, order);
+  const std::uint32_t feature = in.u32();
+  in.u32();
+  const std::uint64_t total = in.u64();
+  const std::uint64_t offset = in.u64();
+  if (in.failed() || total > kMostBytes || offset > total) return Error{"a piece of a section is cut short"};
+  if (offset == 0) {
+    section_ = {feature, {}};
+    total_ = total;
+  } else if (feature != section_.feature || total != total_ || offset != section_.bytes.size()) {
+    total_ = 0;
+    return Error{"a piece of section " + std::to_string(feature) + " is missing before byte " +
+                 std::to_string(offset)};
+  }
+  const Bytes piece = in.take(std::min<std::uint64_t>(in.left(), total - offset));
+  section_.bytes.insert(section_.bytes.end(), piece.begin(), piece.end());
+  if (section_.bytes.size() < total) return std::optional<Section>();
+  total_ = 0;
+  return std::optional(std::exchange(section_, {}));
+}
+
+namespace {
+
+// What a recorder writes again when there is more to say (record/session/capture_end.cc). Nobody holds parts of it.
+bool may_come_again(std::uint32_t feature) {
+  return feature == abi::kFeatureEventDesc || feature == abi::kFeatureAttachedPrograms ||
+         feature == abi::kFeatureUserStacks;
+}
+
+std::size_t digest_of(Bytes bytes) { return std::hash<std::string_view>()(as_text(bytes)); }
+
+}  // namespace
+
+bool SeenFeatures::leaves_out(std::uint32_t feature, Bytes bytes, std::uint64_t offset,
+                              Diagnostics& diagnostics) const {
+  const auto taken = digests_.find(feature);
+  if (taken == digests_.end() || may_come_again(feature)) return false;
+  if (taken->second == digest_of(bytes)) return true;
+  const std::string_view name = feature_name(feature);
+  diagnostics.add(Damage::BadFeature, offset,
+                  (name.empty() ? "section " + std::to_string(feature) : std::string(name)) +
+                      " comes a second time and differs from the first: left out");
+  return true;
+}
+
+void SeenFeatures::add(std::uint32_t feature, Bytes bytes) {
+  digests_.insert_or_assign(feature, digest_of(bytes));
 }
 
 }  // namespace tacho::format

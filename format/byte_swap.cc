@@ -1,4 +1,4 @@
-#include "format/foreign_order.h"
+#include "format/byte_swap.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -32,7 +32,7 @@ void turn_branch_flags(std::byte* at, std::endian from) {
   std::memcpy(at, &word, sizeof word);
 }
 
-// Records of perf's own that no parser of ours takes apart: they are read over for the sake of the log.
+// perf's own records that tacho has no parser for: their fields are read only to be logged.
 using Walk = void (*)(Cursor& in);
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
@@ -108,7 +108,7 @@ void walk_bpf_metadata(Cursor& in) {
 }
 
 // u64 kind, u64 id, then by kind: a unit, a scale (a double), a name, or CPUs. Sections in pieces
-// (section_pieces.h) are read before they could come here.
+// (feature_sections.h) are read before they could come here.
 void walk_event_update(Cursor& in) {
   const std::uint64_t kind = in.u64();
   in.u64();
@@ -161,7 +161,7 @@ bool log_fields(const RecordView& record, const EventAttr& attr, FieldLog& log) 
 
 }  // namespace
 
-void turn_fields(std::span<std::byte> copy, Bytes original, const FieldLog& log, std::endian from) {
+void swap_fields(std::span<std::byte> copy, Bytes original, const FieldLog& log, std::endian from) {
   for (const FieldLog::Fields& fields : log.fields()) {
     std::byte* at = copy.data() + (fields.at - original.data());
     for (std::size_t i = 0; i < fields.count; ++i, at += fields.width) {
@@ -175,7 +175,7 @@ void turn_fields(std::span<std::byte> copy, Bytes original, const FieldLog& log,
   }
 }
 
-bool turn_record(const RecordView& record, const EventAttr& attr, ByteWriter& out) {
+bool swap_record(const RecordView& record, const EventAttr& attr, ByteWriter& out) {
   FieldLog log;
   Cursor header(record.bytes, record.order, &log);
   header.u32();
@@ -183,7 +183,7 @@ bool turn_record(const RecordView& record, const EventAttr& attr, ByteWriter& ou
   header.u16();
   if (!log_fields(record, attr, log)) return false;
   std::vector<std::byte> turned(record.bytes.begin(), record.bytes.end());
-  turn_fields(turned, record.bytes, log, record.order);
+  swap_fields(turned, record.bytes, log, record.order);
   out.bytes(turned);
   return true;
 }

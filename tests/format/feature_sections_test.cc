@@ -1,4 +1,4 @@
-#include "format/section_pieces.h"
+#include "format/feature_sections.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "format/foreign_order.h"
+#include "format/byte_swap.h"
 
 #include <gtest/gtest.h>
 
@@ -61,10 +61,10 @@ std::vector<std::byte> bytes_of(Bytes bytes) { return {bytes.begin(), bytes.end(
 // Either form turned gives the other.
 void expect_turns(Both record, const EventAttr& attr = {}) {
   ByteWriter turned;
-  ASSERT_TRUE(turn_record(record.native(), attr, turned));
+  ASSERT_TRUE(swap_record(record.native(), attr, turned));
   EXPECT_EQ(bytes_of(turned.view()), bytes_of(record.foreign().bytes));
   turned.clear();
-  ASSERT_TRUE(turn_record(record.foreign(), attr, turned));
+  ASSERT_TRUE(swap_record(record.foreign(), attr, turned));
   EXPECT_EQ(bytes_of(turned.view()), bytes_of(record.native().bytes));
 }
 
@@ -119,7 +119,7 @@ TEST(ForeignOrder, AnMmapsBuildIdIsBytes) {
   EventAttr attr;
   attr.flags = abi::kBuildId;
   ByteWriter turned;
-  ASSERT_TRUE(turn_record(native, attr, turned));
+  ASSERT_TRUE(swap_record(native, attr, turned));
   EXPECT_EQ(as_text(turned.view()).substr(8 + 32 + 4, 20), "12345678901234567890");
   RecordView foreign = native;
   foreign.bytes = turned.view();
@@ -207,14 +207,14 @@ TEST(ForeignOrder, RecordsOfPerfTurnFieldByField) {
 
 TEST(ForeignOrder, ARecordThatIsNotKnownOrTooShortIsRefused) {
   ByteWriter turned;
-  EXPECT_FALSE(turn_record(Both(abi::kRecordSchedstatCpu).u64(1).native(), {}, turned));
-  EXPECT_FALSE(turn_record(Both(200).u64(1).native(), {}, turned));
-  EXPECT_FALSE(turn_record(Both(63).u64(1).native(), {}, turned));
-  EXPECT_FALSE(turn_record(Both(abi::kRecordLost).u64(1).native(), {}, turned));
-  EXPECT_FALSE(turn_record(Both(abi::kRecordCpuMap).u16(1).u16(1).u16(3).u16(0).native(), {}, turned));
+  EXPECT_FALSE(swap_record(Both(abi::kRecordSchedstatCpu).u64(1).native(), {}, turned));
+  EXPECT_FALSE(swap_record(Both(200).u64(1).native(), {}, turned));
+  EXPECT_FALSE(swap_record(Both(63).u64(1).native(), {}, turned));
+  EXPECT_FALSE(swap_record(Both(abi::kRecordLost).u64(1).native(), {}, turned));
+  EXPECT_FALSE(swap_record(Both(abi::kRecordCpuMap).u16(1).u16(1).u16(3).u16(0).native(), {}, turned));
   EventAttr attr;
   attr.sample_type = abi::kSampleCallchain;
-  EXPECT_FALSE(turn_record(Both(abi::kRecordSample).u64(2).u64(1).native(), attr, turned));
+  EXPECT_FALSE(swap_record(Both(abi::kRecordSample).u64(2).u64(1).native(), attr, turned));
   EXPECT_TRUE(turned.empty());
 }
 
@@ -229,7 +229,7 @@ TEST(ForeignOrder, AnAttrsFlagsAreMirroredWithinTheirBytes) {
   FieldLog log;
   ASSERT_TRUE(parse_event_attr(Cursor(native.view(), std::endian::native, &log)));
   std::vector<std::byte> foreign = bytes_of(native.view());
-  turn_fields(foreign, native.view(), log, std::endian::native);
+  swap_fields(foreign, native.view(), log, std::endian::native);
   EXPECT_EQ(std::to_integer<int>(foreign[40]), 0x80) << "`disabled` is the first bit from the other end";
   const auto read = parse_event_attr(Cursor(foreign, kForeign));
   ASSERT_TRUE(read);
@@ -248,7 +248,7 @@ TEST(ForeignOrder, AHeaderSectionTurnsByWhatItsReaderReads) {
     Features seen;
     ASSERT_TRUE(read_feature(feature, Cursor(native.view(), std::endian::native, &log), seen));
     std::vector<std::byte> foreign = bytes_of(native.view());
-    turn_fields(foreign, native.view(), log, std::endian::native);
+    swap_fields(foreign, native.view(), log, std::endian::native);
     EXPECT_NE(foreign, bytes_of(native.view()));
     Features back;
     ASSERT_TRUE(read_feature(feature, Cursor(foreign, kForeign), back));

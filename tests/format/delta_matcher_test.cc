@@ -1,5 +1,5 @@
 // Frames made by comparing records are zstd's, whatever the records are.
-#include "format/alike_records.h"
+#include "format/delta_matcher.h"
 
 #include <gtest/gtest.h>
 #include <zstd.h>
@@ -43,7 +43,7 @@ struct Packed {
   std::size_t frames = 0, refused = 0;
 };
 Packed pack_all(Bytes records, std::size_t most = kMost) {
-  AlikeRecords alike;
+  DeltaMatcher alike;
   Packed sum;
   while (!records.empty()) {
     Buffer out;
@@ -73,7 +73,7 @@ Packed pack_all(Bytes records, std::size_t most = kMost) {
 
 std::uint64_t time_of(std::uint64_t number) { return 63'636'479'374'512 + number * 2963; }
 
-TEST(AlikeRecords, SamplesThatDifferInTheirTimeTakeFourBytes) {
+TEST(DeltaMatcher, SamplesThatDifferInTheirTimeTakeFourBytes) {
   Records records;
   for (std::uint64_t i = 0; i < 5000; ++i)
     records.add(192, [i](std::size_t word) { return word == 4 ? time_of(i) : word * 0x0101'0101; });
@@ -82,7 +82,7 @@ TEST(AlikeRecords, SamplesThatDifferInTheirTimeTakeFourBytes) {
   EXPECT_LT(packed.frames, 5000U * 4);
 }
 
-TEST(AlikeRecords, SeveralKindsByTurns) {
+TEST(DeltaMatcher, SeveralKindsByTurns) {
   std::mt19937_64 random(1);
   Records records;
   for (std::uint64_t i = 0; i < 20000; ++i) {
@@ -99,7 +99,7 @@ TEST(AlikeRecords, SeveralKindsByTurns) {
 }
 
 // Lengths of both kinds around every code's borders, distances near and far, blocks that end anywhere.
-TEST(AlikeRecords, EverySizeAndDifference) {
+TEST(DeltaMatcher, EverySizeAndDifference) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
     const std::uint64_t sizes = 1 + random() % 5, changes = 1 + random() % 400;
@@ -119,7 +119,7 @@ TEST(AlikeRecords, EverySizeAndDifference) {
   }
 }
 
-TEST(AlikeRecords, EqualRecordsAreOneMatch) {
+TEST(DeltaMatcher, EqualRecordsAreOneMatch) {
   Records records;
   for (int i = 0; i < 40000; ++i) records.add(8, [](std::size_t) { return 0; });
   const Packed packed = pack_all(records.view());
@@ -127,21 +127,21 @@ TEST(AlikeRecords, EqualRecordsAreOneMatch) {
   EXPECT_LT(packed.frames, 200U);
 }
 
-TEST(AlikeRecords, WhatIsNotAlikeIsLeftToZstd) {
+TEST(DeltaMatcher, WhatIsNotAlikeIsLeftToZstd) {
   std::mt19937_64 random(1);
   Records records;
   for (int i = 0; i < 500; ++i) records.add(256, [&](std::size_t) { return random(); });
   Buffer out;
-  AlikeRecords alike;
+  DeltaMatcher alike;
   EXPECT_EQ(alike.pack(records.view(), kMost, out), 0U);
   EXPECT_TRUE(out.empty());
 }
 
-TEST(AlikeRecords, BytesThatAreNoRecordsEndTheFrame) {
+TEST(DeltaMatcher, BytesThatAreNoRecordsEndTheFrame) {
   Records records;
   for (int i = 0; i < 50; ++i) records.add(64, [](std::size_t) { return 1; });
   std::vector<std::byte> bytes(records.view().begin(), records.view().end());
-  AlikeRecords alike;
+  DeltaMatcher alike;
   Buffer out;
   bytes.resize(bytes.size() + 100);  // a size of 0
   EXPECT_EQ(alike.pack(bytes, kMost, out), records.view().size());

@@ -1,4 +1,4 @@
-#include "format/parked_block.h"
+#include "format/block_cache.h"
 
 #include <zstd.h>
 
@@ -12,10 +12,10 @@ constexpr int kLevel = 1;  // what was packed once packs well, and this is done 
 
 }  // namespace
 
-void BlockParking::Free::operator()(ZSTD_CCtx_s* context) const noexcept { ZSTD_freeCCtx(context); }
-void BlockParking::Free::operator()(ZSTD_DCtx_s* context) const noexcept { ZSTD_freeDCtx(context); }
+void BlockCache::Free::operator()(ZSTD_CCtx_s* context) const noexcept { ZSTD_freeCCtx(context); }
+void BlockCache::Free::operator()(ZSTD_DCtx_s* context) const noexcept { ZSTD_freeDCtx(context); }
 
-std::optional<ParkedBlock> BlockParking::pack(Bytes block) {
+std::optional<CompressedBlock> BlockCache::pack(Bytes block) {
   if (!packer_) packer_.reset(ZSTD_createCCtx());
   if (!packer_) throw std::bad_alloc();
   spare_.clear();
@@ -23,13 +23,13 @@ std::optional<ParkedBlock> BlockParking::pack(Bytes block) {
   const std::size_t size =
       ZSTD_compressCCtx(packer_.get(), spare_.data(), spare_.size(), block.data(), block.size(), kLevel);
   if (ZSTD_isError(size) != 0 || size > block.size() / 4 * 3) return std::nullopt;
-  ParkedBlock parked{.packed = {}, .size = block.size()};
+  CompressedBlock parked{.packed = {}, .size = block.size()};
   parked.packed.reserve(size);
   parked.packed.append({spare_.data(), size});
   return parked;
 }
 
-Buffer BlockParking::unpack(const ParkedBlock& parked) {
+Buffer BlockCache::unpack(const CompressedBlock& parked) {
   if (!unpacker_) unpacker_.reset(ZSTD_createDCtx());
   if (!unpacker_) throw std::bad_alloc();
   Buffer block = std::exchange(spare_, {});
@@ -43,7 +43,7 @@ Buffer BlockParking::unpack(const ParkedBlock& parked) {
   return block;
 }
 
-void BlockParking::take_back(Buffer block) {
+void BlockCache::take_back(Buffer block) {
   if (block.capacity() > spare_.capacity()) spare_ = std::move(block);
 }
 
