@@ -19,7 +19,7 @@ namespace {
 
 namespace abi = format::abi;
 
-constexpr std::uint32_t kNobody = static_cast<std::uint32_t>(-1);  // a pid or tid
+constexpr std::uint32_t kNoProcess = static_cast<std::uint32_t>(-1);  // a pid or tid
 constexpr std::uint32_t kProtExec = 4;
 constexpr std::uint32_t kMapShared = 1, kMapHugetlb = 0x40000;
 constexpr std::string_view kKernelName = "[kernel.kallsyms]";
@@ -33,7 +33,7 @@ using Text = format::TextPool::Number;
 constexpr Text kNoText = format::TextPool::kNone;
 
 struct Thread {
-  std::uint32_t pid = kNobody;
+  std::uint32_t pid = kNoProcess;
   Text comm = kNoText;  // kNoText: no record named it
 };
 
@@ -160,7 +160,7 @@ struct AddressSpaces::State {
   }
 };
 
-// One Module for each identity. An id the record does not tell is looked up by path.
+// One Module for each identity. The id of a record without one is looked up by path.
 Module* AddressSpaces::State::module(ModuleKind kind, std::string_view path, std::string_view short_name,
                                      format::BuildId id, std::uint64_t file) {
   if (id.empty()) id = known_id(path);
@@ -218,7 +218,7 @@ void AddressSpaces::State::insert(MappingList& maps, const Mapping& mapping) {
   const Mapping* const old = maps.find(mapping.start);
   const bool is_same = old && old->module == mapping.module && old->start == mapping.start &&
                        old->end == mapping.end && old->page_offset == mapping.page_offset;
-  if (is_same) return;  // told twice: by the kernel, and by the recorder's look at /proc
+  if (is_same) return;  // recorded twice: by the kernel, and by the recorder from /proc
   erase(maps, mapping.start, mapping.end);
   add(maps, mapping);
 }
@@ -231,7 +231,7 @@ void AddressSpaces::State::apply(const format::MmapRecord& record, std::uint16_t
     case abi::kCpumodeUnknown:
       return apply_user_mmap(record);
     default:
-      return;  // a guest's: perf does not look into guests unless told to
+      return;  // a guest's: perf does not look into guests unless asked to
   }
 }
 
@@ -240,7 +240,7 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
                   .end = end_of(record.start, record.length),
                   .page_offset = record.page_offset,
                   .protection = kProtExec,
-                  .pid = kNobody,
+                  .pid = kNoProcess,
                   .is_identity = true};
   if (!record.filename.starts_with(kKernelPrefix)) {
     const bool is_named = record.filename.starts_with('/') || record.filename.starts_with('[');
@@ -312,7 +312,7 @@ void AddressSpaces::State::apply_user_mmap(const format::MmapRecord& record) {
 // perf knows a thread by its tid alone.
 Thread& AddressSpaces::State::thread(std::uint32_t pid, std::uint32_t tid) {
   Thread& found = threads[tid];
-  if (found.pid == kNobody) found.pid = pid;
+  if (found.pid == kNoProcess) found.pid = pid;
   return found;
 }
 
@@ -360,14 +360,14 @@ void AddressSpaces::State::apply(const format::KsymbolRecord& record, std::uint1
                          .start = record.address,
                          .end = end,
                          .protection = kProtExec,
-                         .pid = kNobody,
+                         .pid = kNoProcess,
                          .is_identity = true});
 }
 
 void AddressSpaces::State::add_build_id(std::string_view path, const format::BuildId& id) {
   if (id.empty()) return;
   build_ids.try_emplace(texts.add(path), id);
-  // A pipe tells the ids at its end, after the mappings.
+  // A pipe has the ids at its end, after the mappings.
   const auto known = modules_by_identity.find(Identity{path, {}});
   if (known == modules_by_identity.end()) return;
   KnownModule* const module = *known;
@@ -409,19 +409,20 @@ void AddressSpaces::add_build_id(const format::BuildIdEntry& entry) {
   state_->add_build_id(entry.filename, entry.build_id);
 }
 
-Stretch AddressSpaces::stretch_at(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const {
+AddressRange AddressSpaces::range_at(std::uint32_t pid, format::RuntimeAddress ip,
+                                     std::uint8_t cpumode) const {
   const auto in_user = [&] {
     const auto process = state_->processes.find(pid);
-    return process == state_->processes.end() ? Stretch() : process->second.stretch_at(ip.value);
+    return process == state_->processes.end() ? AddressRange() : process->second.range_at(ip.value);
   };
   switch (cpumode) {
     case abi::kCpumodeKernel:
-      return state_->kernel.stretch_at(ip.value);
+      return state_->kernel.range_at(ip.value);
     case abi::kCpumodeUser:
       return in_user();
     case abi::kCpumodeUnknown: {
-      const Stretch user = in_user(), kernel = state_->kernel.stretch_at(ip.value);
-      const Stretch& nearer = user.mapping != nullptr ? user : kernel;
+      const AddressRange user = in_user(), kernel = state_->kernel.range_at(ip.value);
+      const AddressRange& nearer = user.mapping != nullptr ? user : kernel;
       return {std::max(user.first, kernel.first), std::min(user.last, kernel.last), nearer.mapping};
     }
     default:
@@ -452,7 +453,7 @@ const std::optional<AddressSpaces::KernelText>& AddressSpaces::kernel_text() con
 }
 
 const Mapping* KernelSpace::find(format::RuntimeAddress ip) const {
-  return spaces_->find(kNobody, ip, abi::kCpumodeKernel);
+  return spaces_->find(kNoProcess, ip, abi::kCpumodeKernel);
 }
 
 }  // namespace tacho::symbolize

@@ -32,13 +32,13 @@ class AddressSpaces {
   void add_build_id(const format::BuildIdEntry& entry);
 
   // `cpumode` is the record's or the call chain mark's. Null when nothing is mapped there. When cpumode is
-  // unknown, kernel halves are told by address as perf does.
+  // unknown, the address says whether it is the kernel's, as in perf.
   const Mapping* find(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const {
-    return stretch_at(pid, ip, cpumode).mapping;
+    return range_at(pid, ip, cpumode).mapping;
   }
   // The same, and for which other addresses of the process the answer holds as well, until a record changes
   // it.
-  Stretch stretch_at(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const;
+  AddressRange range_at(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const;
   // The thread's name now: "dd"; ":1234" when no record named it; ":-1" without a tid. Its bytes live as long
   // as this, and equal names share them.
   std::string_view comm(std::uint32_t pid, std::uint32_t tid) const;
@@ -69,7 +69,7 @@ class KernelSpace {
 
   const Mapping* find(format::RuntimeAddress ip) const;
   const std::optional<AddressSpaces::KernelText>& text() const { return spaces_->kernel_text(); }
-  // The mapping of the kernel's own text; null when no record told it.
+  // The mapping of the kernel's own text; null when no record has it.
   const Mapping* text_mapping() const { return text() ? find({text()->start}) : nullptr; }
 
  private:

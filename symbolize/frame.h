@@ -42,11 +42,11 @@ struct Module {
   std::string_view path;        // perf script's dso: the full path, or the names above
   std::string_view short_name;  // perf report's Shared Object: the last part of the path
   format::BuildId build_id;
-  std::string_view file = {};  // of a kernel module, where it was loaded from; empty: not told
-  std::uint64_t began = 0;     // of code made at run time: when its process was forked, ns; 0: not told
+  std::string_view file = {};  // of a kernel module, where it was loaded from; empty: unknown
+  std::uint64_t began = 0;     // of code made at run time: when its process was forked, ns; 0: unknown
   MappedFile mapped = {};      // of a file whose mappings have no build ids
 
-  // Whether its names are a guess: nothing that was recorded tells which file of that name it was. What a
+  // Whether its names are a guess: the recording does not say which file of that name it was. What a
   // jitdump describes is called so in its place (symbolize/jit/jit_code.h).
   bool is_unsure() const {
     return kind == ModuleKind::User && build_id.empty() && path.starts_with('/') &&
@@ -58,13 +58,13 @@ struct Module {
 struct ModuleLack {
   const Module* module = nullptr;
   std::string reason;
-  bool was_used = false;  // before that was known: what it told of some samples may be wrong
+  bool was_used = false;  // before that was known: names of some samples may be wrong
 };
 
 // What is known of a frame's source line.
 enum class LineState : std::uint8_t {
   NotAsked,
-  NoSource,  // nothing of the module could tell: perf shows "MODULE[address]" or "SYMBOL+offset" instead
+  NoSource,  // the module has no such information: perf shows "MODULE[address]" or "SYMBOL+offset" instead
   Unknown,   // the module has symbols or DWARF, but not this line: perf shows nothing
   Known,     // `file` and `line`; "??" and 0 where perf shows "??:0", in an unwound stack
 };
@@ -82,14 +82,14 @@ struct Frame {
   std::uint8_t cpumode = 0;          // abi::Misc: which of k . g u H report prints
   char source = '!';  // perf's letter for where the name came from: k kallsyms, d dso .symtab, ...
   bool is_inlined = false;
-  bool is_guess = false;  // nothing tells that the names are those of what ran
+  bool is_guess = false;  // the names may be of another file than the one that ran
   bool is_data = false;   // what is named is a variable
   // No symbol is there: `function` names the module and where the function starts, as .eh_frame tells.
   bool is_unnamed = false;
   LineState line_state = LineState::NotAsked;
   std::string_view file;  // with its folder; empty: not asked for or not known
   std::uint32_t line = 0;
-  std::uint64_t elf_address = 0;  // as the module's DWARF counts; shown_address where no file tells
+  std::uint64_t elf_address = 0;  // as the module's DWARF counts; shown_address without a file
 };
 
 }  // namespace tacho::symbolize

@@ -21,8 +21,8 @@ class KernelNames {
   // Read when it is first asked for: the file that the user names, the one in the capture, or this machine's
   // if it runs the recorded kernel.
   Result<Kallsyms>& kallsyms();
-  // Of the kernel or one of its modules, which must lie there where it lay: it is another boot's otherwise,
-  // also where that kernel lies as the recorded one did.
+  // Of the kernel or one of its modules, which must be at its recorded address: otherwise it is another
+  // boot's, even if that kernel is at the recorded address.
   Result<SymbolTable*> table_of(const Module& module);
   // It is going to be asked for: what takes long is begun.
   void expect();

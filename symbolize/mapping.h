@@ -1,4 +1,4 @@
-// A stretch of a process's or the kernel's addresses.
+// A mapping: a range of a process's or the kernel's addresses.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct Mapping {
   }
 };
 
-// Addresses of a process, first and last, that lie in one mapping, or in none.
-struct Stretch {
+// A range of a process's addresses, first and last, inside one mapping or between two.
+struct AddressRange {
   std::uint64_t first = 0, last = ~std::uint64_t{0};
   const Mapping* mapping = nullptr;
 };

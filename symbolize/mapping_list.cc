@@ -6,7 +6,7 @@ namespace tacho::symbolize {
 // are as good as random its depth is a small multiple of the logarithm of its size, whatever comes in which
 // order.
 struct MappingList::Node {
-  NodeRef low, high;  // what lies before, and behind
+  NodeRef low, high;  // the mappings before, and behind
   const Mapping* mapping = nullptr;
   std::uint64_t start = 0;  // mapping->start
   std::uint32_t priority = 0;
@@ -44,7 +44,7 @@ std::pair<MappingList::NodeRef, MappingList::NodeRef> MappingList::split(NodeRef
   return {std::move(low), std::move(tree)};
 }
 
-// All of `low` lies before all of `high`.
+// All of `low` is before all of `high`.
 MappingList::NodeRef MappingList::join(NodeRef low, NodeRef high) {
   if (!low) return high;
   if (!high) return low;
@@ -58,7 +58,7 @@ MappingList::NodeRef MappingList::join(NodeRef low, NodeRef high) {
   return high;
 }
 
-Stretch MappingList::stretch_at(std::uint64_t address) const {
+AddressRange MappingList::range_at(std::uint64_t address) const {
   const Node *before = nullptr, *behind = nullptr;  // the last that begins at or before the address, the next
   for (const Node* node = root_.get(); node != nullptr;) {
     const bool is_before = node->start <= address;
@@ -67,7 +67,7 @@ Stretch MappingList::stretch_at(std::uint64_t address) const {
   }
   const bool is_inside = before != nullptr && address < before->mapping->end;
   if (is_inside) return {before->start, before->mapping->end - 1, before->mapping};
-  Stretch gap;
+  AddressRange gap;
   if (before != nullptr) gap.first = before->mapping->end;
   if (behind != nullptr) gap.last = behind->start - 1;
   return gap;

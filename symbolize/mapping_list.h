@@ -15,14 +15,14 @@ namespace tacho::symbolize {
 
 class MappingList {
  public:
-  // The mapping that `address` lies in; null when there is none.
-  const Mapping* find(std::uint64_t address) const { return stretch_at(address).mapping; }
+  // The mapping that covers `address`; null when there is none.
+  const Mapping* find(std::uint64_t address) const { return range_at(address).mapping; }
   // The same, and for which other addresses the answer holds as well.
-  Stretch stretch_at(std::uint64_t address) const;
-  // Takes every mapping out that lies in [start, end), or partly does, and returns them in ascending order.
+  AddressRange range_at(std::uint64_t address) const;
+  // Removes every mapping that overlaps [start, end), and returns them in ascending order.
   std::vector<const Mapping*> take(std::uint64_t start, std::uint64_t end);
   // Adds a mapping over none of the others. `priority` keeps the tree flat: any number that depends on
-  // mapping->start alone, as long as nobody who makes captures can foresee it.
+  // mapping->start alone, as long as makers of captures cannot foresee it.
   void add(const Mapping* mapping, std::uint32_t priority);
   bool is_empty() const { return root_.get() == nullptr; }
   // All, in ascending order.

@@ -90,9 +90,9 @@ void Sources::tell_guesses(const std::deque<const Module*>& modules, format::Dia
     const Source* const source = known->second.source;
     if (source == nullptr || source->table == nullptr) continue;
     if (source->is_guess)
-      diagnostics.add_line(format::Damage::Note,
-                           std::string(module->path) +
-                               ": its names are a guess: nothing tells that the process made this map");
+      diagnostics.add_line(
+          format::Damage::Note,
+          std::string(module->path) + ": its names are a guess: the process may not have made this map");
     if (known->second.was_unsure && !source->is_carried) paths.push_back(module->path);
   }
   if (paths.empty()) return;
@@ -227,9 +227,9 @@ Lack lack_of(const Source* source, const DebugFiles& files, const std::string& p
   if (source && source->lacks_its_file) lack.insert(0, files.place(path) + ": ");
   if (lack.empty() && source && source->lines) lack = source->lines->lack();
   if (lack.empty() && ended.empty()) return {};
-  if (lack.empty()) return {format::Damage::Note, files.told(path, std::string(ended), kEnded)};
+  if (lack.empty()) return {format::Damage::Note, files.message(path, std::string(ended), kEnded)};
   const format::Damage kind = kind_of_lack(source);
-  std::string line = files.told(path, lack, source->lacking);
+  std::string line = files.message(path, lack, source->lacking);
   if (ended.empty() || lack.starts_with(ended)) return {kind, line};
   const std::string here = files.place(path) + ": ";
   if (ended.starts_with(here)) ended.remove_prefix(here.size());

@@ -1,4 +1,4 @@
-// What one module's names come from: a table of symbols, and what else its files tell.
+// The symbol source of one module: its table of symbols, and what else its files have.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct Source {
   bool lacks_its_file = false;  // the reason is about the module's own file, whose name would stand before it
   bool is_of_file = false;      // the module's own file was read for them, whether it has any
   bool is_carried = false;      // its names were recorded, whatever file there is now
-  bool is_guess = false;        // of a perf map: nothing tells that the process made it
+  bool is_guess = false;        // of a perf map that the process may not have made
   bool is_left_out = false;     // they would take more memory or time than the file is worth
   std::string_view lacking;     // which of them are missing: the beginning of the message
   const JitCode::Function* jit = nullptr;
@@ -53,7 +53,7 @@ struct Source {
 
   std::optional<DwarfLines> lines;  // read when the first address needs them
 
-  // Where the frame's code lies in this module's file, as an offset and as an ELF address. Symbols are looked
+  // Where the frame's code is in this module's file, as an offset and as an ELF address. Symbols are looked
   // up by the offset.
   std::uint64_t offset_of(const Frame& frame) const;
   std::uint64_t elf_address_of(const Frame& frame, std::uint64_t offset) const;
@@ -105,7 +105,7 @@ struct MapText {
   std::vector<std::byte> bytes;
   format::MapTrust trust = format::MapTrust::Its;
 };
-// The map of code made at run time that lies at /tmp/perf-PID.map, which is `module`'s path, if it is of the
+// The perf map at /tmp/perf-PID.map, which is `module`'s path, if it is of the
 // recorded process.
 Result<MapText> read_map_of(const DebugFiles& files, const format::Features& features, const Module& module);
 Source from_vdso(std::vector<std::byte> image, Demangler* demangler);

@@ -1,8 +1,8 @@
 // Names that were packed into other captures, for programs and libraries that are the same by build id.
 //
 // Not those of the kernel and its modules: these are packed by the addresses of one boot, and every capture
-// has its own. And of a file only the addresses that another capture hit: what else lies in the range of a
-// function may be another one's, which nobody hit there.
+// has its own. And of a file only the addresses that another capture hit: the rest of a function's range
+// may be of another function, which was not hit there.
 #pragma once
 
 #include <map>
@@ -38,7 +38,7 @@ class OtherPacks {
     format::PackedModule module;
     std::optional<PackedSource> source;
   };
-  // False: the names are of another form than those that are there, and are left out.
+  // False: the names have another form than the present ones, and are left out.
   bool merge(Merged& to, const format::PackedModule& from, const format::PackTexts& texts);
 
   format::PackTexts texts_;

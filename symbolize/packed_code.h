@@ -5,7 +5,7 @@
 
 namespace tacho::symbolize {
 
-// Makes one piece of those that overlap or follow each other; of bytes that several have, the first one's
+// Joins pieces that overlap or follow each other; of bytes that several have, the first one's
 // stay. Pieces must be ascending by their start, and their bytes in the module's `code_bytes`.
 void join_code(format::PackedModule& module);
 

@@ -18,7 +18,7 @@
 
 namespace tacho::symbolize {
 
-// One module's. Addresses are shown ones; of those that were not packed nothing is known.
+// One module's. Addresses are as perf prints them; addresses that were not packed are unknown.
 class PackedSource {
  public:
   // Both must outlive it.

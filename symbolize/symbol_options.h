@@ -37,8 +37,8 @@ struct SymbolOptions {
   std::string
       symfs;  // --symfs: a folder that stands for the recording host's root; empty: this machine's files
   std::string kallsyms;      // --kallsyms: a file; empty: the one attached to the capture
-  std::string perf_map_dir;  // --perf-map-dir: where perf-PID.map lie; empty: /tmp
-  std::string jitdump_dir;   // --jitdump-dir: where jit-PID.dump lie; empty: where the capture says
+  std::string perf_map_dir;  // --perf-map-dir: folder of perf-PID.map; empty: /tmp
+  std::string jitdump_dir;   // --jitdump-dir: folder of jit-PID.dump; empty: as the capture says
   std::string vmlinux;       // -k: the kernel's own file, for names and lines instead of kallsyms
   std::string build_id_dir;  // --buildid-dir: perf's cache of files by build id; empty: none
   Demangle demangle = Demangle::Yes;
@@ -55,7 +55,7 @@ struct SymbolOptions {
   StandIn stand_in = StandIn::OwnCode;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod
   FileGate* gate = nullptr;                // of files that stacks are unwound with, and of jitdumps
-  FileGate* name_gate = nullptr;           // of those that names are read of; both must outlive their users
+  FileGate* name_gate = nullptr;           // of files that names are read from; both must outlive their users
   const HeldFiles* held = nullptr;         // files of modules that are gone by their names; likewise
   OtherPacks* others = nullptr;            // where names come from last; must outlive its users
 };

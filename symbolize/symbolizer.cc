@@ -25,7 +25,7 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::uint64_t kMostTold = 1000;       // modules without symbols; of more, how many they are
+constexpr std::uint64_t kMostReported = 1000;       // modules without symbols; of more, how many they are
 constexpr std::string_view kBpfText = "[bpf]";  // of kallsyms: what the kernel made for BPF programs
 
 bool is_perf_map(const Module& module) {
@@ -41,7 +41,7 @@ struct Symbolizer::State {
   const JitCode* jit;
   DebugFiles files;
   Demangler demangler;
-  std::vector<std::string> refusals;  // files that the user named and that cannot be used: told at the end
+  std::vector<std::string> refusals;  // files that the user named and that cannot be used: reported at the end
   std::optional<Debuginfod> servers;
   ModuleFiles module_files;
   KernelNames kernel_names;
@@ -52,7 +52,7 @@ struct Symbolizer::State {
   std::deque<const Module*> asked;      // the keys of sources, in the order they were needed
   const Symbol* last_symbol = nullptr;  // what the last lookup found in a table
   Frame frame;                          // what the last lookup returned, when that was one frame
-  Frame at;                             // its addresses are those that the last lookup looked up
+  Frame at;                             // its addresses are of the last lookup
   std::vector<Frame> inlined;           // what it returned, when inlined calls made it several
   std::vector<Call> calls;              // scratch
 
@@ -152,7 +152,7 @@ void Symbolizer::State::name_ranges(Source& source, const Module& module) {
   asked_last.add_unnamed(std::string(module.short_name) + "+0x", std::move(ranges));
 }
 
-// What the user names comes first, then the symbols packed into the capture, then what lies where the capture
+// What the user names comes first, then the symbols packed into the capture, then the files where the capture
 // says, and then what was packed into others.
 Source Symbolizer::State::open_pack_or_files(const Module& module) {
   PackedSource* const packed = pack.find(module.kind, module.path, module.build_id);
@@ -305,7 +305,7 @@ SymbolTable* Symbolizer::State::bpf_text() {
 }
 
 // The kernel's own pieces around BPF programs (trampolines, dispatchers) have no mapping where the recorder
-// did not tell of them; the kallsyms in the capture lists them.
+// did not record them; the kallsyms in the capture lists them.
 void Symbolizer::State::name_bpf_text() {
   SymbolTable* const table = bpf_text();
   const Symbol* const symbol = table ? table->find(at.ip.value) : nullptr;
@@ -525,7 +525,7 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
     ended.emplace(lack.module, lack.reason);
     if (state_->sources.find(*lack.module) == nullptr) modules.push_back(lack.module);
   }
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   std::map<format::Damage, std::uint64_t> untold;
   for (const Module* module : modules) {
     const auto end = ended.find(module);
@@ -533,7 +533,7 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
     auto lack = lack_of(source, state_->files, std::string(module->path),
                         end == ended.end() ? std::string_view() : end->second);
     if (lack.line.empty()) continue;
-    if (++told <= kMostTold)
+    if (++reported <= kMostReported)
       diagnostics.add_line(lack.kind, std::move(lack.line));
     else
       ++untold[lack.kind];

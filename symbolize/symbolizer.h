@@ -58,7 +58,7 @@ class Symbolizer {
   // Valid until the next call, but what they point to as long as the symbolizer: callers number their places,
   // and keep for each what they make of its frames, which is less than the frames. `cpumode` is copied into
   // them.
-  // Inlined calls are told as `origin` and the options ask for.
+  // Inlined calls are given as `origin` and the options ask for.
   std::span<const Frame> resolve(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode,
                                  Origin origin = Origin::Alone, Behind behind = Behind::Nothing);
 

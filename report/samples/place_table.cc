@@ -74,7 +74,7 @@ PlaceTable::Known& PlaceTable::known_of(const symbolize::AddressSpaces& spaces, 
 void PlaceTable::look_up(Known& known, const symbolize::AddressSpaces& spaces, std::uint32_t pid,
                          std::uint64_t ip, std::uint8_t cpumode) {
   known = {};
-  known.stretch = spaces.stretch_at(pid, {ip}, cpumode & kModeBits);
+  known.stretch = spaces.range_at(pid, {ip}, cpumode & kModeBits);
   known.cpumode = cpumode;
   const symbolize::Mapping* const mapping = known.stretch.mapping;
   const bool is_shared = mapping != nullptr && !runs_where_it_is_shown(*mapping);

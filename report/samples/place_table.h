@@ -78,11 +78,11 @@ class PlaceTable {
   };
   // A stretch of a process's addresses that was asked for before.
   struct Known {
-    symbolize::Stretch stretch{1, 0, nullptr};  // at first no address lies in it
-    std::uint64_t bias = 0;                     // of an address to what tells its place in `owner`
-    std::uint32_t owner = 0;                    // with the mode, as a key of by_address_
-    std::uint8_t cpumode = 0;                   // without kCaller
-    bool has_names = false;                     // whether `by_name` was asked for
+    symbolize::AddressRange stretch{1, 0, nullptr};  // at first no address lies in it
+    std::uint64_t bias = 0;                          // of an address to what tells its place in `owner`
+    std::uint32_t owner = 0;                         // with the mode, as a key of by_address_
+    std::uint8_t cpumode = 0;                        // without kCaller
+    bool has_names = false;                          // whether `by_name` was asked for
     ByName by_name;
   };
   // Some that were asked for lately.

@@ -103,8 +103,8 @@ bool CallConvention::classify(Dwarf_Die type, std::uint64_t at, Classes& out, in
 // believed (clang); gcc does not.
 bool CallConvention::is_passed_by_address(Dwarf_Die type, int left) const {
   if (left == 0 || !types_->is_struct(type)) return false;
-  if (const auto told = types_->number(type, DW_AT_calling_convention))
-    return *told == std::uint64_t{DW_CC_pass_by_reference};
+  if (const auto convention = types_->number(type, DW_AT_calling_convention))
+    return *convention == std::uint64_t{DW_CC_pass_by_reference};
   bool is_found = false;
   types_->each_function(type, [&](Dwarf_Die function) {
     const bool is_the_compilers =

@@ -12,7 +12,7 @@
 
 namespace tacho::symbolize {
 
-// Where a value is. Its bytes lie in registers, one after another, or in memory.
+// Where a value is: in registers, one after another, or in memory.
 struct ValuePlace {
   struct Part {
     std::string_view name;  // "rdi"; empty: in a register for floating point numbers
@@ -34,14 +34,14 @@ class CallConvention {
  public:
   // `returned`: the type of what the function returns; it may take the first register.
   CallConvention(const TypeView& types, std::optional<Dwarf_Die> returned);
-  // The next argument; nothing where its type is not told, and then every later one is not known either.
+  // The next argument; nothing where its type is unknown, and then every later one is unknown too.
   // `is_address`: it is known that it is passed by its address.
   std::optional<ValuePlace> next(std::optional<Dwarf_Die> type, bool is_address = false);
 
  private:
   enum class Class : std::uint8_t { None, Integer, Float };
   struct Classes {
-    std::vector<Class> words;  // none: it lies in memory
+    std::vector<Class> words;  // none: it is in memory
     std::uint64_t size = 0, alignment = 8;
     bool is_address = false;
   };

@@ -44,7 +44,7 @@ bool is_kept(std::string_view name) {
   return name.starts_with(".debug_") || name.starts_with(".zdebug_") || name == ".gnu_debugaltlink";
 }
 
-bool lies_in(std::uint64_t offset, std::uint64_t size, std::uint64_t whole) {
+bool is_inside(std::uint64_t offset, std::uint64_t size, std::uint64_t whole) {
   return offset <= whole && size <= whole - offset;
 }
 
@@ -125,8 +125,8 @@ Result<Plan> plan_of(Elf* source, std::uint64_t size) {
   std::uint64_t total = 0;
   for (const Part& part : plan.copied) {
     total += part.size;
-    if (!lies_in(part.offset, part.size, size)) return Error{"a part of it lies outside the file"};
-    if (total > 2 * size) return Error{"its sections lie on top of each other"};
+    if (!is_inside(part.offset, part.size, size)) return Error{"a part of it is outside the file"};
+    if (total > 2 * size) return Error{"its sections overlap"};
   }
   return plan;
 }

@@ -388,7 +388,7 @@ Function& DwarfLines::State::named(Unit& unit, std::uint32_t number) const {
   return function;
 }
 
-// The last row at or before `address`, unless it ends a stretch of code. libdw keeps rows by address, ends
+// The last row at or before `address`, unless it ends a sequence. libdw keeps rows by address, ends
 // before beginnings.
 Dwarf_Line* DwarfLines::State::line_at(const Unit& unit, std::uint64_t address) const {
   std::size_t low = 0,

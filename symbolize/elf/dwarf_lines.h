@@ -1,6 +1,6 @@
-// libdw behind a small class: the source line of an address, and the chain of inlined calls it lies in.
+// Source line and chain of inlined calls of an address, read by libdw.
 //
-// Names and lines are those that addr2line of binutils 2.40 gives, since those are what perf 6.1 prints. Each
+// Names and lines equal those of addr2line (binutils 2.40), which perf 6.1 prints. Each
 // compilation unit is read when an address first falls into it, and then indexed: a lookup is two binary
 // searches.
 #pragma once
@@ -39,8 +39,8 @@ class DwarfLines {
   void find(format::ElfAddress address, const LinkerSymbol& symbol, StandIn stand_in,
             std::vector<Call>& calls);
 
-  // What find() makes its answer of, for whoever keeps it: the line, and the innermost function that the
-  // address lies in, as a number in its unit. Nothing when this file knows nothing of the address.
+  // What find() is made of, for callers that keep it: the line, and the innermost function of the address, as
+  // a number in its unit. Nothing when this file knows nothing of the address.
   struct Spot {
     std::string_view file;
     std::uint32_t line = 0;

@@ -151,7 +151,7 @@ bool ElfFile::State::is_inside(const Section& section) const {
   return place.sh_type != SHT_NOBITS && place.sh_offset <= size && place.sh_size <= size - place.sh_offset;
 }
 
-// Null when the section does not lie in the file, is compressed or too large to be a symbol table.
+// Null when the section is not inside the file, is compressed or too large to be a symbol table.
 Elf_Data* ElfFile::State::data(const Section& section) const {
   const bool is_compressed = (section.header.sh_flags & SHF_COMPRESSED) != 0;
   if (!is_inside(section) || is_compressed || section.header.sh_size > kLargestTable) return nullptr;
@@ -201,7 +201,7 @@ Result<ElfFile> ElfFile::in_memory(format::Bytes image) {
 
 format::BuildId ElfFile::build_id() const {
   const auto order = state_->header.e_ident[EI_DATA] == ELFDATA2MSB ? std::endian::big : std::endian::little;
-  // Sections first: in a debug file the program headers still tell where things lay before they were taken
+  // Sections first: in a debug file the program headers still say where things were before they were taken
   // out.
   for (const Section& section : state_->sections) {
     if (section.handle == nullptr || section.header.sh_type != SHT_NOTE || !state_->is_inside(section))

@@ -18,7 +18,7 @@
 
 namespace tacho::symbolize {
 
-// Where the loaded parts of a file lie: from places in the file to the addresses of its symbol table and
+// The loaded segments of a file: from offsets in the file to the addresses of its symbol table and
 // DWARF, and back.
 class LoadMap {
  public:

@@ -34,7 +34,7 @@ struct Parameter {
 // What a name or "->" leads to.
 struct Value {
   Dwarf_Die type{};
-  std::vector<ValuePlace::Part> registers;  // as long as it lies in them
+  std::vector<ValuePlace::Part> registers;  // while it is in registers
   std::uint64_t at = 0;                     // bytes into them
   ParameterValue place;                     // else
   bool is_in_memory = false;
@@ -77,49 +77,49 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 // How the compiler says where a parameter is at the first instruction.
-struct Told {
+struct Location {
   // LaterPlace: where the function will copy it to; Unclear: there, but in a way that is not understood here.
   enum class How : std::uint8_t { Nothing, Place, LaterPlace, Unclear } how = How::Nothing;
   ValuePlace place = {};
 };
 
-Told told_by(const Dwarf_Op* ops, std::size_t count, bool frame_is_callers) {
+Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_callers) {
   constexpr std::int64_t kReturnAddress = 8;
-  Told told{.how = Told::How::Unclear};
+  Location location{.how = Location::How::Unclear};
   for (std::size_t i = 0; i < count; ++i) {
     const Dwarf_Op& op = ops[i];
     const bool is_named = op.atom >= DW_OP_reg0 && op.atom <= DW_OP_reg31;
     if (!is_named && op.atom != DW_OP_regx) break;
     const std::uint64_t number = is_named ? op.atom - DW_OP_reg0 : op.number;
     const bool has_size = i + 1 < count && ops[i + 1].atom == DW_OP_piece;
-    told.place.registers.push_back({general_register(number), has_size ? ops[i + 1].number : kWord});
+    location.place.registers.push_back({general_register(number), has_size ? ops[i + 1].number : kWord});
     i += has_size ? 1 : 0;
     if (i + 1 == count) {
-      told.how = Told::How::Place;
-      return told;
+      location.how = Location::How::Place;
+      return location;
     }
   }
-  told.place.registers.clear();
+  location.place.registers.clear();
   const bool is_read = count == 2 && ops[1].atom == DW_OP_deref;
-  if (count != 1 && !is_read) return told;
+  if (count != 1 && !is_read) return location;
   const auto number = static_cast<std::int64_t>(ops[0].number);
   if (is_read) {  // what is copied is the address of a struct of C++
-    if (ops[0].atom == DW_OP_fbreg) told.how = Told::How::LaterPlace;
-    told.place.is_address = true;
+    if (ops[0].atom == DW_OP_fbreg) location.how = Location::How::LaterPlace;
+    location.place.is_address = true;
   } else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg15 && ops[0].atom != DW_OP_breg7 &&
              number == 0) {
-    told.how = Told::How::Place;
-    told.place.registers.push_back({general_register(ops[0].atom - DW_OP_breg0), kWord});
-    told.place.is_address = true;
+    location.how = Location::How::Place;
+    location.place.registers.push_back({general_register(ops[0].atom - DW_OP_breg0), kWord});
+    location.place.is_address = true;
   } else if (ops[0].atom == DW_OP_fbreg) {
     // Below the caller's frame it is where the value will be copied to.
-    told.how = frame_is_callers && number >= 0 ? Told::How::Place : Told::How::LaterPlace;
-    told.place.on_stack = number + kReturnAddress;
+    location.how = frame_is_callers && number >= 0 ? Location::How::Place : Location::How::LaterPlace;
+    location.place.on_stack = number + kReturnAddress;
   } else if (ops[0].atom == DW_OP_breg7) {  // the stack pointer
-    told.how = number > 0 ? Told::How::Place : Told::How::LaterPlace;
-    told.place.on_stack = number;
+    location.how = number > 0 ? Location::How::Place : Location::How::LaterPlace;
+    location.place.on_stack = number;
   }
-  return told;
+  return location;
 }
 
 bool same_registers(const ValuePlace& one, const ValuePlace& other) {
@@ -141,7 +141,7 @@ struct FunctionParameters::State {
   std::vector<Parameter> parameters_of(Dwarf_Die function, std::uint64_t entry,
                                        std::string_view symbol) const;
   void add_parameters(Dwarf_Die parent, std::vector<Parameter>& out) const;
-  Told told_of(Dwarf_Die parameter, Dwarf_Die function, std::uint64_t entry) const;
+  Location location_of(Dwarf_Die parameter, Dwarf_Die function, std::uint64_t entry) const;
   std::string offer(const std::vector<Parameter>& all) const;
   std::string members_of(Dwarf_Die type) const;
 
@@ -221,7 +221,8 @@ void FunctionParameters::State::add_parameters(Dwarf_Die parent, std::vector<Par
   }
 }
 
-Told FunctionParameters::State::told_of(Dwarf_Die parameter, Dwarf_Die function, std::uint64_t entry) const {
+Location FunctionParameters::State::location_of(Dwarf_Die parameter, Dwarf_Die function,
+                                                std::uint64_t entry) const {
   Dwarf_Attribute attribute;
   if (dwarf_attr(&parameter, DW_AT_location, &attribute) == nullptr) return {};
   Dwarf_Op* ops = nullptr;
@@ -233,7 +234,7 @@ Told FunctionParameters::State::told_of(Dwarf_Die parameter, Dwarf_Die function,
   const bool frame_is_callers = dwarf_attr(&function, DW_AT_frame_base, &base) != nullptr &&
                                 dwarf_getlocation_addr(&base, entry, &frame, &frame_count, 1) == 1 &&
                                 frame_count == 1 && frame[0].atom == DW_OP_call_frame_cfa;
-  return told_by(ops, count, frame_is_callers);
+  return parse_location(ops, count, frame_is_callers);
 }
 
 std::vector<Parameter> FunctionParameters::State::parameters_of(Dwarf_Die function, std::uint64_t entry,
@@ -246,22 +247,22 @@ std::vector<Parameter> FunctionParameters::State::parameters_of(Dwarf_Die functi
   const bool is_copy = symbol.find('.') != std::string_view::npos;
   const bool is_plain = has_unit && follows_convention(dwarf_srclang(&unit)) && !is_copy;
   const bool is_external = types.has(function, DW_AT_external);
-  std::vector<Told> told;
+  std::vector<Location> locations;
   std::vector<std::optional<ValuePlace>> expected;
   CallConvention convention(types, types.type_of(function));
   bool is_as_expected = true;
   for (const Parameter& one : all) {
-    told.push_back(told_of(one.die, function, entry));
-    const ValuePlace& place = told.back().place;
+    locations.push_back(location_of(one.die, function, entry));
+    const ValuePlace& place = locations.back().place;
     expected.push_back(convention.next(types.type_of(one.die), place.is_address));
-    if (told.back().how == Told::How::Place && expected.back() && !place.on_stack)
+    if (locations.back().how == Location::How::Place && expected.back() && !place.on_stack)
       is_as_expected = is_as_expected && same_registers(place, *expected.back());
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool is_there =
-        told[i].how == Told::How::LaterPlace || (told[i].how == Told::How::Unclear && is_as_expected);
-    if (told[i].how == Told::How::Place) {
-      all[i].place = std::move(told[i].place);
+    const bool is_there = locations[i].how == Location::How::LaterPlace ||
+                          (locations[i].how == Location::How::Unclear && is_as_expected);
+    if (locations[i].how == Location::How::Place) {
+      all[i].place = std::move(locations[i].place);
       all[i].place.is_address |= expected[i] && expected[i]->is_address;
     } else if (is_plain && expected[i] && (is_external || is_there)) {
       all[i].place = *expected[i];
@@ -338,7 +339,7 @@ Result<> FunctionParameters::State::go_to_member(Value& value, const Step& step)
   if (!types.is_struct(value.type))
     return Error{quoted(step.name) + ": what it is looked for in is no struct"};
   if (types.has(value.type, DW_AT_declaration))
-    return Error{quoted(step.name) + ": what the struct consists of is not told there (it is only declared)"};
+    return Error{quoted(step.name) + ": its members are not described there (it is only declared)"};
   TypeView::Member member;
   if (!find_member(value.type, step.name, member, kDeepestMember))
     return Error{"there is no member " + quoted(step.name) + "; there is " + members_of(value.type)};
@@ -390,7 +391,7 @@ Result<ParameterValue> FunctionParameters::State::finished(Value value) const {
       if (!is_there) begin += one.bytes;
       return is_there;
     });
-    if (part == value.registers.end()) return Error{"lies in several registers"};
+    if (part == value.registers.end()) return Error{"is in several registers"};
     if (part->name.empty())
       return Error{"is in a register for floating point numbers, which a probe cannot read"};
     value.place = {.register_name = part->name, .shift = static_cast<std::uint8_t>(8 * (value.at - begin))};
@@ -408,7 +409,7 @@ Result<ParameterValue> FunctionParameters::State::value_of(const std::vector<Par
   if (one == all.end()) return Error{"there is no such argument; " + offer(all)};
   if (!one->lack.empty()) return Error{one->lack + "; name the register, as %di"};
   const auto type = types.type_of(one->die);
-  if (!type) return Error{"its type is not told"};
+  if (!type) return Error{"its type is not described"};
   Value value;
   value.type = *type;
   value.registers = one->place.registers;
@@ -453,7 +454,7 @@ Result<> FunctionParameters::use_shared_part(format::Fd file) { return state_->d
 Result<std::vector<ParameterValue>> FunctionParameters::find(format::ElfAddress entry,
                                                              std::string_view symbol,
                                                              const std::vector<std::string>& wanted) const {
-  std::string lack = "its debugging information does not tell of a function that begins there";
+  std::string lack = "its debugging information has no function that starts there";
   const auto function = state_->function_at(entry.value, lack);
   if (!function) return Error{lack, ENOENT};
   const std::vector<Parameter> all = state_->parameters_of(*function, entry.value, symbol);

@@ -53,7 +53,7 @@ struct FunctionPrototypes::State {
 
   DwarfFile dwarf;
   TypeView types;
-  // By where their entries lie in the file.
+  // By the offsets of their entries in the file.
   mutable std::unordered_map<Dwarf_Off, std::shared_ptr<const EnumNames>> enumerations;
 
   std::uint64_t encoding_of(Dwarf_Die type) const { return types.number(type, DW_AT_encoding).value_or(0); }
@@ -91,7 +91,7 @@ std::shared_ptr<const EnumNames> FunctionPrototypes::State::names_of(Dwarf_Die e
   return known = std::make_shared<const EnumNames>(std::move(names));
 }
 
-// Of a parameter or function; nothing: void, or not told.
+// Of a parameter or function; nothing: void, or unknown.
 std::optional<ValueType> FunctionPrototypes::State::value_type(Dwarf_Die of, DwarfBudget& budget) const {
   using Kind = ValueType::Kind;
   auto type = types.type_of(of);

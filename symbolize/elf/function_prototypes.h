@@ -63,8 +63,8 @@ class FunctionPrototypes {
   std::optional<SharedPart> shared_part() const;
   Result<> use_shared_part(format::Fd file);
 
-  // Of the functions that begin at `entries`, in their order; nothing for those that are not told of. All are
-  // looked for in one walk over the file.
+  // Of the functions that start at `entries`, in their order; nothing for functions that are not described.
+  // All are looked for in one walk over the file.
   std::vector<std::optional<Prototype>> find(std::span<const format::ElfAddress> entries) const;
 
  private:

@@ -12,12 +12,12 @@
 
 namespace tacho::symbolize {
 
-// One function that an address lies in: the innermost inlined one, its caller, and so on to the one that has
+// One function that covers an address: the innermost inlined one, its caller, and so on to the one that has
 // code of its own. Views stay valid as long as what gave it.
 struct Call {
-  std::string_view function;  // as the linker knows it where the language mangles names; empty: not told
-  std::string_view file;      // with its folder; empty: not told
-  std::uint32_t line = 0;  // of the address in the innermost function, of the call in the others; 0: not told
+  std::string_view function;  // as the linker knows it where the language mangles names; empty: unknown
+  std::string_view file;      // with its folder; empty: unknown
+  std::uint32_t line = 0;  // of the address in the innermost function, of the call in the others; 0: unknown
 };
 
 // The function that the symbol table has at an address.

@@ -78,7 +78,7 @@ std::uint64_t count_described_names(format::Cursor in, bool is_long) {
   for (int list = 0; list < 2; ++list) {
     std::vector<std::uint64_t> forms(in.u8());
     for (std::uint64_t& form : forms) {
-      read_leb(in);  // what it tells
+      read_leb(in);  // its operand
       form = read_leb(in);
     }
     const std::uint64_t count = read_leb(in);

@@ -1,5 +1,6 @@
-// How large the line table of a compilation unit becomes, told before it is read: a byte of its program can
-// stand for a row, which takes libdw a hundred bytes, and one of its header for a file, which takes as much.
+// How large the line table of a compilation unit becomes, computed before libdw reads it: a byte of its
+// program can stand for a row, which takes libdw a hundred bytes, and one of its header for a file, which
+// takes as much.
 #pragma once
 
 #include <bit>

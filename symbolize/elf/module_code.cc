@@ -14,7 +14,7 @@ constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 31;  // bytes
 constexpr std::size_t kClassAt = 4;                             // EI_CLASS of an ELF file
 constexpr std::byte kClass64{2};
 
-// A build id tells whichever file is the one; without it the file of this name comes last, as it may be
+// A build id identifies the file; without it the file of this name comes last, as it may be
 // another one by now, and only where neither the one that was held nor a copy is known.
 template <class Is>
 Result<std::vector<std::byte>> read_one(const DebugFiles& files, const format::Features* features,

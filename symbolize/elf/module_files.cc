@@ -37,7 +37,7 @@ Result<std::vector<std::byte>> unpack_module(format::Bytes packed, const std::st
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
-// The system gives no file, descriptor or memory now, or nothing tells which file it was: nothing is known of
+// The system gives no file, descriptor or memory now, or it is unknown which file it was: nothing is known of
 // what was asked for. Another file in its place would give other names.
 bool is_refusal(const Error& error) {
   return error.code == ENOTUNIQ || error.code == EMFILE || error.code == ENFILE || error.code == ENOMEM ||
@@ -90,7 +90,7 @@ Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
     return open_checked(std::move(file), {std::string(module.path), 'd'}, "a file that was held open",
                         module.build_id);
   };
-  // Without a build id nothing else tells that the file of this name is the one that ran.
+  // Without a build id it is unknown whether the file of this name is the one that ran.
   if (module.build_id.empty())
     if (auto kept = held(); kept || kept.error().code != ENOENT) return kept;
   auto found = open_candidate({std::string(module.path), 'd'}, module.build_id);
@@ -98,7 +98,7 @@ Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
     if (auto checked = files_.check_mapped(found->file, module); !checked) return std::move(checked.error());
   if (found || module.build_id.empty() || is_refusal(found.error())) return found;
   if (auto kept = held()) return kept;
-  // Replaced while it ran, as an upgrade does: another file may have its name, so only the build id tells.
+  // Replaced while it ran, as an upgrade does: another file may have its name, so only the build id decides.
   if (module.path.ends_with(kDeleted)) {
     const std::string path(module.path.substr(0, module.path.size() - kDeleted.size()));
     if (auto again = open_candidate({path, 'd'}, module.build_id)) return again;
@@ -119,7 +119,7 @@ Result<format::Fd> ModuleFiles::file(const Module& module) const {
   return ran ? std::move(ran->file) : Result<format::Fd>(std::move(ran.error()));
 }
 
-// The first one with what is asked for. A link is followed by build id, or else by the sum it carries.
+// The first one with the wanted part. A link is followed by build id, or else by the sum it carries.
 std::optional<ModuleFiles::Opened> ModuleFiles::debug_file(const Module& module, const Result<Opened>& own,
                                                            bool (ElfFile::*has)() const) const {
   const format::BuildId id = own ? own->elf.build_id() : module.build_id;
@@ -290,7 +290,7 @@ Result<KernelSymbols> ModuleFiles::kernel_symbols(const std::string& path, const
   const auto file = open_candidate({path, 'v', Whose::ThisMachine}, id);
   if (!file) return file.error();
   const auto address = file->elf.address_of(reference);
-  if (!address) return Error{path + ": has no symbol " + reference + " to tell where the kernel was loaded"};
+  if (!address) return Error{path + ": has no symbol " + reference + " to find where the kernel was loaded"};
   auto symbols = read(*file, file->elf, 'v');
   if (!symbols) return std::move(symbols.error()).in(path);
   return KernelSymbols{std::move(*symbols), reference_address - address->value};

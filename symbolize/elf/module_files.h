@@ -1,4 +1,4 @@
-// The files behind a module: which of those that may belong to it has its symbols, and which its source
+// The files of a module: which of the candidates has its symbols, and which its source
 // lines. Every one of them is used only if it carries the recorded build id.
 #pragma once
 

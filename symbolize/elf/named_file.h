@@ -8,7 +8,7 @@
 
 namespace tacho::symbolize {
 
-// The folder that an open file lies in, with its slash, as libdw finds it out; empty when it cannot be told.
+// The folder of an open file, with its slash, as libdw finds it; empty when unknown.
 std::string folder_of(int fd);
 
 enum class Place : std::uint8_t { Empty, Harmless, Harmful };

@@ -20,7 +20,7 @@ Result<std::vector<std::byte>> running_vdso() {
 }
 
 Result<std::vector<std::byte>> running_vdso(const format::BuildId& wanted) {
-  if (wanted.empty()) return Error{"the capture does not tell its build id"};
+  if (wanted.empty()) return Error{"the capture does not have its build id"};
   auto image = running_vdso();
   if (!image) return image;
   const auto seen = format::build_id_in_elf(*image);

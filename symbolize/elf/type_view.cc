@@ -76,7 +76,7 @@ std::optional<Dwarf_Die> TypeView::type_of(Dwarf_Die die) const {
 std::optional<std::uint64_t> TypeView::size_of(Dwarf_Die type) const {
   constexpr std::uint64_t kPointer = 8;
   if (is_pointer(type) || is_reference(type)) return kPointer;
-  if (const auto told = number(type, DW_AT_byte_size)) return told;
+  if (const auto size = number(type, DW_AT_byte_size)) return size;
   Dwarf_Word size = 0;  // of arrays libdw counts the elements
   if (dwarf_tag(&type) == DW_TAG_array_type && dwarf_aggregate_size(&type, &size) == 0) return size;
   return std::nullopt;

@@ -25,9 +25,9 @@ class TypeView {
   bool has(Dwarf_Die die, unsigned name) const;
   std::optional<std::uint64_t> number(Dwarf_Die die, unsigned name) const;
 
-  // The type of a parameter, member or function behind its names and const; nothing: void, or not told.
+  // The type of a parameter, member or function behind its names and const; nothing: void, or unknown.
   std::optional<Dwarf_Die> type_of(Dwarf_Die die) const;
-  // Bytes; nothing where it is not told, as of a type that is only declared.
+  // Bytes; nothing where it is unknown, as of a type that is only declared.
   std::optional<std::uint64_t> size_of(Dwarf_Die type) const;
   bool is_struct(Dwarf_Die type) const;  // or class, or union
   bool is_pointer(Dwarf_Die type) const;

@@ -173,8 +173,8 @@ std::string DebugFiles::place(const std::string& path) const {
   return root_ == kNoFiles ? path : root_ + path;
 }
 
-std::string DebugFiles::told(const std::string& path, const std::string& reason,
-                             std::string_view note) const {
+std::string DebugFiles::message(const std::string& path, const std::string& reason,
+                                std::string_view note) const {
   const std::string here = place(path) + ": ";
   return reason.starts_with(here) ? here + std::string(note) + reason.substr(here.size())
                                   : path + ": " + std::string(note) + reason;

@@ -1,4 +1,4 @@
-// Where a module's file and its split-off debug information may lie, in perf's order, and how they are
+// Where a module's file and its split-off debug information may be, in perf's order, and how they are
 // opened: always below one root folder, whatever the names in a capture say.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Candidate {
   std::string path;  // absolute
   char source =
       '!';  // perf's letter: l debuglink, f and u debug folder by path, b by build id, B and D cache
-  Whose whose = Whose::RecordingHost;  // this machine's files do not lie below the root
+  Whose whose = Whose::RecordingHost;  // this machine's files are not below the root
 };
 
 class DebugFiles {
@@ -69,7 +69,7 @@ class DebugFiles {
 
   // A line about the file at `path`: where that is on this machine, and then `note` and the reason. The
   // reason may begin with the place itself.
-  std::string told(const std::string& path, const std::string& reason, std::string_view note = {}) const;
+  std::string message(const std::string& path, const std::string& reason, std::string_view note = {}) const;
 
   // Where the split-off symbols of `module` may be. `debuglink` is what the module's own file says, or empty.
   std::vector<Candidate> candidates(const std::string& module, const format::BuildId& id,

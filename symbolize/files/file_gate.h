@@ -1,4 +1,4 @@
-// Between a reader of files and whoever answers for what they do to it: a file that a process died of is
+// The gate between a reader of files and the supervisor of its process: a file that a process died of is
 // known to the next one.
 #pragma once
 
@@ -20,7 +20,7 @@ class FileGate {
   virtual std::string lack(std::string_view path) const = 0;
 };
 
-// Tells a gate, which may be null, that a file is read as long as this lives.
+// Marks a file as being read, at a gate that may be null, for the lifetime of this object.
 class AtFile {
  public:
   AtFile(FileGate* gate, std::string_view path) : gate_(gate), path_(path) {

@@ -43,7 +43,7 @@ class HeldFiles {
   Result<format::Fd> only(Is&& is) const;
 
   std::vector<Row> rows_;
-  std::vector<format::Fd> own_;  // those that add() was given
+  std::vector<format::Fd> own_;  // descriptors given to add()
 };
 
 }  // namespace tacho::symbolize

@@ -57,11 +57,11 @@ class JitCode {
     std::vector<JitLine> lines;
     format::Bytes code;  // empty: not known
   };
-  // By the name of the file it is said to lie in; null: none of ours.
+  // By the name of the file that it is said to be in; null: no jitdump's.
   const Function* find(const std::string& path) const;
 
   // The jitdumps that were read, without the functions that `is_wanted` refuses (by the name of the file that
-  // they are said to lie in), and without code, as attachments. One without functions still says that its
+  // they are said to be in), and without code, as attachments. One without functions still says that its
   // process has one, which hides memory without a file.
   struct Reduced {
     std::string path;

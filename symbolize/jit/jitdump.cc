@@ -37,7 +37,7 @@ bool read_load(Cursor in, std::uint64_t time, Reading& reading) {
   if (in.failed()) return false;
   if (event.size <= in.left()) event.code = in.take(static_cast<std::size_t>(event.size));
   event.lines = std::exchange(reading.lines, {});
-  // Of another function, or of what lies before it.
+  // Of another function, or of the bytes before it.
   std::erase_if(event.lines, [&](const JitLine& line) {
     return line.offset < event.address || line.offset - event.address >= event.size;
   });
@@ -92,7 +92,7 @@ Result<Jitdump> Jitdump::parse(std::vector<std::byte> bytes) {
   const Bytes all = dump.bytes_;
   const std::uint32_t magic = Cursor(all, std::endian::little).u32();
   if (magic != kMagic && magic != kMagicSwapped)
-    return Error{"it is no jitdump: it does not begin with JiTD"};
+    return Error{"it is no jitdump: it does not start with JiTD"};
   Cursor in(all, magic == kMagic ? std::endian::little : std::endian::big);
   in.skip(4);
   const std::uint32_t version = in.u32(), size = in.u32();

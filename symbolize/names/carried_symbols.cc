@@ -36,7 +36,7 @@ void CarriedSymbols::add(format::Cursor in) {
   }
   if (in.failed()) return;
   if (type == kElf) {
-    // Without it nothing says where in the file an address lies.
+    // Without it the file offset of an address is unknown.
     if (in.left() < sizeof(std::uint64_t)) return;
     file.moved = code_address - in.u64();
   } else if (type != kDex && type != kKernel) {

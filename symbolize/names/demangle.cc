@@ -25,7 +25,7 @@ struct Collected {
   std::jmp_buf too_long;
 };
 
-// libiberty cannot be told to stop, so a text that grows too long is left by a jump. The frames jumped over
+// libiberty cannot be stopped, so a text that grows too long is left by a jump. The frames jumped over
 // are C and hold nothing but stack memory (v3), or at most one small buffer (Rust's punycode).
 void collect(const char* piece, std::size_t size, void* opaque) noexcept {
   auto& collected = *static_cast<Collected*>(opaque);

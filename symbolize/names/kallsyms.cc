@@ -111,7 +111,7 @@ bool has_known_end(const ReferenceSymbol& reference) {
          reference.text_end - reference.address < kLargestKernel;
 }
 
-// How much higher this text's kernel lies than the recorded one.
+// By how much this text's kernel is above the recorded one.
 Result<std::uint64_t> distance(const Places& places, std::string_view text,
                                const std::optional<ReferenceSymbol>& reference) {
   if (!reference) return std::uint64_t{0};
@@ -121,7 +121,7 @@ Result<std::uint64_t> distance(const Places& places, std::string_view text,
   });
   if (found == places.end()) {
     return Error{"no symbol " + reference->name +
-                 ", so where the recorded kernel lay cannot be told; give the " +
+                 ", so the address of the recorded kernel is unknown; give the " +
                  "kallsyms of the kernel that was recorded"};
   }
   return found->address - reference->address;
@@ -218,7 +218,7 @@ Result<Kallsyms> Kallsyms::of_lines(std::vector<std::byte> text, Lines lines,
   if (reference && has_known_end(*reference))
     if (auto checked = check_end(*places, content, *reference, *moved_by); !checked)
       return std::move(checked.error());
-  // At every boot modules come to lie elsewhere, and not as the kernel does.
+  // At every boot modules are at other addresses, independent of the kernel's.
   const bool has_modules = *moved_by == 0 || (reference && reference->is_of_same_boot);
   result.kernel_.reserve(places->size());
   Line next = places->front().line_in(content);

@@ -19,7 +19,7 @@
 
 namespace tacho::symbolize {
 
-// A kernel symbol and where it lay while recording: what tells how far the text of another boot has to be
+// A kernel symbol and its address while recording: shows how far the text of another boot has to be
 // moved.
 struct ReferenceSymbol {
   std::string name;
@@ -43,7 +43,7 @@ class Kallsyms {
   SymbolTable& kernel() { return kernel_; }
   // `name` as in "[ext4]"; null when the text has no symbol of it.
   SymbolTable* module(std::string_view name);
-  // Where the first of a module's functions lie, ascending, if it has any.
+  // The addresses of a module's first functions, ascending, if it has any.
   std::span<const std::uint64_t> module_functions(std::string_view name) const;
 
  private:

@@ -23,7 +23,7 @@ RangeIndex::RangeIndex(std::vector<RankedRange> ranges) {
   for (const std::uint64_t border : borders) {
     for (; next != ranges.end() && next->start == border; ++next) open.push(&*next);
     while (!open.empty() && open.top()->end <= border) open.pop();
-    const std::uint32_t owner = open.empty() ? kNobody : open.top()->owner;
+    const std::uint32_t owner = open.empty() ? kNone : open.top()->owner;
     if (!owners_.empty() && owners_.back() == owner) continue;
     starts_.push_back(border);
     owners_.push_back(owner);
@@ -34,7 +34,7 @@ std::optional<std::uint32_t> RangeIndex::find(std::uint64_t address) const {
   const auto after = std::ranges::upper_bound(starts_, address);
   if (after == starts_.begin()) return std::nullopt;
   const std::uint32_t owner = owners_[static_cast<std::size_t>(after - starts_.begin()) - 1];
-  return owner == kNobody ? std::nullopt : std::optional(owner);
+  return owner == kNone ? std::nullopt : std::optional(owner);
 }
 
 }  // namespace tacho::symbolize

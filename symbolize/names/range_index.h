@@ -18,15 +18,15 @@ struct RankedRange {
 class RangeIndex {
  public:
   RangeIndex() = default;
-  // Empty ranges and those that end before they start hold nothing.
+  // Ranges that are empty, or end before they start, hold nothing.
   explicit RangeIndex(std::vector<RankedRange> ranges);
 
   std::optional<std::uint32_t> find(std::uint64_t address) const;
 
  private:
-  static constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-  std::vector<std::uint64_t> starts_;  // ascending; each stretch reaches to the next one
+  std::vector<std::uint64_t> starts_;  // ascending; each piece reaches to the next one
   std::vector<std::uint32_t> owners_;  // beside starts_
 };
 

@@ -69,7 +69,7 @@ void SymbolTable::finish() {
   find_covered();
 }
 
-// About one row for each stretch.
+// About one row for each step of the guide.
 void SymbolTable::make_guide() {
   constexpr std::size_t kOutermost = 32;  // on either side, one in so many
   if (rows_.empty()) return;
@@ -79,8 +79,8 @@ void SymbolTable::make_guide() {
   while (length >> shift_ >= rows_.size()) ++shift_;
   guide_.reserve(static_cast<std::size_t>(length >> shift_) + 2);
   std::size_t row = first_;
-  for (std::uint64_t stretch = 0; stretch <= length >> shift_; ++stretch) {
-    while (rows_[row].start - base < stretch << shift_) ++row;
+  for (std::uint64_t step = 0; step <= length >> shift_; ++step) {
+    while (rows_[row].start - base < step << shift_) ++row;
     guide_.push_back(static_cast<std::uint32_t>(row));
   }
   guide_.push_back(static_cast<std::uint32_t>(last_));
@@ -100,7 +100,7 @@ std::size_t SymbolTable::round_of(const Row& row) const {
 }
 
 // From the last row to the first: a settled row without an end gets the next start that its round knew. Of
-// those that start together only the last of a round does.
+// symbols that start together only the last of a round does.
 void SymbolTable::end_open_rows() {
   std::vector<std::optional<std::uint64_t>> next(
       rounds_.size());  // by round: the next start in it, or before
@@ -159,9 +159,9 @@ std::optional<std::size_t> SymbolTable::last_start(std::uint64_t address) const 
   } else if (address >= rows_[last_].start) {
     from = last_;
   } else {
-    const auto stretch = static_cast<std::size_t>((address - rows_[first_].start) >> shift_);
-    from = guide_[stretch];
-    to = guide_[stretch + 1];
+    const auto step = static_cast<std::size_t>((address - rows_[first_].start) >> shift_);
+    from = guide_[step];
+    to = guide_[step + 1];
   }
   const auto after = std::upper_bound(rows_.begin() + static_cast<std::ptrdiff_t>(from),
                                       rows_.begin() + static_cast<std::ptrdiff_t>(to), address,

@@ -53,7 +53,7 @@ class SymbolTable {
   // Of names, the first 4 GiB are kept; of symbols, the first 2^29.
   void add(const Symbol& symbol);
   bool has_none() const { return rows_.empty(); }
-  // What was added so far: a symbol without an end gets the next one's start; of those that start together
+  // What was added so far: a symbol without an end gets the next one's start; of symbols that start together
   // one is kept. `shown` is asked later, as long as the table lives; its answers too must live as long.
   void settle(ShownName shown);
   // Nothing is added any more.
@@ -77,7 +77,7 @@ class SymbolTable {
   using Ranges = std::function<std::vector<Range>()>;
   void add_unnamed(std::string prefix, Ranges ranges);
 
-  // The symbol that covers `address`: of several the one that starts last, of those that start together the
+  // The symbol that covers `address`: of several the one that starts last, of symbols that start together the
   // best alias (is_better_alias), or what was added last behind settle(). Valid until the next question; its
   // name as long as the table.
   const Symbol* find(std::uint64_t address);
@@ -160,7 +160,7 @@ class SymbolTable {
   format::SeededHash block_hash_;
   Table<Row> rows_;  // as they were added; once finished: by start, then number
   // Where to begin looking: rows first_ to last_ are all but the outermost few, so that single symbols far
-  // away do not spoil it. Of their addresses, stretches of 2^shift_ bytes: the first row that starts there or
+  // away do not spoil it. For each step of 2^shift_ bytes: the first row that starts there or
   // behind.
   std::size_t first_ = 0, last_ = 0;
   int shift_ = 0;
@@ -168,7 +168,7 @@ class SymbolTable {
   std::unordered_map<std::size_t, Choice> choices_;  // by the first row of a group of several, once asked for
   std::vector<Covered> covered_;                     // ascending
   std::vector<bool> is_covered_;                     // by row: whether covered_ may have it
-  std::optional<RangeIndex> overlaps_;  // of rows; made when an address lies behind a row that others cover
+  std::optional<RangeIndex> overlaps_;  // of rows; made when an address is behind a row that others cover
   Symbol found_;
 
   struct Unnamed {

@@ -53,8 +53,8 @@ constexpr Machine kMachines[] = {
 // What x86-64 hosts run as well.
 constexpr Machine kI386{{"i386", "i686"}, 8, 7, 4, 5, 8, kSampledI386, Guess::FramePointer, 4};
 
-// A capture without a header section for it (a pipe's may come late) is told by its registers: only arm64 has
-// one of that number.
+// A capture without a header section for it (a pipe's may come late) is recognized by its registers: only
+// arm64 has one of that number.
 const Machine* machine_64_of(const format::Features& features, std::uint64_t mask) {
   const auto& arch = features.environment.arch;
   if (!arch) return &kMachines[(mask >> kMachines[1].sampled_pc & 1) != 0 ? 1 : 0];
@@ -107,7 +107,7 @@ class MappedFiles {
         files_(options.symfs, {}, options.held, options.checks_inodes ? &features : nullptr),
         gate_(options.gate) {}
 
-  // Of a sample: what is told at its begin counts as news, though it be the same file as before.
+  // Of a sample: the first module of a sample is reported to the gate, even if it is the same as before.
   void begin() { last_ = nullptr; }
   void end() {
     if (gate_ != nullptr && last_ != nullptr) gate_->at({});
@@ -145,14 +145,14 @@ class MappedFiles {
   const AddressSpaces& spaces_;
   DebugFiles files_;
   FileGate* gate_;
-  const Module* last_ = nullptr;  // told to the gate
+  const Module* last_ = nullptr;  // reported to the gate
   std::unordered_map<const Module*, UnwindModule> modules_;
   std::deque<UnwindModule*> asked_;
   tsl::robin_map<const Mapping*, Mapped> mapped_;
 };
 
 // Where a register's value of the current frame is found. Looked up only when it is needed: most saved
-// registers never are, and some lie outside the copied piece of stack.
+// registers never are, and some are outside the copied piece of stack.
 struct Place {
   enum class Kind : std::uint8_t { Lost, NotSampled, Memory, Value } kind = Kind::Lost;
   std::uint64_t value = 0;  // an address when in memory

@@ -73,7 +73,7 @@ Result<ElfImage> UnwindModule::open_image() {
   if (module_.kind == ModuleKind::Vdso) return open_vdso();
   if (module_.kind != ModuleKind::User || !module_.path.starts_with('/'))
     return Error{"it was not mapped from a file"};
-  // Without a build id nothing tells whether the file of this name is the one that ran.
+  // Without a build id it is unknown whether the file of this name is the one that ran.
   const bool has_id = !module_.build_id.empty();
   auto found = has_id ? open_named() : Result<ElfImage>(Error{"it has no build id", ENOENT});
   if (found) return found;

@@ -34,7 +34,7 @@ class MappingListTest : public testing::Test {
   }
   static void expect_same(const MappingList& list, const Plain& plain) {
     for (std::uint64_t at = 0; at < kSpace; ++at) {
-      const Stretch stretch = list.stretch_at(at);
+      const AddressRange stretch = list.range_at(at);
       ASSERT_EQ(stretch.mapping, plain[at]) << at;
       ASSERT_LE(stretch.first, at);
       ASSERT_GE(stretch.last, at);

@@ -380,7 +380,7 @@ TEST_F(SymbolizerTest, NamesTheVdsoWhenItIsAttached) {
   made.reset();
   options.symfs = "";
   EXPECT_EQ(frame(kStart + kText).function, "");
-  EXPECT_EQ(missing(), "[vdso]: it is not attached to the capture: the capture does not tell its build id\n");
+  EXPECT_EQ(missing(), "[vdso]: it is not attached to the capture: the capture does not have its build id\n");
   made.reset();
   options.symfs = root.path();
   const auto image = format::read_file(kData + "/names.so");

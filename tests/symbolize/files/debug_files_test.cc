@@ -102,12 +102,12 @@ TEST(DebugFiles, OnlyRegularFilesAreOpenedAndNothingIsWaitedFor) {
 
 TEST(DebugFiles, ALineAboutAFileNamesItOnce) {
   const DebugFiles here{""}, below{"/sysroot"};
-  EXPECT_EQ(here.told("/bin/x", "/bin/x: is empty"), "/bin/x: is empty");
-  EXPECT_EQ(below.told("/bin/x", "/sysroot/bin/x: is empty", "no lines: "),
+  EXPECT_EQ(here.message("/bin/x", "/bin/x: is empty"), "/bin/x: is empty");
+  EXPECT_EQ(below.message("/bin/x", "/sysroot/bin/x: is empty", "no lines: "),
             "/sysroot/bin/x: no lines: is empty");
-  EXPECT_EQ(below.told("/bin/x", "/cache/elf: is empty", "no lines: "),
+  EXPECT_EQ(below.message("/bin/x", "/cache/elf: is empty", "no lines: "),
             "/bin/x: no lines: /cache/elf: is empty");
-  EXPECT_EQ(below.told("[vdso]", "it is not attached"), "[vdso]: it is not attached");
+  EXPECT_EQ(below.message("[vdso]", "it is not attached"), "[vdso]: it is not attached");
 }
 
 }  // namespace
