@@ -10,7 +10,8 @@
 namespace tacho::report {
 namespace {
 
-// SipHash-2-4 (Aumasson, Bernstein 2012): short inputs, and without the key nothing is told about them.
+// SipHash-2-4 (Aumasson, Bernstein 2012): short inputs, and without the key the output reveals nothing about
+// them.
 class SipHash {
  public:
   explicit SipHash(const std::array<std::uint64_t, 2>& key)
@@ -57,7 +58,7 @@ class SipHash {
 
 constexpr std::string_view kDeleted = " (deleted)";
 
-// Folders that tell nothing about whose system it is.
+// Folders that reveal nothing about the owner of the system.
 constexpr std::string_view kCommonFolders[] = {
     "/bin",
     "/sbin",

@@ -1,5 +1,5 @@
-// Other words for words: equal ones for equal words, so that views group as before, and nobody finds the word
-// without the key.
+// Pseudonyms: equal ones for equal words, so that views group as before, and without the key nobody finds the
+// word without the key.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class Aliases {
  public:
   static constexpr std::size_t kLength = 10;  // letters: 50 bits
 
-  // A key that nobody knows, and that is gone with this. Fails when the system gives no random numbers.
+  // A random key, which is gone with this object. Fails when the system gives no random numbers.
   static Result<Aliases> create();
   // The same aliases for the same text: who knows the text can try words.
   static Aliases of_key(std::string_view text);
@@ -61,7 +61,7 @@ std::string hidden_event(std::string_view name, PathRule rule, const Aliases& al
 // A section of a BPF object, by which libbpf attaches the program: "uprobe//usr/bin/x:main",
 // "kprobe/vfs_read".
 std::string hidden_section(std::string_view name, PathRule rule, const Aliases& aliases);
-// The user whose home a path lies in, and where in the path the name stands.
+// The user whose home folder a path is in, and the position of the name in the path.
 std::optional<std::string_view> user_in(std::string_view path);
 
 }  // namespace tacho::report

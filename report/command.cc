@@ -223,11 +223,11 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                            symbols.kallsyms));
   rows.push_back(
       cli::text("--perf-map-dir", "DIR",
-                "where the perf-PID.map files of JIT compilers lie (default: /tmp of the recording host)",
+                "folder of the perf-PID.map files of JIT compilers (default: /tmp of the recording host)",
                 symbols.perf_map_dir));
   rows.push_back(
       cli::text("--jitdump-dir", "DIR",
-                "where the jit-PID.dump files of JIT compilers lie (default: where they were mapped)",
+                "folder of the jit-PID.dump files of JIT compilers (default: where they were mapped)",
                 symbols.jitdump_dir));
   rows.push_back(cli::text("-k,--vmlinux", "FILE",
                            "the recorded kernel's vmlinux: names and lines of kernel code come from it",
@@ -332,7 +332,7 @@ Result<> check_processors(Session& session, const SessionOptions& options) {
   };
   if (session.events().empty() || std::ranges::any_of(session.events(), tells_processor)) return Done{};
   return use_error(printable(options.input) +
-                   ": --cpu: no event here tells on which CPU its samples were taken; leave it out (perf "
+                   ": --cpu: no event here has the CPU of its samples; leave it out (perf "
                    "record -C, -a or --sample-cpu record it)");
 }
 

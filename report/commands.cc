@@ -41,7 +41,7 @@ constexpr Command kCommands[] = {
     {"convert", "a capture in another form: file, pipe, compressed, plain, a part of it", run_convert},
     {"pack", "puts the names of its addresses into a capture, to be read elsewhere", run_pack},
     {"redact", "a capture without what others should not see", run_redact},
-    {"doctor", "what a capture can tell on another machine", run_doctor},
+    {"doctor", "what a capture lacks on another machine", run_doctor},
     {"parameters", "", run_parameters},
     {"prototypes", "", run_prototypes},
 };

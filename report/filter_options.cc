@@ -87,7 +87,7 @@ Error no_event_name() {
   return use_error("--event: '' is the name of no event; without the option all are meant");
 }
 
-// Of "-d,--dsos" those that are not taken, joined again.
+// Of "-d,--dsos" the names that are not taken yet, joined again.
 std::string free_names(std::string_view names, const std::vector<std::string_view>& taken) {
   std::string free;
   while (!names.empty()) {

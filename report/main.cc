@@ -48,7 +48,7 @@ int run(const Command& command, const std::vector<std::string>& arguments) {
 }
 
 int run_command(int count, char** values) {
-  // A reader that goes away is told by the failed write, and is no failure of ours.
+  // A reader that goes away shows in the failed write, and is no error of this program.
   std::signal(SIGPIPE, SIG_IGN);
   std::vector<std::string> arguments(values + std::min(count, 1), values + count);
   if (arguments.empty()) {

@@ -20,7 +20,7 @@ struct WayRow {
 constexpr WayRow kWays[] = {
     {How::Drop, true, true},    // cmdline
     {How::Drop, true, true},    // host
-    {How::Last, false, true},   // paths: modules are told apart by them
+    {How::Last, false, true},   // paths: they distinguish modules
     {How::Hash, true, true},    // comm
     {How::Hash, true, true},    // containers
     {How::Hash, true, true},    // payload

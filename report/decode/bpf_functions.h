@@ -1,4 +1,4 @@
-// The functions of BPF programs that a capture's header tells of: struct bpf_prog_info as the kernel gave it,
+// The functions of the BPF programs in a capture's header: struct bpf_prog_info as the kernel gave it,
 // with names from BTF (Documentation/bpf/btf.rst).
 #pragma once
 
@@ -31,14 +31,14 @@ class BtfFunctions {
 
  private:
   format::Bytes types_, strings_;
-  std::vector<std::uint32_t> places_;  // in types_: of type 1 and those that follow
+  std::vector<std::uint32_t> places_;  // in types_: of type 1 and the following ones
 };
 
 class BpfFunctions {
  public:
   // `environment` must outlive this.
   explicit BpfFunctions(const format::Environment& environment) : environment_(&environment) {}
-  // Empty where the program does not tell of them.
+  // Empty where the program has no such information.
   std::vector<BpfFunction> of(const format::BpfProgramInfo& program);
   static std::uint32_t id(const format::BpfProgramInfo& program);
 
@@ -46,7 +46,7 @@ class BpfFunctions {
   const BtfFunctions* btf(std::uint32_t id);
 
   const format::Environment* environment_;
-  std::map<std::uint32_t, std::optional<BtfFunctions>> btf_;  // by id, those that were asked for
+  std::map<std::uint32_t, std::optional<BtfFunctions>> btf_;  // by id, as far as requested
 };
 
 }  // namespace tacho::report

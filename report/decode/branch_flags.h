@@ -19,7 +19,7 @@ constexpr std::uint64_t branch_cycles(std::uint64_t flags) {
 struct BranchType {
   unsigned type = 0, extended = 0;  // `extended` counts when `type` is kExtended
   static constexpr unsigned kUnknown = 0, kConditional = 1, kExtended = 15, kCount = 16;
-  static constexpr unsigned kExtendedCount = 8;  // of those that have names
+  static constexpr unsigned kExtendedCount = 8;  // of branches with names
 };
 BranchType branch_type(std::uint64_t flags);
 // The flags' bits that branch_type() reads.

@@ -11,7 +11,7 @@ std::string data_source_text(std::uint64_t source);
 
 // Its parts. Each text has at most 63 characters, as perf's reports cut it.
 enum class DataSourcePart : std::uint8_t { Level, Snoop, Tlb, Lock, Blocked };
-// The bits that tell a part from another; of levels, only those by which perf's reports do.
+// The bits by which two values differ; of levels, only the ones that perf's reports compare.
 std::uint64_t data_source_bits(DataSourcePart part, std::uint64_t source);
 std::string data_source_part(DataSourcePart part, std::uint64_t source);
 

@@ -13,7 +13,7 @@ namespace {
 
 using namespace format;
 
-// FNV-1a, 64 bit: tells contents apart, and anybody can compute it.
+// FNV-1a, 64 bit: shows that contents differ, and is easy to compute elsewhere.
 std::uint64_t hash_of(Bytes bytes) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint8_t>(byte)) * 0x100000001b3;

@@ -13,7 +13,7 @@ void describe_layout(FieldSink& to, const format::CaptureLayout& layout);
 // The event with this number, its attribute and ids.
 void describe_event(FieldSink& to, std::size_t index, const format::EventSet& events);
 // The contents of one section that `features` holds. Large ones (attachments, tracepoint formats, BPF
-// programs) are told by their sizes and a hash of their bytes, so that two captures can be compared.
+// programs) are given by their sizes and a hash of their bytes, so that two captures can be compared.
 void describe_feature(FieldSink& to, std::uint32_t feature, const format::Features& features);
 
 }  // namespace tacho::report

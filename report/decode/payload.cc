@@ -12,7 +12,7 @@ namespace {
 using format::Cursor;
 using format::FieldKind;
 
-// A tracepoint's text of varying length: the field holds where it lies in the record (low 16 bits) and its
+// A tracepoint's text of varying length: the field holds its offset in the record (low 16 bits) and its
 // length in bytes (high 16 bits); relative ones count from the end of the field.
 constexpr std::string_view kDataLocation = "data_loc";
 constexpr std::string_view kRelativeLocation = "rel_loc";

@@ -58,7 +58,7 @@ bool has_named_addresses(const PayloadSchema& schema);
 std::uint64_t bits_of(const FieldValue& value);
 // One element as text: "2097152", "LQ_WRITE", "\"dd\"", "0x1f".
 std::string show_value(const PayloadField& field, const FieldValue& value, Names names);
-// What is called so at an address: "vfs_read+0x10"; empty: nobody knows.
+// The symbol at an address: "vfs_read+0x10"; empty: unknown.
 using AddressName = std::function<std::string(std::uint64_t address)>;
 // All fields: `bytes=2097152 op=LQ_WRITE comm="dd" addr=[10,0] caller=0xffffffff81000010(vfs_read+0x10)`.
 // Fields beyond the end of the payload are left out. Without `name_of_address`, addresses are numbers alone.

@@ -87,7 +87,7 @@ class PrintProgram::Compiler {
     literal.clear();
     program_.line_.push_back(step_for(add(std::move(piece))));
   }
-  // How a piece is told when its turn comes.
+  // How a piece is printed when its turn comes.
   Step step_for(std::uint32_t number) const {
     const Piece& piece = program_.pieces_[number];
     Step step;

@@ -9,7 +9,7 @@
 namespace tacho::report {
 namespace {
 
-// The number of `size` (1, 2, 4, 8) bytes at `offset`; one that does not lie whole in the record is zero.
+// The number of `size` (1, 2, 4, 8) bytes at `offset`; one that is not wholly inside the record is zero.
 std::uint64_t read(format::Bytes record, std::uint64_t offset, std::size_t size) {
   if (offset > record.size() || size > record.size() - offset) return 0;
   const std::byte* const at = record.data() + offset;

@@ -26,7 +26,7 @@ class PrintProgram {
   // Whether the text holds nothing of the record but numbers, and nothing of the format that is not to be
   // shown as it stands.
   bool is_plain() const { return is_plain_; }
-  // The text of one record, as libtraceevent prints it. What lies beyond the record's end counts as zero.
+  // The text of one record, as libtraceevent prints it. Bytes beyond the record's end count as zero.
   void run(TextBuffer& out, format::Bytes record) const;
 
  private:
@@ -83,8 +83,8 @@ class PrintProgram {
     std::uint32_t precision_node = 0;
   };
 
-  // What a line is made of, in order. The usual pieces are told here as a whole: a few characters, or a field
-  // of the record as a plain number.
+  // What a line is made of, in order. The usual pieces are described here as a whole: a few characters, or a
+  // field of the record as a plain number.
   struct Step {
     enum class Kind : std::uint8_t { Any, Text, Signed, Unsigned, Hex };
     Kind kind = Kind::Any;

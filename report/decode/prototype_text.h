@@ -26,7 +26,7 @@ class PrototypeWriter {
   std::unordered_map<const symbolize::EnumNames*, std::size_t> enumerations_;
 };
 
-// By the functions' places in the file. Lines that cannot be are left out, whoever wrote them. Of `left`, the
+// By the functions' places in the file. Invalid lines are left out. Of `left`, the
 // functions, arguments and names of numbers that may still be made, each takes one; at 0 reading ends.
 std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view text, std::size_t& left);
 

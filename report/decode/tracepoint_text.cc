@@ -27,7 +27,7 @@ namespace {
 
 // libtraceevent believes the offsets and lengths that a record and its format hold. A record is below 64 KiB,
 // places in it have 16 bits, and lengths that are taken from it are checked or have 16 bits of at most 8
-// bytes each: so inside a buffer of this size, zero behind the record, nothing it reads can lie outside.
+// bytes each: so inside a buffer of this size, zero behind the record, nothing it reads is outside.
 constexpr std::size_t kRoom = std::size_t{1} << 20;  // bytes
 constexpr int kDeepest = 64;                         // nested expressions
 // Parsed into one handle of the library, which looks at all that a handle has to add one.
@@ -350,7 +350,7 @@ bool TracepointText::State::parse_text(const Format& format) {
   return true;
 }
 
-// Whether and how the records of a parsed format can be told.
+// Whether and how the records of a parsed format can be printed.
 void TracepointText::State::examine(Format& format) {
   const auto id = format::tracepoint_id(format.source->text);
   tep_event* event = tep_find_event(handles.back().get(), static_cast<int>(*id));
@@ -373,7 +373,7 @@ bool TracepointText::State::lengths_fit(const Format& format, std::size_t size) 
   });
 }
 
-// The format of a record that can be told; null when there is none.
+// The format of a record that can be printed; null when there is none.
 Format* TracepointText::State::parsed(std::uint64_t id, format::Bytes record, std::endian order) {
   Recent& cached = recent[id % recent.size()];
   if (cached.format == nullptr || cached.id != id) {
@@ -434,7 +434,7 @@ void TracepointText::report(format::Diagnostics& diagnostics) const {
       format::Damage::BadFeature,
       std::to_string(state_->refused) +
           " tracepoint formats: the system refuses the child process that tries them first; their "
-          "records are told field by field");
+          "records are printed field by field");
 }
 
 bool TracepointText::is_compiled(std::uint64_t id) const {

@@ -42,7 +42,7 @@ class TracepointText {
   // Appends the same text when it needs no second look: numbers, and words that stand in the format and can
   // be shown as they are. False, and nothing is appended, for all others.
   bool write_plain(TextBuffer& out, std::uint64_t id, format::Bytes record, std::endian order);
-  // What could not be told in the words of its format because the system refused something; once, at the end.
+  // What could not be printed in its format because the system refused something; once, at the end.
   void report(format::Diagnostics& diagnostics) const;
   // After of(): whether that tracepoint's text is made the fast way.
   bool is_compiled(std::uint64_t id) const;

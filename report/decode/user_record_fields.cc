@@ -167,7 +167,7 @@ void bpf_metadata(FieldSink& to, Cursor in) {
   to.end_list();
 }
 
-// The numbers behind these differ between versions of the kernel's schedstat: told as they stand.
+// The numbers behind these differ between versions of the kernel's schedstat: printed as they are.
 void schedstat(FieldSink& to, Cursor in) {
   number64(to, "schedstat_time", in);
   number32(to, "cpu", in);

@@ -93,7 +93,7 @@ void JsonFields::string(std::string_view value) {
 
 void JsonFields::key(std::string_view name) {
   if (name.empty()) return;
-  // Most names are our own; those of a payload's fields come from the capture.
+  // Most names are constants of this program; those of a payload's fields come from the capture.
   const bool is_safe = is_plain(name) && name.find('\\') == std::string_view::npos;
   const std::string made = is_safe ? std::string() : printable_json(name);
   const std::string_view safe = is_safe ? name : std::string_view(made);

@@ -29,7 +29,7 @@ namespace {
 
 // The shell's exit statuses for a program that it cannot run or cannot find.
 constexpr int kCannotRun = 126, kNotFound = 127;
-constexpr int kMostAttempts = 100;  // at a name that nobody has
+constexpr int kMostAttempts = 100;  // at an unused name
 
 // The variables of a pager's own, where the user has none: less ends at once when the text fits the screen
 // (F), lets colours through (R) and leaves the text on the screen (X); lv lets colours through (-c). As git

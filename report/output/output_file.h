@@ -19,7 +19,7 @@ class OutputFile {
  public:
   // A descriptor that is somebody else's to close. `name` stands in messages.
   explicit OutputFile(int fd, std::string name = "standard output");
-  // FILE, written under another name in the same folder and renamed by finish(): whoever looks finds the
+  // FILE, written under another name in the same folder and renamed by finish(): readers find the
   // whole text or what was there before. A capture that has the name is kept as FILE.old. What is no regular
   // file (a device, a FIFO) is written in place.
   static Result<OutputFile> create(const std::string& path);
@@ -28,7 +28,7 @@ class OutputFile {
   static OutputFile to_command(std::string command);
 
   enum class Reader : std::uint8_t { There, Gone };
-  // An output that somebody else has: it is told what is to be written, and when that was all.
+  // An output in another process: gets the bytes to be written, and the end.
   struct Elsewhere {
     std::function<Result<Reader>(std::string_view)> write;
     std::function<Result<>()> finish;
@@ -47,11 +47,11 @@ class OutputFile {
   Result<Reader> write(std::string_view text);
   // Makes the output whole: names the file, waits for the program. Errors have Fault::Output.
   Result<> finish();
-  // Whether somebody else's output was told by now that its reader went away: text may be on its way to it
-  // when a write returns. Of outputs of our own each write tells.
+  // Whether the other process's output knows by now that its reader went away: text may be on its way to it
+  // when a write returns. Outputs of this process know it at each write.
   bool is_reader_gone() const { return elsewhere_ && elsewhere_->is_reader_gone(); }
   // In a child that was forked: all of it is the parent's. Nothing is written, removed or waited for here any
-  // more, and whoever reads a pipe sees its end when the parent ends it.
+  // more, and the reader of a pipe sees its end when the parent ends it.
   void leave_to_parent();
   // Whether a person reads this while it is written: a terminal, or a program in front of one.
   bool is_for_person() const;

@@ -18,7 +18,7 @@ class Progress {
   ~Progress() { stop(); }
 
   bool is_on() const { return is_on_; }
-  // So many bytes are read; `total` 0: nobody knows of how many.
+  // So many bytes are read; `total` 0: of an unknown total.
   void at(std::uint64_t bytes, std::uint64_t total);
   // Another line, which is made when it is time to show it.
   void show(const std::function<std::string()>& line);

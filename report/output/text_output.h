@@ -1,4 +1,4 @@
-// Text on its way out: appended to a large buffer by our own number formatting (printf in the
+// Text on its way out: appended to a large buffer by fast number formatting (printf in the
 // hot path costs more than everything else together) and written in big pieces.
 #pragma once
 

@@ -12,7 +12,7 @@ TextPieces::TextPieces(std::size_t count, Make make) : count_(count), make_(std:
     try {
       threads_.emplace_back([this] { work(); });
     } catch (const std::system_error&) {
-      break;  // write() makes what nobody else does: slower, and the same bytes
+      break;  // write() makes the remaining pieces: slower, and the same bytes
     }
   }
 }

@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::string_view kUnknown = "[unknown]";
 
-bool is_shown_as_it_ran(const symbolize::Frame& frame) {  // kernel code, and what lies nowhere
+bool is_shown_as_it_ran(const symbolize::Frame& frame) {  // kernel code, and addresses outside of any mapping
   using symbolize::ModuleKind;
   if (frame.module == nullptr) return true;
   const ModuleKind kind = frame.module->kind;

@@ -1,4 +1,4 @@
-// What a capture's header says, as lines of text: perf's own, and ours about what we added to it.
+// What a capture's header says, as lines of text: perf's own, and tacho's about its own sections.
 #pragma once
 
 #include <cstdint>

@@ -84,7 +84,7 @@ class RawTrace {
     return record.type == abi::kRecordSample || record.type == abi::kRecordLostSamples;
   }
 
-  // A file's stand in its header; a pipe tells more of them while it is read.
+  // A file's stand in its header; a pipe brings more of them while it is read.
   void take_build_ids() {
     const auto& known = capture_.features().environment.build_ids;
     for (; build_ids_seen_ < known.size(); ++build_ids_seen_) spaces_.add_build_id(known[build_ids_seen_]);
@@ -121,7 +121,7 @@ class RawTrace {
 
   void show_sample(const RecordView& record, const EventAttr& attr) {
     const auto sample = parse_sample(record, attr);
-    if (!sample) {  // the counts have told it
+    if (!sample) {  // the counts show it
       write_record_bytes(out_, record, file_);
       return out_.line_end();
     }
@@ -148,7 +148,7 @@ class RawTrace {
   }
 
   // The record's bytes, and its line up to the name of its type. Before the processor and the time stand only
-  // where events tell them; a capture whose records other than samples have neither says so with -1.
+  // where events have them; a capture whose records other than samples have neither says so with -1.
   void begin_line(const RecordView& record, std::uint32_t cpu, std::uint64_t time) {
     RecordView shown = record;
     shown.offset -= is_pipe_ ? kPipeHeader : 0;  // perf counts from a pipe's first record
@@ -180,7 +180,7 @@ class RawTrace {
   CounterValues counters_;
   std::vector<CounterValues::Moved> moved_;  // scratch
   std::size_t build_ids_seen_ = 0;
-  std::size_t known_events_;  // before the record at hand: a pipe tells them one by one
+  std::size_t known_events_;  // before the record at hand: a pipe brings them one by one
 };
 
 }  // namespace

@@ -189,8 +189,7 @@ Result<> FieldChoice::change(std::size_t type, char sign, Field field, std::stri
     return Done{};
   }
   Choice& choice = types_[type];
-  if (field != Field::Payload)
-    choice.is_changed = true;  // perf's defaults stay what they are beside our own field
+  if (field != Field::Payload) choice.is_changed = true;  // perf's defaults stay beside tacho's own field
   if (sign == '-') {
     choice.shown.remove(field);
     choice.asked.remove(field);

@@ -20,7 +20,7 @@ class RecordCounts {
       : reader_(reader), diagnostics_(diagnostics) {}
 
   void add(const format::RecordView& record);
-  // perf tells each event's losses with --stats, not below its dump of records.
+  // perf prints each event's losses with --stats, not below its dump of records.
   enum class Losses : std::uint8_t { Shown, Hidden };
   void write(TextBuffer& out, Names names, Losses losses);
 

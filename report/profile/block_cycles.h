@@ -1,5 +1,5 @@
 // Cycles of blocks of code: of what ran from the target of a branch to where the next one was taken. The
-// processor tells them with each branch that it keeps.
+// processor records them with each branch that it keeps.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tacho::report {
 
-// What ended at one place of a function. Of blocks that end there, the longest that lies in the function
+// What ended at one place of a function. Of blocks that end there, the longest inside the function
 // gives the start; where none does, it is the function's.
 struct CycleBlock {
   std::uint64_t start = 0, end = 0;        // of the function's bytes
@@ -42,7 +42,7 @@ class BlockCycles {
     std::uint32_t start = kNone, end = 0;  // numbers of places
     std::uint64_t cycles = 0, branches = 0;
   };
-  struct Code {  // a function, by where it lies
+  struct Code {  // a function, by its address
     const symbolize::Module* module = nullptr;
     std::uint64_t start = 0, end = 0;
     bool operator==(const Code&) const = default;

@@ -62,7 +62,7 @@ void BranchChains::take_branches(const format::Sample& sample) {
     branches_.push_back({.entry = sample.branch(begins_with_caller_ ? count - 1 - i : i)});
 }
 
-// Branches that come again in the same order are told once. Where each came first is kept in a table as small
+// Branches that repeat in the same order are shown once. Where each came first is kept in a table as small
 // as perf's, by the same hash, as two that meet in it hide loops.
 void BranchChains::leave_out_loops() {
   constexpr std::uint64_t kFactor = 0x61c8864680b583eb;  // 2^64 over the golden ratio, negated
@@ -97,7 +97,7 @@ void BranchChains::leave_out_loops() {
 void BranchChains::add_branches(const ResolvedSample& sample) {
   for (const Branch& branch : branches_) {
     const format::BranchEntry& entry = branch.entry;
-    // perf tells the target by the address that it came from.
+    // perf names the target by the address that it came from.
     const bool has_source = entry.from != 0;
     BranchStep target{.is_target = has_source};
     if (has_source) {
@@ -115,21 +115,21 @@ void BranchChains::add_branches(const ResolvedSample& sample) {
   }
 }
 
-// How many words at the chain's start branches have told already. A return address lies behind the call,
+// How many words at the chain's start are known from branches. A return address is behind the call,
 // which is no longer than 8 bytes.
 std::size_t BranchChains::told_callers(const format::Sample& sample) const {
   constexpr std::uint64_t kLongestCall = 8;
   const std::size_t count = std::min(sample.branch_count(), max_frames_);
   if (begins_with_caller_ || sample.branch_count() > kMostBranches) return 0;
-  std::size_t told = 0;
-  for (std::size_t i = 0; i < count && told < sample.callchain.size(); ++i) {
-    const std::uint64_t from = sample.branch(i).from, caller = sample.callchain[told];
-    if (is_mark(caller) || (from < caller && from >= caller - kLongestCall)) ++told;
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < count && known < sample.callchain.size(); ++i) {
+    const std::uint64_t from = sample.branch(i).from, caller = sample.callchain[known];
+    if (is_mark(caller) || (from < caller && from >= caller - kLongestCall)) ++known;
   }
-  return told;
+  return known;
 }
 
-// As perf, which takes as many callers less as there were branches, whether these told of them or not.
+// As perf, which takes as many callers less as there were branches, whether these showed them or not.
 void BranchChains::add_callers(const ResolvedSample& sample) {
   const auto& chain = sample.raw->callchain;
   const std::size_t less = std::min(chain.size(), branches_.size());

@@ -1,5 +1,5 @@
 // Call chains with the branches in them that the processor kept with each sample (--branch-history): the last
-// ones before the sample tell more of the way there than its callers do.
+// ones before the sample show more of the way there than its callers do.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace tacho::report {
 class BranchChains {
  public:
   // `begins_with_caller`: chains are read from the outermost caller on. perf's chains differ by that: callers
-  // that a branch has told already are left out only where they are read from the leaf on. `max_frames`: at
+  // that a branch shows already are left out only where they are read from the leaf on. `max_frames`: at
   // most so many branches, and so many callers behind them.
   BranchChains(bool begins_with_caller, std::size_t max_frames)
       : begins_with_caller_(begins_with_caller), max_frames_(max_frames) {}

@@ -1,4 +1,4 @@
-// Where an end of a branch lies.
+// The function and address of an end of a branch.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tacho::report {
 
-// User code or the kernel's, by where it lies: a branch may lead from one to the other.
+// User code or the kernel's, by its address: a branch may lead from one to the other.
 inline const Location& branch_place(const ResolvedSample& sample, std::uint64_t address) {
   const Location& user = sample.locate_in(address, format::abi::kCpumodeUser);
   if (user.mapping != nullptr) return user;

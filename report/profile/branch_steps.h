@@ -1,4 +1,4 @@
-// What a call graph with branches in it (--branch-history) tells of each frame: how the branches went that
+// What a call graph with branches in it (--branch-history) shows of each frame: how the branches went that
 // ended or began there.
 #pragma once
 

@@ -89,7 +89,7 @@ void Entries::reserve(std::size_t entries) {
   if (options_.has_children) children_.reserve(entries * members_);
 }
 
-// Rows are made a group at a time: what belongs together lies together.
+// Rows are made a group at a time: members of a group are next to each other.
 void Entries::group_parts() {
   group_starts_.assign(groups_.size() + std::size_t{1}, 0);
   for (const Part& part : parts_) ++group_starts_[part.group + 1];

@@ -18,7 +18,7 @@ namespace tacho::report {
 // Rows of words, all of one width, numbered from 0 up: equal rows have equal numbers.
 class IdentityRows {
  public:
-  // The row at hand, empty: to be filled. Then number() tells its number.
+  // The row at hand, empty: to be filled. Then number() returns its number.
   std::vector<std::uint64_t>& begin() {
     words_.clear();
     return words_;
@@ -59,7 +59,7 @@ class EntryIndex {
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 
   // Asks the keys about all functions that the table has by now. Otherwise that is done where a function is
-  // met first. When the table gets no more, what tells functions apart takes no memory from then on.
+  // met first. When the table gets no more, the table of functions is freed.
   void learn_functions();
   // Brings what find_or_make() will read for a function into the cache.
   void prefetch(std::uint32_t function) const {

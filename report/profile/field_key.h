@@ -20,7 +20,7 @@ namespace tacho::report {
 // A value that outlives its sample; nothing when the payload ends before it.
 using KeyValue = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string>;
 
-// Numbers by size, texts by their bytes, every double (also those that are no number) in one order.
+// Numbers by size, texts by their bytes, every double (NaN too) in one order.
 std::strong_ordering compare(const KeyValue& a, const KeyValue& b);
 struct KeyValuesLess {
   bool operator()(const std::vector<KeyValue>& a, const std::vector<KeyValue>& b) const;
@@ -30,7 +30,7 @@ KeyValue key_value(const FieldValue& value);
 // As show_value() has it, but texts without quotes; "?" for a value that is not there.
 std::string show_key(const PayloadField* field, const KeyValue& value, Names names);
 
-// Names of the fields that an event is grouped by where nobody says: those tagged role:function, else those
+// Names of the fields that an event is grouped by by default: those tagged role:function, else those
 // tagged role:key.
 std::vector<std::string> default_keys(const PayloadSchema& schema);
 

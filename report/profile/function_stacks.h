@@ -46,7 +46,7 @@ class FunctionStacks {
   // Stays valid.
   std::span<const std::uint32_t> frames(std::uint32_t number) const { return chains_[number]; }
   std::size_t size() const { return chains_.size(); }
-  // Gives back the memory that telling chains apart takes: there are no more. Chains stay.
+  // Frees the table that finds equal chains: no more are added. Chains stay.
   void end_lookups() {
     by_frames_.forget();
     by_stack_.forget();

@@ -9,7 +9,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// What Identities::Words::kind tells apart.
+// The values of Identities::Words::kind.
 enum Kind : std::uint64_t { kBySymbol, kInlined, kByLine };
 
 // Of addresses without names: a guest's are another machine's than the host's.
@@ -46,7 +46,7 @@ FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain, Source
     listed_.try_emplace(entry.filename, static_cast<std::uint32_t>(listed_.size()) + 1);
 }
 
-// perf compares where its structures lie in memory: mostly in the order in which they were made, first those
+// perf compares the addresses of its structures: mostly in the order in which they were made, first those
 // of the build id table, then others as they are met.
 std::uint32_t FunctionTable::rank_of(const symbolize::Module& module, std::size_t met) const {
   auto listed = listed_.find(std::string(module.path));

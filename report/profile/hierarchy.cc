@@ -14,7 +14,7 @@ constexpr std::array kKept = {Kind::Overhead,         Kind::OverheadSys,       K
                               Kind::OverheadGuestSys, Kind::OverheadGuestUser, Kind::Samples,
                               Kind::Latency};
 
-// Filters that look at what no key of a level tells.
+// Filters that look at what no key of a level shows.
 constexpr FilterBits kOfSamples = kByParent | kBySocket | kByParallelism;
 
 std::size_t slot_of(Kind kind) {
@@ -76,7 +76,7 @@ std::uint32_t Hierarchy::row_of(std::uint32_t entry, std::uint32_t above, std::u
   scratch_.clear();
   std::uint64_t hash = by_keys_.hash(above, level);
   for (const Column& column : options_.levels[level].columns) {
-    if (column.kind != Kind::Key) continue;  // numbers tell nothing apart
+    if (column.kind != Kind::Key) continue;  // numbers distinguish no rows
     const KeyUse& use = keys_[column.key];
     scratch_.push_back(use.key->identity({use, *facts_}, facts));
     hash = by_keys_.hash.add(hash, scratch_.back());

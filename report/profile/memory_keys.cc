@@ -48,7 +48,7 @@ std::uint64_t data_module_identity(Show show, Row row) {
   return show.facts.options().is_verbose ? function.module_rank : function.module_number;
 }
 
-// Lines of the cache. perf tells those of private memory apart by process, all others by the file.
+// Lines of the cache. perf separates lines of private memory by process, all others by the file.
 std::uint64_t line_of_cache(const OtherPlace& place) { return place.address & ~(kCacheLine - 1); }
 bool is_private(const OtherPlace& place, Row row) {
   return place.location->mapping != nullptr && row.function->level != 'k' &&
@@ -120,7 +120,7 @@ constexpr SortKey kMemoryKeys[] = {
      .mode = ReportMode::Memory},
     {.name = "dso_daddr",
      .header = "Data Object",
-     .help = "the file or module that it lies in",
+     .help = "the file or module that it is in",
      .read = read_data_place,
      .identity = data_module_identity,
      .order = [](Show show, Row a,
@@ -133,13 +133,13 @@ constexpr SortKey kMemoryKeys[] = {
      },
      .mode = ReportMode::Memory},
     source_key<DataSourcePart::Lock>("locked", "Locked", "whether the access was locked", 6, Fit::CutOnly),
-    source_key<DataSourcePart::Tlb>("tlb", "TLB access", "what told the page", 22, Fit::Padded),
+    source_key<DataSourcePart::Tlb>("tlb", "TLB access", "where the translation came from", 22, Fit::Padded),
     source_key<DataSourcePart::Level>("mem", "Memory access", "the cache or memory that answered", 24,
                                       Fit::Padded),
     source_key<DataSourcePart::Snoop>("snoop", "Snoop", "what other caches said", 12, Fit::Padded),
     {.name = "dcacheline",
      .header = "Data Cacheline",
-     .help = "the line of the cache, of 64 bytes, that it lies in",
+     .help = "its cache line of 64 bytes",
      .read = read_data_place,
      .identity = cache_line_identity,
      .order = cache_line_order,
@@ -152,7 +152,7 @@ constexpr SortKey kMemoryKeys[] = {
      .mode = ReportMode::Memory},
     {.name = "symbol_iaddr",
      .header = "Code Symbol",
-     .help = "the function, told apart by the instruction",
+     .help = "the function, a row for each instruction",
      .read = read_code_place,
      .identity = address_of,
      .order = by_address,
@@ -163,7 +163,7 @@ constexpr SortKey kMemoryKeys[] = {
      .mode = ReportMode::Memory},
     {.name = "phys_daddr",
      .header = "Data Physical Address",
-     .help = "where it lies in the machine's memory",
+     .help = "its physical address",
      .read = read_sample<&Sample::phys_addr>,
      .identity = fact_of,
      .order = [](Show show, Row a, Row b) { return address_order(show.fact(a), show.fact(b)); },
@@ -176,7 +176,7 @@ constexpr SortKey kMemoryKeys[] = {
      .mode = ReportMode::Memory},
     {.name = "data_page_size",
      .header = "Data Page Size",
-     .help = "the size of the page that it lies in",
+     .help = "the size of its page",
      .read = read_sample<&Sample::data_page_size>,
      .identity = fact_of,
      .order = by_fact,

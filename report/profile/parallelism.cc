@@ -7,7 +7,7 @@ namespace tacho::report {
 
 void Parallelism::take(const format::Record& record) {
   if (const auto* const change = std::get_if<format::SwitchRecord>(&record)) {
-    // Those of a whole machine tell of everybody's threads, not of a command's.
+    // Switches of a whole machine count everybody's threads, not a command's.
     if (!change->is_cpu_wide) running_ += change->is_out ? -1 : 1;
   } else if (const auto* const task = std::get_if<format::TaskRecord>(&record)) {
     // The kernel forgets a thread's events before it leaves the processor for good.

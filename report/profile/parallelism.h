@@ -1,4 +1,4 @@
-// How many threads of what was recorded ran at once, as records of context switches tell.
+// How many threads of what was recorded ran at once, by records of context switches.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// The bytes of a field in a record; those of a text of varying length, which lies behind the others.
+// The bytes of a field in a record; those of a text of varying length, which is behind the others.
 std::string_view bytes_of(const PayloadField& field, Bytes record, std::endian order) {
   if (field.kind == format::FieldKind::Text) {
     const auto value = read_field(field, record, order);

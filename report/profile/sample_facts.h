@@ -28,7 +28,7 @@ enum class ReportMode : std::uint8_t {
   Memory,    // samples, by the memory that they touched
 };
 
-// One branch of a sample. Whoever counts branches sets it before each.
+// One branch of a sample: set before each one that is counted.
 struct TakenBranch {
   std::uint32_t from = 0, to = 0;  // numbers of locations
   std::uint32_t own = 0;           // the sample's own
@@ -49,7 +49,7 @@ struct FactOptions {
   bool widens_unknown = true;  // modules of nameless functions have a column of 16 at least
 };
 
-// What records that are no samples told so far, for the samples behind them.
+// What records other than samples said so far, for the samples behind them.
 class RecordFacts {
  public:
   // A record that is no sample, in its place among them.
@@ -68,7 +68,7 @@ class RecordFacts {
 
 class SampleFacts {
  public:
-  // The session must outlive it. `records`: what was told before there were facts.
+  // The session must outlive it. `records`: what was recorded before there were facts.
   SampleFacts(Session& session, FactOptions options, RecordFacts records = {});
 
   const FactOptions& options() const { return options_; }

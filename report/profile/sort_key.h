@@ -1,4 +1,4 @@
-// By what the rows of a report are told apart and sorted: one row of a table for each key.
+// The sort keys of a report: one row of a table for each key.
 #pragma once
 
 #include <compare>
@@ -13,7 +13,7 @@
 
 namespace tacho::report {
 
-// What a row of a report is about, as the first sample that made it tells; its keys decide what of this holds
+// What a row of a report is about, by the first sample that made it; its keys decide what of this holds
 // for all of them.
 struct RowFacts {
   const Thread* thread = nullptr;
@@ -51,7 +51,7 @@ enum class KeyOf : std::uint8_t {
   Comm,      // likewise the thread's name
   Thread,    // likewise the thread
   Function,  // the function
-  Place,     // the address in it: functions must be told apart by address
+  Place,     // the address in it: a row for each address of a function
   Chain,     // what the call chain holds beside the function (--parent)
 };
 
@@ -78,7 +78,7 @@ struct SortKey {
   std::size_t least_width = 0;
   Fit fit = Fit::Cut;
   ReportMode mode = ReportMode::Samples;  // Samples: there is such a key in every mode
-  bool has_lines = false;                 // functions must be told apart by address, with their lines
+  bool has_lines = false;                 // a row for each address of a function, with its line
   bool has_mapped_bytes = false;          // functions must keep these
 };
 

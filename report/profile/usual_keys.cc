@@ -68,7 +68,7 @@ std::string show_symbol_in(Show show, Row row, std::size_t width) {
   const Function& function = *row.function;
   std::string text;
   if (show.facts.options().is_verbose) text = verbose_start(row.address, row.function->source);
-  // A recorder without stacks tells of no address. (Code of a process that is called at 0 has another level.)
+  // A recorder without stacks records no address. (Code of a process that is called at 0 has another level.)
   const bool has_address = !function.name().empty() || function.start != 0 || row.level != 'H';
   if (!has_address && show.facts.options().tells_no_address) return text + "[-] (no address)";
   if (function.name().empty()) return text + show_unknown(row.level, function.start);
@@ -94,7 +94,7 @@ std::uint64_t text_hash(std::string_view text) { return std::hash<std::string_vi
 std::string source_file(Show show, Row row) {
   const std::string_view line = row.function->line();
   const std::size_t colon = line.rfind(':');
-  // As perf, which tells no file where it tells no line.
+  // As perf, which prints no file where it prints no line.
   return colon == std::string_view::npos || line == "??:0" ? std::string()
                                                            : shown(show, line.substr(0, colon));
 }
@@ -369,7 +369,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::CutOnly},
     {.name = "code_page_size",
      .header = "Code Page Size",
-     .help = "the size of the page that the instruction lies in",
+     .help = "the size of the instruction's page",
      .read = read_sample<&Sample::code_page_size>,
      .identity = fact_of,
      .order = by_fact,

@@ -5,7 +5,7 @@ namespace tacho::report {
 const Stack* WaitChains::stack_of(const Wait& wait) {
   frames_.clear();
   frame_names_.clear();
-  // A frame that is no place stands at that of the sample: nobody looks at it.
+  // A frame that is no place has the sample's address, which is not used.
   for (auto waker = wait.wakers.rbegin(); waker != wait.wakers.rend(); ++waker) {
     add(wait.place, number_of(waker->comm));
     for (std::size_t i = waker->frames; i-- > 0;) add(waker->stack->frames[i], kPlace);

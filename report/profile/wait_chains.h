@@ -1,4 +1,4 @@
-// Call chains of waits with whoever ended them: below the stack that went to sleep stands a mark, then the
+// Call chains of waits with their wakers: below the stack that went to sleep stands a mark, then the
 // stack that woke it, from its leaf on, and the waker's name; then the same of who had woken that one.
 #pragma once
 

@@ -140,7 +140,7 @@ class BoundExpression::Binder {
     return Done{};
   }
 
-  // The parser keeps no flag for "[0]": the source tells.
+  // The parser keeps no flag for "[0]": the source shows it.
   bool has_index(const cli::ExpressionNode& node) const {
     const std::size_t behind = node.at + node.text.size();
     return behind < expression_->source.size() && expression_->source[behind] == '[';

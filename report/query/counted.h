@@ -16,18 +16,18 @@ struct CountedFields {
 };
 CountedFields counted_fields(const PayloadSchema& schema);
 
-// Whether the field tells of all values of a sample together (how many, their sum, the largest), not of each.
+// Whether the field is about all values of a sample together (how many, their sum, the largest), not of each.
 bool is_total(const PayloadSchema& schema, const PayloadField& field);
 
 // How many values a sample stands for; 1 where `count` is null or cannot be read.
 std::uint64_t count_of(const PayloadField* count, const ResolvedSample& sample);
 
-// The largest value that lies in the slot of a histogram whose least value is `low`; `low` itself where the
+// The largest value in the slot of a histogram whose least value is `low`; `low` itself where the
 // field's values are no slots.
 ExpressionValue highest_in_slot(const PayloadField& field, const ExpressionValue& low);
 // Whether its values are the least ones of slots.
 bool has_slots(const PayloadField& field);
-// The slot that a number from 0 up lies in.
+// The slot of a number from 0 up.
 struct Slot {
   std::int64_t lowest = 0, highest = 0;
 };

@@ -88,7 +88,7 @@ class Gatherer : public Sink {
   bool needs_all_ = false;
 };
 
-// Tells which module is read, and keeps those away that are not to be.
+// Reports which module is read, and refuses the ones that must not be.
 class ModuleGate {
  public:
   explicit ModuleGate(const GatherRules& rules) : rules_(rules) {}

@@ -1,4 +1,4 @@
-// What a table tells of many values: how many, their sum, the least, the largest, and how they are spread.
+// Statistics of many values: how many, their sum, the least, the largest, and how they are spread.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class Summary {
  public:
   // A number that was there `times` times; texts and nothing are not added.
   void add(const ExpressionValue& value, std::uint64_t times = 1);
-  // The parts of add(), where it is known of many values what they come to, and in which slot each lies: from
+  // The parts of add(), where it is known of many values what they come to, and the slot of each: from
   // `low` to `high`. Of values that were not spread there is neither least nor largest nor percentile.
   void add_total(const ExpressionValue& sum, std::uint64_t times);
   void spread(const ExpressionValue& low, const ExpressionValue& high, std::uint64_t times);

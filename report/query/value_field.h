@@ -1,4 +1,4 @@
-// Which field of a payload its values are, where nobody names one.
+// Which field of a payload its values are, by default.
 #pragma once
 
 #include "report/decode/payload.h"

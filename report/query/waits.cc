@@ -17,15 +17,15 @@ constexpr std::size_t kMostThreads = std::size_t{1} << 20;
 // Of prev_state: what the kernel shows as letters. None of them: the thread was put aside while it could run.
 constexpr std::int64_t kStates = 0xff, kDead = 0x30, kIdle = 0x80;
 
-// Where the kernel begins to serve an interrupt: what is below was interrupted, and woke nobody.
+// Where the kernel begins to serve an interrupt: what is below was interrupted, and woke no thread.
 constexpr std::string_view kInterruptEntries[] = {
     "asm_sysvec_", "asm_common_interrupt", "asm_exc_nmi", "el1h_64_irq", "el0t_64_irq", "el1_irq", "el0_irq",
 };
 
 // Where the kernel runs what was to happen at a time.
 constexpr std::string_view kTimerFunctions[] = {
-    "hrtimer_interrupt", "__hrtimer_run_queues", "hrtimer_run_softirq", "call_timer_fn", "expire_timers",
-    "__run_timers",      "run_timer_softirq",
+    "hrtimer_interrupt", "__hrtimer_run_queues", "hrtimer_run_softirq", "call_timer_fn",
+    "expire_timers",     "__run_timers",         "run_timer_softirq",
 };
 
 const PayloadField* field_called(const PayloadSchema& schema, std::string_view name) {
@@ -108,7 +108,7 @@ Result<> Waits::find_events() {
     has_waking = has_waking || names.back() == "sched:sched_waking";
   }
   for (std::size_t i = 0; i < events_.size(); ++i) {
-    // The kernel tells of a wake-up at the thread's new CPU, perhaps in an interrupt there; of the waking
+    // The kernel records a wake-up at the thread's new CPU, perhaps in an interrupt there; of the waking
     // where it happens.
     if (has_waking && names[i] == "sched:sched_wakeup") events_[i] = {};
     // Each wait once.
@@ -120,7 +120,7 @@ Result<> Waits::find_events() {
         "sched:sched_switch");
   if (options_.wakers > 0 && !has_wakers)
     return use_error(
-        "--wakers: no event of the capture tells who woke; record with -e offcpu,waking, or with -g -e "
+        "--wakers: no event of the capture says who woke; record with -e offcpu,waking, or with -g -e "
         "sched:sched_switch,sched:sched_waking");
   return Done{};
 }
@@ -130,7 +130,7 @@ std::optional<std::int64_t> Waits::number(const PayloadField* field, const Resol
 }
 
 std::optional<Wait> Waits::take(const ResolvedSample& sample) {
-  if (sample.event_index >= events_.size()) return std::nullopt;  // a pipe told of it after find_events()
+  if (sample.event_index >= events_.size()) return std::nullopt;  // a pipe brought it after find_events()
   const EventFacts& facts = events_[sample.event_index];
   if (facts.what == What::Nothing) return std::nullopt;
   const auto thread = number(facts.thread, sample);
@@ -173,7 +173,7 @@ std::optional<Wait> Waits::take_wait(const ResolvedSample& sample, const EventFa
   const auto duration = number(facts.time, sample);
   if (!duration || *duration <= 0) return std::nullopt;
   if (!is_wanted(sample)) {
-    // Whoever ended this wait has not ended the next one.
+    // The waker of this wait is not the waker of the next one.
     if (const auto old = woken_.find(sample.tid()); old != woken_.end()) old->second.is_new = false;
     return std::nullopt;
   }
@@ -361,8 +361,8 @@ std::vector<std::string> Waits::notes() const {
   if (waits_ == 0) notes.emplace_back("no wait has an end in the capture");
   if (without_end_ > 0)
     notes.push_back(fmt::format(
-        "left out: waits without an end in the capture: {}; that a thread is back is told by "
-        "whoever ran before it{}",
+        "left out: waits without an end in the capture: {}; that a thread is back is recorded by "
+        "the thread before it{}",
         without_end_,
         is_of_all_ ? ", and some switches are not in the capture" : ", so record with -a to have them"));
   if (!asleep_.empty())

@@ -42,7 +42,7 @@ class Where : public SampleCondition {
 
   bool holds(const ResolvedSample& sample, Resolver* names) override {
     const std::size_t event = sample.record_event;
-    // An event that a pipe told of later.
+    // An event that a pipe brought later.
     while (by_event_.size() <= event) {
       auto bound = BoundExpression::bind(option_, expression_, schemas_->of(by_event_.size()),
                                          BoundExpression::Names::Asked);
@@ -91,7 +91,7 @@ class Where : public SampleCondition {
     if (wanted == "uid" || wanted == "gid")
       return cli::expression_error(
           option_, expression_.source, expression_.nodes[node].at,
-          "a capture does not tell whose a process was; record only what you look for, with "
+          "a capture does not have the users of processes; record only what you look for, with "
           "--filter '" +
               wanted + " == NUMBER'");
     std::vector<std::string> names;

@@ -230,7 +230,7 @@ class Values(programs.Scratch):
             capture.sample(0, raw=struct.pack("<QQQ", 1000, self.FUNCTION, 1) + bytes(1200))
             (self.folder / "perf.data").write_bytes(capture.file())
             done = self.tacho("calls", status=status)
-            self.assertEqual("tells of more than 1024 values" in done.stderr.decode(), status != 0, more)
+            self.assertEqual("has more than 1024 values" in done.stderr.decode(), status != 0, more)
 
     def test_lines_that_cannot_be_are_left_out(self):
         for line in ("argument\t0\ti3\tint\tn\n", "argument\t0\tz4\tint\tn\n", "argument\t0\te4:7\tkind\tn\n", "argument\t0\te4\tkind\tn\n",

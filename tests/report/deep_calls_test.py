@@ -66,7 +66,7 @@ class DeepCalls(programs.Scratch):
 
     def test_an_event_of_very_many_values_is_refused(self):
         many = made_payload.capture(call=[*CALL, Field("others", size=1, count=60_000)])
-        self.assertIn("call: tells of more than 1024 values of a call", self.calls(many, status=1).stderr.decode())
+        self.assertIn("call: has more than 1024 values of a call", self.calls(many, status=1).stderr.decode())
 
     def test_an_array_that_its_payload_has_no_room_for_is_refused(self):
         capture = made_payload.capture(call=[*CALL, Field("others", count=4)])
@@ -75,7 +75,7 @@ class DeepCalls(programs.Scratch):
         self.assertEqual(section.count(count), 1)
         capture.features[made_payload.PAYLOAD_SCHEMAS] = section.replace(count, struct.pack("<II", 64, 0xffffffff))
         (self.folder / "perf.data").write_bytes(capture.file())
-        self.assertIn("no event of the capture tells of calls", self.tacho("calls", status=1).stderr.decode())
+        self.assertIn("no event of the capture is about calls", self.tacho("calls", status=1).stderr.decode())
         self.assertIn("field 'others' does not lie inside its payload", self.tacho("script", status=3).stderr.decode())
 
 

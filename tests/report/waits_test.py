@@ -127,7 +127,7 @@ class Waits(programs.Scratch):
         # That a processor was idle is told by recordings of all threads alone.
         self.switch(0, RUNNING, WAKER)
         said = self.folded("--off-cpu")[1]
-        self.assertIn("; that a thread is back is told by whoever ran before it, and some switches are not in the capture\n", said)
+        self.assertIn("; that a thread is back is recorded by the thread before it, and some switches are not in the capture\n", said)
         self.assertNotIn("-a", said)
         self.chain()
         self.assertNotIn("without an end", self.folded("--off-cpu")[1])
@@ -314,7 +314,7 @@ class Waits(programs.Scratch):
         self.assertIn("--off-cpu: no event of the capture is a wait", self.folded("--off-cpu", status=1)[1])
         self.begin(**{"sched:sched_switch": [Field("prev_state"), Field("next_pid", size=4), Field("pad", size=4)]})
         self.switch(MAIN, SLEEPING, WAKER)
-        self.assertIn("--wakers: no event of the capture tells who woke", self.folded("--wakers", status=1)[1])
+        self.assertIn("--wakers: no event of the capture says who woke", self.folded("--wakers", status=1)[1])
         self.assertIn("leave --weight and --event out", self.folded("--off-cpu", "--weight", "period", status=1)[1])
         self.assertIn("--wakers", self.folded("--wakers=0", status=1)[1])
 

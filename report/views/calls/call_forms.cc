@@ -15,7 +15,7 @@ namespace tacho::report {
 namespace {
 
 constexpr std::size_t kDuration = 10, kThread = 7, kCount = 9;  // widths
-constexpr std::size_t kIndent = 2, kDeepest = 64;               // levels that are told apart by their place
+constexpr std::size_t kIndent = 2, kDeepest = 64;               // levels with an indentation of their own
 
 // What stands at the end of a line, behind `before` columns.
 struct LineEnd {
@@ -100,11 +100,11 @@ void write_node(TextOutput& out, const CallList& list, const std::vector<Node>& 
 }
 
 void write_graph(TextOutput& out, const CallList& list, const Callers& tree, Names names, LineEnd line) {
-  std::vector<Node> nodes(1);  // the first is nobody
+  std::vector<Node> nodes(1);  // the first stands for no caller
   std::vector<std::uint32_t> node_of(list.calls().size());
   for (std::uint32_t i = 0; i < list.calls().size(); ++i) {
     const Call& call = list.calls()[i];
-    const std::uint32_t above = tree.callers[i] == Callers::kNobody ? 0 : node_of[tree.callers[i]];
+    const std::uint32_t above = tree.callers[i] == Callers::kNone ? 0 : node_of[tree.callers[i]];
     const auto [entry, is_new] =
         nodes[above].callees.try_emplace(call.name, static_cast<std::uint32_t>(nodes.size()));
     node_of[i] = entry->second;
@@ -126,7 +126,7 @@ struct FunctionRow {
   std::uint64_t total = 0, self = 0, calls = 0, longest = 0;
 };
 
-// A function's total counts what it called, and a call that lies in another of the same function once.
+// A function's total counts what it called, and a call inside another of the same function once.
 void write_report(TextOutput& out, const CallList& list, const Callers& tree, Names names, LineEnd line) {
   std::map<std::uint32_t, FunctionRow> rows;
   for (std::uint32_t i = 0; i < list.calls().size(); ++i) {

@@ -17,7 +17,7 @@ namespace tacho::report {
 namespace {
 
 constexpr std::uint64_t kMostDepth = 1 << 20;  // deeper is no stack
-constexpr std::size_t kMostValues = 1024;      // that an event tells of a call beside its time and place
+constexpr std::size_t kMostValues = 1024;      // of an event about a call, beside its time and place
 constexpr std::uint8_t kMostTexts = 16, kNoRegister = 0xff;
 
 // What `calls --json` says of every call (call_forms.cc, call_values.cc).
@@ -34,7 +34,7 @@ bool is_whole(const PayloadField& field) {
 }
 
 Error too_many(const PayloadSchema& schema) {
-  return use_error(fmt::format("{}: tells of more than {} values of a call", schema.event, kMostValues));
+  return use_error(fmt::format("{}: has more than {} values of a call", schema.event, kMostValues));
 }
 
 // An object of JSON has each name once, and a member of a followed object may be called like what every call
@@ -69,7 +69,7 @@ Result<> CallList::find_events() {
   }
   if (has_calls) return Done{};
   return use_error(
-      "no event of the capture tells of calls; record with -e \"calls/binary='./prog'/\" or -e "
+      "no event of the capture is about calls; record with -e \"calls/binary='./prog'/\" or -e "
       "\"follow/type=struct bio/\"");
 }
 
@@ -142,7 +142,7 @@ bool CallList::has_object(const Prototype* prototype, const CallValue& value) co
 }
 
 Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
-  if (sample.event_index >= events_.size()) return Flow::GoOn;  // a pipe told of it after find_events()
+  if (sample.event_index >= events_.size()) return Flow::GoOn;  // a pipe brought it after find_events()
   const auto& facts = events_[sample.event_index];
   if (!facts) return Flow::GoOn;
   const format::Bytes payload = sample.raw->raw;
@@ -188,7 +188,7 @@ Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
 }
 
 // A sample's time is that of its writing. An interrupt between a return and its sample moves the whole call,
-// which then begins later than calls inside it; they tell by how much at least. Calls return the innermost
+// which then begins later than calls inside it; they say by how much at least. Calls return the innermost
 // first.
 void CallList::move_to_callees() {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const Call*>> returned;  // of no caller yet

@@ -1,4 +1,4 @@
-// Calls of functions, as samples tell of them: a payload with a time (its value), a function
+// Calls of functions, read from samples: a payload with a time (its value), a function
 // (ROLE("function")) and a depth (ROLE("depth")), taken when the call returned.
 #pragma once
 

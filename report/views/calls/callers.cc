@@ -47,7 +47,7 @@ class OpenFunctions {
 Callers find_callers(const CallList& list) {
   const auto& calls = list.calls();
   Callers tree;
-  tree.callers.assign(calls.size(), Callers::kNobody);
+  tree.callers.assign(calls.size(), Callers::kNone);
   tree.in_callees.assign(calls.size(), 0);
   tree.has_callees.assign(calls.size(), false);
   tree.recurses.assign(calls.size(), false);

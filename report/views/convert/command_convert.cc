@@ -108,7 +108,7 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
                           "accepted as perf has it; files of other owners are read anyway"));
 }
 
-// What only the whole command line tells.
+// Checks of the whole command line.
 Result<> settle(Words& words) {
   ConvertOptions& convert = words.convert;
   if (words.in_place && (!convert.output.empty() || convert.input == "-"))

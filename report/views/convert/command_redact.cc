@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kDescription =
     "Makes a capture that may be given to others of one that may not: command lines, names, folders, texts "
     "and memory "
-    "of programs are taken out, or replaced by aliases that nobody can turn back. Every record and section "
+    "of programs are taken out, or replaced by one-way aliases. Every record and section "
     "is written "
     "anew, and only what is understood is written, so nothing stays behind: not in unused bytes, in "
     "compressed parts, "

@@ -32,7 +32,7 @@ using format::RecordView;
 
 constexpr std::size_t kPiece = std::size_t{512} << 10;  // bytes of records written at a time
 constexpr std::uint64_t kName = 2;                      // EVENT_UPDATE's kind
-// A pipe tells its events' names somewhere before its first live record: so much of it is held until then.
+// A pipe has its events' names somewhere before its first live record: so much of it is held until then.
 constexpr std::size_t kMostHeld = std::size_t{8} << 20;  // bytes
 
 std::uint64_t first_word(const RecordView& record) { return record.body().u64(); }
@@ -162,7 +162,7 @@ Result<> Conversion::run() {
 }
 
 // Call chains depend on what was mapped before. What is written is in order, so a round may end anywhere;
-// records that tell of the recording's way through rings and files stay behind.
+// records about rings and files of the recording are dropped.
 Result<> Conversion::run_in_order() {
   const Filter all;
   OrderedRecords records(reader_, diagnostics_);
@@ -185,10 +185,10 @@ Result<> Conversion::run_in_order() {
   return close();
 }
 
-// Records put in order are those of the kernel: what a pipe told of itself meanwhile is in the reader alone.
+// Records put in order are those of the kernel: a pipe's header records are in the reader alone.
 void Conversion::take_late_head() {
   if (!is_pipe_in()) return;
-  early_.reset(abi::kFeatureUserStacks).reset(abi::kFeatureAttachedPrograms);  // these are told again
+  early_.reset(abi::kFeatureUserStacks).reset(abi::kFeatureAttachedPrograms);  // these are written again
   late_ |= reader_.features().present & ~early_;
   late_.reset(abi::kFeatureEventDesc);  // attrs are changed
   if (const std::size_t late = reader_.events().size() - known_events_; late != 0)
@@ -219,7 +219,7 @@ Result<> Conversion::start() {
     symbolize::SymbolOptions symbols;
     symbols.symfs = options_.symfs;
     symbols.gate = options_.gate;
-    // In a recorded chain the address -1 is no frame but a context that nobody knows: perf drops such chains.
+    // In a recorded chain the address -1 is no frame but an unknown context: perf drops such chains.
     symbols.cut_mark = symbolize::CutMark::None;
     auto unwinding = ConvertUnwinding::create(symbols, reader_.events(), reader_.features());
     if (!unwinding) return std::move(unwinding.error());
@@ -239,7 +239,7 @@ Result<> Conversion::start() {
   names_known_ = names_known_ || !features.event_descriptions.empty();
   format::EventSet scratch;
   const format::EventSet& events = selection_->events(scratch);
-  // Only EVENT_DESC tells names in a file.
+  // Only EVENT_DESC has names in a file.
   if (is_pipe_in() && !is_pipe_out() && features.event_descriptions.empty() && names_known_)
     features.event_descriptions.assign(reader_.events().begin(), reader_.events().end());
   selection_->adjust(features);
@@ -266,7 +266,7 @@ Result<> Conversion::start() {
   return Done{};
 }
 
-// Of a pipe nothing can be read twice. A file on standard input can, but whoever opens it again has the same
+// Of a pipe nothing can be read twice. A file on standard input can, but opening it again gives the same
 // position in it.
 Result<> Conversion::keep_symbols(const format::EventSet& events, Features& features) const {
   if (!is_part() || is_pipe_in() || features.symbol_pack.empty()) return Done{};

@@ -17,7 +17,7 @@ using format::RecordView;
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
-// Records that tell about their event itself: without it they mean nothing.
+// Records about their event itself: without it they mean nothing.
 constexpr std::uint32_t kOfTheEventAlone[] = {
     abi::kRecordSample,      abi::kRecordRead, abi::kRecordThrottle,    abi::kRecordUnthrottle,
     abi::kRecordLostSamples, abi::kRecordAux,  abi::kRecordItraceStart, abi::kRecordAuxOutputHwId,
@@ -69,7 +69,7 @@ Result<> ConvertSelection::choose(const std::vector<std::string>& names, const f
   return Done{};
 }
 
-// The leader's samples hold the values of all members: whoever wants one gets the group.
+// The leader's samples hold the values of all members: choosing one chooses the group.
 void ConvertSelection::keep_groups_whole(const format::Features& features) {
   for (const format::EventGroup& group : features.environment.groups) {
     if (group.leader >= kept_.size() || group.members > kept_.size() - group.leader) continue;
@@ -180,7 +180,7 @@ RecordView ConvertSelection::give_to_heir(const RecordView& record, const EventA
   format::SampleId id =
       has_trailer ? format::parse_sample_id(record, from) : format::SampleId{0, 0, 0, 0, 0, 0};
   if (id.id != 0) id.id = heirs_id;
-  if (!from.samples(abi::kSampleTime)) id.time = 0;  // none is told as 0
+  if (!from.samples(abi::kSampleTime)) id.time = 0;  // none is written as 0
   scratch.clear();
   scratch.bytes(record.bytes.first(record.bytes.size() - (has_trailer ? trailer : 0)));
   if (record.type == abi::kRecordLost && scratch.size() >= format::kRecordHeaderSize + kWord)

@@ -30,7 +30,7 @@ constexpr std::uint64_t kOfCopies = abi::kSampleRegsUser | abi::kSampleStackUser
 constexpr std::uint64_t kBranchIndex = 1U << 17, kBranchCounters = 1U << 19;  // PERF_SAMPLE_BRANCH_...
 constexpr std::size_t kBranchWords = 3;
 
-// Where the pieces of a sample stand that change: bytes from the begin of its body.
+// Where the pieces of a sample stand that change: bytes from the start of its body.
 struct Pieces {
   std::size_t chain = 0, behind_chain = 0;
   std::size_t copies = 0, behind_copies = 0;  // registers and stack, side by side
@@ -148,7 +148,7 @@ std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, cons
   // A handle on the frames: they live until the unwinder is asked again.
   const std::vector<std::uint64_t> callers(frames.begin(), frames.end());
   const std::uint64_t known = Cursor(body.subspan(pieces->chain)).u64();
-  std::vector<std::byte> copy(head.begin(), head.end());  // `record` may lie in `scratch`
+  std::vector<std::byte> copy(head.begin(), head.end());  // `record` may be inside `scratch`
   copy.insert(copy.end(), body.begin(), body.end());
   const Bytes all = Bytes(copy).subspan(head.size());
   scratch.clear();
@@ -169,7 +169,7 @@ std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, cons
 void ConvertUnwinding::report(format::Diagnostics& diagnostics) const {
   for (const auto& lack : unwinder_.ended_chains()) {
     const std::string path = std::string(lack.module->path) + ": ";
-    // Below --symfs it lies elsewhere, as the reason says then.
+    // Below --symfs it is elsewhere, as the reason says then.
     const std::size_t at = lack.reason.find(path);
     const std::size_t behind = at == std::string::npos ? 0 : at + path.size();
     diagnostics.add_line(lack.was_used ? Damage::WrongNames : Damage::Note,

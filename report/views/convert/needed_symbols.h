@@ -1,4 +1,4 @@
-// Of the symbols that were packed into a capture, those that the samples of a part of it need.
+// Of the symbols that were packed into a capture, the ones that the samples of a part of it need.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct CapturePart {
 
 // Reads the capture once more, for what its samples of `events` hit, and takes everything else out of the
 // pack, and copies of files, perf maps and jitdumps that they did not hit. Where stacks were copied nothing
-// goes: which addresses stand in them only the files tell.
+// goes: which addresses stand in them only the files say.
 Result<> keep_needed_symbols(const CapturePart& part, const format::EventSet& events,
                              format::Features& features);
 

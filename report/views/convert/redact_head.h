@@ -23,7 +23,7 @@ struct HeadRedaction {
 };
 
 // Changes both. What no rule is written for goes: sections that are not taken apart, attachments that are not
-// known. An error when the symbol pack cannot be read: nobody knows what is in it.
+// known. An error when the symbol pack cannot be read: its contents are unknown.
 Result<> redact_head(const HeadRedaction& rules, format::EventSet& events, format::Features& features);
 
 }  // namespace tacho::report

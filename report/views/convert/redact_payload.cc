@@ -54,8 +54,8 @@ void clear_bits(const PayloadField& field, std::span<std::byte> place) {
     place[bit / 8] &= ~(std::byte{1} << (bit % 8));
 }
 
-// A place that several fields have (a union) gets what the last of them makes of it: what tells nothing comes
-// first. Texts that stand elsewhere come after all of these.
+// A place that several fields have (a union) gets what the last of them makes of it: what reveals nothing
+// comes first. Texts that stand elsewhere come after all of these.
 enum class Step : std::uint8_t { Numbers, Addresses, Bytes };
 
 Step step_of(const PayloadField& field) {

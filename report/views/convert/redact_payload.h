@@ -27,7 +27,7 @@ class PayloadRedaction {
         kernel_(&kernel) {}
 
   // Changes RAW, in this machine's byte order, in its place. Of texts and arrays of bytes only an alias
-  // stays, of kernel addresses those that code has now, and an alias of others. What no field describes
+  // stays, kernel addresses of code become its new ones, and an alias of others. What no field describes
   // becomes zero.
   void change(std::size_t event, std::span<std::byte> raw);
 

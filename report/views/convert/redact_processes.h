@@ -24,7 +24,7 @@ class RedactProcesses {
   // Records of others go, and so do samples that do not say whose they are, lists of threads and AUX traces.
   // Records that are of no process stay: the kernel's mappings and functions, cgroups, lost events.
   bool keeps(const format::RecordView& record, const format::EventSet& events) const;
-  // Takes out perf maps of others, the packed symbols and build ids of files that nobody who stays has
+  // Takes out perf maps of others, the packed symbols and build ids of files that no remaining process has
   // mapped, and lists of processes. The kernel's stay. An error when the symbol pack cannot be read.
   Result<> reduce(format::Features& features) const;
 

@@ -77,7 +77,7 @@ std::string RecordRedaction::comm(std::string_view name) const {
   }
 }
 
-// Each part by itself, so that who lies in whom still shows.
+// Each part by itself, so that nesting still shows.
 std::string RecordRedaction::container(std::string_view path) const {
   if (!redaction_->hides(Content::Containers)) return std::string(path);
   std::string hidden;
@@ -284,8 +284,8 @@ bool RecordRedaction::change_kernel_record(const RecordView& record, const Event
         return false;
       out.patch(kHead, moved(std::get<format::KsymbolRecord>(*parsed).address));
       return true;
-    case abi::kRecordTextPoke:  // code of the kernel as bytes: calls in it tell distances, and nobody needs
-                                // it
+    case abi::kRecordTextPoke:  // code of the kernel as bytes: calls in it reveal distances, and no view
+                                // needs it
       if (redaction_->hides(Content::Kernel)) return false;
       break;
     case abi::kRecordAux:

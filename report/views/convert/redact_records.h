@@ -39,7 +39,7 @@ class RecordRedaction {
   // The record as it may be given away, in `out`; nothing when it goes. Only fields that are known are passed
   // on: what a record has besides goes, and so do records of types that nothing is known of.
   std::optional<format::RecordView> change(const format::RecordView& record, format::ByteWriter& out);
-  // Records that went though nobody asked for it, by type.
+  // Records that were dropped without being asked for, by type.
   const std::map<std::uint32_t, std::uint64_t>& not_understood() const { return not_understood_; }
 
  private:

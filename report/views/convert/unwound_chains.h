@@ -22,7 +22,7 @@ class UnwoundChains {
   // Reads the capture and the files that it names, by the gates that `reading` has.
   static Result<UnwoundChains> read(SessionOptions reading);
 
-  // The part of the chain that lies in the process, leaf first, of a sample by all its bytes. Empty: there is
+  // The user part of the chain, leaf first, of a sample by all its bytes. Empty: there is
   // none.
   std::span<const std::uint64_t> of(format::Bytes sample) const;
 

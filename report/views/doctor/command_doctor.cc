@@ -15,7 +15,8 @@ namespace tacho::report {
 namespace {
 
 constexpr std::string_view kDescription =
-    "Says what the capture FILE can tell on a machine that has nothing of the host where it was recorded: "
+    "Says what the capture FILE shows and lacks on a machine without the files of the host where it was "
+    "recorded: "
     "the share "
     "of the frames of its samples that have a name from this file alone, the rest by module and reason, what "
     "was lost "
@@ -91,8 +92,8 @@ void write_names(TextOutput& out, const CaptureFacts& facts, Names names) {
   if (shown > kMostShown) out.text(fmt::format("  {} frames in {} more modules\n", rest, shown - kMostShown));
   if (facts.unsure_frames > 0)
     out.text(fmt::format(
-        "{} frames lie in files whose build id is not known: whether their names are those of the file that "
-        "ran cannot be told\n",
+        "{} frames are in files whose build id is not known: their names may be of another file than the one "
+        "that ran\n",
         facts.unsure_frames));
 }
 
@@ -115,7 +116,7 @@ void write_rest(TextOutput& out, const CaptureFacts& facts) {
     out.text(
         fmt::format("source: {} files of functions that were hit are in the capture\n", facts.source_files));
   out.text("clock: " + facts.clock +
-           (facts.has_wall_clock ? "; times of day can be told\n" : "; times of day cannot be told\n"));
+           (facts.has_wall_clock ? "; times of day are known\n" : "; times of day are not known\n"));
   out.text(fmt::format(
       "containers: {} cgroups, {} namespaces of threads; {} files were deleted while they were mapped\n",
       facts.cgroups, facts.namespaces, facts.deleted_modules));

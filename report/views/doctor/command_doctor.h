@@ -1,4 +1,4 @@
-// tacho doctor FILE: what a capture can tell on another machine.
+// tacho doctor FILE: what a capture shows and lacks on another machine.
 #pragma once
 
 #include <string>

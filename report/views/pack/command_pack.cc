@@ -47,7 +47,8 @@ constexpr std::string_view kDescription =
     "are, "
     "and perf reads the file as before; captures of perf are packed as well. The files are read by a process "
     "that can "
-    "change nothing and reach nobody (with --debuginfod it may connect and write); a damaged file that it "
+    "change nothing and connect to nothing (with --debuginfod it may connect and write); a damaged file that "
+    "it "
     "dies of costs "
     "that "
     "file's names.";
@@ -94,7 +95,7 @@ Result<> set_kallsyms(std::string_view text, bool& keeps) {
   return Done{};
 }
 
-// Rows about symbols that make sense here: where files lie, and not how names are shown.
+// Rows about symbols that make sense here: where files are, and not how names are shown.
 void add_file_options(std::vector<cli::Option>& rows, ReadingOptions& reading) {
   std::vector<cli::Option> all;
   add_reading_options(all, reading);
@@ -168,7 +169,7 @@ cli::CommandLine describe(Options& options) {
 }
 
 // Conversions of tracepoints' print formats that show a kernel address as a function: what they are given is
-// in the payload, and only printing it tells.
+// in the payload, and only printing it shows.
 bool prints_functions(const format::TracingData& tracing) {
   return std::ranges::any_of(tracing.formats, [](const format::TracepointFormat& format) {
     for (std::size_t at = 0; (at = format.text.find("%p", at)) != std::string::npos; ++at)
@@ -236,7 +237,7 @@ void put_copies(const Options& options, std::vector<format::Attachment>& copies,
 }
 
 // Readers refuse a section that would take far more memory than it is large, and addresses at equal distances
-// become almost nothing: what nobody could read must not take the place of names that were read before.
+// become almost nothing: files that could not be read must not replace names that were read before.
 Result<> check_readable(format::Bytes section, const std::string& input) {
   const auto back = format::parse_symbol_pack(section);
   if (back) return Done{};
@@ -246,7 +247,7 @@ Result<> check_readable(format::Bytes section, const std::string& input) {
 
 constexpr std::uint64_t kMostAttached = 2 * kMostCopies;  // with jitdumps
 constexpr std::uint64_t kMostLines =
-    1 << 14;  // there is one for a module, and of the modules a thousand are told
+    1 << 14;  // there is one for a module, and of the modules a thousand are listed
 
 // What the worker found, and what it has to say.
 struct Report {

@@ -81,7 +81,7 @@ std::vector<BlockRow> rows_of(const Entries& entries, std::span<const std::uint3
   for (auto& [place, row] : blocks) all.push_back(std::move(row));
   std::ranges::stable_sort(all, std::greater(), [](const BlockRow& row) { return row.function->name(); });
   std::ranges::stable_sort(all, std::greater(), [&cycles](const BlockRow& row) {
-    constexpr double kSteps = 100000;  // of shares that perf tells apart
+    constexpr double kSteps = 100000;  // resolution of shares in perf
     return static_cast<std::int64_t>(share(row.block.cycles, cycles.total()) * kSteps);
   });
   return all;

@@ -103,7 +103,7 @@ void CallGraphText::end_line(TextBuffer& out, std::uint32_t id, std::string_view
   out.character('\n');
 }
 
-// One tree on its way to the paper. Levels that are begun lie on a stack of its own: chains can be long.
+// One tree on its way to the paper. Open levels are on an explicit stack: chains can be long.
 class CallGraphText::Drawing {
  public:
   Drawing(const CallGraphText& text, TextBuffer& out, const CallTree& tree)
@@ -128,7 +128,7 @@ class CallGraphText::Drawing {
     std::size_t drawn = 0;
     std::uint64_t total = 0;    // what their shares are of
     std::uint64_t left = 0;     // of the total, period
-    std::uint64_t samples = 0;  // of those that are drawn
+    std::uint64_t samples = 0;  // of the drawn ones
     std::uint32_t bars = 0;     // perf's mask: bit n: level n goes on below; it has 32 bits for all levels
   };
   static std::uint32_t bar(std::size_t depth) { return std::uint32_t{1} << depth % 32; }

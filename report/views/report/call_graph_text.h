@@ -18,7 +18,7 @@ struct GraphedRow {
   std::uint64_t event_total = 0;               // period of the event: what 100 % are, but for Fractal
   std::optional<std::uint64_t> limit_total{};  // what the least share is one of; not given: event_total
   std::uint64_t row_total = 0;                 // period of the row; with children added up, if it shows those
-  bool leaves_out_first = false;     // the row is sorted by symbol: the first frame would be told twice
+  bool leaves_out_first = false;     // the row is sorted by symbol: the first frame would be shown twice
   std::string_view separator = ";";  // of frames, with Folded
 };
 

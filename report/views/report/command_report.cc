@@ -57,7 +57,7 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
   if (options.header_only) return Shown(Symbols::NotUsed);
 
   run_with_progress(session, sink, out);
-  // Of a pipe of which no sample was shown wrong options are told now.
+  // A pipe without samples: wrong options are reported now.
   if (!sink.is_arranged())
     if (auto arranged = sink.arrange(); !arranged) return arranged.error();
   if (const auto failure = sink.failure()) return *failure;
@@ -147,7 +147,7 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
     read.condition = std::exchange(options.filter.condition, nullptr);
     auto& demangle = options.reading.session.symbols.demangle;
     if (options.is_verbose && demangle == symbolize::Demangle::Yes) demangle = symbolize::Demangle::Whole;
-    // What has no name is shown by its address, which tells processes apart.
+    // What has no name is shown by its address, which differs between processes.
     options.reading.session.keeps_addresses = true;
     options.reading.session.keeps_callers = options.begins_with_caller();
     // A wait is the stack that it began with, whatever rows show of it.

@@ -1,5 +1,5 @@
 // The rows of a report in levels, as perf's --stdio writes them with --hierarchy: the numbers on the left,
-// and on the right what tells a row from its siblings, both moved to the right by level.
+// and on the right the keys of the row, both moved to the right by level.
 #pragma once
 
 #include <vector>

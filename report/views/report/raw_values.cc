@@ -37,7 +37,7 @@ RawValue of_place(Show show, Row row) {
 RawValue of_place_address(Show show, Row row) {
   return address(place_at(show, show.fact(row)).location->ip.value);
 }
-// With the place in it, which tells rows apart.
+// With the address in it, which distinguishes rows.
 RawValue of_touched(Show show, Row row) {
   const OtherPlace place = place_at(show, show.fact(row));
   const std::uint64_t at = place.location->ip.value;
@@ -58,7 +58,7 @@ struct RawRow {
   RawValue (*value)(Show, Row);
 };
 
-// Keys that are not here are told by their text.
+// Keys that are not here are given by their text.
 constexpr RawRow kRows[] = {
     {"pid", of_thread},
     {"tid", of_thread},

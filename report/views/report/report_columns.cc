@@ -246,10 +246,10 @@ std::string weight_column_names() {
 }
 
 bool ReportColumns::tells_modes() const {
-  const auto tells = [](const Column& column) {
+  const auto has_it = [](const Column& column) {
     return column.kind >= Kind::OverheadSys && column.kind <= Kind::OverheadGuestUser;
   };
-  return std::ranges::any_of(shown, tells) || std::ranges::any_of(sorted, tells);
+  return std::ranges::any_of(shown, has_it) || std::ranges::any_of(sorted, has_it);
 }
 
 }  // namespace tacho::report

@@ -180,7 +180,7 @@ void ReportJson::describe_value(std::string_view name, const RawValue& value) {
   }
 }
 
-// Nodes that are begun lie on a stack of its own: chains can be long.
+// Open nodes are on an explicit stack: chains can be long.
 void ReportJson::describe_calls(const CallTree& tree) {
   struct Level {
     const CallNode* node;

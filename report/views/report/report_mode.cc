@@ -48,7 +48,7 @@ Result<> check_mode(const Session& session, const ReportOptions& options, Report
   if (mode == ReportMode::Branches && !any_samples(session, abi::kSampleBranchStack))
     return use_error("-b: the capture has no branch stacks; perf record -b records them");
   if (mode == ReportMode::Memory && !any_samples(session, abi::kSampleDataSrc))
-    return use_error("--mem-mode: the capture does not tell data sources; perf mem record does");
+    return use_error("--mem-mode: the capture has no data sources; perf mem record does");
   if (options.shows_cycles && options.is_for_programs())
     return use_error("--total-cycles: blocks are printed as text only; leave out --json and --csv");
   if (options.has_branch_history && !any_samples(session, abi::kSampleBranchStack))
@@ -63,7 +63,7 @@ bool keeps_every_branch(const Session& session) {
   });
 }
 
-// As perf, which says how branches went where the header tells of them, and where stacks were not recorded as
+// As perf, which says how branches went where the header has them, and where stacks were not recorded as
 // bytes. Where there is no call chain beside the branches there would be nothing to show else.
 BranchHistory branch_history_of(const Session& session, const ReportOptions& options) {
   BranchHistory history;

@@ -33,7 +33,7 @@ std::vector<std::string> ReportSink::notes() const {
   }
   if (profile_ && profile_->left_out() > 0)
     lines.push_back(
-        fmt::format("tacho report: {} samples are of events that the pipe told of too late; left out",
+        fmt::format("tacho report: {} samples are of events that the pipe described too late; left out",
                     profile_->left_out()));
   if (const auto split = split_group(groups_)) lines.push_back("tacho report: " + *split);
   return lines;

@@ -73,7 +73,7 @@ void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   known += "\nOf branches (-b):" + list_of_keys(ReportMode::Branches);
   known += "\nOf memory accesses (--mem-mode):" + list_of_keys(ReportMode::Memory);
   rows.push_back(cli::text("-s,--sort", "KEYS",
-                           "by what rows are told apart (default: comm,dso,sym; trace when all events are "
+                           "the keys of a row (default: comm,dso,sym; trace when all events are "
                            "tracepoints; of branches comm,dso_from,symbol_from,symbol_to,cycles); with + "
                            "before the first, the default and these. A key is one of those below, or a "
                            "field of a tracepoint or payload, as FIELD, EVENT.FIELD or EVENT.*:" +
@@ -312,7 +312,8 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                       "print every record with its bytes and what they mean, then the numbers of --stats",
                       options.dumps_records));
   rows.push_back(flag("--stats", "only count records by type and samples by event", options.stats));
-  rows.push_back(flag("--tasks", "only list threads, below those that started them", options.shows_tasks));
+  rows.push_back(
+      flag("--tasks", "only list threads, below the threads that started them", options.shows_tasks));
   rows.push_back(flag("--mmaps", "as --tasks, and what each process had mapped", options.shows_maps));
 }
 

@@ -37,7 +37,7 @@ Sink::Reads ReportSink::reads() const {
   return options_->filter.cpus.empty() && !options_->socket ? Reads::Nothing : Reads::Start;
 }
 
-// Addresses, if rows or columns tell those of one function apart.
+// Addresses, if rows or columns distinguish those of one function.
 Sink::Places ReportSink::places() const {
   const bool shows_addresses =
       !plan_ || needs_records_ || options_->is_verbose || !WantedAddresses(options_->filter).empty() ||
@@ -164,7 +164,7 @@ Result<> ReportSink::arrange() {
            .columns = {},
            .graph = options_->graph});
   plan_->has_chains = has_chains;
-  // perf asks for call chains before a pipe has told of its events, and then does not add up children.
+  // perf asks for call chains before a pipe has described its events, and then does not add up children.
   plan_->has_children = mode_ == ReportMode::Samples && options_->wants_children && has_stacks_of_its_own &&
                         !session_->layout().is_pipe && !options_->has_levels;
   plan_->has_graph = has_chains && options_->graph.form != GraphForm::None;

@@ -82,7 +82,7 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
   return cells;
 }
 
-// On a terminal, where nobody chose widths.
+// On a terminal, without chosen widths.
 void ReportText::fit(std::vector<Cell>& cells) const {
   constexpr std::size_t kBetween = 2;  // and before the first
   if (options_->room <= kBetween || !options_->separator.empty() || !options_->widths.empty()) return;

@@ -6,7 +6,7 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kMostStrands = std::size_t{1} << 21;  // that are told at a time
+constexpr std::size_t kMostStrands = std::size_t{1} << 21;  // that are computed at a time
 
 }  // namespace
 
@@ -90,7 +90,7 @@ bool GraphsAhead::draw_all() {
     strands += entries_->strand_count(entry);
     if (drawn_.size() > kMostRows || strands > kMostStrands) return false;
   }
-  // Most would be drawn for nobody.
+  // Most would never be shown.
   if (options_->top != 0 && drawn_.size() > options_->top) return false;
   std::vector<GraphRow> rows;
   for (const std::uint32_t& entry : drawn_) rows.push_back({{&entry, 1}, entries_->value(weight_, entry, 0)});

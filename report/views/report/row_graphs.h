@@ -24,7 +24,7 @@ struct GraphRow {
   std::uint64_t weight = 0;
 };
 
-// The parts of call chains are told for as many rows at a time as fit into some megabytes.
+// The parts of call chains are computed for as many rows at a time as fit into some megabytes.
 class RowGraphs {
  public:
   // `options` has a graph; `tree` is built anew for each. What is passed must outlive this.

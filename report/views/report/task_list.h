@@ -1,4 +1,4 @@
-// The threads that a capture tells of, below those that started them (--tasks), and what each process had
+// The threads of a capture, below the threads that started them (--tasks), and what each process had
 // mapped in the end (--mmaps): perf's text, in perf's order.
 #pragma once
 

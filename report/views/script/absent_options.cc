@@ -21,7 +21,7 @@ constexpr cli::AbsentOption kRows[] = {
     {"--show-round-events", Takes::Nothing, "tacho dump shows FINISHED_ROUND records in their places"},
     {"-v,--verbose", Takes::Nothing,
      "-F +ip,+symoff shows addresses; tacho dump prints every record with its fields"},
-    {"-d,--debug-mode", Takes::Nothing, "records out of order and lost ones are always told at the end"},
+    {"-d,--debug-mode", Takes::Nothing, "records out of order and lost ones are always reported at the end"},
     {"-L,--Latency", Takes::Nothing, "times between samples are shown by --deltatime"},
     {"--per-event-dump", Takes::Nothing,
      "print the types of events apart, as with -F trace: -F sw:..., or fold one with tacho folded "

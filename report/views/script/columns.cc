@@ -210,7 +210,7 @@ ColumnValue Columns::field_cell(const Column& column, const ResolvedSample& samp
 }
 
 ColumnValue Columns::cell(std::size_t index, const ResolvedSample& sample) {
-  if (sample.event_index >= event_names_.size()) return {};  // a pipe told of it after find()
+  if (sample.event_index >= event_names_.size()) return {};  // a pipe brought it after find()
   const Column& column = columns_[index];
   switch (column.what) {
     case What::Fields: {

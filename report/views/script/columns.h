@@ -26,7 +26,7 @@ struct ColumnValue {
 
 class Columns {
  public:
-  // The columns that `list` names, and "auto" for those that the events' own fields suggest. Once the
+  // The columns that `list` names, and "auto" for the ones that the events' own fields suggest. Once the
   // session's events are known. An error of the use: no event has such a field. `session` must outlive this.
   static Result<Columns> find(std::string_view list, Session& session);
 
@@ -37,7 +37,7 @@ class Columns {
   // Characters that nearly every value fits into, where many lines are not looked at before the first is
   // written.
   std::size_t usual_width(std::size_t column) const;
-  // Whether samples of an event have a line: when fields are asked for, those that have one of them.
+  // Whether samples of an event have a line: when fields are asked for, events that have one of them.
   bool has_line(std::size_t event) const { return event < has_line_.size() && has_line_[event]; }
   ColumnValue cell(std::size_t column, const ResolvedSample& sample);
   // Whether addresses beside the samples' own places are named.

@@ -320,7 +320,7 @@ class FormSink : public Sink {
       : session_(&session),
         switch_(switches),
         writer_(std::move(writer)),
-        // Of a pipe nobody knows yet whether its payloads have addresses.
+        // Of a pipe it is unknown yet whether its payloads have addresses.
         needs_(session.layout().is_pipe || writer_.names_other_places() ? Needs::Everything : Needs::Names),
         out_(&out) {}
   Needs needs() const override { return needs_; }
@@ -385,12 +385,12 @@ Result<Shown> show_text(Session& session, TextOutput& out, Options& options) {
   }
   if (options.header_only) return Shown(Symbols::NotUsed);
   ScriptSink sink(session, options, out);
-  // Wrong fields are told before the first line, when the events are known already.
+  // Wrong fields are reported before the first line, when the events are known already.
   if (!session.events().empty() && !session.layout().is_pipe) {
     if (auto started = sink.start(); !started) return std::move(started.error());
   }
   run_with_progress(session, sink, out);
-  // Of a pipe of which no sample was shown wrong options are told now.
+  // A pipe without samples: wrong options are reported now.
   if (!session.events().empty() && !sink.ready()) return std::move(*sink.error);
   if (sink.error) return std::move(*sink.error);
   sink.report(session.diagnostics());
@@ -406,7 +406,7 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
   return show_text(session, out, options);
 }
 
-// What only the whole command line tells.
+// Checks of the whole command line.
 Result<> settle(Options& options) {
   if (const auto checked = check_columns(options); !checked) return checked;
   if (const auto checked = check_form(options); options.columns.empty() && !checked) return checked;

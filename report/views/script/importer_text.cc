@@ -38,7 +38,7 @@ void write_frame_line(TextBuffer& out, const symbolize::Frame& frame) {
 }  // namespace
 
 // The first number behind a blank is the process to some readers; a line that begins with # is a comment; a
-// name of one letter is none to those that ask for \S.+ and takes a second blank for its second letter.
+// name of one letter is no name to parsers that match \S.+ and takes a second blank for its second letter.
 std::string importer_comm(std::string_view comm) {
   if (comm.empty()) return std::string(kUnknown);
   std::string safe = without_blanks(comm);

@@ -1,4 +1,4 @@
-// Values of the kernel's own tracepoints as people write them: tracepoints tell numbers where a recorder
+// Values of the kernel's own tracepoints as people write them: tracepoints have numbers where a recorder
 // would have an enum.
 #pragma once
 

@@ -107,7 +107,7 @@ ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names,
   learn_events();
 }
 
-// A pipe may tell of events after samples were there: those are as wide as they are.
+// A pipe may bring events after samples were shown: their names keep their width.
 void ScriptText::learn_events() {
   const std::size_t known = event_names_.size();
   std::size_t width = 0;

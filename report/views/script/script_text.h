@@ -74,7 +74,7 @@ class ScriptText {
  private:
   // "TAB ADDRESS SYMBOL+OFFSET (MODULE)": what all places of a function share.
   struct Function {
-    std::string_view name;  // as resolved: where it lies is what it is known by, with the module
+    std::string_view name;  // as resolved: its address is its key, with the module
     const symbolize::Module* module = nullptr;
     std::string_view before, behind;  // the offset, or in place of one
     bool has_offset = false;

@@ -1,4 +1,4 @@
-// The columns of `tacho table` behind its keys: what is told of the values of a row.
+// The columns of `tacho table` behind its keys: statistics of the values of a row.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tacho::report {
 
-// The samples of one row, and the values of those that have one.
+// The samples of one row, and the values of the samples that have one.
 struct TableRow {
   std::uint64_t samples = 0;
   Summary values;

@@ -71,7 +71,7 @@ Result<TableEvent> TableSource::bind(const TableQuestion& question, const format
   return bound;
 }
 
-// Nothing: nobody asked for the value by name, and the event does not have it.
+// Nothing: the value was not named, and the event does not have it.
 Result<std::optional<BoundExpression>> TableSource::bind_value(const TableQuestion& question,
                                                                const format::Event& event,
                                                                const PayloadSchema* schema) const {

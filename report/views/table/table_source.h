@@ -28,12 +28,12 @@ struct TableEvent {
   std::vector<FieldKey> keys;
   std::optional<BoundExpression> value;  // nothing: only counted
   const PayloadField* count = nullptr;   // how many values a sample stands for; null: each is one
-  ValueOfMany how;                       // its sum only where nobody named a value
+  ValueOfMany how;                       // its sum only where no value was named
 };
 
 class TableSource {
  public:
-  // Once the session's events are known. An error of the use: no event has what is asked for. Both must
+  // Once the session's events are known. An error of the use: no event has the field. Both must
   // outlive this, and this stays where it is.
   Result<> find(const TableQuestion& question, Session& session);
 
@@ -42,7 +42,7 @@ class TableSource {
   // Names of the keys; the first is "event" where several events are in the table.
   const std::vector<std::string>& key_names() const { return key_names_; }
   bool has_values() const;
-  // Which events are not in the table, or only counted, though nobody refused them, in words; empty: none.
+  // Which events are not in the table, or only counted, without being refused, in words; empty: none.
   std::string what_is_left_out() const;
   // That sums are of the least values of slots, in words; empty: they are not.
   std::string what_slots_hide() const;

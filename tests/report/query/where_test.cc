@@ -146,10 +146,10 @@ TEST(Where, ErrorsShowThePlaceAndWhatThereIs) {
       where("byte > 0"),
       "--where: at letter 1, 'byte > 0': no event here has this; every sample has comm, pid, tid, cpu, time, "
       "period, cgroup, event; 'op' has bytes, lat, kind, args, pid, name; did you mean 'bytes'?");
-  EXPECT_EQ(
-      where("uid == 0"),
-      "--where: at letter 1, 'uid == 0': a capture does not tell whose a process was; record only what you "
-      "look for, with --filter 'uid == NUMBER'");
+  EXPECT_EQ(where("uid == 0"),
+            "--where: at letter 1, 'uid == 0': a capture does not have the users of processes; record only "
+            "what you "
+            "look for, with --filter 'uid == NUMBER'");
   EXPECT_EQ(where("kind == OP_RAED"),
             "op: --where: at letter 9, 'OP_RAED': 'kind' has no such name; did you mean 'OP_READ'?");
   EXPECT_EQ(where("kind == 'x'"),
