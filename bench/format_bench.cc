@@ -4,10 +4,10 @@
 
 #include <cstring>
 
-#include "format/capture_reader.h"
-#include "format/compression.h"
-#include "format/file.h"
-#include "format/sample.h"
+#include "format/base/file.h"
+#include "format/codec/compression.h"
+#include "format/container/capture_reader.h"
+#include "format/records/sample.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::format {

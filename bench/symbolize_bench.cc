@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "format/file.h"
-#include "format/perf_abi.h"
+#include "format/base/file.h"
+#include "format/records/perf_abi.h"
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/names/kallsyms.h"

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "format/capture_reader.h"
-#include "format/file.h"
+#include "format/base/file.h"
+#include "format/container/capture_reader.h"
 
 namespace tacho::format {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "format/attachment.h"
-#include "format/perf_abi.h"
+#include "format/extensions/attachment.h"
+#include "format/records/perf_abi.h"
 #include "symbolize/unwind/cfi_table.h"
 #include "symbolize/unwind/unwind.h"
 #include "tests/unwind/cfi_image.h"

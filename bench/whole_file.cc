@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
-#include "format/capture_reader.h"
-#include "format/file.h"
-#include "format/sample.h"
+#include "format/base/file.h"
+#include "format/container/capture_reader.h"
+#include "format/records/sample.h"
 
 namespace tacho::format {
 namespace {

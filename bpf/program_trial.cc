@@ -28,7 +28,7 @@
 #include "bpf/object/elf_object.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/unwinder/stack_walker.h"
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::bpf {
 

@@ -17,9 +17,9 @@
 #include "bpf/program_trial.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/section.h"
-#include "format/cursor.h"
-#include "format/file.h"
-#include "format/trusted_path.h"
+#include "format/base/cursor.h"
+#include "format/base/file.h"
+#include "format/base/trusted_path.h"
 
 namespace tacho::bpf {
 namespace {

@@ -24,10 +24,10 @@
 #include "bpf/object/constant_value.h"
 #include "bpf/rings/map_reader.h"
 #include "bpf/unwinder/stack_walker.h"
-#include "format/cursor.h"
-#include "format/environment.h"
-#include "format/payload_schema.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+#include "format/container/environment.h"
+#include "format/extensions/payload_schema.h"
 
 namespace tacho::bpf {
 

@@ -1,7 +1,7 @@
 // Exit statuses of every program here (docs: tacho(1), EXIT STATUS).
 #pragma once
 
-#include "format/result.h"
+#include "format/base/result.h"
 
 namespace tacho::cli {
 

@@ -1,6 +1,6 @@
 // What every main() does: about descriptors that are closed at its start, and about memory and threads that
 // the system refuses (one line and an exit status). Everything else that can fail is a value
-// (format/result.h); running out of memory can happen anywhere, so it is caught here only.
+// (format/base/result.h); running out of memory can happen anywhere, so it is caught here only.
 #pragma once
 
 #include <unistd.h>

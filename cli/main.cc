@@ -19,8 +19,8 @@
 
 #include "cli/exit_status.h"
 #include "cli/nearest.h"
-#include "format/printable.h"
-#include "format/trusted_path.h"
+#include "format/base/printable.h"
+#include "format/base/trusted_path.h"
 
 extern char** environ;
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 
 namespace tacho::cli {
 

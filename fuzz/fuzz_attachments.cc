@@ -1,7 +1,7 @@
 // What is read of attachments can be written and read again.
 #include <cstdlib>
 
-#include "format/attachment.h"
+#include "format/extensions/attachment.h"
 
 using namespace tacho;
 using namespace tacho::format;

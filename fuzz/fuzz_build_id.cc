@@ -1,5 +1,5 @@
 // Build ids out of ELF images and runs of notes.
-#include "format/build_id.h"
+#include "format/records/build_id.h"
 
 using namespace tacho::format;
 

@@ -1,7 +1,7 @@
 // A whole capture: header, events, sections, every record and sample in time order.
-#include "format/capture_reader.h"
-#include "format/record.h"
-#include "format/sample.h"
+#include "format/container/capture_reader.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 #include "fuzz/memory_file.h"
 
 using namespace tacho;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "format/capture_reader.h"
+#include "format/container/capture_reader.h"
 #include "fuzz/memory_file.h"
 #include "report/views/convert/convert.h"
 

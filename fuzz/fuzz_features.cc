@@ -2,7 +2,7 @@
 // again.
 #include <cstdlib>
 
-#include "format/features.h"
+#include "format/container/features.h"
 
 using namespace tacho;
 using namespace tacho::format;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "format/capture_reader.h"
+#include "format/container/capture_reader.h"
 #include "fuzz/memory_file.h"
 
 using namespace tacho;

@@ -1,7 +1,7 @@
 // COMPRESSED records: the input is cut into pieces of its first byte's length and fed as one stream.
 #include <algorithm>
 
-#include "format/compression.h"
+#include "format/codec/compression.h"
 
 using namespace tacho;
 using namespace tacho::format;

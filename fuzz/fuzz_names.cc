@@ -1,7 +1,7 @@
 // Names for every target, and lines to be folded: what comes out must be safe.
 #include <cstdlib>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "report/output/printable.h"
 #include "report/views/folded/folded.h"
 

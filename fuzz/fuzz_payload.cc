@@ -2,7 +2,7 @@
 // also a tracepoint's format file, the second half the payload.
 #include <algorithm>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "report/decode/payload.h"
 
 using namespace tacho;

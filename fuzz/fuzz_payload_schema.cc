@@ -1,7 +1,7 @@
 // What is read of payload schema can be written and read again.
 #include <cstdlib>
 
-#include "format/payload_schema.h"
+#include "format/extensions/payload_schema.h"
 
 using namespace tacho;
 using namespace tacho::format;

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "report/decode/payload.h"
 #include "report/decode/tracepoint_text.h"
 

@@ -1,6 +1,6 @@
 // Single records against an attribute that the input chooses: 128 bytes of attr, then one record.
-#include "format/record.h"
-#include "format/sample.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 
 using namespace tacho;
 using namespace tacho::format;

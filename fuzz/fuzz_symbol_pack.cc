@@ -1,7 +1,7 @@
 // What is read of packed symbols can be written and read again, and answers every question that a view asks.
 #include <cstdlib>
 
-#include "format/symbol_pack.h"
+#include "format/extensions/symbol_pack.h"
 #include "symbolize/packed_names.h"
 
 using namespace tacho;

@@ -1,6 +1,6 @@
 // A tracepoint's format file (the first half of the input) and a record of it (the second) through
 // libtraceevent: what our checks let through must do no harm.
-#include "format/file.h"
+#include "format/base/file.h"
 #include "report/decode/payload.h"
 #include "report/decode/tracepoint_text.h"
 

@@ -1,7 +1,7 @@
 // What is read of tracing data can be written and read again.
 #include <cstdlib>
 
-#include "format/tracing_data.h"
+#include "format/extensions/tracing_data.h"
 
 using namespace tacho;
 using namespace tacho::format;

@@ -14,7 +14,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/guarded_main.h"
-#include "format/printable.h"
+#include "format/base/printable.h"
 #include "record/doctor/doctor.h"
 #include "record/events/sample_fields.h"
 #include "record/host/host.h"

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <string>
 
-#include "format/printable.h"
+#include "format/base/printable.h"
 
 namespace tacho::record {
 namespace {

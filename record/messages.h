@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/options/options.h"
 
 namespace tacho::record {

@@ -14,9 +14,9 @@
 
 #include "bpf/attach/follower.h"
 #include "bpf/user_object.h"
-#include "format/attachment.h"
-#include "format/file.h"
-#include "format/tracing_data.h"
+#include "format/base/file.h"
+#include "format/extensions/attachment.h"
+#include "format/extensions/tracing_data.h"
 #include "record/events/target.h"
 #include "record/host/host.h"
 #include "record/host/running_kernel.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cli/exit_status.h"
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/confinement.h"
 #include "report/output/output_file.h"
 #include "report/text_channel.h"

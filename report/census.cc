@@ -4,9 +4,9 @@
 #include <ctime>
 #include <variant>
 
-#include "format/file.h"
-#include "format/record.h"
-#include "format/symbol_pack.h"
+#include "format/base/file.h"
+#include "format/extensions/symbol_pack.h"
+#include "format/records/record.h"
 #include "report/aliases.h"
 #include "symbolize/frame.h"
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <unordered_set>
 
-#include "format/capture_reader.h"
-#include "format/content_classes.h"
-#include "format/record.h"
-#include "format/sample.h"
+#include "format/container/capture_reader.h"
+#include "format/container/content_classes.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 #include "report/kernel_places.h"
 
 namespace tacho::report {

@@ -12,7 +12,7 @@
 #include <stop_token>
 #include <utility>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "report/apart.h"
 #include "report/interruption.h"
 #include "report/output/fit.h"

@@ -25,7 +25,7 @@
 #include <system_error>
 #include <vector>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::report {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "format/result.h"
+#include "format/base/result.h"
 
 namespace tacho::report {
 

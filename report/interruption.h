@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 
 namespace tacho::report {
 

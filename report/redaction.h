@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "format/content_classes.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/container/content_classes.h"
 #include "report/aliases.h"
 
 namespace tacho::report {

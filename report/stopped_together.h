@@ -7,7 +7,7 @@
 #include <csignal>
 #include <thread>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::report {
 

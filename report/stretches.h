@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "cli/options.h"
-#include "format/environment.h"
+#include "format/container/environment.h"
 #include "report/samples/resolved_sample.h"
 
 namespace tacho::report {

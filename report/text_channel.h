@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "cli/exit_status.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 #include "report/output/output_file.h"
 
 namespace tacho::report {

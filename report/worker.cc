@@ -21,7 +21,7 @@
 #include <span>
 #include <utility>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "report/output/printable.h"
 
 namespace tacho::report {

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 #include "report/confinement.h"
 #include "report/output/progress.h"
 #include "report/stopped_together.h"

@@ -7,9 +7,9 @@
 #include <deque>
 #include <limits>
 
-#include "format/perf_abi.h"
-#include "format/seeded_hash.h"
-#include "format/text_pool.h"
+#include "format/base/seeded_hash.h"
+#include "format/base/text_pool.h"
+#include "format/records/perf_abi.h"
 #include "symbolize/mapping_list.h"
 #include "tsl/robin_map.h"
 #include "tsl/robin_set.h"

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "format/address.h"
-#include "format/environment.h"
-#include "format/record.h"
+#include "format/container/environment.h"
+#include "format/records/address.h"
+#include "format/records/record.h"
 #include "symbolize/mapping.h"
 
 namespace tacho::symbolize {

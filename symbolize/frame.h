@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "format/address.h"
-#include "format/build_id.h"
+#include "format/records/address.h"
+#include "format/records/build_id.h"
 
 namespace tacho::symbolize {
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "format/attachment.h"
-#include "format/build_id.h"
-#include "format/file.h"
+#include "format/base/file.h"
+#include "format/extensions/attachment.h"
+#include "format/records/build_id.h"
 #include "symbolize/files/attached_text.h"
 #include "symbolize/files/debug_files.h"
 

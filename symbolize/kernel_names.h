@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "format/features.h"
+#include "format/container/features.h"
 #include "symbolize/address_space.h"
 #include "symbolize/files/file_ahead.h"
 #include "symbolize/names/kallsyms.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "format/address.h"
+#include "format/records/address.h"
 #include "symbolize/frame.h"
 
 namespace tacho::symbolize {

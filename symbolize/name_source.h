@@ -9,10 +9,10 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "format/diagnostics.h"
-#include "format/features.h"
-#include "format/map_owner.h"
-#include "format/result.h"
+#include "format/base/diagnostics.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
+#include "format/extensions/map_owner.h"
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/module_files.h"

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "format/build_id.h"
-#include "format/result.h"
-#include "format/symbol_pack.h"
+#include "format/base/result.h"
+#include "format/extensions/symbol_pack.h"
+#include "format/records/build_id.h"
 #include "symbolize/frame.h"
 #include "symbolize/name_source.h"
 #include "symbolize/packed_names.h"

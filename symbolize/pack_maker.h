@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/symbol_pack.h"
+#include "format/extensions/symbol_pack.h"
 #include "symbolize/symbolizer.h"
 
 namespace tacho::symbolize {

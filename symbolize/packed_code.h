@@ -1,7 +1,7 @@
 // Code that was packed piece by piece, as it is read again.
 #pragma once
 
-#include "format/symbol_pack.h"
+#include "format/extensions/symbol_pack.h"
 
 namespace tacho::symbolize {
 

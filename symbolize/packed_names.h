@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "format/build_id.h"
-#include "format/symbol_pack.h"
+#include "format/extensions/symbol_pack.h"
+#include "format/records/build_id.h"
 #include "symbolize/elf/inline_calls.h"
 #include "symbolize/frame.h"
 #include "symbolize/names/symbol_table.h"

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "format/file.h"
-#include "format/perf_abi.h"
+#include "format/base/file.h"
+#include "format/records/perf_abi.h"
 #include "symbolize/elf/module_files.h"
 #include "symbolize/elf/running_vdso.h"
 #include "symbolize/files/attached_text.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "format/diagnostics.h"
-#include "format/features.h"
+#include "format/base/diagnostics.h"
+#include "format/container/features.h"
 #include "symbolize/address_space.h"
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/frame.h"

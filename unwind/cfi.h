@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 
 namespace tacho::unwind {
 

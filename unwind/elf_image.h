@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "format/cursor.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 
 namespace tacho::unwind {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 #include "unwind/cfi.h"
 
 namespace tacho::unwind {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
 #include "unwind/fde_index.h"

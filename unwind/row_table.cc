@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 #include "unwind/fde_index.h"
 #include "unwind/leb128.h"
 #include "unwind/sframe.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
 #include "unwind/unwind_row.h"

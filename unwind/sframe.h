@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 #include "unwind/unwind_row.h"
 
 namespace tacho::unwind {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bpf/attach/raw_program.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 
 namespace tacho::bpf {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bpf/support/libbpf_log.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 
 struct bpf_link;
 struct bpf_program;

@@ -6,7 +6,7 @@
 #include <array>
 #include <cerrno>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::bpf {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "format/cursor.h"
-#include "format/payload_schema.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+#include "format/extensions/payload_schema.h"
 
 namespace tacho::bpf {
 

@@ -10,8 +10,8 @@
 #include "bpf/object/btf_schema.h"
 #include "bpf/object/object.h"
 #include "bpf/object/summary_layout.h"
-#include "format/payload_schema.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/extensions/payload_schema.h"
 
 namespace tacho::bpf {
 

@@ -27,8 +27,8 @@
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/shipped_headers.h"
-#include "format/file.h"
-#include "format/trusted_path.h"
+#include "format/base/file.h"
+#include "format/base/trusted_path.h"
 
 namespace tacho::bpf {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bpf/support/libbpf_log.h"
-#include "format/cursor.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
 
 namespace tacho::bpf {
 

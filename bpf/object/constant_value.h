@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "bpf/object/btf_schema.h"
-#include "format/payload_schema.h"
+#include "format/extensions/payload_schema.h"
 
 namespace tacho::bpf {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "format/cursor.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
 
 namespace tacho::bpf {
 

@@ -24,8 +24,8 @@
 
 #include "bpf/object/function_arguments.h"
 #include "bpf/support/libbpf_log.h"
-#include "format/byte_writer.h"
-#include "format/file.h"
+#include "format/base/byte_writer.h"
+#include "format/base/file.h"
 
 namespace tacho::bpf {
 

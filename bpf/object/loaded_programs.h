@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "format/environment.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
+#include "format/container/environment.h"
 
 namespace tacho::bpf {
 

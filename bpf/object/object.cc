@@ -21,7 +21,7 @@
 #include "bpf/object/function_arguments.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::bpf {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "bpf/programs/recorders/member_places.h"
-#include "format/cursor.h"
-#include "format/payload_schema.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+#include "format/extensions/payload_schema.h"
 
 struct btf;
 

@@ -12,9 +12,9 @@
 #include "bpf/attach/event_filter.h"
 #include "bpf/object/summary_layout.h"
 #include "bpf/rings/map_reader.h"
-#include "format/file.h"
-#include "format/payload_schema.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
+#include "format/extensions/payload_schema.h"
 
 namespace tacho::bpf {
 

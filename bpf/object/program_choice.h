@@ -9,7 +9,7 @@
 
 #include "bpf/object/btf_schema.h"
 #include "bpf/object/object.h"
-#include "format/result.h"
+#include "format/base/result.h"
 
 namespace tacho::bpf {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bpf/object/btf_schema.h"
-#include "format/cursor.h"
-#include "format/payload_schema.h"
+#include "format/base/cursor.h"
+#include "format/extensions/payload_schema.h"
 
 namespace tacho::bpf {
 

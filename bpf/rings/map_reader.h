@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "format/cursor.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
 
 namespace tacho::bpf {
 

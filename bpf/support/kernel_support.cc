@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::bpf {
 

@@ -8,8 +8,8 @@
 #include "bpf/programs/stack_maps.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/section.h"
-#include "format/cursor.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
 
 namespace tacho::bpf {
 

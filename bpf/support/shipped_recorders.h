@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 
 namespace tacho::bpf {
 

@@ -26,7 +26,7 @@
 #include "bpf/rings/map_reader.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::bpf {
 

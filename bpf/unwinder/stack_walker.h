@@ -13,8 +13,8 @@
 #include "bpf/object/object.h"
 #include "bpf/programs/stack_maps.h"
 #include "bpf/support/libbpf_log.h"
-#include "format/cursor.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
 
 namespace tacho::bpf {
 

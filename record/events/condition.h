@@ -13,8 +13,8 @@
 
 #include "bpf/attach/event_filter.h"
 #include "cli/expression.h"
-#include "format/payload_schema.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/extensions/payload_schema.h"
 #include "record/events/target.h"
 
 namespace tacho::record {

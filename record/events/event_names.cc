@@ -9,8 +9,8 @@
 #include <iterator>
 #include <system_error>
 
-#include "format/file.h"
-#include "format/perf_abi.h"
+#include "format/base/file.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::record {
 

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 
 namespace tacho::record {
 

@@ -9,7 +9,7 @@
 
 #include "bpf/attach/event_filter.h"
 #include "bpf/object/probe_program.h"
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "record/events/sample_fields.h"
 
 namespace tacho::record {

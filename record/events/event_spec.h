@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/events/event_names.h"
 #include "record/events/event_request.h"
 

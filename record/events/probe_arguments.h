@@ -20,8 +20,8 @@
 
 #include "bpf/object/function_arguments.h"
 #include "bpf/object/probe_program.h"
-#include "format/event_attr.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/records/event_attr.h"
 #include "record/events/event_request.h"
 
 namespace tacho::record {

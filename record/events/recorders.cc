@@ -12,7 +12,7 @@
 #include "cli/expression.h"
 #include "cli/nearest.h"
 #include "cli/shell_word.h"
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "record/events/event_names.h"
 #include "record/events/sample_fields.h"
 

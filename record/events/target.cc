@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "cli/nearest.h"
-#include "format/file.h"
+#include "format/base/file.h"
 #include "record/events/event_names.h"
 
 namespace tacho::record {

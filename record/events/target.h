@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 
 namespace tacho::record {
 

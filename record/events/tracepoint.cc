@@ -14,7 +14,7 @@
 #include <system_error>
 
 #include "cli/nearest.h"
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::record {
 namespace {

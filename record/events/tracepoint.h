@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bpf/object/probe_program.h"
-#include "format/result.h"
-#include "format/tracing_data.h"
+#include "format/base/result.h"
+#include "format/extensions/tracing_data.h"
 
 namespace tacho::record {
 

@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "cli/nearest.h"
-#include "format/file.h"
-#include "format/record.h"
+#include "format/base/file.h"
+#include "format/records/record.h"
 #include "record/events/target.h"
 #include "record/host/running_processes.h"
 

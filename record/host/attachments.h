@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "format/attachment.h"
-#include "format/byte_writer.h"
-#include "format/cursor.h"
-#include "format/result.h"
+#include "format/base/byte_writer.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+#include "format/extensions/attachment.h"
 
 namespace tacho::record {
 

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "cli/nearest.h"
-#include "format/file.h"
+#include "format/base/file.h"
 #include "record/host/source_name.h"
 
 namespace tacho::record {

@@ -21,7 +21,7 @@
 #include <thread>
 #include <utility>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::record {
 

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 
 namespace tacho::record {
 

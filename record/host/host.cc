@@ -14,7 +14,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "record/events/target.h"
 
 namespace tacho::record {

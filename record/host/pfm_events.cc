@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::record {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/events/event_request.h"
 
 namespace tacho::record {

@@ -15,7 +15,7 @@
 
 #include "bpf/object/function_arguments.h"
 #include "cli/nearest.h"
-#include "format/file.h"
+#include "format/base/file.h"
 #include "record/events/probe_arguments.h"
 #include "record/host/elf_places.h"
 #include "record/host/report_program.h"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/events/event_names.h"
 #include "record/events/event_request.h"
 

@@ -19,8 +19,8 @@
 #include <system_error>
 #include <utility>
 
-#include "format/file.h"
-#include "format/trusted_path.h"
+#include "format/base/file.h"
+#include "format/base/trusted_path.h"
 
 extern char** environ;
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bpf/object/probe_program.h"
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/events/event_request.h"
 #include "record/events/probe_arguments.h"
 

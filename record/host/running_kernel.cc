@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "cli/nearest.h"
-#include "format/file.h"
-#include "format/record.h"
+#include "format/base/file.h"
+#include "format/records/record.h"
 
 namespace tacho::record {
 

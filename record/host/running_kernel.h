@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "bpf/object/loaded_programs.h"
-#include "format/attachment.h"
-#include "format/build_id.h"
-#include "format/byte_writer.h"
-#include "format/environment.h"
-#include "format/result.h"
+#include "format/base/byte_writer.h"
+#include "format/base/result.h"
+#include "format/container/environment.h"
+#include "format/extensions/attachment.h"
+#include "format/records/build_id.h"
 
 namespace tacho::record {
 

@@ -16,7 +16,7 @@
 #include <optional>
 #include <system_error>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::record {
 

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "format/build_id.h"
-#include "format/byte_writer.h"
-#include "format/record.h"
+#include "format/base/byte_writer.h"
+#include "format/records/build_id.h"
+#include "format/records/record.h"
 #include "record/host/foreign_file.h"
 
 namespace tacho::record {

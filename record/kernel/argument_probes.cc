@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "bpf/attach/raw_program.h"
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "record/kernel/perf_event.h"
 
 namespace tacho::record {

@@ -9,8 +9,8 @@
 
 #include "bpf/object/probe_program.h"
 #include "bpf/unwinder/stack_walker.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 #include "record/host/host.h"
 #include "record/kernel/kernel_events.h"
 #include "record/plan/plan.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "bpf/object/loaded_programs.h"
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::record {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bpf/user_object.h"
-#include "format/environment.h"
+#include "format/container/environment.h"
 #include "record/kernel/kernel_events.h"
 #include "record/plan/plan.h"
 

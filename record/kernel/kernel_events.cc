@@ -12,8 +12,8 @@
 #include <tuple>
 #include <utility>
 
-#include "format/perf_abi.h"
-#include "format/sample.h"
+#include "format/records/perf_abi.h"
+#include "format/records/sample.h"
 #include "record/kernel/perf_event.h"
 
 namespace tacho::record {

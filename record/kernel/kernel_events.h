@@ -12,10 +12,10 @@
 #include <tuple>
 #include <vector>
 
-#include "format/environment.h"
-#include "format/event_set.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
+#include "format/container/environment.h"
+#include "format/records/event_set.h"
 #include "record/host/host.h"
 #include "record/kernel/losses.h"
 #include "record/kernel/perf_ring.h"

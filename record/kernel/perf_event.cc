@@ -17,9 +17,9 @@
 #include <string_view>
 #include <utility>
 
-#include "format/byte_writer.h"
-#include "format/cursor.h"
-#include "format/perf_abi.h"
+#include "format/base/byte_writer.h"
+#include "format/base/cursor.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::record {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "format/event_attr.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
+#include "format/records/event_attr.h"
 #include "record/host/host.h"
 #include "record/plan/plan.h"
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 
 namespace tacho::record {
 

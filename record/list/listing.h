@@ -10,7 +10,7 @@
 
 #include "bpf/object/loaded_programs.h"
 #include "cli/options.h"
-#include "format/result.h"
+#include "format/base/result.h"
 
 namespace tacho::record {
 

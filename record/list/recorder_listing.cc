@@ -10,7 +10,7 @@
 
 #include "bpf/user_object.h"
 #include "cli/nearest.h"
-#include "format/printable.h"
+#include "format/base/printable.h"
 #include "record/events/recorders.h"
 #include "record/list/listing.h"
 #include "record/objects/followed_functions.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/events/event_request.h"
 #include "record/list/listing.h"
 

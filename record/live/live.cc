@@ -14,7 +14,7 @@
 
 #include "cli/absent_options.h"
 #include "cli/option_rows.h"
-#include "format/file.h"
+#include "format/base/file.h"
 #include "record/events/recorders.h"
 #include "record/host/report_program.h"
 

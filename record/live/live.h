@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/events/event_request.h"
 
 namespace tacho::record {

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "bpf/object/channel.h"
-#include "format/byte_writer.h"
-#include "format/cursor.h"
-#include "format/perf_abi.h"
-#include "format/record_view.h"
+#include "format/base/byte_writer.h"
+#include "format/base/cursor.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record_view.h"
 
 namespace tacho::record {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "format/cursor.h"
-#include "format/perf_abi.h"
-#include "format/record_view.h"
+#include "format/base/cursor.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record_view.h"
 #include "record/objects/followed_functions.h"
 
 namespace tacho::record {

@@ -13,7 +13,7 @@
 
 #include "bpf/attach/follower.h"
 #include "bpf/user_object.h"
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/events/target.h"
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"

@@ -6,7 +6,7 @@
 
 #include "bpf/attach/follower.h"
 #include "cli/expression.h"
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "record/events/condition.h"
 
 namespace tacho::record {

@@ -24,7 +24,7 @@
 #include "bpf/object/object_types.h"
 #include "bpf/support/kernel_support.h"
 #include "cli/nearest.h"
-#include "format/file.h"
+#include "format/base/file.h"
 #include "record/events/tracepoint.h"
 #include "record/host/elf_places.h"
 #include "record/host/host.h"

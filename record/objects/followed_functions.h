@@ -9,8 +9,8 @@
 
 #include "bpf/attach/function_probes.h"
 #include "bpf/user_object.h"
-#include "format/attachment.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/extensions/attachment.h"
 #include "record/events/event_request.h"
 #include "record/messages.h"
 

@@ -17,7 +17,7 @@
 #include "bpf/user_object.h"
 #include "cli/expression.h"
 #include "cli/nearest.h"
-#include "format/file.h"
+#include "format/base/file.h"
 #include "record/events/event_names.h"
 #include "record/events/recorders.h"
 #include "record/events/target.h"

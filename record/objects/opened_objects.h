@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bpf/user_object.h"
-#include "format/cursor.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
 #include "record/events/event_request.h"
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"

@@ -13,7 +13,7 @@
 
 #include "bpf/object/summary_layout.h"
 #include "bpf/rings/map_reader.h"
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/kernel/kernel_events.h"
 #include "record/objects/channel_rings.h"
 #include "record/opened_recording.h"

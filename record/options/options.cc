@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "cli/option_rows.h"
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/events/target.h"
 #include "record/host/pfm_events.h"
 #include "record/options/output_options.h"

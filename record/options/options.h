@@ -9,7 +9,7 @@
 
 #include "cli/option_rows.h"
 #include "cli/options.h"
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/events/event_spec.h"
 #include "record/events/target.h"
 #include "record/options/output_options.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "cli/option_rows.h"
-#include "format/content_classes.h"
+#include "format/container/content_classes.h"
 #include "record/options/time_options.h"
 
 namespace tacho::record {

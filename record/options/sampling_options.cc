@@ -11,7 +11,7 @@
 
 #include "cli/expression.h"
 #include "cli/option_rows.h"
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "record/events/sample_fields.h"
 
 namespace tacho::record {

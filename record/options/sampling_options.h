@@ -7,7 +7,7 @@
 
 #include "bpf/user_object.h"
 #include "cli/options.h"
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/events/event_spec.h"
 #include "record/events/sample_fields.h"
 

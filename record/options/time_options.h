@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "format/result.h"
+#include "format/base/result.h"
 
 namespace tacho::record {
 

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <utility>
 
-#include "format/content_classes.h"
-#include "format/pipe_writer.h"
+#include "format/container/content_classes.h"
+#include "format/container/pipe_writer.h"
 
 namespace tacho::record {
 

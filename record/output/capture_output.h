@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "format/capture_writer.h"
-#include "format/event_set.h"
-#include "format/features.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
+#include "format/container/capture_writer.h"
+#include "format/container/features.h"
+#include "format/records/event_set.h"
 #include "record/output/record_walk.h"
 
 namespace tacho::record {
@@ -70,7 +70,7 @@ class CaptureOutput {
   virtual std::vector<std::string> take_finished() { return {}; }
 };
 
-// A file, readable at every moment (format/capture_writer.h).
+// A file, readable at every moment (format/container/capture_writer.h).
 Result<std::unique_ptr<CaptureOutput>> open_file_output(const std::string& path,
                                                         const format::EventSet& events,
                                                         format::Features features,

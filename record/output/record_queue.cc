@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "format/record_view.h"
+#include "format/records/record_view.h"
 
 namespace tacho::record {
 

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "format/compression.h"
-#include "format/cursor.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+#include "format/codec/compression.h"
 #include "record/output/record_walk.h"
 
 namespace tacho::record {

@@ -4,9 +4,9 @@
 #include <bit>
 #include <cstring>
 
-#include "format/perf_abi.h"
-#include "format/record_view.h"
-#include "format/sample.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record_view.h"
+#include "format/records/sample.h"
 
 namespace tacho::record {
 namespace {

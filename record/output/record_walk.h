@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 
 namespace tacho::record {
 

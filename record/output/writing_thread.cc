@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "format/record_view.h"
+#include "format/records/record_view.h"
 
 namespace tacho::record {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 #include "record/output/capture_output.h"
 #include "record/output/record_queue.h"
 #include "record/output/record_walk.h"

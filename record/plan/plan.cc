@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/nearest.h"
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "record/events/event_names.h"
 #include "record/events/probe_arguments.h"
 #include "record/events/sample_fields.h"

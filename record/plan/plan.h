@@ -10,9 +10,9 @@
 
 #include "bpf/object/channel.h"
 #include "bpf/user_object.h"
-#include "format/event_attr.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
+#include "format/records/event_attr.h"
 #include "record/events/event_spec.h"
 #include "record/host/host.h"
 #include "record/options/options.h"

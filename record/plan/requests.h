@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "format/result.h"
-#include "format/tracing_data.h"
+#include "format/base/result.h"
+#include "format/extensions/tracing_data.h"
 #include "record/events/event_request.h"
 #include "record/options/options.h"
 

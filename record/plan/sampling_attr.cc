@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "record/events/sample_fields.h"
 
 namespace tacho::record {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "format/event_attr.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/records/event_attr.h"
 #include "record/events/event_request.h"
 #include "record/events/event_spec.h"
 #include "record/events/sample_fields.h"

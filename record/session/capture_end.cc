@@ -4,9 +4,9 @@
 #include <map>
 #include <utility>
 
-#include "format/byte_writer.h"
-#include "format/features.h"
-#include "format/record.h"
+#include "format/base/byte_writer.h"
+#include "format/container/features.h"
+#include "format/records/record.h"
 #include "record/host/attachments.h"
 #include "record/objects/channel_rings.h"
 #include "record/stacks/stack_choice.h"

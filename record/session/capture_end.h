@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "format/environment.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/container/environment.h"
 #include "record/kernel/kernel_events.h"
 #include "record/kernel/losses.h"
 #include "record/objects/channels.h"

@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
-#include "format/cursor.h"
-#include "format/perf_abi.h"
-#include "format/record_view.h"
+#include "format/base/cursor.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record_view.h"
 
 namespace tacho::record {
 

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "format/features.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
 #include "record/output/capture_output.h"
 #include "record/output/record_walk.h"
 #include "record/session/capture_start.h"

@@ -17,12 +17,12 @@
 #include <string_view>
 #include <utility>
 
-#include "format/byte_writer.h"
-#include "format/content_classes.h"
-#include "format/cursor.h"
-#include "format/output.h"
-#include "format/perf_abi.h"
-#include "format/sample.h"
+#include "format/base/byte_writer.h"
+#include "format/base/cursor.h"
+#include "format/base/output.h"
+#include "format/container/content_classes.h"
+#include "format/records/perf_abi.h"
+#include "format/records/sample.h"
 #include "record/host/attachments.h"
 #include "record/host/running_processes.h"
 #include "record/objects/channel_rings.h"

@@ -10,8 +10,8 @@
 
 #include "bpf/object/loaded_programs.h"
 #include "bpf/user_object.h"
-#include "format/features.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
 #include "record/host/running_kernel.h"
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"

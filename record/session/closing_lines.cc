@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/shell_word.h"
-#include "format/loss_text.h"
-#include "format/perf_abi.h"
+#include "format/container/loss_text.h"
+#include "format/records/perf_abi.h"
 #include "record/events/event_names.h"
 #include "record/events/recorders.h"
 #include "record/session/capture_end.h"

@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "format/perf_abi.h"
-#include "format/trusted_path.h"
+#include "format/base/trusted_path.h"
+#include "format/records/perf_abi.h"
 #include "record/messages.h"
 
 namespace tacho::record {

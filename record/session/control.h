@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 #include "record/kernel/kernel_events.h"
 #include "record/options/time_options.h"
 

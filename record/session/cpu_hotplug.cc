@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "record/events/target.h"
 
 namespace tacho::record {

@@ -24,7 +24,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/shell_word.h"
-#include "format/file.h"
+#include "format/base/file.h"
 #include "record/host/report_program.h"
 
 namespace tacho::record {

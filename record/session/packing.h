@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/messages.h"
 #include "record/session/pinned_files.h"
 #include "record/session/workload.h"

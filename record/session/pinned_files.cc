@@ -23,7 +23,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "format/map_owner.h"
+#include "format/extensions/map_owner.h"
 #include "record/host/foreign_file.h"
 #include "record/host/rights.h"
 #include "record/host/running_processes.h"

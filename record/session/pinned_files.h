@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "format/build_id.h"
-#include "format/cursor.h"
-#include "format/event_attr.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
+#include "format/records/build_id.h"
+#include "format/records/event_attr.h"
 #include "record/stacks/mmap_events.h"
 
 namespace tacho::record {

@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 #include "record/kernel/kernel_events.h"
 
 namespace tacho::record {

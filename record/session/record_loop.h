@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/kernel/kernel_events.h"
 #include "record/objects/channels.h"
 #include "record/options/options.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"
 #include "record/objects/channels.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "format/tracing_data.h"
+#include "format/extensions/tracing_data.h"
 #include "record/host/probes.h"
 #include "record/kernel/perf_event.h"
 #include "record/output/record_walk.h"

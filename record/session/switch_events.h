@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "record/host/host.h"
 #include "record/kernel/kernel_events.h"
 #include "record/options/options.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 
 namespace tacho::record {
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "format/perf_abi.h"
-#include "format/record_view.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record_view.h"
 
 namespace tacho::record {
 namespace {

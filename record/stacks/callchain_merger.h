@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "bpf/programs/stack_maps.h"
-#include "format/cursor.h"
-#include "format/event_attr.h"
+#include "format/base/cursor.h"
+#include "format/records/event_attr.h"
 
 namespace tacho::record {
 

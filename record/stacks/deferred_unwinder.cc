@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "record/host/attachments.h"
 #include "record/host/rights.h"
 #include "record/host/running_processes.h"

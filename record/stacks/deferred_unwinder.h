@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "bpf/programs/stack_maps.h"
-#include "format/cursor.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
 #include "record/host/foreign_file.h"
 #include "record/stacks/callchain_merger.h"
 #include "record/stacks/code_maps.h"

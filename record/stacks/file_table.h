@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "bpf/programs/stack_maps.h"
-#include "format/build_id.h"
-#include "format/file.h"
-#include "format/record.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
+#include "format/records/build_id.h"
+#include "format/records/record.h"
 #include "record/host/foreign_file.h"
 #include "unwind/row_table.h"
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <variant>
 
-#include "format/perf_abi.h"
-#include "format/record.h"
-#include "format/record_view.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record.h"
+#include "format/records/record_view.h"
 
 namespace tacho::record {
 

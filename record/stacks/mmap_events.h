@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "format/cursor.h"
-#include "format/event_attr.h"
+#include "format/base/cursor.h"
+#include "format/records/event_attr.h"
 #include "record/stacks/file_table.h"
 
 namespace tacho::record {

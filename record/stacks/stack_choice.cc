@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::record {
 

@@ -7,8 +7,8 @@
 
 #include "bpf/unwinder/stack_walker.h"
 #include "bpf/user_object.h"
-#include "format/environment.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/container/environment.h"
 #include "record/host/host.h"
 #include "record/plan/plan.h"
 

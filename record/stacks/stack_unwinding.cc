@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "bpf/unwinder/stack_walker.h"
-#include "format/file.h"
-#include "format/perf_abi.h"
-#include "format/record.h"
+#include "format/base/file.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record.h"
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 #include "record/stacks/code_maps.h"

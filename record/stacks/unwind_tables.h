@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "bpf/unwinder/stack_walker.h"
-#include "format/cursor.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 #include "record/host/foreign_file.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/mmap_events.h"

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <span>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::report {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "format/event_attr.h"
+#include "format/records/event_attr.h"
 
 namespace tacho::report {
 

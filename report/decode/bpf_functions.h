@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "format/cursor.h"
-#include "format/environment.h"
+#include "format/base/cursor.h"
+#include "format/container/environment.h"
 
 namespace tacho::report {
 

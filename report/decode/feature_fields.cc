@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "format/symbol_pack.h"
+#include "format/extensions/symbol_pack.h"
 #include "report/decode/record_fields.h"
 
 namespace tacho::report {

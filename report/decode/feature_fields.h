@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "format/capture_reader.h"
-#include "format/features.h"
+#include "format/container/capture_reader.h"
+#include "format/container/features.h"
 #include "report/output/field_sink.h"
 
 namespace tacho::report {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 
 namespace tacho::report {
 

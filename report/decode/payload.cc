@@ -313,8 +313,8 @@ const PayloadSchema* EventSchemas::of(std::size_t event_index) {
   return *known ? &**known : nullptr;
 }
 
-// A pipe may bring them behind samples. Each of the two sections comes once (format/feature_sections.h), so
-// they are known by their number, and stay where they are.
+// A pipe may bring them behind samples. Each of the two sections comes once
+// (format/container/feature_sections.h), so they are known by their number, and stay where they are.
 void EventSchemas::learn() {
   const auto& formats = features_->tracing.formats;
   const auto& schemas = features_->schemas;

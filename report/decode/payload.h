@@ -13,9 +13,9 @@
 #include <variant>
 #include <vector>
 
-#include "format/features.h"
-#include "format/payload_schema.h"
-#include "format/tracing_data.h"
+#include "format/container/features.h"
+#include "format/extensions/payload_schema.h"
+#include "format/extensions/tracing_data.h"
 #include "report/output/printable.h"
 
 namespace tacho::report {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "format/cursor.h"
-#include "format/tracing_data.h"
+#include "format/base/cursor.h"
+#include "format/extensions/tracing_data.h"
 #include "report/output/text_output.h"
 
 struct tep_event;  // libtraceevent's

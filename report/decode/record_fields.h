@@ -1,9 +1,9 @@
 // Every field of every record, by name.
 #pragma once
 
-#include "format/event_attr.h"
-#include "format/record.h"
-#include "format/sample.h"
+#include "format/records/event_attr.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 #include "report/output/field_sink.h"
 
 namespace tacho::report {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 #include "report/output/text_output.h"
 
 namespace tacho::report {

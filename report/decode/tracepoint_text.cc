@@ -17,8 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/seeded_hash.h"
-#include "format/tracing_data.h"
+#include "format/base/seeded_hash.h"
+#include "format/extensions/tracing_data.h"
 #include "report/decode/payload.h"
 #include "report/decode/print_program.h"
 

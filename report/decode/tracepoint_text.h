@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "format/cursor.h"
-#include "format/diagnostics.h"
-#include "format/tracing_data.h"
+#include "format/base/cursor.h"
+#include "format/base/diagnostics.h"
+#include "format/extensions/tracing_data.h"
 #include "report/output/text_output.h"
 
 namespace tacho::report {

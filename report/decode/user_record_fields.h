@@ -2,7 +2,7 @@
 // name, straight from the bytes, one row of a table for each type.
 #pragma once
 
-#include "format/record_view.h"
+#include "format/records/record_view.h"
 #include "report/output/field_sink.h"
 
 namespace tacho::report {

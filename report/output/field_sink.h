@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 
 namespace tacho::report {
 

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "format/output.h"
-#include "format/trusted_path.h"
+#include "format/base/output.h"
+#include "format/base/trusted_path.h"
 #include "report/output/no_stopping.h"
 
 extern char** environ;

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 
 namespace tacho::report {
 

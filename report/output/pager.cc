@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "format/trusted_path.h"
+#include "format/base/trusted_path.h"
 #include "report/output/printable.h"
 
 namespace tacho::report {

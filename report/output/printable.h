@@ -1,7 +1,7 @@
-// Names from outside made safe for where they are going (format/printable.h).
+// Names from outside made safe for where they are going (format/base/printable.h).
 #pragma once
 
-#include "format/printable.h"
+#include "format/base/printable.h"
 
 namespace tacho::report {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "format/environment.h"
+#include "format/container/environment.h"
 
 namespace tacho::report {
 

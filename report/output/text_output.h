@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/output/digits.h"
 #include "report/output/output_file.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/large_pages.h"
+#include "format/base/large_pages.h"
 
 namespace tacho::report {
 

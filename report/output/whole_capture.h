@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "format/capture_reader.h"
-#include "format/diagnostics.h"
-#include "format/result.h"
+#include "format/base/diagnostics.h"
+#include "format/base/result.h"
+#include "format/container/capture_reader.h"
 
 namespace tacho::report {
 

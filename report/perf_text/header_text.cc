@@ -7,9 +7,9 @@
 #include <ctime>
 #include <iterator>
 
-#include "format/cursor.h"
-#include "format/loss_text.h"
-#include "format/symbol_pack.h"
+#include "format/base/cursor.h"
+#include "format/container/loss_text.h"
+#include "format/extensions/symbol_pack.h"
 #include "report/decode/attr_text.h"
 #include "report/decode/bpf_functions.h"
 #include "report/perf_text/host_text.h"

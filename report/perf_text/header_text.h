@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "format/capture_reader.h"
+#include "format/container/capture_reader.h"
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "format/environment.h"
+#include "format/container/environment.h"
 #include "report/output/printable.h"
 
 namespace tacho::report {

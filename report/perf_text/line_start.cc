@@ -1,6 +1,6 @@
 #include "report/perf_text/line_start.h"
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::report {
 namespace {

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "format/record.h"
+#include "format/records/record.h"
 
 namespace tacho::report {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "format/event_attr.h"
-#include "format/record_view.h"
+#include "format/records/event_attr.h"
+#include "format/records/record_view.h"
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "format/event_attr.h"
-#include "format/sample.h"
+#include "format/records/event_attr.h"
+#include "format/records/sample.h"
 #include "report/output/text_output.h"
 
 namespace tacho::report {

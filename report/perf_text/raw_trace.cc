@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "format/record.h"
-#include "format/sample.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 #include "report/decode/register_names.h"
 #include "report/perf_text/raw_record_text.h"
 #include "report/perf_text/raw_sample_text.h"

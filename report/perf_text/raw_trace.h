@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "format/capture_reader.h"
+#include "format/container/capture_reader.h"
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
 

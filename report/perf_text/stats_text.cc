@@ -5,8 +5,8 @@
 #include <string_view>
 #include <variant>
 
-#include "format/record.h"
-#include "format/sample.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 
 namespace tacho::report {
 

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/capture_reader.h"
-#include "format/seeded_hash.h"
+#include "format/base/seeded_hash.h"
+#include "format/container/capture_reader.h"
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "format/environment.h"
+#include "format/container/environment.h"
 #include "report/output/text_output.h"
 
 namespace tacho::report {

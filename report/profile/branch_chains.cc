@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "report/decode/branch_flags.h"
 #include "report/profile/branch_place.h"
 

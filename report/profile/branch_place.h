@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "report/samples/resolved_sample.h"
 
 namespace tacho::report {

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/large_pages.h"
+#include "format/base/large_pages.h"
 #include "report/profile/call_tree.h"
 #include "report/profile/entry_index.h"
 #include "report/profile/heavy_chains.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "format/large_pages.h"
+#include "format/base/large_pages.h"
 #include "report/profile/function_table.h"
 #include "report/profile/sort_key.h"
 #include "report/samples/index_table.h"

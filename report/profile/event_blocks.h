@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "format/environment.h"
+#include "format/container/environment.h"
 #include "report/profile/profile.h"
 #include "report/samples/session.h"
 

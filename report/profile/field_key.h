@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/decode/payload.h"
 #include "report/query/own_values.h"
 #include "report/samples/resolved_sample.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "format/large_pages.h"
+#include "format/base/large_pages.h"
 #include "report/profile/branch_chains.h"
 #include "report/profile/function_table.h"
 #include "report/profile/wait_chains.h"

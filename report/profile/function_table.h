@@ -17,8 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/large_pages.h"
-#include "format/seeded_hash.h"
+#include "format/base/large_pages.h"
+#include "format/base/seeded_hash.h"
 #include "report/samples/address_table.h"
 #include "report/samples/by_number.h"
 #include "report/samples/index_table.h"

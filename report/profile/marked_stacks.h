@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "format/large_pages.h"
+#include "format/base/large_pages.h"
 #include "report/samples/index_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/stable_array.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "report/decode/data_source_text.h"
 #include "report/profile/key_cells.h"
 

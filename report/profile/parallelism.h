@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "format/record.h"
+#include "format/records/record.h"
 
 namespace tacho::report {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "format/large_pages.h"
+#include "format/base/large_pages.h"
 #include "report/profile/sort_key.h"
 
 namespace tacho::report {

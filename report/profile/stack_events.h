@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/decode/payload.h"
 #include "report/profile/weight.h"
 #include "report/samples/resolved_sample.h"

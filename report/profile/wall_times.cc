@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::report {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "report/output/printable.h"
 
 namespace tacho::report {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "format/diagnostics.h"
-#include "format/event_set.h"
+#include "format/base/diagnostics.h"
+#include "format/records/event_set.h"
 #include "report/decode/payload.h"
 #include "report/samples/resolved_sample.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/expression.h"
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/decode/payload.h"
 #include "report/query/expression_value.h"
 #include "report/query/own_values.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "format/diagnostics.h"
-#include "format/perf_abi.h"
+#include "format/base/diagnostics.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::report {
 

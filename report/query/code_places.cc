@@ -1,6 +1,6 @@
 #include "report/query/code_places.h"
 
-#include "format/symbol_pack.h"
+#include "format/extensions/symbol_pack.h"
 #include "symbolize/name_source.h"
 
 namespace tacho::report {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "report/decode/payload.h"
 #include "report/query/gather_code.h"
 #include "report/samples/address_name.h"

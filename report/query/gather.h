@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "format/symbol_pack.h"
+#include "format/extensions/symbol_pack.h"
 #include "report/samples/session.h"
 #include "symbolize/files/file_gate.h"
 

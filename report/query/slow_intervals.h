@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/decode/payload.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/sample_condition.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/samples/sample_condition.h"
 
 namespace tacho::report {

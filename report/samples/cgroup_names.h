@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "format/seeded_hash.h"
+#include "format/base/seeded_hash.h"
 
 namespace tacho::report {
 

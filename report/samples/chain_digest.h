@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 
 namespace tacho::report {
 

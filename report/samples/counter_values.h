@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "format/event_set.h"
-#include "format/sample.h"
-#include "format/seeded_hash.h"
+#include "format/base/seeded_hash.h"
+#include "format/records/event_set.h"
+#include "format/records/sample.h"
 
 namespace tacho::report {
 

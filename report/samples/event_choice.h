@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "format/event_set.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/records/event_set.h"
 
 namespace tacho::report {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/samples/resolved_sample.h"
 
 namespace tacho::report {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "format/environment.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/container/environment.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/sample_condition.h"
 

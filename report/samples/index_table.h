@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "format/large_pages.h"
-#include "format/seeded_hash.h"
+#include "format/base/large_pages.h"
+#include "format/base/seeded_hash.h"
 
 namespace tacho::report {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/seeded_hash.h"
+#include "format/base/seeded_hash.h"
 #include "report/samples/record_effects.h"
 #include "report/samples/resolved_sample.h"
 #include "symbolize/address_space.h"

@@ -4,7 +4,7 @@
 #include <bit>
 #include <span>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::report {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "format/event_attr.h"
-#include "format/sample.h"
+#include "format/records/event_attr.h"
+#include "format/records/sample.h"
 
 namespace tacho::report {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::report {
 

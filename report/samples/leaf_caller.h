@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "format/event_attr.h"
-#include "format/sample.h"
+#include "format/records/event_attr.h"
+#include "format/records/sample.h"
 #include "symbolize/unwind/unwind.h"
 
 namespace tacho::report {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "format/capture_reader.h"
-#include "format/diagnostics.h"
-#include "format/time_order.h"
+#include "format/base/diagnostics.h"
+#include "format/container/capture_reader.h"
+#include "format/container/time_order.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "format/event_set.h"
-#include "format/features.h"
-#include "format/sample.h"
+#include "format/container/features.h"
+#include "format/records/event_set.h"
+#include "format/records/sample.h"
 
 namespace tacho::report {
 

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/seeded_hash.h"
+#include "format/base/seeded_hash.h"
 #include "report/samples/address_table.h"
 #include "report/samples/names_of.h"
 #include "report/samples/resolved_sample.h"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "format/perf_abi.h"
-#include "format/record.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record.h"
 
 namespace tacho::report {
 

@@ -7,10 +7,10 @@
 #include <span>
 #include <string_view>
 
-#include "format/environment.h"
-#include "format/event_set.h"
-#include "format/sample.h"
-#include "format/time_order.h"
+#include "format/container/environment.h"
+#include "format/container/time_order.h"
+#include "format/records/event_set.h"
+#include "format/records/sample.h"
 #include "report/samples/cgroup_names.h"
 #include "symbolize/address_space.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "symbolize/files/attached_text.h"
 #include "symbolize/files/file_gate.h"
 

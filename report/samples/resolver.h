@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "format/diagnostics.h"
-#include "format/features.h"
-#include "format/result.h"
+#include "format/base/diagnostics.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/stable_array.h"
 #include "symbolize/address_space.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <stop_token>
 
-#include "format/capture_reader.h"
+#include "format/container/capture_reader.h"
 #include "report/samples/sample_reader.h"
 #include "report/samples/sink.h"
 

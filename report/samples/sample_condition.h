@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "format/event_set.h"
-#include "format/features.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
+#include "format/records/event_set.h"
 
 namespace tacho::report {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/time_order.h"
+#include "format/container/time_order.h"
 #include "report/samples/batch_queue.h"
 #include "report/samples/ordered_records.h"
 #include "report/samples/resolved_sample.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-#include "format/loss_text.h"
+#include "format/container/loss_text.h"
 #include "report/samples/counter_values.h"
 #include "report/samples/known_threads.h"
 #include "report/samples/lbr_stack.h"

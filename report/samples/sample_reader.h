@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "format/capture_reader.h"
-#include "format/diagnostics.h"
+#include "format/base/diagnostics.h"
+#include "format/container/capture_reader.h"
 #include "report/samples/filter.h"
 #include "report/samples/names_of.h"
 #include "report/samples/outlet.h"

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <tuple>
 
-#include "format/event_set.h"
-#include "format/perf_abi.h"
-#include "format/sample.h"
+#include "format/records/event_set.h"
+#include "format/records/perf_abi.h"
+#include "format/records/sample.h"
 #include "report/samples/ordered_records.h"
 #include "report/samples/stack_table.h"
 

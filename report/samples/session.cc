@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "format/large_pages.h"
+#include "format/base/large_pages.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/name_filter.h"
 #include "symbolize/files/file_gate.h"

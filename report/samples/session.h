@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "format/capture_reader.h"
+#include "format/container/capture_reader.h"
 #include "report/samples/resolver.h"
 #include "report/samples/run_ahead.h"
 #include "report/samples/sample_reader.h"

@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "format/environment.h"
-#include "format/record.h"
+#include "format/container/environment.h"
+#include "format/records/record.h"
 #include "report/samples/outlet.h"
 #include "report/samples/record_effects.h"
 #include "symbolize/address_space.h"

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "format/record.h"
-#include "format/record_view.h"
-#include "format/sample.h"
+#include "format/records/record.h"
+#include "format/records/record_view.h"
+#include "format/records/sample.h"
 #include "report/samples/resolved_sample.h"
 
 namespace tacho::report {

@@ -9,7 +9,7 @@
 #include <new>
 #include <type_traits>
 
-#include "format/large_pages.h"
+#include "format/base/large_pages.h"
 
 namespace tacho::report {
 

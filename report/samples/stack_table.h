@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/large_pages.h"
-#include "format/sample.h"
-#include "format/seeded_hash.h"
+#include "format/base/large_pages.h"
+#include "format/base/seeded_hash.h"
+#include "format/records/sample.h"
 #include "report/samples/chain_digest.h"
 #include "report/samples/index_table.h"
 #include "report/samples/passing_stacks.h"

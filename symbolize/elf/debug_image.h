@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "format/cursor.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 
 struct Elf;
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 #include "symbolize/elf/dwarf_terms.h"
 
 namespace tacho::symbolize {

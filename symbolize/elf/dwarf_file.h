@@ -7,8 +7,8 @@
 #include <optional>
 #include <string_view>
 
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 #include "symbolize/elf/debug_image.h"
 #include "symbolize/elf/shared_part.h"
 

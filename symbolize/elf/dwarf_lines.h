@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "format/address.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
+#include "format/records/address.h"
 #include "symbolize/elf/inline_calls.h"
 #include "symbolize/elf/shared_part.h"
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::symbolize {
 namespace {

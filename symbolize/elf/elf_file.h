@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "format/address.h"
-#include "format/build_id.h"
-#include "format/cursor.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
+#include "format/records/address.h"
+#include "format/records/build_id.h"
 #include "symbolize/names/demangle.h"
 #include "symbolize/names/symbol_table.h"
 

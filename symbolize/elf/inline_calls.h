@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/address.h"
+#include "format/records/address.h"
 
 namespace tacho::symbolize {
 

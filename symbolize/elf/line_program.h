@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 #include "symbolize/elf/debug_image.h"
 
 namespace tacho::symbolize {

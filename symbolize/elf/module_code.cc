@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/files/attached_text.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "format/cursor.h"
-#include "format/features.h"
+#include "format/base/cursor.h"
+#include "format/container/features.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/frame.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/compression.h"
+#include "format/codec/compression.h"
 #include "symbolize/files/packed_section.h"
 #include "symbolize/files/xz.h"
 #include "unwind/cfi.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "format/address.h"
-#include "format/build_id.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/records/address.h"
+#include "format/records/build_id.h"
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/function_parameters.h"

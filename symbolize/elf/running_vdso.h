@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "format/build_id.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/records/build_id.h"
 
 namespace tacho::symbolize {
 

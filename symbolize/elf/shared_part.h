@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "format/build_id.h"
+#include "format/records/build_id.h"
 
 namespace tacho::symbolize {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
 
 namespace tacho::symbolize {
 

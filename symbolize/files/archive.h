@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "format/build_id.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
+#include "format/records/build_id.h"
 
 namespace tacho::symbolize {
 

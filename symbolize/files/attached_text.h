@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "format/attachment.h"
-#include "format/build_id.h"
-#include "format/features.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
+#include "format/extensions/attachment.h"
+#include "format/records/build_id.h"
 
 namespace tacho::symbolize {
 

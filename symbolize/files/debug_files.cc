@@ -19,7 +19,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "format/map_owner.h"
+#include "format/extensions/map_owner.h"
 #include "symbolize/symbol_options.h"
 
 namespace tacho::symbolize {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "format/build_id.h"
-#include "format/features.h"
-#include "format/file.h"
-#include "format/result.h"
+#include "format/base/file.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
+#include "format/records/build_id.h"
 #include "symbolize/files/held_files.h"
 #include "symbolize/frame.h"
 

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::symbolize {
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 
 namespace tacho::symbolize {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <iterator>
 
-#include "format/compression.h"
+#include "format/codec/compression.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "format/cursor.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
 
 namespace tacho::symbolize {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "format/cursor.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
 
 namespace tacho::symbolize {
 

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <charconv>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "symbolize/files/attached_text.h"
 
 namespace tacho::symbolize {

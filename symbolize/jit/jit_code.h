@@ -14,9 +14,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "format/diagnostics.h"
-#include "format/features.h"
-#include "format/record.h"
+#include "format/base/diagnostics.h"
+#include "format/container/features.h"
+#include "format/records/record.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/files/file_gate.h"
 #include "symbolize/jit/jitdump.h"

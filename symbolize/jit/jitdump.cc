@@ -4,8 +4,8 @@
 #include <span>
 #include <utility>
 
-#include "format/byte_writer.h"
-#include "format/cursor.h"
+#include "format/base/byte_writer.h"
+#include "format/base/cursor.h"
 #include "symbolize/files/attached_text.h"
 
 namespace tacho::symbolize {

@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
-#include "format/attachment.h"
-#include "format/cursor.h"
-#include "format/result.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+#include "format/extensions/attachment.h"
 
 namespace tacho::symbolize {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 #include "symbolize/names/symbol_table.h"
 
 namespace tacho::symbolize {

@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <limits>
 
-#include "format/file.h"
-#include "format/large_pages.h"
+#include "format/base/file.h"
+#include "format/base/large_pages.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "symbolize/names/symbol_table.h"
 
 namespace tacho::symbolize {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::symbolize {
 namespace {

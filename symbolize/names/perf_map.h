@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "symbolize/names/symbol_table.h"
 
 namespace tacho::symbolize {

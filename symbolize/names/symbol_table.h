@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "format/large_pages.h"
-#include "format/seeded_hash.h"
+#include "format/base/large_pages.h"
+#include "format/base/seeded_hash.h"
 #include "symbolize/names/range_index.h"
 
 namespace tacho::symbolize {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "format/cursor.h"
+#include "format/base/cursor.h"
 
 namespace tacho::symbolize {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "symbolize/files/file_gate.h"
 #include "symbolize/unwind/dwarf_expression.h"
 #include "symbolize/unwind/unwind_module.h"

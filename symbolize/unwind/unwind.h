@@ -12,10 +12,10 @@
 #include <optional>
 #include <span>
 
-#include "format/diagnostics.h"
-#include "format/event_attr.h"
-#include "format/features.h"
-#include "format/sample.h"
+#include "format/base/diagnostics.h"
+#include "format/container/features.h"
+#include "format/records/event_attr.h"
+#include "format/records/sample.h"
 #include "symbolize/address_space.h"
 #include "symbolize/symbolizer.h"
 

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "format/attachment.h"
+#include "format/extensions/attachment.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/running_vdso.h"
 #include "symbolize/files/attached_text.h"

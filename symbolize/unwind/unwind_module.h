@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "format/features.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
 #include "symbolize/address_space.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/frame.h"

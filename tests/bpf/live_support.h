@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "bpf/object/compile.h"
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::bpf::live {
 

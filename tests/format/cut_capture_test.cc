@@ -8,12 +8,12 @@
 #include <map>
 #include <string>
 
-#include "format/capture_reader.h"
-#include "format/compression.h"
-#include "format/file.h"
-#include "format/file_head.h"
-#include "format/record.h"
-#include "format/sample.h"
+#include "format/base/file.h"
+#include "format/codec/compression.h"
+#include "format/container/capture_reader.h"
+#include "format/container/file_head.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 #include "tests/support/capture_builder.h"
 #include "tests/support/foreign_capture.h"
 

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "format/attachment.h"
-#include "format/capture_reader.h"
-#include "format/file.h"
-#include "format/sample.h"
-#include "format/tracing_data.h"
+#include "format/base/file.h"
+#include "format/container/capture_reader.h"
+#include "format/extensions/attachment.h"
+#include "format/extensions/tracing_data.h"
+#include "format/records/sample.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::format {

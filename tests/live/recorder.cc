@@ -14,9 +14,9 @@
 #include <thread>
 #include <variant>
 
-#include "format/perf_abi.h"
-#include "format/record.h"
-#include "format/sample.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 
 namespace tacho::live {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "format/capture_reader.h"
-#include "format/features.h"
+#include "format/container/capture_reader.h"
+#include "format/container/features.h"
 
 namespace tacho::live {
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "live_test_case.h"
 
 namespace tacho::live {

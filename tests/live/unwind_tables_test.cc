@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "bpf/unwinder/stack_walker.h"
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::record {
 namespace {

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "format/byte_writer.h"
-#include "format/event_attr.h"
-#include "format/perf_abi.h"
-#include "format/record.h"
+#include "format/base/byte_writer.h"
+#include "format/records/event_attr.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record.h"
 
 namespace tacho::test {
 

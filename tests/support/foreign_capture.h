@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "format/byte_swap.h"
-#include "format/capture_reader.h"
-#include "format/cursor.h"
-#include "format/file_head.h"
-#include "format/record.h"
+#include "format/base/cursor.h"
+#include "format/container/capture_reader.h"
+#include "format/container/file_head.h"
+#include "format/records/byte_swap.h"
+#include "format/records/record.h"
 
 namespace tacho::test {
 

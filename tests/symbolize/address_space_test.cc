@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "symbolize/files/held_files.h"
 
 namespace tacho::symbolize::test {

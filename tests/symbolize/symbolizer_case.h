@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "format/features.h"
-#include "format/perf_abi.h"
+#include "format/container/features.h"
+#include "format/records/perf_abi.h"
 #include "symbolize/symbolizer.h"
 #include "tests/symbolize/folder.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "format/file.h"
-#include "format/perf_abi.h"
+#include "format/base/file.h"
+#include "format/records/perf_abi.h"
 #include "tests/symbolize/symbolizer_case.h"
 
 namespace tacho::symbolize {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "format/file.h"
-#include "format/perf_abi.h"
+#include "format/base/file.h"
+#include "format/records/perf_abi.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/running_vdso.h"
 #include "tests/symbolize/held.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/byte_writer.h"
+#include "format/base/byte_writer.h"
 
 namespace tacho::unwind::test {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "tests/unwind/cfi_image.h"
 #include "unwind/row_table.h"
 

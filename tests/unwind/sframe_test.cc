@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "format/byte_writer.h"
-#include "format/file.h"
+#include "format/base/byte_writer.h"
+#include "format/base/file.h"
 #include "unwind/row_table.h"
 
 namespace tacho::unwind {

@@ -10,7 +10,7 @@
 
 #include "cli/absent_options.h"
 #include "cli/nearest.h"
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "report/filter_options.h"
 #include "report/output/colour.h"
 #include "report/profile/annotated_code.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/decode/payload.h"
 #include "report/samples/session.h"
 #include "report/views/calls/call_types.h"

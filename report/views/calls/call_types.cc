@@ -1,6 +1,6 @@
 #include "report/views/calls/call_types.h"
 
-#include "format/attachment.h"
+#include "format/extensions/attachment.h"
 #include "symbolize/files/attached_text.h"
 
 namespace tacho::report {

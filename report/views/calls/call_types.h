@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "format/features.h"
+#include "format/container/features.h"
 #include "report/decode/prototype_text.h"
 
 namespace tacho::report {

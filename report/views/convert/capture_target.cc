@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "format/growing_file.h"
+#include "format/container/growing_file.h"
 
 namespace tacho::report {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "cli/exit_status.h"
-#include "format/diagnostics.h"
-#include "format/file.h"
-#include "format/output.h"
-#include "format/result.h"
+#include "format/base/diagnostics.h"
+#include "format/base/file.h"
+#include "format/base/output.h"
+#include "format/base/result.h"
 #include "report/apart.h"
 #include "report/output/no_stopping.h"
 #include "report/output/whole_capture.h"

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "format/growing_file.h"
+#include "format/container/growing_file.h"
 #include "report/command.h"
 #include "report/interruption.h"
 #include "report/output/whole_capture.h"

@@ -9,12 +9,12 @@
 #include <utility>
 #include <variant>
 
-#include "format/byte_swap.h"
-#include "format/capture_reader.h"
-#include "format/capture_writer.h"
-#include "format/feature_sections.h"
-#include "format/pipe_writer.h"
-#include "format/record.h"
+#include "format/container/capture_reader.h"
+#include "format/container/capture_writer.h"
+#include "format/container/feature_sections.h"
+#include "format/container/pipe_writer.h"
+#include "format/records/byte_swap.h"
+#include "format/records/record.h"
 #include "report/samples/ordered_records.h"
 #include "report/views/convert/convert_selection.h"
 #include "report/views/convert/convert_unwinding.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "format/capture_reader.h"
-#include "format/diagnostics.h"
-#include "format/result.h"
+#include "format/base/diagnostics.h"
+#include "format/base/result.h"
+#include "format/container/capture_reader.h"
 #include "report/views/convert/capture_change.h"
 #include "report/views/convert/capture_target.h"
 #include "symbolize/files/file_gate.h"

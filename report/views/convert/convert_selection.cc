@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "format/record.h"
-#include "format/sample.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 #include "report/samples/event_choice.h"
 
 namespace tacho::report {

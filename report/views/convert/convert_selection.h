@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "format/byte_writer.h"
-#include "format/diagnostics.h"
-#include "format/event_set.h"
-#include "format/features.h"
-#include "format/record_view.h"
-#include "format/result.h"
+#include "format/base/byte_writer.h"
+#include "format/base/diagnostics.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
+#include "format/records/event_set.h"
+#include "format/records/record_view.h"
 #include "report/samples/filter.h"
 
 namespace tacho::report {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "format/record.h"
-#include "format/sample.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 
 namespace tacho::report {
 namespace {

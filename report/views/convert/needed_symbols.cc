@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "format/perf_abi.h"
-#include "format/symbol_pack.h"
+#include "format/extensions/symbol_pack.h"
+#include "format/records/perf_abi.h"
 #include "report/query/gather.h"
 #include "report/samples/session.h"
 #include "symbolize/files/attached_text.h"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "format/capture_reader.h"
-#include "format/event_set.h"
-#include "format/features.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/container/capture_reader.h"
+#include "format/container/features.h"
+#include "format/records/event_set.h"
 #include "symbolize/files/file_gate.h"
 
 namespace tacho::report {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cli/shell_word.h"
-#include "format/capture_reader.h"
+#include "format/container/capture_reader.h"
 #include "report/census.h"
 #include "report/output/whole_capture.h"
 #include "report/views/convert/capture_change.h"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "format/diagnostics.h"
-#include "format/result.h"
-#include "report/views/convert/convert.h"
+#include "format/base/diagnostics.h"
+#include "format/base/result.h"
 #include "report/redaction.h"
+#include "report/views/convert/convert.h"
 
 namespace tacho::report {
 

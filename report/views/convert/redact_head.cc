@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "format/attachment.h"
-#include "format/file.h"
-#include "format/symbol_pack.h"
-#include "format/text_pool.h"
+#include "format/base/file.h"
+#include "format/base/text_pool.h"
+#include "format/extensions/attachment.h"
+#include "format/extensions/symbol_pack.h"
 #include "symbolize/files/attached_text.h"
 #include "symbolize/frame.h"
 #include "symbolize/jit/jitdump.h"

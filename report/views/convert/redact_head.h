@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "format/event_set.h"
-#include "format/features.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
+#include "format/records/event_set.h"
 #include "report/aliases.h"
 #include "report/kernel_places.h"
 #include "report/redaction.h"

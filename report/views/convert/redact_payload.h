@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "format/event_set.h"
-#include "format/features.h"
+#include "format/container/features.h"
+#include "format/records/event_set.h"
 #include "report/aliases.h"
 #include "report/decode/payload.h"
 #include "report/kernel_places.h"

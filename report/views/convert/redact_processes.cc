@@ -5,9 +5,9 @@
 #include <utility>
 #include <variant>
 
-#include "format/record.h"
-#include "format/sample.h"
-#include "format/symbol_pack.h"
+#include "format/extensions/symbol_pack.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 #include "symbolize/files/attached_text.h"
 #include "symbolize/frame.h"
 

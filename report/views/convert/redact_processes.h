@@ -7,10 +7,10 @@
 #include <unordered_set>
 #include <vector>
 
-#include "format/event_set.h"
-#include "format/features.h"
-#include "format/record_view.h"
-#include "format/result.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
+#include "format/records/event_set.h"
+#include "format/records/record_view.h"
 
 namespace tacho::report {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "format/record.h"
+#include "format/records/record.h"
 
 namespace tacho::report {
 namespace {

@@ -7,15 +7,15 @@
 #include <string_view>
 #include <vector>
 
-#include "format/byte_writer.h"
-#include "format/event_set.h"
-#include "format/features.h"
-#include "format/record_view.h"
-#include "format/sample.h"
+#include "format/base/byte_writer.h"
+#include "format/container/features.h"
+#include "format/records/event_set.h"
+#include "format/records/record_view.h"
+#include "format/records/sample.h"
 #include "report/aliases.h"
 #include "report/kernel_places.h"
-#include "report/views/convert/redact_payload.h"
 #include "report/redaction.h"
+#include "report/views/convert/redact_payload.h"
 #include "report/views/convert/unwound_chains.h"
 
 namespace tacho::report {

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::report {
 namespace {

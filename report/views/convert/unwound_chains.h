@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/capture_reader.h"
-#include "format/cursor.h"
-#include "format/result.h"
-#include "format/seeded_hash.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+#include "format/base/seeded_hash.h"
+#include "format/container/capture_reader.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {

@@ -8,10 +8,10 @@
 #include <unordered_set>
 #include <variant>
 
-#include "format/attachment.h"
-#include "format/content_classes.h"
-#include "format/perf_abi.h"
-#include "format/record.h"
+#include "format/container/content_classes.h"
+#include "format/extensions/attachment.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record.h"
 #include "report/census.h"
 #include "symbolize/files/attached_text.h"
 

@@ -2,9 +2,9 @@
 
 #include <bitset>
 
-#include "format/capture_reader.h"
-#include "format/record.h"
-#include "format/sample.h"
+#include "format/container/capture_reader.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 #include "report/command.h"
 #include "report/decode/feature_fields.h"
 #include "report/decode/record_fields.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/profile/source_line.h"
 #include "report/query/slow_intervals.h"
 #include "report/query/waits.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/decode/payload.h"
 #include "report/query/counted.h"
 #include "report/query/own_values.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/views/heatmap/heat_map.h"
 
 namespace tacho::report {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "report/samples/event_choice.h"
 
 namespace tacho::report {

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "cli/shell_word.h"
-#include "format/attachment.h"
-#include "format/byte_writer.h"
-#include "format/capture_reader.h"
-#include "format/cursor.h"
+#include "format/base/byte_writer.h"
+#include "format/base/cursor.h"
+#include "format/container/capture_reader.h"
+#include "format/extensions/attachment.h"
 #include "report/command.h"
 #include "report/output/no_stopping.h"
 #include "report/query/gather.h"

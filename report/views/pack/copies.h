@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "format/attachment.h"
-#include "format/symbol_pack.h"
+#include "format/extensions/attachment.h"
+#include "format/extensions/symbol_pack.h"
 #include "symbolize/files/file_gate.h"
 #include "symbolize/symbol_options.h"
 

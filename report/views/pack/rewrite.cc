@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "cli/shell_word.h"
-#include "format/capture_reader.h"
-#include "format/capture_writer.h"
-#include "format/file.h"
-#include "format/output.h"
+#include "format/base/file.h"
+#include "format/base/output.h"
+#include "format/container/capture_reader.h"
+#include "format/container/capture_writer.h"
 #include "report/output/whole_capture.h"
 
 namespace tacho::report {

@@ -4,9 +4,9 @@
 #include <functional>
 #include <string>
 
-#include "format/diagnostics.h"
-#include "format/features.h"
-#include "format/result.h"
+#include "format/base/diagnostics.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
 
 namespace tacho::report {
 

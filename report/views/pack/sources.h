@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "format/attachment.h"
+#include "format/extensions/attachment.h"
 #include "symbolize/files/file_gate.h"
 #include "symbolize/symbol_options.h"
 

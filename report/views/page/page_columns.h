@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/output/text_output.h"
 
 namespace tacho::report {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/output/text_output.h"
 #include "report/views/page/page_columns.h"
 #include "report/views/page/page_tree.h"

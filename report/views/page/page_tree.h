@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/seeded_hash.h"
+#include "format/base/seeded_hash.h"
 #include "report/output/text_store.h"
 #include "report/samples/index_table.h"
 

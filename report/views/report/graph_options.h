@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/profile/function_stacks.h"
 
 namespace tacho::report {

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/profile/entries.h"
 #include "report/views/report/report_columns.h"
 #include "report/views/report/report_options.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/profile/entries.h"
 
 namespace tacho::report {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::report {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "format/result.h"
-#include "format/seeded_hash.h"
+#include "format/base/result.h"
+#include "format/base/seeded_hash.h"
 #include "report/command.h"
 #include "report/output/printable.h"
 #include "report/output/text_output.h"

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/features.h"
+#include "format/container/features.h"
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
 #include "report/samples/session.h"

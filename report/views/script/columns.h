@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/decode/payload.h"
 #include "report/query/own_values.h"
 #include "report/samples/session.h"

@@ -1,7 +1,7 @@
 // Records that are no samples as text, as perf 6.1's `script --show-...-events` prints them.
 #pragma once
 
-#include "format/record.h"
+#include "format/records/record.h"
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
 #include "symbolize/frame.h"

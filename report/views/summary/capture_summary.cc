@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
 #include "report/profile/weight.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/exit_status.h"
-#include "format/result.h"
+#include "format/base/result.h"
 
 namespace tacho::report {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/expression.h"
-#include "format/result.h"
+#include "format/base/result.h"
 #include "report/profile/field_key.h"
 #include "report/query/bound_expression.h"
 #include "report/query/counted.h"

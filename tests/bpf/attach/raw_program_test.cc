@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::bpf {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "format/byte_writer.h"
+#include "format/base/byte_writer.h"
 
 namespace tacho::bpf {
 namespace {

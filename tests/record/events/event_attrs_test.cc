@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "record/events/event_spec.h"
 #include "record/plan/plan.h"
 

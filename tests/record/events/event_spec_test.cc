@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "record/events/event_names.h"
 #include "record/events/recorders.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 // What is looked for in this very program.
 extern "C" __attribute__((noinline, used)) int tacho_test_place(int value) {

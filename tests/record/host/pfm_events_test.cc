@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::record {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::record {
 namespace {

@@ -6,9 +6,9 @@
 #include <variant>
 #include <vector>
 
-#include "format/file.h"
-#include "format/record.h"
-#include "format/record_view.h"
+#include "format/base/file.h"
+#include "format/records/record.h"
+#include "format/records/record_view.h"
 
 namespace tacho::record {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <variant>
 
-#include "format/perf_abi.h"
-#include "format/record_view.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record_view.h"
 
 namespace tacho::record {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "format/byte_writer.h"
-#include "format/perf_abi.h"
-#include "format/record_view.h"
+#include "format/base/byte_writer.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record_view.h"
 #include "record/output/record_walk.h"
 
 namespace tacho::record {

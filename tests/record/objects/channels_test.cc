@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "format/byte_writer.h"
-#include "format/perf_abi.h"
+#include "format/base/byte_writer.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::record {
 

@@ -11,8 +11,8 @@
 #include <random>
 #include <thread>
 
-#include "format/perf_abi.h"
-#include "format/record_view.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record_view.h"
 
 namespace tacho::record {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "format/byte_writer.h"
-#include "format/perf_abi.h"
+#include "format/base/byte_writer.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::record {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::record {
 namespace {

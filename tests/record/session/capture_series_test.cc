@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "format/byte_writer.h"
-#include "format/perf_abi.h"
+#include "format/base/byte_writer.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::record {
 

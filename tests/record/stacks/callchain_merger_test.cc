@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "format/byte_writer.h"
-#include "format/perf_abi.h"
-#include "format/record_view.h"
-#include "format/sample.h"
+#include "format/base/byte_writer.h"
+#include "format/records/perf_abi.h"
+#include "format/records/record_view.h"
+#include "format/records/sample.h"
 
 namespace tacho::record {
 namespace {

@@ -14,8 +14,8 @@
 #include <span>
 #include <thread>
 
-#include "format/byte_writer.h"
-#include "format/perf_abi.h"
+#include "format/base/byte_writer.h"
+#include "format/records/perf_abi.h"
 
 namespace tacho::record {
 

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <string>
 
-#include "format/build_id.h"
-#include "format/file.h"
+#include "format/base/file.h"
+#include "format/records/build_id.h"
 
 namespace tacho::record {
 

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <functional>
 
-#include "format/byte_writer.h"
-#include "format/file.h"
+#include "format/base/byte_writer.h"
+#include "format/base/file.h"
 #include "tests/symbolize/elf_maker.h"
 
 namespace tacho::record {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "format/byte_writer.h"
+#include "format/base/byte_writer.h"
 
 namespace tacho::report {
 namespace {

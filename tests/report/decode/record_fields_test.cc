@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "format/byte_writer.h"
-#include "format/record.h"
+#include "format/base/byte_writer.h"
+#include "format/records/record.h"
 #include "report/output/field_sinks.h"
 #include "tests/support/capture_builder.h"
 

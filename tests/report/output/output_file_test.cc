@@ -11,7 +11,7 @@
 #include <iterator>
 #include <string>
 
-#include "format/output.h"
+#include "format/base/output.h"
 
 namespace tacho::report {
 namespace {

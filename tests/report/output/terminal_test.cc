@@ -7,7 +7,7 @@
 #include <array>
 #include <string>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "report/output/colour.h"
 #include "report/output/pager.h"
 #include "report/output/progress.h"

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::report {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "format/byte_writer.h"
+#include "format/base/byte_writer.h"
 #include "report/decode/data_source_text.h"
 #include "report/decode/instructions.h"
 #include "report/decode/register_names.h"

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <utility>
 
-#include "format/attachment.h"
+#include "format/extensions/attachment.h"
 #include "report/samples/session.h"
 #include "report/samples/tee.h"
 #include "tests/support/capture_builder.h"

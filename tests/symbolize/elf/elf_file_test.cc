@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "format/attachment.h"
-#include "format/file.h"
+#include "format/base/file.h"
+#include "format/extensions/attachment.h"
 #include "tests/symbolize/folder.h"
 #include "tests/symbolize/held.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "symbolize/elf/elf_file.h"
 #include "unwind/elf_image.h"
 

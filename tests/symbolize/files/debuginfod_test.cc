@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "format/perf_abi.h"
+#include "format/records/perf_abi.h"
 #include "symbolize/symbolizer.h"
 #include "tests/symbolize/folder.h"
 

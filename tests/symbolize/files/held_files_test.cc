@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::symbolize {
 namespace {

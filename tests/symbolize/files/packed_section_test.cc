@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-#include "format/byte_writer.h"
-#include "format/file.h"
+#include "format/base/byte_writer.h"
+#include "format/base/file.h"
 #include "symbolize/unwind/cfi_table.h"
 
 namespace tacho::symbolize {

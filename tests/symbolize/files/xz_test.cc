@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "format/file.h"
+#include "format/base/file.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "format/attachment.h"
-#include "format/byte_writer.h"
-#include "format/features.h"
+#include "format/base/byte_writer.h"
+#include "format/container/features.h"
+#include "format/extensions/attachment.h"
 #include "symbolize/files/attached_text.h"
 #include "symbolize/jit/jit_code.h"
 #include "tests/symbolize/folder.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "format/byte_writer.h"
-#include "format/features.h"
+#include "format/base/byte_writer.h"
+#include "format/container/features.h"
 #include "symbolize/name_source.h"
 
 namespace tacho::symbolize {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "format/file.h"
+#include "format/base/file.h"
 #include "symbolize/unwind/dwarf_expression.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <map>
 
-#include "format/attachment.h"
-#include "format/perf_abi.h"
+#include "format/extensions/attachment.h"
+#include "format/records/perf_abi.h"
 #include "symbolize/files/file_gate.h"
 #include "tests/symbolize/folder.h"
 #include "tests/symbolize/held.h"

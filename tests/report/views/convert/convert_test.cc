@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "format/capture_reader.h"
-#include "format/file.h"
-#include "format/record.h"
+#include "format/base/file.h"
+#include "format/container/capture_reader.h"
+#include "format/records/record.h"
 #include "report/views/convert/redact_payload.h"
 #include "tests/support/capture_builder.h"
 #include "tests/support/foreign_capture.h"

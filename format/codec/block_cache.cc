@@ -1,0 +1,50 @@
+#include "format/codec/block_cache.h"
+
+#include <zstd.h>
+
+#include <new>
+#include <utility>
+
+namespace tacho::format {
+namespace {
+
+constexpr int kLevel = 1;  // what was packed once packs well, and this is done while somebody waits
+
+}  // namespace
+
+void BlockCache::Free::operator()(ZSTD_CCtx_s* context) const noexcept { ZSTD_freeCCtx(context); }
+void BlockCache::Free::operator()(ZSTD_DCtx_s* context) const noexcept { ZSTD_freeDCtx(context); }
+
+std::optional<CompressedBlock> BlockCache::pack(Bytes block) {
+  if (!packer_) packer_.reset(ZSTD_createCCtx());
+  if (!packer_) throw std::bad_alloc();
+  spare_.clear();
+  spare_.resize(ZSTD_compressBound(block.size()));
+  const std::size_t size =
+      ZSTD_compressCCtx(packer_.get(), spare_.data(), spare_.size(), block.data(), block.size(), kLevel);
+  if (ZSTD_isError(size) != 0 || size > block.size() / 4 * 3) return std::nullopt;
+  CompressedBlock parked{.packed = {}, .size = block.size()};
+  parked.packed.reserve(size);
+  parked.packed.append({spare_.data(), size});
+  return parked;
+}
+
+Buffer BlockCache::unpack(const CompressedBlock& parked) {
+  if (!unpacker_) unpacker_.reset(ZSTD_createDCtx());
+  if (!unpacker_) throw std::bad_alloc();
+  Buffer block = std::exchange(spare_, {});
+  block.clear();
+  block.reserve(parked.size);
+  block.resize(parked.size);
+  const std::size_t size = ZSTD_decompressDCtx(unpacker_.get(), block.data(), parked.size,
+                                               parked.packed.data(), parked.packed.size());
+  // What this program packed itself can only fail to come out for want of memory.
+  if (size != parked.size) throw std::bad_alloc();
+  return block;
+}
+
+void BlockCache::take_back(Buffer block) {
+  if (block.capacity() > spare_.capacity()) spare_ = std::move(block);
+}
+
+}  // namespace tacho::format

@@ -1,0 +1,239 @@
+#include "format/codec/compression.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "format/records/perf_abi.h"
+#include "format/records/record_view.h"
+
+namespace tacho::format {
+
+namespace {
+
+constexpr std::size_t kMaxRecord = 65535;  // a record's size field is 16 bits wide
+// A frame that zstd skips, with the checksum of the next one.
+constexpr std::uint32_t kCheckMagic = 0x184D2A57, kCheckSize = 8;
+constexpr std::size_t kCheckFrame = 4 + 4 + kCheckSize;
+constexpr std::size_t kMaxPacked = kMaxRecord - kRecordHeaderSize - kCheckFrame;
+constexpr std::size_t kMinChunk = 32 * 1024;  // compressing less does not pay
+constexpr const char* kWrongSum = "its checksum disagrees";
+constexpr int kMaxWindowLog = 23;  // 8 MiB: what zstd recommends to accept from strangers
+
+// Pieces from one trial of both ways to the next, so that trials are a fraction of what is saved. What comes
+// first in a recording is often unlike the rest, so trials are frequent until many have failed.
+constexpr unsigned kMostPiecesBetweenTrials = 64;
+
+// Each step can be undone, so that no change of a single word is without effect.
+std::uint64_t checksum(Bytes bytes) {
+  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;
+  std::uint64_t sum = bytes.size();
+  const auto add = [&sum](std::uint64_t word) {
+    sum = (sum ^ word) * kFactor;
+    sum ^= sum >> 29;
+  };
+  std::size_t at = 0;
+  for (; at + sizeof sum <= bytes.size(); at += sizeof sum) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    add(word);
+  }
+  std::uint64_t rest = 0;
+  if (at < bytes.size()) std::memcpy(&rest, bytes.data() + at, bytes.size() - at);
+  add(rest);
+  return sum;
+}
+
+// The longest run of whole records at the start of `records` that is at most `limit` bytes; at least one
+// record.
+std::size_t whole_records(Bytes records, std::size_t limit) {
+  std::size_t end = 0;
+  while (records.size() - end >= kRecordHeaderSize) {
+    std::uint16_t size;
+    std::memcpy(&size, records.data() + end + 6, sizeof size);
+    if (size < kRecordHeaderSize || size > records.size() - end) break;
+    if (end != 0 && end + size > limit) break;
+    end += size;
+  }
+  return end;
+}
+
+}  // namespace
+
+void RecordCompressor::Free::operator()(ZSTD_CCtx_s* context) const noexcept { ZSTD_freeCCtx(context); }
+void RecordInflater::Free::operator()(ZSTD_DCtx_s* context) const noexcept { ZSTD_freeDCtx(context); }
+
+Result<RecordCompressor> RecordCompressor::create(int level) {
+  RecordCompressor compressor(ZSTD_createCCtx());
+  if (compressor.context_ == nullptr) return Error{"zstd: no memory for a compression context"};
+  const std::size_t set = ZSTD_CCtx_setParameter(compressor.context_.get(), ZSTD_c_compressionLevel, level);
+  if (ZSTD_isError(set) != 0)
+    return use_error("zstd level " + std::to_string(level) + ": " + ZSTD_getErrorName(set));
+  if (level == kQuickLevel) compressor.alike_ = std::make_unique<DeltaMatcher>();
+  return compressor;
+}
+
+// Pieces of one size, as the last would otherwise be a small rest.
+std::size_t RecordCompressor::piece_size(Bytes records) const {
+  const std::size_t pieces = (records.size() + chunk_ - 1) / chunk_;
+  return (records.size() + pieces - 1) / pieces;
+}
+
+void RecordCompressor::append_piece(std::vector<std::byte>& out) {
+  append_packed(out);
+  if (packed_.size() < kMaxPacked / 4) chunk_ = std::min(kMaxInput, chunk_ * 2);
+}
+
+std::size_t RecordCompressor::compress_alike(Bytes records, std::vector<std::byte>& out) {
+  const std::size_t size = records.empty() ? 0 : pack_alike(records, piece_size(records));
+  if (size != 0) append_piece(out);
+  return size;
+}
+
+Result<> RecordCompressor::compress(Bytes records, std::vector<std::byte>& out) {
+  while (!records.empty()) {
+    const std::size_t most = piece_size(records);
+    std::size_t size = pack_alike(records, most);
+    if (size == 0) {
+      size = whole_records(records, most);
+      if (size == 0) return Error{"records to compress do not end where their sizes say"};
+      if (!pack_by_zstd(records.first(size))) {
+        // Does not shrink enough for one record: less at a time. A single record that does not fit stays
+        // plain.
+        const bool is_least = chunk_ <= kMinChunk;
+        chunk_ = std::max(kMinChunk, chunk_ / 2);
+        if (!is_least) continue;
+        out.insert(out.end(), records.begin(), records.begin() + static_cast<std::ptrdiff_t>(size));
+        records = records.subspan(size);
+        continue;
+      }
+    }
+    append_piece(out);
+    records = records.subspan(size);
+  }
+  return Done{};
+}
+
+void RecordCompressor::Trial::decide(bool alike_is_good, std::size_t ratio) {
+  after_failure = alike_is_good ? 1 : std::min(2 * after_failure, kMostPiecesBetweenTrials);
+  pieces_left = alike_is_good ? kMostPiecesBetweenTrials : after_failure;
+  is_alike_good = alike_is_good;
+  least_ratio = ratio;
+}
+
+// The frame in packed_ holds as much of the records; 0: zstd is to pack the next piece alone.
+std::size_t RecordCompressor::pack_alike(Bytes records, std::size_t most) {
+  if (!alike_) return 0;
+  // What a small rest comes to says nothing of the next pieces.
+  if (trial_.is_alike_good && std::min(records.size(), most) < kMinChunk) {
+    packed_.clear();
+    return alike_->pack(records, most, packed_);
+  }
+  const bool is_trial_due = trial_.pieces_left == 0;
+  if (!is_trial_due) --trial_.pieces_left;
+  if (!is_trial_due && !trial_.is_alike_good) return 0;
+  packed_.clear();
+  const std::size_t size = alike_->pack(records, most, packed_);
+  const bool fits = size != 0 && packed_.size() <= kMaxPacked;
+  if (fits && !is_trial_due && packed_.size() * trial_.least_ratio <= size) return size;
+  if (fits) return try_both(records.first(size));
+  trial_.decide(false, 0);
+  return 0;
+}
+
+// Packs by zstd as well what packed_ holds, and decides for the next pieces. The smaller one is taken.
+std::size_t RecordCompressor::try_both(Bytes records) {
+  std::swap(packed_, other_);
+  if (!pack_by_zstd(records)) packed_.resize(kMaxPacked);
+  const std::size_t ratio = records.size() / other_.size();
+  trial_.decide(other_.size() <= packed_.size() + packed_.size() / 5, ratio - ratio / 4);
+  if (other_.size() <= packed_.size()) std::swap(packed_, other_);
+  return records.size();
+}
+
+// Into packed_; false when it takes more than a record can hold.
+bool RecordCompressor::pack_by_zstd(Bytes records) {
+  const std::size_t room = std::min(kMaxPacked, ZSTD_compressBound(records.size()));
+  packed_.resize(room);
+  const std::size_t size =
+      ZSTD_compress2(context_.get(), packed_.data(), room, records.data(), records.size());
+  if (ZSTD_isError(size) != 0) return false;
+  packed_.resize(size);
+  return true;
+}
+
+void RecordCompressor::append_packed(std::vector<std::byte>& out) const {
+  std::array<std::byte, kRecordHeaderSize + kCheckFrame> head{};
+  const std::uint32_t type = abi::kRecordCompressed;
+  const auto whole = static_cast<std::uint16_t>(head.size() + packed_.size());
+  const std::uint64_t sum = checksum(packed_);
+  std::byte* const check = head.data() + kRecordHeaderSize;
+  std::memcpy(head.data(), &type, sizeof type);
+  std::memcpy(head.data() + 6, &whole, sizeof whole);
+  std::memcpy(check, &kCheckMagic, sizeof kCheckMagic);
+  std::memcpy(check + 4, &kCheckSize, sizeof kCheckSize);
+  std::memcpy(check + 8, &sum, sizeof sum);
+  out.insert(out.end(), head.begin(), head.end());
+  out.insert(out.end(), packed_.begin(), packed_.end());
+}
+
+PackedBytes packed_bytes(Bytes content) {
+  Cursor in(content, std::endian::little);
+  if (in.u32() != kCheckMagic || in.u32() != kCheckSize) return {content};
+  const std::uint64_t sum = in.u64();
+  if (in.failed()) return {content};
+  return {in.rest(), sum == checksum(in.rest())};
+}
+
+bool begins_as_frame(Bytes content) {
+  constexpr std::uint32_t kFrameMagic = 0xFD2FB528;
+  Cursor in(content, std::endian::little);
+  const std::uint32_t magic = in.u32();
+  if (magic != kCheckMagic || in.u32() != kCheckSize) return magic == kFrameMagic;
+  in.u64();
+  return in.u32() == kFrameMagic;
+}
+
+Result<RecordInflater> RecordInflater::create() {
+  RecordInflater inflater(ZSTD_createDCtx());
+  if (inflater.context_ == nullptr) return Error{"zstd: no memory for a decompression context"};
+  ZSTD_DCtx_setParameter(inflater.context_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
+  return inflater;
+}
+
+void RecordInflater::reset() { ZSTD_DCtx_reset(context_.get(), ZSTD_reset_session_only); }
+
+Result<> RecordInflater::inflate(Bytes packed, std::size_t limit, Buffer& out) {
+  constexpr std::size_t kStep = 256 * 1024;
+  const std::size_t start = out.size();
+  const auto [frames, is_sound] = packed_bytes(packed);
+  if (!is_sound) return Error{kWrongSum};
+  ZSTD_inBuffer in{frames.data(), frames.size(), 0};
+  for (;;) {
+    const std::size_t filled = out.size();
+    const std::size_t room = std::min(kStep, limit - (filled - start) + 1);
+    out.resize(filled + room);
+    ZSTD_outBuffer piece{out.data() + filled, room, 0};
+    const std::size_t hint = ZSTD_decompressStream(context_.get(), &piece, &in);
+    out.resize(filled + piece.pos);
+    if (ZSTD_isError(hint) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(hint)};
+    if (out.size() - start > limit) return Error{"inflates to more than " + std::to_string(limit) + " bytes"};
+    // More output may wait inside zstd only when the piece was filled to its end.
+    if (in.pos == in.size && piece.pos < room) return Done{};
+    if (piece.pos == 0 && in.pos != in.size && hint != 0 && room != 0) {
+      // Neither side moved although both could: the stream is stuck.
+      return Error{"zstd: the frame makes no progress"};
+    }
+  }
+}
+
+Result<> inflate_into(Bytes packed, std::span<std::byte> place) {
+  const std::size_t size = ZSTD_decompress(place.data(), place.size(), packed.data(), packed.size());
+  if (ZSTD_isError(size) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(size)};
+  if (size != place.size()) return Error{"holds fewer bytes than it says"};
+  return Done{};
+}
+
+}  // namespace tacho::format

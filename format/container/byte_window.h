@@ -1,0 +1,77 @@
+// A window that moves forward over a capture's bytes. It holds what was read from the file and not taken yet,
+// and reads more when more is asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "format/base/buffer.h"
+#include "format/base/cursor.h"
+#include "format/base/diagnostics.h"
+
+namespace tacho::format {
+
+class ByteWindow {
+ public:
+  static constexpr std::uint64_t kUntilTheEnd = ~std::uint64_t{0};
+
+  // From `fd`'s position, which is `offset` in the file, at most `size` bytes on. `grows`: more may come,
+  // from behind `size` too. The descriptor and `diagnostics` must outlive the window.
+  ByteWindow(int fd, std::uint64_t offset, std::uint64_t size, bool grows, Diagnostics& diagnostics)
+      : fd_(fd), offset_(offset), unread_(size), grows_(grows), diagnostics_(&diagnostics) {}
+
+  // What stands there now.
+  Bytes bytes() const { return Bytes(block_->bytes).subspan(at_); }
+  // Where its first byte stands in the file.
+  std::uint64_t offset() const { return offset_; }
+  // The block that holds the window: a view of the window's bytes is valid as long as its block is kept.
+  const std::shared_ptr<Block>& block() const { return block_; }
+
+  // Makes at least `size` bytes stand there. False when the source ends before; then all of the rest stands
+  // there. Memory grows only with bytes that really came.
+  bool ensure(std::size_t size);
+  // Takes the first `size` bytes, which stand there.
+  void skip(std::size_t size) {
+    at_ += size;
+    offset_ += size;
+  }
+  // Takes up to `size` bytes without reading them where the source is a file: how many. Fewer only at the end
+  // of what is there.
+  std::uint64_t step_over(std::uint64_t size);
+  // Of a file: how many bytes it has from the window's start on; and those that stand `ahead` bytes on, at
+  // most `size` of them. Nothing of a pipe.
+  std::optional<std::uint64_t> left_in_file() const;
+  std::vector<std::byte> peek(std::uint64_t ahead, std::size_t size) const;
+  // Takes what stands there and the hole of the file behind it, when all of it is zeros. The hole's last
+  // bytes stay: in the other byte order a record may start with zeros. Whether anything was taken.
+  bool skip_hole();
+  // Gives back the memory; what stands there is dropped.
+  void forget();
+
+  bool grows() const { return grows_; }
+  bool ends_unknown() const { return unread_ == kUntilTheEnd; }
+  void extend(std::uint64_t bytes) { unread_ += bytes; }
+  void end_growing() { grows_ = false; }
+
+ private:
+  bool may_read() const;
+  std::shared_ptr<Block> free_block();
+
+  int fd_;
+  // Bytes [at_, end) of the block are the window; in the file the first of them stands at offset_. unread_
+  // more bytes may be read after the block.
+  std::shared_ptr<Block> block_ = std::make_shared<Block>();
+  std::size_t at_ = 0;
+  std::uint64_t offset_;
+  std::uint64_t unread_;
+  std::size_t chunk_ = 1024 * 1024;  // bytes to read at a time
+  bool grows_;
+  std::vector<std::shared_ptr<Block>> used_;  // used blocks, filled again once they have no other owner
+  std::size_t oldest_used_ = 0;
+  Diagnostics* diagnostics_;
+};
+
+}  // namespace tacho::format

@@ -1,0 +1,97 @@
+// A capture in, its records out, in the order they stand in it.
+//
+//   auto reader = CaptureReader::open("perf.data", diagnostics);
+//   while (auto record = reader->next()) ...
+//
+// Files, directories (perf record --threads) and pipes ("-" is standard input), plain and compressed, either
+// byte order. A torn end gives everything before the tear. Compressed records are inflated and their contents
+// given instead.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "format/base/diagnostics.h"
+#include "format/base/result.h"
+#include "format/container/features.h"
+#include "format/container/growing_file.h"
+#include "format/container/record_stream.h"
+#include "format/container/time_order.h"
+#include "format/records/event_set.h"
+#include "format/records/record_view.h"
+
+namespace tacho::format {
+
+struct ReadOptions {
+  InflateLimits inflate;
+  // For passing a capture on: every header section's bytes are kept too, in this machine's byte order
+  // (Features::raw), and records of unknown types are given out.
+  bool keep_all = false;
+  // The capture may still be written: its end is waited for. Null: what is there now is read. Must outlive
+  // the reader.
+  Following* following = nullptr;
+};
+
+// The offsets and sizes in the file, for `tacho header`.
+struct CaptureLayout {
+  bool is_pipe = false;
+  bool is_closed = true;          // its recorder finished it
+  std::uint64_t file_size = 0;    // bytes; 0 for a pipe
+  std::uint64_t data_offset = 0;  // bytes
+  std::uint64_t data_size = 0;    // bytes, as the header says
+  std::uint64_t features_offset = 0;
+  std::int64_t modified = 0;  // seconds since 1970: the file's mtime
+  std::endian order = std::endian::native;
+};
+
+// What a capture says before its records.
+struct CaptureHeader {
+  CaptureLayout layout;
+  EventSet events;
+  Features features;
+};
+
+class CaptureReader {
+ public:
+  // `diagnostics` must outlive the reader.
+  static Result<CaptureReader> open(const std::string& path, Diagnostics& diagnostics,
+                                    ReadOptions options = {});
+  CaptureReader(CaptureReader&&) noexcept;
+  CaptureReader& operator=(CaptureReader&&) noexcept;
+  ~CaptureReader();
+
+  // In a pipe, events and features grow as records are read: they belong to the thread that calls next().
+  const EventSet& events() const;
+  const Features& features() const;
+  // The header's sections, to write another header from; they can be as large as the capture. Of a file they
+  // are moved out of the reader; of a pipe, whose records add to them, this is a copy.
+  Features take_features();
+  const CaptureLayout& layout() const;
+  // The header of a file. Nothing changes it once the file is open, so any thread may look at it while
+  // another calls next(). Null for a pipe.
+  std::shared_ptr<const CaptureHeader> fixed_header() const;
+
+  // The next record, or nothing at the end. Its bytes stay valid while a reference to block() is kept, and
+  // without one until the next call.
+  std::optional<RecordView> next();
+  // Of a capture that is followed, when next() has nothing: waits for more, a tenth of a second at most.
+  // False: nothing more will come (but next() may have something for the last time); Following::end says why.
+  bool follows() const;
+  bool shows_at_once() const;
+  bool wait_for_more();
+  const BlockRef& block() const;
+  // After an AUXTRACE record: the next piece of the trace behind it, valid until the next call; empty at its
+  // end. What is not taken is stepped over.
+  Bytes next_payload();
+  // Records of a compressed type opened so far: they are not given out themselves.
+  std::uint64_t compressed_records(abi::RecordType type) const;
+
+ private:
+  struct State;
+  explicit CaptureReader(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::format

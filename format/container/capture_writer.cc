@@ -1,0 +1,303 @@
+#include "format/container/capture_writer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "format/base/output.h"
+#include "format/container/file_head.h"
+#include "format/container/growing_file.h"
+#include "format/records/record.h"
+
+namespace tacho::format {
+
+namespace {
+
+constexpr std::uint64_t kIdsSection = 16;   // {offset, size} of an event's ids, behind its attr
+constexpr std::uint64_t kRatioOffset = 12;  // into COMPRESSED, behind version, type and level
+
+}  // namespace
+
+Result<std::optional<RecordCompressor>> prepare_compression(const WriteOptions& options, Features& features) {
+  if (options.copies_data) return std::optional<RecordCompressor>();
+  drop_section(features, abi::kFeatureCompressed);
+  features.environment.compression.reset();
+  if (!options.compression_level) return std::optional<RecordCompressor>();
+  auto created = RecordCompressor::create(*options.compression_level);
+  if (!created) return std::move(created.error());
+  // perf reserves that much for what one compressed record inflates to.
+  features.environment.compression = CompressionInfo{
+      1, static_cast<std::uint32_t>(*options.compression_level), 1, 2 * RecordCompressor::kMaxInput};
+  return std::optional(std::move(*created));
+}
+
+std::uint64_t room_for_end(const EventSet& events) {
+  constexpr std::uint64_t kSections = std::uint64_t{64} << 10, kLostRecord = 128;
+  std::uint64_t room = kSections;
+  for (const Event& event : events) room += event.ids.size() * kLostRecord;
+  return room;
+}
+
+std::uint32_t common_attr_size(const EventSet& events, const WriteOptions& options) {
+  std::uint32_t size = kCompatibleAttrSize;
+  for (const Event& event : events) {
+    size = std::max(size, size_to_write(event.attr));
+    if (options.as_given) size = std::max(size, event.attr.size);
+  }
+  return size;
+}
+
+Result<CaptureWriter> CaptureWriter::create(const std::string& path, const EventSet& events,
+                                            Features features, WriteOptions options) {
+  // It has its name once the head is whole: on a full disk nothing is left that is no capture.
+  auto output = WholeOutput::create(path, WholeOutput::Old::Kept);
+  if (!output) return std::move(output.error());
+  auto file = output->duplicate();
+  if (!file) return std::move(file.error());
+  auto writer = create(std::move(*file), events, std::move(features), options);
+  if (!writer) return std::move(writer.error()).in(path);
+  if (auto named = output->take_name(); !named) return std::move(named.error());
+  return writer;
+}
+
+Result<CaptureWriter> CaptureWriter::create(Fd file, const EventSet& events, Features features,
+                                            WriteOptions options) {
+  auto compressor = prepare_compression(options, features);
+  if (!compressor) return std::move(compressor.error());
+  hold_for_writing(file.get());
+  CaptureWriter writer(std::move(file), std::move(*compressor));
+  writer.closing_room_ = room_for_end(events);
+  if (auto written = writer.write_head(events, std::move(features), options); !written)
+    return std::move(written.error());
+  return writer;
+}
+
+// Header, ids, attrs, feature sections, our table of them, data.
+Result<> CaptureWriter::write_head(const EventSet& events, Features features, const WriteOptions& options) {
+  if (!options.as_given) features.event_descriptions.assign(events.begin(), events.end());
+  const std::uint32_t attr_size = common_attr_size(events, options);
+  ByteWriter out;
+  out.zeros(FileHead::kSize);
+  std::vector<FileSection> ids;
+  for (const Event& event : events) {
+    ids.push_back({out.size(), event.ids.size() * sizeof(std::uint64_t)});
+    for (const std::uint64_t id : event.ids) out.u64(id);
+  }
+  attrs_ = {out.size(), events.size() * (attr_size + kIdsSection)};
+  attr_size_ = attr_size + kIdsSection;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    write_event_attr(out, events[i].attr, attr_size);
+    out.u64(ids[i].offset).u64(ids[i].size);
+  }
+  for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
+    const std::size_t start = out.size();
+    if (!write_feature(feature, features, out)) continue;
+    sections_.push_back({feature, {start, out.size() - start}});
+    out.align(8);
+  }
+  early_ = sections_;
+  for (std::uint32_t own = abi::kFirstOwnFeature; own < abi::kOwnFeaturesEnd; ++own)
+    if (!stands_early(own)) early_.push_back({own, {}});
+  early_offset_ = out.size();
+  write_early_table(out, early_, early_offset_);
+  data_offset_ = out.size();
+  state_offset_ = data_offset_ - EarlyTable::kTrailerSize + EarlyTable::kStateOffset;
+  end_ = data_offset_;
+  sound_end_ = data_offset_;
+  if (auto written = write_at(file_.get(), 0, out.view()); !written) return written;
+  return make_true(end_);
+}
+
+bool CaptureWriter::stands_early(std::uint32_t feature) const {
+  return feature >= abi::kFirstOwnFeature &&
+         std::ranges::find(early_, feature, &FeatureSection::feature) != early_.end();
+}
+
+std::uint64_t CaptureWriter::table_size() const {
+  const auto in_table = [&](const FeatureSection& section) { return !stands_early(section.feature); };
+  return static_cast<std::uint64_t>(std::ranges::count_if(sections_, in_table)) * 16;
+}
+
+Result<> CaptureWriter::append(Bytes bytes) {
+  if (auto written = write_at(file_.get(), end_, bytes); !written) return written;
+  end_ += bytes.size();
+  return Done{};
+}
+
+// The kernel copies where it can, and where the file system can, nothing is copied at all.
+Result<> CaptureWriter::copy_data(int from, std::uint64_t offset, std::uint64_t size) {
+  constexpr std::uint64_t kPiece = std::uint64_t{4} << 20;
+  while (size > 0) {
+    auto in = static_cast<off_t>(offset), out = static_cast<off_t>(end_);
+    ssize_t copied = ::copy_file_range(from, &in, file_.get(), &out, static_cast<std::size_t>(size), 0);
+    if (copied <= 0) {
+      const auto piece = read_at(from, offset, static_cast<std::size_t>(std::min(size, kPiece)));
+      if (!piece) return piece.error();
+      if (piece->empty()) return Error{"the data ends before its size"};
+      if (auto written = write_at(file_.get(), end_, *piece); !written) return written;
+      copied = static_cast<ssize_t>(piece->size());
+    }
+    const auto done = static_cast<std::uint64_t>(copied);
+    offset += done;
+    end_ += done;
+    size -= done;
+  }
+  return Done{};
+}
+
+Result<> CaptureWriter::write_plain(Bytes records) { return append(records); }
+
+// As they go into the file; until the next call.
+Result<Bytes> CaptureWriter::packed(Bytes records) {
+  if (!compressor_) return records;
+  packed_.clear();
+  if (auto compressed = compressor_->compress(records, packed_); !compressed)
+    return std::move(compressed.error());
+  return Bytes(packed_);
+}
+
+Result<> CaptureWriter::write_packed(Bytes packed, std::uint64_t inflated) {
+  if (auto written = append(packed); !written) return written;
+  count_packed(packed.size(), inflated);
+  return Done{};
+}
+
+void CaptureWriter::count_packed(std::uint64_t packed, std::uint64_t inflated) {
+  if (!compressor_) return;
+  packed_bytes_ += packed;
+  inflated_ += inflated;
+}
+
+Result<> CaptureWriter::write_records(Bytes records) {
+  const auto bytes = packed(records);
+  if (!bytes) return bytes.error();
+  if (auto written = append(*bytes); !written) return written;
+  count_packed(bytes->size(), records.size());
+  return Done{};
+}
+
+Result<bool> CaptureWriter::write_records_within(Bytes records, std::uint64_t most_bytes) {
+  const auto bytes = packed(records);
+  if (!bytes) return bytes.error();
+  if (end_ + table_size() + bytes->size() + closing_room_ > most_bytes) return false;
+  if (auto written = append(*bytes); !written) return std::move(written.error());
+  count_packed(bytes->size(), records.size());
+  return true;
+}
+
+Result<> CaptureWriter::finish_round() {
+  ByteWriter mark;
+  write_mark(mark, abi::kRecordFinishedRound);
+  if (auto written = append(mark.view()); !written) return written;
+  return make_true(end_);
+}
+
+// The table goes behind the data before the header says that the data ends there: killed between the two, the
+// file has the old size, and readers use the table in front of the data.
+Result<> CaptureWriter::make_true(std::uint64_t data_end) {
+  ByteWriter table;
+  FileHead head;
+  for (const FeatureSection& section : sections_) {
+    if (stands_early(section.feature)) continue;
+    table.u64(section.place.offset).u64(section.place.size);
+    head.features.set(section.feature);
+  }
+  if (auto written = write_at(file_.get(), data_end, table.view()); !written) return written;
+  head.attr_size = attr_size_;
+  head.attrs = attrs_;
+  head.data = {data_offset_, data_end - data_offset_};
+  ByteWriter start;
+  write_file_head(start, head);
+  if (auto written = write_at(file_.get(), 0, start.view()); !written) return written;
+  sound_end_ = data_end;
+  return Done{};
+}
+
+// Sections that found no room are not there for close_after_failure().
+Result<> CaptureWriter::close(const Features& late) {
+  std::vector<FeatureSection> before = sections_;
+  auto added = add_late(late);
+  if (!added) sections_ = std::move(before);
+  return added;
+}
+
+Result<> CaptureWriter::add_late(const Features& late) {
+  // New sections follow the table, whose length they decide.
+  ByteWriter bodies;
+  std::vector<FeatureSection> added;
+  for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
+    if (feature == abi::kFeatureCompressed) continue;
+    const std::size_t start = bodies.size();
+    if (!write_feature(feature, late, bodies)) continue;
+    added.push_back({feature, {start, bodies.size() - start}});
+    bodies.align(8);
+  }
+  for (const FeatureSection& section : added) {
+    std::erase_if(sections_, [&](const FeatureSection& old) { return old.feature == section.feature; });
+    sections_.push_back(section);
+  }
+  std::ranges::sort(sections_, {}, &FeatureSection::feature);
+  const std::uint64_t bodies_at = end_ + table_size();
+  for (FeatureSection& section : sections_)
+    if (std::ranges::find(added, section.feature, &FeatureSection::feature) != added.end())
+      section.place.offset += bodies_at;
+  if (auto written = write_at(file_.get(), bodies_at, bodies.view()); !written) return written;
+  file_end_ = bodies_at + bodies.size();
+  if (auto written = write_early_entries(); !written) return written;
+  if (auto made = make_true(end_); !made) return made;
+  return seal();
+}
+
+// Where late sections of our own stand: entries were kept for them.
+Result<> CaptureWriter::write_early_entries() {
+  for (std::size_t i = 0; i < early_.size(); ++i) {
+    const auto section = std::ranges::find(sections_, early_[i].feature, &FeatureSection::feature);
+    if (!stands_early(early_[i].feature) || section == sections_.end()) continue;
+    ByteWriter entry;
+    entry.u64(section->feature).u64(section->place.offset).u64(section->place.size);
+    const std::uint64_t at = early_offset_ + i * EarlyTable::kEntrySize;
+    if (auto written = write_at(file_.get(), at, entry.view()); !written) return written;
+  }
+  return Done{};
+}
+
+// The times that packing made the records smaller, rounded, in the section that said 1 until now.
+Result<> CaptureWriter::write_ratio() {
+  const auto section = std::ranges::find(sections_, abi::kFeatureCompressed, &FeatureSection::feature);
+  if (packed_bytes_ == 0 || section == sections_.end()) return Done{};
+  ByteWriter ratio;
+  ratio.u32(static_cast<std::uint32_t>(
+      std::max((inflated_ + packed_bytes_ / 2) / packed_bytes_, std::uint64_t{1})));
+  return write_at(file_.get(), section->place.offset + kRatioOffset, ratio.view());
+}
+
+// Marks the file as closed in its state word, truncates it behind its last section, and makes it durable.
+Result<> CaptureWriter::seal() {
+  if (auto written = write_ratio(); !written) return written;
+  ByteWriter state;
+  state.u32(1);
+  if (auto written = write_at(file_.get(), state_offset_, state.view()); !written) return written;
+  if (::ftruncate(file_.get(), static_cast<off_t>(file_end_)) != 0)
+    return output_error(system_error("truncate", errno).what, errno);
+  // Some file systems (FUSE, 9p) do not know fdatasync; the data is written all the same.
+  if (::fdatasync(file_.get()) != 0 && errno != EINVAL && errno != ENOSYS)
+    return output_error(system_error("fdatasync", errno).what, errno);
+  return Done{};
+}
+
+Result<> CaptureWriter::close_after_failure() {
+  end_ = sound_end_;
+  file_end_ = end_ + table_size();
+  // Gives the room of what was not whole back before the table is written into it.
+  if (::ftruncate(file_.get(), static_cast<off_t>(file_end_)) != 0)
+    return output_error(system_error("truncate", errno).what, errno);
+  if (auto made = make_true(end_); !made) return made;
+  return seal();
+}
+
+std::uint64_t CaptureWriter::data_bytes() const { return end_ - data_offset_; }
+
+std::uint64_t CaptureWriter::file_bytes() const { return std::max(file_end_, end_ + table_size()); }
+
+}  // namespace tacho::format

@@ -1,0 +1,63 @@
+// Classes of what a capture may reveal about the people, programs and secrets of its host: what to look for
+// before a capture is given away.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "format/container/environment.h"
+#include "format/container/features.h"
+#include "format/records/event_set.h"
+
+namespace tacho::format {
+
+enum class Content : std::uint8_t {
+  CommandLine,
+  Host,
+  Paths,
+  Comm,
+  Containers,
+  Payload,
+  Stacks,
+  Registers,
+  Addresses,
+  Kernel,
+  Time,
+  Traces,
+};
+
+struct ContentRow {
+  Content content;
+  std::string_view name;
+  std::string_view what;
+};
+
+// By the enumeration's order.
+inline constexpr ContentRow kContents[] = {
+    {Content::CommandLine, "cmdline", "the recorder's command line, and the list of processes at its start"},
+    {Content::Host, "host", "the host's name, and names of users in paths"},
+    {Content::Paths, "paths", "files that were mapped, and source files"},
+    {Content::Comm, "comm", "names of threads"},
+    {Content::Containers, "containers", "cgroups and namespaces"},
+    {Content::Payload, "payload", "texts in the fields of tracepoints and BPF programs"},
+    {Content::Stacks, "stacks", "bytes of stacks, with arguments and the environment of programs"},
+    {Content::Registers, "registers", "registers of samples"},
+    {Content::Addresses, "addresses", "addresses of data"},
+    {Content::Kernel, "kernel", "where the kernel is in memory"},
+    {Content::Time, "time", "the time of day of the recording"},
+    {Content::Traces, "traces", "traces of processors (AUX)"},
+};
+inline constexpr std::size_t kContentCount = std::size(kContents);
+
+inline std::string_view name_of(Content content) { return kContents[static_cast<std::size_t>(content)].name; }
+std::optional<Content> find_content(std::string_view name);
+
+// What a capture with this head may hold, by the head alone: events that take stacks, sections that name the
+// host, and so on. In the enumeration's order; where the head has section CONTENT, what it says.
+std::vector<ContentClass> content_by_head(const EventSet& events, const Features& features);
+
+}  // namespace tacho::format

@@ -1,0 +1,147 @@
+// What a capture's header says about the host and the recording, as plain fields.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "format/records/build_id.h"
+
+namespace tacho::format {
+
+using StringPairs = std::vector<std::pair<std::string, std::string>>;
+
+struct BuildIdEntry {
+  std::int32_t pid = -1;   // -1: the host
+  std::uint16_t misc = 0;  // cpumode: kernel or user
+  BuildId build_id;
+  std::string filename;
+};
+
+struct CpuTopologyEntry {
+  std::uint32_t core = 0, socket = 0;
+  std::optional<std::uint32_t> die;
+};
+struct CpuTopology {
+  std::vector<std::string> packages, cores, dies;  // sibling lists
+  std::vector<CpuTopologyEntry> cpus;
+};
+struct NumaNode {
+  std::uint32_t node = 0;
+  std::uint64_t total_kib = 0, free_kib = 0;
+  std::string cpus;
+};
+struct CacheLevel {
+  std::uint32_t level = 0, line_size = 0, sets = 0, ways = 0;
+  std::string type, size, cpus;
+};
+struct EventGroup {
+  std::string name;
+  std::uint32_t leader = 0, members = 0;
+};
+struct MemoryNode {
+  std::uint64_t node = 0;
+  std::uint64_t bits = 0;  // valid ones of the bitmap
+  std::vector<std::uint64_t> bitmap;
+};
+struct ClockData {
+  std::uint32_t clockid = 0;
+  std::uint64_t wall_ns = 0, clock_ns = 0;  // the same instant on both
+};
+struct CompressionInfo {
+  std::uint32_t type = 1;  // 1 zstd
+  std::uint32_t level = 0;
+  std::uint32_t ratio = 0;
+  std::uint32_t record_limit = 0;  // a compressed record inflates to at most this many bytes
+};
+struct BpfProgramInfo {
+  std::vector<std::byte> info;  // struct bpf_prog_info as the kernel gave it
+  std::uint64_t arrays = 0;     // which pointers of it are offsets into data
+  std::vector<std::byte> data;
+};
+struct BtfBlob {
+  std::uint32_t id = 0;
+  std::vector<std::byte> bytes;
+};
+struct PmuCaps {
+  std::vector<std::pair<std::string, std::string>> caps;
+  std::string pmu;
+};
+
+// A BPF program that ran while recording (our feature kFeatureAttachedPrograms).
+struct AttachedProgram {
+  std::string name;      // of the function
+  std::string section;   // "kretprobe/vfs_read"
+  std::string object;    // path as the user gave it
+  std::uint32_t id = 0;  // the kernel's, at that time
+  std::string state;     // "attached", or why not
+  bool operator==(const AttachedProgram&) const = default;
+};
+
+// What one event lost in one place (our feature kFeatureLosses).
+struct EventLoss {
+  std::string event;   // by its name: foreign
+  std::string cgroup;  // that it was opened for; empty: for none
+  int cpu = -1;        // -1: wherever its threads ran
+  std::uint64_t lost = 0;
+  bool operator==(const EventLoss&) const = default;
+};
+
+struct RecordingLosses {
+  std::vector<EventLoss> events;
+  // Times of the first and last LOST record, in ns after the first sample: each is the time of the first
+  // record that found room again. Nothing: there was no LOST record, as when samples are lost at the very
+  // end.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> interval;
+  bool operator==(const RecordingLosses&) const = default;
+};
+
+inline constexpr std::string_view kAsRecorded = "as recorded";
+// What a capture may give away, of one class (format/container/content_classes.h).
+struct ContentClass {
+  std::string name;   // "comm"
+  std::string state;  // kAsRecorded, or what became of it: "hashed"
+  bool operator==(const ContentClass&) const = default;
+};
+
+struct Environment {
+  std::optional<std::string> hostname, os_release, version, arch, cpu_description, cpu_id;
+  std::optional<std::uint32_t> cpus_available, cpus_online;
+  std::optional<std::uint64_t> total_memory_kib;
+  std::vector<std::string> command_line;
+  std::optional<CpuTopology> cpu_topology;
+  std::vector<NumaNode> numa_nodes;
+  bool has_branch_stack = false;
+  bool is_stat = false;
+  std::vector<std::pair<std::uint32_t, std::string>> pmu_mappings;
+  std::vector<EventGroup> groups;
+  std::vector<CacheLevel> caches;
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> sample_time;  // first and last, ns
+  std::optional<std::uint64_t> memory_block_size;                      // of the memory topology
+  std::vector<MemoryNode> memory_nodes;
+  std::optional<std::uint64_t> clock_resolution_ns;
+  std::optional<std::uint64_t> directory_format;
+  std::vector<BpfProgramInfo> bpf_programs;
+  std::vector<BtfBlob> btf;
+  std::optional<CompressionInfo> compression;
+  std::vector<std::pair<std::string, std::string>> cpu_pmu_caps;
+  std::optional<ClockData> clock_data;
+  std::vector<std::pair<std::string, std::string>> hybrid_pmus;
+  std::vector<PmuCaps> pmu_caps;
+  std::optional<std::pair<std::uint32_t, std::uint32_t>> elf_machine;  // e_machine, e_flags
+  std::optional<std::uint32_t> cache_line_size;
+  std::vector<BuildIdEntry> build_ids;
+  std::vector<AttachedProgram> attached_programs;
+  std::vector<ContentClass> content;  // our feature kFeatureContent; empty: the capture does not say
+  // How users' stacks were had, and what became of them (our feature kFeatureUserStacks).
+  std::vector<std::pair<std::string, std::string>> user_stacks;
+  // CPUs that went off line or came while they were recorded, and when (our feature kFeatureCpuChanges).
+  std::vector<std::pair<std::string, std::string>> cpu_changes;
+  RecordingLosses
+      losses;  // samples of this file that found no room; no events: none was lost, or it is unknown
+};
+
+}  // namespace tacho::format

@@ -1,0 +1,779 @@
+#include "format/container/features.h"
+
+#include <algorithm>
+
+#include "format/extensions/symbol_pack.h"
+#include "format/records/record_view.h"
+
+namespace tacho::format {
+
+namespace {
+
+// Strings and lists in feature sections: u32 length, then so many bytes of text padded with NULs.
+std::string header_string(Cursor& in) { return std::string(in.text(in.u32())); }
+
+// `count` when that many entries of at least `entry_size` bytes can be in the rest of the section; else the
+// cursor fails.
+std::uint32_t checked_count(Cursor& in, std::uint64_t count, std::size_t entry_size) {
+  if (count > in.left() / entry_size) {
+    in.fail();
+    return 0;
+  }
+  return static_cast<std::uint32_t>(count);
+}
+
+std::vector<std::string> string_list(Cursor& in) {
+  std::vector<std::string> list;
+  const std::uint32_t count = checked_count(in, in.u32(), sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) list.push_back(header_string(in));
+  return list;
+}
+
+void write_list(ByteWriter& out, const std::vector<std::string>& list) {
+  out.u32(static_cast<std::uint32_t>(list.size()));
+  for (const std::string& text : list) out.header_string(text);
+}
+
+StringPairs string_pairs(Cursor& in) {
+  StringPairs pairs;
+  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::string first = header_string(in);
+    pairs.emplace_back(std::move(first), header_string(in));
+  }
+  return pairs;
+}
+
+void write_pairs(ByteWriter& out, const StringPairs& pairs) {
+  out.u32(static_cast<std::uint32_t>(pairs.size()));
+  for (const auto& [first, second] : pairs) out.header_string(first).header_string(second);
+}
+
+std::vector<std::byte> bytes_of(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
+
+// Sections about the host's hardware and the events' groups.
+
+constexpr std::uint32_t kMostCpus = 1U << 20;  // more than any kernel can be built for
+
+// In a pipe perf pads sections with zeros to a multiple of 8 bytes, from 6.12 on. A list of dies, which may
+// stand here too, has 8 bytes at least.
+void skip_padding(Cursor& in) {
+  const Bytes rest = in.rest();
+  const bool is_padding =
+      rest.size() < 8 && std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; });
+  if (is_padding) in.skip(rest.size());
+}
+
+Result<> read_cpus(Cursor& in, Features& out) {
+  const std::uint32_t available = in.u32();  // available first, whatever the kernel tree's document says
+  const std::uint32_t online = in.u32();
+  if (!in.failed() && (available == 0 || available > kMostCpus || online > available))
+    return Error{"says that " + std::to_string(online) + " of " + std::to_string(available) +
+                 " CPUs are online"};
+  out.environment.cpus_available = available;
+  out.environment.cpus_online = online;
+  return Done{};
+}
+
+bool write_cpus(const Features& from, ByteWriter& out) {
+  const Environment& env = from.environment;
+  if (!env.cpus_available || !env.cpus_online) return false;
+  out.u32(*env.cpus_available).u32(*env.cpus_online);
+  return true;
+}
+
+// Two or three lists of siblings around one {core, socket} for each available CPU, whose number stands in
+// NRCPUS.
+Result<> read_cpu_topology(Cursor& in, Features& out) {
+  CpuTopology topology;
+  topology.packages = string_list(in);
+  topology.cores = string_list(in);
+  const std::uint32_t cpus = out.environment.cpus_available.value_or(0);
+  if (in.left() >= std::size_t{cpus} * 8) {
+    for (std::uint32_t i = 0; i < cpus; ++i) {
+      const std::uint32_t core = in.u32();
+      topology.cpus.push_back({core, in.u32(), std::nullopt});
+    }
+    skip_padding(in);
+    if (in.left() > 0) {
+      topology.dies = string_list(in);
+      for (CpuTopologyEntry& cpu : topology.cpus) cpu.die = in.u32();
+    }
+    skip_padding(in);
+  }
+  if (in.left() > 0)
+    return Error{"describes another number of CPUs than the " + std::to_string(cpus) + " of section NRCPUS"};
+  out.environment.cpu_topology = std::move(topology);
+  return Done{};
+}
+
+bool write_cpu_topology(const Features& from, ByteWriter& out) {
+  const auto& topology = from.environment.cpu_topology;
+  if (!topology) return false;
+  write_list(out, topology->packages);
+  write_list(out, topology->cores);
+  for (const CpuTopologyEntry& cpu : topology->cpus) out.u32(cpu.core).u32(cpu.socket);
+  if (topology->dies.empty()) return true;
+  write_list(out, topology->dies);
+  for (const CpuTopologyEntry& cpu : topology->cpus) out.u32(cpu.die.value_or(0));
+  return true;
+}
+
+Result<> read_numa(Cursor& in, Features& out) {
+  out.environment.numa_nodes.clear();
+  const std::uint32_t count = checked_count(in, in.u32(), 24);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    NumaNode node;
+    node.node = in.u32();
+    node.total_kib = in.u64();
+    node.free_kib = in.u64();
+    node.cpus = header_string(in);
+    out.environment.numa_nodes.push_back(std::move(node));
+  }
+  return Done{};
+}
+
+bool write_numa(const Features& from, ByteWriter& out) {
+  const auto& nodes = from.environment.numa_nodes;
+  if (nodes.empty()) return false;
+  out.u32(static_cast<std::uint32_t>(nodes.size()));
+  for (const NumaNode& node : nodes)
+    out.u32(node.node).u64(node.total_kib).u64(node.free_kib).header_string(node.cpus);
+  return true;
+}
+
+Result<> read_pmus(Cursor& in, Features& out) {
+  out.environment.pmu_mappings.clear();
+  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t type = in.u32();
+    out.environment.pmu_mappings.emplace_back(type, header_string(in));
+  }
+  return Done{};
+}
+
+bool write_pmus(const Features& from, ByteWriter& out) {
+  const auto& pmus = from.environment.pmu_mappings;
+  if (pmus.empty()) return false;
+  out.u32(static_cast<std::uint32_t>(pmus.size()));
+  for (const auto& [type, name] : pmus) out.u32(type).header_string(name);
+  return true;
+}
+
+Result<> read_groups(Cursor& in, Features& out) {
+  out.environment.groups.clear();
+  const std::uint32_t count = checked_count(in, in.u32(), 3 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    EventGroup group;
+    group.name = header_string(in);
+    group.leader = in.u32();
+    group.members = in.u32();
+    out.environment.groups.push_back(std::move(group));
+  }
+  return Done{};
+}
+
+bool write_groups(const Features& from, ByteWriter& out) {
+  const auto& groups = from.environment.groups;
+  if (groups.empty()) return false;
+  out.u32(static_cast<std::uint32_t>(groups.size()));
+  for (const EventGroup& group : groups) out.header_string(group.name).u32(group.leader).u32(group.members);
+  return true;
+}
+
+Result<> read_caches(Cursor& in, Features& out) {
+  out.environment.caches.clear();
+  const std::uint32_t version = in.u32();
+  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  const std::uint32_t count = checked_count(in, in.u32(), 28);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    CacheLevel cache;
+    cache.level = in.u32();
+    cache.line_size = in.u32();
+    cache.sets = in.u32();
+    cache.ways = in.u32();
+    cache.type = header_string(in);
+    cache.size = header_string(in);
+    cache.cpus = header_string(in);
+    out.environment.caches.push_back(std::move(cache));
+  }
+  return Done{};
+}
+
+bool write_caches(const Features& from, ByteWriter& out) {
+  const auto& caches = from.environment.caches;
+  if (caches.empty()) return false;
+  out.u32(1).u32(static_cast<std::uint32_t>(caches.size()));
+  for (const CacheLevel& cache : caches) {
+    out.u32(cache.level).u32(cache.line_size).u32(cache.sets).u32(cache.ways);
+    out.header_string(cache.type).header_string(cache.size).header_string(cache.cpus);
+  }
+  return true;
+}
+
+Result<> read_memory(Cursor& in, Features& out) {
+  out.environment.memory_nodes.clear();
+  const std::uint64_t version = in.u64();
+  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  out.environment.memory_block_size = in.u64();
+  const std::uint32_t count = checked_count(in, in.u64(), 24);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    MemoryNode node;
+    node.node = in.u64();
+    in.u64();  // the bitmap's size, which stands again in its own header
+    const std::uint64_t bits = in.u64();
+    const U64Array words = in.words(bits / 64 + (bits % 64 != 0 ? 1 : 0));
+    for (std::size_t k = 0; k < words.size(); ++k) node.bitmap.push_back(words[k]);
+    node.bits = bits;
+    out.environment.memory_nodes.push_back(std::move(node));
+  }
+  return Done{};
+}
+
+bool write_memory(const Features& from, ByteWriter& out) {
+  if (!from.environment.memory_block_size) return false;
+  const auto& nodes = from.environment.memory_nodes;
+  out.u64(1).u64(*from.environment.memory_block_size).u64(nodes.size());
+  for (const MemoryNode& node : nodes) {
+    out.u64(node.node).u64(node.bits).u64(node.bits);
+    for (const std::uint64_t word : node.bitmap) out.u64(word);
+  }
+  return true;
+}
+
+Result<> read_pmu_caps(Cursor& in, Features& out) {
+  out.environment.pmu_caps.clear();
+  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    PmuCaps pmu;
+    pmu.caps = string_pairs(in);
+    pmu.pmu = header_string(in);
+    out.environment.pmu_caps.push_back(std::move(pmu));
+  }
+  return Done{};
+}
+
+bool write_pmu_caps(const Features& from, ByteWriter& out) {
+  const auto& pmus = from.environment.pmu_caps;
+  if (pmus.empty()) return false;
+  out.u32(static_cast<std::uint32_t>(pmus.size()));
+  for (const PmuCaps& pmu : pmus) {
+    write_pairs(out, pmu.caps);
+    out.header_string(pmu.pmu);
+  }
+  return true;
+}
+
+Result<> read_clock_data(Cursor& in, Features& out) {
+  const std::uint32_t version = in.u32();
+  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  ClockData clock;
+  clock.clockid = in.u32();
+  clock.wall_ns = in.u64();
+  clock.clock_ns = in.u64();
+  out.environment.clock_data = clock;
+  return Done{};
+}
+
+bool write_clock_data(const Features& from, ByteWriter& out) {
+  if (!from.environment.clock_data) return false;
+  const ClockData& clock = *from.environment.clock_data;
+  out.u32(1).u32(clock.clockid).u64(clock.wall_ns).u64(clock.clock_ns);
+  return true;
+}
+
+Result<> read_machine(Cursor& in, Features& out) {
+  const std::uint32_t machine = in.u32();
+  out.environment.elf_machine = std::pair(machine, in.u32());
+  return Done{};
+}
+
+bool write_machine(const Features& from, ByteWriter& out) {
+  if (!from.environment.elf_machine) return false;
+  out.u32(from.environment.elf_machine->first).u32(from.environment.elf_machine->second);
+  return true;
+}
+
+// Rows: a reader that fails its cursor or returns an error when the section cannot be right; a writer that
+// returns false when there is nothing to write.
+struct FeatureRow {
+  std::uint32_t bit;
+  std::string_view name;
+  Result<> (*read)(Cursor& in, Features& out);
+  bool (*write)(const Features& from, ByteWriter& out);
+};
+
+// A feature that is one string.
+template <std::optional<std::string> Environment::*Member>
+constexpr auto read_string = [](Cursor& in, Features& out) -> Result<> {
+  out.environment.*Member = header_string(in);
+  return Done{};
+};
+template <std::optional<std::string> Environment::*Member>
+constexpr auto write_string = [](const Features& from, ByteWriter& out) {
+  if (!(from.environment.*Member)) return false;
+  out.header_string(*(from.environment.*Member));
+  return true;
+};
+template <std::optional<std::uint64_t> Environment::*Member>
+constexpr auto read_u64 = [](Cursor& in, Features& out) -> Result<> {
+  out.environment.*Member = in.u64();
+  return Done{};
+};
+template <std::optional<std::uint64_t> Environment::*Member>
+constexpr auto write_u64 = [](const Features& from, ByteWriter& out) {
+  if (!(from.environment.*Member)) return false;
+  out.u64(*(from.environment.*Member));
+  return true;
+};
+
+Result<> read_tracing(Cursor& in, Features& out) {
+  auto data = parse_tracing_data(in.rest());
+  if (!data) return std::move(data.error());
+  out.tracing = std::move(*data);
+  return Done{};
+}
+
+bool write_tracing(const Features& from, ByteWriter& out) {
+  if (from.tracing.empty()) return false;
+  write_tracing_data(out, from.tracing);
+  return true;
+}
+
+// {u32 type, u16 misc, u16 size}, s32 pid, u8 id[20], u8 id size, 3 zeros, file name padded to 64.
+Result<> read_build_ids(Cursor& in, Features& out) {
+  constexpr std::size_t kFixed = 36;
+  while (in.left() >= kRecordHeaderSize) {
+    BuildIdEntry entry;
+    in.u32();
+    entry.misc = in.u16();
+    const std::uint16_t size = in.u16();
+    if (size < kFixed)
+      return Error{"a build id of " + std::to_string(size) + " bytes, at least 36 were expected"};
+    Cursor body = in.over(in.take(size - kRecordHeaderSize));
+    if (in.failed()) return Done{};  // the caller says that it is cut short
+    entry.pid = static_cast<std::int32_t>(body.u32());
+    const Bytes id = body.take(20);
+    const std::uint8_t id_size = body.u8();
+    body.skip(3);
+    const bool has_size = (entry.misc & abi::kMiscBuildIdSize) != 0;
+    entry.build_id = has_size ? BuildId::from_bytes(id.first(std::min<std::size_t>(id_size, id.size())))
+                              : BuildId::from_padded(id);
+    entry.filename = body.text(body.left());
+    out.environment.build_ids.push_back(std::move(entry));
+  }
+  return Done{};
+}
+
+bool write_build_ids(const Features& from, ByteWriter& out) {
+  if (from.environment.build_ids.empty()) return false;
+  for (const BuildIdEntry& entry : from.environment.build_ids) {
+    const std::size_t start = out.size();
+    out.u32(abi::kRecordBuildId).u16(static_cast<std::uint16_t>(entry.misc | abi::kMiscBuildIdSize)).u16(0);
+    out.u32(static_cast<std::uint32_t>(entry.pid)).bytes(std::as_bytes(std::span(entry.build_id.bytes)));
+    out.u8(entry.build_id.size).zeros(3);
+    out.padded_text(std::string_view(entry.filename).substr(0, 4095), 64);
+    out.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(out.size() - start));
+  }
+  return true;
+}
+
+Result<> read_command_line(Cursor& in, Features& out) {
+  out.environment.command_line = string_list(in);
+  return Done{};
+}
+
+bool write_command_line(const Features& from, ByteWriter& out) {
+  if (from.environment.command_line.empty()) return false;
+  write_list(out, from.environment.command_line);
+  return true;
+}
+
+// u32 count, u32 attr size, then for each: attr, u32 ids, name, ids.
+Result<> read_event_desc(Cursor& in, Features& out) {
+  out.event_descriptions.clear();
+  const std::uint32_t attrs = in.u32();
+  const std::uint32_t attr_size = in.u32();
+  const std::uint32_t count = checked_count(in, attrs, std::size_t{attr_size} + 2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    auto attr = parse_event_attr(in.over(in.take(attr_size)));
+    if (!attr) return std::move(attr.error());
+    Event event;
+    event.attr = std::move(*attr);
+    const std::uint32_t ids = in.u32();
+    event.name = header_string(in);
+    const U64Array words = in.words(ids);
+    for (std::size_t k = 0; k < words.size(); ++k) event.ids.push_back(words[k]);
+    out.event_descriptions.push_back(std::move(event));
+  }
+  return Done{};
+}
+
+bool write_event_desc(const Features& from, ByteWriter& out) {
+  if (from.event_descriptions.empty()) return false;
+  std::uint32_t attr_size = kCompatibleAttrSize;
+  for (const Event& event : from.event_descriptions)
+    attr_size = std::max(attr_size, size_to_write(event.attr));
+  out.u32(static_cast<std::uint32_t>(from.event_descriptions.size())).u32(attr_size);
+  for (const Event& event : from.event_descriptions) {
+    write_event_attr(out, event.attr, attr_size);
+    out.u32(static_cast<std::uint32_t>(event.ids.size())).header_string(event.name);
+    for (const std::uint64_t id : event.ids) out.u64(id);
+  }
+  return true;
+}
+
+template <bool Environment::*Member>
+constexpr auto read_flag = [](Cursor&, Features& out) -> Result<> {
+  out.environment.*Member = true;
+  return Done{};
+};
+template <bool Environment::*Member>
+constexpr auto write_flag = [](const Features& from, ByteWriter&) { return from.environment.*Member; };
+
+Result<> read_sample_time(Cursor& in, Features& out) {
+  const std::uint64_t first = in.u64();
+  const std::uint64_t last = in.u64();
+  if (!in.failed() && last < first) return Error{"the last sample is older than the first"};
+  out.environment.sample_time = std::pair(first, last);
+  return Done{};
+}
+
+bool write_sample_time(const Features& from, ByteWriter& out) {
+  if (!from.environment.sample_time) return false;
+  out.u64(from.environment.sample_time->first).u64(from.environment.sample_time->second);
+  return true;
+}
+
+Result<> read_bpf_programs(Cursor& in, Features& out) {
+  out.environment.bpf_programs.clear();
+  const std::uint32_t count = checked_count(in, in.u32(), 16);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    BpfProgramInfo program;
+    const std::uint32_t info_size = in.u32();
+    const std::uint32_t data_size = in.u32();
+    program.arrays = in.u64();
+    program.info = bytes_of(in.take(info_size));
+    program.data = bytes_of(in.take(data_size));
+    out.environment.bpf_programs.push_back(std::move(program));
+  }
+  return Done{};
+}
+
+bool write_bpf_programs(const Features& from, ByteWriter& out) {
+  const auto& programs = from.environment.bpf_programs;
+  if (programs.empty()) return false;
+  out.u32(static_cast<std::uint32_t>(programs.size()));
+  for (const BpfProgramInfo& program : programs) {
+    out.u32(static_cast<std::uint32_t>(program.info.size()))
+        .u32(static_cast<std::uint32_t>(program.data.size()));
+    out.u64(program.arrays).bytes(program.info).bytes(program.data);
+  }
+  return true;
+}
+
+Result<> read_btf(Cursor& in, Features& out) {
+  out.environment.btf.clear();
+  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    BtfBlob btf;
+    btf.id = in.u32();
+    btf.bytes = bytes_of(in.take(in.u32()));
+    out.environment.btf.push_back(std::move(btf));
+  }
+  return Done{};
+}
+
+bool write_btf(const Features& from, ByteWriter& out) {
+  const auto& blobs = from.environment.btf;
+  if (blobs.empty()) return false;
+  out.u32(static_cast<std::uint32_t>(blobs.size()));
+  for (const BtfBlob& btf : blobs)
+    out.u32(btf.id).u32(static_cast<std::uint32_t>(btf.bytes.size())).bytes(btf.bytes);
+  return true;
+}
+
+Result<> read_compressed(Cursor& in, Features& out) {
+  in.u32();  // version: perf writes 0 and reads any
+  CompressionInfo info;
+  info.type = in.u32();
+  info.level = in.u32();
+  info.ratio = in.u32();
+  info.record_limit = in.u32();
+  out.environment.compression = info;
+  return Done{};
+}
+
+bool write_compressed(const Features& from, ByteWriter& out) {
+  if (!from.environment.compression) return false;
+  const CompressionInfo& info = *from.environment.compression;
+  // Version 0, as perf writes it: other readers refuse any other.
+  out.u32(0).u32(info.type).u32(info.level).u32(info.ratio).u32(info.record_limit);
+  return true;
+}
+
+template <StringPairs Environment::*Member>
+constexpr auto read_pairs = [](Cursor& in, Features& out) -> Result<> {
+  out.environment.*Member = string_pairs(in);
+  return Done{};
+};
+template <StringPairs Environment::*Member>
+constexpr auto put_pairs = [](const Features& from, ByteWriter& out) {
+  if ((from.environment.*Member).empty()) return false;
+  write_pairs(out, from.environment.*Member);
+  return true;
+};
+
+Result<> read_line_size(Cursor& in, Features& out) {
+  out.environment.cache_line_size = in.u32();
+  return Done{};
+}
+
+bool write_line_size(const Features& from, ByteWriter& out) {
+  if (!from.environment.cache_line_size) return false;
+  out.u32(*from.environment.cache_line_size);
+  return true;
+}
+
+Result<> read_schemas(Cursor& in, Features& out) {
+  auto schemas = parse_payload_schemas(in);
+  if (!schemas) return std::move(schemas.error());
+  out.schemas = std::move(*schemas);
+  return Done{};
+}
+
+bool write_schemas(const Features& from, ByteWriter& out) {
+  if (from.schemas.empty()) return false;
+  write_payload_schemas(out, from.schemas);
+  return true;
+}
+
+Result<> read_attachments(Cursor& in, Features& out) {
+  auto attachments = parse_attachments(in);
+  if (!attachments) return std::move(attachments.error());
+  out.attachments = std::move(*attachments);
+  return Done{};
+}
+
+bool write_attachment_list(const Features& from, ByteWriter& out) {
+  if (from.attachments.empty()) return false;
+  write_attachments(out, from.attachments);
+  return true;
+}
+
+// u32 version, u32 count, then for each: u32 id and four strings.
+Result<> read_attached_programs(Cursor& in, Features& out) {
+  out.environment.attached_programs.clear();
+  const std::uint32_t version = in.u32();
+  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  const std::uint32_t count = checked_count(in, in.u32(), 5 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    AttachedProgram program;
+    program.id = in.u32();
+    program.name = header_string(in);
+    program.section = header_string(in);
+    program.object = header_string(in);
+    program.state = header_string(in);
+    out.environment.attached_programs.push_back(std::move(program));
+  }
+  return Done{};
+}
+
+bool write_attached_programs(const Features& from, ByteWriter& out) {
+  const auto& programs = from.environment.attached_programs;
+  if (programs.empty()) return false;
+  out.u32(1).u32(static_cast<std::uint32_t>(programs.size()));
+  for (const AttachedProgram& program : programs) {
+    out.u32(program.id).header_string(program.name).header_string(program.section);
+    out.header_string(program.object).header_string(program.state);
+  }
+  return true;
+}
+
+Result<> read_symbol_pack(Cursor& in, Features& out) {
+  if (auto known = check_symbol_pack(in.rest()); !known) return known;
+  out.symbol_pack = bytes_of(in.rest());
+  return Done{};
+}
+
+bool write_symbol_pack(const Features& from, ByteWriter& out) {
+  out.bytes(from.symbol_pack);
+  return !from.symbol_pack.empty();
+}
+
+constexpr std::uint64_t kNoTime = ~std::uint64_t{0};
+constexpr std::uint32_t kAnyCpu = ~std::uint32_t{0};
+
+// u32 version, u64 first and last time, u32 count, then for each: two strings, u32 CPU, u64 lost.
+Result<> read_losses(Cursor& in, Features& out) {
+  out.environment.losses = {};
+  const std::uint32_t version = in.u32();
+  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  const std::uint64_t first = in.u64(), last = in.u64();
+  if (first != kNoTime) out.environment.losses.interval = {first, last};
+  const std::uint32_t count = checked_count(in, in.u32(), 5 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    EventLoss loss;
+    loss.event = header_string(in);
+    loss.cgroup = header_string(in);
+    const std::uint32_t cpu = in.u32();
+    loss.cpu = cpu == kAnyCpu ? -1 : static_cast<int>(cpu & 0x7fff'ffff);
+    loss.lost = in.u64();
+    out.environment.losses.events.push_back(std::move(loss));
+  }
+  return Done{};
+}
+
+bool write_losses(const Features& from, ByteWriter& out) {
+  const RecordingLosses& losses = from.environment.losses;
+  if (losses.events.empty()) return false;
+  const auto [first, last] = losses.interval.value_or(std::pair{kNoTime, kNoTime});
+  out.u32(1).u64(first).u64(last).u32(static_cast<std::uint32_t>(losses.events.size()));
+  for (const EventLoss& loss : losses.events) {
+    out.header_string(loss.event).header_string(loss.cgroup);
+    out.u32(loss.cpu < 0 ? kAnyCpu : static_cast<std::uint32_t>(loss.cpu)).u64(loss.lost);
+  }
+  return true;
+}
+
+// u32 version, u32 count, then for each two strings.
+Result<> read_content(Cursor& in, Features& out) {
+  out.environment.content.clear();
+  const std::uint32_t version = in.u32();
+  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ContentClass content;
+    content.name = header_string(in);
+    content.state = header_string(in);
+    out.environment.content.push_back(std::move(content));
+  }
+  return Done{};
+}
+
+bool write_content(const Features& from, ByteWriter& out) {
+  const auto& content = from.environment.content;
+  if (content.empty()) return false;
+  out.u32(1).u32(static_cast<std::uint32_t>(content.size()));
+  for (const ContentClass& one : content) out.header_string(one.name).header_string(one.state);
+  return true;
+}
+
+// Kept as bytes, read and written as they are.
+constexpr Result<> (*kRawRead)(Cursor&, Features&) = nullptr;
+constexpr bool (*kRawWrite)(const Features&, ByteWriter&) = nullptr;
+
+using Env = Environment;
+// One row for each optional section. File order is bit order, so rows are sorted.
+constexpr FeatureRow kFeatures[] = {
+    {abi::kFeatureTracingData, "TRACING_DATA", read_tracing, write_tracing},
+    {abi::kFeatureBuildId, "BUILD_ID", read_build_ids, write_build_ids},
+    {abi::kFeatureHostname, "HOSTNAME", read_string<&Env::hostname>, write_string<&Env::hostname>},
+    {abi::kFeatureOsRelease, "OSRELEASE", read_string<&Env::os_release>, write_string<&Env::os_release>},
+    {abi::kFeatureVersion, "VERSION", read_string<&Env::version>, write_string<&Env::version>},
+    {abi::kFeatureArch, "ARCH", read_string<&Env::arch>, write_string<&Env::arch>},
+    {abi::kFeatureNrCpus, "NRCPUS", read_cpus, write_cpus},
+    {abi::kFeatureCpuDesc, "CPUDESC", read_string<&Env::cpu_description>,
+     write_string<&Env::cpu_description>},
+    {abi::kFeatureCpuId, "CPUID", read_string<&Env::cpu_id>, write_string<&Env::cpu_id>},
+    {abi::kFeatureTotalMem, "TOTAL_MEM", read_u64<&Env::total_memory_kib>, write_u64<&Env::total_memory_kib>},
+    {abi::kFeatureCmdline, "CMDLINE", read_command_line, write_command_line},
+    {abi::kFeatureEventDesc, "EVENT_DESC", read_event_desc, write_event_desc},
+    {abi::kFeatureCpuTopology, "CPU_TOPOLOGY", read_cpu_topology, write_cpu_topology},
+    {abi::kFeatureNumaTopology, "NUMA_TOPOLOGY", read_numa, write_numa},
+    {abi::kFeatureBranchStack, "BRANCH_STACK", read_flag<&Env::has_branch_stack>,
+     write_flag<&Env::has_branch_stack>},
+    {abi::kFeaturePmuMappings, "PMU_MAPPINGS", read_pmus, write_pmus},
+    {abi::kFeatureGroupDesc, "GROUP_DESC", read_groups, write_groups},
+    {abi::kFeatureAuxtrace, "AUXTRACE", kRawRead, kRawWrite},
+    {abi::kFeatureStat, "STAT", read_flag<&Env::is_stat>, write_flag<&Env::is_stat>},
+    {abi::kFeatureCache, "CACHE", read_caches, write_caches},
+    {abi::kFeatureSampleTime, "SAMPLE_TIME", read_sample_time, write_sample_time},
+    {abi::kFeatureMemTopology, "MEM_TOPOLOGY", read_memory, write_memory},
+    {abi::kFeatureClockid, "CLOCKID", read_u64<&Env::clock_resolution_ns>,
+     write_u64<&Env::clock_resolution_ns>},
+    {abi::kFeatureDirFormat, "DIR_FORMAT", read_u64<&Env::directory_format>,
+     write_u64<&Env::directory_format>},
+    {abi::kFeatureBpfProgInfo, "BPF_PROG_INFO", read_bpf_programs, write_bpf_programs},
+    {abi::kFeatureBpfBtf, "BPF_BTF", read_btf, write_btf},
+    {abi::kFeatureCompressed, "COMPRESSED", read_compressed, write_compressed},
+    {abi::kFeatureCpuPmuCaps, "CPU_PMU_CAPS", read_pairs<&Env::cpu_pmu_caps>, put_pairs<&Env::cpu_pmu_caps>},
+    {abi::kFeatureClockData, "CLOCK_DATA", read_clock_data, write_clock_data},
+    {abi::kFeatureHybridTopology, "HYBRID_TOPOLOGY", read_pairs<&Env::hybrid_pmus>,
+     put_pairs<&Env::hybrid_pmus>},
+    {abi::kFeaturePmuCaps, "PMU_CAPS", read_pmu_caps, write_pmu_caps},
+    {abi::kFeatureCpuDomainInfo, "CPU_DOMAIN_INFO", kRawRead, kRawWrite},
+    {abi::kFeatureEMachine, "E_MACHINE", read_machine, write_machine},
+    {abi::kFeatureClnSize, "CLN_SIZE", read_line_size, write_line_size},
+    {abi::kFeaturePayloadSchemas, "PAYLOAD_SCHEMAS", read_schemas, write_schemas},
+    {abi::kFeatureAttachments, "ATTACHMENTS", read_attachments, write_attachment_list},
+    {abi::kFeatureAttachedPrograms, "ATTACHED_PROGRAMS", read_attached_programs, write_attached_programs},
+    {abi::kFeatureSymbolPack, "SYMBOL_PACK", read_symbol_pack, write_symbol_pack},
+    {abi::kFeatureContent, "CONTENT", read_content, write_content},
+    {abi::kFeatureUserStacks, "USER_STACKS", read_pairs<&Env::user_stacks>, put_pairs<&Env::user_stacks>},
+    {abi::kFeatureLosses, "LOSSES", read_losses, write_losses},
+    {abi::kFeatureCpuChanges, "CPU_CHANGES", read_pairs<&Env::cpu_changes>, put_pairs<&Env::cpu_changes>},
+};
+static_assert(std::ranges::is_sorted(kFeatures, {}, &FeatureRow::bit));
+
+const FeatureRow* row_of(std::uint32_t feature) {
+  const auto row = std::ranges::find(kFeatures, feature, &FeatureRow::bit);
+  return row == std::end(kFeatures) ? nullptr : row;
+}
+
+}  // namespace
+
+const Attachment* Features::attachment(std::string_view name) const {
+  const auto found = std::ranges::find(attachments, name, &Attachment::name);
+  return found == attachments.end() ? nullptr : &*found;
+}
+
+Result<> read_feature(std::uint32_t feature, Cursor section, Features& out) {
+  if (feature >= abi::kFeatureCount) return Error{"feature " + std::to_string(feature) + " is out of range"};
+  const FeatureRow* row = row_of(feature);
+  if (row == nullptr || row->read == nullptr) {
+    keep_section(out, feature, section.rest());
+    out.present.set(feature);
+    return Done{};
+  }
+  // Tried on scratch first, so that a section found broken half-way leaves nothing behind.
+  Features scratch;
+  scratch.environment.cpus_available = out.environment.cpus_available;
+  Cursor trial(section.rest(), section.order());
+  auto sound = row->read(trial, scratch);
+  if (!sound) return std::move(sound.error()).in(row->name);
+  if (trial.failed()) return Error{"cut short"}.in(row->name);
+  if (auto read = row->read(section, out); !read) return read;
+  out.present.set(feature);
+  return Done{};
+}
+
+bool write_feature(std::uint32_t feature, const Features& features, ByteWriter& out) {
+  const auto raw = std::ranges::find(features.raw, feature, &RawSection::feature);
+  if (raw != features.raw.end()) {
+    out.bytes(raw->bytes);
+    return true;
+  }
+  const FeatureRow* row = row_of(feature);
+  if (row == nullptr || row->write == nullptr) return false;
+  ByteWriter section;  // alignment inside a section counts from its start
+  if (!row->write(features, section)) return false;
+  out.bytes(section.view());
+  return true;
+}
+
+void keep_section(Features& features, std::uint32_t feature, Bytes bytes) {
+  drop_section(features, feature);
+  features.raw.push_back({feature, bytes_of(bytes)});
+}
+
+void drop_section(Features& features, std::uint32_t feature) {
+  std::erase_if(features.raw, [&](const RawSection& section) { return section.feature == feature; });
+}
+
+std::string_view feature_name(std::uint32_t feature) {
+  const FeatureRow* row = row_of(feature);
+  return row == nullptr ? std::string_view{} : row->name;
+}
+
+}  // namespace tacho::format

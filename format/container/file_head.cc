@@ -1,0 +1,138 @@
+#include "format/container/file_head.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "format/base/file.h"
+
+namespace tacho::format {
+
+namespace {
+
+constexpr std::string_view kEarlyMagic = "TACHOHD1";
+// What a header held before the feature bitmap was added to it.
+constexpr std::size_t kSizeWithoutFeatures = 72;
+
+void set_features(const std::array<std::uint64_t, 4>& words, FileHead& head) {
+  for (std::size_t bit = 0; bit < abi::kFeatureCount; ++bit)
+    head.features[bit] = (words[bit / 64] >> bit % 64 & 1) != 0;
+}
+
+// The bitmap is an array of the writer's longs. From the other byte order it is read as u64; when that leaves
+// HOSTNAME unset, which every perf sets, a 32-bit machine wrote it and the halves are the other way round.
+void read_features(Cursor& in, FileHead& head) {
+  std::array<std::uint64_t, 4> words{};
+  for (std::uint64_t& word : words) word = in.u64();
+  set_features(words, head);
+  if (head.order == std::endian::native || head.features[abi::kFeatureHostname]) return;
+  for (std::uint64_t& word : words) word = std::rotl(word, 32);
+  std::bitset<abi::kFeatureCount> as_u64 = head.features;
+  set_features(words, head);
+  if (!head.features[abi::kFeatureHostname]) head.features = as_u64;
+}
+
+// Files that captures are sent in.
+struct PackingRow {
+  std::string_view name;
+  std::size_t at;  // in the file, bytes
+  std::string_view magic;
+  std::string_view what_to_do;
+};
+constexpr PackingRow kPackings[] = {
+    {"gzip", 0, "\x1f\x8b", "unpack it with gzip -d"},
+    {"zstd", 0, "\x28\xb5\x2f\xfd", "unpack it with zstd -d"},
+    {"xz", 0, std::string_view("\xfd\x37zXZ\0", 6), "unpack it with xz -d"},
+    {"bzip2", 0, "BZh", "unpack it with bzip2 -d; tacho pack --from reads the archives of perf archive"},
+    {"lz4", 0, "\x04\x22\x4d\x18", "unpack it with lz4 -d"},
+    {"zip", 0, "PK\x03\x04", "unpack it with unzip"},
+    {"tar", 257, "ustar", "unpack it with tar -xf and name the capture in it"},
+};
+
+Error no_capture(Bytes start) {
+  for (const PackingRow& row : kPackings)
+    if (as_text(start.subspan(std::min(row.at, start.size()))).starts_with(row.magic))
+      return Error{"is no capture but a " + std::string(row.name) + " file: " + std::string(row.what_to_do)};
+  return Error{"is not perf.data: it does not start with PERFILE2"};
+}
+
+}  // namespace
+
+Result<FileHead> parse_file_head(Bytes start) {
+  if (start.empty()) return Error{"is empty"};
+  const std::uint64_t magic = Cursor(start).u64();
+  if (magic == abi::kMagicVersion1 || magic == Cursor::swapped(abi::kMagicVersion1))
+    return Error{"was written by a perf older than 2009 (version 1, PERFFILE): no reader of it is left"};
+  FileHead head;
+  if (magic == abi::kMagicSwapped) {
+    head.order = std::endian::native == std::endian::little ? std::endian::big : std::endian::little;
+  } else if (magic != abi::kMagic) {
+    return no_capture(start);
+  }
+  Cursor in(start.subspan(8), head.order);
+  const std::uint64_t size = in.u64();
+  if (in.failed()) return Error{"is cut short: its header ends at byte " + std::to_string(start.size())};
+  if (size == FileHead::kPipeSize) {
+    head.is_pipe = true;
+    return head;
+  }
+  if (size != FileHead::kSize && size != kSizeWithoutFeatures)
+    return Error{"has a header of " + std::to_string(size) +
+                 " bytes, 104 were expected (72 in the oldest files, 16 in a pipe)"};
+  head.attr_size = in.u64();
+  head.attrs = {in.u64(), in.u64()};
+  head.data = {in.u64(), in.u64()};
+  in.skip(16);  // event types, unused
+  if (in.failed()) return Error{"is cut short: its header ends at byte " + std::to_string(start.size())};
+  if (size >= FileHead::kSize) {
+    if (start.size() < FileHead::kSize)
+      return Error{"is cut short: its header ends at byte " + std::to_string(start.size())};
+    read_features(in, head);
+  }
+  return head;
+}
+
+void write_file_head(ByteWriter& out, const FileHead& head) {
+  out.u64(abi::kMagic).u64(FileHead::kSize).u64(head.attr_size);
+  out.u64(head.attrs.offset).u64(head.attrs.size).u64(head.data.offset).u64(head.data.size).u64(0).u64(0);
+  for (std::size_t word = 0; word < abi::kFeatureCount / 64; ++word) {
+    std::uint64_t bits = 0;
+    for (std::size_t bit = 0; bit < 64; ++bit) bits |= std::uint64_t{head.features[word * 64 + bit]} << bit;
+    out.u64(bits);
+  }
+}
+
+std::optional<EarlyTable> parse_early_trailer(Bytes trailer, std::endian order) {
+  Cursor in(trailer, order);
+  EarlyTable table;
+  table.offset = in.u64();
+  table.entries = in.u32();
+  table.is_closed = in.u32() == 1;
+  in.u64();
+  if (in.text(kEarlyMagic.size()) != kEarlyMagic || in.failed()) return std::nullopt;
+  return table;
+}
+
+std::vector<FeatureSection> parse_early_entries(Bytes entries, std::endian order) {
+  std::vector<FeatureSection> sections;
+  Cursor in(entries, order);
+  while (in.left() >= EarlyTable::kEntrySize) {
+    FeatureSection section;
+    section.feature = static_cast<std::uint32_t>(in.u64());
+    section.place.offset = in.u64();
+    section.place.size = in.u64();
+    if (section.feature < abi::kFeatureCount && section.place.size != 0) sections.push_back(section);
+  }
+  return sections;
+}
+
+void write_early_table(ByteWriter& out, const std::vector<FeatureSection>& sections,
+                       std::uint64_t table_offset) {
+  for (const FeatureSection& section : sections)
+    out.u64(section.feature).u64(section.place.offset).u64(section.place.size);
+  out.u64(table_offset).u32(static_cast<std::uint32_t>(sections.size())).u32(0).u64(0);
+  out.bytes(std::as_bytes(std::span(kEarlyMagic)));
+}
+
+}  // namespace tacho::format

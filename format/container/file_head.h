@@ -1,0 +1,64 @@
+// The fixed parts of a capture file: the header at its start, the table of sections behind its data, and our
+// own copy of that table before the data, which a recorder that was killed has left behind
+// (docs/capture-format.md).
+#pragma once
+
+#include <array>
+#include <bit>
+#include <bitset>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "format/base/byte_writer.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+#include "format/records/perf_abi.h"
+
+namespace tacho::format {
+
+struct FileSection {
+  std::uint64_t offset = 0, size = 0;  // bytes
+};
+
+struct FileHead {
+  static constexpr std::size_t kSize = 104;
+  static constexpr std::size_t kPipeSize = 16;
+
+  std::endian order = std::endian::native;
+  bool is_pipe = false;
+  std::uint64_t attr_size = 0;  // of one entry of the attr table: attr and 16 bytes
+  FileSection attrs, data;
+  std::bitset<abi::kFeatureCount> features;
+};
+
+// `start`: the first kSize bytes, or as many as the file has. Refuses what is no capture, by what it is.
+Result<FileHead> parse_file_head(Bytes start);
+void write_file_head(ByteWriter& out, const FileHead& head);
+
+struct FeatureSection {
+  std::uint32_t feature = 0;
+  FileSection place;
+};
+
+// Our table before the data. It ends with a trailer right before data.offset:
+//   u64 offset of the table, u32 entries, u32 state (0 open, 1 closed), u64 0, "TACHOHD1"
+// and the table is, for each entry, u64 feature, u64 offset, u64 size. Sections of our own (from
+// abi::kFirstOwnFeature on) stand here only, and not in the table behind the data: perf 6.1's inject falls
+// over feature bits that it does not know. Those with size 0 are places kept for sections that come late.
+struct EarlyTable {
+  static constexpr std::size_t kTrailerSize = 32;
+  static constexpr std::size_t kEntrySize = 24;
+  static constexpr std::size_t kStateOffset = 12;  // of the state word, in the trailer
+
+  std::uint64_t offset = 0;
+  std::uint32_t entries = 0;
+  bool is_closed = false;
+};
+// `trailer`: the kTrailerSize bytes before data.offset. Nothing when another program wrote the file.
+std::optional<EarlyTable> parse_early_trailer(Bytes trailer, std::endian order);
+std::vector<FeatureSection> parse_early_entries(Bytes entries, std::endian order);
+void write_early_table(ByteWriter& out, const std::vector<FeatureSection>& sections,
+                       std::uint64_t table_offset);
+
+}  // namespace tacho::format

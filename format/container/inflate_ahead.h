@@ -1,0 +1,41 @@
+// Inflates frames that stand alone on several threads, a few records ahead of their reader. The caller helps:
+// a frame that no worker has started when it is needed is inflated by the caller.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "format/base/buffer.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+#include "format/container/time_order.h"
+
+namespace tacho::format {
+
+// Bytes that a frame inflates to when it can be read alone: a whole frame that says its size, which is at
+// most `limit`.
+std::optional<std::size_t> standalone_frame_size(Bytes packed, std::size_t limit);
+
+class InflateAhead {
+ public:
+  // A frame on its way. Its bytes must stay valid until it was taken.
+  class Job;
+  using JobRef = std::shared_ptr<Job>;
+
+  InflateAhead();
+  InflateAhead(InflateAhead&&) noexcept;
+  InflateAhead& operator=(InflateAhead&&) noexcept;
+  ~InflateAhead();
+
+  // `size`: as standalone_frame_size() said. `keep` holds the packed bytes.
+  JobRef start(Bytes packed, std::size_t size, BlockRef keep);
+  // Waits for the job, or does it.
+  Result<std::shared_ptr<Block>> take(const JobRef& job);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::format

@@ -1,0 +1,364 @@
+#include "format/extensions/symbol_pack.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "format/base/byte_writer.h"
+
+namespace tacho::format {
+namespace {
+
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kFixed = 24;  // bytes before the frame: version, level, raw size, packed size
+constexpr int kLevel = 6;           // of zstd: a fifth smaller than 3, and no slower that shows
+constexpr std::size_t kAlignment = 8;
+
+// What may be unpacked: real packs grow to 3 to 6 times their size, and what is made of them to 16 times.
+constexpr std::uint64_t kMostAlways = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMostTimes = 16, kMostMadeTimes = 40;
+constexpr std::size_t kLongestText = std::size_t{1} << 20;
+
+// Numbers of variable length, seven bits in each byte, the lowest first.
+class PackWriter {
+ public:
+  void number(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out_.u8(static_cast<std::uint8_t>(value | 0x80));
+    out_.u8(static_cast<std::uint8_t>(value));
+  }
+  // Small for a small distance in either direction.
+  void distance(std::uint64_t value, std::uint64_t from) {
+    const auto signed_distance = static_cast<std::int64_t>(value - from);
+    number(static_cast<std::uint64_t>(signed_distance) << 1 ^
+           static_cast<std::uint64_t>(signed_distance >> 63));
+  }
+  void text(std::string_view text) {
+    number(text.size());
+    out_.bytes(std::as_bytes(std::span(text)));
+  }
+  ByteWriter& out() { return out_; }
+  // One field of every item, as distances to that of the item before.
+  template <class Items, class Field>
+  void column(const Items& items, Field&& field) {
+    std::uint64_t last = 0;
+    for (const auto& item : items) {
+      const std::uint64_t value = field(item);
+      distance(value, last);
+      last = value;
+    }
+  }
+
+ private:
+  ByteWriter out_;
+};
+
+class PackReader {
+ public:
+  PackReader(Bytes bytes, std::uint64_t most_made) : in_(bytes), left_to_make_(most_made) {}
+
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const std::uint8_t byte = in_.u8();
+      value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+      if ((byte & 0x80) == 0) return value;
+    }
+    in_.fail();
+    return 0;
+  }
+  std::uint64_t distance(std::uint64_t from) {
+    const std::uint64_t value = number();
+    return from + (value >> 1 ^ (0 - (value & 1)));
+  }
+  std::uint8_t byte() { return in_.u8(); }
+  Bytes bytes(std::uint64_t size) { return in_.take(size); }
+  // How many items of `made_size` bytes follow, each of which takes at least `least` bytes here. Memory for
+  // them is promised: it counts against what may be made.
+  std::size_t count(std::size_t least, std::size_t made_size) {
+    const std::uint64_t count = number();
+    if (count > in_.left() / least || count > left_to_make_ / made_size) {
+      is_too_much_ = is_too_much_ || count <= in_.left() / least;
+      in_.fail();
+      return 0;
+    }
+    left_to_make_ -= count * made_size;
+    return static_cast<std::size_t>(count);
+  }
+  template <class Items, class Set>
+  void column(Items& items, Set&& set) {
+    std::uint64_t last = 0;
+    for (auto& item : items) {
+      last = distance(last);
+      set(item, last);
+    }
+  }
+  // A field of 32 bits; more is an error.
+  template <class Items, class Item>
+  void column32(Items& items, std::uint32_t Item::*field) {
+    column(items, [&](Item& item, std::uint64_t value) {
+      if (value > std::numeric_limits<std::uint32_t>::max()) in_.fail();
+      item.*field = static_cast<std::uint32_t>(value);
+    });
+  }
+  void fail() { in_.fail(); }
+  bool failed() const { return in_.failed(); }
+  bool is_too_much() const { return is_too_much_; }
+  bool is_at_end() const { return in_.left() == 0; }
+
+ private:
+  Cursor in_;
+  std::uint64_t left_to_make_;
+  bool is_too_much_ = false;
+};
+
+// kNone as 0, all others one higher.
+std::uint64_t one_higher(std::uint32_t number) {
+  return number == PackedFunction::kNone ? 0 : number + std::uint64_t{1};
+}
+std::uint32_t one_lower(std::uint64_t number) {
+  return number == 0 ? PackedFunction::kNone : static_cast<std::uint32_t>(number - 1);
+}
+
+// Ascending; what refers to symbols follows them.
+void put_in_order(PackedModule& module) {
+  std::vector<std::uint32_t> order(module.symbols.size()), place(module.symbols.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    const PackedSymbol &left = module.symbols[a], &right = module.symbols[b];
+    return std::tie(left.start, left.end, a) < std::tie(right.start, right.end, b);
+  });
+  std::vector<PackedSymbol> symbols;
+  symbols.reserve(order.size());
+  for (const std::uint32_t number : order) {
+    place[number] = static_cast<std::uint32_t>(symbols.size());
+    symbols.push_back(module.symbols[number]);
+  }
+  module.symbols = std::move(symbols);
+  for (PackedAddress& address : module.addresses)
+    if (address.symbol != PackedFunction::kNone) address.symbol = place[address.symbol];
+  std::ranges::stable_sort(module.addresses, {}, &PackedAddress::address);
+  const auto same = [](const PackedAddress& a, const PackedAddress& b) { return a.address == b.address; };
+  module.addresses.erase(std::unique(module.addresses.begin(), module.addresses.end(), same),
+                         module.addresses.end());
+}
+
+void write_code(PackWriter& out, const PackedModule& module) {
+  out.out().u8(module.is_64_bit ? 1 : 0);
+  out.number(module.code.size());
+  out.column(module.code, [](const PackedPiece& piece) { return piece.start; });
+  out.column(module.code, [](const PackedPiece& piece) { return piece.size; });
+  out.out().bytes(module.code_bytes);
+}
+
+void write_module(PackWriter& out, const PackedModule& module) {
+  out.out().u8(module.kind).u8(module.flags).u8(module.letter).u8(module.build_id.size);
+  out.out().bytes(std::as_bytes(std::span(module.build_id.bytes)).first(module.build_id.size));
+  out.number(module.path);
+  out.number(module.lack);
+  const auto& symbols = module.symbols;
+  out.number(symbols.size());
+  out.column(symbols, [](const PackedSymbol& symbol) { return symbol.start; });
+  for (const PackedSymbol& symbol : symbols) out.distance(symbol.end, symbol.start);
+  out.column(symbols, [](const PackedSymbol& symbol) { return symbol.name; });
+  for (const PackedSymbol& symbol : symbols) out.out().u8(symbol.is_data ? 1 : 0);
+  const auto& functions = module.functions;
+  out.number(functions.size());
+  out.column(functions, [](const PackedFunction& function) { return function.name; });
+  for (const PackedFunction& function : functions) out.out().u8(function.is_linkers ? 1 : 0);
+  out.column(functions, [](const PackedFunction& function) { return function.start; });
+  out.column(functions, [](const PackedFunction& function) { return one_higher(function.caller); });
+  out.column(functions, [](const PackedFunction& function) { return function.call_file; });
+  out.column(functions, [](const PackedFunction& function) { return function.call_line; });
+  const auto& addresses = module.addresses;
+  out.number(addresses.size());
+  out.column(addresses, [](const PackedAddress& address) { return address.address; });
+  out.column(addresses, [](const PackedAddress& address) { return address.elf_address - address.address; });
+  out.column(addresses, [](const PackedAddress& address) { return one_higher(address.symbol); });
+  if ((module.flags & PackedModule::kHasLines) != 0) {
+    out.column(addresses, [](const PackedAddress& address) { return one_higher(address.function); });
+    out.column(addresses, [](const PackedAddress& address) { return address.file; });
+    out.column(addresses, [](const PackedAddress& address) { return address.line; });
+  }
+  if ((module.flags & PackedModule::kHasCode) != 0) write_code(out, module);
+}
+
+void read_symbols(PackReader& in, PackedModule& module) {
+  module.symbols.resize(in.count(4, sizeof(PackedSymbol)));
+  in.column(module.symbols, [](PackedSymbol& symbol, std::uint64_t value) { symbol.start = value; });
+  for (PackedSymbol& symbol : module.symbols) {
+    symbol.end = in.distance(symbol.start);
+    if (symbol.end < symbol.start) in.fail();
+  }
+  in.column32(module.symbols, &PackedSymbol::name);
+  for (PackedSymbol& symbol : module.symbols) symbol.is_data = in.byte() != 0;
+}
+
+void read_functions(PackReader& in, PackedModule& module) {
+  auto& functions = module.functions;
+  functions.resize(in.count(6, sizeof(PackedFunction)));
+  in.column32(functions, &PackedFunction::name);
+  for (PackedFunction& function : functions) function.is_linkers = in.byte() != 0;
+  in.column(functions, [](PackedFunction& function, std::uint64_t value) { function.start = value; });
+  // A caller stands before whom it calls, so that no chain of them ends in itself.
+  std::uint64_t number = 0;
+  in.column(functions, [&](PackedFunction& function, std::uint64_t value) {
+    if (value > number++) in.fail();
+    function.caller = one_lower(value);
+  });
+  in.column32(functions, &PackedFunction::call_file);
+  in.column32(functions, &PackedFunction::call_line);
+}
+
+void read_addresses(PackReader& in, PackedModule& module) {
+  const bool has_lines = (module.flags & PackedModule::kHasLines) != 0;
+  auto& addresses = module.addresses;
+  addresses.resize(in.count(has_lines ? 6 : 3, sizeof(PackedAddress)));
+  in.column(addresses, [](PackedAddress& address, std::uint64_t value) { address.address = value; });
+  const auto not_ascending = [](const PackedAddress& a, const PackedAddress& b) {
+    return a.address >= b.address;
+  };
+  if (std::ranges::adjacent_find(addresses, not_ascending) != addresses.end()) in.fail();
+  in.column(addresses, [](PackedAddress& address, std::uint64_t value) {
+    address.elf_address = address.address + value;
+  });
+  in.column(addresses, [&](PackedAddress& address, std::uint64_t value) {
+    if (value > module.symbols.size()) in.fail();
+    address.symbol = one_lower(value);
+  });
+  if (!has_lines) return;
+  in.column(addresses, [&](PackedAddress& address, std::uint64_t value) {
+    if (value > module.functions.size()) in.fail();
+    address.function = one_lower(value);
+  });
+  in.column32(addresses, &PackedAddress::file);
+  in.column32(addresses, &PackedAddress::line);
+}
+
+void read_code(PackReader& in, PackedModule& module) {
+  module.is_64_bit = in.byte() != 0;
+  module.code.resize(in.count(2, sizeof(PackedPiece)));
+  in.column(module.code, [](PackedPiece& piece, std::uint64_t value) { piece.start = value; });
+  in.column32(module.code, &PackedPiece::size);
+  if (!std::ranges::is_sorted(module.code, {}, &PackedPiece::start)) in.fail();
+  std::uint64_t size = 0;  // no overflow: fewer than 2^32 pieces of 32 bits
+  for (PackedPiece& piece : module.code) {
+    piece.offset = size;
+    size += piece.size;
+    if (piece.start + piece.size < piece.start) in.fail();
+  }
+  const Bytes bytes = in.failed() ? Bytes() : in.bytes(size);
+  module.code_bytes.assign(bytes.begin(), bytes.end());
+}
+
+PackedModule read_module(PackReader& in) {
+  PackedModule module;
+  module.kind = in.byte();
+  module.flags = in.byte();
+  module.letter = in.byte();
+  const std::uint8_t id_size = in.byte();
+  if (id_size > module.build_id.bytes.size()) in.fail();
+  if (!in.failed()) module.build_id = BuildId::from_bytes(in.bytes(id_size));
+  module.path = static_cast<std::uint32_t>(in.number());
+  module.lack = static_cast<std::uint32_t>(in.number());
+  read_symbols(in, module);
+  read_functions(in, module);
+  read_addresses(in, module);
+  if ((module.flags & PackedModule::kHasCode) != 0) read_code(in, module);
+  return module;
+}
+
+struct Head {
+  std::uint8_t level = 0;
+  std::uint64_t raw_size = 0;
+  Bytes frame;
+};
+
+// u32 version, u32 level, u64 bytes when unpacked, u64 bytes of the frame, the frame.
+Result<Head> read_head(Bytes section) {
+  Cursor in(section);
+  const std::uint32_t version = in.u32(), level = in.u32();
+  Head head;
+  head.raw_size = in.u64();
+  head.frame = in.take(in.u64());
+  if (in.failed()) return Error{"cut short"};
+  if (version != kVersion) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  if (level < 1 || level > static_cast<std::uint32_t>(PackLevel::Code))
+    return Error{"level " + std::to_string(level) + " is not known"};
+  head.level = static_cast<std::uint8_t>(level);
+  return head;
+}
+
+Result<std::vector<std::byte>> unpack(const Head& head) {
+  if (head.raw_size > kMostAlways + kMostTimes * head.frame.size())
+    return Error{"would take " + std::to_string(head.raw_size) + " bytes, too many for its size", EFBIG};
+  // The frame's own word comes first: nothing is reserved for a size that it denies.
+  if (ZSTD_getFrameContentSize(head.frame.data(), head.frame.size()) != head.raw_size)
+    return Error{"does not hold what its head says"};
+  std::vector<std::byte> raw(static_cast<std::size_t>(head.raw_size));
+  const std::size_t size = ZSTD_decompress(raw.data(), raw.size(), head.frame.data(), head.frame.size());
+  if (ZSTD_isError(size) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(size)};
+  if (size != raw.size()) return Error{"holds fewer bytes than it says"};
+  return raw;
+}
+
+}  // namespace
+
+std::uint32_t PackTexts::number_of(std::string_view text) {
+  if (text.empty()) return 0;
+  if (const auto known = numbers_.find(text); known != numbers_.end()) return known->second;
+  const auto number = static_cast<std::uint32_t>(texts_.size());
+  numbers_.emplace(texts_.emplace_back(text), number);
+  return number;
+}
+
+Result<std::vector<std::byte>> write_symbol_pack_section(SymbolPack& pack) {
+  PackWriter raw;
+  raw.number(pack.texts.size());
+  for (std::uint32_t i = 0; i < pack.texts.size(); ++i) raw.text(pack.texts[i].substr(0, kLongestText));
+  raw.number(pack.modules.size());
+  for (PackedModule& module : pack.modules) {
+    put_in_order(module);
+    write_module(raw, module);
+  }
+  const Bytes content = raw.out().view();
+  std::vector<std::byte> frame(ZSTD_compressBound(content.size()));
+  const std::size_t size = ZSTD_compress(frame.data(), frame.size(), content.data(), content.size(), kLevel);
+  if (ZSTD_isError(size) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(size)};
+  ByteWriter out;
+  out.u32(kVersion).u32(static_cast<std::uint32_t>(pack.level)).u64(content.size()).u64(size);
+  out.bytes(Bytes(frame).first(size)).align(kAlignment);
+  return std::move(out).take();
+}
+
+Result<> check_symbol_pack(Bytes section) {
+  const auto head = read_head(section);
+  return head ? Result<>(Done{}) : Result<>(head.error());
+}
+
+Result<SymbolPack> parse_symbol_pack(Bytes section) {
+  const auto head = read_head(section);
+  if (!head) return head.error();
+  const auto raw = unpack(*head);
+  if (!raw) return raw.error();
+  PackReader in(*raw, kMostAlways + kMostMadeTimes * section.size());
+  SymbolPack pack;
+  pack.level = static_cast<PackLevel>(head->level);
+  constexpr std::size_t kTextCost = 128;  // bytes that a text takes beside its own
+  const std::size_t texts = in.count(1, kTextCost);
+  for (std::size_t i = 0; i < texts && !in.failed(); ++i) {
+    const Bytes text = in.bytes(in.number());
+    if (i == 0 && !text.empty()) in.fail();
+    if (i != 0) pack.texts.append({reinterpret_cast<const char*>(text.data()), text.size()});
+  }
+  const std::size_t modules = in.count(8, sizeof(PackedModule));
+  for (std::size_t i = 0; i < modules && !in.failed(); ++i) pack.modules.push_back(read_module(in));
+  if (in.is_too_much()) return Error{"would take more memory than its size is worth", EFBIG};
+  if (in.failed() || !in.is_at_end()) return Error{"its tables contradict each other"};
+  return pack;
+}
+
+}  // namespace tacho::format

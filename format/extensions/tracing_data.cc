@@ -1,0 +1,170 @@
+#include "format/extensions/tracing_data.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+namespace tacho::format {
+
+namespace {
+
+constexpr std::array<std::uint8_t, 3> kMagic{0x17, 0x08, 0x44};
+constexpr std::string_view kName = "tracing";
+constexpr std::uint32_t kMaxSystems = 65536;
+constexpr std::uint32_t kMaxFormats = 1U << 20;
+constexpr std::size_t kLongestName = 255;  // bytes
+
+std::string text_of_size(Cursor& in, std::uint64_t size) {
+  const Bytes bytes = in.take(size);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// "header_page" NUL, u64 size, bytes.
+Result<std::string> named_part(Cursor& in, std::string_view name) {
+  if (in.terminated() != name) return Error{std::string(name) + " is missing"};
+  std::string text = text_of_size(in, in.u64());
+  if (in.failed()) return Error{std::string(name) + " is cut short"};
+  return text;
+}
+
+Result<> read_formats(Cursor& in, TracingData& out) {
+  const std::uint32_t ftrace = in.u32();
+  if (ftrace > kMaxFormats) return Error{std::to_string(ftrace) + " ftrace formats are too many"};
+  for (std::uint32_t i = 0; i < ftrace && !in.failed(); ++i)
+    out.ftrace_formats.push_back(text_of_size(in, in.u64()));
+  const std::uint32_t systems = in.u32();
+  if (systems > kMaxSystems) return Error{std::to_string(systems) + " tracepoint systems are too many"};
+  for (std::uint32_t i = 0; i < systems && !in.failed(); ++i) {
+    const std::string system(in.terminated());
+    // A folder of tracefs. Each of its formats keeps a copy.
+    if (system.size() > kLongestName)
+      return Error{"a tracepoint system has a name of " + std::to_string(system.size()) + " bytes"};
+    const std::uint32_t count = in.u32();
+    if (count > kMaxFormats) return Error{"system '" + system + "' has too many formats"};
+    for (std::uint32_t k = 0; k < count && !in.failed(); ++k)
+      out.formats.push_back({system, text_of_size(in, in.u64())});
+  }
+  if (in.failed()) return Error{"tracepoint formats are cut short"};
+  return Done{};
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> tracepoint_id(std::string_view format_text) {
+  const auto at = format_text.find("ID: ");
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = format_text.substr(at + 4);
+  std::uint64_t id = 0;
+  if (std::from_chars(digits.data(), digits.data() + digits.size(), id).ec != std::errc{})
+    return std::nullopt;
+  return id;
+}
+
+Result<TracingData> parse_tracing_data(Bytes section) {
+  Cursor start(section);
+  for (const std::uint8_t byte : kMagic)
+    if (start.u8() != byte) return Error{"does not start with the tracing magic"};
+  if (start.text(kName.size()) != kName) return Error{"does not start with the tracing magic"};
+  const std::string_view version = start.terminated();
+  TracingData data;
+  data.is_big_endian = start.u8() != 0;
+  data.long_size = start.u8();
+  // Everything above was bytes; from here on the recording machine's byte order holds.
+  Cursor in(start.rest(), data.is_big_endian ? std::endian::big : std::endian::little);
+  data.page_size = in.u32();
+  if (start.failed() || in.failed()) return Error{"is cut short"};
+  auto page = named_part(in, "header_page");
+  if (!page) return std::move(page.error());
+  data.header_page = std::move(*page);
+  auto event = named_part(in, "header_event");
+  if (!event) return std::move(event.error());
+  data.header_event = std::move(*event);
+  if (auto formats = read_formats(in, data); !formats) return std::move(formats.error());
+  in.skip(in.u32());  // kallsyms: perf always writes none
+  data.printk_formats = text_of_size(in, in.u32());
+  if (version >= "0.6") data.saved_cmdlines = text_of_size(in, in.u64());
+  if (in.failed()) return Error{"is cut short after the tracepoint formats"};
+  return data;
+}
+
+void write_tracing_data(ByteWriter& out, const TracingData& data) {
+  const auto text = [&](std::string_view bytes) { out.bytes(std::as_bytes(std::span(bytes))); };
+  const auto terminated = [&](std::string_view bytes) {
+    text(bytes);
+    out.u8(0);
+  };
+  // Numbers keep the byte order that the data says it has: the payloads described here have it too.
+  const bool is_foreign = data.is_big_endian != (std::endian::native == std::endian::big);
+  const auto u32 = [&](std::size_t value) {
+    const auto number = static_cast<std::uint32_t>(value);
+    out.u32(is_foreign ? Cursor::swapped(number) : number);
+  };
+  const auto sized = [&](std::string_view bytes) {
+    const std::uint64_t size = bytes.size();
+    out.u64(is_foreign ? Cursor::swapped(size) : size);
+    text(bytes);
+  };
+  for (const std::uint8_t byte : kMagic) out.u8(byte);
+  text(kName);
+  terminated("0.6");
+  out.u8(data.is_big_endian ? 1 : 0).u8(data.long_size);
+  u32(data.page_size);
+  terminated("header_page");
+  sized(data.header_page);
+  terminated("header_event");
+  sized(data.header_event);
+  u32(data.ftrace_formats.size());
+  for (const std::string& format : data.ftrace_formats) sized(format);
+  // Formats of one system stand together.
+  std::uint32_t systems = 0;
+  const auto starts_system = [&](std::size_t i) {
+    return i == 0 || data.formats[i].system != data.formats[i - 1].system;
+  };
+  for (std::size_t i = 0; i < data.formats.size(); ++i) systems += starts_system(i) ? 1 : 0;
+  u32(systems);
+  for (std::size_t i = 0; i < data.formats.size(); ++i) {
+    if (starts_system(i)) {
+      std::uint32_t count = 1;
+      while (i + count < data.formats.size() && !starts_system(i + count)) ++count;
+      terminated(data.formats[i].system);
+      u32(count);
+    }
+    sized(data.formats[i].text);
+  }
+  u32(0);  // kallsyms
+  u32(data.printk_formats.size());
+  text(data.printk_formats);
+  sized(data.saved_cmdlines);
+}
+
+ConstantStrings::ConstantStrings(std::string_view printk_formats) {
+  for (std::size_t at = 0; at < printk_formats.size();) {
+    const auto end = std::min(printk_formats.find('\n', at), printk_formats.size());
+    std::string_view line = printk_formats.substr(at, end - at);
+    at = end + 1;
+    if (line.starts_with("0x")) line.remove_prefix(2);
+    Row row;
+    const auto parsed = std::from_chars(line.data(), line.data() + line.size(), row.address, 16);
+    line.remove_prefix(static_cast<std::size_t>(parsed.ptr - line.data()));
+    constexpr std::string_view kBetween = " : \"", kEnd = "\"";
+    if (parsed.ec != std::errc{} || !line.starts_with(kBetween)) continue;
+    line.remove_prefix(kBetween.size());
+    if (line.ends_with(kEnd)) line.remove_suffix(kEnd.size());
+    if (line.ends_with("\\n")) line.remove_suffix(2);
+    row.text = line;
+    rows_.push_back(std::move(row));
+  }
+  std::ranges::stable_sort(rows_, {}, &Row::address);
+  const auto same = [](const Row& a, const Row& b) { return a.address == b.address; };
+  rows_.erase(std::unique(rows_.begin(), rows_.end(), same), rows_.end());
+}
+
+const std::string* ConstantStrings::find(std::uint64_t address) const {
+  const auto row = std::ranges::lower_bound(rows_, address, {}, &Row::address);
+  return row == rows_.end() || row->address != address ? nullptr : &row->text;
+}
+
+}  // namespace tacho::format

@@ -1,0 +1,60 @@
+// perf_event_attr as it stands in a capture: any size, either byte order, what we do not know kept.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "format/base/byte_writer.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+#include "format/records/perf_abi.h"
+
+namespace tacho::format {
+
+struct EventAttr {
+  std::uint32_t type = 0;
+  std::uint32_t size = 0;  // as the capture says it; 0 means 64
+  std::uint64_t config = 0;
+  std::uint64_t sample_period = 0;  // or the frequency in Hz when kFreq is set
+  std::uint64_t sample_type = 0;    // abi::SampleType
+  std::uint64_t read_format = 0;    // abi::ReadFormat
+  std::uint64_t flags = 0;          // abi::AttrFlag
+  std::uint32_t wakeup = 0;         // events, or bytes when kWatermark is set
+  std::uint32_t bp_type = 0;
+  std::uint64_t config1 = 0;
+  std::uint64_t config2 = 0;
+  std::uint64_t branch_sample_type = 0;
+  std::uint64_t sample_regs_user = 0;
+  std::uint32_t sample_stack_user = 0;  // bytes
+  std::int32_t clockid = 0;
+  std::uint64_t sample_regs_intr = 0;
+  std::uint32_t aux_watermark = 0;
+  std::uint16_t sample_max_stack = 0;
+  std::uint32_t aux_sample_size = 0;
+  std::uint32_t aux_action = 0;
+  std::uint64_t sig_data = 0;
+  std::uint64_t config3 = 0;
+  std::uint64_t config4 = 0;
+  std::vector<std::byte> tail;  // bytes past the fields above, as found
+
+  bool has(abi::AttrFlag flag) const { return (flags & flag) != 0; }
+  bool samples(abi::SampleType bit) const { return (sample_type & bit) != 0; }
+  bool is_bpf_output() const { return type == abi::kSoftware && config == abi::kBpfOutput; }
+  bool operator==(const EventAttr&) const = default;
+};
+
+// The size perf 6.1 knows; it refuses captures whose attrs are larger, so this is what we write unless a
+// later field is in use.
+inline constexpr std::uint32_t kCompatibleAttrSize = 128;
+
+// Reads one attr of `bytes.left()` bytes; attr.size inside says how many of them are meaningful.
+Result<EventAttr> parse_event_attr(Cursor bytes);
+// The smallest size (at least kCompatibleAttrSize) that holds every non-zero field.
+std::uint32_t size_to_write(const EventAttr& attr);
+// Appends exactly `size` bytes, with attr.size = size.
+void write_event_attr(ByteWriter& out, const EventAttr& attr, std::uint32_t size);
+
+}  // namespace tacho::format

@@ -1,0 +1,501 @@
+#include "format/records/record.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace tacho::format {
+
+namespace {
+
+// Body of a kernel record: the bytes between the header and the sample_id trailer.
+Cursor kernel_body(const RecordView& record, const EventAttr& attr, FieldLog* log) {
+  const std::size_t trailer = sample_id_size(attr);
+  const Bytes body = declared_bytes(record, trailer).subspan(kRecordHeaderSize);
+  return Cursor(body.first(body.size() - std::min(trailer, body.size())), record.order, log);
+}
+
+// A name up to the end of the body; the zeros behind it are padding, of which some writers have more than
+// they need. What stands behind the padding is not taken.
+std::string_view name_of(Cursor& in) {
+  const std::string_view name = Cursor(in).text(in.left());
+  in.skip(std::min(in.left(), name.size() + 1));
+  const Bytes rest = in.rest();
+  const bool is_padding = std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; });
+  in.skip(is_padding ? rest.size() : std::min<std::size_t>(rest.size(), 7));
+  return name;
+}
+
+// What pads a record to the size that its writer gave it.
+void skip_zeros(Cursor& in) {
+  const Bytes rest = in.rest();
+  if (std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; })) in.skip(rest.size());
+}
+
+struct Parsing {
+  const RecordView& record;
+  const EventAttr& attr;
+};
+
+// Whether a recorder wrote the record itself: those have a trailer of zeros.
+bool is_synthesized(const Parsing& about) {
+  if (sample_id_size(about.attr) == 0) return false;
+  const SampleId id = parse_sample_id(about.record, about.attr);
+  const bool has_id = about.attr.samples(abi::kSampleIdentifier) || about.attr.samples(abi::kSampleId);
+  return has_id ? id.id == 0 : id.time == 0;
+}
+
+// Whether a mapping carries a build id of 1 to 20 bytes where it says so, and not a device and an inode. When
+// two recorders run at once and one of them asks for build ids, the kernel says so in mappings of the other
+// too.
+bool carries_build_id(const Cursor& identity, const Parsing& about) {
+  const std::uint8_t size = Cursor(identity).u8();
+  return (about.record.misc & abi::kMiscMmapBuildId) != 0 && size >= 1 && size <= BuildId{}.bytes.size() &&
+         (about.attr.has(abi::kBuildId) || is_synthesized(about));
+}
+
+Record parse_mmap(Cursor& in, const Parsing& about) {
+  MmapRecord mmap;
+  mmap.pid = in.u32();
+  mmap.tid = in.u32();
+  mmap.start = in.u64();
+  mmap.length = in.u64();
+  mmap.page_offset = in.u64();
+  mmap.is_data = (about.record.misc & abi::kMiscMmapData) != 0;
+  if (about.record.type == abi::kRecordMmap2) {
+    mmap.is_mmap2 = true;
+    if (carries_build_id(Cursor(in.rest()), about)) {
+      const std::uint8_t size = in.u8();
+      in.skip(3);
+      mmap.build_id = BuildId::from_bytes(in.take(20).first(in.failed() ? 0 : size));
+    } else {
+      mmap.major = in.u32();
+      mmap.minor = in.u32();
+      mmap.inode = in.u64();
+      mmap.inode_generation = in.u64();
+    }
+    mmap.protection = in.u32();
+    mmap.flags = in.u32();
+  }
+  mmap.filename = name_of(in);
+  return mmap;
+}
+
+Record parse_comm(Cursor& in, const Parsing& about) {
+  CommRecord comm;
+  comm.pid = in.u32();
+  comm.tid = in.u32();
+  comm.name = name_of(in);
+  comm.is_exec = (about.record.misc & abi::kMiscCommExec) != 0;
+  return comm;
+}
+
+Record parse_task(Cursor& in, const Parsing& about) {
+  TaskRecord task;
+  task.pid = in.u32();
+  task.parent_pid = in.u32();
+  task.tid = in.u32();
+  task.parent_tid = in.u32();
+  task.time = in.u64();
+  task.is_exit = about.record.type == abi::kRecordExit;
+  return task;
+}
+
+Record parse_lost(Cursor& in, const Parsing&) {
+  LostRecord lost;
+  lost.id = in.u64();
+  lost.lost = in.u64();
+  return lost;
+}
+
+Record parse_lost_samples(Cursor& in, const Parsing&) { return LostSamplesRecord{in.u64()}; }
+
+Record parse_throttle(Cursor& in, const Parsing& about) {
+  ThrottleRecord throttle;
+  throttle.time = in.u64();
+  throttle.id = in.u64();
+  throttle.stream_id = in.u64();
+  throttle.is_unthrottle = about.record.type == abi::kRecordUnthrottle;
+  return throttle;
+}
+
+Record parse_read(Cursor& in, const Parsing& about) {
+  ReadRecord read;
+  read.pid = in.u32();
+  read.tid = in.u32();
+  read.values = parse_read_values(in, about.attr.read_format);
+  return read;
+}
+
+Record parse_aux(Cursor& in, const Parsing&) {
+  AuxRecord aux;
+  aux.offset = in.u64();
+  aux.size = in.u64();
+  aux.flags = in.u64();
+  return aux;
+}
+
+Record parse_itrace_start(Cursor& in, const Parsing&) {
+  ItraceStartRecord start;
+  start.pid = in.u32();
+  start.tid = in.u32();
+  return start;
+}
+
+Record parse_switch(Cursor& in, const Parsing& about) {
+  SwitchRecord change;
+  change.is_out = (about.record.misc & abi::kMiscSwitchOut) != 0;
+  change.is_preempt = (about.record.misc & abi::kMiscSwitchOutPreempt) != 0;
+  change.is_cpu_wide = about.record.type == abi::kRecordSwitchCpuWide;
+  if (change.is_cpu_wide) {
+    change.next_prev_pid = in.u32();
+    change.next_prev_tid = in.u32();
+  }
+  return change;
+}
+
+Record parse_namespaces(Cursor& in, const Parsing&) {
+  NamespacesRecord namespaces;
+  namespaces.pid = in.u32();
+  namespaces.tid = in.u32();
+  const std::uint64_t count = in.u64();
+  namespaces.links = in.words(count, 2);
+  return namespaces;
+}
+
+Record parse_ksymbol(Cursor& in, const Parsing&) {
+  KsymbolRecord symbol;
+  symbol.address = in.u64();
+  symbol.length = in.u32();
+  symbol.type = in.u16();
+  symbol.flags = in.u16();
+  symbol.name = name_of(in);
+  return symbol;
+}
+
+Record parse_bpf_event(Cursor& in, const Parsing&) {
+  BpfEventRecord event;
+  event.type = in.u16();
+  event.flags = in.u16();
+  event.id = in.u32();
+  std::ranges::transform(in.take(event.tag.size()), event.tag.begin(),
+                         [](std::byte byte) { return static_cast<std::uint8_t>(byte); });
+  return event;
+}
+
+Record parse_cgroup(Cursor& in, const Parsing&) {
+  CgroupRecord cgroup;
+  cgroup.id = in.u64();
+  cgroup.path = name_of(in);
+  return cgroup;
+}
+
+Record parse_text_poke(Cursor& in, const Parsing&) {
+  TextPokeRecord poke;
+  poke.address = in.u64();
+  const std::uint16_t old_size = in.u16();
+  const std::uint16_t new_size = in.u16();
+  poke.old_bytes = in.take(old_size);
+  poke.new_bytes = in.take(new_size);
+  in.skip(std::min<std::size_t>(in.left(), 7));  // padding
+  return poke;
+}
+
+Record parse_aux_output_hw_id(Cursor& in, const Parsing&) { return AuxOutputHwIdRecord{in.u64()}; }
+
+Record parse_callchain_deferred(Cursor& in, const Parsing&) {
+  CallchainDeferredRecord chain;
+  chain.cookie = in.u64();
+  const std::uint64_t count = in.u64();
+  chain.addresses = in.words(count);
+  return chain;
+}
+
+Record parse_header_attr(Cursor& in, const Parsing&) {
+  auto attr = parse_event_attr(in);
+  if (!attr) {
+    in.fail();
+    return OtherRecord{};
+  }
+  HeaderAttrRecord header;
+  header.attr = std::move(*attr);
+  in.skip(header.attr.size == 0 ? 64 : header.attr.size);
+  const U64Array ids = in.words(in.left() / sizeof(std::uint64_t));
+  for (std::size_t i = 0; i < ids.size(); ++i) header.ids.push_back(ids[i]);
+  return header;
+}
+
+Record parse_event_update(Cursor& in, const Parsing&) {
+  EventUpdateRecord update;
+  update.kind = in.u64();
+  update.id = in.u64();
+  update.data = in.rest();
+  constexpr std::uint64_t kUnit = 0, kScale = 1, kName = 2;
+  if (update.kind == kScale) {
+    in.u64();
+    skip_zeros(in);
+  } else if (update.kind == kUnit || update.kind == kName) {
+    (void)name_of(in);
+  } else {
+    in.skip(in.left());
+  }
+  return update;
+}
+
+Record parse_header_feature(Cursor& in, const Parsing&) {
+  HeaderFeatureRecord header;
+  header.feature = in.u64();
+  header.section = in.take(in.left());
+  return header;
+}
+
+// The same layout as the entries of feature 2.
+Record parse_build_id(Cursor& in, const Parsing& about) {
+  BuildIdRecord entry;
+  entry.misc = about.record.misc;
+  entry.pid = static_cast<std::int32_t>(in.u32());
+  const Bytes id = in.take(20);
+  const std::uint8_t size = in.u8();
+  in.skip(3);
+  entry.filename = in.text(in.left());
+  const bool has_size = (about.record.misc & abi::kMiscBuildIdSize) != 0;
+  entry.build_id = has_size ? BuildId::from_bytes(id.first(std::min<std::size_t>(size, id.size())))
+                            : BuildId::from_padded(id);
+  return entry;
+}
+
+Record parse_other(Cursor& in, const Parsing&) { return OtherRecord{in.take(in.left())}; }
+
+// Those that carry nothing.
+Record parse_mark(Cursor&, const Parsing&) { return OtherRecord{}; }
+
+// Entries behind their number; of each id there may be a second one, about guests.
+Record parse_id_index(Cursor& in, const Parsing&) {
+  const Bytes body = in.rest();
+  const std::uint64_t count = in.u64();
+  in.words(count, 4);
+  if (in.left() == count * 16) in.words(count, 2);
+  return OtherRecord{body};
+}
+
+Record parse_thread_map(Cursor& in, const Parsing&) {
+  const Bytes body = in.rest();
+  in.take_items(in.u64(), 24);
+  return OtherRecord{body};
+}
+
+struct RecordRow {
+  std::uint32_t type;
+  std::string_view name;
+  Record (*parse)(Cursor&, const Parsing&);
+};
+
+constexpr RecordRow kRecords[] = {
+    {abi::kRecordMmap, "MMAP", parse_mmap},
+    {abi::kRecordLost, "LOST", parse_lost},
+    {abi::kRecordComm, "COMM", parse_comm},
+    {abi::kRecordExit, "EXIT", parse_task},
+    {abi::kRecordThrottle, "THROTTLE", parse_throttle},
+    {abi::kRecordUnthrottle, "UNTHROTTLE", parse_throttle},
+    {abi::kRecordFork, "FORK", parse_task},
+    {abi::kRecordRead, "READ", parse_read},
+    {abi::kRecordSample, "SAMPLE", parse_other},
+    {abi::kRecordMmap2, "MMAP2", parse_mmap},
+    {abi::kRecordAux, "AUX", parse_aux},
+    {abi::kRecordItraceStart, "ITRACE_START", parse_itrace_start},
+    {abi::kRecordLostSamples, "LOST_SAMPLES", parse_lost_samples},
+    {abi::kRecordSwitch, "SWITCH", parse_switch},
+    {abi::kRecordSwitchCpuWide, "SWITCH_CPU_WIDE", parse_switch},
+    {abi::kRecordNamespaces, "NAMESPACES", parse_namespaces},
+    {abi::kRecordKsymbol, "KSYMBOL", parse_ksymbol},
+    {abi::kRecordBpfEvent, "BPF_EVENT", parse_bpf_event},
+    {abi::kRecordCgroup, "CGROUP", parse_cgroup},
+    {abi::kRecordTextPoke, "TEXT_POKE", parse_text_poke},
+    {abi::kRecordAuxOutputHwId, "AUX_OUTPUT_HW_ID", parse_aux_output_hw_id},
+    {abi::kRecordCallchainDeferred, "CALLCHAIN_DEFERRED", parse_callchain_deferred},
+    {abi::kRecordHeaderAttr, "ATTR", parse_header_attr},
+    {abi::kRecordEventType, "EVENT_TYPE", parse_other},
+    {abi::kRecordTracingData, "TRACING_DATA", parse_other},
+    {abi::kRecordBuildId, "BUILD_ID", parse_build_id},
+    {abi::kRecordFinishedRound, "FINISHED_ROUND", parse_mark},
+    {abi::kRecordIdIndex, "ID_INDEX", parse_id_index},
+    {abi::kRecordAuxtraceInfo, "AUXTRACE_INFO", parse_other},
+    {abi::kRecordAuxtrace, "AUXTRACE", parse_other},
+    {abi::kRecordAuxtraceError, "AUXTRACE_ERROR", parse_other},
+    {abi::kRecordThreadMap, "THREAD_MAP", parse_thread_map},
+    {abi::kRecordCpuMap, "CPU_MAP", parse_other},
+    {abi::kRecordStatConfig, "STAT_CONFIG", parse_other},
+    {abi::kRecordStat, "STAT", parse_other},
+    {abi::kRecordStatRound, "STAT_ROUND", parse_other},
+    {abi::kRecordEventUpdate, "EVENT_UPDATE", parse_event_update},
+    {abi::kRecordTimeConv, "TIME_CONV", parse_other},
+    {abi::kRecordHeaderFeature, "FEATURE", parse_header_feature},
+    {abi::kRecordCompressed, "COMPRESSED", parse_other},
+    {abi::kRecordFinishedInit, "FINISHED_INIT", parse_mark},
+    {abi::kRecordCompressed2, "COMPRESSED2", parse_other},
+    {abi::kRecordBpfMetadata, "BPF_METADATA", parse_other},
+    {abi::kRecordSchedstatCpu, "SCHEDSTAT_CPU", parse_other},
+    {abi::kRecordSchedstatDomain, "SCHEDSTAT_DOMAIN", parse_other},
+};
+
+// Type to row number plus 1; 0: none. Every record of a capture is looked up here.
+constexpr std::uint32_t kTypes = 128;
+constexpr auto kRowOfType = [] {
+  std::array<std::uint8_t, kTypes> rows{};
+  for (std::size_t i = 0; i < std::size(kRecords); ++i)
+    rows[kRecords[i].type] = static_cast<std::uint8_t>(i + 1);
+  return rows;
+}();
+
+const RecordRow* row_of(std::uint32_t type) {
+  if (type >= kTypes || kRowOfType[type] == 0) return nullptr;
+  return &kRecords[kRowOfType[type] - 1];
+}
+
+// Whether the bytes behind a record are the records that follow it, judged by their headers and times:
+// what a ring held before is older.
+bool follow(Bytes bytes, const RecordView& record, const EventAttr& attr) {
+  for (const auto since = record_time(record, attr); !bytes.empty();) {
+    if (bytes.size() < kRecordHeaderSize) return false;
+    const std::size_t size = Cursor(bytes.subspan(6), record.order).u16();
+    if (size < kRecordHeaderSize || size > bytes.size()) return false;
+    const RecordView next = whole_record(bytes.first(size), record.order);
+    if (row_of(next.type) == nullptr || record_time(next, attr) < since) return false;
+    bytes = bytes.subspan(size);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::size_t unread_bytes(const RecordView& record, const EventAttr& attr) {
+  const RecordRow* row = row_of(record.type);
+  const bool is_kernel = record.type < abi::kRecordUserStart;
+  if (row == nullptr || record.type == abi::kRecordSample) return 0;
+  if (is_kernel && (attr.sample_type & ~abi::kKnownSampleTypes) != 0) return 0;  // a longer trailer
+  Cursor in = is_kernel ? kernel_body(record, attr, nullptr) : record.body();
+  (void)row->parse(in, {record, attr});
+  if (in.failed()) return 0;
+  const std::size_t own =
+      is_kernel ? declared_bytes(record, sample_id_size(attr)).size() : record.bytes.size();
+  const Bytes behind = record.bytes.subspan(own);
+  return in.left() + (follow(behind, record, attr) ? behind.size() : 0);
+}
+
+Result<Record> parse_record(const RecordView& record, const EventAttr& attr, FieldLog* log) {
+  const RecordRow* row = row_of(record.type);
+  const bool is_kernel = record.type < abi::kRecordUserStart && record.type != abi::kRecordSample;
+  Cursor in = is_kernel ? kernel_body(record, attr, log) : record.body(log);
+  Record parsed = (row == nullptr ? parse_other : row->parse)(in, {record, attr});
+  if (in.failed()) return Error{std::string(record_name(record.type)) + " record is shorter than its fields"};
+  return parsed;
+}
+
+std::string_view record_name(std::uint32_t type) {
+  const RecordRow* row = row_of(type);
+  return row == nullptr ? std::string_view{} : row->name;
+}
+
+namespace {
+
+// Writes the header, lets `body` write, adds the trailer and sets the size.
+template <class Body>
+void write_record(ByteWriter& out, std::uint32_t type, std::uint16_t misc, std::size_t trailer, Body&& body) {
+  const std::size_t start = out.size();
+  out.u32(type).u16(misc).u16(0);
+  body();
+  out.zeros((8 - (out.size() - start) % 8) % 8);
+  out.zeros(trailer);
+  out.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(out.size() - start));
+}
+
+void write_name(ByteWriter& out, std::string_view name) { out.padded_text(name.substr(0, 4095), 8); }
+
+void write_mapping(ByteWriter& out, const MmapRecord& mmap) {
+  out.u32(mmap.pid).u32(mmap.tid).u64(mmap.start).u64(mmap.length).u64(mmap.page_offset);
+}
+
+}  // namespace
+
+void write_mmap(ByteWriter& out, const MmapRecord& record, std::uint16_t cpumode, std::size_t trailer) {
+  const auto misc = static_cast<std::uint16_t>(cpumode | (record.is_data ? abi::kMiscMmapData : 0));
+  write_record(out, abi::kRecordMmap, misc, trailer, [&] {
+    write_mapping(out, record);
+    write_name(out, record.filename);
+  });
+}
+
+void write_mmap2(ByteWriter& out, const MmapRecord& record, std::uint16_t cpumode, std::size_t trailer) {
+  auto misc = static_cast<std::uint16_t>(cpumode | (record.is_data ? abi::kMiscMmapData : 0));
+  if (!record.build_id.empty()) misc = static_cast<std::uint16_t>(misc | abi::kMiscMmapBuildId);
+  write_record(out, abi::kRecordMmap2, misc, trailer, [&] {
+    write_mapping(out, record);
+    if (record.build_id.empty()) {
+      out.u32(record.major).u32(record.minor).u64(record.inode).u64(record.inode_generation);
+    } else {
+      out.u8(record.build_id.size).u8(0).u16(0).bytes(std::as_bytes(std::span(record.build_id.bytes)));
+    }
+    out.u32(record.protection).u32(record.flags);
+    write_name(out, record.filename);
+  });
+}
+
+void write_comm(ByteWriter& out, const CommRecord& record, std::size_t trailer) {
+  const std::uint16_t misc = record.is_exec ? abi::kMiscCommExec : 0;
+  write_record(out, abi::kRecordComm, misc, trailer, [&] {
+    out.u32(record.pid).u32(record.tid);
+    write_name(out, record.name);
+  });
+}
+
+void write_fork(ByteWriter& out, const TaskRecord& record, std::size_t trailer) {
+  write_record(out, record.is_exit ? abi::kRecordExit : abi::kRecordFork, 0, trailer, [&] {
+    out.u32(record.pid).u32(record.parent_pid).u32(record.tid).u32(record.parent_tid).u64(record.time);
+  });
+}
+
+void write_ksymbol(ByteWriter& out, const KsymbolRecord& record, std::size_t trailer) {
+  write_record(out, abi::kRecordKsymbol, 0, trailer, [&] {
+    out.u64(record.address).u32(record.length).u16(record.type).u16(record.flags);
+    write_name(out, record.name);
+  });
+}
+
+void write_bpf_event(ByteWriter& out, const BpfEventRecord& record, std::size_t trailer) {
+  write_record(out, abi::kRecordBpfEvent, 0, trailer, [&] {
+    out.u16(record.type).u16(record.flags).u32(record.id).bytes(std::as_bytes(std::span(record.tag)));
+  });
+}
+
+void write_namespaces(ByteWriter& out, std::uint32_t pid, std::uint32_t tid,
+                      std::span<const std::uint64_t> links, std::size_t trailer) {
+  write_record(out, abi::kRecordNamespaces, 0, trailer, [&] {
+    out.u32(pid).u32(tid).u64(links.size() / 2);
+    for (const std::uint64_t word : links) out.u64(word);
+  });
+}
+
+void write_cgroup(ByteWriter& out, const CgroupRecord& record, std::size_t trailer) {
+  write_record(out, abi::kRecordCgroup, 0, trailer, [&] {
+    out.u64(record.id);
+    write_name(out, record.path);
+  });
+}
+
+void write_lost_samples(ByteWriter& out, std::uint64_t lost, const EventAttr& attr, std::uint64_t id) {
+  const std::size_t start = out.size();
+  write_record(out, abi::kRecordLostSamples, 0, sample_id_size(attr), [&] { out.u64(lost); });
+  if (!attr.has(abi::kSampleIdAll)) return;
+  // The trailer is zero but for the ids in it (fields in the order of parse_sample_id).
+  std::size_t at = start + kRecordHeaderSize + sizeof lost;
+  const std::uint64_t before = abi::kSampleTid | abi::kSampleTime;
+  if (attr.samples(abi::kSampleId))
+    out.patch(at + static_cast<std::size_t>(std::popcount(attr.sample_type & before)) * 8, id);
+  if (attr.samples(abi::kSampleIdentifier)) out.patch(out.size() - sizeof id, id);
+}
+
+void write_mark(ByteWriter& out, abi::RecordType type) {
+  write_record(out, type, 0, 0, [] {});
+}
+
+}  // namespace tacho::format
