@@ -24,12 +24,13 @@ constexpr std::size_t kMaxFields = 4096;      // of one payload: what a capture'
 constexpr std::size_t kMaxSteps = 16 * kMaxFields;
 constexpr std::size_t kMaxGlobals = 1024;  // of one section
 constexpr int kMaxDepth = 32;              // of types inside types
-// The known roles and formats (tacho/event.h); behind the last three comes a number or the name of a map.
+// The known roles and formats (tacho/event.h); behind the last ones comes a number, the name of a map, or
+// names of keys.
 constexpr std::string_view kRoles[] = {
     "value",    "key",   "weight",    "queued",        "why_queued", "wakes",         "waker",
     "stack",    "log2",  "count",     "sum",           "live",       "max",           "live:count",
     "function", "depth", "arguments", "argument_text", "returned",   "returned_text", "unread_texts"};
-constexpr std::string_view kRolesWithMore[] = {"linear:", "stack:"};
+constexpr std::string_view kRolesWithMore[] = {"linear:", "stack:", "table:"};
 constexpr std::string_view kFormats[] = {"hex", "oct", "kaddr", "uaddr"};
 constexpr std::string_view kEventVariable = "__event_", kSummaryVariable = "__summary_";
 

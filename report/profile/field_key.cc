@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "report/samples/address_name.h"
+#include "report/samples/filter.h"
 
 namespace tacho::report {
 std::strong_ordering compare(const KeyValue& a, const KeyValue& b) {
@@ -65,6 +66,19 @@ std::vector<std::string> default_keys(const PayloadSchema& schema) {
     if (!names.empty()) break;
   }
   return names;
+}
+
+std::vector<std::string> default_table_keys(const PayloadSchema& schema) {
+  constexpr std::string_view kTable = "table:";
+  for (const PayloadField& field : schema.fields) {
+    if (!field.role.starts_with(kTable)) continue;
+    auto names = parse_name_list(field.role.substr(kTable.size()));
+    const auto is_there = [&schema](const std::string& name) {
+      return static_cast<bool>(FieldKey::find("", name, schema, ""));
+    };
+    if (!names.empty() && std::ranges::all_of(names, is_there)) return names;
+  }
+  return default_keys(schema);
 }
 
 Result<FieldKey> FieldKey::find(std::string_view option, std::string_view name, const PayloadSchema& schema,

@@ -34,6 +34,9 @@ std::string show_key(const PayloadField* field, const KeyValue& value, Names nam
 // tagged role:key.
 std::vector<std::string> default_keys(const PayloadSchema& schema);
 
+// The same for tables: what a role "table:KEYS" says, where there are such keys, else default_keys().
+std::vector<std::string> default_table_keys(const PayloadSchema& schema);
+
 class FieldKey {
  public:
   // A field of `schema` called `name`; else what the sample itself has (own_values()). With "sample." in

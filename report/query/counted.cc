@@ -30,7 +30,8 @@ CountedFields counted_fields(const PayloadSchema& schema) {
 }
 
 bool is_total(const PayloadSchema& schema, const PayloadField& field) {
-  const bool is_of_each = field.role == "key" || field.role == "value" || has_slots(field);
+  const bool is_of_each =
+      field.role == "key" || field.role.starts_with("table:") || field.role == "value" || has_slots(field);
   return counted_fields(schema).count != nullptr && !is_of_each;
 }
 

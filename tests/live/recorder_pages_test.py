@@ -1,10 +1,34 @@
 #!/usr/bin/env python3
 """docs/recorders: each recorder of the catalogue has its page, with the five parts that one needs: the question, an example with
 what it printed, its cost, its hooks and kernels, and how its captures are read elsewhere."""
+import json
 import re
 import unittest
 
 import programs
+
+def schemas_in(value):
+    """Of what `tacho header --json` prints: each payload, wherever it stands."""
+    if isinstance(value, dict):
+        if "fields" in value and "event" in value:
+            yield value
+        for one in value.values():
+            yield from schemas_in(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from schemas_in(one)
+
+
+def default_keys(header, event):
+    [schema] = [one for one in schemas_in(header) if one["event"] == event]
+    fields = schema["fields"]
+    for role in ("table:", "function", "key"):
+        named = [field["name"] if role != "table:" else field["role"].removeprefix(role) for field in fields
+                 if (field.get("role") or "").startswith(role)]
+        if named:
+            return ",".join(named).split(",")
+    return ["comm"]
+
 
 PAGES = programs.ROOT / "docs/recorders"
 
@@ -34,6 +58,25 @@ class Pages(programs.Scratch):
                 self.assertRegex(text, r"(?m)^Hooks: |^Kernels: |^## Hooks and cost|^Probes are attached", "hooks")
                 self.assertRegex(text, r"\d+\.\d+ (?:us|s|ns|%|MB)|\d+ ns|\d us", "a figure")
                 self.assertRegex(text, r"(?m)^Elsewhere: ", "elsewhere")
+
+    @programs.needs_root
+    @programs.needs_btf
+    def test_the_table_that_each_shows_first_is_the_default(self):
+        """`tacho table` without --by groups by what the page's first table does."""
+        choices = {"func": "name='libc.so.6:getenv'"}
+        compared = 0
+        for name, page in self.pages():
+            example = next((line for line in page.read_text().split("```")[1].splitlines() if line.startswith("$ tacho table")), None)
+            if example is None or name not in (page.stem, *choices):
+                continue
+            with self.subTest(name):
+                shown = re.search(r" --by (\S+)", example)
+                event = f"{name}/{choices[name]}/" if name in choices else name
+                self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-a", "-e", event, "--", "true")
+                payloads = json.loads(self.tacho("header", "-i", "c.data", "--json").stdout)
+                self.assertEqual(shown.group(1).split(",") if shown else ["comm"], default_keys(payloads, name))
+                compared += 1
+        self.assertGreater(compared, 14)
 
     def test_the_front_page_names_each(self):
         front = (PAGES / "README.md").read_text()

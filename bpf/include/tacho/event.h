@@ -71,6 +71,8 @@
 /* "value": what `tacho hist` shows (default: the only member with a unit of time or size);
  * "key": what it groups by, unless --by says otherwise; several members may be keys;
  * "weight": what `tacho folded` weighs stacks with, unless --weight says otherwise;
+ * "table:KEYS": on any member that has no other role: what `tacho table` groups by, unless --by says otherwise. Names of
+ *          members and of what every sample has, as "table:comm,error" (default: the members with role "key");
  * "queued": of an event that is a wait, the part of its value in which the thread could run already;
  * "why_queued": of an event whose value is a time in which the thread could run and did not, the reason; one that is
  *          called "woken" follows a wait (tacho flamegraph --wall);

@@ -25,7 +25,7 @@ struct bio {
   __u64 sector; /* of 512 bytes; of a flush: 0 */
   __u32 major, minor;
   enum op op ROLE("key");
-  enum error_name error;
+  enum error_name error ROLE("table:major,minor,op,comm");
   char flags[8]; /* as the kernel writes them: W write, S synchronous, M metadata, A ahead, F for flush, ... */
   char disk[TACHO_DISK_NAME]; /* empty: it came after the recording began */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");

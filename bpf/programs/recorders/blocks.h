@@ -12,7 +12,7 @@
 const volatile __u64 min_age_ms HELP("only blocks that are so old at the end, in milliseconds");
 
 struct alloc_key {
-  __u64 pid;
+  __u64 pid ROLE("table:comm");
   __u64 stack ROLE("stack:stacks");
 };
 struct alloc_value {

@@ -20,7 +20,7 @@ const volatile __u32 tacho_wants_run_times = 1; /* the recorder has the kernel c
 struct bpfstat_key {
   char program[16] ROLE("key");
   enum bpf_prog_type type ROLE("key");
-  __u32 id ROLE("key");
+  __u32 id ROLE("table:program,type");
 };
 struct bpfstat_value {
   __u64 runs ROLE("count");

@@ -15,7 +15,7 @@ const volatile bool failed HELP("only where the answer is no");
 
 struct cap {
   enum capability cap ROLE("key");
-  enum error_name error;
+  enum error_name error ROLE("table:comm,cap,error");
 };
 EVENT(cap, struct cap);
 CHANNEL(channel, cap);

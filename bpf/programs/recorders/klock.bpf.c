@@ -11,7 +11,7 @@ struct klock {
   __u64 wait_ns ROLE("value");
   __u64 addr FORMAT("kaddr") ROLE("key"); /* of the lock; named where it is a variable */
   enum lock_kind kind ROLE("key");
-  enum error_name error; /* EINTR: a signal ended the wait */
+  enum error_name error ROLE("table:kind,comm"); /* EINTR: a signal ended the wait */
 };
 EVENT(klock, struct klock);
 CHANNEL(channel, klock);

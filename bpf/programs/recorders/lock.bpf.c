@@ -10,7 +10,7 @@ const volatile __u64 min_us HELP("only waits that take so long, in microseconds"
 struct lock {
   __u64 wait_ns ROLE("value");
   __u64 addr FORMAT("hex") ROLE("key"); /* of the lock, in its process */
-  enum futex op;
+  enum futex op ROLE("table:addr,op,error");
   enum error_name error; /* ETIMEDOUT, EAGAIN: it was not locked any more, EINTR */
   __u64 unfinished;      /* 1: the thread still waited when the recording ended */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");

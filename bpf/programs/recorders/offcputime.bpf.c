@@ -5,7 +5,7 @@
 
 /* All maps are preallocated: a switch holds the run queue's lock, under which the kernel cannot allocate memory. */
 struct offcputime_key {
-  __u32 pid, tid;
+  __u32 pid ROLE("table:comm,tid"), tid;
   char comm[16]; /* as it was called then */
   __u64 kernel_stack ROLE("stack:kernel_stacks");
   __u64 user_stack ROLE("stack:user_stacks");

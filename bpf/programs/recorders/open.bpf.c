@@ -14,7 +14,7 @@ enum access { O_RDONLY, O_WRONLY, O_RDWR };
 struct open {
   __u64 lat_ns ROLE("value");
   __s32 fd; /* -1: none */
-  enum error_name error;
+  enum error_name error ROLE("table:path,error");
   enum access access;
   __u32 flags FORMAT("hex"); /* the others of O_... */
   __u32 mode FORMAT("oct");

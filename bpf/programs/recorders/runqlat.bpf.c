@@ -9,7 +9,7 @@ enum why { woken, created, preempted };
 struct runqlat {
   __u64 wait_ns ROLE("value");
   enum why why ROLE("why_queued");
-  __u32 prio; /* the kernel's: 120 is nice 0, below 100 is real time */
+  __u32 prio ROLE("table:comm,why"); /* the kernel's: 120 is nice 0, below 100 is real time */
   __u64 unfinished; /* 1: the thread still waited when the recording ended */
 };
 EVENT(runqlat, struct runqlat);

@@ -12,7 +12,7 @@ struct syscount_key {
   __u64 ns ROLE("log2 unless count") UNIT("ns");
   __u32 pid;
   enum syscall_name call;
-  enum error_name error;
+  enum error_name error ROLE("table:call");
   char comm[16];
 };
 struct syscount_value {

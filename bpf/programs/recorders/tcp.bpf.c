@@ -11,7 +11,7 @@ struct tcp {
   __u64 lat_ns ROLE("value"); /* connect, refused: of the handshake; accept: waited to be accepted; close: its life */
   __u64 rx_bytes, tx_bytes;   /* until now; tx: what was acknowledged; begin and end of a stream count one each */
   enum what what ROLE("key");
-  __u16 local_port, remote_port;
+  __u16 local_port ROLE("table:what,comm,remote"), remote_port;
   char local[ADDRESS], remote[ADDRESS];
 };
 EVENT(tcp, struct tcp);

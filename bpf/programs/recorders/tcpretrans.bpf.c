@@ -6,7 +6,7 @@ const volatile __u32 port HELP("only connections with this port on either side")
 
 struct tcpretrans {
   enum tcp_state state ROLE("key");
-  __u16 local_port, remote_port;
+  __u16 local_port ROLE("table:state,remote"), remote_port;
   char local[ADDRESS], remote[ADDRESS];
 };
 EVENT(tcpretrans, struct tcpretrans);

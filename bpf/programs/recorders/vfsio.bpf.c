@@ -23,7 +23,7 @@ struct vfsio {
   enum op op ROLE("key");
   enum error_name error;
   enum file_system fs;
-  char name[64]; /* the file's, without its folders */
+  char name[64] ROLE("table:name,op,fs"); /* the file's, without its folders */
 };
 EVENT(vfsio, struct vfsio);
 CHANNEL(channel, vfsio);

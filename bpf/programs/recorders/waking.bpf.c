@@ -9,7 +9,8 @@ const volatile __u64 min_us HELP("only waits that lasted so long, in microsecond
 struct waking {
   __u64 blocked_ns ROLE("value"); /* from going to sleep to being woken */
   __u32 woken_tid ROLE("wakes");
-  __u32 woken_pid, waker_tid, waker_pid;
+  __u32 woken_pid ROLE("table:woken,waker");
+  __u32 waker_tid, waker_pid;
   char woken[16] ROLE("key");
   char waker[16] ROLE("waker"); /* [timer] or [irq]: no thread's */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");

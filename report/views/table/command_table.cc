@@ -54,8 +54,9 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(cli::text(
       "--by", "KEY[,KEY]",
       "a row for each value of these: fields of the event, or what every sample has: comm, pid, "
-      "tid, cpu, time, period, cgroup, event (sample.comm where a field has that name) (default: the "
-      "fields tagged role:function, else those tagged role:key, else comm)",
+      "tid, cpu, time, period, cgroup, event (sample.comm where a field has that name) (default: what "
+      "the program says that made the event, else the fields tagged role:function, else those tagged "
+      "role:key, else comm)",
       options.question.by));
   rows.push_back(
       {"--value", cli::Takes::Value, "EXPR",

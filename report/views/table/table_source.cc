@@ -34,7 +34,7 @@ std::vector<std::string> TableSource::keys_of(const TableQuestion& question, Ses
   for (std::size_t i = 0; i < session.events().size(); ++i) {
     const PayloadSchema* const schema = question.event.empty() || asked_[i] ? schemas_->of(i) : nullptr;
     if (schema == nullptr) continue;
-    for (const std::string& name : default_keys(*schema)) {
+    for (const std::string& name : default_table_keys(*schema)) {
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   }

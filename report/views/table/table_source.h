@@ -17,7 +17,7 @@ namespace tacho::report {
 
 struct TableQuestion {
   std::string event;  // empty: every event that has the keys and the value
-  std::string by;     // names of keys; empty: default_keys(), else comm
+  std::string by;     // names of keys; empty: default_table_keys(), else comm
   std::optional<cli::Expression> value;
   bool only_counts = false;  // no number of values is shown, so that none is chosen where `value` is not
 };
