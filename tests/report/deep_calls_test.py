@@ -76,7 +76,7 @@ class DeepCalls(programs.Scratch):
         capture.features[made_payload.PAYLOAD_SCHEMAS] = section.replace(count, struct.pack("<II", 64, 0xffffffff))
         (self.folder / "perf.data").write_bytes(capture.file())
         self.assertIn("no event of the capture is about calls", self.tacho("calls", status=1).stderr.decode())
-        self.assertIn("field 'others' does not lie inside its payload", self.tacho("script", status=3).stderr.decode())
+        self.assertIn("field 'others' is not inside its payload", self.tacho("script", status=3).stderr.decode())
 
 
 if __name__ == "__main__":

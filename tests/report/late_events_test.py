@@ -173,7 +173,7 @@ class LateEvents(programs.Scratch):
         self.pipe(capture)
         done = self.tacho("report", "--csv", "-s", "comm,sym", "-i", "late.data")
         self.assertEqual(done.stdout.decode().count("2000"), 1)
-        self.assertIn(f"{MANY} samples are of events that the pipe told of too late", done.stderr.decode())
+        self.assertIn(f"{MANY} samples are of events that the pipe described too late", done.stderr.decode())
         self.assertEqual(self.shown("script", "--json").count("\n"), 2 + MANY)
         self.assertEqual(self.shown("script").count("\n"), 2 + MANY)
         self.assertEqual(self.shown("script", "--columns", "comm,event").count("\n"), 3)

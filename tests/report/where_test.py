@@ -59,7 +59,7 @@ class Where(programs.Scratch):
     def test_a_processor_of_samples_that_tell_none_is_wrong_use(self):
         capture = programs.ROOT / "tests/golden/captures/group.data"
         for words in (["script"], ["report", "--stdio"], ["folded"]):
-            self.assertIn("no event here tells on which CPU", self.output(*words, "-i", capture, "-C", "0", status=1)[1])
+            self.assertIn("no event here has the CPU of its samples", self.output(*words, "-i", capture, "-C", "0", status=1)[1])
 
     def test_what_is_wrong_is_said_before_anything_is_written(self):
         self.write()
