@@ -398,7 +398,8 @@ std::vector<FdeRange> list_fdes(const CfiSection& section, const std::function<b
     if (place && *place != last.first) last = {*place, parse_cie(section, *place)};
     if (place && last.second) {
       const auto fde = parse_fde_body(section, *head, *last.second);
-      if (fde && fde->end > fde->start) found.push_back({fde->start, fde->end, offset});
+      if (fde && fde->end > fde->start)
+        found.push_back({fde->start, fde->end, offset, last.second->is_signal_frame});
     }
     offset = head->end;
   }

@@ -86,6 +86,7 @@ struct Fde {
 struct FdeRange {
   std::uint64_t start = 0, end = 0;
   std::uint64_t offset = 0;  // of the FDE in its section
+  bool is_signal_frame = false;
 };
 
 // A pointer in one of the encodings of .eh_frame (DW_EH_PE). `end_address` is the address just past the

@@ -198,6 +198,8 @@ std::vector<SymbolTable::Range> ModuleFiles::function_ranges(const Module& modul
   std::ranges::sort(code, {}, &unwind::ElfImage::Code::address);
   std::vector<SymbolTable::Range> ranges;
   for (const unwind::FdeRange& fde : unwind::list_fdes(section)) {
+    // A signal trampoline's entry starts a byte early, for unwinders that look up return addresses minus one.
+    if (fde.is_signal_frame) continue;
     const auto next = std::ranges::upper_bound(code, fde.start, {}, &unwind::ElfImage::Code::address);
     if (next == code.begin()) continue;
     const unwind::ElfImage::Code& in = *std::prev(next);
