@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * In-flight calls by thread and depth: those that have not returned. Some never return, or return unseen.
+ * In-flight calls by thread and depth: calls that have not returned. Some never return, or return unseen.
  *
  * Before: recorder.h, struct begun, what is known of a call, and bool is_stale(const struct begun *call, __u64 function, __u64
  * stack): whether that call must be over when another one of `function` starts or ends with that stack pointer.

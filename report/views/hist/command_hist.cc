@@ -93,7 +93,7 @@ void add_form_options(std::vector<cli::Option>& rows, HistOptions& options) {
        "in 128; of what was counted in slots, a slot's last value",
        [&options](std::string_view text) { return set_percentiles(options, text); }});
   rows.push_back(interval_option(
-      "histograms for each stretch of time of this length: seconds, or as in 100ms; of what was "
+      "one histogram for each interval of this length: seconds, or as in 100ms; of what was "
       "counted in the kernel a multiple of the recorder's --interval; with "
       "--follow those of the whole at the end, too",
       options.interval));

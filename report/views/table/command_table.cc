@@ -77,7 +77,7 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(cli::flag("--reverse", "the other way round", options.is_reversed));
   rows.push_back(cli::number("--top", "N", "only the first N rows", 1, std::uint64_t{1} << 32, options.top));
   rows.push_back(interval_option(
-      "a table for each stretch of time of this length: seconds, or as in 100ms; of what was "
+      "one table for each interval of this length: seconds, or as in 100ms; of what was "
       "counted in the kernel a multiple of the recorder's --interval; with --follow the whole "
       "at the end, too",
       options.interval));
