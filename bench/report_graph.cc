@@ -22,7 +22,9 @@ struct Program {
     std::mt19937 random(7);
     for (std::uint32_t id = 0; id < kFunctions; ++id) {
       Function function;
-      function.name = names.emplace_back("function_number_" + std::to_string(id));
+      NamedFacts& named = facts.emplace_back();
+      named.name = names.emplace_back("function_number_" + std::to_string(id));
+      function.named = &named;
       function.start = function.first_ip = 0x1000 + 0x40 * std::uint64_t{id};
       function.name_number = id + 1;
       function.chain_key = id;
@@ -43,6 +45,7 @@ struct Program {
     }
   }
   std::deque<std::string> names;
+  std::deque<NamedFacts> facts;
   StableArray<Function> functions;
   std::deque<std::vector<std::uint32_t>> chains;
   std::vector<Strand> strands;
