@@ -100,7 +100,7 @@ class WallTimes {
   void begin_at(Track& track, std::uint64_t time, WallState lead);
   void count(const Track& track, WallState state, const Stack* stack, double time);
   double finish(Track& track);
-  double chosen(std::uint64_t begin, std::uint64_t end) const;  // ns, of a stretch of time
+  double chosen(std::uint64_t begin, std::uint64_t end) const;  // ns, in [begin, end)
   WallState state_of(const Stack* stack);
   WallState state_at(std::uint32_t location);
 

@@ -28,10 +28,10 @@ struct TableHead {
   std::vector<std::string> keys, numbers;  // names of columns
   std::string title;                       // "bigread: bytes in bytes"; of text only
   std::size_t room = 0;                    // that text fits into; 0: no limit
-  bool has_begin = false;                  // CSV: a first column for the begin of a stretch of time
+  bool has_begin = false;                  // CSV: a first column for the start of an interval
 };
 
-// Lines of one stretch of time; `begin` in seconds where the table is cut into such. Names are safe already.
+// Lines of one interval; `begin` in seconds with --interval. Names are safe already.
 void write_table(TextOutput& out, TableForm form, const TableHead& head, std::optional<double> begin,
                  const std::vector<TableLine>& lines, bool is_first);
 
