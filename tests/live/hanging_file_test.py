@@ -52,13 +52,14 @@ class OnHangingFile(programs.Scratch):
         self.load = subprocess.Popen([place / "file", *self.WORDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def let_go(self, place):
-        self.server.send_signal(signal.SIGCONT)
+        # The server first: with it ends every wait for its files (state D), also that of a program whose pages
+        # the kernel dropped, which no signal ends.
+        self.server.kill()
+        self.server.communicate()
         if hasattr(self, "load"):
             self.load.kill()
             self.load.communicate()
         subprocess.run(["umount", "-l", place], check=False, stderr=subprocess.DEVNULL)
-        self.server.kill()
-        self.server.communicate()
 
 
 @programs.needs_root

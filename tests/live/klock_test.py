@@ -43,7 +43,7 @@ class KernelLocks(programs.Scratch):
         text = self.tacho("table", "-i", "out.data", "--csv", "--event", event, "--by", ",".join(keys), "--columns", "count").stdout.decode()
         return {row[keys[0]]: int(row["count"]) for row in csv.DictReader(io.StringIO(text))}
 
-    def test_each_wait_is_told_when_it_ends(self):
+    def test_each_wait_has_one_event(self):
         said = self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-g", "-e", "klock,lock:contention_end", "--",
                                 self.built / "maps").stderr.decode()
         ends = sum(self.counts("lock:contention_end", "comm").values())
@@ -51,8 +51,9 @@ class KernelLocks(programs.Scratch):
             self.skipTest("no thread had to wait here")
         self.assertIn(" 0 lost", said)
         waits = sum(self.counts("klock", "comm").values())
-        # The two do not begin to record at the same moment.
-        self.assertLess(abs(ends - waits), 4, said)
+        # perf's event of a thread is off while the kernel switches to or from the thread, and locks are waited for
+        # there too: more often when more threads want the CPUs.
+        self.assertLess(abs(ends - waits), max(4, ends // 20), said)
         kinds = self.counts("klock", "kind")
         self.assertTrue(set(kinds) <= {"spinlock", "mutex", "rwsem_read", "rwsem_write", "rwlock_read", "rwlock_write", "percpu_read", "percpu_write",
                                        "rtmutex", "rtmutex_read", "rtmutex_write", "other"}, kinds)
