@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "format/base/file.h"
+#include "record/host/rights.h"
 
 namespace tacho::record {
 
@@ -239,7 +240,11 @@ TimedFileReader::~TimedFileReader() {
 bool TimedFileReader::start() {
   auto shared = std::make_shared<Shared>();
   try {
-    std::thread([shared, reader = reader_] { shared->run(reader); }).detach();
+    std::thread([shared, reader = reader_] {
+      // It may hang in a read before the recorder drops its rights, and keep what it had then.
+      (void)drop_rights({.holds_files = true}, "");
+      shared->run(reader);
+    }).detach();
   } catch (const std::system_error&) {
     return false;
   }
