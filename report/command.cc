@@ -13,10 +13,9 @@
 #include <utility>
 
 #include "format/records/perf_abi.h"
-#include "report/apart.h"
-#include "report/interruption.h"
 #include "report/output/fit.h"
 #include "report/output/progress.h"
+#include "sandbox/job.h"
 
 namespace tacho::report {
 namespace {
@@ -203,8 +202,8 @@ cli::Option file_time_option(std::optional<std::uint64_t>& seconds) {
       }};
 }
 
-FileTimes file_times(std::optional<std::uint64_t> seconds, symbolize::Servers servers) {
-  FileTimes times;
+sandbox::FileTimes file_times(std::optional<std::uint64_t> seconds, symbolize::Servers servers) {
+  sandbox::FileTimes times;
   if (servers == symbolize::Servers::Asked) times.at_one = times.at_all = std::chrono::hours(1);
   if (seconds) times.at_all = std::chrono::seconds(*seconds);
   return times;
@@ -214,6 +213,13 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
   const std::size_t first = rows.size();
   add_input_options(rows, options);
   rows.push_back(file_time_option(options.file_seconds));
+  rows.push_back({"--skip-file", cli::Takes::Value, "FILE",
+                  "read nothing from FILE, a module as the capture names it: what needs it has no name. May "
+                  "be given several times",
+                  [&options](std::string_view text) -> Result<> {
+                    options.skipped_files.emplace_back(text);
+                    return Done{};
+                  }});
   auto& symbols = options.session.symbols;
   rows.push_back(cli::text("--symfs", "DIR",
                            "a folder that stands for the recording host's root: binaries are looked for "
@@ -384,42 +390,52 @@ Result<cli::ExitStatus> show_records_here(const ReadingOptions& options, const S
 // What one of these two does, wherever it runs.
 using ShowHere = std::function<Result<cli::ExitStatus>(SessionOptions wanted, const Surroundings&)>;
 
+Result<cli::ExitStatus> show_here(const ReadingOptions& options, const ShowHere& show,
+                                  const Surroundings& around) {
+  sandbox::SkippedFiles skipped(options.skipped_files);
+  SessionOptions wanted = options.session;
+  if (!options.skipped_files.empty()) wanted.symbols.gate = wanted.symbols.name_gate = &skipped;
+  return show(std::move(wanted), around);
+}
+
 Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const ShowHere& show,
                                        const Surroundings& around) {
-  ApartTask task;
+  sandbox::Task task;
   task.input = options.session.input;
-  task.can_begin_again = can_be_read_again(options.session.input);
-  task.open_output = around.open_output;
+  task.can_restart = can_be_read_again(options.session.input);
+  task.skipped = options.skipped_files;
+  task.skip_option = "--skip-file";
+  task.open_output = [&around] { return output_of(around.open_output()); };
   task.is_asked_to_stop = around.is_asked_to_stop;
+  task.show_progress = progress_lines();
   const bool asks_servers = options.session.symbols.debuginfod == symbolize::Servers::Asked;
-  task.reach = asks_servers ? Reach::AndServers : Reach::AndTrials;
+  task.policy = asks_servers ? sandbox::Policy::Servers : sandbox::Policy::Trials;
   task.times = file_times(options.file_seconds, options.session.symbols.debuginfod);
   const off_t start = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
-  task.show = [&](ApartView& view) {
+  task.work = [&](sandbox::Child& child) {
     if (options.session.input == "-" && start >= 0) (void)::lseek(STDIN_FILENO, start, SEEK_SET);
     SessionOptions wanted = options.session;
-    wanted.symbols.gate = &view.stacks;
-    wanted.symbols.name_gate = &view.names;
-    wanted.in_step = view.in_step;
-    const Surroundings there{
-        [&]() -> Result<OutputFile> { return view.channel.open_output(options.follows); },
-        [&] { return view.channel.is_asked_to_stop(); }};
+    wanted.symbols.gate = &child.stacks;
+    wanted.symbols.name_gate = &child.names;
+    wanted.in_step = child.is_serial;
+    const Surroundings there{[&]() -> Result<OutputFile> { return OutputFile(child.open_output()); },
+                             child.is_asked_to_stop};
     return show(std::move(wanted), there);
   };
-  return show_apart_or(task, [&] { return show(options.session, around); });
+  return sandbox::run_view_or(task, [&] { return show_here(options, show, around); });
 }
 
 // In a worker, where that is wanted and can be.
 Result<cli::ExitStatus> show_capture(const ReadingOptions& options, const ShowHere& show) {
-  std::optional<Interruption> interruption;
+  std::optional<sandbox::Interruption> interruption;
   Surroundings around{[&options] { return open_output(options); }, {}};
   if (options.follows) {
-    auto watched = Interruption::watch();
+    auto watched = sandbox::Interruption::watch();
     if (!watched) return std::move(watched.error());
     interruption.emplace(std::move(*watched));
     around.is_asked_to_stop = [&interruption] { return interruption->is_asked_for(); };
   }
-  if (!options.has_worker) return show(options.session, around);
+  if (!options.has_worker) return show_here(options, show, around);
   return show_in_worker(options, show, around);
 }
 

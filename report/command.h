@@ -18,7 +18,7 @@
 #include "report/output/text_output.h"
 #include "report/perf_bytes.h"
 #include "report/samples/session.h"
-#include "report/worker.h"
+#include "sandbox/process.h"
 
 namespace tacho::report {
 
@@ -43,6 +43,7 @@ struct ReadingOptions {
   // Whether a process that may do nothing else reads the capture and the files that it names.
   bool has_worker = false;
   std::optional<std::uint64_t> file_seconds;  // --max-file-time; 0: any time
+  std::vector<std::string> skipped_files;     // --skip-file
 
   // Columns that a table has; 0: as many as it needs.
   std::size_t room() const { return output.empty() || output == "-" ? width : 0; }
@@ -81,7 +82,7 @@ cli::Option worker_option(bool& has_worker);
 // The row for --max-file-time, of a command that reads files which a capture names; and how long that may
 // take: servers may be slow, and what they send large.
 cli::Option file_time_option(std::optional<std::uint64_t>& seconds);
-FileTimes file_times(std::optional<std::uint64_t> seconds, symbolize::Servers servers);
+sandbox::FileTimes file_times(std::optional<std::uint64_t> seconds, symbolize::Servers servers);
 
 // Whether whoever opens the input once more finds all of it again.
 bool can_be_read_again(const std::string& input);
@@ -111,8 +112,8 @@ using ShowRecords = std::function<Result<Shown>(format::CaptureReader&, format::
 // what was damaged, missing or lost, which decides the exit status. An error of `show` leaves what it printed
 // unsaid. Where the options want a worker, `show` runs there: what it changes is lost.
 Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show);
-// The same for a view that reads other captures beside it, as a difference does: they may be opened with what the
-// session was opened with (in a worker that tells of the files there) and another input.
+// The same for a view that reads other captures beside it, as a difference does: they may be opened with what
+// the session was opened with (in a worker that tells of the files there) and another input.
 using ShowBeside = std::function<Result<Shown>(Session&, const SessionOptions& wanted, TextOutput&)>;
 Result<cli::ExitStatus> show_session_beside(const ReadingOptions& options, const ShowBeside& show);
 // The command of a view that shows a session: its command line, then show_session().

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "architecture.md"
-FOLDERS = ["format", "cli", "unwind", "symbolize", "bpf", "record", "report"]
+FOLDERS = ["format", "cli", "unwind", "symbolize", "sandbox", "bpf", "record", "report"]
 
 # Libraries of others, by what an include begins with, and the only folders that may know them.
 FOREIGN = {

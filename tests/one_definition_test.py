@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ["format", "cli", "unwind", "symbolize", "bpf", "record", "report"]
+FOLDERS = ["format", "cli", "unwind", "symbolize", "sandbox", "bpf", "record", "report"]
 FOR_BPF_PROGRAMS = ("bpf/include/", "bpf/programs/")  # C, and never linked with the product
 
 RAW_TEXT = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -96,7 +97,7 @@ class SpawnSetup {
     sigemptyset(&defaults);
     for (const int signal : {SIGPIPE, SIGINT, SIGQUIT}) sigaddset(&defaults, signal);
     posix_spawnattr_setsigdefault(&attributes_, &defaults);
-    // Whoever waits here for Ctrl-Z has it blocked (report/stopped_together.h).
+    // Whoever waits here for Ctrl-Z has it blocked (sandbox/job.h).
     sigset_t mask;
     ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
     sigdelset(&mask, SIGTSTP);
@@ -130,7 +131,7 @@ class SpawnSetup {
 
 OutputFile::OutputFile(int fd, std::string name) : name_(std::move(name)), fd_(fd) {}
 
-OutputFile::OutputFile(Elsewhere elsewhere) : elsewhere_(std::move(elsewhere)) {}
+OutputFile::OutputFile(sandbox::Output elsewhere) : elsewhere_(std::move(elsewhere)) {}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : name_(std::move(other.name_)),
@@ -277,17 +278,18 @@ Result<> OutputFile::finish() {
   return Done{};
 }
 
-void OutputFile::leave_to_parent() {
-  owned_ = format::Fd();
-  fd_ = -1;
-  aside_.clear();
-  target_.clear();
-  child_ = -1;
-}
-
 bool OutputFile::is_for_person() const {
   if (elsewhere_) return elsewhere_->is_for_person;
   return !command_.empty() || ::isatty(fd_) != 0;
+}
+
+Result<sandbox::Output> output_of(Result<OutputFile> file) {
+  if (!file) return std::move(file.error());
+  const auto shared = std::make_shared<OutputFile>(std::move(*file));
+  return sandbox::Output{.write = [shared](std::string_view text) { return shared->write(text); },
+                         .finish = [shared] { return shared->finish(); },
+                         .is_reader_gone = [shared] { return shared->is_reader_gone(); },
+                         .is_for_person = shared->is_for_person()};
 }
 
 }  // namespace tacho::report

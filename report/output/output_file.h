@@ -12,6 +12,7 @@
 
 #include "format/base/file.h"
 #include "format/base/result.h"
+#include "sandbox/process.h"
 
 namespace tacho::report {
 
@@ -27,15 +28,9 @@ class OutputFile {
   // write, so that no text starts no program; while it runs, Ctrl-C is its own affair.
   static OutputFile to_command(std::string command);
 
-  enum class Reader : std::uint8_t { There, Gone };
-  // An output in another process: gets the bytes to be written, and the end.
-  struct Elsewhere {
-    std::function<Result<Reader>(std::string_view)> write;
-    std::function<Result<>()> finish;
-    std::function<bool()> is_reader_gone;
-    bool is_for_person = false;
-  };
-  explicit OutputFile(Elsewhere elsewhere);
+  using Reader = sandbox::Reader;
+  // An output elsewhere, as in the parent of a sandboxed process.
+  explicit OutputFile(sandbox::Output elsewhere);
 
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
@@ -50,9 +45,6 @@ class OutputFile {
   // Whether the other process's output knows by now that its reader went away: text may be on its way to it
   // when a write returns. Outputs of this process know it at each write.
   bool is_reader_gone() const { return elsewhere_ && elsewhere_->is_reader_gone(); }
-  // In a child that was forked: all of it is the parent's. Nothing is written, removed or waited for here any
-  // more, and the reader of a pipe sees its end when the parent ends it.
-  void leave_to_parent();
   // Whether a person reads this while it is written: a terminal, or a program in front of one.
   bool is_for_person() const;
 
@@ -69,9 +61,12 @@ class OutputFile {
   std::string target_, aside_;  // a file's name to be, and its name until then
   bool keeps_old_ = false;      // what has the name is a capture
   std::string command_;         // empty: none
-  std::optional<Elsewhere> elsewhere_;
+  std::optional<sandbox::Output> elsewhere_;
   pid_t child_ = -1;                                           // the command, while it runs
   void (*interrupt_)(int) = nullptr, (*quit_)(int) = nullptr;  // signal handlers from before the command
 };
+
+// The same as the parent of a sandboxed process wants it.
+Result<sandbox::Output> output_of(Result<OutputFile> file);
 
 }  // namespace tacho::report

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +52,16 @@ void Progress::erase() {
 void Progress::stop() {
   erase();
   is_on_ = false;
+}
+
+std::function<void(std::string_view)> progress_lines() {
+  const auto progress = std::make_shared<Progress>(STDERR_FILENO, Progress::Clock::duration::zero());
+  return [progress](std::string_view line) {
+    if (line.empty())
+      progress->erase();
+    else
+      progress->show([line] { return std::string(line); });
+  };
 }
 
 }  // namespace tacho::report

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace tacho::report {
 
@@ -32,5 +33,8 @@ class Progress {
   bool is_on_, is_shown_ = false;
   Clock::time_point next_;
 };
+
+// Shows lines as the parent of a sandboxed process gives them; an empty one erases.
+std::function<void(std::string_view)> progress_lines();
 
 }  // namespace tacho::report

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A worker (report/apart.h) and the process that waits for it, as others see them: Ctrl-Z stops both and `fg` continues
+"""A worker (sandbox/process.h) and the process that waits for it, as others see them: Ctrl-Z stops both and `fg` continues
 both; of one that dies while a capture comes through a pipe, and before there is text, one line is said."""
 import contextlib
 import os

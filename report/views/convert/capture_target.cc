@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "format/container/growing_file.h"
+#include "report/output/progress.h"
 
 namespace tacho::report {
 namespace {
@@ -76,10 +77,10 @@ CaptureOutput CaptureTarget::here() {
   return output;
 }
 
-CaptureOutput CaptureTarget::in_worker(TextChannel& channel) {
+CaptureOutput CaptureTarget::in_worker(sandbox::Child& child) {
   CaptureOutput output;
-  output.begin = [this, &channel]() -> Result<format::Fd> {
-    elsewhere_.emplace(channel.open_output(false));
+  output.begin = [this, &child]() -> Result<format::Fd> {
+    elsewhere_.emplace(child.open_output());
     return file_ ? file_->duplicate() : Result<format::Fd>(format::Fd());
   };
   output.write = [this](format::Bytes bytes) {
@@ -89,24 +90,23 @@ CaptureOutput CaptureTarget::in_worker(TextChannel& channel) {
   return output;
 }
 
-void CaptureTarget::prepare(ApartTask& task) {
+void CaptureTarget::prepare(sandbox::Task& task) {
   task.input = options_.input;
-  task.reach = Reach::AndOutput;
+  task.policy = sandbox::Policy::WriteOutput;
   task.is_whole_or_nothing = options_.is_whole_or_nothing;
   if (!file_) {
-    task.open_output = []() -> Result<OutputFile> { return OutputFile(STDOUT_FILENO); };
+    task.open_output = [] { return output_of(OutputFile(STDOUT_FILENO)); };
     return;
   }
   task.kept = {file_->descriptor()};
-  task.begin_anew = [this] { return make_empty(); };
-  task.open_output = [this]() -> Result<OutputFile> {
+  task.restart = [this] { return make_empty(); };
+  task.open_output = [this]() -> Result<sandbox::Output> {
     if (auto begun = begin(); !begun) return std::move(begun.error());
-    return OutputFile(
-        OutputFile::Elsewhere{.write = [](std::string_view) -> Result<OutputFile::Reader> {
-                                return Error{"the process that makes the capture writes to what it has not"};
-                              },
-                              .finish = [this] { return finish(); },
-                              .is_reader_gone = [] { return false; }});
+    return sandbox::Output{.write = [](std::string_view) -> Result<OutputFile::Reader> {
+                             return Error{"the process that makes the capture writes to what it has not"};
+                           },
+                           .finish = [this] { return finish(); },
+                           .is_reader_gone = [] { return false; }};
   };
 }
 
@@ -115,17 +115,18 @@ Result<cli::ExitStatus> make_capture(const Making& making, const Make& make) {
   if (!target) return std::move(target.error());
   const auto here = [&] { return make(target->here(), nullptr); };
   if (!making.has_worker) return here();
-  ApartTask task;
+  sandbox::Task task;
   target->prepare(task);
-  task.can_begin_again = making.can_begin_again;
+  task.can_restart = making.can_restart;
   task.is_asked_to_stop = making.is_asked_to_stop;
   task.times = making.times;
   const off_t start = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
-  task.show = [&](ApartView& view) {
+  task.show_progress = progress_lines();
+  task.work = [&](sandbox::Child& child) {
     if (making.target.input == "-" && start >= 0) (void)::lseek(STDIN_FILENO, start, SEEK_SET);
-    return make(target->in_worker(view.channel), &view);
+    return make(target->in_worker(child), &child);
   };
-  return show_apart_or(task, here);
+  return sandbox::run_view_or(task, here);
 }
 
 }  // namespace tacho::report

@@ -1,5 +1,5 @@
 // Where a capture goes that is made of another one. Whoever may write opens the file and names it; whoever
-// reads the other capture, in a process that may do nothing else (report/apart.h), writes to what is open.
+// reads the other capture, in a sandboxed child (sandbox/process.h), writes to what is open.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,10 @@
 #include "format/base/file.h"
 #include "format/base/output.h"
 #include "format/base/result.h"
-#include "report/apart.h"
 #include "report/output/no_stopping.h"
+#include "report/output/output_file.h"
 #include "report/output/whole_capture.h"
+#include "sandbox/process.h"
 
 namespace tacho::report {
 
@@ -41,10 +42,10 @@ class CaptureTarget {
 
   // For a writer in this process.
   CaptureOutput here();
-  // For a writer in a worker, there and, as show_apart() wants it, in its parent. All must live as long as
-  // this, and this as long as the worker.
-  CaptureOutput in_worker(TextChannel& channel);
-  void prepare(ApartTask& task);
+  // For a writer in a worker, there and, as sandbox::run_view() wants it, in its parent. All must live as
+  // long as this, and this as long as the worker.
+  CaptureOutput in_worker(sandbox::Child& child);
+  void prepare(sandbox::Task& task);
 
  private:
   explicit CaptureTarget(TargetOptions options) : options_(std::move(options)) {}
@@ -63,12 +64,12 @@ class CaptureTarget {
 struct Making {
   TargetOptions target{};
   bool has_worker = true;
-  bool can_begin_again = true;
-  FileTimes times{};
+  bool can_restart = true;
+  sandbox::FileTimes times{};
   std::function<bool()> is_asked_to_stop = {};  // may be empty; here, also where a worker makes it
 };
-// `view`: null where it is no worker that makes it.
-using Make = std::function<Result<cli::ExitStatus>(const CaptureOutput&, ApartView* view)>;
+// `child`: null where this process makes it.
+using Make = std::function<Result<cli::ExitStatus>(const CaptureOutput&, sandbox::Child* child)>;
 Result<cli::ExitStatus> make_capture(const Making& making, const Make& make);
 
 }  // namespace tacho::report

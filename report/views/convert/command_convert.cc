@@ -11,10 +11,10 @@
 
 #include "format/container/growing_file.h"
 #include "report/command.h"
-#include "report/interruption.h"
 #include "report/output/whole_capture.h"
 #include "report/samples/filter.h"
 #include "report/views/convert/convert.h"
+#include "sandbox/job.h"
 
 namespace tacho::report {
 namespace {
@@ -159,16 +159,16 @@ class Ending {
   std::optional<std::chrono::steady_clock::time_point> began_;
 };
 
-Result<cli::ExitStatus> run_here_or_apart(const Words& words) {
+Result<cli::ExitStatus> make_copy(const Words& words) {
   const ConvertOptions& convert = words.convert;
   Making making;
   making.has_worker = words.has_worker;
   making.times = file_times(words.file_seconds, symbolize::Servers::NotAsked);
-  making.can_begin_again = can_be_read_again(convert.input);
-  std::optional<Interruption> interruption;
+  making.can_restart = can_be_read_again(convert.input);
+  std::optional<sandbox::Interruption> interruption;
   const bool ends_well = !convert.is_whole_or_nothing && convert.output != "-";
   if (ends_well) {
-    auto watched = Interruption::watch();
+    auto watched = sandbox::Interruption::watch();
     if (!watched) return std::move(watched.error());
     interruption.emplace(std::move(*watched));
     making.is_asked_to_stop = [&interruption] { return interruption->is_asked_for(); };
@@ -184,26 +184,28 @@ Result<cli::ExitStatus> run_here_or_apart(const Words& words) {
     if (!state) return std::move(state.error());
     making.target.input_state = *state;
   }
-  return make_capture(making, [&](const CaptureOutput& output, ApartView* view) -> Result<cli::ExitStatus> {
-    ConvertOptions options = convert;
-    if (view != nullptr) options.gate = &view->stacks;
-    Ending ending(
-        [&] { return view != nullptr ? view->channel.is_asked_to_stop() : making.is_asked_to_stop(); });
-    format::Following following;
-    if (ends_well) {
-      following.waits = [&ending] { return !ending.is_there(); };
-      options.capture.following = &following;
-      if (options.input == "-" && !ending.wait_for_input())
-        return Error{"a signal ended it before anything came"};
-    }
-    format::Diagnostics diagnostics;
-    auto done = report::convert(options, output, diagnostics);
-    if (following.end == format::Following::End::Stopped)
-      diagnostics.add_line(format::Damage::CutShort, "a signal ended the copy: what came before it is there");
-    const auto status = tell_findings(diagnostics, options.input);
-    if (!done) return std::move(done.error());
-    return status;
-  });
+  return make_capture(
+      making, [&](const CaptureOutput& output, sandbox::Child* child) -> Result<cli::ExitStatus> {
+        ConvertOptions options = convert;
+        if (child != nullptr) options.gate = &child->stacks;
+        Ending ending(
+            [&] { return child != nullptr ? child->is_asked_to_stop() : making.is_asked_to_stop(); });
+        format::Following following;
+        if (ends_well) {
+          following.waits = [&ending] { return !ending.is_there(); };
+          options.capture.following = &following;
+          if (options.input == "-" && !ending.wait_for_input())
+            return Error{"a signal ended it before anything came"};
+        }
+        format::Diagnostics diagnostics;
+        auto done = report::convert(options, output, diagnostics);
+        if (following.end == format::Following::End::Stopped)
+          diagnostics.add_line(format::Damage::CutShort,
+                               "a signal ended the copy: what came before it is there");
+        const auto status = tell_findings(diagnostics, options.input);
+        if (!done) return std::move(done.error());
+        return status;
+      });
 }
 
 }  // namespace
@@ -216,7 +218,7 @@ Result<cli::ExitStatus> run_convert(const std::vector<std::string>& arguments) {
   line.epilog = std::string(kExamples) + line.epilog;
   return run_command(line, arguments, [&words]() -> Result<cli::ExitStatus> {
     if (auto settled = settle(words); !settled) return std::move(settled.error());
-    return run_here_or_apart(words);
+    return make_copy(words);
   });
 }
 

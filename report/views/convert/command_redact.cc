@@ -161,13 +161,14 @@ void tell(const Options& options, const Redacted& redacted) {
                  static_cast<unsigned long long>(redacted.not_understood));
 }
 
-// `output`: of the copy, or of what a dry run prints. `view`: null where no worker does it.
-Result<cli::ExitStatus> redact_here(const Options& options, const CaptureOutput& output, ApartView* view) {
+// `output`: of the copy, or of what a dry run prints. `child`: null where this process does it.
+Result<cli::ExitStatus> redact_here(const Options& options, const CaptureOutput& output,
+                                    sandbox::Child* child) {
   RedactOptions wish = options.redact;
-  if (view != nullptr) {
-    wish.copy.gate = &view->stacks;
-    wish.name_gate = &view->names;
-    wish.in_step = view->in_step;
+  if (child != nullptr) {
+    wish.copy.gate = &child->stacks;
+    wish.name_gate = &child->names;
+    wish.in_step = child->is_serial;
   }
   format::Diagnostics diagnostics;
   const auto redacted =
@@ -191,7 +192,7 @@ Result<cli::ExitStatus> run(const Options& options) {
   Making making;
   making.has_worker = options.has_worker;
   making.times = file_times(options.file_seconds, symbolize::Servers::NotAsked);
-  making.can_begin_again = can_be_read_again(copy.input);
+  making.can_restart = can_be_read_again(copy.input);
   making.target.input = copy.input;
   making.target.output = options.is_dry ? "-" : copy.output;
   making.target.is_whole_or_nothing = !options.is_dry;
@@ -202,8 +203,8 @@ Result<cli::ExitStatus> run(const Options& options) {
     if (!state) return std::move(state.error());
     making.target.input_state = *state;
   }
-  return make_capture(making, [&options](const CaptureOutput& output, ApartView* view) {
-    return redact_here(options, output, view);
+  return make_capture(making, [&options](const CaptureOutput& output, sandbox::Child* child) {
+    return redact_here(options, output, child);
   });
 }
 

@@ -24,11 +24,12 @@
 #include "format/extensions/attachment.h"
 #include "report/command.h"
 #include "report/output/no_stopping.h"
+#include "report/output/progress.h"
 #include "report/query/gather.h"
 #include "report/views/pack/copies.h"
 #include "report/views/pack/rewrite.h"
 #include "report/views/pack/sources.h"
-#include "report/worker.h"
+#include "sandbox/process.h"
 #include "symbolize/files/archive.h"
 #include "symbolize/files/attached_text.h"
 #include "symbolize/files/held_files.h"
@@ -318,7 +319,7 @@ Result<> read_other(const Options& options, const std::string& name, Others& oth
   return others.packs.add(printable(name), capture->features().symbol_pack);
 }
 
-Result<> read_others(const Options& options, WorkGate& gate, Others& others) {
+Result<> read_others(const Options& options, symbolize::FileGate& gate, Others& others) {
   for (const std::string& name : options.others) {
     if (!gate.lack(name).empty()) continue;  // which is told
     gate.at(name);
@@ -342,10 +343,9 @@ void put_nameless(format::ByteWriter& out, const std::map<std::string, std::size
   put_text(out, all.where);
 }
 
-// In the worker.
-std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
-                                 const std::vector<WorkDone::Death>& deaths) {
-  WorkGate gate(place, deaths);
+// In the sandboxed child.
+std::vector<std::byte> pack_here(const Options& options, const sandbox::Child& child) {
+  symbolize::FileGate& gate = child.names;
   SessionOptions reading = options.reading.session;
   reading.symbols.gate = &gate;
   Others others;
@@ -454,7 +454,7 @@ std::string mendable(const Report& report, const std::string& file) {
   return text + "; tacho doctor " + cli::shell_word(file) + " says why";
 }
 
-void tell(const Options& options, const Report& report, const std::vector<WorkDone::Death>& deaths) {
+void tell(const Options& options, const Report& report, const std::vector<sandbox::Death>& deaths) {
   const std::string& file = options.output.empty() ? options.reading.session.input : options.output;
   const std::string named = fmt::format("{} of {} addresses have names, in {} modules", report.named,
                                         report.addresses, report.modules);
@@ -465,7 +465,7 @@ void tell(const Options& options, const Report& report, const std::vector<WorkDo
     std::fprintf(stderr, "tacho pack: %s: %s; %zu bytes were added\n", printable(file).c_str(), named.c_str(),
                  report.added);
   }
-  for (const WorkDone::Death& death : deaths)
+  for (const sandbox::Death& death : deaths)
     std::fprintf(stderr, "tacho: %s: its names are missing: the process that read it died: %s\n",
                  printable(death.path).c_str(), death.how.c_str());
   if (options.is_brief) return;
@@ -488,16 +488,19 @@ Result<cli::ExitStatus> run(Options& options) {
   if (auto checked = check_rewritable(input); !checked) return std::move(checked.error());
   set_for_gathering(options.reading.session);
   const bool asks_servers = options.reading.session.symbols.debuginfod == symbolize::Servers::Asked;
-  const Reach reach = asks_servers             ? Reach::AndServers
-                      : options.others.empty() ? Reach::Files
-                                               : Reach::AndMemory;
+  const auto policy = asks_servers             ? sandbox::Policy::Servers
+                      : options.others.empty() ? sandbox::Policy::ReadFiles
+                                               : sandbox::Policy::MemoryFiles;
   auto kept = held_descriptors(options);
   if (!kept) return std::move(kept.error());
-  const FileTimes times =
+  const sandbox::FileTimes times =
       file_times(options.reading.file_seconds, options.reading.session.symbols.debuginfod);
-  const auto done = work_apart(
-      [&options](WorkPlace& place, const auto& deaths) { return pack_here(options, place, deaths); }, reach,
-      {.most_bytes = kMostBytes, .times = times, .kept = std::move(*kept)});
+  const auto done =
+      sandbox::run_job([&options](const sandbox::Child& child) { return pack_here(options, child); }, policy,
+                       {.most_bytes = kMostBytes,
+                        .times = times,
+                        .kept = std::move(*kept),
+                        .show_progress = progress_lines()});
   if (!done) return Error(done.error()).in(printable(input) + ": is not packed and stays as it is");
   auto report = parse_report(done->bytes);
   if (!report) return std::move(report.error());
@@ -513,7 +516,7 @@ Result<cli::ExitStatus> run(Options& options) {
   });
   if (!written) return std::move(written.error());
   tell(options, *report, done->deaths);
-  if (done->is_out_of_time) std::fputs(out_of_time(input, times).c_str(), stderr);
+  if (done->is_out_of_time) std::fputs(sandbox::out_of_time(input, times).c_str(), stderr);
   const bool is_whole = !report->is_incomplete && done->deaths.empty() && !done->is_out_of_time;
   return is_whole ? cli::kWhole : cli::kIncomplete;
 }

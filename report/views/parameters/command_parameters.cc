@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "report/output/printable.h"
-#include "report/worker.h"
+#include "sandbox/process.h"
 #include "symbolize/elf/module_files.h"
 
 namespace tacho::report {
@@ -67,12 +67,12 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 
 std::string error_line(std::string_view what) { return "error " + printable(what) + '\n'; }
 
-// In the worker.
-std::vector<std::byte> answer_here(const Question& question, WorkPlace& place,
-                                   const std::vector<WorkDone::Death>& deaths) {
-  if (!deaths.empty())
-    return bytes_of(error_line("the process that read its debugging information died: " + deaths[0].how));
-  place.at(question.path);
+// In the sandboxed child.
+std::vector<std::byte> answer_here(const Question& question, const sandbox::Child& child) {
+  if (!child.deaths.empty())
+    return bytes_of(
+        error_line("the process that read its debugging information died: " + child.deaths[0].how));
+  child.names.at(question.path);
   const auto lines = answer(question);
   return bytes_of(lines ? *lines : error_line(lines.error().what));
 }
@@ -86,9 +86,9 @@ Result<cli::ExitStatus> run_parameters(const std::vector<std::string>& arguments
   const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), question.offset);
   if (code != std::errc{} || end != number.data() + number.size())
     return use_error("parameters: the offset is no number: " + printable(number));
-  const auto done = work_apart(
-      [&question](WorkPlace& place, const auto& deaths) { return answer_here(question, place, deaths); },
-      Reach::Files, {.most_bytes = kMostBytes, .times = {.at_one = kLongest, .at_all = {}}});
+  const auto done = sandbox::run_job(
+      [&question](const sandbox::Child& child) { return answer_here(question, child); },
+      sandbox::Policy::ReadFiles, {.most_bytes = kMostBytes, .times = {.at_one = kLongest, .at_all = {}}});
   if (!done) return done.error();
   std::fwrite(done->bytes.data(), 1, done->bytes.size(), stdout);
   return std::fflush(stdout) == 0 ? cli::kWhole : cli::kNoOutput;

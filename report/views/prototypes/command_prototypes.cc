@@ -10,7 +10,7 @@
 
 #include "report/decode/prototype_text.h"
 #include "report/output/printable.h"
-#include "report/worker.h"
+#include "sandbox/process.h"
 #include "symbolize/elf/module_files.h"
 
 namespace tacho::report {
@@ -52,12 +52,12 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// In the worker.
-std::vector<std::byte> answer_here(const Question& question, WorkPlace& place,
-                                   const std::vector<WorkDone::Death>& deaths) {
-  if (!deaths.empty())
-    return bytes_of("error\tthe process that read its debugging information died: " + deaths[0].how + '\n');
-  place.at(question.path);
+// In the sandboxed child.
+std::vector<std::byte> answer_here(const Question& question, const sandbox::Child& child) {
+  if (!child.deaths.empty())
+    return bytes_of("error\tthe process that read its debugging information died: " + child.deaths[0].how +
+                    '\n');
+  child.names.at(question.path);
   const auto lines = answer(question);
   return bytes_of(lines ? *lines : "error\t" + printable(lines.error().what) + '\n');
 }
@@ -73,9 +73,9 @@ Result<cli::ExitStatus> run_prototypes(const std::vector<std::string>& arguments
     if (code != std::errc{} || end != number.data() + number.size())
       return use_error("prototypes: the offset is no number: " + printable(number));
   }
-  const auto done = work_apart(
-      [&question](WorkPlace& place, const auto& deaths) { return answer_here(question, place, deaths); },
-      Reach::Files, {.most_bytes = kMostBytes, .times = {.at_one = kLongest, .at_all = {}}});
+  const auto done = sandbox::run_job(
+      [&question](const sandbox::Child& child) { return answer_here(question, child); },
+      sandbox::Policy::ReadFiles, {.most_bytes = kMostBytes, .times = {.at_one = kLongest, .at_all = {}}});
   if (!done) return done.error();
   if (!done->bytes.empty()) std::fwrite(done->bytes.data(), 1, done->bytes.size(), stdout);
   return std::fflush(stdout) == 0 ? cli::kWhole : cli::kNoOutput;

@@ -1,4 +1,4 @@
-#include "report/stopped_together.h"
+#include "sandbox/job.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <system_error>
 
-namespace tacho::report {
+namespace tacho::sandbox {
 namespace {
 
 sigset_t stop_signal() {
@@ -31,31 +32,30 @@ bool is_blocked() {
   return sigismember(&now, SIGTSTP) == 1;
 }
 
-// The kernel does not stop a group that no shell would continue, and neither is the worker then for longer
-// than that takes.
-void stop_both(pid_t worker) {
-  ::kill(-worker, SIGSTOP);
+// The kernel does not stop a process group that no shell would continue; then the child goes on at once.
+void stop_both(pid_t child) {
+  ::kill(-child, SIGSTOP);
   const sigset_t set = stop_signal();
   (void)::pthread_kill(::pthread_self(), SIGTSTP);
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);  // here all threads stand, until it is continued
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  ::kill(-worker, SIGCONT);
+  ::kill(-child, SIGCONT);
 }
 
 // No signal tells the end: one of a kind stands for many, and SIGCONT takes away one that waits.
-void watch(int signals, int end, pid_t worker) {
+void wait_for_stops(int signals, int end, pid_t child) {
   std::array<pollfd, 2> news{{{signals, POLLIN, 0}, {end, POLLIN, 0}}};
   for (;;) {
     if (::poll(news.data(), news.size(), -1) < 0) continue;
     if (news[1].revents != 0) return;
     signalfd_siginfo info{};
-    if (::read(signals, &info, sizeof info) == sizeof info) stop_both(worker);
+    if (::read(signals, &info, sizeof info) == sizeof info) stop_both(child);
   }
 }
 
 }  // namespace
 
-StoppedTogether::StoppedTogether(pid_t worker) {
+JobControl::JobControl(pid_t child) {
   const sigset_t set = stop_signal();
   if (is_ignored() || is_blocked()) return;
   signals_ = format::Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
@@ -63,16 +63,16 @@ StoppedTogether::StoppedTogether(pid_t worker) {
   (void)::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data());
   end_ = format::Fd(ends[0]);
   watched_end_ = format::Fd(ends[1]);
-  if (!signals_ || !end_) return;  // this process stops alone, and the worker when it has nothing more to do
+  if (!signals_ || !end_) return;  // this process stops alone, and the child when it has nothing more to do
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   try {
-    thread_ = std::thread(watch, signals_.get(), watched_end_.get(), worker);
+    thread_ = std::thread(wait_for_stops, signals_.get(), watched_end_.get(), child);
   } catch (const std::system_error&) {
     ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   }
 }
 
-void StoppedTogether::end() {
+void JobControl::end() {
   if (!thread_.joinable()) return;
   (void)::shutdown(end_.get(), SHUT_WR);  // needs no memory; copies of `end_` in children do not matter
   thread_.join();
@@ -80,4 +80,32 @@ void StoppedTogether::end() {
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-}  // namespace tacho::report
+Result<Interruption> Interruption::watch() {
+  sigset_t set, before;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  if (::sigprocmask(SIG_BLOCK, &set, &before) != 0) return system_error("sigprocmask", errno);
+  format::Fd signals(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  const int code = errno;
+  // Of others nothing is changed: they may be blocked or unblocked meanwhile (JobControl).
+  for (const int signal : {SIGINT, SIGTERM})
+    if (sigismember(&before, signal) == 1) sigdelset(&set, signal);
+  if (signals) return Interruption(std::move(signals), set);
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  return system_error("signalfd", code);
+}
+
+Interruption::~Interruption() {
+  if (signals_ && !is_asked_for_) ::sigprocmask(SIG_UNBLOCK, &blocked_, nullptr);
+}
+
+bool Interruption::is_asked_for() {
+  signalfd_siginfo info{};
+  if (is_asked_for_ || ::read(signals_.get(), &info, sizeof info) != sizeof info) return is_asked_for_;
+  is_asked_for_ = true;
+  ::sigprocmask(SIG_UNBLOCK, &blocked_, nullptr);
+  return true;
+}
+
+}  // namespace tacho::sandbox

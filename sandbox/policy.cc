@@ -1,4 +1,4 @@
-#include "report/confinement.h"
+#include "sandbox/policy.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -27,12 +27,11 @@
 
 #include "format/base/file.h"
 
-namespace tacho::report {
+namespace tacho::sandbox {
 namespace {
 
-// What reading files, memory, threads and time take. Any other call answers as on a kernel that does not have
-// it.
-constexpr std::array kReading = {
+// System calls for reading files, memory, threads and time. Any other call fails with ENOSYS.
+constexpr std::array kReadFiles = {
     SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(readv), SCMP_SYS(preadv), SCMP_SYS(lseek), SCMP_SYS(close),
     SCMP_SYS(close_range), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(fstat), SCMP_SYS(newfstatat),
     SCMP_SYS(statx), SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
@@ -43,12 +42,12 @@ constexpr std::array kReading = {
     // memory
     SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise),
     SCMP_SYS(mincore), SCMP_SYS(msync), SCMP_SYS(membarrier),
-    // threads; processes are asked of clone(), by a rule of its own
+    // threads; clone() has a rule of its own
     SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(get_robust_list), SCMP_SYS(rseq),
     SCMP_SYS(set_tid_address), SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(sched_yield),
     SCMP_SYS(sched_getaffinity), SCMP_SYS(getcpu), SCMP_SYS(exit), SCMP_SYS(exit_group),
     SCMP_SYS(restart_syscall), SCMP_SYS(arch_prctl),
-    // its own signals; which it may send is asked by a rule of its own
+    // its own signals; tgkill() has a rule of its own
     SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
     // who and when
     SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(uname),
@@ -56,18 +55,18 @@ constexpr std::array kReading = {
     SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday),
     SCMP_SYS(time), SCMP_SYS(poll), SCMP_SYS(ppoll)};
 
-// What writing a file takes besides that somebody else has opened: by places in it, and durably.
-constexpr std::array kWriting = {SCMP_SYS(pwrite64), SCMP_SYS(ftruncate), SCMP_SYS(fsync),
-                                 SCMP_SYS(fdatasync)};
+// Also for writing a file that is open: at offsets, and durably.
+constexpr std::array kWriteOutput = {SCMP_SYS(pwrite64), SCMP_SYS(ftruncate), SCMP_SYS(fsync),
+                                     SCMP_SYS(fdatasync)};
 
-// What keeping files in memory takes besides.
-constexpr std::array kKeeping = {SCMP_SYS(memfd_create)};
+// Also for files in memory.
+constexpr std::array kMemoryFiles = {SCMP_SYS(memfd_create)};
 
-// What trying something in a child takes besides.
-constexpr std::array kTrying = {SCMP_SYS(wait4), SCMP_SYS(alarm)};
+// Also for trying something in a child.
+constexpr std::array kTrials = {SCMP_SYS(wait4), SCMP_SYS(alarm)};
 
-// What asking servers takes besides, and keeping files that came.
-constexpr std::array kServing = {
+// Also for asking servers, and keeping the files that came.
+constexpr std::array kServers = {
     SCMP_SYS(socket),      SCMP_SYS(socketpair),    SCMP_SYS(connect),     SCMP_SYS(bind),
     SCMP_SYS(shutdown),    SCMP_SYS(sendto),        SCMP_SYS(sendmsg),     SCMP_SYS(sendmmsg),
     SCMP_SYS(recvfrom),    SCMP_SYS(recvmsg),       SCMP_SYS(recvmmsg),    SCMP_SYS(getsockopt),
@@ -85,7 +84,7 @@ constexpr std::array kServing = {
 constexpr rlim_t kMostProcessorTime = 24 * 60 * 60;  // seconds, of all threads
 constexpr rlim_t kMemoryBesides = rlim_t{4} << 30;   // bytes
 
-// Rights that landlock may hold here, by the kernel's numbers.
+// Landlock rights that the headers here may not have.
 constexpr std::uint64_t kMayTruncate = 1U << 14;  // since its third version (Linux 6.2)
 constexpr int kKnowsTruncate = 3;
 
@@ -99,22 +98,22 @@ void allow(const Filter& filter, std::span<const int> calls) {
   for (const int call : calls) (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);
 }
 
-// Threads, but no processes. What clone3() is asked for lies in memory, where a filter does not see it;
-// without that call the C library takes clone().
+// Threads, but no processes. A filter cannot see the flags of clone3(), which are in memory; without that
+// call the C library uses clone().
 void allow_threads(const Filter& filter) {
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                          SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
 }
 
-// Copies of the process, as fork() makes them: nothing is shared with it, and no namespace is made.
+// fork(): nothing is shared, and no namespace is made.
 void allow_trials(const Filter& filter) {
   (void)seccomp_rule_add(
       filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
       SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(SIGCHLD) | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID));
-  allow(filter, kTrying);
+  allow(filter, kTrials);
 }
 
-// The flags of openat2() lie in memory as well; whoever asks takes openat() then.
+// The flags of openat2() are in memory as well; callers fall back to openat().
 void allow_opening(const Filter& filter, bool is_writing_forbidden) {
   constexpr scmp_datum_t kWrites = O_ACCMODE | O_CREAT | O_TRUNC;
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(open), 1,
@@ -124,7 +123,7 @@ void allow_opening(const Filter& filter, bool is_writing_forbidden) {
   if (is_writing_forbidden) (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(openat2), 0);
 }
 
-// The harmless part of calls that can do a lot.
+// Calls of which only some commands are harmless.
 void allow_questions(const Filter& filter) {
   for (const scmp_datum_t question : {scmp_datum_t{TCGETS}, scmp_datum_t{FS_IOC_GETVERSION}})
     (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, question));
@@ -135,26 +134,26 @@ void allow_questions(const Filter& filter) {
     (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, command));
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 2, SCMP_A1(SCMP_CMP_EQ, F_SETFL),
                          SCMP_A2(SCMP_CMP_MASKED_EQ, O_ASYNC, 0));
-  // abort() does it.
+  // For abort().
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
                          SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(::getpid())));
 }
 
-Result<> load_filter(Reach reach, bool is_writing_forbidden) {
+Result<> load_filter(Policy policy, bool is_writing_forbidden) {
   const Filter filter(seccomp_init(SCMP_ACT_ERRNO(ENOSYS)));
   if (!filter) return system_error("seccomp", ENOMEM);
-  allow(filter, kReading);
+  allow(filter, kReadFiles);
   allow_threads(filter);
   allow_questions(filter);
-  if (reach == Reach::AndOutput) allow(filter, kWriting);
-  if (reach == Reach::AndTrials || reach == Reach::AndServers) allow_trials(filter);
-  if (reach == Reach::AndMemory || reach == Reach::AndServers) allow(filter, kKeeping);
-  if (reach == Reach::AndServers) {
+  if (policy == Policy::WriteOutput) allow(filter, kWriteOutput);
+  if (policy == Policy::Trials || policy == Policy::Servers) allow_trials(filter);
+  if (policy == Policy::MemoryFiles || policy == Policy::Servers) allow(filter, kMemoryFiles);
+  if (policy == Policy::Servers) {
     for (const scmp_datum_t command : {F_SETLK, F_SETLKW, F_GETLK})
       (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, command));
     for (const scmp_datum_t request : {FIONREAD, FIONBIO})
       (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, request));
-    allow(filter, kServing);
+    allow(filter, kServers);
   } else {
     allow_opening(filter, is_writing_forbidden);
   }
@@ -162,8 +161,8 @@ Result<> load_filter(Reach reach, bool is_writing_forbidden) {
   return Done{};
 }
 
-// Everything that would change a file or folder is what the ruleset handles and no rule allows. Reading is
-// not handled, and so it is as it was. True when nothing is left by which a file could change.
+// A Landlock ruleset that handles every right to change a file or folder, and allows none; reading is not
+// handled. True when no way is left to change a file.
 bool forbid_changes() {
   const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   if (version < 1) return false;
@@ -179,7 +178,7 @@ bool forbid_changes() {
   return set && ::syscall(SYS_landlock_restrict_self, set.get(), 0) == 0 && knows_truncate;
 }
 
-// Root reads files of everybody, which is why packing is run as root; it needs nothing else of its rights.
+// Root packs files of every user: it keeps the right to read them, and drops all others.
 Result<> keep_reading_rights() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
@@ -195,7 +194,7 @@ Result<> keep_reading_rights() {
   return Done{};
 }
 
-// Descriptors that a word of the command line names: "/dev/fd/63", as a shell makes it of <(zcat x.data.gz).
+// Descriptors that the command line names: "/dev/fd/63", as a shell makes it of <(zcat x.data.gz).
 std::vector<int> named_descriptors() {
   std::vector<int> named;
   const auto words = format::read_file("/proc/self/cmdline");
@@ -223,8 +222,8 @@ bool close_all(unsigned first, unsigned last) {
   return true;
 }
 
-// What was open when the program was started, and what its parent has open, is not for a process that may be
-// led by what it reads. Standard input and output stay taken, so that no file gets their numbers.
+// Closes what the parent has open, and what was open when the program was started. Standard input and output
+// become O_PATH descriptors, so that no file gets their numbers.
 Result<> close_all_but(std::span<const int> kept) {
   std::vector<int> stay = named_descriptors();
   stay.insert(stay.end(), kept.begin(), kept.end());
@@ -256,7 +255,7 @@ constexpr bool kHasShadow = false;
 constexpr bool kHasShadow = false;
 #endif
 
-// No file is mapped whole, so that the address space is what it uses, and what stacks and arenas set aside.
+// Files are not mapped whole, so that RLIMIT_AS limits what the process uses, and stacks and arenas.
 void limit_resources() {
   // A core would hold what was read. Of 1 byte the kernel makes none at all; with 0 it would start a program
   // for it.
@@ -277,12 +276,12 @@ void limit_resources() {
 
 }  // namespace
 
-Result<> confine(Reach reach, std::span<const int> kept) {
+Result<> confine(Policy policy, std::span<const int> kept) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return system_error("no_new_privs", errno);
   if (auto done = close_all_but(kept); !done) return done;
   limit_resources();
   if (auto done = keep_reading_rights(); !done) return done;
-  return load_filter(reach, reach != Reach::AndServers && forbid_changes());
+  return load_filter(policy, policy != Policy::Servers && forbid_changes());
 }
 
-}  // namespace tacho::report
+}  // namespace tacho::sandbox

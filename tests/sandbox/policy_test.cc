@@ -1,5 +1,3 @@
-#include "report/worker.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -28,11 +26,12 @@
 #include <utility>
 #include <vector>
 
-namespace tacho::report {
+#include "sandbox/process.h"
+
+namespace tacho::sandbox {
 namespace {
 
-const WorkLimits kPlenty{.most_bytes = 1 << 20};
-using Deaths = std::vector<WorkDone::Death>;
+const JobLimits kPlenty{.most_bytes = 1 << 20};
 
 std::vector<std::byte> bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
@@ -42,7 +41,7 @@ std::string text_of(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-class Worker : public testing::Test {
+class Sandbox : public testing::Test {
  protected:
   void SetUp() override {
     std::string name = (std::filesystem::temp_directory_path() / "worker.XXXXXX").string();
@@ -90,85 +89,84 @@ std::string try_all(const std::filesystem::path& folder) {
   return through;
 }
 
-TEST_F(Worker, GivesWhatItsWorkGives) {
-  const auto done =
-      work_apart([](WorkPlace&, const Deaths&) { return bytes_of("found"); }, Reach::Files, kPlenty);
+TEST_F(Sandbox, GivesWhatItsWorkGives) {
+  const auto done = run_job([](Child&) { return bytes_of("found"); }, Policy::ReadFiles, kPlenty);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(text_of(done->bytes), "found");
   EXPECT_TRUE(done->deaths.empty());
 }
 
-TEST_F(Worker, CanChangeNothingAndReachNobody) {
-  const auto done = work_apart([this](WorkPlace&, const Deaths&) { return bytes_of(try_all(folder_)); },
-                               Reach::Files, kPlenty);
+TEST_F(Sandbox, CanChangeNothingAndReachNobody) {
+  const auto done =
+      run_job([this](Child&) { return bytes_of(try_all(folder_)); }, Policy::ReadFiles, kPlenty);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(text_of(done->bytes), "");
   EXPECT_EQ(std::filesystem::file_size(folder_ / "there"), 4U);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
-TEST_F(Worker, ReadsFilesAndStartsThreads) {
-  const Work work = [this](WorkPlace&, const Deaths&) {
+TEST_F(Sandbox, ReadsFilesAndStartsThreads) {
+  const Job work = [this](Child&) {
     std::string text;
     std::thread reader([&] { std::getline(std::ifstream(folder_ / "there"), text); });
     reader.join();
     return bytes_of(text);
   };
-  const auto done = work_apart(work, Reach::Files, kPlenty);
+  const auto done = run_job(work, Policy::ReadFiles, kPlenty);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(text_of(done->bytes), "text");
 }
 
-TEST_F(Worker, ThatAsksServersMayConnectAndKeepFilesButStartsNothing) {
-  const Work work = [this](WorkPlace&, const Deaths&) {
+TEST_F(Sandbox, ThatAsksServersMayConnectAndKeepFilesButStartsNothing) {
+  const Job work = [this](Child&) {
     const bool connects = ::socket(AF_INET, SOCK_STREAM, 0) >= 0;
     const bool keeps = ::open((folder_ / "fresh").c_str(), O_RDWR | O_CREAT, 0600) >= 0;
     char* const nothing[] = {nullptr};
     const bool starts = !refused(::execve("/bin/true", nothing, nothing));
     return bytes_of(std::to_string(connects) + std::to_string(keeps) + std::to_string(starts));
   };
-  const auto done = work_apart(work, Reach::AndServers, kPlenty);
+  const auto done = run_job(work, Policy::Servers, kPlenty);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(text_of(done->bytes), "110");
 }
 
-TEST_F(Worker, MakesFilesInMemoryOnlyWhereArchivesAreRead) {
-  const Work work = [](WorkPlace&, const Deaths&) {
+TEST_F(Sandbox, MakesFilesInMemoryOnlyWhereArchivesAreRead) {
+  const Job work = [](Child&) {
     return bytes_of(::memfd_create("archived", MFD_CLOEXEC) >= 0 ? "made" : "refused");
   };
-  for (const auto& [reach, what] :
-       {std::pair(Reach::Files, "refused"), std::pair(Reach::AndTrials, "refused"),
-        std::pair(Reach::AndMemory, "made"), std::pair(Reach::AndServers, "made")}) {
-    const auto done = work_apart(work, reach, kPlenty);
+  for (const auto& [policy, what] :
+       {std::pair(Policy::ReadFiles, "refused"), std::pair(Policy::Trials, "refused"),
+        std::pair(Policy::MemoryFiles, "made"), std::pair(Policy::Servers, "made")}) {
+    const auto done = run_job(work, policy, kPlenty);
     ASSERT_TRUE(done) << done.error().what;
     EXPECT_EQ(text_of(done->bytes), what);
   }
 }
 
-TEST_F(Worker, WhoMakesFilesInMemoryCanChangeNothingAndReachNobodyEither) {
-  const auto done = work_apart([this](WorkPlace&, const Deaths&) { return bytes_of(try_all(folder_)); },
-                               Reach::AndMemory, kPlenty);
+TEST_F(Sandbox, WhoMakesFilesInMemoryCanChangeNothingAndReachNobodyEither) {
+  const auto done =
+      run_job([this](Child&) { return bytes_of(try_all(folder_)); }, Policy::MemoryFiles, kPlenty);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(text_of(done->bytes), "");
 }
 
 // Dies at each of the files unless it is left out; gives the others.
-Work dying_of(std::vector<std::string> files, const std::vector<std::string>& all) {
-  return [files = std::move(files), all](WorkPlace& place, const Deaths& deaths) {
+Job dying_of(std::vector<std::string> files, const std::vector<std::string>& all) {
+  return [files = std::move(files), all](Child& child) {
     std::string read;
     for (const std::string& file : all) {
-      if (std::ranges::find(deaths, file, &WorkDone::Death::path) != deaths.end()) continue;
-      place.at(file);
+      if (std::ranges::find(child.deaths, file, &Death::path) != child.deaths.end()) continue;
+      child.names.at(file);
       if (std::ranges::find(files, file) != files.end()) ::raise(SIGKILL);
       read += file + " ";
     }
-    place.at({});
+    child.names.at({});
     return bytes_of(read);
   };
 }
 
-TEST_F(Worker, AFileThatItDiesOfCostsThatFile) {
-  const auto done = work_apart(dying_of({"/b", "/d"}, {"/a", "/b", "/c", "/d"}), Reach::Files, kPlenty);
+TEST_F(Sandbox, AFileThatItDiesOfCostsThatFile) {
+  const auto done = run_job(dying_of({"/b", "/d"}, {"/a", "/b", "/c", "/d"}), Policy::ReadFiles, kPlenty);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(text_of(done->bytes), "/a /c ");
   ASSERT_EQ(done->deaths.size(), 2U);
@@ -177,61 +175,60 @@ TEST_F(Worker, AFileThatItDiesOfCostsThatFile) {
   EXPECT_EQ(done->deaths[1].path, "/d");
 }
 
-TEST_F(Worker, ManyDeathsAreAnError) {
+TEST_F(Sandbox, ManyDeathsAreAnError) {
   std::vector<std::string> files;
   for (int i = 0; i < 20; ++i) files.push_back("/" + std::to_string(i));
-  const auto done = work_apart(dying_of(files, files), Reach::Files, kPlenty);
+  const auto done = run_job(dying_of(files, files), Policy::ReadFiles, kPlenty);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().what, "the processes that read the files die, the last one at /8: Killed");
 }
 
-TEST_F(Worker, ADeathAtNoFileIsAnError) {
-  const auto done = work_apart(
-      [](WorkPlace&, const Deaths&) {
+TEST_F(Sandbox, ADeathAtNoFileIsAnError) {
+  const auto done = run_job(
+      [](Child&) {
         ::raise(SIGKILL);
         return bytes_of("");
       },
-      Reach::Files, kPlenty);
+      Policy::ReadFiles, kPlenty);
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().what, "the process that reads the files died: Killed");
+  EXPECT_EQ(done.error().what, "the process that reads the files died again and again: Killed");
 }
 
-TEST_F(Worker, WantOfMemoryIsAnError) {
-  const Work work = [](WorkPlace&, const Deaths&) -> std::vector<std::byte> { throw std::bad_alloc(); };
-  const auto done = work_apart(work, Reach::Files, kPlenty);
+TEST_F(Sandbox, WantOfMemoryIsAnError) {
+  const Job work = [](Child&) -> std::vector<std::byte> { throw std::bad_alloc(); };
+  const auto done = run_job(work, Policy::ReadFiles, kPlenty);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, ENOMEM);
 }
 
-TEST_F(Worker, WantOfMemoryAtAFileCostsThatFile) {
-  const Work work = [](WorkPlace& place, const Deaths& deaths) {
-    place.at("/large");
-    if (deaths.empty()) throw std::bad_alloc();
-    return bytes_of(deaths[0].path + " " + deaths[0].how);
+TEST_F(Sandbox, WantOfMemoryAtAFileCostsThatFile) {
+  const Job work = [](Child& child) {
+    child.names.at("/large");
+    if (child.deaths.empty()) throw std::bad_alloc();
+    return bytes_of(child.deaths[0].path + " " + child.deaths[0].how);
   };
-  const auto done = work_apart(work, Reach::Files, kPlenty);
+  const auto done = run_job(work, Policy::ReadFiles, kPlenty);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(text_of(done->bytes), "/large there was not enough memory");
 }
 
-TEST_F(Worker, AFileThatKeepsItCostsThatFile) {
-  const Work work = [](WorkPlace& place, const Deaths& deaths) {
-    place.at("/endless");
-    while (deaths.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return bytes_of(deaths[0].path + " " + deaths[0].how);
+TEST_F(Sandbox, AFileThatKeepsItCostsThatFile) {
+  const Job work = [](Child& child) {
+    child.names.at("/endless");
+    while (child.deaths.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return bytes_of(child.deaths[0].path + " " + child.deaths[0].how);
   };
-  const auto done = work_apart(
-      work, Reach::Files, {.most_bytes = kPlenty.most_bytes, .times = {.at_one = std::chrono::seconds(1)}});
+  const auto done = run_job(work, Policy::ReadFiles,
+                            {.most_bytes = kPlenty.most_bytes, .times = {.at_one = std::chrono::seconds(1)}});
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(text_of(done->bytes), "/endless it took more than 1 s");
 }
 
 // Reads so many files, of which each takes 30 ms; says which it did not read.
-std::string read_slowly(WorkPlace& place, const Deaths& deaths, int count) {
-  WorkGate gate(place, deaths);
+std::string read_slowly(Child& child, int count) {
   std::string refused;
   for (int i = 0; i < count; ++i) {
-    const symbolize::AtFile reading(&gate, "/" + std::to_string(i));
+    const symbolize::AtFile reading(&child.names, "/" + std::to_string(i));
     if (reading.is_refused())
       refused += std::to_string(i) + " ";
     else
@@ -240,12 +237,11 @@ std::string read_slowly(WorkPlace& place, const Deaths& deaths, int count) {
   return refused;
 }
 
-TEST_F(Worker, FilesThatTakeTooLongTogetherCostTheRestOfThem) {
-  WorkLimits limits = kPlenty;
+TEST_F(Sandbox, FilesThatTakeTooLongTogetherCostTheRestOfThem) {
+  JobLimits limits = kPlenty;
   limits.times = {.at_one = std::chrono::seconds(60), .at_all = std::chrono::milliseconds(500)};
-  const auto done = work_apart(
-      [](WorkPlace& place, const Deaths& deaths) { return bytes_of(read_slowly(place, deaths, 60)); },
-      Reach::Files, limits);
+  const auto done =
+      run_job([](Child& child) { return bytes_of(read_slowly(child, 60)); }, Policy::ReadFiles, limits);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_TRUE(done->is_out_of_time);
   EXPECT_TRUE(done->deaths.empty());
@@ -253,17 +249,17 @@ TEST_F(Worker, FilesThatTakeTooLongTogetherCostTheRestOfThem) {
   EXPECT_FALSE(text_of(done->bytes).starts_with("0 "));
 }
 
-TEST_F(Worker, TheWorkersAfterItReadWhatTheOneBeforeReadAndNoMore) {
-  WorkLimits limits = kPlenty;
+TEST_F(Sandbox, TheWorkersAfterItReadWhatTheOneBeforeReadAndNoMore) {
+  JobLimits limits = kPlenty;
   limits.times = {.at_one = std::chrono::seconds(60), .at_all = std::chrono::milliseconds(300)};
-  const Work work = [](WorkPlace& place, const Deaths& deaths) {
-    std::string refused = read_slowly(place, deaths, 20);
-    place.at("/deadly");
-    if (deaths.empty()) ::raise(SIGKILL);
-    place.at({});
+  const Job work = [](Child& child) {
+    std::string refused = read_slowly(child, 20);
+    child.names.at("/deadly");
+    if (child.deaths.empty()) ::raise(SIGKILL);
+    child.names.at({});
     return bytes_of(refused);
   };
-  const auto done = work_apart(work, Reach::Files, limits);
+  const auto done = run_job(work, Policy::ReadFiles, limits);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_TRUE(done->is_out_of_time);
   const std::string refused = text_of(done->bytes);
@@ -271,12 +267,11 @@ TEST_F(Worker, TheWorkersAfterItReadWhatTheOneBeforeReadAndNoMore) {
   EXPECT_TRUE(refused.ends_with("18 19 ")) << refused;
 }
 
-TEST_F(Worker, NoTotalIsNone) {
-  WorkLimits limits = kPlenty;
+TEST_F(Sandbox, NoTotalIsNone) {
+  JobLimits limits = kPlenty;
   limits.times.at_all = std::chrono::milliseconds(0);
-  const auto done = work_apart(
-      [](WorkPlace& place, const Deaths& deaths) { return bytes_of(read_slowly(place, deaths, 15)); },
-      Reach::Files, limits);
+  const auto done =
+      run_job([](Child& child) { return bytes_of(read_slowly(child, 15)); }, Policy::ReadFiles, limits);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_FALSE(done->is_out_of_time);
   EXPECT_EQ(text_of(done->bytes), "");
@@ -290,13 +285,13 @@ std::string open_descriptors() {
   return open;
 }
 
-TEST_F(Worker, HasNoDescriptorOfItsParentButThoseItNeeds) {
+TEST_F(Sandbox, HasNoDescriptorOfItsParentButThoseItNeeds) {
   const int kept = ::open((folder_ / "there").c_str(), O_RDONLY), secret = ::dup2(kept, 700);
   std::array<int, 2> sockets{};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()), 0);
-  WorkLimits limits = kPlenty;
+  JobLimits limits = kPlenty;
   limits.kept = {kept};
-  const Work work = [kept](WorkPlace&, const Deaths&) {
+  const Job work = [kept](Child&) {
     char letter = 0;
     const bool reads = ::pread(kept, &letter, 1, 0) == 1;
     const bool has_input = ::read(STDIN_FILENO, &letter, 1) >= 0,
@@ -304,18 +299,18 @@ TEST_F(Worker, HasNoDescriptorOfItsParentButThoseItNeeds) {
     return bytes_of(open_descriptors() + (reads ? "r" : "") + (has_input ? "i" : "") +
                     (has_output ? "o" : ""));
   };
-  const auto done = work_apart(work, Reach::Files, limits);
+  const auto done = run_job(work, Policy::ReadFiles, limits);
   for (const int one : {kept, secret, sockets[0], sockets[1]}) ::close(one);
   ASSERT_TRUE(done) << done.error().what;
   const std::string found = text_of(done->bytes);
   EXPECT_TRUE(found.starts_with("0 1 2 ")) << found;
   EXPECT_NE(found.find(" " + std::to_string(kept) + " "), std::string::npos) << found;
-  EXPECT_EQ(std::ranges::count(found, ' '), 5) << found << ": and the pipe";
+  EXPECT_EQ(std::ranges::count(found, ' '), 6) << found << ": and two pipes";
   EXPECT_TRUE(found.ends_with("r")) << found;
 }
 
-TEST_F(Worker, HasLimitsOfMemoryAndTimeThatItCannotRaise) {
-  const Work work = [](WorkPlace&, const Deaths&) {
+TEST_F(Sandbox, HasLimitsOfMemoryAndTimeThatItCannotRaise) {
+  const Job work = [](Child&) {
     std::string said;
     for (const auto resource : {RLIMIT_AS, RLIMIT_CPU}) {
       rlimit limit{};
@@ -329,42 +324,40 @@ TEST_F(Worker, HasLimitsOfMemoryAndTimeThatItCannotRaise) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizers' shadow takes more address space than any limit";
 #endif
-  for (const Reach reach : {Reach::Files, Reach::AndServers}) {
-    const auto done = work_apart(work, reach, kPlenty);
+  for (const Policy policy : {Policy::ReadFiles, Policy::Servers}) {
+    const auto done = run_job(work, policy, kPlenty);
     ASSERT_TRUE(done) << done.error().what;
     EXPECT_EQ(text_of(done->bytes), "");
   }
 }
 
-TEST_F(Worker, WhatItSaysOnStandardErrorComesByItsParent) {
+TEST_F(Sandbox, WhatItSaysOnStandardErrorComesByItsParent) {
   testing::internal::CaptureStderr();
-  const auto done = work_apart(
-      [](WorkPlace&, const Deaths&) {
+  const auto done = run_job(
+      [](Child&) {
         std::fputs("a line\n", stderr);
         return bytes_of("");
       },
-      Reach::Files, kPlenty);
+      Policy::ReadFiles, kPlenty);
   const std::string said = testing::internal::GetCapturedStderr();
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(said, "a line\n");
 }
 
-TEST_F(Worker, WhoeverIgnoresItsChildrenMayHaveStartedUs) {
+TEST_F(Sandbox, WhoeverIgnoresItsChildrenMayHaveStartedUs) {
   const auto before = ::signal(SIGCHLD, SIG_IGN);
-  const auto done =
-      work_apart([](WorkPlace&, const Deaths&) { return bytes_of("found"); }, Reach::Files, kPlenty);
+  const auto done = run_job([](Child&) { return bytes_of("found"); }, Policy::ReadFiles, kPlenty);
   ::signal(SIGCHLD, before);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(text_of(done->bytes), "found");
 }
 
-TEST_F(Worker, MoreThanWasAskedForIsAnError) {
-  const auto done =
-      work_apart([](WorkPlace&, const Deaths&) { return std::vector<std::byte>(kPlenty.most_bytes + 1); },
-                 Reach::Files, kPlenty);
+TEST_F(Sandbox, MoreThanWasAskedForIsAnError) {
+  const auto done = run_job([](Child&) { return std::vector<std::byte>(kPlenty.most_bytes + 1); },
+                            Policy::ReadFiles, kPlenty);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, EFBIG);
 }
 
 }  // namespace
-}  // namespace tacho::report
+}  // namespace tacho::sandbox

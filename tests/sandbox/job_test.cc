@@ -1,4 +1,4 @@
-#include "report/stopped_together.h"
+#include "sandbox/job.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <chrono>
 #include <csignal>
 
-namespace tacho::report {
+namespace tacho::sandbox {
 namespace {
 
 constexpr int kRounds = 5000;
@@ -21,12 +21,12 @@ bool is_blocked(int signal) {
   return sigismember(&now, signal) == 1;
 }
 
-// A worker that does nothing, and ends with whoever waits for it.
-pid_t start_worker(const int (&ends)[2]) {
-  const pid_t worker = ::fork();
-  if (worker != 0) {
-    (void)::setpgid(worker, worker);
-    return worker;
+// A child that does nothing, and ends with whoever waits for it.
+pid_t start_child(const int (&ends)[2]) {
+  const pid_t child = ::fork();
+  if (child != 0) {
+    (void)::setpgid(child, child);
+    return child;
   }
   (void)::setpgid(0, 0);
   ::close(ends[1]);
@@ -39,14 +39,14 @@ pid_t start_worker(const int (&ends)[2]) {
   (void)::setpgid(0, 0);
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) ::_exit(1);
-  const pid_t worker = start_worker(ends);
+  const pid_t child = start_child(ends);
   ::alarm(static_cast<unsigned>(2 * kPatience.count()));
-  for (int round = 0; round < kRounds; ++round) StoppedTogether stops(worker);
-  ::kill(worker, SIGKILL);
+  for (int round = 0; round < kRounds; ++round) JobControl stops(child);
+  ::kill(child, SIGKILL);
   ::_exit(is_blocked(SIGTSTP) ? 1 : 0);
 }
 
-TEST(StoppedTogether, EndsWhateverSignalsComeThen) {
+TEST(JobControl, EndsWhateverSignalsComeThen) {
   const pid_t program = ::fork();
   if (program == 0) end_many();
   const auto limit = std::chrono::steady_clock::now() + kPatience;
@@ -66,13 +66,13 @@ TEST(StoppedTogether, EndsWhateverSignalsComeThen) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(StoppedTogether, ChangesNoOtherSignal) {
+TEST(JobControl, ChangesNoOtherSignal) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   {
-    const StoppedTogether stops(::getpid());
+    const JobControl stops(::getpid());
     EXPECT_TRUE(is_blocked(SIGTSTP));
     ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   }
@@ -81,4 +81,4 @@ TEST(StoppedTogether, ChangesNoOtherSignal) {
 }
 
 }  // namespace
-}  // namespace tacho::report
+}  // namespace tacho::sandbox

@@ -1,0 +1,744 @@
+#include "sandbox/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "format/base/file.h"
+#include "format/base/printable.h"
+#include "sandbox/job.h"
+
+namespace tacho::sandbox {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using format::printable;
+
+constexpr std::size_t kMostDeaths = 8;   // at files, of a task
+constexpr std::size_t kMostUnknown = 4;  // at no file
+constexpr std::size_t kLongestPath = 4096;
+constexpr std::size_t kMostText = std::size_t{1} << 18;  // bytes of a message
+constexpr int kPipeSize = 1 << 20;
+constexpr int kNoMemory = 124;  // exit status of a child
+constexpr std::chrono::milliseconds kLookEvery(100);
+constexpr std::chrono::seconds kMostAfterKill(3);  // until a process is gone
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+constexpr std::string_view kDied = "the process that reads the files died";
+
+// The two kinds of reading, each done by one thread at a time.
+enum Lane : std::uint8_t { kNames, kStacks, kLanes };
+
+// Which file the child reads. The parent reads the numbers at any time, the path when the child is dead.
+struct CrashMarker {
+  std::atomic<std::uint64_t> turn;         // counts files
+  std::atomic<std::uint64_t> closed_from;  // the first turn that was refused when time was up
+  std::atomic<std::size_t> size;           // of the path; 0: it reads none
+  std::array<char, kLongestPath> path;
+
+  bool is_at_file() const { return size.load() != 0; }
+  std::string name() const { return {path.data(), std::min(size.load(), kLongestPath)}; }
+};
+
+// In memory that both processes have. The parent believes nothing that it finds there.
+struct Shared {
+  std::array<CrashMarker, kLanes> markers;
+  std::atomic<bool> is_closed, has_refused;  // no more files are read; and some were not
+  std::atomic<bool> is_asked_to_stop, is_reader_gone;
+};
+
+struct Unmap {
+  void operator()(Shared* shared) const { ::munmap(shared, sizeof(Shared)); }
+};
+using SharedMemory = std::unique_ptr<Shared, Unmap>;
+
+SharedMemory share_memory() {
+  void* const memory =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  SharedMemory shared(::new (memory) Shared{});
+  for (CrashMarker& marker : shared->markers) marker.closed_from.store(kNever);
+  return shared;
+}
+
+// In the child: writes the marker, and refuses files that children before died at.
+class Gate final : public SkippedFiles {
+ public:
+  Gate(Shared& shared, Lane lane, const Task& task, const std::vector<Death>& deaths)
+      : SkippedFiles(task.skipped), shared_(shared), marker_(shared.markers.at(lane)), deaths_(deaths) {}
+  void at(std::string_view path) override {
+    // Where memory ran out at a file, that is the file.
+    if (path.empty() && std::uncaught_exceptions() > 0) return;
+    path = path.substr(0, kLongestPath);
+    path.copy(marker_.path.data(), path.size());
+    marker_.size.store(path.size());
+    marker_.turn.fetch_add(1);
+  }
+  std::string lack(std::string_view path) const override {
+    if (std::string lack = SkippedFiles::lack(path); !lack.empty()) return lack;
+    const auto death = std::ranges::find(deaths_, path.substr(0, kLongestPath), &Death::path);
+    if (death != deaths_.end()) return "the process that read it died: " + death->how;
+    return is_closed() ? "no more files are read, as the others took longer than --max-file-time allows" : "";
+  }
+
+ private:
+  // A child reads what the one before read, so that its names do not vanish.
+  bool is_closed() const {
+    if (!shared_.is_closed.load()) return false;
+    if (marker_.closed_from.load() == kNever) marker_.closed_from.store(marker_.turn.load());
+    if (marker_.turn.load() < marker_.closed_from.load()) return false;
+    shared_.has_refused.store(true);
+    return true;
+  }
+
+  Shared& shared_;
+  CrashMarker& marker_;
+  const std::vector<Death>& deaths_;
+};
+
+// Measures how long files keep the child. A person at a terminal sees which one it is.
+class Watch {
+ public:
+  Watch(const Task& task, Shared& shared)
+      : times_(task.times), show_progress_(task.show_progress), shared_(shared) {
+    // A file that does not answer leaves time for the others.
+    if (times_.at_all.count() != 0) times_.at_one = std::min(times_.at_one, times_.at_all * 2 / 5);
+  }
+
+  void begin() {
+    for (CrashMarker& marker : shared_.markers) {
+      // The child before ended at its last turn, and asked for no file after time was up.
+      if (shared_.is_closed.load() && marker.closed_from.load() == kNever)
+        marker.closed_from.store(marker.turn.load() + 1);
+      marker.turn.store(0);
+      marker.size.store(0);
+    }
+    at_ = {};
+    last_ = Clock::now();
+  }
+  // To be called every so often. The lane whose file takes too long. More than twice the time between two
+  // looks is not counted: then both processes were stopped.
+  std::optional<Lane> look() {
+    const auto now = Clock::now();
+    if (now - last_ < kLookEvery) return std::nullopt;
+    const auto passed = std::min<Clock::duration>(now - std::exchange(last_, now), 2 * kLookEvery);
+    const CrashMarker* busy = nullptr;
+    std::optional<Lane> stuck;
+    for (const Lane lane : {kNames, kStacks}) {
+      const CrashMarker& marker = shared_.markers.at(lane);
+      const std::uint64_t turn = marker.turn.load();
+      at_.at(lane).since = turn == at_.at(lane).turn ? at_.at(lane).since + passed : Clock::duration::zero();
+      at_.at(lane).turn = turn;
+      if (!marker.is_at_file()) continue;
+      busy = &marker;
+      if (at_.at(lane).since > times_.at_one) stuck = lane;
+    }
+    if (busy != nullptr) {
+      at_all_ += passed;
+      if (times_.at_all.count() != 0 && at_all_ > times_.at_all) shared_.is_closed.store(true);
+    }
+    if (show_progress_) show_progress_(busy != nullptr ? line(*busy) : std::string());
+    return stuck;
+  }
+  // Text is on the terminal from here on.
+  void be_quiet() {
+    if (show_progress_) show_progress_({});
+    show_progress_ = {};
+  }
+  const FileTimes& times() const { return times_; }
+
+ private:
+  struct AtFile {
+    std::uint64_t turn = 0;
+    Clock::duration since{};
+  };
+  std::string line(const CrashMarker& marker) const {
+    constexpr int kShownAfter = 3;           // seconds
+    constexpr std::size_t kLongestEnd = 60;  // bytes of a path
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_all_).count();
+    if (seconds < kShownAfter) return {};
+    const std::string path = marker.name();
+    return "tacho: files are read for names: " + std::to_string(seconds) + " s, " +
+           printable(path.size() > kLongestEnd ? "..." + path.substr(path.size() - kLongestEnd) : path);
+  }
+
+  FileTimes times_;
+  ShowProgress show_progress_;
+  Shared& shared_;
+  std::array<AtFile, kLanes> at_{};
+  Clock::duration at_all_{};
+  Clock::time_point last_;
+};
+
+// What the child says over its pipe: a head, and so many bytes.
+enum class Kind : std::uint8_t {
+  Begin,   // it is confined, and reads what others made from here on
+  Open,    // text will come; answered: whether a person reads it
+  Text,    // this text
+  Finish,  // that was all of it; answered when it is written
+  Fail,    // the work failed, with this error
+  End,     // the work is done, with this exit status
+};
+struct Head {
+  Kind kind = Kind::End;
+  std::uint8_t detail = 0;  // the fault of an error, the exit status of an end
+  std::uint16_t unused = 0;
+  std::uint32_t size = 0;
+};
+struct Message {
+  Head head;
+  std::string_view text;  // until the next message
+};
+
+struct Pipe {
+  format::Fd from, to;
+  bool make() {
+    std::array<int, 2> ends{-1, -1};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
+    from = format::Fd(ends[0]);
+    to = format::Fd(ends[1]);
+    return true;
+  }
+};
+
+// Bytes to the pipe, whole. False: nobody reads there.
+bool write_all(int to, std::span<iovec> parts) {
+  while (!parts.empty()) {
+    ssize_t sent = ::writev(to, parts.data(), static_cast<int>(parts.size()));
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return false;
+    for (auto left = static_cast<std::size_t>(sent); !parts.empty();) {
+      iovec& part = parts.front();
+      const std::size_t done = std::min(left, part.iov_len);
+      part.iov_base = static_cast<char*>(part.iov_base) + done;
+      part.iov_len -= done;
+      left -= done;
+      if (part.iov_len > 0) break;
+      parts = parts.subspan(1);
+    }
+  }
+  return true;
+}
+
+// The child's ends. Whatever goes wrong here, the parent is gone, and the child ends.
+class Speaker {
+ public:
+  Speaker(int to, int from) : to_(to), from_(from) {}
+  void say(Kind kind, std::uint8_t detail = 0, std::string_view text = {}) const {
+    Head head{kind, detail, 0, static_cast<std::uint32_t>(text.size())};
+    std::array<iovec, 2> parts{{{&head, sizeof head}, {const_cast<char*>(text.data()), text.size()}}};
+    if (!write_all(to_, std::span(parts).first(text.empty() ? 1 : 2))) ::_exit(0);
+  }
+  bool ask(Kind kind) const {
+    say(kind);
+    char answer = 0;
+    ssize_t got = 0;
+    while ((got = ::read(from_, &answer, 1)) < 0 && errno == EINTR) {
+    }
+    if (got != 1) ::_exit(0);
+    return answer != 0;
+  }
+
+ private:
+  int to_, from_;
+};
+
+// The parent's end.
+class Listener {
+ public:
+  explicit Listener(int from) : from_(from), buffer_(sizeof(Head) + kMostText) {}
+  // Reads what there is. False: the other end is closed.
+  Result<bool> fill() {
+    const ssize_t got = ::read(from_, buffer_.data() + end_, buffer_.size() - end_);
+    if (got < 0 && errno != EINTR) return system_error("what the process that reads the files says", errno);
+    end_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+    return got != 0;
+  }
+  // A message that is whole by now. What makes no sense is an error.
+  Result<std::optional<Message>> next() {
+    Message message;
+    const std::size_t there = end_ - start_;
+    if (there >= sizeof(Head)) {
+      std::memcpy(&message.head, buffer_.data() + start_, sizeof(Head));
+      const Head& head = message.head;
+      if (head.kind > Kind::End || head.size > kMostText || head.detail > cli::kNoOutput)
+        return Error{"the process that reads the files says what makes no sense"};
+      if (there - sizeof(Head) >= head.size) {
+        message.text = {buffer_.data() + start_ + sizeof(Head), head.size};
+        start_ += sizeof(Head) + head.size;
+        return std::optional(message);
+      }
+    }
+    std::memmove(buffer_.data(), buffer_.data() + start_, there);
+    start_ = 0;
+    end_ = there;
+    return std::optional<Message>();
+  }
+
+ private:
+  int from_;
+  std::vector<char> buffer_;
+  std::size_t start_ = 0, end_ = 0;
+};
+
+// Standard error of a child goes by way of its parent where it is no terminal: whoever waits for the end of
+// that pipe would wait for a child as well that cannot be killed.
+void pass_on_errors(int from) {
+  std::array<char, 4096> piece{};
+  for (;;) {
+    const ssize_t got = from >= 0 ? ::read(from, piece.data(), piece.size()) : 0;
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    iovec part{piece.data(), static_cast<std::size_t>(got)};
+    (void)write_all(STDERR_FILENO, {&part, 1});
+  }
+}
+
+// Whether it ended. The pipe does not say so while a child of it holds the other end.
+bool has_died(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == child;
+}
+
+void kill_group(pid_t child) {
+  ::kill(-child, SIGKILL);
+  ::kill(child, SIGKILL);
+}
+
+// Kills the child and what it started, and waits for that, for some seconds. Its status, as waitpid() gives
+// it; nothing: it stays, as the kernel waits for a file system that does not answer (state D).
+std::optional<int> end_child(pid_t child, JobControl& job) {
+  kill_group(child);
+  const auto until = Clock::now() + kMostAfterKill;
+  int pause = 1;  // milliseconds
+  for (; !has_died(child) && Clock::now() < until; pause = std::min(2 * pause, 20))
+    (void)::poll(nullptr, 0, pause);
+  kill_group(child);  // what it started meanwhile; until its status is taken, the group's number is its own
+  job.end();
+  int status = 0;
+  const bool is_dead = has_died(child);
+  while (::waitpid(child, &status, WNOHANG) != child)
+    if (errno != EINTR || !is_dead) return std::nullopt;
+  return status;
+}
+
+std::string how_it_ended(std::optional<int> status, bool took_too_long, const FileTimes& times) {
+  std::string how;
+  if (took_too_long) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(times.at_one);
+    how = "it took more than " + std::to_string(seconds.count()) + " s";
+  }
+  if (!status)
+    return how + (how.empty() ? "" : "; ") +
+           "its file system does not answer, and the process cannot be ended";
+  if (took_too_long) return how;
+  if (WIFSIGNALED(*status)) return ::strsignal(WTERMSIG(*status));
+  if (WEXITSTATUS(*status) == kNoMemory) return "there was not enough memory";
+  return "exit status " + std::to_string(WEXITSTATUS(*status));
+}
+
+enum class End : std::uint8_t { Done, Died, Unconfined };
+
+// A task, by as many children as it takes.
+class Supervisor {
+ public:
+  Supervisor(const Task& task, Shared& shared) : task_(task), shared_(shared), watch_(task, shared) {}
+
+  Result<cli::ExitStatus> run(bool& is_confined);
+  const std::vector<Death>& deaths() const { return deaths_; }
+
+ private:
+  [[noreturn]] void be_child(const Speaker& speaker, std::vector<int> kept, pid_t parent) noexcept;
+  Result<> confine_child(std::vector<int> kept, pid_t parent) const;
+  void work(const Speaker& speaker);
+  Output output_of(const Speaker& speaker);
+  Result<End> run_child();
+  Result<End> serve(pid_t child, int from, int errors, JobControl& job);
+  Result<> take(const Message& message);
+  Result<> write(std::string_view text);
+  Result<> answer(bool yes) const;
+  Result<End> after_death(std::optional<int> status, std::optional<Lane> stuck);
+  Result<> end_there(const std::string& path, std::string what);
+  void warn(const std::string& what) const {
+    std::fprintf(stderr, "tacho: %s: %s\n", printable(task_.input).c_str(), what.c_str());
+  }
+
+  const Task& task_;
+  Shared& shared_;
+  Watch watch_;
+  std::vector<Death> deaths_;
+  std::size_t unknown_deaths_ = 0;
+  bool is_serial_ = false, is_restarted_ = false;
+  bool is_confined_ = false;  // a child was, once: it may have read the capture
+  int answers_ = -1;          // to the child
+  std::optional<Output> output_;
+  bool is_given_ = false, is_finished_ = false, is_reader_gone_ = false;
+  std::optional<cli::ExitStatus> status_;
+  std::optional<Error> error_;
+};
+
+Output Supervisor::output_of(const Speaker& speaker) {
+  const bool is_for_person = speaker.ask(Kind::Open);
+  const auto is_gone = [this] { return shared_.is_reader_gone.load(); };
+  return {.write = [is_gone, &speaker](std::string_view text) -> Result<Reader> {
+            for (; !text.empty() && !is_gone(); text.remove_prefix(std::min(text.size(), kMostText)))
+              speaker.say(Kind::Text, 0, text.substr(0, kMostText));
+            return is_gone() ? Reader::Gone : Reader::There;
+          },
+          .finish = [&speaker]() -> Result<> {
+            (void)speaker.ask(Kind::Finish);
+            return Done{};
+          },
+          .is_reader_gone = is_gone,
+          .is_for_person = is_for_person};
+}
+
+void Supervisor::work(const Speaker& speaker) {
+  const auto fail = [&](const Error& error) {
+    speaker.say(Kind::Fail, static_cast<std::uint8_t>(error.fault),
+                std::string_view(error.what).substr(0, kMostText));
+  };
+  try {
+    Gate names(shared_, kNames, task_, deaths_), stacks(shared_, kStacks, task_, deaths_);
+    Child child{names,
+                stacks,
+                is_serial_,
+                deaths_,
+                [&] { return output_of(speaker); },
+                [this] { return shared_.is_asked_to_stop.load(); }};
+    if (const auto status = task_.work(child); status)
+      speaker.say(Kind::End, static_cast<std::uint8_t>(*status));
+    else
+      fail(status.error());
+  } catch (const std::bad_alloc&) {
+    ::_exit(kNoMemory);
+  } catch (const std::exception& fault) {
+    // Thrown at a file, it costs that file.
+    if (std::ranges::any_of(shared_.markers, &CrashMarker::is_at_file)) std::abort();
+    fail(Error{fault.what()});
+  }
+}
+
+// At a terminal its group is one in the background, which may write and gets no answer when it reads.
+Result<> Supervisor::confine_child(std::vector<int> kept, pid_t parent) const {
+  // Ctrl-C is the parent's affair, which may wait for a pager; with it this process ends.
+  for (const int signal : {SIGINT, SIGQUIT, SIGTTOU, SIGTTIN}) std::signal(signal, SIG_IGN);
+  (void)::setpgid(0, 0);
+  // When memory runs out, it is this one that shall go.
+  if (const format::Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); score)
+    (void)!::write(score.get(), "1000", 4);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) return Error{"its parent has ended"};
+  kept.insert(kept.end(), task_.kept.begin(), task_.kept.end());
+  if (task_.input == "-") kept.push_back(STDIN_FILENO);
+  return confine(task_.policy, kept);
+}
+
+// Nothing of the parent's is unwound or destroyed here.
+void Supervisor::be_child(const Speaker& speaker, std::vector<int> kept, pid_t parent) noexcept {
+  if (const auto done = confine_child(std::move(kept), parent); done) {
+    speaker.say(Kind::Begin);
+    work(speaker);
+  } else {
+    speaker.say(Kind::Fail, 0, std::string_view(done.error().what).substr(0, kMostText));
+  }
+  std::fflush(stderr);
+  ::_exit(0);
+}
+
+Result<> Supervisor::answer(bool yes) const {
+  const char answer = yes ? 1 : 0;
+  ssize_t sent = 0;
+  while ((sent = ::write(answers_, &answer, 1)) < 0 && errno == EINTR) {
+  }
+  if (sent < 0 && errno != EPIPE) return system_error("the process that reads the files", errno);
+  return Done{};
+}
+
+Result<> Supervisor::write(std::string_view text) {
+  if (is_reader_gone_) return Done{};
+  if (is_finished_) return Error{"more text comes when it was finished"};
+  if (output_->is_for_person) watch_.be_quiet();
+  is_given_ = true;
+  const auto reader = output_->write(text);
+  if (!reader) return reader.error();
+  is_reader_gone_ = *reader == Reader::Gone;
+  if (is_reader_gone_) shared_.is_reader_gone.store(true);
+  return Done{};
+}
+
+Result<> Supervisor::take(const Message& message) {
+  const Kind kind = message.head.kind;
+  if ((kind == Kind::Text || kind == Kind::Finish) && !output_)
+    return Error{"the process that reads the files writes before it asks"};
+  switch (kind) {
+    case Kind::Begin:
+      is_confined_ = true;
+      break;
+    case Kind::Open:
+      if (!output_) {
+        auto output = task_.open_output();
+        if (!output) return std::move(output.error());
+        output_.emplace(std::move(*output));
+      }
+      return answer(output_->is_for_person);
+    case Kind::Text:
+      return write(message.text);
+    case Kind::Finish:
+      if (!std::exchange(is_finished_, true))
+        if (auto done = output_->finish(); !done) return done;
+      return answer(true);
+    case Kind::Fail:
+      error_.emplace(Error{std::string(message.text)});
+      error_->fault = message.head.detail == static_cast<std::uint8_t>(Fault::Use)      ? Fault::Use
+                      : message.head.detail == static_cast<std::uint8_t>(Fault::Output) ? Fault::Output
+                                                                                        : Fault::Input;
+      break;
+    case Kind::End:
+      if (output_ && !is_finished_) return Error{"the process that reads the files ends before its text"};
+      status_ = static_cast<cli::ExitStatus>(message.head.detail);
+      break;
+  }
+  return Done{};
+}
+
+Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job) {
+  Listener listener(from);
+  std::optional<Lane> stuck;
+  std::optional<Error> failure;
+  bool is_dead = false, is_open = true;
+  while (!status_ && !error_ && !failure) {
+    auto message = listener.next();
+    if (message && *message) {
+      if (auto done = take(**message); !done) failure = std::move(done.error());
+      continue;
+    }
+    if (!message) {
+      failure = std::move(message.error());
+      break;
+    }
+    if (!is_open || (stuck = watch_.look())) break;
+    if (task_.is_asked_to_stop && task_.is_asked_to_stop()) shared_.is_asked_to_stop.store(true);
+    pass_on_errors(errors);
+    std::array<pollfd, 2> news{{{from, POLLIN, 0}, {errors, POLLIN, 0}}};
+    const int timeout = is_dead ? 0 : static_cast<int>(kLookEvery.count());
+    if (::poll(news.data(), news.size(), timeout) > 0 && news[0].revents != 0) {
+      auto more = listener.fill();
+      if (!more) failure = std::move(more.error());
+      is_open = more && *more;
+    } else if (is_dead) {
+      break;  // and all that it said was heard
+    } else if ((is_dead = has_died(child))) {
+      kill_group(child);
+    }
+  }
+  const auto status = end_child(child, job);
+  pass_on_errors(errors);
+  if (failure) return std::move(*failure);
+  // What a confined child says about its confinement is worth nothing.
+  if (error_ && !is_confined_) return End::Unconfined;
+  return status_ || error_ ? End::Done : after_death(status, stuck);
+}
+
+Result<End> Supervisor::run_child() {
+  Pipe texts, answers, errors;
+  if (!texts.make() || !answers.make()) return system_error("a pipe for text", errno);
+  (void)::fcntl(texts.from.get(), F_SETPIPE_SZ, kPipeSize);
+  // Without this pipe the child writes to standard error by itself.
+  if (::isatty(STDERR_FILENO) == 0 && errors.make()) (void)::fcntl(errors.from.get(), F_SETFL, O_NONBLOCK);
+  watch_.begin();
+  if (std::exchange(is_restarted_, true) && task_.restart)
+    if (auto done = task_.restart(); !done) return std::move(done.error());
+  std::fflush(nullptr);
+  const pid_t parent = ::getpid(), child = ::fork();
+  if (child < 0) {
+    error_ = system_error("a process that reads the files", errno);
+    return is_confined_ ? End::Done : End::Unconfined;
+  }
+  if (child == 0) {
+    if (errors.to) (void)::dup2(errors.to.get(), STDERR_FILENO);
+    be_child(Speaker(texts.to.get(), answers.from.get()), {texts.to.get(), answers.from.get()}, parent);
+  }
+  (void)::setpgid(child, child);  // whichever of the two comes first
+  texts.to = format::Fd();
+  errors.to = format::Fd();
+  answers.from = format::Fd();
+  answers_ = answers.to.get();
+  JobControl job(child);
+  return serve(child, texts.from.get(), errors.from.get(), job);
+}
+
+Result<End> Supervisor::after_death(std::optional<int> status, std::optional<Lane> stuck) {
+  const std::string how = how_it_ended(status, stuck.has_value(), watch_.times());
+  const int signal = status && WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+  const bool at_names = shared_.markers[kNames].is_at_file(),
+             at_stacks = shared_.markers[kStacks].is_at_file();
+  const bool is_known = stuck || at_names != at_stacks;
+  const std::string path = is_known ? shared_.markers.at(stuck       ? *stuck
+                                                         : at_stacks ? kStacks
+                                                                     : kNames)
+                                          .name()
+                                    : std::string();
+  const std::string at = is_known ? " at " + printable(path) : "";
+  const std::string died = std::string(kDied) + at;
+  if (signal == SIGTERM || signal == SIGHUP || signal == SIGXCPU)
+    return Error{"the process that reads the files was ended" + at + ": " + how};
+  if (is_finished_ || !task_.can_restart || (is_given_ && !task_.restart)) {
+    if (auto done =
+            end_there(path, is_finished_ ? died + " when all was written: " + how : died + ": " + how);
+        !done)
+      return std::move(done.error());
+    return End::Done;
+  }
+  if (!is_known) {
+    if (is_serial_ && status && WIFEXITED(*status) && WEXITSTATUS(*status) == kNoMemory)
+      return Error{"there is not enough memory", ENOMEM};
+    if (++unknown_deaths_ > kMostUnknown) return Error{std::string(kDied) + " again and again: " + how};
+    is_serial_ = true;
+    return End::Died;
+  }
+  if (deaths_.size() == kMostDeaths || std::ranges::find(deaths_, path, &Death::path) != deaths_.end())
+    return Error{"the processes that read the files die, the last one" + at + ": " + how};
+  deaths_.push_back({path, how});
+  return End::Died;
+}
+
+// The output stays as it is, and the user gets to know why.
+Result<> Supervisor::end_there(const std::string& path, std::string what) {
+  status_ = cli::kIncomplete;
+  if (is_reader_gone_) {
+    status_ = cli::kWhole;
+    return Done{};
+  }
+  if (is_finished_) {
+    warn(what);
+    return Done{};
+  }
+  if (!task_.can_restart) what += "; what comes through a pipe cannot be read again";
+  const bool has_output = output_ && (task_.restart || is_given_);
+  if (!has_output || task_.is_whole_or_nothing) return Error{what + ": put it into a file"};
+  is_finished_ = true;
+  if (auto done = output_->finish(); !done) return done;
+  if (!task_.can_restart)
+    what += ": what was written before that is kept";
+  else
+    what += ": the output ends there";
+  if (task_.can_restart && !path.empty() && !task_.skip_option.empty())
+    what += "; " + task_.skip_option + " " + printable(path) + " leaves that file out";
+  warn(what);
+  return Done{};
+}
+
+Result<cli::ExitStatus> Supervisor::run(bool& is_confined) {
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, the child's end would be lost
+  is_confined = true;
+  for (;;) {
+    const auto end = run_child();
+    if (!end) return end.error();
+    is_confined = *end != End::Unconfined;
+    if (*end == End::Died) continue;
+    if (error_) return std::move(*error_);
+    return *status_;
+  }
+}
+
+}  // namespace
+
+std::string SkippedFiles::lack(std::string_view path) const {
+  return std::ranges::find(paths_, path) != paths_.end() ? "the command line leaves it out" : "";
+}
+
+std::string out_of_time(const std::string& input, const FileTimes& times) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(times.at_all);
+  return "tacho: " + printable(input) + ": after " + std::to_string(seconds.count()) +
+         " s at files no further one was read, and what needs it has no name; --max-file-time SECONDS gives "
+         "more\n";
+}
+
+Result<cli::ExitStatus> run_view(const Task& task, bool& is_confined) {
+  const SharedMemory shared = share_memory();
+  if (!shared) return system_error("memory for a process that reads the files", errno);
+  Supervisor supervisor(task, *shared);
+  auto status = supervisor.run(is_confined);
+  if (!status) return status;
+  for (const Death& death : supervisor.deaths())
+    std::fprintf(stderr, "tacho: %s: %s was left out: the process that read it died: %s\n",
+                 printable(task.input).c_str(), printable(death.path).c_str(), death.how.c_str());
+  const bool is_out_of_time = shared->has_refused.load();
+  if (is_out_of_time) std::fputs(out_of_time(task.input, task.times).c_str(), stderr);
+  const bool is_whole = supervisor.deaths().empty() && !is_out_of_time;
+  return *status == cli::kWhole && !is_whole ? cli::kIncomplete : *status;
+}
+
+Result<cli::ExitStatus> run_view_or(const Task& task, const std::function<Result<cli::ExitStatus>()>& here) {
+  bool is_confined = false;
+  auto status = run_view(task, is_confined);
+  if (is_confined) return status;
+  const std::string why = "no process that may only read: " + printable(status.error().what);
+  if (::geteuid() == 0)
+    return Error{why + "; with --no-worker this process reads the files, with all its rights"};
+  std::fprintf(stderr, "tacho: %s; this process reads the files\n", why.c_str());
+  return here();
+}
+
+Result<JobDone> run_job(const Job& job, Policy policy, const JobLimits& limits) {
+  JobDone done;
+  Task task;
+  task.policy = policy;
+  task.times = limits.times;
+  task.kept = limits.kept;
+  task.show_progress = limits.show_progress;
+  task.work = [&job](Child& child) -> Result<cli::ExitStatus> {
+    const std::vector<std::byte> bytes = job(child);
+    const Output output = child.open_output();
+    if (auto written = output.write(format::as_text(bytes)); !written) return written.error();
+    if (auto finished = output.finish(); !finished) return finished.error();
+    return cli::kWhole;
+  };
+  task.open_output = [&]() -> Result<Output> {
+    return Output{.write = [&](std::string_view text) -> Result<Reader> {
+                    if (text.size() > limits.most_bytes - done.bytes.size())
+                      return Error{"the process that reads the files gives too much", EFBIG};
+                    const auto bytes = std::as_bytes(std::span(text));
+                    done.bytes.insert(done.bytes.end(), bytes.begin(), bytes.end());
+                    return Reader::There;
+                  },
+                  .finish = []() -> Result<> { return Done{}; },
+                  .is_reader_gone = [] { return false; }};
+  };
+  task.restart = [&done]() -> Result<> {
+    done.bytes.clear();
+    return Done{};
+  };
+  const SharedMemory shared = share_memory();
+  if (!shared) return system_error("memory for a process that reads the files", errno);
+  Supervisor supervisor(task, *shared);
+  bool is_confined = false;
+  if (auto status = supervisor.run(is_confined); !status) {
+    if (is_confined) return std::move(status.error());
+    return Error{"the process that reads the files cannot give up its rights: " + status.error().what};
+  }
+  done.deaths = supervisor.deaths();
+  done.is_out_of_time = shared->has_refused.load();
+  return done;
+}
+
+}  // namespace tacho::sandbox
