@@ -1,6 +1,6 @@
-// tacho: one name for both programs. `tacho record ...`, `tacho live ...` and `tacho doctor` run
-// tacho-record, `tacho doctor FILE` and every other word is a command of tacho-report. They are looked for
-// beside this program, then in PATH.
+// tacho: one name for both programs. `tacho record ...`, `tacho live ...`, `tacho doctor` and `tacho stacks
+// -p PID` run tacho-record, `tacho doctor FILE`, `tacho stacks FILE` and every other word is a command of
+// tacho-report. They are looked for beside this program, then in PATH.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -218,6 +218,14 @@ bool names_a_capture(const std::vector<std::string>& arguments) {
   });
 }
 
+// `tacho stacks FILE` shows a capture, `tacho stacks -p PID` what runs here.
+bool names_a_capture_of_stacks(const std::vector<std::string>& arguments) {
+  if (arguments.size() > 1 && !arguments[1].starts_with('-')) return true;
+  return std::any_of(arguments.begin() + 1, arguments.end(), [](const std::string& argument) {
+    return argument.starts_with("-i") || argument.starts_with("--input");
+  });
+}
+
 }  // namespace
 
 int main(int count, char** texts) {
@@ -244,7 +252,9 @@ int main(int count, char** texts) {
     return become("tacho-record", std::move(arguments));
   }
   if (word == "doctor" && names_a_capture(arguments)) return become("tacho-report", std::move(arguments));
-  if (word == "list" || word == "live" || word == "doctor") {
+  if (word == "stacks" && names_a_capture_of_stacks(arguments))
+    return become("tacho-report", std::move(arguments));
+  if (word == "list" || word == "live" || word == "doctor" || word == "stacks") {
     arguments.front() = word == "list" ? "--list-events" : "--" + word;
     return become("tacho-record", std::move(arguments));
   }

@@ -40,9 +40,10 @@ tacho_man_page(tacho-record tacho-record)
 tacho_man_page(tacho-list tacho-record --list-events)
 tacho_man_page(tacho-live tacho-record --live)
 tacho_man_page(tacho-doctor tacho-record --doctor)
+tacho_man_page(tacho-stacks tacho-record --stacks)
 foreach(command IN LISTS commands)
-  if(command STREQUAL "doctor") # of a host it is tacho-record's
-    tacho_man_page(tacho-doctor-file tacho-report ${command})
+  if(command MATCHES "^(doctor|stacks)$") # of a host they are tacho-record's
+    tacho_man_page(tacho-${command}-file tacho-report ${command})
   else()
     tacho_man_page(tacho-${command} tacho-report ${command})
   endif()

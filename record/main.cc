@@ -30,6 +30,7 @@
 #include "record/session/pinned_files.h"
 #include "record/session/recording.h"
 #include "record/session/workload.h"
+#include "record/threads/command_stacks.h"
 
 namespace {
 
@@ -176,6 +177,8 @@ int run_program(const std::vector<std::string>& command_line) {
   if (command_line.size() > 1 && command_line[1] == "--doctor")
     return run_doctor({command_line.begin() + 2, command_line.end()});
   if (command_line.size() > 1 && command_line[1] == "--live") return run_live(command_line);
+  if (command_line.size() > 1 && command_line[1] == "--stacks")
+    return run_stacks({command_line.begin() + 2, command_line.end()}, command_line);
   auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
   if (!parsed) return fail(parsed.error());
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;

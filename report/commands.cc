@@ -17,6 +17,7 @@
 #include "report/views/prototypes/command_prototypes.h"
 #include "report/views/report/command_report.h"
 #include "report/views/script/command_script.h"
+#include "report/views/stacks/command_stacks.h"
 #include "report/views/summary/command_summary.h"
 #include "report/views/table/command_table.h"
 
@@ -30,6 +31,7 @@ constexpr Command kCommands[] = {
     {"annotate", "source and instructions of functions, with the share of samples of each", run_annotate},
     {"hist", "the distribution of a field's values", run_hist},
     {"table", "samples in groups: counts, sums and percentiles of a field", run_table},
+    {"stacks", "where every thread of a process or of the system stands now, running or blocked", run_stacks},
     {"calls", "calls of functions with their durations, as -e calls recorded them", run_calls},
     {"flamegraph", "a flame graph as one SVG file: zoom, search, differences", run_flamegraph},
     {"heatmap", "values over time, as text or a picture, and what stands out in a part of them", run_heatmap},

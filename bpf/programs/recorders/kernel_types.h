@@ -66,6 +66,8 @@ struct task_struct {
   int pid, tgid;
   int on_cpu;
   unsigned int flags, __state;
+  int exit_state;
+  unsigned long nvcsw, nivcsw;
   int prio;
   struct mm_struct *mm;
   struct files_struct *files;
@@ -187,8 +189,16 @@ struct bpf_prog {
   struct bpf_prog_stats *stats; /* per CPU: add the offset of a CPU */
   struct bpf_prog_aux *aux;
 };
+struct seq_file;
+struct bpf_iter_meta {
+  struct seq_file *seq;
+};
 struct bpf_iter__bpf_prog {
   struct bpf_prog *prog;
+};
+struct bpf_iter__task {
+  struct bpf_iter_meta *meta;
+  struct task_struct *task;
 };
 
 #pragma clang attribute pop

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* A thread as it is now: what the task iterator (threads.bpf.c) writes for each, and bpf/thread_list.cc reads. */
+#ifndef TACHO_THREAD_RECORD_H
+#define TACHO_THREAD_RECORD_H
+
+#include <linux/types.h>
+
+#define TACHO_THREAD_FRAMES 128
+#define TACHO_THREAD_REGISTERS 21 /* struct pt_regs of x86-64, which user_regs_struct begins with */
+
+/* Which threads are written. */
+enum tacho_thread_choice {
+  TACHO_ALL_THREADS = 0,
+  TACHO_THREADS_OF_PROCESSES = 1,
+  TACHO_NAMED_THREADS = 2,
+};
+
+struct tacho_thread_record {
+  __u64 switches; /* how often it left a CPU: the same number means that it did not run in between */
+  __u64 registers[TACHO_THREAD_REGISTERS]; /* of user code, saved when it entered the kernel; stale while it is on a CPU */
+  __u32 pid, tid;
+  __u32 state;      /* task_struct.__state and exit_state */
+  __u32 flags;      /* PF_... */
+  __u32 is_on_cpu;
+  __u32 has_memory; /* it is no thread of the kernel */
+  __u32 frames;     /* of kernel[]: only these are written */
+  __u32 pad;
+  char comm[16];
+  __u64 kernel[TACHO_THREAD_FRAMES];
+};
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Threads as they are now, running or blocked, with their kernel stacks and the registers of user code, for tacho stacks.
+// Nothing is stopped: a blocked thread's registers stand at the base of its kernel stack.
+#include "bpf/programs/recorders/kernel_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/programs/thread_record.h"
+
+const volatile __u32 choice; /* enum tacho_thread_choice */
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 1); /* as many as there are */
+  __type(key, __u32);     /* of a process, or of a thread */
+  __type(value, __u32);
+} chosen SEC(".maps");
+
+/* A record is larger than the stack of a program. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct tacho_thread_record);
+} records SEC(".maps");
+
+SEC("iter/task")
+int each(struct bpf_iter__task *context) {
+  struct task_struct *task = context->task;
+  struct tacho_thread_record *record;
+  struct pt_regs *registers;
+  __u32 key, zero = 0, bytes = 0;
+  long got;
+  if (!task) return 0;
+  key = choice == TACHO_THREADS_OF_PROCESSES ? task->tgid : task->pid;
+  if (choice != TACHO_ALL_THREADS && !bpf_map_lookup_elem(&chosen, &key)) return 0;
+  record = bpf_map_lookup_elem(&records, &zero);
+  if (!record) return 0;
+  record->pid = task->tgid;
+  record->tid = task->pid;
+  record->state = task->__state | task->exit_state;
+  record->flags = task->flags;
+  record->switches = task->nvcsw + task->nivcsw;
+  record->is_on_cpu = task->on_cpu;
+  record->has_memory = task->mm != 0;
+  bpf_probe_read_kernel(record->comm, sizeof record->comm, task->comm);
+  __builtin_memset(record->registers, 0, sizeof record->registers);
+  registers = (struct pt_regs *)bpf_task_pt_regs(task);
+  if (registers) bpf_probe_read_kernel(record->registers, sizeof record->registers, registers);
+  got = bpf_get_task_stack(task, record->kernel, sizeof record->kernel, 0);
+  if (got > 0) bytes = got > (long)sizeof record->kernel ? sizeof record->kernel : got;
+  record->frames = bytes / sizeof(__u64);
+  bpf_seq_write(context->meta->seq, record, offsetof(struct tacho_thread_record, kernel) + bytes);
+  return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,53 @@
+// Threads as they are now, from BPF's task iterator: state, kernel stack and registers of user code, of
+// running and blocked threads alike, without stopping any.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bpf/programs/thread_record.h"
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+
+namespace tacho::bpf {
+
+struct ListedThread {
+  std::uint32_t pid = 0, tid = 0;
+  std::uint32_t state = 0, flags = 0;  // task_struct's
+  bool is_on_cpu = false;              // its registers are stale then, and it has no kernel stack
+  bool has_memory = false;             // it is no thread of the kernel
+  std::uint64_t switches = 0;          // how often it left a CPU
+  std::array<std::uint64_t, TACHO_THREAD_REGISTERS> registers{};  // in the order of user_regs_struct
+  std::vector<std::uint64_t> kernel;                              // leaf first
+  std::string comm;
+};
+
+// What the iterator wrote: records one after another, of which the last may be cut short.
+std::vector<ListedThread> parse_thread_records(format::Bytes records);
+
+class ThreadList {
+ public:
+  // `ids`: of processes or threads; none of TACHO_ALL_THREADS. An error says what this kernel lacks (it needs
+  // Linux 5.15), or this process's rights.
+  static Result<ThreadList> load(tacho_thread_choice choice, std::span<const int> ids);
+  ThreadList(ThreadList&&) noexcept;
+  ThreadList& operator=(ThreadList&&) noexcept;
+  ~ThreadList();
+
+  // The chosen threads that exist now.
+  Result<std::vector<ListedThread>> read() const;
+
+ private:
+  struct State;
+  explicit ThreadList(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// The compiled program; empty when tacho was built without a clang.
+format::Bytes threads_object();
+
+}  // namespace tacho::bpf

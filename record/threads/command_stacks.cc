@@ -1,0 +1,413 @@
+#include "record/threads/command_stacks.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "bpf/object/btf_schema.h"
+#include "bpf/object/elf_object.h"
+#include "bpf/support/shipped_recorders.h"
+#include "cli/exit_status.h"
+#include "cli/options.h"
+#include "format/base/byte_writer.h"
+#include "format/container/capture_writer.h"
+#include "format/extensions/attachment.h"
+#include "format/extensions/payload_schema.h"
+#include "format/records/perf_abi.h"
+#include "format/records/sample.h"
+#include "record/events/sample_fields.h"
+#include "record/events/target.h"
+#include "record/host/attachments.h"
+#include "record/host/report_program.h"
+#include "record/host/running_kernel.h"
+#include "record/host/running_processes.h"
+#include "record/messages.h"
+#include "record/objects/channel_rings.h"
+#include "record/options/options.h"
+#include "record/plan/plan.h"
+#include "record/session/capture_start.h"
+#include "record/session/packing.h"
+#include "record/session/workload.h"
+#include "record/threads/thread_stacks.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint64_t kId = 1;  // of the only event
+constexpr std::string_view kEvent = "stacks";
+
+struct Options {
+  TargetOptions target;
+  std::string output, capture;
+  std::vector<std::string> view;  // options of the text
+  bool stops_all = false, is_quiet = false;
+  cli::Parsed outcome = cli::Parsed::Run;
+};
+
+cli::CommandLine describe(Options& options) {
+  cli::CommandLine line;
+  line.program = "tacho stacks";
+  line.synopsis = "-p PID | -t TID | -a [-o FILE] [options]; stacks FILE [options]";
+  line.description =
+      "Shows where every thread stands now, running or blocked: its state, the system call it is in, the "
+      "mutex "
+      "it waits for and who has it, and its stack, in the kernel and outside of it. Threads with equal "
+      "stacks "
+      "are shown together, and mutexes that wait for each other are named as a deadlock. Blocked threads are "
+      "not stopped; a thread that runs is, for less than a millisecond as a rule, and the longest time is "
+      "said. With the name of a capture that -o wrote, shows that one.";
+  line.options = {
+      {"-p,--pid", cli::Takes::Value, "PID[,PID...]", "all threads of these processes",
+       [&options](std::string_view text) -> Result<> {
+         auto ids = parse_id_list(text);
+         if (!ids) return std::move(ids.error()).in("-p");
+         options.target.processes = std::move(*ids);
+         return Done{};
+       }},
+      {"-t,--tid", cli::Takes::Value, "TID[,TID...]", "these threads",
+       [&options](std::string_view text) -> Result<> {
+         auto ids = parse_id_list(text);
+         if (!ids) return std::move(ids.error()).in("-t");
+         options.target.threads = std::move(*ids);
+         return Done{};
+       }},
+      cli::flag("-a,--all-cpus", "every thread of the system, the kernel's own included",
+                options.target.all_cpus),
+      cli::text("-o,--output", "FILE", "write a capture too, which every view reads, also elsewhere",
+                options.output),
+      cli::flag("--stop",
+                "stop every thread by ptrace, one after the other, and take kernel stacks from /proc, as is "
+                "done where the kernel's iterator over threads cannot be used",
+                options.stops_all),
+      {"--json", cli::Takes::Nothing, "", "one JSON object (docs/stacks.md)",
+       [&options](std::string_view) -> Result<> {
+         options.view.emplace_back("--json");
+         return Done{};
+       }},
+      {"--max-stack", cli::Takes::Value, "N", "show at most N frames of a stack (default: all)",
+       [&options](std::string_view text) -> Result<> {
+         if (const auto number = cli::parse_number("--max-stack", text, 1, 65535); !number)
+           return number.error();
+         options.view.insert(options.view.end(), {"--max-stack", std::string(text)});
+         return Done{};
+       }},
+      cli::flag("-q,--quiet", "no notes", options.is_quiet),
+  };
+  line.words = [&options](const std::vector<std::string>& words) -> Result<> {
+    if (words.size() > 1)
+      return use_error("stacks takes one capture, and '" + words[1] + "' is a second one");
+    options.capture = words.front();
+    return Done{};
+  };
+  line.epilog =
+      "Examples:\n"
+      "  tacho stacks -p 4711                where a program hangs\n"
+      "  tacho stacks -a -o now.data         the whole system, to be looked at elsewhere\n"
+      "  tacho stacks now.data               and there\n"
+      "\n"
+      "Exit status: 0 whole, 1 wrong use, 2 nothing could be read, 3 parts are missing, 4 output failed.\n";
+  return line;
+}
+
+Result<Options> parse(const std::vector<std::string>& arguments) {
+  Options options;
+  const auto outcome = cli::parse(describe(options), arguments);
+  if (!outcome) return outcome.error();
+  options.outcome = *outcome;
+  const TargetOptions& target = options.target;
+  const int named = (target.all_cpus ? 1 : 0) + (target.processes.empty() ? 0 : 1) +
+                    (target.threads.empty() ? 0 : 1) + (options.capture.empty() ? 0 : 1);
+  if (options.outcome == cli::Parsed::Run && named != 1)
+    return use_error("name what to look at: one of -p PID, -t TID and -a, or a capture");
+  return options;
+}
+
+// ---- the capture
+
+using Field = format::PayloadField;
+
+Field number_field(std::string name, std::uint32_t offset, std::uint32_t bytes, std::string format = {}) {
+  Field field;
+  field.name = std::move(name);
+  field.bit_offset = 8 * offset;
+  field.bit_size = 8 * bytes;
+  field.format = std::move(format);
+  return field;
+}
+
+// Names of system calls, as the recorder `syscall` has them; none where there is no such recorder.
+std::vector<std::pair<std::int64_t, std::string>> names_of_calls() {
+  for (const bpf::ShippedRecorder& each : bpf::shipped_recorders()) {
+    if (each.name != "syscall") continue;
+    const auto object = bpf::parse_elf_object(each.object);
+    const bpf::ElfSection* const types = object ? object->find(".BTF") : nullptr;
+    if (types == nullptr) return {};
+    const auto declared = bpf::read_declarations(types->content);
+    const format::PayloadSchema* const schema = declared ? declared->event("syscall") : nullptr;
+    if (schema == nullptr) return {};
+    const auto field = std::ranges::find(schema->fields, "call", &Field::name);
+    if (field != schema->fields.end()) return field->enumerators;
+  }
+  return {};
+}
+
+// Of the payload that payload_of() makes.
+format::PayloadSchema schema() {
+  format::PayloadSchema out;
+  out.event = kEvent;
+  out.type_name = "thread";
+  Field state = number_field("state", 0, 4), call = number_field("call", 4, 4);
+  state.kind = call.kind = format::FieldKind::Enum;
+  state.role = "key";
+  call.is_signed = true;
+  for (std::size_t i = 0; i < std::size(kThreadStates); ++i)
+    state.enumerators.emplace_back(static_cast<std::int64_t>(i), kThreadStates[i]);
+  call.enumerators = names_of_calls();
+  std::erase_if(call.enumerators, [](const auto& each) { return each.first < 0; });
+  call.enumerators.emplace_back(-1, "none");
+  Field arguments = number_field("args", 8, 8, "hex");
+  arguments.count = 6;
+  arguments.is_array = true;
+  Field pause = number_field("paused_ns", 72, 8);
+  pause.unit = "ns";
+  Field file = number_field("file", 80, 1);
+  file.kind = format::FieldKind::Text;
+  file.count = 0;
+  out.fields = {std::move(state),
+                std::move(call),
+                std::move(arguments),
+                number_field("lock", 56, 8, "hex"),
+                number_field("owner", 64, 4),
+                number_field("lacks_user_stack", 68, 4),
+                std::move(pause),
+                std::move(file)};
+  out.size = 81;
+  return out;
+}
+
+std::vector<std::byte> payload_of(const ThreadStack& thread) {
+  format::ByteWriter out;
+  out.u32(static_cast<std::uint32_t>(thread.state)).u32(static_cast<std::uint32_t>(thread.call.number));
+  for (const std::uint64_t each : thread.call.arguments) out.u64(each);
+  out.u64(thread.lock.address).u32(thread.lock.owner).u32(thread.lack.empty() ? 0 : 1);
+  out.u64(static_cast<std::uint64_t>(thread.paused.count()));
+  // RAW begins behind a word of 4 bytes, and with that it ends at a multiple of 8.
+  out.padded_text(thread.call.file, 8).zeros(4);
+  return std::move(out).take();
+}
+
+format::EventAttr attr() {
+  format::EventAttr attr;
+  attr.size = format::kCompatibleAttrSize;
+  attr.type = abi::kSoftware;
+  attr.config = abi::kBpfOutput;
+  attr.sample_period = 1;
+  attr.sample_type = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid | abi::kSampleTime |
+                     abi::kSamplePeriod | abi::kSampleCallchain | abi::kSampleRaw | abi::kSampleRegsUser |
+                     abi::kSampleStackUser;
+  attr.flags = abi::kSampleIdAll | abi::kExcludeCallchainUser | abi::kUseClockid | abi::kMmap | abi::kMmap2 |
+               abi::kComm | abi::kTask;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.sample_regs_user = user_register_mask();
+  attr.sample_stack_user = kMostStackBytes;
+  return attr;
+}
+
+void write_sample(format::ByteWriter& out, const ThreadStack& thread, std::uint64_t time) {
+  const std::size_t begin = out.size();
+  const bool is_in_kernel = !thread.kernel.empty();
+  const std::uint64_t ip = is_in_kernel ? thread.kernel.front() : instruction_of(thread).value_or(0);
+  out.u32(abi::kRecordSample).u16(is_in_kernel ? abi::kCpumodeKernel : abi::kCpumodeUser).u16(0);
+  out.u64(kId).u64(ip).u32(thread.pid).u32(thread.tid).u64(time).u64(1);
+  out.u64(is_in_kernel ? thread.kernel.size() + 1 : 0);
+  if (is_in_kernel) out.u64(abi::kContextKernel);
+  for (const std::uint64_t each : thread.kernel) out.u64(each);
+  const auto payload = payload_of(thread);
+  out.u32(static_cast<std::uint32_t>(payload.size())).bytes(payload);
+  const bool has_user = !thread.registers.empty();
+  constexpr std::uint64_t kAbi32 = 1, kAbi64 = 2;
+  out.u64(!has_user ? 0 : thread.is_32_bit ? kAbi32 : kAbi64);
+  for (const std::uint64_t each : thread.registers) out.u64(each);
+  const std::size_t stack = thread.stack.size() / 8 * 8;
+  out.u64(stack);
+  if (stack != 0) out.bytes(std::span(thread.stack).first(stack)).u64(stack);
+  out.patch(begin + 6, static_cast<std::uint16_t>(out.size() - begin));
+}
+
+Result<CaptureHead> head_of(const ThreadsNow& now, const std::vector<std::string>& command_line) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  auto kernel = read_kernel_symbols(page);
+  if (!kernel) return std::move(kernel.error());
+  Plan plan;
+  plan.events.push_back({.attr = attr(), .name = std::string(kEvent)});
+  auto head = describe_capture(plan, std::move(*kernel), {}, {}, command_line);
+  if (!head) return std::move(head.error());
+  head->features.schemas = {schema()};
+  add_programs(plan, {}, {}, *head);
+  ProcessTable table;
+  for (const std::uint32_t process : now.processes) table.add(static_cast<int>(process));
+  auto packed = format::pack_attachment("processes", "/proc", std::as_bytes(std::span(table.text())));
+  if (!packed) return std::move(packed.error());
+  head->features.attachments.push_back(std::move(*packed));
+  return head;
+}
+
+// `path`: empty: `memory`, which stays open.
+Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& command_line,
+                       const std::string& path, const format::Fd& memory) {
+  const std::uint64_t time = monotonic_now();
+  format::EventSet events;
+  events.add({.attr = attr(), .name = std::string(kEvent), .ids = {kId}});
+  const std::size_t trailer = format::sample_id_size(attr());
+  // First the mappings: a process may end, or map other files.
+  format::ByteWriter described;
+  RunningProcesses running("/proc", trailer);
+  for (const std::uint32_t process : now.processes) running.describe(static_cast<int>(process), described);
+  auto head = head_of(now, command_line);
+  if (!head) return std::move(head.error());
+  format::ByteWriter kernel;
+  write_kernel_records(kernel, head->kernel_text, head->modules, trailer);
+  write_image_records(kernel, head->images, trailer);
+  write_program_records(kernel, head->programs, trailer);
+  auto writer = [&]() -> Result<format::CaptureWriter> {
+    if (!path.empty()) return format::CaptureWriter::create(path, events, std::move(head->features));
+    format::Fd copy(::dup(memory.get()));
+    if (!copy) return system_error("memory for the stacks", errno);
+    return format::CaptureWriter::create(std::move(copy), events, std::move(head->features),
+                                         {.compression_level = {}});
+  }();
+  if (!writer) return std::move(writer.error());
+  format::ByteWriter samples;
+  for (const ThreadStack& thread : now.threads) write_sample(samples, thread, time);
+  format::write_mark(described, abi::kRecordFinishedInit);
+  format::Features late;
+  late.environment.sample_time = {time, time};
+  for (const auto step : {0, 1, 2, 3, 4}) {
+    Result<> done = Done{};
+    if (step == 0) done = writer->write_plain(kernel.view());
+    if (step == 1) done = writer->write_plain(described.view());
+    if (step == 2) done = writer->write_records(samples.view());
+    if (step == 3) done = writer->finish_round();
+    if (step == 4) done = writer->close(late);
+    if (!done) return std::move(done.error()).in(path.empty() ? "memory for the stacks" : path);
+  }
+  return Done{};
+}
+
+// ---- the text
+
+// Runs tacho-report on it, to its end or to a signal. Its exit status.
+Result<int> show(std::vector<std::string> words, std::span<const int> inherited, StopSignals& signals) {
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by the parent, its end would not be reported
+  const auto child = start_report_program(std::move(words), STDOUT_FILENO, STDERR_FILENO, inherited);
+  if (!child) return child.error();
+  const format::Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, *child, 0)));
+  for (;;) {
+    int status = 0;
+    const pid_t got = ::waitpid(*child, &status, WNOHANG);
+    if (got < 0 && errno != EINTR) return system_error("waiting for tacho-report", errno);
+    if (got == *child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    constexpr int kLookEvery = 200;  // ms
+    pollfd news[] = {{ended.get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
+    (void)::poll(news, 2, ended ? kLookEvery : 1);
+    if (signals.ends_start()) ::kill(-*child, SIGTERM);
+  }
+}
+
+int fail(const Error& error, const StopSignals* signals = nullptr) {
+  print_failure(error, "stacks");
+  if (signals != nullptr && signals->start_ended_by() != 0) return 128 + signals->start_ended_by();
+  return cli::status_of(error);
+}
+
+void say(const std::string& line) { print_failure(Error{line}, "stacks"); }
+
+// What is missing, in a line for each reason.
+bool say_lacks(const ThreadsNow& now, bool is_quiet) {
+  std::vector<std::pair<std::string, std::size_t>> reasons;
+  for (const ThreadStack& each : now.threads) {
+    if (each.lack.empty()) continue;
+    const auto known = std::ranges::find(reasons, each.lack, &std::pair<std::string, std::size_t>::first);
+    if (known != reasons.end()) {
+      ++known->second;
+    } else {
+      reasons.emplace_back(each.lack, 1);
+    }
+  }
+  constexpr std::size_t kMostSaid = 5;
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMostSaid) && !is_quiet; ++i)
+    say(fmt::format("{} thread{} without the user's part of the stack: {}", reasons[i].second,
+                    reasons[i].second == 1 ? "" : "s", reasons[i].first));
+  if (reasons.size() > kMostSaid && !is_quiet)
+    say(fmt::format("{} more reasons like these", reasons.size() - kMostSaid));
+  return !reasons.empty();
+}
+
+}  // namespace
+
+int run_stacks(const std::vector<std::string>& arguments, const std::vector<std::string>& command_line) {
+  const auto options = parse(arguments);
+  if (!options) return fail(options.error());
+  if (options->outcome == cli::Parsed::HelpShown) return cli::kWhole;
+  const auto program = report_program();
+  if (!program)
+    return fail(
+        Error{"tacho-report is not installed beside tacho-record, and nothing can unwind and name "
+              "stacks"});
+  auto signals = StopSignals::block();
+  if (!signals) return fail(signals.error());
+  std::vector<std::string> words{*program, "stacks"};
+  words.insert(words.end(), options->view.begin(), options->view.end());
+  if (!options->capture.empty()) {
+    words.insert(words.end(), {"-i", options->capture});
+    const auto shown = show(std::move(words), {}, *signals);
+    return shown ? *shown : fail(shown.error());
+  }
+  auto target = choose_target(options->target, false);
+  if (!target) return fail(target.error());
+  const auto now = threads_now(*target, options->stops_all ? Looking::Stopping : Looking::WithoutStopping,
+                               [&signals] { return signals->ends_start(); });
+  if (!now) return fail(now.error(), &*signals);
+  if (now->threads.empty()) return fail(Error{"every thread has ended"});
+  for (const std::string& note : now->notes)
+    if (!options->is_quiet) say(note);
+  format::Fd memory;
+  if (options->output.empty()) {
+    memory = format::Fd(::memfd_create("tacho-stacks", MFD_CLOEXEC));
+    if (!memory) return fail(system_error("memory for the stacks", errno));
+  }
+  if (auto done = write_capture(*now, command_line, options->output, memory); !done)
+    return fail(done.error());
+  std::string input = options->output;
+  if (input.empty()) {
+    input = fmt::format("/proc/self/fd/{}", memory.get());
+  } else {
+    RecordOptions quiet;
+    quiet.quiet = true;
+    const Packing packing{.capture = input, .is_quiet = true};
+    unwind_copies(packing, *signals, Messages(quiet));
+    pack_symbols(packing, *signals, Messages(quiet));
+  }
+  words.insert(words.end(), {"--no-pager", "-i", input});
+  const int descriptor = memory.get();
+  const auto shown = show(std::move(words), std::span(&descriptor, memory ? 1 : 0), *signals);
+  if (!shown) return fail(shown.error());
+  if (signals->start_ended_by() != 0) return 128 + signals->start_ended_by();
+  const bool lacks = say_lacks(*now, options->is_quiet);
+  return *shown == cli::kWhole && lacks ? cli::kIncomplete : *shown;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,590 @@
+#include "record/threads/thread_stacks.h"
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <map>
+#include <set>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "bpf/thread_list.h"
+#include "format/base/file.h"
+#include "record/host/running_processes.h"
+#include "record/threads/stopped_thread.h"
+
+namespace tacho::record {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A record has a size of 16 bits, of which the copy of the stack takes all but this.
+constexpr std::size_t kMostStack = 60 << 10;
+// task_struct's, in this order of importance.
+constexpr std::uint32_t kInterruptible = 1, kUninterruptible = 2, kStoppedBit = 4, kTracedBit = 8,
+                        kExitBits = 0x30, kParked = 0x40, kNoLoad = 0x400, kFrozen = 0x8000;
+constexpr std::uint32_t kExiting = 0x10;
+constexpr std::uint32_t kKernelThread = 0x200000;  // PF_KTHREAD
+
+#if defined(__x86_64__)
+// Words of user_regs_struct and of struct pt_regs.
+constexpr std::size_t kCallWord = 15, kCodeWord = 17;
+constexpr std::uint64_t kCode32 = 0x23;  // the code segment of 32-bit programs
+// AX BX CX DX SI DI BP SP IP FLAGS CS SS R8..R15, as perf numbers them; DS, ES, FS and GS are not taken.
+constexpr std::uint64_t kRegisterMask = 0xff0fff;
+constexpr std::size_t kRegisterWords[] = {10, 5,  11, 12, 13, 14, 4, 19, 16, 18,
+                                          17, 20, 9,  8,  7,  6,  3, 2,  1,  0};
+constexpr std::size_t kStackPlace = 7, kInstructionPlace = 8;  // in kRegisterWords
+constexpr std::size_t kArgumentWords[] = {14, 13, 12, 7, 9, 8};
+#elif defined(__aarch64__)
+constexpr std::uint64_t kRegisterMask = (std::uint64_t{1} << 33) - 1;  // X0..X28, FP, LR, SP, PC
+constexpr std::size_t kStackPlace = 31, kInstructionPlace = 32;
+#else
+#error "registers of this machine are not known"
+#endif
+constexpr std::size_t kRegisterCount = static_cast<std::size_t>(__builtin_popcountll(kRegisterMask));
+
+std::vector<std::uint64_t> as_perf_numbers(std::span<const std::uint64_t> words) {
+  std::vector<std::uint64_t> out;
+#if defined(__x86_64__)
+  for (const std::size_t word : kRegisterWords) out.push_back(word < words.size() ? words[word] : 0);
+#else
+  for (std::size_t word = 0; word < kRegisterCount; ++word)
+    out.push_back(word < words.size() ? words[word] : 0);
+#endif
+  return out;
+}
+
+bool are_32_bit(std::span<const std::uint64_t> words) {
+#if defined(__x86_64__)
+  return words.size() > kCodeWord && words[kCodeWord] == kCode32;
+#else
+  return words.empty();
+#endif
+}
+
+// The call that the registers were saved for; other entries into the kernel leave -1 there.
+CurrentCall call_in(std::span<const std::uint64_t> words) {
+  CurrentCall call;
+#if defined(__x86_64__)
+  constexpr std::uint64_t kMostCalls = 4096;
+  if (are_32_bit(words) || words.size() <= kCallWord || words[kCallWord] >= kMostCalls) return call;
+  call.number = static_cast<std::int32_t>(words[kCallWord]);
+  for (std::size_t i = 0; i < std::size(kArgumentWords); ++i) call.arguments[i] = words[kArgumentWords[i]];
+#else
+  (void)words;
+#endif
+  return call;
+}
+
+// At most `size` bytes; fewer where a mapping ends.
+std::vector<std::byte> read_memory(std::uint32_t thread, std::uint64_t address, std::size_t size, int& code) {
+  std::vector<std::byte> bytes(size);
+  iovec to{bytes.data(), bytes.size()};
+  // One page after another: the kernel may refuse a part as a whole.
+  constexpr std::uint64_t kPage = 4096;
+  std::vector<iovec> from;
+  for (std::uint64_t at = address, left = size; left != 0;) {
+    const std::uint64_t piece = std::min(left, kPage - at % kPage);
+    from.push_back({reinterpret_cast<void*>(at), piece});  // NOLINT: of another process
+    at += piece;
+    left -= piece;
+  }
+  const ssize_t got = ::process_vm_readv(static_cast<pid_t>(thread), &to, 1, from.data(), from.size(), 0);
+  code = got < 0 ? errno : 0;
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return bytes;
+}
+
+// Registers are there: copies the stack from the stack pointer on.
+void copy_stack(ThreadStack& thread) {
+  int code = 0;
+  thread.stack = read_memory(thread.tid, thread.registers[kStackPlace], kMostStack, code);
+  if (!thread.stack.empty()) return;
+  thread.lack = code == EPERM ? "its memory cannot be read: root, or CAP_SYS_PTRACE, may"
+                              : system_error("its stack cannot be read", code).what;
+}
+
+ThreadState state_of(const bpf::ListedThread& thread) {
+  const std::uint32_t state = thread.state;
+  if ((state & kExitBits) != 0) return ThreadState::Zombie;
+  if ((state & kFrozen) != 0) return ThreadState::Frozen;
+  if ((state & kStoppedBit) != 0) return ThreadState::Stopped;
+  if ((state & kTracedBit) != 0) return ThreadState::Traced;
+  if ((state & kParked) != 0) return ThreadState::Parked;
+  if ((state & kUninterruptible) != 0)
+    return (state & kNoLoad) != 0 ? ThreadState::Idle : ThreadState::Uninterruptible;
+  if ((state & kInterruptible) != 0) return ThreadState::Sleeping;
+  return thread.is_on_cpu ? ThreadState::Running : ThreadState::Runnable;
+}
+
+// Threads of io_uring and vhost have memory, and never run a user's code.
+bool has_user_code(const bpf::ListedThread& thread) {
+  return thread.has_memory && (thread.flags & kKernelThread) == 0 && (thread.state & kExitBits) == 0 &&
+         as_perf_numbers(thread.registers)[kInstructionPlace] != 0;
+}
+
+ThreadStack made_of(const bpf::ListedThread& listed) {
+  ThreadStack thread;
+  thread.pid = listed.pid;
+  thread.tid = listed.tid;
+  thread.state = state_of(listed);
+  thread.kernel = listed.kernel;
+  if (!has_user_code(listed)) return thread;
+  thread.registers = as_perf_numbers(listed.registers);
+  thread.is_32_bit = are_32_bit(listed.registers);
+  if (thread.state != ThreadState::Running) thread.call = call_in(listed.registers);
+  return thread;
+}
+
+std::string in_task(std::uint32_t pid, std::uint32_t tid, std::string_view file) {
+  return fmt::format("/proc/{}/task/{}/{}", pid, tid, file);
+}
+
+std::string text_of(const std::string& path) {
+  const auto bytes = format::read_file(path, std::uint64_t{1} << 20);
+  return bytes ? std::string(format::as_text(*bytes)) : std::string();
+}
+
+// ---- threads that stay where they are
+
+// Threads whose stacks are copied, and others that are still to be had.
+class Copying {
+ public:
+  explicit Copying(const bpf::ThreadList& list) : list_(list) {}
+
+  // A round: copies the stacks of threads that are off the CPUs, and keeps the copies of those that did not
+  // run meanwhile. Threads that are gone are left out.
+  Result<> go_over(std::vector<bpf::ListedThread> listed) {
+    std::vector<Copied> copies;
+    std::set<std::uint32_t> met;
+    for (const bpf::ListedThread& each : listed) {
+      if (!is_wanted(each)) continue;
+      met.insert(each.tid);
+      if (each.is_on_cpu) continue;
+      Copied copy{made_of(each), each.switches};
+      if (!copy.thread.registers.empty()) copy_stack(copy.thread);
+      copies.push_back(std::move(copy));
+    }
+    auto again = list_.read();
+    if (!again) return std::move(again.error());
+    std::unordered_map<std::uint32_t, const bpf::ListedThread*> now;
+    for (const bpf::ListedThread& each : *again) now.emplace(each.tid, &each);
+    left_.clear();
+    for (Copied& copy : copies) {
+      const auto same = now.find(copy.thread.tid);
+      if (same == now.end()) continue;  // it ended
+      const bpf::ListedThread& then = *same->second;
+      if (then.is_on_cpu || then.switches != copy.switches) continue;
+      done_.insert(copy.thread.tid);
+      threads_.push_back(std::move(copy.thread));
+    }
+    for (const std::uint32_t each : met)
+      if (const auto same = now.find(each); !done_.contains(each) && same != now.end())
+        left_.push_back(*same->second);
+    is_first_ = false;
+    return Done{};
+  }
+
+  const std::vector<bpf::ListedThread>& left() const { return left_; }
+  std::vector<ThreadStack> take() && { return std::move(threads_); }
+
+ private:
+  struct Copied {
+    ThreadStack thread;
+    std::uint64_t switches;
+  };
+  bool is_wanted(const bpf::ListedThread& thread) const {
+    if (thread.pid == static_cast<std::uint32_t>(::getpid()) || (thread.state & kExiting) != 0) return false;
+    if (is_first_) return true;
+    return std::ranges::find(left_, thread.tid, &bpf::ListedThread::tid) != left_.end();
+  }
+
+  const bpf::ThreadList& list_;
+  std::vector<ThreadStack> threads_;
+  std::set<std::uint32_t> done_;
+  std::vector<bpf::ListedThread> left_;
+  bool is_first_ = true;
+};
+
+// ---- threads that are stopped
+
+constexpr milliseconds kPatience{100};
+
+void copy_stopped(ThreadStack& thread) {
+  auto stopped = StoppedThread::stop(static_cast<pid_t>(thread.tid), kPatience);
+  if (!stopped) {
+    thread.lack = std::move(stopped.error().what);
+    return;
+  }
+  auto words = stopped->registers();
+  if (words) {
+    thread.registers = as_perf_numbers(*words);
+    thread.is_32_bit = are_32_bit(*words);
+    thread.lack.clear();
+    copy_stack(thread);
+  } else {
+    thread.lack = std::move(words.error().what);
+  }
+  thread.paused = stopped->let_go();
+}
+
+// On a thread of its own: what could not be stopped is let go when that ends.
+Result<> stop_and_copy(std::span<ThreadStack*> threads, const std::function<bool()>& stop) {
+  try {
+    std::thread([&] {
+      for (ThreadStack* thread : threads)
+        if (!stop()) copy_stopped(*thread);
+    }).join();
+  } catch (const std::system_error& refused) {
+    return system_error("a thread that stops others", refused.code().value());
+  }
+  return stop() ? Result<>(Error{"stopped by a signal", EINTR}) : Result<>(Done{});
+}
+
+// ---- without BPF
+
+// Fields of /proc/PID/stat behind the name, which may hold anything: the state first.
+std::string_view behind_name(std::string_view stat) {
+  const auto end = stat.rfind(") ");
+  return end == std::string_view::npos ? std::string_view() : stat.substr(end + 2);
+}
+
+ThreadState state_of_letter(char letter) {
+  switch (letter) {
+    case 'R':
+      return ThreadState::Runnable;
+    case 'D':
+      return ThreadState::Uninterruptible;
+    case 'T':
+      return ThreadState::Stopped;
+    case 't':
+      return ThreadState::Traced;
+    case 'Z':
+    case 'X':
+      return ThreadState::Zombie;
+    case 'I':
+      return ThreadState::Idle;
+    case 'P':
+      return ThreadState::Parked;
+    default:
+      return ThreadState::Sleeping;
+  }
+}
+
+bool is_kernel_thread(std::string_view fields) {
+  constexpr int kFlagsField = 6;  // behind the state
+  for (int i = 0; i < kFlagsField; ++i) fields.remove_prefix(std::min(fields.find(' ') + 1, fields.size()));
+  std::uint32_t flags = 0;
+  (void)std::from_chars(fields.data(), fields.data() + fields.size(), flags);
+  return (flags & kKernelThread) != 0;
+}
+
+// Where functions of the kernel are: read when the first stack needs it.
+class KernelPlaces {
+ public:
+  std::uint64_t of(std::string_view function) {
+    if (!is_read_) read();
+    const auto found = places_.find(function);
+    return found == places_.end() ? 0 : found->second;
+  }
+
+ private:
+  void read() {
+    is_read_ = true;
+    const auto bytes = format::read_file("/proc/kallsyms", std::uint64_t{1} << 28);
+    std::string_view text = bytes ? format::as_text(*bytes) : std::string_view();
+    while (!text.empty()) {
+      std::string_view line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(line.size() + 1, text.size()));
+      std::uint64_t address = 0;
+      const auto end = std::from_chars(line.data(), line.data() + line.size(), address, 16).ptr;
+      line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+      constexpr std::size_t kNameAt = 3;  // " t name"
+      if (line.size() <= kNameAt || (line[1] | 0x20) != 't') continue;
+      places_.emplace(line.substr(kNameAt, line.find('\t') - kNameAt), address);
+    }
+  }
+  bool is_read_ = false;
+  std::map<std::string, std::uint64_t, std::less<>> places_;
+};
+
+Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const std::function<bool()>& stop,
+                                                 std::vector<std::string>& notes) {
+  std::vector<ThreadStack> threads;
+  KernelPlaces places;
+  bool has_kernel_stacks = false, has_sleepers = false;
+  for (const int tid : tasks.threads) {
+    ThreadStack thread;
+    thread.tid = static_cast<std::uint32_t>(tid);
+    const std::string status = text_of(fmt::format("/proc/{}/status", tid));
+    const auto group = status.find("\nTgid:\t");
+    if (group == std::string::npos) continue;  // it ended
+    (void)std::from_chars(status.data() + group + 7, status.data() + status.size(), thread.pid);
+    if (thread.pid == static_cast<std::uint32_t>(::getpid())) continue;
+    const std::string stat = text_of(in_task(thread.pid, thread.tid, "stat"));
+    const std::string_view fields = behind_name(stat);
+    if (fields.empty()) continue;
+    thread.state = state_of_letter(fields.front());
+    has_sleepers |= thread.state != ThreadState::Runnable;
+    thread.kernel = parse_kernel_stack(text_of(in_task(thread.pid, thread.tid, "stack")),
+                                       [&](std::string_view function) { return places.of(function); });
+    has_kernel_stacks |= !thread.kernel.empty();
+    if (const auto line = parse_call_line(text_of(in_task(thread.pid, thread.tid, "syscall")))) {
+      thread.call = line->call;
+      // Of a thread that does not stop nothing else can be had.
+      thread.registers.assign(kRegisterCount, 0);
+      thread.registers[kStackPlace] = line->sp;
+      thread.registers[kInstructionPlace] = line->pc;
+    }
+    if (is_kernel_thread(fields) || thread.state == ThreadState::Zombie) thread.registers.clear();
+    threads.push_back(std::move(thread));
+    if (is_kernel_thread(fields)) threads.back().lack = "-";
+  }
+  if (has_sleepers && !has_kernel_stacks)
+    notes.emplace_back("stacks of the kernel are missing: /proc/PID/stack cannot be read (root may)");
+  std::vector<ThreadStack*> to_stop;
+  for (ThreadStack& thread : threads) {
+    const bool has_user_code = std::exchange(thread.lack, {}).empty() && thread.state != ThreadState::Zombie;
+    if (!has_user_code) continue;
+    if (thread.state == ThreadState::Uninterruptible && !thread.registers.empty())
+      copy_stack(thread);  // it would not stop
+    else
+      to_stop.push_back(&thread);
+  }
+  if (auto done = stop_and_copy(to_stop, stop); !done) return std::move(done.error());
+  return threads;
+}
+
+// ---- what they wait for
+
+constexpr std::int32_t kFutex = SYS_futex;
+constexpr std::uint64_t kFutexCommand = 0x7f;  // without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME
+constexpr std::uint64_t kFutexWait = 0, kFutexLockPi = 6, kFutexWaitBitset = 9, kFutexLockPi2 = 13;
+constexpr std::uint32_t kOwnerMask = 0x3fffffff, kHasWaiters = 0x80000000;
+
+// Calls whose first argument is a descriptor, and that may block.
+constexpr long kByDescriptor[] = {
+    SYS_read,          SYS_write,    SYS_pread64,  SYS_pwrite64,  SYS_readv,      SYS_writev,  SYS_preadv,
+    SYS_pwritev,       SYS_ioctl,    SYS_fsync,    SYS_fdatasync, SYS_flock,      SYS_fcntl,   SYS_ftruncate,
+    SYS_fallocate,     SYS_fstat,    SYS_lseek,    SYS_close,     SYS_getdents64, SYS_sendto,  SYS_recvfrom,
+    SYS_sendmsg,       SYS_recvmsg,  SYS_recvmmsg, SYS_sendmmsg,  SYS_accept,     SYS_accept4, SYS_connect,
+    SYS_epoll_pwait,   SYS_sendfile, SYS_splice,
+#ifdef SYS_epoll_wait
+    SYS_epoll_wait,    SYS_getdents,
+#endif
+#ifdef SYS_epoll_pwait2
+    SYS_epoll_pwait2,
+#endif
+#ifdef SYS_io_uring_enter
+    SYS_io_uring_enter
+#endif
+};
+
+std::string file_of(const ThreadStack& thread) {
+  if (std::ranges::find(kByDescriptor, thread.call.number) == std::end(kByDescriptor)) return {};
+  const std::string link = in_task(thread.pid, thread.tid,
+                                   fmt::format("fd/{}", static_cast<std::int32_t>(thread.call.arguments[0])));
+  std::string path(512, '\0');
+  const ssize_t size = ::readlink(link.c_str(), path.data(), path.size());
+  path.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  return path;
+}
+
+// The lock behind a futex. A mutex of pthreads keeps 2 in its futex while others wait, and its owner two
+// words behind (glibc's struct __pthread_mutex_s: lock, count, owner, nusers); robust ones and those that
+// inherit priority keep the owner in the futex, as the kernel's interface says. Only an owner that is a
+// thread of the same process counts: other users of futexes keep anything there.
+AwaitedLock lock_of(const ThreadStack& thread, const std::set<std::pair<std::uint32_t, std::uint32_t>>& all) {
+  if (thread.call.number != kFutex || thread.registers.empty()) return {};
+  const std::uint64_t command = thread.call.arguments[1] & kFutexCommand;
+  const bool waits = command == kFutexWait || command == kFutexWaitBitset;
+  const bool locks = command == kFutexLockPi || command == kFutexLockPi2;
+  if (!waits && !locks) return {};
+  int code = 0;
+  std::uint32_t words[4] = {};  // lock, count, owner, users
+  const auto bytes = read_memory(thread.tid, thread.call.arguments[0], sizeof words, code);
+  std::memcpy(words, bytes.data(), std::min(bytes.size(), sizeof words));
+  const auto is_thread = [&](std::uint32_t tid) { return tid != 0 && all.contains({thread.pid, tid}); };
+  const auto value = static_cast<std::uint32_t>(thread.call.arguments[2]);
+  const std::uint64_t address = thread.call.arguments[0];
+  const std::uint32_t in_futex = words[0] & kOwnerMask;
+  if (locks) return {address, in_futex};
+  if ((value & kHasWaiters) != 0 && value == words[0] && is_thread(in_futex)) return {address, in_futex};
+  if (value == 2 && words[0] == 2 && words[3] != 0 && is_thread(words[2])) return {address, words[2]};
+  return {};
+}
+
+void say_what_they_wait_for(std::vector<ThreadStack>& threads) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> all;
+  for (const ThreadStack& each : threads) all.emplace(each.pid, each.tid);
+  // Of processes of which some threads were left out.
+  for (ThreadStack& thread : threads) {
+    thread.call.file = file_of(thread);
+    thread.lock = lock_of(thread, all);
+  }
+}
+
+// ---- all together
+
+// Every thread there is, as a target.
+Target everything() {
+  Target all;
+  all.watch = Watch::Processes;
+  all.ids = RunningProcesses("/proc", 0).all();
+  return all;
+}
+
+// BPF numbers threads as the first namespace of process numbers does.
+bool numbers_are_ours(const std::vector<bpf::ListedThread>& listed) {
+  return std::ranges::any_of(listed, [](const bpf::ListedThread& each) {
+    return each.pid == static_cast<std::uint32_t>(::getpid()) &&
+           each.tid == static_cast<std::uint32_t>(::getpid());
+  });
+}
+
+struct Listing {
+  bpf::ThreadList list;
+  std::vector<bpf::ListedThread> first;
+};
+Result<Listing> list_threads(const Target& target, const TargetTasks& tasks) {
+  std::vector<int> ids;
+  tacho_thread_choice choice = TACHO_ALL_THREADS;
+  if (target.watch == Watch::Processes) {
+    choice = TACHO_THREADS_OF_PROCESSES;
+    ids = tasks.processes;
+  } else if (target.watch == Watch::Threads) {
+    choice = TACHO_NAMED_THREADS;
+    ids = tasks.threads;
+  }
+  if (choice != TACHO_ALL_THREADS) ids.push_back(::getpid());
+  auto list = bpf::ThreadList::load(choice, ids);
+  if (!list) return std::move(list.error());
+  auto first = list->read();
+  if (!first) return std::move(first.error());
+  if (!numbers_are_ours(*first))
+    return Error{"this process is in a namespace of process numbers, and BPF counts outside of it"};
+  return Listing{std::move(*list), std::move(*first)};
+}
+
+Result<std::vector<ThreadStack>> threads_of_list(Listing listing, const std::function<bool()>& stop) {
+  // The less is left, the shorter a round takes, and the fewer threads run in it.
+  constexpr int kRounds = 8;
+  Copying copying(listing.list);
+  if (auto done = copying.go_over(std::move(listing.first)); !done) return std::move(done.error());
+  for (int round = 1; round < kRounds && !copying.left().empty(); ++round) {
+    if (stop()) return Error{"stopped by a signal", EINTR};
+    std::this_thread::sleep_for(milliseconds(1));
+    auto listed = listing.list.read();
+    if (!listed) return std::move(listed.error());
+    if (auto done = copying.go_over(std::move(*listed)); !done) return std::move(done.error());
+  }
+  std::vector<ThreadStack> busy;
+  for (const bpf::ListedThread& each : copying.left()) {
+    busy.push_back(made_of(each));
+    // What is on a CPU has no kernel stack that could be read, and its saved registers are old.
+    busy.back().kernel.clear();
+    busy.back().call = {};
+    busy.back().state = ThreadState::Running;
+  }
+  std::vector<ThreadStack*> to_stop;
+  for (ThreadStack& thread : busy)
+    if (!std::exchange(thread.registers, {}).empty()) to_stop.push_back(&thread);
+  if (auto done = stop_and_copy(to_stop, stop); !done) return std::move(done.error());
+  std::vector<ThreadStack> threads = std::move(copying).take();
+  std::ranges::move(busy, std::back_inserter(threads));
+  return threads;
+}
+
+}  // namespace
+
+std::uint64_t user_register_mask() { return kRegisterMask; }
+
+std::optional<std::uint64_t> instruction_of(const ThreadStack& thread) {
+  if (thread.registers.empty()) return std::nullopt;
+  return thread.registers[kInstructionPlace];
+}
+
+std::vector<std::uint64_t> parse_kernel_stack(
+    std::string_view lines, const std::function<std::uint64_t(std::string_view function)>& places) {
+  std::vector<std::uint64_t> addresses;
+  while (!lines.empty()) {
+    std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    const auto name = line.find("] ");
+    if (name == std::string_view::npos) continue;
+    line.remove_prefix(name + 2);
+    const auto plus = line.find("+0x");
+    std::uint64_t offset = 0;
+    if (plus == std::string_view::npos) continue;
+    (void)std::from_chars(line.data() + plus + 3, line.data() + line.size(), offset, 16);
+    if (const std::uint64_t start = places(line.substr(0, plus)); start != 0)
+      addresses.push_back(start + offset);
+  }
+  return addresses;
+}
+
+std::optional<CallLine> parse_call_line(std::string_view line) {
+  CallLine out;
+  constexpr std::size_t kMostWords = 9;
+  std::vector<std::uint64_t> words;
+  const bool is_in_none = line.starts_with("-1");
+  if (is_in_none) line.remove_prefix(2);
+  while (words.size() < kMostWords) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \n"), line.size()));
+    if (line.empty()) break;
+    const bool is_hex = line.starts_with("0x");
+    if (is_hex) line.remove_prefix(2);
+    std::uint64_t word = 0;
+    const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), word, is_hex ? 16 : 10);
+    if (code != std::errc{}) return std::nullopt;
+    line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+    words.push_back(word);
+  }
+  if (words.size() != (is_in_none ? 2 : kMostWords)) return std::nullopt;
+  out.sp = words[words.size() - 2];
+  out.pc = words.back();
+  if (is_in_none) return out;
+  out.call.number = static_cast<std::int32_t>(words.front());
+  std::copy_n(words.begin() + 1, std::size(out.call.arguments), out.call.arguments);
+  return out;
+}
+
+Result<ThreadsNow> threads_now(const Target& target, Looking looking, const std::function<bool()>& stop) {
+  ThreadsNow out;
+  auto found = tasks_of(target.watch == Watch::System ? everything() : target);
+  if (!found) return std::move(found.error());
+  TargetTasks tasks = std::move(*found);
+  if (target.watch == Watch::System) tasks.gone.clear();
+  for (const int gone : tasks.gone)
+    out.notes.push_back(fmt::format("there is no process or thread {}", gone));
+  Result<std::vector<ThreadStack>> threads = std::vector<ThreadStack>();
+  auto listing = looking == Looking::Stopping ? Result<Listing>(Error{""}) : list_threads(target, tasks);
+  if (listing) {
+    threads = threads_of_list(std::move(*listing), stop);
+  } else {
+    if (looking != Looking::Stopping)
+      out.notes.push_back(
+          fmt::format("threads are stopped one after another, and kernel stacks are those of /proc: {}",
+                      listing.error().what));
+    threads = threads_of_proc(tasks, stop, out.notes);
+  }
+  if (!threads) return std::move(threads.error());
+  std::ranges::sort(*threads, {}, [](const ThreadStack& each) { return std::pair(each.pid, each.tid); });
+  say_what_they_wait_for(*threads);
+  for (const ThreadStack& each : *threads)
+    if (out.processes.empty() || out.processes.back() != each.pid) out.processes.push_back(each.pid);
+  out.threads = std::move(*threads);
+  return out;
+}
+
+}  // namespace tacho::record

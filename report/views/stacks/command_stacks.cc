@@ -1,0 +1,420 @@
+#include "report/views/stacks/command_stacks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "report/decode/payload.h"
+#include "report/filter_options.h"
+#include "report/output/field_sinks.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::string_view kEvent = "stacks";
+constexpr std::uint64_t kVersion = 1;     // of the JSON form
+constexpr std::size_t kMostStack = 1024;  // frames
+constexpr std::size_t kArguments = 6;
+
+struct Options {
+  ReadingOptions reading;
+  bool as_json = false;
+};
+
+cli::CommandLine describe(Options& options) {
+  auto line = command_line("stacks",
+                           "Shows the threads of a capture that tacho stacks -o wrote: what each was doing, "
+                           "and its stack; threads "
+                           "with equal stacks are shown together. tacho stacks -p PID shows those of now.");
+  line.synopsis = "FILE [options]";
+  auto& rows = line.options;
+  add_reading_options(rows, options.reading);
+  rows.push_back(flag("--json", "one JSON object (docs/stacks.md)", options.as_json));
+  rows.push_back({"--max-stack", cli::Takes::Value, "N", "at most N frames of a stack (default: 1024)",
+                  [&options](std::string_view text) -> Result<> {
+                    const auto most = cli::parse_number("--max-stack", text, 1, 65535);
+                    if (!most) return most.error();
+                    options.reading.session.max_stack = *most;
+                    return Done{};
+                  }});
+  add_filter_options(rows, options.reading.session.filter);
+  line.words = [&options](const std::vector<std::string>& words) -> Result<> {
+    if (words.size() > 1)
+      return use_error("stacks takes one capture, and '" + words[1] + "' is a second one");
+    options.reading.session.input = words.front();
+    return Done{};
+  };
+  return line;
+}
+
+// ---- threads
+
+struct ThreadNow {
+  std::uint32_t pid = 0, tid = 0;
+  std::string_view comm;
+  std::string state, call, file;
+  std::array<std::uint64_t, kArguments> arguments{};
+  std::uint64_t lock = 0, paused_ns = 0;
+  std::uint32_t owner = 0;
+  bool lacks_user_stack = false;
+  const Stack* stack = nullptr;
+};
+
+class Threads : public Sink {
+ public:
+  explicit Threads(Session& session) : schemas_(session.events(), session.features()) {}
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    const PayloadSchema* const schema = schemas_.of(sample.event_index);
+    if (sample.event().name != kEvent || schema == nullptr) return Flow::GoOn;
+    ThreadNow thread;
+    thread.pid = sample.pid();
+    thread.tid = sample.tid();
+    thread.comm = sample.comm;
+    thread.stack = sample.stack;
+    for (const PayloadField& field : schema->fields) take(field, sample, thread);
+    threads_.push_back(std::move(thread));
+    return Flow::GoOn;
+  }
+
+  const std::vector<ThreadNow>& all() const { return threads_; }
+
+ private:
+  static void take(const PayloadField& field, const ResolvedSample& sample, ThreadNow& thread) {
+    const auto value = read_field(field, sample.raw->raw, sample.order);
+    if (!value) return;
+    if (field.name == "state") thread.state = show_value(field, *value, Names::Raw);
+    if (field.name == "call" && name_of(field, *value) != "none")
+      thread.call = show_value(field, *value, Names::Raw);
+    if (field.name == "lock") thread.lock = bits_of(*value);
+    if (field.name == "owner") thread.owner = static_cast<std::uint32_t>(bits_of(*value));
+    if (field.name == "paused_ns") thread.paused_ns = bits_of(*value);
+    if (field.name == "lacks_user_stack") thread.lacks_user_stack = bits_of(*value) != 0;
+    if (const auto* text = std::get_if<std::string_view>(&*value); text != nullptr && field.name == "file")
+      thread.file = *text;
+    if (field.name != "args") return;
+    for (std::uint32_t i = 0; i < kArguments; ++i)
+      if (const auto one = read_field(field, sample.raw->raw, sample.order, i))
+        thread.arguments[i] = bits_of(*one);
+  }
+
+  EventSchemas schemas_;
+  std::vector<ThreadNow> threads_;
+};
+
+// ---- stacks
+
+struct ShownFrame {
+  std::string function;                            // empty: it has no name
+  std::string module;                              // empty: nothing was mapped there
+  std::uint64_t address = 0, runtime_address = 0;  // as perf prints it; in the process
+  bool is_inlined = false, is_kernel = false;
+};
+
+struct JoinedStack {
+  std::vector<ShownFrame> frames;
+  std::vector<const ThreadNow*> threads;
+};
+
+std::vector<ShownFrame> frames_of(Session& session, const ThreadNow& thread) {
+  std::vector<ShownFrame> frames;
+  if (thread.stack == nullptr) return frames;
+  Resolver& resolver = session.resolver();
+  for (const std::uint32_t number : thread.stack->frames) {
+    for (const symbolize::Frame& frame : resolver.frames(resolver.location(number))) {
+      ShownFrame shown;
+      shown.function = frame.function;
+      if (frame.module != nullptr) shown.module = frame.module->path;
+      shown.address = frame.shown_address;
+      shown.runtime_address = frame.ip.value;
+      shown.is_inlined = frame.is_inlined;
+      shown.is_kernel =
+          frame.module != nullptr && (frame.module->kind == symbolize::ModuleKind::Kernel ||
+                                      frame.module->kind == symbolize::ModuleKind::KernelModule ||
+                                      frame.module->kind == symbolize::ModuleKind::Bpf);
+      frames.push_back(std::move(shown));
+    }
+  }
+  // The caller of the outermost function of some programs: the byte before the return address 0.
+  constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+  if (!frames.empty() && frames.back().runtime_address == kNowhere) frames.pop_back();
+  return frames;
+}
+
+// Threads that stand in the same functions have equal stacks, wherever in the functions they stand.
+std::string key_of(const ThreadNow& thread, std::span<const ShownFrame> frames) {
+  std::string key = thread.state + '\0' + thread.call + '\0' + (thread.lacks_user_stack ? '1' : '0');
+  for (const ShownFrame& each : frames) {
+    key += each.function + '\0' + each.module + '\0' + (each.is_inlined ? '1' : '0');
+    if (each.function.empty()) key += std::to_string(each.address);
+    key += '\0';
+  }
+  return key;
+}
+
+// Most threads first, then by the first thread.
+std::vector<JoinedStack> joined(Session& session, const std::vector<ThreadNow>& threads) {
+  std::map<std::string, std::size_t> known;
+  std::vector<JoinedStack> stacks;
+  for (const ThreadNow& thread : threads) {
+    auto frames = frames_of(session, thread);
+    const auto [place, is_new] = known.emplace(key_of(thread, frames), stacks.size());
+    if (is_new) stacks.push_back({std::move(frames), {}});
+    stacks[place->second].threads.push_back(&thread);
+  }
+  std::ranges::stable_sort(stacks, std::greater<>(),
+                           [](const JoinedStack& each) { return each.threads.size(); });
+  return stacks;
+}
+
+// ---- deadlocks
+
+// Threads that wait for each other's mutexes in a circle.
+using Circle = std::vector<const ThreadNow*>;
+
+std::vector<Circle> deadlocks_in(const std::vector<ThreadNow>& threads) {
+  std::map<std::uint32_t, const ThreadNow*> by_number;
+  for (const ThreadNow& each : threads) by_number.emplace(each.tid, &each);
+  std::set<const ThreadNow*> over;
+  std::vector<Circle> circles;
+  for (const ThreadNow& first : threads) {
+    Circle way;
+    for (const ThreadNow* at = &first; at != nullptr && at->lock != 0 && at->owner != 0;) {
+      const auto before = std::ranges::find(way, at);
+      if (before != way.end()) {
+        circles.emplace_back(before, way.end());
+        break;
+      }
+      if (!over.insert(at).second) break;
+      way.push_back(at);
+      const auto owner = by_number.find(at->owner);
+      at = owner == by_number.end() ? nullptr : owner->second;
+    }
+  }
+  return circles;
+}
+
+// ---- text
+
+std::string count_of(std::size_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+// "4711 4713-4720 4730", and of very many how many more there are.
+std::string in_words(const std::vector<std::uint32_t>& numbers) {
+  constexpr std::size_t kMostRanges = 20;
+  std::string out;
+  std::size_t ranges = 0;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    if (++ranges > kMostRanges) return out + fmt::format(" and {} more", numbers.size() - i);
+    out += out.empty() ? "" : " ";
+    out += end - i > 2 ? fmt::format("{}-{}", numbers[i], numbers[end - 1]) : std::to_string(numbers[i]);
+    i = end - i > 2 ? end : i + 1;
+  }
+  return out;
+}
+
+class StacksText {
+ public:
+  StacksText(TextOutput& out, Names names) : out_(out), names_(names) {}
+
+  void write(const std::vector<ThreadNow>& threads, std::span<const JoinedStack> stacks) {
+    write_head(threads, stacks.size());
+    for (const Circle& circle : deadlocks_in(threads)) write_deadlock(circle);
+    for (const JoinedStack& each : stacks) write_stack(each);
+  }
+
+ private:
+  std::string safe(std::string_view text) const { return printable(text, names_); }
+  std::string name_of(const ThreadNow& thread) const {
+    return fmt::format("{} ({})", thread.tid, safe(thread.comm));
+  }
+
+  void write_head(const std::vector<ThreadNow>& threads, std::size_t stacks) {
+    std::set<std::uint32_t> processes;
+    std::size_t stopped = 0;
+    std::uint64_t longest = 0;
+    for (const ThreadNow& each : threads) {
+      processes.insert(each.pid);
+      stopped += each.paused_ns != 0 ? 1 : 0;
+      longest = std::max(longest, each.paused_ns);
+    }
+    out_.text(fmt::format("{} of {}, {}; ", count_of(threads.size(), "thread", "threads"),
+                          count_of(processes.size(), "process", "processes"),
+                          count_of(stacks, "stack", "stacks")));
+    out_.text(stopped == 0
+                  ? "none was stopped\n"
+                  : fmt::format("{} stopped, each for {:.3f} ms at most\n", count_of(stopped, "was", "were"),
+                                static_cast<double>(longest) / 1e6));
+  }
+
+  void write_deadlock(const Circle& circle) {
+    out_.text("\nDeadlock:\n");
+    for (const ThreadNow* thread : circle)
+      out_.text(fmt::format("  {} waits for the mutex {:#x}, which {} has\n", name_of(*thread), thread->lock,
+                            thread->owner));
+  }
+
+  // "sleeping in futex(0x7f00, 0x80, 0x2, ...)", arguments where all threads have the same ones.
+  std::string doing(const JoinedStack& stack) const {
+    const ThreadNow& first = *stack.threads.front();
+    std::string text = safe(first.state);
+    if (first.call.empty()) return text;
+    text += " in " + safe(first.call);
+    const bool are_equal = std::ranges::all_of(stack.threads, [&](const ThreadNow* each) {
+      return each->arguments == first.arguments && each->file == first.file;
+    });
+    if (!are_equal) return text;
+    text += "(";
+    for (std::size_t i = 0; i < kArguments; ++i)
+      text += fmt::format("{}{:#x}", i == 0 ? "" : ", ", first.arguments[i]);
+    text += ")";
+    if (!first.file.empty()) text += " of " + safe(first.file);
+    return text;
+  }
+
+  void write_stack(const JoinedStack& stack) {
+    out_.text(fmt::format("\n{}, {}\n", count_of(stack.threads.size(), "thread", "threads"), doing(stack)));
+    write_threads(stack);
+    write_locks(stack);
+    if (stack.threads.front()->lacks_user_stack) out_.text("  (the user's part of the stack is missing)\n");
+    for (const ShownFrame& frame : stack.frames) write_frame(frame);
+    if (stack.frames.empty()) out_.text("      (no stack)\n");
+    out_.line_end();
+  }
+
+  void write_threads(const JoinedStack& stack) {
+    std::map<std::pair<std::string_view, std::uint32_t>, std::vector<std::uint32_t>> processes;
+    for (const ThreadNow* each : stack.threads) processes[{each->comm, each->pid}].push_back(each->tid);
+    constexpr std::size_t kMostLines = 20;
+    std::size_t lines = 0;
+    for (const auto& [process, numbers] : processes) {
+      if (++lines > kMostLines) {
+        out_.text(fmt::format("  and {} more\n", processes.size() - kMostLines));
+        break;
+      }
+      out_.text(fmt::format("  {} {}", safe(process.first), process.second));
+      if (numbers.size() > 1 || numbers.front() != process.second)
+        out_.text(fmt::format(": {}", in_words(numbers)));
+      out_.character('\n');
+    }
+  }
+
+  void write_locks(const JoinedStack& stack) {
+    std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<std::uint32_t>> locks;
+    for (const ThreadNow* each : stack.threads)
+      if (each->lock != 0) locks[{each->lock, each->owner}].push_back(each->tid);
+    for (const auto& [lock, numbers] : locks) {
+      out_.text(fmt::format("  mutex {:#x}, which {} has", lock.first, lock.second));
+      if (locks.size() > 1) out_.text(fmt::format(", awaited by {}", in_words(numbers)));
+      out_.character('\n');
+    }
+  }
+
+  void write_frame(const ShownFrame& frame) {
+    out_.text("      ");
+    out_.text(frame.function.empty() ? fmt::format("{:#x}", frame.address) : safe(frame.function));
+    out_.text(fmt::format("  ({})\n", frame.is_inlined       ? std::string("inlined")
+                                      : frame.module.empty() ? std::string("nothing is mapped here")
+                                                             : safe(frame.module)));
+  }
+
+  TextOutput& out_;
+  Names names_;
+};
+
+// ---- JSON
+
+void write_thread(JsonFields& to, const ThreadNow& thread) {
+  to.begin_object({});
+  to.number("pid", thread.pid);
+  to.number("tid", thread.tid);
+  to.text("comm", thread.comm);
+  if (!thread.call.empty()) {
+    to.begin_list("args");
+    for (const std::uint64_t each : thread.arguments) to.hex({}, each);
+    to.end_list();
+  }
+  if (!thread.file.empty()) to.text("file", thread.file);
+  if (thread.lock != 0) {
+    to.hex("lock", thread.lock);
+    to.number("owner", thread.owner);
+  }
+  to.number("paused_ns", thread.paused_ns);
+  to.end_object();
+}
+
+void write_json(TextOutput& out, const std::vector<ThreadNow>& threads, std::span<const JoinedStack> stacks) {
+  JsonFields to(out);
+  to.number("tacho_stacks", kVersion);
+  to.number("threads", threads.size());
+  to.begin_list("deadlocks");
+  for (const Circle& circle : deadlocks_in(threads)) {
+    to.begin_list({});
+    for (const ThreadNow* each : circle) to.number({}, each->tid);
+    to.end_list();
+  }
+  to.end_list();
+  to.begin_list("stacks");
+  for (const JoinedStack& stack : stacks) {
+    const ThreadNow& first = *stack.threads.front();
+    to.begin_object({});
+    to.text("state", first.state);
+    if (!first.call.empty()) to.text("call", first.call);
+    to.flag("lacks_user_stack", first.lacks_user_stack);
+    to.begin_list("threads");
+    for (const ThreadNow* each : stack.threads) write_thread(to, *each);
+    to.end_list();
+    to.begin_list("frames");
+    for (const ShownFrame& frame : stack.frames) {
+      to.begin_object({});
+      if (!frame.function.empty()) to.text("function", frame.function);
+      if (!frame.module.empty()) to.text("module", frame.module);
+      to.hex("address", frame.address);
+      to.hex("ip", frame.runtime_address);
+      if (frame.is_inlined) to.flag("inlined", true);
+      if (frame.is_kernel) to.flag("kernel", true);
+      to.end_object();
+    }
+    to.end_list();
+    to.end_object();
+  }
+  to.end_list();
+  to.finish();
+  out.character('\n');
+}
+
+Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
+  read_head(session);
+  const auto is_ours = [](const format::Event& event) { return event.name == kEvent; };
+  if (std::ranges::none_of(session.events(), is_ours))
+    return Error{printable(options.reading.session.input) +
+                 ": has no event 'stacks'; tacho stacks -p PID -o FILE makes such captures"};
+  Threads threads(session);
+  run_with_progress(session, threads, out);
+  const auto stacks = joined(session, threads.all());
+  if (options.as_json)
+    write_json(out, threads.all(), stacks);
+  else
+    StacksText(out, options.reading.names).write(threads.all(), stacks);
+  return Shown(Symbols::Used);
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_stacks(const std::vector<std::string>& arguments) {
+  Options options;
+  options.reading.session.max_stack = kMostStack;
+  return run_view(describe(options), arguments, options.reading,
+                  [&options](Session& session, TextOutput& out) { return show(session, out, options); });
+}
+
+}  // namespace tacho::report

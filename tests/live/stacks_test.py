@@ -1,0 +1,426 @@
+#!/usr/bin/env python3
+"""tacho stacks: every thread as it is now, beside what eu-stack and the target itself say."""
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+import programs
+
+NOBODY = 65534
+SERVER = programs.ROOT / "tests/support/hanging_file.py"
+
+DEADLOCK = r"""
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
+__attribute__((noinline)) static void take_second(void) { pthread_mutex_lock(&second); pause(); }
+__attribute__((noinline)) static void take_first(void) { pthread_mutex_lock(&first); pause(); }
+static void *one(void *x) { pthread_mutex_lock(&first); pthread_barrier_wait(&both); take_second(); return x; }
+static void *two(void *x) { pthread_mutex_lock(&second); pthread_barrier_wait(&both); take_first(); return x; }
+int main(void) {
+  pthread_t a, b;
+  pthread_barrier_init(&both, 0, 2);
+  pthread_create(&a, 0, one, 0);
+  pthread_create(&b, 0, two, 0);
+  write(1, "r", 1);
+  pthread_join(a, 0);
+}
+"""
+
+# Threads that wait for a condition, as many as the first word says, each at a depth of its own.
+CROWD = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+__attribute__((noinline)) static int deep(int n) {
+  volatile char room[40];
+  room[0] = 0;
+  if (n > 0) return deep(n - 1) + room[0];
+  pthread_mutex_lock(&lock);
+  for (;;) pthread_cond_wait(&never, &lock);
+}
+static void *run(void *n) { deep((int)(long)n); return 0; }
+int main(int count, char **words) {
+  int threads = atoi(words[1]);
+  for (long i = 1; i < threads; ++i) { pthread_t t; if (pthread_create(&t, 0, run, (void *)(i % 10))) return 1; }
+  sleep(1);
+  write(1, "r", 1);
+  deep(3);
+}
+"""
+
+# Threads that never sleep; the longest time in which one of them did not come by is printed each 100 ms.
+BUSY = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e3 + t.tv_nsec / 1e6; }
+static atomic_long turns;
+__attribute__((noinline)) static void spin(int says) {
+  double begin = now(), last = begin, most = 0;
+  for (;;) {
+    double time = now();
+    if (time - last > most) most = time - last;
+    last = time;
+    ++turns;
+    if (!says || time - begin < 100) continue;
+    printf("%ld %.3f\n", turns, most);
+    fflush(stdout);
+    begin = last = now();
+    most = 0;
+  }
+}
+static void *run(void *x) { spin(0); return x; }
+int main(int count, char **words) {
+  for (int i = 1; i < atoi(words[1]); ++i) { pthread_t t; pthread_create(&t, 0, run, 0); }
+  spin(1);
+}
+"""
+
+GO = r"""
+package main
+import ("fmt"; "time")
+//go:noinline
+func waits(c chan int) int { return <-c }
+func main() {
+  never := make(chan int)
+  for i := 0; i < 20; i++ { go waits(never) }
+  time.Sleep(300 * time.Millisecond)
+  fmt.Print("r")
+  time.Sleep(time.Hour)
+}
+"""
+
+
+def state_of(process):
+    return re.search(r"^State:\s+(\S)", Path(f"/proc/{process}/status").read_text(), re.M)[1]
+
+
+def user_frames(stack):
+    """Addresses of the frames that are no inlined calls and not the kernel's."""
+    return [int(frame["ip"], 16) for frame in stack["frames"] if not frame.get("inlined") and not frame.get("kernel")]
+
+
+@programs.needs_root
+class Stacks(programs.Scratch):
+    @classmethod
+    def setUpClass(cls):
+        cls.built = programs.built_once(cls, {"deadlock": DEADLOCK, "crowd": CROWD, "busy": BUSY})
+        subprocess.run(["cc", "-O1", "-static", "-pthread", "-o", cls.built / "static", cls.built / "crowd.c"], check=True)
+
+    def start(self, *words, ready=b"r", **more):
+        """A target that has said that it is where it will stay."""
+        process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, **more)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        if ready:
+            self.assertEqual(process.stdout.read(len(ready)), ready)
+            time.sleep(0.1)
+        return process
+
+    def stacks(self, *words, status=0):
+        return json.loads(self.run_program(programs.BIN / "tacho", "stacks", "--json", *words, status=status).stdout)
+
+    def by_thread(self, found):
+        return {thread["tid"]: (stack, thread) for stack in found["stacks"] for thread in stack["threads"]}
+
+    def one_by_one(self, process):
+        """Each thread's own stack, since joined ones have the addresses of the first."""
+        found = {}
+        for thread in os.listdir(f"/proc/{process}/task"):
+            for tid, pair in self.by_thread(self.stacks("-t", thread)).items():
+                found[tid] = pair
+        return found
+
+    def same_as_eu_stack(self, process, found, least=2):
+        if not shutil.which("eu-stack"):
+            self.skipTest("needs eu-stack (Debian: elfutils)")
+        text = self.run_program("eu-stack", "-n", "0", "-p", process, status=None).stdout.decode()
+        compared = 0
+        for part in re.split(r"^TID ", text, flags=re.M)[1:]:
+            tid = int(part.split(":")[0])
+            theirs = [int(address, 16) for address in re.findall(r"^#\d+\s+(0x[0-9a-f]+)", part, re.M)]
+            ours = user_frames(found[tid][0])
+            if not theirs:
+                continue
+            # eu-stack prints return addresses; its last frames may be beyond the outermost function.
+            self.assertEqual(ours[0], theirs[0], part)
+            callers = [{address, address - 1} for address in theirs[1:]]
+            self.assertGreaterEqual(len(callers) + 1, len(ours), part)
+            for mine, other in zip(ours[1:], callers):
+                self.assertIn(mine, other, part)
+            self.assertLessEqual(len(theirs) - len(ours), 1, part)
+            compared += 1
+        self.assertGreaterEqual(compared, least)
+
+    def test_deadlock(self):
+        process = self.start(self.built / "deadlock")
+        found = self.stacks("-p", process.pid)
+        self.assertEqual(found["threads"], 3)
+        threads = self.by_thread(found)
+        (circle,) = found["deadlocks"]
+        self.assertEqual(sorted(circle), sorted(set(threads) - {process.pid}))
+        for tid in circle:
+            stack, thread = threads[tid]
+            self.assertEqual(thread["owner"], next(other for other in circle if other != tid))
+            self.assertEqual((stack["state"], stack["call"]), ("sleeping", "futex"))
+            self.assertEqual(thread["args"][0], thread["lock"])
+            self.assertEqual(thread["paused_ns"], 0)
+            functions = [frame.get("function") for frame in stack["frames"]]
+            self.assertTrue({"take_first", "take_second"} & set(functions), functions)
+            self.assertTrue(any(frame.get("kernel") for frame in stack["frames"]))
+        self.same_as_eu_stack(process.pid, threads)
+        text = self.run_program(programs.BIN / "tacho", "stacks", "-p", process.pid).stdout.decode()
+        self.assertIn("3 threads of 1 process, 3 stacks; none was stopped\n", text)
+        self.assertRegex(text, rf"Deadlock:\n  {circle[0]} \(deadlock\) waits for the mutex 0x\w+, which {circle[1]} has\n")
+
+    def test_the_same_by_stopping(self):
+        process = self.start(self.built / "deadlock")
+        by_bpf, by_ptrace = self.stacks("-p", process.pid), self.stacks("--stop", "-p", process.pid)
+        self.assertEqual(sorted(by_bpf["deadlocks"][0]), sorted(by_ptrace["deadlocks"][0]))
+        ours, theirs = self.by_thread(by_bpf), self.by_thread(by_ptrace)
+        self.assertEqual(set(ours), set(theirs))
+        for tid, (stack, _) in ours.items():
+            names = [[frame.get("function") for frame in each["frames"]] for each in (stack, theirs[tid][0])]
+            self.assertEqual(*names)
+            self.assertEqual(stack["call"], theirs[tid][0]["call"])
+            self.assertGreater(theirs[tid][1]["paused_ns"], 0)
+
+    def test_crowd_joins_equal_stacks(self):
+        process = self.start(self.built / "crowd", "1000")
+        found = self.stacks("-p", process.pid)
+        self.assertEqual(found["threads"], 1000)
+        self.assertEqual(len(found["stacks"]), 11)  # ten depths, and main()
+        self.assertEqual(sorted(len(stack["threads"]) for stack in found["stacks"])[-1], 100)
+        self.assertTrue(all(thread["paused_ns"] == 0 for _, thread in self.by_thread(found).values()))
+        for stack in found["stacks"]:
+            self.assertIn("deep", [frame.get("function") for frame in stack["frames"]])
+
+    def test_static_binary(self):
+        process = self.start(self.built / "static", "4")
+        self.same_as_eu_stack(process.pid, self.one_by_one(process.pid), least=4)
+
+    def test_python(self):
+        process = self.start(sys.executable, "-c", "import time; print('r', end='', flush=True); time.sleep(1000)")
+        found = self.one_by_one(process.pid)
+        self.assertEqual(found[process.pid][0]["state"], "sleeping")
+        self.same_as_eu_stack(process.pid, found, least=1)
+
+    @unittest.skipUnless(shutil.which("node"), "needs node")
+    def test_node(self):
+        process = self.start("node", "-e", "process.stdout.write('r'); setInterval(() => {}, 1e6)")
+        self.same_as_eu_stack(process.pid, self.one_by_one(process.pid))
+
+    @unittest.skipUnless(shutil.which("go"), "needs go")
+    def test_go(self):
+        (self.folder / "waits.go").write_text(GO)
+        self.run_program("go", "build", "-o", "waits", "waits.go")
+        process = self.start(self.folder / "waits")
+        found = self.one_by_one(process.pid)
+        functions = [frame.get("function", "") for stack, _ in found.values() for frame in stack["frames"]]
+        self.assertTrue(any(name.startswith("runtime.futex") for name in functions), functions)
+        self.same_as_eu_stack(process.pid, found, least=1)
+
+    @unittest.skipUnless(os.path.exists("/dev/fuse"), "needs /dev/fuse")
+    def test_uninterruptible(self):
+        place = self.folder / "hanging"
+        place.mkdir()
+        (self.folder / "content").write_bytes(b"x" * (1 << 20))
+        server = subprocess.Popen([sys.executable, SERVER, place, self.folder / "content"], stdout=subprocess.PIPE)
+        self.addCleanup(server.communicate)
+        self.addCleanup(server.kill)
+        self.addCleanup(subprocess.run, ["umount", "-l", place], check=False, stderr=subprocess.DEVNULL)
+        if server.stdout.readline() != b"ready\n":
+            self.skipTest("the kernel mounts no such file system here")
+        process = self.start("dd", f"if={place}/file", "of=/dev/null", "bs=4096", "count=1", "skip=100", ready=b"", stderr=subprocess.DEVNULL)
+        process.wait()
+        server.send_signal(signal.SIGUSR1)
+        time.sleep(0.2)
+        hangs = self.start("dd", f"if={place}/file", "of=/dev/null", "bs=4096", "count=1", "skip=200", ready=b"", stderr=subprocess.DEVNULL)
+        time.sleep(0.5)
+        hangs.kill()  # which makes its wait uninterruptible
+        time.sleep(0.2)
+        self.assertEqual(state_of(hangs.pid), "D")
+        stack, thread = self.by_thread(self.stacks("-p", hangs.pid))[hangs.pid]
+        self.assertEqual(stack["state"], "uninterruptible")
+        self.assertTrue(any("fuse" in frame.get("function", "") for frame in stack["frames"] if frame.get("kernel")))
+        self.assertGreater(len(user_frames(stack)), 2)
+        self.assertEqual(thread["paused_ns"], 0)
+        if stack["call"] == "read":
+            self.assertTrue(thread["file"].endswith("/hanging/file"), thread)
+        stopping = self.run_program(programs.BIN / "tacho", "stacks", "--stop", "--json", "-p", hangs.pid, status=None)
+        self.assertEqual(json.loads(stopping.stdout)["stacks"][0]["state"], "uninterruptible")
+        self.assertEqual(state_of(hangs.pid), "D")
+        server.kill()
+
+    def test_a_frozen_cgroup(self):
+        mount = next((line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines() if " - cgroup2 " in line), None)
+        if mount is None:
+            self.skipTest("needs cgroup version 2")
+        group = Path(mount) / f"tacho-stacks-{os.getpid()}"
+        group.mkdir()
+        process = self.start(self.built / "busy", "2", ready=b"")
+        self.addCleanup(group.rmdir)
+        self.addCleanup(time.sleep, 0.2)
+        self.addCleanup(process.kill)
+        (group / "cgroup.procs").write_text(str(process.pid))
+        (group / "cgroup.freeze").write_text("1")
+        self.addCleanup((group / "cgroup.freeze").write_text, "0")
+        time.sleep(0.3)
+        found = self.stacks("-p", process.pid)
+        self.assertEqual(found["threads"], 2)
+        for stack, thread in self.by_thread(found).values():
+            self.assertIn("spin", [frame.get("function") for frame in stack["frames"]])
+            self.assertEqual(thread["paused_ns"], 0)
+
+    def test_a_stopped_process_stays_stopped(self):
+        process = self.start(self.built / "busy", "3", ready=b"")
+        time.sleep(0.3)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.1)
+        for words in ([], ["--stop"]):
+            found = self.stacks(*words, "-p", process.pid)
+            self.assertEqual({stack["state"] for stack in found["stacks"]}, {"stopped"})
+            self.assertIn("spin", [frame.get("function") for frame in found["stacks"][0]["frames"]])
+            time.sleep(0.2)
+            self.assertEqual({state_of(thread) for thread in os.listdir(f"/proc/{process.pid}/task")}, {"T"}, words)
+        process.send_signal(signal.SIGCONT)
+        self.check_goes_on(process)
+
+    def check_goes_on(self, process):
+        """The target counts on, and says for how long it stood at most, in ms."""
+        seen = []
+        end = time.monotonic() + 30
+        while len(seen) < 3:
+            self.assertLess(time.monotonic(), end)
+            turns, most = process.stdout.readline().split()
+            seen.append((int(turns), float(most)))
+        self.assertLess(seen[0][0], seen[-1][0])
+        return max(most for _, most in seen)
+
+    def test_a_busy_process_is_stopped_shortly(self):
+        process = self.start(self.built / "busy", "4", ready=b"")
+        self.check_goes_on(process)
+        for words in ([], ["--stop"]):
+            found = self.stacks(*words, "-p", process.pid)
+            self.assertEqual(found["threads"], 4)
+            for stack, thread in self.by_thread(found).values():
+                self.assertIn(stack["state"], ("running", "runnable"))
+                self.assertIn("spin", [frame.get("function") for frame in stack["frames"]])
+                self.assertLess(thread["paused_ns"], 200e6)
+            # By its own clock: what the scheduler of a busy machine does is in it.
+            self.assertLess(self.check_goes_on(process), 1000)
+
+    def test_killed_midway(self):
+        """Whenever we are killed, no thread stays stopped, and a stopped process is."""
+        runs = self.start(self.built / "crowd", "300")
+        busy = self.start(self.built / "busy", "2", ready=b"")
+        stopped = self.start(self.built / "busy", "3", ready=b"")
+        time.sleep(0.2)
+        stopped.send_signal(signal.SIGSTOP)
+        time.sleep(0.2)
+        met = 0  # turns in which a thread was stopped by us
+        for turn in range(500):
+            if met >= programs.scaled(50, 5):
+                break
+            ours = subprocess.Popen([programs.BIN / "tacho-record", "--stacks", "--stop", "-q", "-p", f"{runs.pid},{busy.pid},{stopped.pid}"],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while ours.poll() is None and len(os.listdir(f"/proc/{ours.pid}/task")) < 2:
+                time.sleep(0.001)  # threads are stopped by a thread of their own
+            time.sleep(random.random() * 0.02)
+            ours.send_signal(signal.SIGSTOP)  # to look at what is under way
+            met += any(state_of(f"{runs.pid}/task/{thread}") == "t" for thread in os.listdir(f"/proc/{runs.pid}/task"))
+            ours.kill()
+            ours.wait()
+            deadline = time.monotonic() + 5
+            while True:
+                states = {state_of(f"{process.pid}/task/{thread}") for process in (runs, busy) for thread in os.listdir(f"/proc/{process.pid}/task")}
+                if states <= {"S", "R"}:
+                    break
+                self.assertLess(time.monotonic(), deadline, states)
+                time.sleep(0.01)
+            self.assertEqual({state_of(f"{stopped.pid}/task/{thread}") for thread in os.listdir(f"/proc/{stopped.pid}/task")}, {"T"})
+            self.assertIsNone(runs.poll())
+        self.assertGreaterEqual(met, programs.scaled(50, 5))
+        self.check_goes_on(busy)
+        stopped.send_signal(signal.SIGCONT)
+        self.check_goes_on(stopped)
+
+    def test_capture_is_read_by_every_view_and_elsewhere(self):
+        process = self.start(self.built / "deadlock")
+        text = self.run_program(programs.BIN / "tacho", "stacks", "-p", process.pid, "-o", "now.data").stdout
+        self.assertEqual(self.tacho("stacks", "now.data").stdout, text)
+        process.kill()
+        process.wait()
+        self.assertEqual(self.tacho("stacks", "--symfs", "/dev/null", "-i", "now.data").stdout, text)
+        self.assertIn(b"take_second", self.tacho("folded", "--symfs", "/dev/null", "-i", "now.data").stdout)
+        self.assertIn(b"sleeping", self.tacho("table", "-i", "now.data", "--by", "state,call").stdout)
+        script = self.tacho("script", "-i", "now.data", "--where", "owner != 0").stdout.decode()
+        self.assertEqual(script.count("call=futex"), 2)
+        found = json.loads(self.tacho("stacks", "--json", "now.data").stdout)  # by tacho-record
+        self.assertEqual(found, json.loads(self.tacho("stacks", "now.data", "--json").stdout))
+        self.assertEqual(len(found["deadlocks"]), 1)
+        if shutil.which("perf"):
+            self.assertIn(b"take_first", self.perf("script", "-i", "now.data").stdout)
+
+    def test_whole_system(self):
+        process = self.start(self.built / "deadlock")
+        found = self.run_program(programs.BIN / "tacho", "stacks", "--json", "-a", status=None)
+        self.assertIn(found.returncode, (0, 3), found.stderr)
+        found = json.loads(found.stdout)
+        threads = self.by_thread(found)
+        self.assertIn(process.pid, threads)
+        self.assertIn(2, threads)
+        self.assertTrue(all(frame.get("kernel") for frame in threads[2][0]["frames"]))  # kthreadd
+        self.assertTrue(any(threads[circle[0]][1]["pid"] == process.pid for circle in found["deadlocks"]))
+
+    def test_bad_use(self):
+        for words, said in (
+            ([], "name what to look at"),
+            (["-p", "1", "-a"], "name what to look at"),
+            (["-p", "x"], "-p: 'x'"),
+            (["-p", "999999999"], "there is no process or thread 999999999"),
+            (["--nothing"], "--nothing"),
+        ):
+            done = self.run_program(programs.BIN / "tacho", "stacks", *words, status=1)
+            self.assertEqual(done.stdout, b"")
+            self.assertIn(said, done.stderr.decode())
+            self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+        (self.folder / "no.data").write_bytes(b"no capture")
+        self.tacho("stacks", "no.data", status=2)
+        self.run_program(programs.BIN / "tacho", "stacks", "-p", os.getpid(), "-o", "/nowhere/at/all", status=4)
+
+    def test_without_rights(self):
+        """Of one's own processes by ptrace, with a line about it; of others' nothing."""
+        here = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+        os.chmod(self.built, 0o755)
+        process = self.start(*here, self.built / "deadlock")
+        done = self.run_program(*here, programs.BIN / "tacho-record", "--stacks", "--json", "-p", process.pid, status=None)
+        if b"Permission denied" in done.stderr and not done.stdout:
+            self.skipTest("nobody may not run tacho from here")
+        self.assertIn(b"threads are stopped one after another", done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual(len(found["deadlocks"]), 1)
+        self.assertIn("take_second", json.dumps(found))
+        other = self.start(self.built / "deadlock")
+        done = self.run_program(*here, programs.BIN / "tacho-record", "--stacks", "-p", other.pid, status=3)
+        self.assertIn(b"CAP_SYS_PTRACE", done.stderr)
+
+
+if __name__ == "__main__":
+    programs.main()
