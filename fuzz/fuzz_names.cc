@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "format/base/file.h"
-#include "report/output/printable.h"
+#include "report/output/text_output.h"
 #include "report/views/folded/folded.h"
 
 using namespace tacho;

@@ -14,7 +14,6 @@
 #include "cli/option_rows.h"
 #include "cli/options.h"
 #include "report/output/pager.h"
-#include "report/output/printable.h"
 #include "report/output/text_output.h"
 #include "report/perf_bytes.h"
 #include "report/samples/session.h"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "report/query/waits.h"
 #include "report/samples/event_switch.h"
 #include "report/samples/filter.h"
 
@@ -24,5 +25,13 @@ cli::Option event_list_option(std::string names, std::string help, std::string& 
 
 // Rows for --switch-on, --switch-off and --show-on-off-events.
 void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options);
+
+// The options --off-cpu and --wakers: one table for every view that shows waits.
+
+// Fill `options`, which must outlive the parsing.
+void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options);
+
+// --wall shows threads whole: an error of the use where the filter chooses parts of them, but for times.
+Result<> check_wall_filter(const Filter& filter);
 
 }  // namespace tacho::report

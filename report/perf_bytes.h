@@ -3,7 +3,7 @@
 // of these and never for the option itself. docs/comparing-with-perf.md lists them for users.
 #pragma once
 
-#include "report/output/printable.h"
+#include "report/output/text_output.h"
 #include "symbolize/symbol_options.h"
 
 namespace tacho::report {

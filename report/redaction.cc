@@ -3,12 +3,84 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <ctime>
 #include <iterator>
+#include <variant>
 #include <vector>
 
+#include "format/base/file.h"
+#include "format/extensions/symbol_pack.h"
+#include "format/records/record.h"
+#include "report/aliases.h"
 #include "report/samples/filter.h"
+#include "symbolize/frame.h"
 
 namespace tacho::report {
+
+namespace {
+
+constexpr std::uint64_t kHalf = std::uint64_t{1} << 63, kImageStep = 2 << 20, kPage = 4096;
+
+}  // namespace
+
+void KernelPlaces::see_text(std::uint64_t start) {
+  if (start < kHalf || start >= kModulesEnd) return;
+  if (told_text_ == 0 || start < told_text_) told_text_ = start;
+}
+
+void KernelPlaces::see_code(std::uint64_t address) {
+  if (address >= kModules && address < kModulesEnd) lowest_module_ = std::min(lowest_module_, address);
+  if (address >= kImages && address < kModules) lowest_in_image_ = std::min(lowest_in_image_, address);
+}
+
+std::uint64_t KernelPlaces::text() const {
+  const std::uint64_t start = told_text_ != 0 ? told_text_ : lowest_in_image_;
+  return start == std::numeric_limits<std::uint64_t>::max() ? 0 : start & ~(kImageStep - 1);
+}
+
+std::optional<std::uint64_t> KernelPlaces::place_of(std::uint64_t address) const {
+  if (address < kHalf) return std::nullopt;
+  const std::uint64_t from = text();
+  if (address >= kModules && address < kModulesEnd) {
+    const std::uint64_t first = lowest_module_ & ~(kPage - 1);
+    if (lowest_module_ == std::numeric_limits<std::uint64_t>::max() || address < first) return std::nullopt;
+    return address - first + kModules;
+  }
+  if (from == 0) return std::nullopt;
+  if (from >= kImages) {
+    if (address < from || address >= kModules) return std::nullopt;
+    return std::min(address - from + kUsualText, kModules - 1);
+  }
+  const bool is_near = address - from < kNear || from - address < kNear;
+  return is_near ? std::optional(address - from + kOtherText) : std::nullopt;
+}
+
+std::uint64_t KernelPlaces::moved(std::uint64_t address) const { return place_of(address).value_or(address); }
+
+std::uint64_t KernelPlaces::hidden(std::uint64_t address, const Aliases& aliases) const {
+  constexpr std::uint64_t kKeptBits = 0xffff'8000'0000'0000;
+  if (address < kHalf) return address;
+  return place_of(address).value_or((address & kKeptBits) | (aliases.of_number(address) & ~kKeptBits));
+}
+
+std::string KernelPlaces::hidden_in(std::string_view text, const Aliases& aliases) const {
+  constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
+  constexpr std::size_t kAll = 16;
+  std::string changed;
+  while (!text.empty()) {
+    const std::size_t begin = std::min(text.find_first_of(kDigits), text.size());
+    const std::size_t end = std::min(text.find_first_not_of(kDigits, begin), text.size());
+    const std::string_view digits = text.substr(begin, end - begin);
+    std::uint64_t number = 0;
+    changed += text.substr(0, begin);
+    if (digits.size() == kAll) std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
+    changed += number >= kHalf ? fmt::format("{:016x}", hidden(number, aliases)) : std::string(digits);
+    text.remove_prefix(end);
+  }
+  return changed;
+}
+
 namespace {
 
 struct WayRow {
@@ -111,6 +183,173 @@ std::string Redaction::table() {
                          std::string(state_of(way.usual)) + std::string(other), row.what);
   }
   return table;
+}
+
+namespace {
+
+namespace abi = format::abi;
+using format::Content;
+
+constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 63;
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+bool is_file(std::string_view path) { return path.starts_with('/') && !path.starts_with("//"); }
+
+}  // namespace
+
+void Census::see_path(std::string_view path) {
+  if (!is_file(path) || !paths_.emplace(path).second) return;
+  if (user_in(path)) ++users_;
+  const bool is_better = path_example_.empty() || (!user_in(path_example_) && user_in(path));
+  if (is_better) path_example_ = path;
+}
+
+// Of the kernel's modules and BPF programs, the lowest address that will have a name.
+void Census::see_pack(const format::Features& features) {
+  const auto pack = format::parse_symbol_pack(features.symbol_pack);
+  if (!pack) return;
+  for (const format::PackedModule& module : pack->modules) {
+    see_path(pack->texts[module.path]);
+    const auto kind = static_cast<symbolize::ModuleKind>(module.kind);
+    const bool is_kernel = kind == symbolize::ModuleKind::Kernel ||
+                           kind == symbolize::ModuleKind::KernelModule || kind == symbolize::ModuleKind::Bpf;
+    for (const format::PackedAddress& address : module.addresses) {
+      if (is_kernel) kernel_.see_code(address.address);
+      if (address.file != 0) source_files_.emplace(pack->texts[address.file]);
+    }
+    for (const format::PackedSymbol& symbol : module.symbols)
+      if (is_kernel) kernel_.see_code(symbol.start);
+    for (const format::PackedFunction& function : module.functions)
+      if (function.call_file != 0) source_files_.emplace(pack->texts[function.call_file]);
+  }
+}
+
+void Census::see_head(const format::EventSet& events, const format::Features& features) {
+  const format::Environment& environment = features.environment;
+  words_ = environment.command_line.size() + (features.attachment("processes") != nullptr ? 1 : 0);
+  hosts_ = environment.hostname ? 1 : 0;
+  if (environment.hostname) host_example_ = *environment.hostname;
+  for (const format::BuildIdEntry& entry : environment.build_ids) see_path(entry.filename);
+  if (!features.symbol_pack.empty()) see_pack(features);
+  clocks_ = environment.clock_data ? 1 : 0;
+  for (const format::Event& event : events)
+    if (event.attr.has(abi::kUseClockid) &&
+        (event.attr.clockid == CLOCK_REALTIME || event.attr.clockid == CLOCK_TAI))
+      is_wall_clock_ = true;
+  const format::Attachment* const list = features.attachment(format::kKallsymsAttachment);
+  kernel_lists_ = (list != nullptr ? 1 : 0) + environment.bpf_programs.size();
+  if (list == nullptr) return;
+  const auto content = format::unpack_attachment(*list);
+  if (!content) return;
+  std::string_view text = format::as_text(*content);
+  while (!text.empty()) {
+    std::uint64_t address = 0;
+    for (std::size_t i = 0; i < std::min<std::size_t>(text.size(), 16); ++i) {
+      const char letter = text[i];
+      const int digit = letter >= '0' && letter <= '9'   ? letter - '0'
+                        : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
+                                                         : -1;
+      if (digit < 0) break;
+      address = address << 4 | static_cast<std::uint64_t>(digit);
+    }
+    kernel_.see_code(address);
+    const auto end = text.find('\n');
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+}
+
+void Census::see_sample(const format::Sample& sample, const format::EventAttr& attr) {
+  const std::uint64_t type = attr.sample_type;
+  bool is_kernel = false;
+  const auto see = [&](std::uint64_t address) {
+    if (address < kKernelHalf || address >= abi::kContextMax) return;
+    is_kernel = true;
+    kernel_.see_code(address);
+  };
+  if (type & abi::kSampleIp) see(sample.ip);
+  if (type & abi::kSampleCallchain)
+    for (std::size_t i = 0; i < sample.callchain.size(); ++i) see(sample.callchain[i]);
+  if (type & abi::kSampleBranchStack)
+    for (std::size_t i = 0; i < sample.branch_count(); ++i) {
+      see(sample.branch(i).from);
+      see(sample.branch(i).to);
+    }
+  kernel_addresses_ += is_kernel ? 1 : 0;
+  payloads_ += type & abi::kSampleRaw && !sample.raw.empty() ? 1 : 0;
+  if (type & abi::kSampleStackUser) stack_bytes_ += sample.user_stack.size();
+  registers_ += (type & abi::kSampleRegsUser && sample.user_registers.abi != 0) ||
+                        (type & abi::kSampleRegsIntr && sample.interrupt_registers.abi != 0)
+                    ? 1
+                    : 0;
+  addresses_ +=
+      (type & abi::kSampleAddr && sample.addr != 0) || (type & abi::kSamplePhysAddr && sample.phys_addr != 0)
+          ? 1
+          : 0;
+  if (type & abi::kSampleAux) trace_bytes_ += sample.aux.size();
+}
+
+void Census::see(const format::RecordView& record, const format::EventSet& events) {
+  if (record.type == abi::kRecordAuxtrace) trace_bytes_ += record.payload_size;
+  if (record.type >= abi::kRecordUserStart) return;
+  const auto event = events.event_of(record);
+  if (!event) return;
+  const format::EventAttr& attr = events[*event].attr;
+  if (const auto time = format::record_time(record, attr); time && *time != 0)
+    first_time_ = std::min(first_time_, *time);
+  if (record.type == abi::kRecordSample) {
+    if (const format::Sample* const sample = samples_.parse(record, attr)) see_sample(*sample, attr);
+    return;
+  }
+  if (const auto parsed = format::parse_record(record, attr)) see_other(*parsed);
+}
+
+void Census::see_other(const format::Record& record) {
+  if (const auto* comm = std::get_if<format::CommRecord>(&record); comm != nullptr && !comm->name.empty()) {
+    if (comm_example_.empty()) comm_example_ = comm->name;
+    comms_.emplace(comm->name);
+  }
+  if (const auto* mapping = std::get_if<format::MmapRecord>(&record)) {
+    see_path(mapping->filename);
+    const bool is_text = mapping->filename.starts_with("[kernel.kallsyms]");
+    if (is_text)
+      kernel_.see_text(mapping->page_offset >= kKernelHalf ? mapping->page_offset : mapping->start);
+    if (!is_text) kernel_.see_code(mapping->start);
+  }
+  if (const auto* symbol = std::get_if<format::KsymbolRecord>(&record)) kernel_.see_code(symbol->address);
+  if (const auto* cgroup = std::get_if<format::CgroupRecord>(&record);
+      cgroup != nullptr && cgroup->path.size() > 1) {
+    if (container_example_.empty()) container_example_ = cgroup->path;
+    containers_.emplace(cgroup->path);
+  }
+  if (std::holds_alternative<format::NamespacesRecord>(record)) ++namespaces_;
+}
+
+std::array<Census::Count, format::kContentCount> Census::counts() const {
+  std::array<Count, format::kContentCount> counts;
+  const auto set = [&](Content content, std::uint64_t number, std::string_view unit,
+                       std::string example = {}) {
+    counts[static_cast<std::size_t>(content)] = {number, unit, std::move(example)};
+  };
+  set(Content::CommandLine, words_, "words");
+  set(Content::Host, hosts_ + users_, "names, of the host and in paths", host_example_);
+  set(Content::Paths, paths_.size() + source_files_.size(), "files", path_example_);
+  set(Content::Comm, comms_.size(), "names", comm_example_);
+  set(Content::Containers, containers_.size() + namespaces_, "cgroups, and namespaces of threads",
+      container_example_);
+  set(Content::Payload, payloads_, "samples");
+  set(Content::Stacks, stack_bytes_, "bytes");
+  set(Content::Registers, registers_, "samples");
+  set(Content::Addresses, addresses_, "samples");
+  set(Content::Kernel, kernel_addresses_ + kernel_lists_, "samples, and lists of symbols and programs");
+  set(Content::Time, clocks_ + (is_wall_clock_ ? 1 : 0), "clocks");
+  set(Content::Traces, trace_bytes_, "bytes");
+  return counts;
+}
+
+std::uint64_t Census::time_shift() const {
+  const bool is_known = first_time_ != std::numeric_limits<std::uint64_t>::max();
+  return is_wall_clock_ && is_known && first_time_ > kSecond ? first_time_ - kSecond : 0;
 }
 
 }  // namespace tacho::report

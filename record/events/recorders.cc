@@ -365,7 +365,7 @@ bool is_plain_name(std::string_view text) {
   return text.find_first_of(" +-*/%&|()") == std::string_view::npos;
 }
 
-// What conditions and views know of every sample (report/query/own_values.cc).
+// What conditions and views know of every sample (report/query/bound_expression.cc).
 constexpr std::string_view kOfEverySample[] = {"comm", "pid",    "tid",    "cpu",
                                                "time", "period", "cgroup", "event"};
 

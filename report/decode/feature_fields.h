@@ -5,7 +5,7 @@
 
 #include "format/container/capture_reader.h"
 #include "format/container/features.h"
-#include "report/output/field_sink.h"
+#include "report/output/field_sinks.h"
 
 namespace tacho::report {
 

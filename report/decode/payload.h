@@ -16,7 +16,8 @@
 #include "format/container/features.h"
 #include "format/extensions/payload_schema.h"
 #include "format/extensions/tracing_data.h"
-#include "report/output/printable.h"
+#include "report/output/field_sinks.h"
+#include "report/output/text_output.h"
 
 namespace tacho::report {
 
@@ -94,5 +95,12 @@ class EventSchemas {
   std::deque<std::optional<std::optional<PayloadSchema>>>
       known_;  // by event: not yet looked for, none, or it
 };
+
+// The fields of an event (a BPF payload or a tracepoint's record), each with its type, into a sink.
+
+// Numbers as numbers, addresses and masks in hexadecimal, an enum's values by name where the type has one,
+// arrays as lists. Fields beyond the end of the payload are left out. Names and texts are the capture's own:
+// the sink makes them safe.
+void describe_payload(FieldSink& to, const PayloadSchema& schema, Bytes payload, std::endian order);
 
 }  // namespace tacho::report

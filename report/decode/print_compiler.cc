@@ -7,7 +7,7 @@
 
 #include "report/decode/payload.h"
 #include "report/decode/print_program.h"
-#include "report/output/printable.h"
+#include "report/output/text_output.h"
 
 namespace tacho::report {
 namespace {

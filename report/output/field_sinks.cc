@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "report/output/printable.h"
+#include "report/output/text_output.h"
 
 namespace tacho::report {
 

@@ -2,19 +2,60 @@
 // (a pager). One class, so that all of them fail in the same words and with the same exit status.
 #pragma once
 
+#include <signal.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstdint>
+#include <ctime>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "format/base/diagnostics.h"
 #include "format/base/file.h"
 #include "format/base/result.h"
 #include "sandbox/process.h"
+#include "format/container/capture_reader.h"
 
 namespace tacho::report {
+
+// Work that signals do not end half-way, as there is a file without its name meanwhile, which must not stay
+// behind.
+
+class NoStopping {
+ public:
+  NoStopping() {
+    sigemptyset(&stops_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&stops_, signal);
+    sigset_t before;
+    sigprocmask(SIG_BLOCK, &stops_, &before);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+      if (sigismember(&before, signal) == 1) sigdelset(&stops_, signal);
+  }
+  NoStopping(const NoStopping&) = delete;
+  NoStopping& operator=(const NoStopping&) = delete;
+  // What came meanwhile came too late: the work is done.
+  ~NoStopping() {
+    if (is_over_) return;
+    const timespec at_once{};
+    while (sigtimedwait(&stops_, nullptr, &at_once) > 0) {
+    }
+    sigprocmask(SIG_UNBLOCK, &stops_, nullptr);
+  }
+
+  // The file has its name, and the work goes on: what came meanwhile ends it.
+  void let_stop() {
+    is_over_ = true;
+    sigprocmask(SIG_UNBLOCK, &stops_, nullptr);
+  }
+
+ private:
+  sigset_t stops_{};  // that are blocked by this
+  bool is_over_ = false;
+};
 
 class OutputFile {
  public:
@@ -68,5 +109,25 @@ class OutputFile {
 
 // The same as the parent of a sandboxed process wants it.
 Result<sandbox::Output> output_of(Result<OutputFile> file);
+
+// Whether a capture is whole, and stays what it was: asked before something that was made of it takes its
+// place.
+
+// An error that says what to do when its recorder still runs or was killed, when it is a folder of several
+// files, or damaged as far as `diagnostics` of its reading tell. `what` is not done then: "rewritten".
+Result<> check_whole(const format::CaptureReader& reader, const format::Diagnostics& diagnostics,
+                     const std::string& input, const std::string& what);
+Result<> check_no_folder(const std::string& input, const std::string& what);
+
+// The file that has a name, as it is at one moment.
+class FileState {
+ public:
+  static Result<FileState> of(const std::string& path);
+  // An error when `path` names another file now, or this one has changed.
+  Result<> check_same(const std::string& path) const;
+
+ private:
+  struct stat state_ {};
+};
 
 }  // namespace tacho::report

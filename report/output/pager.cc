@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "format/base/trusted_path.h"
-#include "report/output/printable.h"
+#include "report/output/text_output.h"
 
 namespace tacho::report {
 namespace {

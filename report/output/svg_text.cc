@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "report/output/printable.h"
+#include "report/output/text_output.h"
 
 namespace tacho::report {
 

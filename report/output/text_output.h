@@ -3,20 +3,79 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
+#include "format/base/large_pages.h"
+#include "format/base/printable.h"
 #include "format/base/result.h"
-#include "report/output/digits.h"
 #include "report/output/output_file.h"
 
 namespace tacho::report {
+
+// Names from outside made safe for where they are going (format/base/printable.h).
+
+using format::is_plain;
+using format::Names;
+using format::printable;
+using format::printable_csv;
+using format::printable_folded;
+using format::printable_json;
+using format::printable_quoted;
+
+// Digits of numbers, eight at a time in one word: no loop and no store that is read back at once. printf's
+// way of writing them one by one from the end costs more than all else in a line of numbers.
+//
+// The word's lowest byte is the first character, on every machine; store_text() keeps it so.
+
+inline constexpr std::size_t kWordDigits = 8;
+inline constexpr std::uint64_t kEightDigits = 100'000'000;  // the least number that has nine
+
+inline constexpr std::uint64_t every_byte(std::uint8_t byte) { return byte * 0x0101'0101'0101'0101u; }
+
+// `value` below kEightDigits as eight bytes from 0 to 9. Halves, then quarters, then single digits are split
+// off side by side; a multiplication and a shift divide exactly as long as the numbers are this small.
+inline std::uint64_t eight_decimal_digits(std::uint32_t value) {
+  const std::uint64_t fours = value / 10'000 | std::uint64_t{value % 10'000} << 32;
+  const std::uint64_t hundreds = (fours * 10'486 >> 20) & 0x0000'007f'0000'007f;
+  const std::uint64_t twos = hundreds | (fours - hundreds * 100) << 16;
+  const std::uint64_t tens = (twos * 103 >> 10) & 0x000f'000f'000f'000f;
+  return tens | (twos - tens * 10) << 8;
+}
+
+// The same for sixteens, as text: "0000002a".
+inline std::uint64_t eight_hex_digits(std::uint32_t value) {
+  std::uint64_t digits = value >> 24 | (value >> 8 & 0xff00) | (value & 0xff00) << 8 | value << 24;
+  digits = (digits | digits << 16) & 0x0000'ffff'0000'ffff;
+  digits = (digits | digits << 8) & 0x00ff'00ff'00ff'00ff;
+  digits = (digits >> 4 | digits << 8) & every_byte(0x0f);
+  const std::uint64_t letters = (digits + every_byte(6)) >> 4 & every_byte(1);
+  return digits + every_byte('0') + letters * ('a' - '0' - 10);
+}
+
+// Of eight digits: how many zeros stand before the first other one, which the last is taken for.
+inline std::size_t leading_zeros(std::uint64_t digits) {
+  return static_cast<std::size_t>(std::countr_zero(digits | std::uint64_t{1} << 56)) / 8;
+}
+
+// Writes all eight characters of a word.
+inline void store_text(char* to, std::uint64_t text) {
+  char bytes[kWordDigits];
+  std::memcpy(bytes, &text, sizeof bytes);
+  if constexpr (std::endian::native == std::endian::big) std::reverse(bytes, bytes + kWordDigits);
+  std::memcpy(to, bytes, sizeof bytes);
+}
 
 // Grows as needed. Widths pad on the left with blanks unless said otherwise, as printf's do.
 class TextBuffer {
@@ -118,6 +177,74 @@ class TextOutput : public TextBuffer {
   std::function<void()> before_first_write_;
   bool closed_ = false;
   std::optional<Error> error_;
+};
+
+// Keeps texts for good, one behind the other in large pieces: no allocation for each.
+
+class TextStore {
+ public:
+  // A copy that stays where it is.
+  std::string_view keep(std::string_view text) {
+    if (text.size() > left_) {
+      left_ = std::max(text.size(), pieces_.size() < kSmallPieces ? kSmallPiece : 2 * format::kLargePage);
+      pieces_.push_back(format::make_large_piece<char>(left_));
+      free_ = pieces_.back().get();
+    }
+    char* const to = free_;
+    text.copy(to, text.size());
+    free_ += text.size();
+    left_ -= text.size();
+    size_ += text.size();
+    return {to, text.size()};
+  }
+  std::size_t size() const { return size_; }  // bytes of all texts
+
+ private:
+  static constexpr std::size_t kSmallPiece = std::size_t{1} << 16;  // bytes
+  static constexpr std::size_t kSmallPieces = 16;                   // then large pages are worth it
+  std::vector<format::LargePiece<char>> pieces_;
+  char* free_ = nullptr;
+  std::size_t left_ = 0, size_ = 0;
+};
+
+// A long text whose pieces are made on several threads and leave in their order.
+
+class TextPieces {
+ public:
+  // Appends a piece to a buffer. Called for each piece once, for several at the same time.
+  using Make = std::function<void(std::size_t piece, TextBuffer& text)>;
+
+  // Pieces are numbered from 0 up to `count`. Other threads begin with them at once, where the machine has
+  // more than one processor and the system gives threads; they run ahead of write() by a few pieces.
+  TextPieces(std::size_t count, Make make);
+  // Waits for the pieces that are being made.
+  ~TextPieces();
+  TextPieces(const TextPieces&) = delete;
+  TextPieces& operator=(const TextPieces&) = delete;
+
+  // Writes all pieces, of which it makes some itself; ends early when the output is done. Once only.
+  void write(TextOutput& out);
+
+ private:
+  static constexpr std::size_t kAhead = 8;  // pieces that are in memory
+  // A piece on its way; piece n is in slot n % kAhead.
+  struct Slot {
+    TextBuffer text;
+    bool is_made = false;
+  };
+  bool has_next() const { return next_ < count_ && next_ < written_ + kAhead; }
+  // Makes the next piece; `lock` is free meanwhile.
+  void make_next(std::unique_lock<std::mutex>& lock);
+  void work();
+
+  const std::size_t count_;
+  const Make make_;
+  std::mutex mutex_;  // guards what follows, but for the text of a slot that is not made yet
+  std::condition_variable changed_;
+  std::vector<Slot> slots_ = std::vector<Slot>(kAhead);
+  std::size_t next_ = 0, written_ = 0;  // pieces
+  bool is_stopped_ = false;
+  std::vector<std::jthread> threads_;  // last: joined first
 };
 
 }  // namespace tacho::report

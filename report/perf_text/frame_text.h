@@ -1,11 +1,16 @@
 // A frame as a line of perf's call chains.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 
-#include "report/output/printable.h"
 #include "report/output/text_output.h"
 #include "report/perf_text/script_fields.h"
+#include "report/samples/resolver.h"
+#include "report/samples/source_files.h"
 #include "symbolize/frame.h"
 
 namespace tacho::report {
@@ -26,5 +31,20 @@ std::uint64_t address_in_chain(const symbolize::Frame& frame);
 // TAB "ADDRESS SYMBOL+0xOFFSET (MODULE)", with the line's end.
 void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names,
                  SourcePath path = SourcePath::Last);
+
+// Lines of source files as `script -F srccode` shows them: each once, as long as its thread stays there.
+
+class SourceCode {
+ public:
+  SourceCode(Resolver& resolver, Names names) : files_(resolver), names_(names) {}
+
+  // "|12       int main(void)" and the line's end; nothing where the line is not known or was shown last.
+  void write(TextBuffer& out, const Thread& thread, const symbolize::Frame& frame);
+
+ private:
+  SourceFiles files_;
+  Names names_;
+  std::unordered_map<const Thread*, std::pair<std::string, std::uint32_t>> shown_last_;
+};
 
 }  // namespace tacho::report

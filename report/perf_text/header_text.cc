@@ -4,18 +4,166 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <iterator>
+#include <optional>
+#include <string>
 
 #include "format/base/cursor.h"
 #include "format/container/loss_text.h"
 #include "format/extensions/symbol_pack.h"
 #include "report/decode/attr_text.h"
 #include "report/decode/bpf_functions.h"
-#include "report/perf_text/host_text.h"
-#include "report/perf_text/processes_text.h"
 
 namespace tacho::report {
+
+namespace {
+
+using format::Environment;
+using format::MemoryNode;
+
+void add_siblings(std::string& text, const char* label, const std::vector<std::string>& lists, Names names) {
+  for (const std::string& list : lists) text += fmt::format("# {}: {}\n", label, printable(list, names));
+}
+
+// "24G": the largest unit that leaves at least 2.
+std::string short_size(std::uint64_t bytes) {
+  constexpr std::string_view kUnits = "BKMG";
+  std::size_t unit = 0;
+  for (; bytes / 1024 > 1 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  return fmt::format("{}{}", bytes, kUnits[unit]);
+}
+
+// "0-23,32-199": the bits that are set. perf cuts the list to 99 characters.
+std::string bit_list(const MemoryNode& node) {
+  constexpr std::size_t kLongest = 99;
+  const std::uint64_t bits = std::min<std::uint64_t>(node.bits, node.bitmap.size() * 64);
+  const auto is_set = [&](std::uint64_t bit) { return (node.bitmap[bit / 64] >> bit % 64 & 1) != 0; };
+  std::string list;
+  for (std::uint64_t bit = 0; bit < bits && list.size() <= kLongest; ++bit) {
+    if (!is_set(bit)) continue;
+    std::uint64_t last = bit;
+    while (last + 1 < bits && is_set(last + 1)) ++last;
+    if (!list.empty()) list += ',';
+    list += last == bit ? fmt::format("{}", bit) : fmt::format("{}-{}", bit, last);
+    bit = last;
+  }
+  return list.substr(0, kLongest);
+}
+
+}  // namespace
+
+std::string cpu_topology_text(const Environment& environment, Names names) {
+  if (!environment.cpu_topology) return {};
+  const format::CpuTopology& topology = *environment.cpu_topology;
+  const bool has_dies = !topology.dies.empty();
+  std::string text;
+  add_siblings(text, "sibling sockets ", topology.packages, names);
+  add_siblings(text, "sibling dies    ", topology.dies, names);
+  add_siblings(text, "sibling threads ", topology.cores, names);
+  if (topology.cpus.empty())
+    return text + (has_dies ? "# Core ID, Die ID and Socket ID information is not available\n"
+                            : "# Core ID and Socket ID information is not available\n");
+  for (std::size_t i = 0; i < topology.cpus.size(); ++i) {
+    const format::CpuTopologyEntry& cpu = topology.cpus[i];
+    const std::string die = has_dies ? fmt::format("Die ID {}, ", cpu.die.value_or(0)) : "";
+    text += fmt::format("# CPU {}: Core ID {}, {}Socket ID {}\n", i, static_cast<std::int32_t>(cpu.core), die,
+                        static_cast<std::int32_t>(cpu.socket));
+  }
+  return text;
+}
+
+std::string numa_text(const Environment& environment, Names names) {
+  std::string text;
+  for (const format::NumaNode& node : environment.numa_nodes)
+    text += fmt::format("# node{0} meminfo  : total = {1} kB, free = {2} kB\n# node{0} cpu list : {3}\n",
+                        node.node, node.total_kib, node.free_kib, printable(node.cpus, names));
+  return text;
+}
+
+std::string cache_text(const Environment& environment, Names names) {
+  std::string text = "# CPU cache info:\n";
+  for (const format::CacheLevel& cache : environment.caches)
+    text += fmt::format("#  L{} {:<15} {:>8} [{}]\n", cache.level, printable(cache.type, names),
+                        printable(cache.size, names), printable(cache.cpus, names));
+  return text;
+}
+
+std::string memory_text(const Environment& environment) {
+  const std::uint64_t block = environment.memory_block_size.value_or(0);
+  std::string text =
+      fmt::format("# memory nodes (nr {}, block size {:#x}):\n", environment.memory_nodes.size(), block);
+  for (const MemoryNode& node : environment.memory_nodes) {
+    std::uint64_t blocks = 0;
+    for (const std::uint64_t word : node.bitmap) blocks += static_cast<std::uint64_t>(std::popcount(word));
+    text += fmt::format("#  {:3} [{}]: {}\n", node.node, short_size(block * blocks), bit_list(node));
+  }
+  return text;
+}
+
+namespace {
+
+constexpr std::size_t kMostShown = 200;
+
+std::string_view take(std::string_view& text, char end) {
+  const std::string_view part = text.substr(0, text.find(end));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
+}
+
+std::optional<std::uint64_t> number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+struct Process {
+  std::string_view pid, pids, cgroup, executable;
+  std::uint64_t start_ns = 0, mount_namespace = 0;
+};
+
+std::optional<Process> parse(std::string_view line) {
+  Process process;
+  process.pid = take(line, '\t');
+  process.pids = take(line, '\t');
+  const auto start = number(take(line, '\t'));
+  take(line, '\t');  // its pid namespace
+  const auto mount = number(take(line, '\t'));
+  process.cgroup = take(line, '\t');
+  process.executable = take(line, '\t');
+  if (!number(process.pid) || !start || !mount) return std::nullopt;
+  process.start_ns = *start;
+  process.mount_namespace = *mount;
+  return process;
+}
+
+}  // namespace
+
+void write_processes(TextBuffer& out, std::string_view table, Names names) {
+  const auto safe = [&](std::string_view text) { return printable(text, names); };
+  std::size_t count = 0, inside = 0;
+  take(table, '\n');  // names the fields
+  while (!table.empty()) {
+    const auto process = parse(take(table, '\n'));
+    if (!process) continue;
+    ++count;
+    if (process->pids.find(',') == std::string_view::npos || ++inside > kMostShown) continue;
+    out.text(fmt::format(
+        "# process : {} ({} inside), {}, started {}.{:03} s after boot, cgroup {}, mount namespace {}\n",
+        safe(process->pid), safe(process->pids.substr(process->pids.find(',') + 1)),
+        process->executable.empty() ? "no executable" : safe(process->executable),
+        process->start_ns / 1'000'000'000, process->start_ns / 1'000'000 % 1000, safe(process->cgroup),
+        process->mount_namespace));
+  }
+  out.text(fmt::format("# processes : {} ran at the start, {} of them in a pid namespace of their own\n",
+                       count, inside));
+}
+
 namespace {
 
 constexpr std::uint64_t kLargestTable = std::uint64_t{64} << 20;

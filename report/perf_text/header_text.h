@@ -2,12 +2,28 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "format/container/capture_reader.h"
-#include "report/output/printable.h"
+#include "format/container/environment.h"
 #include "report/output/text_output.h"
 
 namespace tacho::report {
+
+// The long header sections about the recording host, as perf shows them with -I.
+
+std::string cpu_topology_text(const format::Environment& environment, Names names);
+std::string numa_text(const format::Environment& environment, Names names);
+std::string cache_text(const format::Environment& environment, Names names);
+std::string memory_text(const format::Environment& environment);
+
+// Who the processes were that ran when a recording began, as lines of a capture's header.
+
+// `table`: the text of attachment "processes" (docs/capture-format.md), which may be anything: lines that are
+// no processes are passed over. Processes that have other numbers inside of their namespaces get a line each,
+// of very many the first; the rest are counted.
+void write_processes(TextBuffer& out, std::string_view table, Names names);
 
 // Full: with the long sections about the host (topology, caches, memory), as perf's -I.
 enum class HeaderDetail : std::uint8_t { Brief, Full };

@@ -8,7 +8,6 @@
 
 #include "report/decode/instructions.h"
 #include "report/perf_text/frame_text.h"
-#include "report/perf_text/source_code.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {

@@ -8,7 +8,6 @@
 
 #include "format/base/seeded_hash.h"
 #include "format/container/capture_reader.h"
-#include "report/output/printable.h"
 #include "report/output/text_output.h"
 
 namespace tacho::report {

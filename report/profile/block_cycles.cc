@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "report/decode/branch_flags.h"
+#include "report/decode/coded_values.h"
 #include "report/profile/branch_place.h"
 
 namespace tacho::report {

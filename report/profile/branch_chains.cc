@@ -4,7 +4,7 @@
 #include <array>
 
 #include "format/records/perf_abi.h"
-#include "report/decode/branch_flags.h"
+#include "report/decode/coded_values.h"
 #include "report/profile/branch_place.h"
 
 namespace tacho::report {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "report/decode/branch_flags.h"
+#include "report/decode/coded_values.h"
 #include "report/profile/key_cells.h"
 #include "report/samples/index_table.h"
 

@@ -1,6 +1,6 @@
 #include "report/profile/branch_steps.h"
 
-#include "report/decode/branch_flags.h"
+#include "report/decode/coded_values.h"
 
 namespace tacho::report {
 namespace {

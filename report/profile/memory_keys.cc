@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "format/records/perf_abi.h"
-#include "report/decode/data_source_text.h"
+#include "report/decode/coded_values.h"
 #include "report/profile/key_cells.h"
 
 namespace tacho::report {

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "report/output/printable.h"
+#include "report/output/text_output.h"
 #include "symbolize/jit/jitdump.h"
 
 namespace tacho::report {

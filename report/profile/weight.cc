@@ -4,7 +4,7 @@
 #include <string>
 
 #include "format/records/perf_abi.h"
-#include "report/output/printable.h"
+#include "report/output/text_output.h"
 
 namespace tacho::report {
 namespace {

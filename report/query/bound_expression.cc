@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/nearest.h"
-#include "report/query/counted.h"
+#include "report/query/summary.h"
 #include "report/samples/address_name.h"
 
 namespace tacho::report {

@@ -12,6 +12,12 @@
 
 namespace tacho::report {
 
+// Which field of a payload its values are, by default.
+
+// The field tagged role:value, else the only number with a unit; null: there is none. Of samples that stand
+// for many values (query/counted.h) a number with a unit is none of those.
+const PayloadField* value_field(const PayloadSchema& schema);
+
 struct ChosenField {
   std::size_t event = 0;  // index
   const PayloadSchema* schema = nullptr;

@@ -10,9 +10,9 @@
 #include <tuple>
 #include <utility>
 
-#include "report/output/printable.h"
+#include "report/output/text_output.h"
 #include "report/query/bound_expression.h"
-#include "report/query/value_field.h"
+#include "report/query/field_choice.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "report/query/value_field.h"
+#include "report/query/field_choice.h"
 
 namespace tacho::report {
 namespace {
@@ -103,7 +103,8 @@ Result<> Waits::find_events() {
     events_.push_back(facts_of(i, names.back()));
     has_switches_ = has_switches_ || events_.back().what == What::Switch;
     has_queues_ = has_queues_ || events_.back().what == What::Queue;
-    has_waits = has_waits || events_.back().what == What::Switch || events_.back().what == What::Wait || has_queues_;
+    has_waits =
+        has_waits || events_.back().what == What::Switch || events_.back().what == What::Wait || has_queues_;
     has_wakers = has_wakers || events_.back().what == What::Wake;
     has_waking = has_waking || names.back() == "sched:sched_waking";
   }
@@ -182,7 +183,8 @@ std::optional<Wait> Waits::take_wait(const ResolvedSample& sample, const EventFa
     return std::nullopt;
   }
   Wait wait = begun_by(sample);
-  wait.queued = static_cast<std::uint64_t>(std::clamp<std::int64_t>(number(facts.queued, sample).value_or(0), 0, *duration));
+  wait.queued = static_cast<std::uint64_t>(
+      std::clamp<std::int64_t>(number(facts.queued, sample).value_or(0), 0, *duration));
   return ended(wait, static_cast<std::uint64_t>(*duration), sample.raw->time);
 }
 

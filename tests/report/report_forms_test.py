@@ -158,7 +158,7 @@ class ReportForms(programs.Scratch):
         self.assertIn("sink+0x4", names)
 
     def test_the_document_names_what_is_in_the_code(self):
-        code = (ROOT / "report/views/report/report_json.cc").read_text(encoding="utf-8")
+        code = (ROOT / "report/views/report/report_forms.cc").read_text(encoding="utf-8")
         names = set(re.findall(r'\bto_\.\w+\("([a-z0-9_]+)"|pair\("([a-z0-9_]+)"|\? "([a-z0-9_]+)" : "([a-z0-9_]+)"', code))
         names = {name for match in names for name in match if name}
         self.assertGreater(len(names), 30)

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/output/printable.h"
+#include "report/output/text_output.h"
 #include "report/profile/annotated_code.h"
 #include "report/profile/code_hits.h"
 #include "report/samples/source_files.h"

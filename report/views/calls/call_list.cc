@@ -8,12 +8,47 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
-#include "report/query/value_field.h"
+#include "format/extensions/attachment.h"
+#include "report/query/field_choice.h"
 #include "report/samples/address_name.h"
+#include "symbolize/files/attached_text.h"
 
 namespace tacho::report {
+
+namespace {
+
+constexpr std::string_view kAttachment = "prototypes";
+// Of all of them together: unpacked bytes; functions, arguments and names of numbers.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26;
+constexpr std::size_t kMostEntries = std::size_t{1} << 20;
+
+}  // namespace
+
+CallTypes::CallTypes(const format::Features& features) {
+  std::uint64_t bytes = kMostBytes;
+  std::size_t entries = kMostEntries;
+  for (const format::Attachment& attachment : features.attachments) {
+    if (attachment.name != kAttachment || attachment.raw_size > bytes) continue;
+    bytes -= attachment.raw_size;  // whether it can be read or not: that takes its time
+    const auto content = symbolize::unpack_attached_text(attachment);
+    if (!content) continue;
+    auto read = read_prototypes({reinterpret_cast<const char*>(content->data()), content->size()}, entries);
+    // A file has several where several events follow its functions: what came first stays.
+    prototypes_[attachment.origin].merge(read);
+  }
+}
+
+const Prototype* CallTypes::of(const CallFunction& function) const {
+  if (prototypes_.empty()) return nullptr;
+  const auto file = prototypes_.find(std::string(function.file));
+  if (file == prototypes_.end()) return nullptr;
+  const auto found = file->second.find(function.offset);
+  return found == file->second.end() ? nullptr : &found->second;
+}
+
 namespace {
 
 constexpr std::uint64_t kMostDepth = 1 << 20;  // deeper is no stack
@@ -214,6 +249,96 @@ std::vector<CallValue> CallList::values(const Call& call) const {
   const std::size_t begin = call.more == 0 ? 0 : values_end_[call.more - 1];
   return {values_.begin() + static_cast<std::ptrdiff_t>(begin),
           values_.begin() + static_cast<std::ptrdiff_t>(values_end_[call.more])};
+}
+
+namespace {
+
+using ThreadIds = std::pair<std::uint32_t, std::uint32_t>;
+using OpenCalls = std::vector<std::uint32_t>;  // calls that have begun, the outermost first
+
+// One thread's, with how many of them are of each function: stacks may be too deep to be looked through for
+// each call.
+class OpenFunctions {
+ public:
+  explicit OpenFunctions(const std::vector<Call>& calls) : calls_(&calls) {}
+  bool empty() const { return stack_.empty(); }
+  std::uint32_t innermost() const { return stack_.back(); }
+  bool has(std::uint32_t name) const { return counts_.contains(name); }
+
+  void enter(std::uint32_t call) {
+    stack_.push_back(call);
+    ++counts_[(*calls_)[call].name];
+  }
+  // Takes off what ended before `call` began; a call that was not seen to its end (records were lost) is told
+  // by its depth.
+  void leave_for(const Call& call) {
+    while (!stack_.empty()) {
+      const Call& last = (*calls_)[stack_.back()];
+      if (last.depth < call.depth && last.end >= call.end) return;
+      stack_.pop_back();
+      const auto count = counts_.find(last.name);
+      if (--count->second == 0) counts_.erase(count);
+    }
+  }
+
+ private:
+  const std::vector<Call>* calls_;
+  OpenCalls stack_;
+  std::unordered_map<std::uint32_t, std::uint32_t> counts_;  // by name
+};
+
+}  // namespace
+
+Callers find_callers(const CallList& list) {
+  const auto& calls = list.calls();
+  Callers tree;
+  tree.callers.assign(calls.size(), Callers::kNone);
+  tree.in_callees.assign(calls.size(), 0);
+  tree.has_callees.assign(calls.size(), false);
+  tree.recurses.assign(calls.size(), false);
+  std::map<ThreadIds, OpenFunctions> stacks;
+  for (std::uint32_t i = 0; i < calls.size(); ++i) {
+    OpenFunctions& open = stacks.try_emplace({calls[i].pid, calls[i].tid}, calls).first->second;
+    open.leave_for(calls[i]);
+    if (!open.empty()) {
+      const std::uint32_t caller = open.innermost();
+      tree.callers[i] = caller;
+      tree.in_callees[caller] += calls[i].end - calls[i].begin;
+      tree.has_callees[caller] = true;
+      tree.recurses[i] = open.has(calls[i].name);
+    }
+    open.enter(i);
+  }
+  return tree;
+}
+
+std::vector<CallStep> call_steps(const CallList& list, const Callers& tree) {
+  const auto& calls = list.calls();
+  std::map<ThreadIds, std::vector<CallStep>> threads;
+  std::map<ThreadIds, OpenCalls> stacks;
+  const auto end_last = [&](std::vector<CallStep>& steps, OpenCalls& stack) {
+    const std::uint32_t call = stack.back();
+    stack.pop_back();
+    if (tree.has_callees[call])
+      steps.push_back({calls[call].end, call, static_cast<std::uint32_t>(stack.size()), true});
+  };
+  for (std::uint32_t i = 0; i < calls.size(); ++i) {
+    const ThreadIds thread{calls[i].pid, calls[i].tid};
+    OpenCalls& stack = stacks[thread];
+    auto& steps = threads[thread];
+    while (!stack.empty() && stack.back() != tree.callers[i]) end_last(steps, stack);
+    steps.push_back({calls[i].begin, i, static_cast<std::uint32_t>(stack.size()), false});
+    stack.push_back(i);
+  }
+  std::vector<CallStep> all;
+  for (auto& [thread, steps] : threads) {
+    while (!stacks[thread].empty()) end_last(steps, stacks[thread]);
+    std::uint64_t latest = 0;  // a thread's steps stay in their order
+    for (CallStep& step : steps) latest = step.time = std::max(step.time, latest);
+    all.insert(all.end(), steps.begin(), steps.end());
+  }
+  std::ranges::stable_sort(all, {}, &CallStep::time);
+  return all;
 }
 
 }  // namespace tacho::report

@@ -14,11 +14,33 @@
 #include <vector>
 
 #include "format/base/result.h"
+#include "format/container/features.h"
 #include "report/decode/payload.h"
+#include "report/decode/prototype_text.h"
 #include "report/samples/session.h"
-#include "report/views/calls/call_types.h"
 
 namespace tacho::report {
+
+// The types of functions that a capture has, by where they begin.
+
+// Where a function begins: in which file, and how far from its first byte.
+struct CallFunction {
+  std::string_view file;
+  std::uint64_t offset = 0;
+};
+
+class CallTypes {
+ public:
+  // Attachments that cannot be read, and those that would take too much memory beside the ones before them,
+  // are as if they were not there.
+  explicit CallTypes(const format::Features& features);
+  // Null: nothing is known.
+  const Prototype* of(const CallFunction& function) const;
+
+ private:
+  // By the file's path.
+  std::unordered_map<std::string, std::unordered_map<std::uint64_t, Prototype>> prototypes_;
+};
 
 struct Call {
   std::uint64_t begin = 0, end = 0;  // ns
@@ -98,5 +120,27 @@ class CallList : public Sink {
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<const std::string*> texts_;  // keys of numbers_
 };
+
+// Who called whom: calls of each thread, each below the call that it is inside of.
+
+// By the number of a call in CallList::calls(), once these are sorted.
+struct Callers {
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  std::vector<std::uint32_t> callers;       // kNone: no followed function called it
+  std::vector<std::uint64_t> in_callees;    // ns of its time
+  std::vector<bool> has_callees, recurses;  // recurses: a call of its own function is above it
+};
+
+Callers find_callers(const CallList& list);
+
+// Begins and ends of calls, in time; what belongs together stands together as long as its thread alone is
+// looked at.
+struct CallStep {
+  std::uint64_t time = 0;  // ns
+  std::uint32_t call = 0;
+  std::uint32_t level = 0;  // calls around it
+  bool is_end = false;
+};
+std::vector<CallStep> call_steps(const CallList& list, const Callers& tree);
 
 }  // namespace tacho::report

@@ -1,13 +1,261 @@
 #include "report/views/calls/command_calls.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <charconv>
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "report/filter_options.h"
-#include "report/views/calls/call_forms.h"
+#include "report/output/field_sinks.h"
+#include "report/output/fit.h"
 
 namespace tacho::report {
+
+namespace {
+
+constexpr std::size_t kDuration = 10, kThread = 7, kCount = 9;  // widths
+constexpr std::size_t kIndent = 2, kDeepest = 64;               // levels with an indentation of their own
+
+// What stands at the end of a line, behind `before` columns.
+struct LineEnd {
+  std::size_t room = 0;
+  void write(TextOutput& out, std::size_t before, std::size_t level, const std::string& text) const {
+    const std::size_t indent = kIndent * std::min(level, kDeepest);
+    out.blanks(indent);
+    constexpr std::size_t kLeast = 20;
+    const std::size_t width = std::max(room, before + indent + kLeast) - before - indent;
+    out.text(room == 0 ? text : cut_in_the_middle(text, width));
+    out.character('\n');
+    out.line_end();
+  }
+};
+
+void line_end(TextOutput& out) {
+  out.character('\n');
+  out.line_end();
+}
+
+// A call without others in it is one line; others have one at their end, with their duration.
+void write_replay(TextOutput& out, const CallList& list, const Callers& tree, const CallValues* values,
+                  Names names, LineEnd line) {
+  const auto returned = [&](const Call& call) {
+    const std::string text = values == nullptr ? std::string() : values->returned(call);
+    return text.empty() ? text : " = " + text + ';';
+  };
+
+  out.padded("DURATION", kDuration);
+  out.padded("TID", kThread + 1);
+  out.text("  FUNCTION\n");
+  for (const CallStep& step : call_steps(list, tree)) {
+    const Call& call = list.calls()[step.call];
+    const bool opens = !step.is_end && tree.has_callees[step.call];
+    out.padded(opens ? std::string() : duration_text(call.end - call.begin), kDuration);
+    out.signed_decimal(static_cast<std::int32_t>(call.tid), kThread + 1);
+    out.blanks(2);
+    const std::string name = printable(list.text(call.name), names);
+    const std::string arguments =
+        values == nullptr || step.is_end ? std::string() : '(' + values->arguments(call) + ')';
+    std::string text;
+    if (step.is_end) {
+      text = '}' + returned(call) + " /* " + name + " */";
+    } else if (opens) {
+      text = name + (values == nullptr ? "()" : arguments) + " {";
+    } else {
+      const std::string result = returned(call);
+      text = name + (values == nullptr ? "()" : arguments) + (result.empty() ? ";" : result);
+    }
+    line.write(out, kDuration + kThread + 3, step.level, text);
+    if (out.is_done()) return;
+  }
+}
+
+// Calls of one function from the same callers are one.
+struct Node {
+  std::uint64_t total = 0, calls = 0;
+  std::map<std::uint32_t, std::uint32_t> callees;  // by name: number of the node
+};
+
+void write_node(TextOutput& out, const CallList& list, const std::vector<Node>& nodes, std::uint32_t name,
+                std::uint32_t number, std::size_t level, Names names, LineEnd line) {
+  struct Open {
+    std::uint32_t name, number;
+    std::size_t level;
+  };
+  // Not by recursion: how deep calls go is the capture's to say.
+  std::vector<Open> open{{name, number, level}};
+  while (!open.empty() && !out.is_done()) {
+    const Open next = open.back();
+    open.pop_back();
+    const Node& node = nodes[next.number];
+    out.padded(duration_text(node.total), kDuration);
+    out.decimal(node.calls, kCount + 1);
+    out.blanks(2);
+    line.write(out, kDuration + kCount + 3, next.level, printable(list.text(next.name), names));
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> callees(node.callees.begin(), node.callees.end());
+    std::ranges::stable_sort(
+        callees, [&](const auto& a, const auto& b) { return nodes[a.second].total < nodes[b.second].total; });
+    for (const auto& [callee, at] : callees) open.push_back({callee, at, next.level + 1});
+  }
+}
+
+void write_graph(TextOutput& out, const CallList& list, const Callers& tree, Names names, LineEnd line) {
+  std::vector<Node> nodes(1);  // the first stands for no caller
+  std::vector<std::uint32_t> node_of(list.calls().size());
+  for (std::uint32_t i = 0; i < list.calls().size(); ++i) {
+    const Call& call = list.calls()[i];
+    const std::uint32_t above = tree.callers[i] == Callers::kNone ? 0 : node_of[tree.callers[i]];
+    const auto [entry, is_new] =
+        nodes[above].callees.try_emplace(call.name, static_cast<std::uint32_t>(nodes.size()));
+    node_of[i] = entry->second;
+    if (is_new) nodes.emplace_back();
+    nodes[node_of[i]].total += call.end - call.begin;
+    ++nodes[node_of[i]].calls;
+  }
+  out.padded("TOTAL", kDuration);
+  out.padded("CALLS", kCount + 1);
+  out.text("  FUNCTION\n");
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> roots(nodes[0].callees.begin(),
+                                                             nodes[0].callees.end());
+  std::ranges::stable_sort(
+      roots, [&](const auto& a, const auto& b) { return nodes[a.second].total > nodes[b.second].total; });
+  for (const auto& [name, number] : roots) write_node(out, list, nodes, name, number, 0, names, line);
+}
+
+struct FunctionRow {
+  std::uint64_t total = 0, self = 0, calls = 0, longest = 0;
+};
+
+// A function's total counts what it called, and a call inside another of the same function once.
+void write_report(TextOutput& out, const CallList& list, const Callers& tree, Names names, LineEnd line) {
+  std::map<std::uint32_t, FunctionRow> rows;
+  for (std::uint32_t i = 0; i < list.calls().size(); ++i) {
+    const Call& call = list.calls()[i];
+    const std::uint64_t duration = call.end - call.begin;
+    FunctionRow& row = rows[call.name];
+    if (!tree.recurses[i]) row.total += duration;
+    row.self += duration - std::min(duration, tree.in_callees[i]);
+    row.longest = std::max(row.longest, duration);
+    ++row.calls;
+  }
+  std::vector<std::pair<std::uint32_t, FunctionRow>> order(rows.begin(), rows.end());
+  std::ranges::stable_sort(order,
+                           [](const auto& a, const auto& b) { return a.second.total > b.second.total; });
+  for (const std::string_view head : {"TOTAL", "SELF", "LONGEST"})
+    out.padded(head, kDuration + (head == "TOTAL" ? 0 : 1));
+  out.padded("CALLS", kCount + 1);
+  out.text("  FUNCTION\n");
+  for (const auto& [name, row] : order) {
+    out.padded(duration_text(row.total), kDuration);
+    out.padded(duration_text(row.self), kDuration + 1);
+    out.padded(duration_text(row.longest), kDuration + 1);
+    out.decimal(row.calls, kCount + 1);
+    out.blanks(2);
+    line.write(out, 3 * kDuration + kCount + 5, 0, printable(list.text(name), names));
+  }
+}
+
+void describe_values(JsonFields& fields, const CallList& list, const Call& call) {
+  for (const CallValue& value : list.values(call)) {
+    if (value.is_text() || value.is == CallValue::Is::Unread) continue;
+    if (value.is_number)
+      fields.signed_number(list.text(value.name), static_cast<std::int64_t>(value.value));
+    else
+      fields.hex(list.text(value.name), value.value);
+  }
+}
+
+void write_json(TextOutput& out, const CallList& list, const CallValues* values) {
+  for (const Call& call : list.calls()) {
+    JsonFields fields(out);
+    fields.text("function", list.text(call.name));
+    fields.text("comm", list.text(call.comm));
+    fields.signed_number("pid", static_cast<std::int32_t>(call.pid));
+    fields.signed_number("tid", static_cast<std::int32_t>(call.tid));
+    fields.number("depth", call.depth);
+    fields.number("begin", call.begin);
+    fields.number("duration", call.end - call.begin);
+    describe_values(fields, list, call);
+    if (values != nullptr) values->describe(fields, call);
+    fields.finish();
+    line_end(out);
+    if (out.is_done()) return;
+  }
+}
+
+// What chrome://tracing and Perfetto read: complete events, in microseconds.
+void write_chrome(TextOutput& out, const CallList& list, const CallValues* values) {
+  const auto microseconds = [](std::uint64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); };
+  out.text("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+  std::set<std::pair<std::uint32_t, std::uint32_t>> threads;
+  bool is_first = true;
+  for (const Call& call : list.calls()) {
+    if (threads.insert({call.pid, call.tid}).second) {
+      if (!is_first) out.text(",\n");
+      is_first = false;
+      JsonFields thread(out);
+      thread.text("name", "thread_name");
+      thread.text("ph", "M");
+      thread.signed_number("pid", static_cast<std::int32_t>(call.pid));
+      thread.signed_number("tid", static_cast<std::int32_t>(call.tid));
+      thread.begin_object("args");
+      thread.text("name", list.text(call.comm));
+      thread.end_object();
+      thread.finish();
+    }
+    out.text(",\n");
+    JsonFields fields(out);
+    fields.text("name", list.text(call.name));
+    fields.text("ph", "X");
+    fields.json("ts", microseconds(call.begin));
+    fields.json("dur", microseconds(call.end - call.begin));
+    fields.signed_number("pid", static_cast<std::int32_t>(call.pid));
+    fields.signed_number("tid", static_cast<std::int32_t>(call.tid));
+    fields.begin_object("args");
+    if (values != nullptr && values->prototype(call) != nullptr) {
+      values->describe_by_name(fields, call);
+    } else {
+      describe_values(fields, list, call);
+    }
+    fields.end_object();
+    fields.finish();
+    out.line_end();
+    if (out.is_done()) return;
+  }
+  out.text("\n]}\n");
+}
+
+}  // namespace
+
+std::string duration_text(std::uint64_t nanoseconds) {
+  constexpr std::uint64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;
+  const auto value = static_cast<double>(nanoseconds);
+  if (nanoseconds < kMillisecond) return fmt::format("{:.3f} us", value / 1e3);
+  if (nanoseconds < kSecond) return fmt::format("{:.3f} ms", value / 1e6);
+  return fmt::format("{:.3f} s ", value / 1e9);
+}
+
+void write_calls(TextOutput& out, CallForm form, const CallList& list, const Callers& tree,
+                 const CallValues* values, Names names, std::size_t room) {
+  const LineEnd line{room};
+  switch (form) {
+    case CallForm::Replay:
+      return write_replay(out, list, tree, values, names, line);
+    case CallForm::Graph:
+      return write_graph(out, list, tree, names, line);
+    case CallForm::Report:
+      return write_report(out, list, tree, names, line);
+    case CallForm::Json:
+      return write_json(out, list, values);
+    case CallForm::Chrome:
+      return write_chrome(out, list, values);
+  }
+}
+
 namespace {
 
 struct Options {

@@ -12,9 +12,7 @@
 #include "format/base/file.h"
 #include "format/base/output.h"
 #include "format/base/result.h"
-#include "report/output/no_stopping.h"
 #include "report/output/output_file.h"
-#include "report/output/whole_capture.h"
 #include "sandbox/process.h"
 
 namespace tacho::report {

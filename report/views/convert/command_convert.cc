@@ -11,7 +11,7 @@
 
 #include "format/container/growing_file.h"
 #include "report/command.h"
-#include "report/output/whole_capture.h"
+#include "report/output/output_file.h"
 #include "report/samples/filter.h"
 #include "report/views/convert/convert.h"
 #include "sandbox/job.h"

@@ -1,18 +1,299 @@
 #include "report/views/convert/redact.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "cli/shell_word.h"
+#include "format/base/file.h"
+#include "format/base/text_pool.h"
 #include "format/container/capture_reader.h"
-#include "report/census.h"
-#include "report/output/whole_capture.h"
-#include "report/views/convert/capture_change.h"
-#include "report/views/convert/redact_head.h"
-#include "report/views/convert/redact_processes.h"
+#include "format/extensions/attachment.h"
+#include "format/extensions/symbol_pack.h"
+#include "report/output/output_file.h"
+#include "report/redaction.h"
+#include "report/views/convert/convert.h"
 #include "report/views/convert/redact_records.h"
+#include "symbolize/files/attached_text.h"
+#include "symbolize/frame.h"
+#include "symbolize/jit/jitdump.h"
 
 namespace tacho::report {
+
+namespace {
+
+namespace abi = format::abi;
+using format::Features;
+using symbolize::ModuleKind;
+
+constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 63;
+
+class Head {
+ public:
+  explicit Head(const HeadRedaction& rules) : rules_(rules), path_rule_(rules.redaction.path_rule()) {}
+
+  format::EventSet events(const format::EventSet& from) const;
+  void environment(format::Environment& environment) const;
+  void tracing(format::TracingData& tracing) const;
+  void schemas(std::vector<format::PayloadSchema>& schemas) const;
+  Result<> attachments(std::vector<format::Attachment>& attachments) const;
+  Result<> pack(std::vector<std::byte>& section) const;
+  format::Event event(format::Event event) const;
+
+ private:
+  bool hides(Content content) const { return rules_.redaction.hides(content); }
+  How how(Content content) const { return rules_.redaction.of(content); }
+  std::string path(std::string_view text) const { return hidden_path(text, path_rule_, rules_.aliases); }
+  std::string paths_in(std::string_view text) const {
+    return hidden_paths_in(text, path_rule_, rules_.aliases);
+  }
+  std::string numbers_in(std::string text) const {
+    return hides(Content::Kernel) ? rules_.kernel.hidden_in(text, rules_.aliases) : text;
+  }
+  std::string event_name(std::string_view name) const {
+    return numbers_in(hidden_event(name, path_rule_, rules_.aliases));
+  }
+  std::uint64_t moved(std::uint64_t address) const {
+    return hides(Content::Kernel) ? rules_.kernel.moved(address) : address;
+  }
+  std::uint64_t shifted(std::uint64_t time) const {
+    return time < rules_.time_shift ? time : time - rules_.time_shift;
+  }
+  std::string moved_lines(std::string_view text) const;
+  Result<> change_text(format::Attachment& attachment,
+                       std::string (Head::*change)(std::string_view) const) const;
+  std::string paths_in_lines(std::string_view text) const;
+  Result<> change_jitdump(format::Attachment& attachment) const;
+  void pack_module(const format::PackTexts& texts, format::PackedModule& module, format::PackTexts& to) const;
+
+  const HeadRedaction& rules_;
+  PathRule path_rule_;
+};
+
+// Places of probes and breakpoints are addresses in the attr.
+format::Event Head::event(format::Event event) const {
+  event.name = event_name(event.name);
+  if (!hides(Content::Kernel)) return event;
+  // Of other events than breakpoints it may be no address.
+  const bool is_address = event.attr.type == abi::kBreakpoint;
+  for (std::uint64_t* const word : {&event.attr.config1, &event.attr.config2})
+    if (*word >= kKernelHalf && *word < abi::kContextMax)
+      *word = is_address ? rules_.kernel.hidden(*word, rules_.aliases) : moved(*word);
+  return event;
+}
+
+format::EventSet Head::events(const format::EventSet& from) const {
+  format::EventSet events;
+  for (const format::Event& one : from) events.add(event(one));
+  return events;
+}
+
+void Head::environment(format::Environment& environment) const {
+  if (hides(Content::Host) && environment.hostname) {
+    if (how(Content::Host) == How::Hash)
+      environment.hostname = rules_.aliases.of(*environment.hostname);
+    else
+      environment.hostname.reset();
+  }
+  if (how(Content::CommandLine) == How::Drop) environment.command_line.clear();
+  if (how(Content::CommandLine) == How::Hash)
+    for (std::string& word : environment.command_line) word = rules_.aliases.of(word);
+  for (format::BuildIdEntry& entry : environment.build_ids) entry.filename = path(entry.filename);
+  for (format::EventGroup& group : environment.groups) group.name = event_name(group.name);
+  if (hides(Content::Time)) environment.clock_data.reset();
+  if (environment.sample_time) {
+    environment.sample_time->first = shifted(environment.sample_time->first);
+    environment.sample_time->second = shifted(environment.sample_time->second);
+  }
+  // The kernel's description of BPF programs has their code, with addresses in it.
+  if (hides(Content::Kernel)) {
+    environment.bpf_programs.clear();
+    environment.btf.clear();
+  }
+  for (format::EventLoss& loss : environment.losses.events) {
+    loss.event = event_name(loss.event);
+    if (hides(Content::Containers)) loss.cgroup = loss.cgroup.empty() ? "" : rules_.aliases.of(loss.cgroup);
+  }
+  for (auto& [what, value] : environment.user_stacks) what = numbers_in(paths_in(what));
+  for (format::AttachedProgram& program : environment.attached_programs) {
+    program.object = path(program.object);
+    program.section = numbers_in(hidden_section(program.section, path_rule_, rules_.aliases));
+    program.state = numbers_in(paths_in(program.state));
+  }
+}
+
+void Head::tracing(format::TracingData& tracing) const {
+  tracing.printk_formats = moved_lines(tracing.printk_formats);
+  if (hides(Content::Comm)) tracing.saved_cmdlines.clear();  // a thread and its name on each line
+}
+
+void Head::schemas(std::vector<format::PayloadSchema>& schemas) const {
+  for (format::PayloadSchema& schema : schemas) schema.event = event_name(schema.event);
+}
+
+// Lines that begin with an address, as /proc/kallsyms has them and printk_formats (with 0x).
+std::string Head::moved_lines(std::string_view text) const {
+  if (!hides(Content::Kernel)) return std::string(text);
+  std::string moved_text;
+  moved_text.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    const std::string_view before = line.starts_with("0x") ? line.substr(0, 2) : std::string_view();
+    line.remove_prefix(before.size());
+    std::uint64_t address = 0;
+    const auto [behind, failed] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
+    if (failed == std::errc{}) {
+      const auto digits = static_cast<std::size_t>(behind - line.data());
+      moved_text += before;
+      moved_text += fmt::format("{:0{}x}", moved(address), digits);
+      moved_text += line.substr(digits);
+    }
+    if (end < text.size()) moved_text += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return moved_text;
+}
+
+// Names that makers of code gave it: "LazyCompile:*run /home/me/app.js:7".
+std::string Head::paths_in_lines(std::string_view text) const {
+  std::string changed;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    changed += paths_in(text.substr(0, end));
+    if (end < text.size()) changed += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return changed;
+}
+
+Result<> Head::change_text(format::Attachment& attachment,
+                           std::string (Head::*change)(std::string_view) const) const {
+  const auto content = format::unpack_attachment(attachment);
+  if (!content) return content.error();
+  const std::string text = (this->*change)(format::as_text(*content));
+  auto packed = format::pack_attachment(attachment.name, attachment.origin, std::as_bytes(std::span(text)));
+  if (!packed) return std::move(packed.error());
+  attachment = std::move(*packed);
+  return Done{};
+}
+
+// Of a jitdump as `tacho pack` keeps it: the names that makers of code gave it, and their source files.
+Result<> Head::change_jitdump(format::Attachment& attachment) const {
+  auto content = symbolize::unpack_attached_text(attachment);
+  if (!content) return content.error();
+  const auto dump = symbolize::Jitdump::parse(std::move(*content));
+  if (!dump) return dump.error();
+  std::vector<symbolize::JitEvent> events = dump->events();
+  format::TextPool texts;
+  std::unordered_map<const char*, std::string_view> files;  // one long name may be that of a million lines
+  for (symbolize::JitEvent& event : events) {
+    event.name = texts.keep(paths_in(event.name));
+    for (symbolize::JitLine& line : event.lines) {
+      const auto [file, is_new] = files.try_emplace(line.file.data());
+      if (is_new) file->second = texts.keep(path(line.file));
+      line.file = file->second;
+    }
+  }
+  std::vector<const symbolize::JitEvent*> all;
+  for (const symbolize::JitEvent& event : events) all.push_back(&event);
+  const std::string where = path(attachment.name.substr(symbolize::kAttachedJitdump.size()));
+  auto attached = symbolize::attach_jitdump(where, dump->pid(), all);
+  if (!attached) return std::move(attached.error());
+  attachment = std::move(attached->attachment);
+  return Done{};
+}
+
+Result<> Head::attachments(std::vector<format::Attachment>& attachments) const {
+  std::vector<format::Attachment> kept;
+  const bool hides_processes = hides(Content::CommandLine) || hides(Content::Paths) ||
+                               hides(Content::Containers) || hides(Content::Host);
+  for (format::Attachment& attachment : attachments) {
+    Result<> done = Done{};
+    if (attachment.name == format::kKallsymsAttachment) {
+      done = change_text(attachment, &Head::moved_lines);
+    } else if (attachment.name.starts_with("perf-map/")) {
+      done = change_text(attachment, &Head::paths_in_lines);
+      attachment.origin = path(attachment.origin);
+    } else if (attachment.name.starts_with(symbolize::kAttachedJitdump)) {
+      done = change_jitdump(attachment);
+    } else if (attachment.name != "vdso" && (attachment.name != "processes" || hides_processes)) {
+      continue;
+    }
+    if (done) kept.push_back(std::move(attachment));  // what cannot be unpacked, no view can use
+  }
+  attachments = std::move(kept);
+  return Done{};
+}
+
+void Head::pack_module(const format::PackTexts& texts, format::PackedModule& module,
+                       format::PackTexts& to) const {
+  const auto kind = static_cast<ModuleKind>(module.kind);
+  const bool is_kernel =
+      kind == ModuleKind::Kernel || kind == ModuleKind::KernelModule || kind == ModuleKind::Bpf;
+  const bool has_made_names = kind == ModuleKind::Anonymous;
+  const auto name = [&](std::uint32_t number) {
+    return to.number_of(has_made_names ? paths_in(texts[number]) : std::string(texts[number]));
+  };
+  const auto file = [&](std::uint32_t number) { return to.number_of(path(texts[number])); };
+  module.path = file(module.path);
+  module.lack = to.number_of(paths_in(texts[module.lack]));
+  for (format::PackedSymbol& symbol : module.symbols) {
+    symbol.name = name(symbol.name);
+    if (!is_kernel) continue;
+    const std::uint64_t length = symbol.end - symbol.start;
+    symbol.start = moved(symbol.start);
+    symbol.end = symbol.start + length;
+  }
+  for (format::PackedFunction& function : module.functions) {
+    function.name = name(function.name);
+    function.call_file = file(function.call_file);
+  }
+  for (format::PackedAddress& address : module.addresses) {
+    address.file = file(address.file);
+    if (!is_kernel) continue;
+    const std::uint64_t before = address.address;
+    address.address = moved(before);
+    // Without a file that says otherwise the ELF address is the same; a file's own is known to everybody.
+    if (address.elf_address == before) address.elf_address = address.address;
+  }
+}
+
+Result<> Head::pack(std::vector<std::byte>& section) const {
+  if (section.empty()) return Done{};
+  auto pack = format::parse_symbol_pack(section);
+  if (!pack) return std::move(pack.error()).in("the symbol pack");
+  format::SymbolPack changed;
+  changed.level = pack->level;
+  for (format::PackedModule& module : pack->modules) pack_module(pack->texts, module, changed.texts);
+  changed.modules = std::move(pack->modules);
+  auto written = format::write_symbol_pack_section(changed);
+  if (!written) return std::move(written.error());
+  section = std::move(*written);
+  return Done{};
+}
+
+}  // namespace
+
+Result<> redact_head(const HeadRedaction& rules, format::EventSet& events, Features& features) {
+  const Head head(rules);
+  features.raw.clear();
+  events = head.events(events);
+  for (format::Event& event : features.event_descriptions) event = head.event(std::move(event));
+  head.environment(features.environment);
+  head.tracing(features.tracing);
+  head.schemas(features.schemas);
+  if (auto done = head.attachments(features.attachments); !done) return done;
+  features.environment.content = rules.content;
+  return head.pack(features.symbol_pack);
+}
+
 namespace {
 
 using format::CaptureReader;

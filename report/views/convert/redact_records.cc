@@ -2,12 +2,280 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 
+#include "format/extensions/symbol_pack.h"
 #include "format/records/record.h"
+#include "format/records/sample.h"
+#include "symbolize/files/attached_text.h"
+#include "symbolize/frame.h"
 
 namespace tacho::report {
+
+namespace {
+
+using format::FieldKind;
+
+constexpr std::size_t kCommonFields = 8;  // bytes of every tracepoint: its number, flags and the thread
+constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 63;
+
+struct Range {
+  std::size_t begin = 0, size = 0;
+};
+
+// The bytes that a field covers, as far as the payload goes.
+Range bytes_of(const PayloadField& field, std::size_t available) {
+  const std::uint64_t begin = field.bit_offset / 8;
+  if (begin >= available) return {};
+  std::uint64_t bits = field.bit_offset % 8;
+  if (is_located(field))
+    bits += 32;
+  else if (field.count == 0)
+    return {static_cast<std::size_t>(begin), available - static_cast<std::size_t>(begin)};
+  else
+    bits += std::uint64_t{field.bit_size} * field.count;
+  return {static_cast<std::size_t>(begin),
+          static_cast<std::size_t>(std::min<std::uint64_t>((bits + 7) / 8, available - begin))};
+}
+
+bool is_byte_array(const PayloadField& field) { return field.bit_size == 8 && is_list(field); }
+bool is_number(const PayloadField& field) {
+  return field.kind == FieldKind::Unsigned || field.kind == FieldKind::Signed;
+}
+// By its FORMAT, whatever its sign and size.
+bool is_kernel_address(const PayloadField& field) { return field.format == "kaddr" && is_number(field); }
+// Any other number of 64 bits without a sign may hold one: pointers have no FORMAT.
+bool can_be_address(const PayloadField& field) {
+  return is_kernel_address(field) ||
+         (field.bit_size == 64 && field.kind == FieldKind::Unsigned && field.bit_offset % 8 == 0);
+}
+bool is_whole_word(const PayloadField& field) {
+  return field.bit_offset % 8 == 0 && (field.bit_size == 64 || field.bit_size == 32);
+}
+
+// Clears the bits of a field in the bytes that it touches.
+void clear_bits(const PayloadField& field, std::span<std::byte> place) {
+  const std::size_t begin = field.bit_offset % 8;
+  const std::size_t bits = field.count == 0 ? place.size() * 8 : std::size_t{field.bit_size} * field.count;
+  for (std::size_t bit = begin; bit < begin + bits && bit / 8 < place.size(); ++bit)
+    place[bit / 8] &= ~(std::byte{1} << (bit % 8));
+}
+
+// A place that several fields have (a union) gets what the last of them makes of it: what reveals nothing
+// comes first. Texts that stand elsewhere come after all of these.
+enum class Step : std::uint8_t { Numbers, Addresses, Bytes };
+
+Step step_of(const PayloadField& field) {
+  if (is_byte_array(field)) return Step::Bytes;
+  return can_be_address(field) ? Step::Addresses : Step::Numbers;
+}
+
+}  // namespace
+
+void PayloadRedaction::hide(std::span<std::byte> bytes, FieldKind kind) {
+  if (redaction_->of(Content::Payload) == How::Drop) {
+    std::ranges::fill(bytes, std::byte{});
+    return;
+  }
+  if (kind != FieldKind::Text) return aliases_->replace(bytes);
+  const std::string alias = aliases_->of(format::text_of(bytes));
+  std::ranges::fill(bytes, std::byte{});
+  if (bytes.empty()) return;
+  std::memcpy(bytes.data(), alias.data(), std::min(alias.size(), bytes.size() - 1));
+}
+
+void PayloadRedaction::move_addresses(const PayloadField& field, std::span<std::byte> place) {
+  if (!can_be_address(field) || !redaction_->hides(Content::Kernel)) return;
+  if (!is_whole_word(field)) return clear_bits(field, place);  // a part of an address has no other place
+  if (field.bit_size == 32) {
+    // The lower half of one in the last 4 GiB, where the kernel's code is.
+    constexpr std::uint64_t kUpperHalf = std::uint64_t{0xFFFFFFFF} << 32;
+    for (std::size_t at = 0; at + sizeof(std::uint32_t) <= place.size(); at += sizeof(std::uint32_t)) {
+      std::uint32_t low = 0;
+      std::memcpy(&low, place.data() + at, sizeof low);
+      if (low == 0 || (kUpperHalf | low) >= format::abi::kContextMax) continue;
+      low = static_cast<std::uint32_t>(kernel_->hidden(kUpperHalf | low, *aliases_));
+      std::memcpy(place.data() + at, &low, sizeof low);
+    }
+    return;
+  }
+  for (std::size_t at = 0; at + sizeof(std::uint64_t) <= place.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, place.data() + at, sizeof value);
+    if (value < kKernelHalf || value >= format::abi::kContextMax) continue;
+    value = kernel_->hidden(value, *aliases_);
+    std::memcpy(place.data() + at, &value, sizeof value);
+  }
+}
+
+// What the field's own place holds: of a text that stands elsewhere, where.
+void PayloadRedaction::copy_place(const PayloadField& field, std::span<std::byte> raw) {
+  if (field.kind == FieldKind::Text && !is_located(field)) return;
+  const Range range = bytes_of(field, raw.size());
+  const std::span<std::byte> place = raw.subspan(range.begin, range.size);
+  std::ranges::copy(std::span(before_).subspan(range.begin, range.size), place.begin());
+  if (is_byte_array(field)) return hide(place, field.kind);
+  move_addresses(field, place);
+}
+
+void PayloadRedaction::hide_text(const PayloadField& field, std::span<std::byte> raw) {
+  if (field.kind != FieldKind::Text) return;
+  const auto room = room_of_text(field, before_, std::endian::native);
+  if (!room || room->empty()) return;
+  const std::span<std::byte> to =
+      raw.subspan(static_cast<std::size_t>(room->data() - before_.data()), room->size());
+  std::ranges::copy(*room, to.begin());
+  hide(to, FieldKind::Text);
+}
+
+void PayloadRedaction::change(std::size_t event, std::span<std::byte> raw) {
+  const PayloadSchema* const schema = schemas_.of(event);
+  if (!redaction_->hides(Content::Payload)) {
+    if (schema == nullptr) return;
+    for (const PayloadField& field : schema->fields) {
+      const Range range = bytes_of(field, raw.size());
+      move_addresses(field, raw.subspan(range.begin, range.size));
+    }
+    return;
+  }
+  before_.assign(raw.begin(), raw.end());
+  std::ranges::fill(raw, std::byte{});
+  const bool is_tracepoint = (*events_)[event].attr.type == format::abi::kTracepoint;
+  if (is_tracepoint) std::copy_n(before_.begin(), std::min(kCommonFields, raw.size()), raw.begin());
+  if (schema == nullptr) return;
+  for (const Step step : {Step::Numbers, Step::Addresses, Step::Bytes})
+    for (const PayloadField& field : schema->fields)
+      if (step_of(field) == step) copy_place(field, raw);
+  for (const PayloadField& field : schema->fields) hide_text(field, raw);
+}
+
+namespace {
+
+namespace abi = format::abi;
+using symbolize::ModuleKind;
+
+constexpr std::uint32_t kKernel = ~std::uint32_t{0};
+
+std::string_view without_deleted(std::string_view path) {
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (path.ends_with(kDeleted)) path.remove_suffix(kDeleted.size());
+  return path;
+}
+
+// "perf-map/1234", or "/tmp/perf-1234.map": nothing for names of another form.
+std::optional<std::uint32_t> pid_in(std::string_view name, std::string_view before, std::string_view behind) {
+  if (!name.starts_with(before) || !name.ends_with(behind) || name.size() < before.size() + behind.size())
+    return std::nullopt;
+  name.remove_prefix(before.size());
+  name.remove_suffix(behind.size());
+  std::uint32_t pid = 0;
+  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  return failed == std::errc{} && end == name.data() + name.size() ? std::optional(pid) : std::nullopt;
+}
+
+}  // namespace
+
+bool RedactProcesses::is_mapped(std::string_view path) const {
+  return mapped_.contains(std::string(without_deleted(path)));
+}
+
+void RedactProcesses::see(const format::RecordView& record, const format::EventSet& events) {
+  if (pids_.empty() || (record.type != abi::kRecordMmap && record.type != abi::kRecordMmap2)) return;
+  const auto event = events.event_of(record);
+  if (!event) return;
+  const auto parsed = format::parse_record(record, events[*event].attr);
+  const auto* const mapping = parsed ? std::get_if<format::MmapRecord>(&*parsed) : nullptr;
+  if (mapping != nullptr && (mapping->pid == kKernel || is_kept(mapping->pid)))
+    mapped_.emplace(without_deleted(mapping->filename));
+}
+
+bool RedactProcesses::keeps_own_record(const format::RecordView& record) const {
+  switch (record.type) {
+    case abi::kRecordThreadMap:
+    case abi::kRecordBuildId:
+    case abi::kRecordAuxtrace:
+    case abi::kRecordAuxtraceInfo:
+    case abi::kRecordAuxtraceError:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool RedactProcesses::keeps(const format::RecordView& record, const format::EventSet& events) const {
+  if (pids_.empty()) return true;
+  if (record.type >= abi::kRecordUserStart) return keeps_own_record(record);
+  const auto event = events.event_of(record);
+  if (!event) return false;
+  const format::EventAttr& attr = events[*event].attr;
+  switch (record.type) {
+    case abi::kRecordSample: {
+      const auto sample = format::parse_sample(record, attr);
+      return sample && attr.samples(abi::kSampleTid) && is_kept(sample->pid);
+    }
+    case abi::kRecordMmap:
+    case abi::kRecordMmap2: {
+      const std::uint32_t pid = record.body().u32();
+      return pid == kKernel || is_kept(pid);
+    }
+    case abi::kRecordComm:
+    case abi::kRecordFork:
+    case abi::kRecordExit:
+    case abi::kRecordNamespaces:
+    case abi::kRecordRead:
+      return is_kept(record.body().u32());
+    case abi::kRecordSwitch:
+    case abi::kRecordSwitchCpuWide:
+      return attr.samples(abi::kSampleTid) && is_kept(format::parse_sample_id(record, attr).pid);
+    case abi::kRecordAux:
+    case abi::kRecordItraceStart:
+    case abi::kRecordAuxOutputHwId:
+      return false;
+    default:
+      return true;
+  }
+}
+
+Result<> RedactProcesses::reduce_pack(std::vector<std::byte>& section) const {
+  if (section.empty()) return Done{};
+  auto pack = format::parse_symbol_pack(section);
+  if (!pack) return std::move(pack.error()).in("the symbol pack");
+  std::erase_if(pack->modules, [&](const format::PackedModule& module) {
+    const std::string_view path = pack->texts[module.path];
+    const auto kind = static_cast<ModuleKind>(module.kind);
+    if (kind != ModuleKind::User && kind != ModuleKind::Anonymous) return false;
+    if (const auto pid = pid_in(path, "/tmp/perf-", ".map")) return !is_kept(*pid);
+    return !is_mapped(path);
+  });
+  auto written = format::write_symbol_pack_section(*pack);
+  if (!written) return std::move(written.error());
+  section = std::move(*written);
+  return Done{};
+}
+
+Result<> RedactProcesses::reduce(format::Features& features) const {
+  if (pids_.empty()) return Done{};
+  std::erase_if(features.attachments, [&](const format::Attachment& attachment) {
+    if (const auto pid = pid_in(attachment.name, "perf-map/", "")) return !is_kept(*pid);
+    if (attachment.name.starts_with(symbolize::kAttachedJitdump)) {
+      const auto pid = pid_in(attachment.name.substr(attachment.name.rfind('/') + 1), "jit-", ".dump");
+      return !pid || !is_kept(*pid);
+    }
+    return attachment.name != "vdso" && attachment.name != format::kKallsymsAttachment;
+  });
+  std::erase_if(features.environment.build_ids, [&](const format::BuildIdEntry& entry) {
+    return (entry.misc & abi::kCpumodeMask) != abi::kCpumodeKernel && !is_mapped(entry.filename);
+  });
+  features.tracing.saved_cmdlines.clear();
+  return reduce_pack(features.symbol_pack);
+}
+
 namespace {
 
 namespace abi = format::abi;
@@ -16,7 +284,6 @@ using format::EventAttr;
 using format::RecordView;
 
 constexpr std::size_t kHead = format::kRecordHeaderSize, kWord = sizeof(std::uint64_t);
-constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 63;
 
 constexpr std::size_t kLongest = 65528;  // bytes: its size has 16 bits, and is a multiple of 8
 

@@ -1,24 +1,87 @@
 // The records of a capture without what is to be hidden.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "format/base/byte_writer.h"
+#include "format/base/result.h"
 #include "format/container/features.h"
 #include "format/records/event_set.h"
 #include "format/records/record_view.h"
 #include "format/records/sample.h"
 #include "report/aliases.h"
-#include "report/kernel_places.h"
+#include "report/decode/payload.h"
 #include "report/redaction.h"
-#include "report/views/convert/redact_payload.h"
-#include "report/views/convert/unwound_chains.h"
+#include "report/views/convert/convert_unwinding.h"
 
 namespace tacho::report {
+
+// The payload of a sample without its texts.
+
+class PayloadRedaction {
+ public:
+  // All of it must outlive this; events and features are those of the capture that is read.
+  PayloadRedaction(const format::EventSet& events, const format::Features& features,
+                   const Redaction& redaction, const Aliases& aliases, const KernelPlaces& kernel)
+      : schemas_(events, features),
+        events_(&events),
+        redaction_(&redaction),
+        aliases_(&aliases),
+        kernel_(&kernel) {}
+
+  // Changes RAW, in this machine's byte order, in its place. Of texts and arrays of bytes only an alias
+  // stays, kernel addresses of code become its new ones, and an alias of others. What no field describes
+  // becomes zero.
+  void change(std::size_t event, std::span<std::byte> raw);
+
+ private:
+  void copy_place(const PayloadField& field, std::span<std::byte> raw);
+  void hide_text(const PayloadField& field, std::span<std::byte> raw);
+  void hide(std::span<std::byte> bytes, format::FieldKind kind);
+  void move_addresses(const PayloadField& field, std::span<std::byte> place);
+
+  EventSchemas schemas_;
+  const format::EventSet* events_;
+  const Redaction* redaction_;
+  const Aliases* aliases_;
+  const KernelPlaces* kernel_;
+  std::vector<std::byte> before_;  // scratch
+};
+
+// A capture of which only some processes are to be given away: what is of others goes.
+
+class RedactProcesses {
+ public:
+  // None: all stay.
+  explicit RedactProcesses(const std::vector<std::uint32_t>& pids) : pids_(pids.begin(), pids.end()) {}
+
+  // Before anything else, every record: what the processes that stay have mapped.
+  void see(const format::RecordView& record, const format::EventSet& events);
+  // Records of others go, and so do samples that do not say whose they are, lists of threads and AUX traces.
+  // Records that are of no process stay: the kernel's mappings and functions, cgroups, lost events.
+  bool keeps(const format::RecordView& record, const format::EventSet& events) const;
+  // Takes out perf maps of others, the packed symbols and build ids of files that no remaining process has
+  // mapped, and lists of processes. The kernel's stay. An error when the symbol pack cannot be read.
+  Result<> reduce(format::Features& features) const;
+
+ private:
+  bool is_kept(std::uint32_t pid) const { return pids_.contains(pid); }
+  bool is_mapped(std::string_view path) const;
+  bool keeps_own_record(const format::RecordView& record) const;
+  Result<> reduce_pack(std::vector<std::byte>& section) const;
+
+  std::unordered_set<std::uint32_t> pids_;
+  std::unordered_set<std::string> mapped_;  // without " (deleted)"
+};
 
 class RecordRedaction {
  public:

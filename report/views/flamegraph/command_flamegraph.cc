@@ -20,14 +20,13 @@
 #include "report/samples/filter.h"
 #include "report/views/flamegraph/flame_stacks.h"
 #include "report/views/flamegraph/flame_svg.h"
-#include "report/wait_options.h"
 
 namespace tacho::report {
 namespace {
 
 constexpr std::size_t kMostFrames = 20'000;  // more nodes than that make browsers slow
-constexpr std::size_t kMostGone = 5'000;      // of these, for what is not there any more
-constexpr double kLeastWithLine = 1;          // px: thinner frames have no source line
+constexpr std::size_t kMostGone = 5'000;     // of these, for what is not there any more
+constexpr double kLeastWithLine = 1;         // px: thinner frames have no source line
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -36,7 +35,8 @@ constexpr std::string_view kExamples =
     "  tacho flamegraph --off-cpu --wakers -o waits.svg\n"
     "  tacho flamegraph --wall -o wall.svg\n"
     "  tacho flamegraph --base old.data -i new.data -o difference.svg\n"
-    "  tacho flamegraph --base a1.data,a2.data -i b1.data --also b2.data --per app:request -o difference.svg\n"
+    "  tacho flamegraph --base a1.data,a2.data -i b1.data --also b2.data --per app:request -o "
+    "difference.svg\n"
     "  tacho record -e cpu-clock,syscall -a -g -- sleep 10 && tacho flamegraph --slowest 1% -o slow.svg\n"
     "  stackcollapse-jstack.pl threads | tacho flamegraph --folded - > graph.svg\n\n";
 
@@ -46,10 +46,10 @@ struct Options {
   std::string folded;  // a file with folded text; empty: a capture is read
   std::string title, highlight, palette;
   std::uint64_t width = 1200;
-  double least_width = 0.1;  // px
+  double least_width = 0.1;                     // px
   bool is_inverted = false, has_roots = false;  // has_roots: --by was given
-  std::vector<std::string> also;  // captures beside that of -i
-  std::vector<std::string> base;  // of a difference: what was before
+  std::vector<std::string> also;                // captures beside that of -i
+  std::vector<std::string> base;                // of a difference: what was before
   WidthOf width_of = WidthOf::After;
   bool is_normalized = false;
 
@@ -77,7 +77,8 @@ Result<> set_width_of(Options& options, std::string_view text) {
                                                               {"common", WidthOf::Common}};
   const auto* const width = std::ranges::find(kWidths, text, &std::pair<std::string_view, WidthOf>::first);
   if (width == std::end(kWidths))
-    return use_error("--width-of: '" + std::string(text) + "' is not known; it is after, before, larger or common");
+    return use_error("--width-of: '" + std::string(text) +
+                     "' is not known; it is after, before, larger or common");
   options.width_of = width->second;
   return Done{};
 }
@@ -90,122 +91,148 @@ std::string palettes_help() {
 }
 
 cli::Option files_option(std::string name, std::string help, std::vector<std::string>& files) {
-  return {name, cli::Takes::Value, "FILE,...", std::move(help), [name, &files](std::string_view text) -> Result<> {
+  return {name, cli::Takes::Value, "FILE,...", std::move(help),
+          [name, &files](std::string_view text) -> Result<> {
             for (std::string& file : parse_name_list(text)) files.push_back(std::move(file));
             return files.empty() ? use_error(name + " names no file") : Result<>(Done{});
           }};
 }
 
 void add_slow_options(std::vector<cli::Option>& rows, SlowQuestion& slow) {
-  rows.push_back({"--slowest", cli::Takes::Value, "SHARE",
-                  "draw a difference within the capture: what threads did in the slowest intervals (1%: the slowest "
-                  "hundredth) against the others. Each sample of an event whose payload has a latency (--of) ends an "
-                  "interval of its thread. Samples in no interval, and of other threads, are not drawn",
-                  [&slow](std::string_view text) -> Result<> {
-                    const auto share = parse_slow_share("--slowest", text);
-                    if (!share) return share.error();
-                    slow.share = *share;
-                    return Done{};
-                  }});
-  rows.push_back({"--slow-where", cli::Takes::Value, "EXPR",
-                  "in place of --slowest: the intervals for whose event the expression holds, as --where has it: "
-                  "'lat_ns > 10ms && name == \"fsync\"'",
-                  [&slow](std::string_view text) -> Result<> {
-                    auto condition = parse_where("--slow-where", text);
-                    if (!condition) return std::move(condition.error());
-                    slow.condition = std::move(*condition);
-                    return Done{};
-                  }});
-  rows.push_back(cli::text("--of", "EVENT[.FIELD]",
-                           "with --slowest and --slow-where, the event that ends intervals, and its latency: a field "
-                           "whose unit is a time (default: the only event with one; its value)",
-                           slow.of));
+  rows.push_back(
+      {"--slowest", cli::Takes::Value, "SHARE",
+       "draw a difference within the capture: what threads did in the slowest intervals (1%: the slowest "
+       "hundredth) against the others. Each sample of an event whose payload has a latency (--of) ends an "
+       "interval of its thread. Samples in no interval, and of other threads, are not drawn",
+       [&slow](std::string_view text) -> Result<> {
+         const auto share = parse_slow_share("--slowest", text);
+         if (!share) return share.error();
+         slow.share = *share;
+         return Done{};
+       }});
+  rows.push_back(
+      {"--slow-where", cli::Takes::Value, "EXPR",
+       "in place of --slowest: the intervals for whose event the expression holds, as --where has it: "
+       "'lat_ns > 10ms && name == \"fsync\"'",
+       [&slow](std::string_view text) -> Result<> {
+         auto condition = parse_where("--slow-where", text);
+         if (!condition) return std::move(condition.error());
+         slow.condition = std::move(*condition);
+         return Done{};
+       }});
+  rows.push_back(
+      cli::text("--of", "EVENT[.FIELD]",
+                "with --slowest and --slow-where, the event that ends intervals, and its latency: a field "
+                "whose unit is a time (default: the only event with one; its value)",
+                slow.of));
 }
 
 cli::CommandLine describe(Options& options) {
-  auto line = command_line(
-      "flamegraph",
-      "Draws the stacks of a capture as a flame graph: one SVG file without parts elsewhere, which any viewer of "
-      "pictures shows. In a browser it can be zoomed (click), searched (/), walked through by arrow keys, turned "
-      "over and filtered; ? lists the keys, and the address keeps what is shown. A frame is as wide as the weight "
-      "of its stacks, as tacho folded prints them.");
+  auto line = command_line("flamegraph",
+                           "Draws the stacks of a capture as a flame graph: one SVG file without parts "
+                           "elsewhere, which any viewer of "
+                           "pictures shows. In a browser it can be zoomed (click), searched (/), walked "
+                           "through by arrow keys, turned "
+                           "over and filtered; ? lists the keys, and the address keeps what is shown. A "
+                           "frame is as wide as the weight "
+                           "of its stacks, as tacho folded prints them.");
   line.epilog = std::string(kExamples) + line.epilog;
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
   rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
-  rows.push_back(cli::text("--title", "TEXT", "what stands above the graph (default: Flame graph, and the command "
-                           "that was recorded)", options.title));
-  rows.push_back(cli::number("--width", "PX", "of the picture where no script runs; a browser uses all of its window "
-                             "(default: 1200)", 200, 100'000, options.width));
-  rows.push_back({"--min-width", cli::Takes::Value, "PX",
-                  "frames that are thinner, at that width, are left out and counted (default: 0.1); of the others "
-                  "the widest 20,000 are drawn",
-                  [&options](std::string_view text) -> Result<> {
-                    const std::string number(text);
-                    char* end = nullptr;
-                    options.least_width = std::strtod(number.c_str(), &end);
-                    const bool is_sound = end != number.c_str() && *end == '\0' && options.least_width >= 0;
-                    if (!is_sound) return use_error("--min-width: '" + number + "' is no number from 0 up");
-                    return Done{};
-                  }});
-  rows.push_back(cli::flag("--inverted", "callers above what they call: an icicle graph", options.is_inverted));
-  rows.push_back(cli::flag("--reverse", "callees first: below stand the functions that were running, above them who "
-                           "called", options.source.is_reversed));
-  rows.push_back(files_option("--also", "more captures (with --folded: folded stacks), which are added to that of -i",
-                              options.also));
+  rows.push_back(cli::text("--title", "TEXT",
+                           "what stands above the graph (default: Flame graph, and the command "
+                           "that was recorded)",
+                           options.title));
+  rows.push_back(cli::number("--width", "PX",
+                             "of the picture where no script runs; a browser uses all of its window "
+                             "(default: 1200)",
+                             200, 100'000, options.width));
+  rows.push_back(
+      {"--min-width", cli::Takes::Value, "PX",
+       "frames that are thinner, at that width, are left out and counted (default: 0.1); of the others "
+       "the widest 20,000 are drawn",
+       [&options](std::string_view text) -> Result<> {
+         const std::string number(text);
+         char* end = nullptr;
+         options.least_width = std::strtod(number.c_str(), &end);
+         const bool is_sound = end != number.c_str() && *end == '\0' && options.least_width >= 0;
+         if (!is_sound) return use_error("--min-width: '" + number + "' is no number from 0 up");
+         return Done{};
+       }});
+  rows.push_back(
+      cli::flag("--inverted", "callers above what they call: an icicle graph", options.is_inverted));
+  rows.push_back(cli::flag("--reverse",
+                           "callees first: below stand the functions that were running, above them who "
+                           "called",
+                           options.source.is_reversed));
   rows.push_back(files_option(
-      "--base",
-      "draw a difference to these captures (with --folded: folded stacks), which are added up: a frame's colour says "
-      "whether its share of all grew (orange) or fell (blue), and what is not there any more stands in a graph of its "
-      "own. Changes below 0.05 points are grey. With two or more captures here, and more with --also, so are changes "
-      "below the noise: the difference between the largest and the smallest share that a frame has in the captures "
-      "before, plus the same of those after",
-      options.base));
-  rows.push_back(cli::text("--per", "EVENT",
-                           "with --base: compare what each EVENT cost, not shares. Weights are divided by how often "
-                           "EVENT happened (the sum of the periods of its samples); changes are in points of all that "
-                           "one EVENT cost before. EVENT itself is not drawn",
-                           options.source.per));
+      "--also", "more captures (with --folded: folded stacks), which are added to that of -i", options.also));
+  rows.push_back(files_option("--base",
+                              "draw a difference to these captures (with --folded: folded stacks), which are "
+                              "added up: a frame's colour says "
+                              "whether its share of all grew (orange) or fell (blue), and what is not there "
+                              "any more stands in a graph of its "
+                              "own. Changes below 0.05 points are grey. With two or more captures here, and "
+                              "more with --also, so are changes "
+                              "below the noise: the difference between the largest and the smallest share "
+                              "that a frame has in the captures "
+                              "before, plus the same of those after",
+                              options.base));
+  rows.push_back(
+      cli::text("--per", "EVENT",
+                "with --base: compare what each EVENT cost, not shares. Weights are divided by how often "
+                "EVENT happened (the sum of the periods of its samples); changes are in points of all that "
+                "one EVENT cost before. EVENT itself is not drawn",
+                options.source.per));
   add_slow_options(rows, options.source.slow);
-  rows.push_back({"--width-of", cli::Takes::Value, "WHAT",
-                  "with --base, how wide frames are: after (the default), before, larger or common: of each stack "
-                  "the larger or the common part",
-                  [&options](std::string_view text) { return set_width_of(options, text); }});
-  rows.push_back(cli::flag("--normalize", "with --base: as if there had been as much before as there is after",
+  rows.push_back(
+      {"--width-of", cli::Takes::Value, "WHAT",
+       "with --base, how wide frames are: after (the default), before, larger or common: of each stack "
+       "the larger or the common part",
+       [&options](std::string_view text) { return set_width_of(options, text); }});
+  rows.push_back(cli::flag("--normalize",
+                           "with --base: as if there had been as much before as there is after",
                            options.is_normalized));
-  rows.push_back({"--by", cli::Takes::Value, "LIST",
-                  "what stands below the functions, outermost first: of comm, pid, tid, cpu, cgroup and event, or "
-                  "none (default: comm, and event below it where several have samples)",
-                  [&options](std::string_view text) -> Result<> {
-                    auto roots = parse_flame_roots(text);
-                    if (!roots) return std::move(roots.error());
-                    options.source.roots = std::move(*roots);
-                    options.has_roots = true;
-                    return Done{};
-                  }});
+  rows.push_back(
+      {"--by", cli::Takes::Value, "LIST",
+       "what stands below the functions, outermost first: of comm, pid, tid, cpu, cgroup and event, or "
+       "none (default: comm, and event below it where several have samples)",
+       [&options](std::string_view text) -> Result<> {
+         auto roots = parse_flame_roots(text);
+         if (!roots) return std::move(roots.error());
+         options.source.roots = std::move(*roots);
+         options.has_roots = true;
+         return Done{};
+       }});
   rows.push_back(cli::text("--highlight", "REGEX",
                            "mark the functions whose names match, and say their share: an extended regular "
-                           "expression", options.highlight));
+                           "expression",
+                           options.highlight));
   rows.push_back({"--palette", cli::Takes::Value, "NAME", palettes_help(),
                   [&options](std::string_view text) { return set_palette(options, text); }});
-  rows.push_back(cli::text("--folded", "FILE",
-                           "draw folded stacks, lines of root;...;leaf and a number, in place of a capture; - is "
-                           "standard input", options.folded));
+  rows.push_back(
+      cli::text("--folded", "FILE",
+                "draw folded stacks, lines of root;...;leaf and a number, in place of a capture; - is "
+                "standard input",
+                options.folded));
   rows.push_back(event_list_option("--event-filter,--event",
                                    "default: all, below their names where several have samples",
                                    options.source.event));
-  rows.push_back(cli::text("--weight", "WHAT",
-                           "what makes a frame wide: period (a period of 0 counts 1), samples, or a field of the "
-                           "payload or tracepoint (default: the payload's field tagged role:weight, else period)",
-                           options.source.weight));
+  rows.push_back(
+      cli::text("--weight", "WHAT",
+                "what makes a frame wide: period (a period of 0 counts 1), samples, or a field of the "
+                "payload or tracepoint (default: the payload's field tagged role:weight, else period)",
+                options.source.weight));
   add_filter_options(rows, options.reading.session.filter);
   add_wait_options(rows, options.source.waits);
-  rows.push_back(cli::flag("--wall",
-                           "all time of each thread, from its begin to its end: on the CPU, runnable, and blocked by "
-                           "what it waits for, with who ended the wait behind a frame '-- waker --' (recorded by -g -e "
-                           "cpu-clock,offcpu,waking,runqlat, or cpu-clock, sched:sched_switch and sched:sched_waking); "
-                           "--by then takes comm, pid and tid (default: comm,tid)",
-                           options.source.is_wall));
+  rows.push_back(
+      cli::flag("--wall",
+                "all time of each thread, from its begin to its end: on the CPU, runnable, and blocked by "
+                "what it waits for, with who ended the wait behind a frame '-- waker --' (recorded by -g -e "
+                "cpu-clock,offcpu,waking,runqlat, or cpu-clock, sched:sched_switch and sched:sched_waking); "
+                "--by then takes comm, pid and tid (default: comm,tid)",
+                options.source.is_wall));
   return line;
 }
 
@@ -264,21 +291,23 @@ void add_lines(Picture& picture, std::span<const FlamePane> panes, double width)
   }
 }
 
-// For costs per event, weights before become those of as many events as there were after. As parts of what so many
-// cost before, the shares of a frame are then its costs per event.
+// For costs per event, weights before become those of as many events as there were after. As parts of what so
+// many cost before, the shares of a frame are then its costs per event.
 void divide_by_units(Picture& picture) {
   FlameLook& look = picture.look;
   const FlameWeight units = picture.units, sum = picture.tree.sum();
   look.notes.push_back(fmt::format("{} per {}: {:.6g} before ({:.6g} of them), {:.6g} after ({:.6g})",
                                    look.unit.empty() ? "weight" : look.unit, look.per,
-                                   sum.before / units.before, units.before, sum.after / units.after, units.after));
+                                   sum.before / units.before, units.before, sum.after / units.after,
+                                   units.after));
   picture.tree.scale_before(units.after / units.before);
   look.units = units.after;
 }
 
 std::string title_of_slow(const SlowQuestion& slow) {
-  return slow.condition != nullptr ? "Flame graph of slow intervals against the others"
-                                   : fmt::format("Flame graph of the slowest {:g} % against the others", 100 * slow.share);
+  return slow.condition != nullptr
+             ? "Flame graph of slow intervals against the others"
+             : fmt::format("Flame graph of the slowest {:g} % against the others", 100 * slow.share);
 }
 
 void draw(Picture& picture, TextOutput& out, const Options& options, std::vector<std::string> notes) {
@@ -291,11 +320,11 @@ void draw(Picture& picture, TextOutput& out, const Options& options, std::vector
   picture.tree.add_up(options.width_of);
   look.all = picture.tree.total();
   if (!look.per.empty()) look.all.after = look.all.before;
-  look.title = !options.title.empty() ? printable(options.title)
+  look.title = !options.title.empty()               ? printable(options.title)
                : options.source.slow.is_asked_for() ? title_of_slow(options.source.slow)
-               : look.is_difference   ? "Flame graph of a difference"
-               : options.source.is_wall ? "Wall graph: the time of threads"
-                                        : "Flame graph";
+               : look.is_difference                 ? "Flame graph of a difference"
+               : options.source.is_wall             ? "Wall graph: the time of threads"
+                                                    : "Flame graph";
   look.palette = options.palette.empty() ? usual_palette(options, look.is_difference) : options.palette;
   look.is_inverted = options.is_inverted;
   look.width = static_cast<unsigned>(options.width);
@@ -388,18 +417,22 @@ Result<> Sides::read_more(Side side, const SessionOptions& like, TextOutput& out
     const auto read = this->read(*session, out, name, side);
     if (!read) return Error(read.error()).in(option + " " + printable(name));
     if (read->unit != facts.unit && read->has_samples && facts.has_samples)
-      return use_error(option + " " + printable(name) + ": its stacks are weighed by " + read->unit + ", those of " +
-                       printable(like.input) + " by " + facts.unit + "; --event and --weight choose one for both");
+      return use_error(option + " " + printable(name) + ": its stacks are weighed by " + read->unit +
+                       ", those of " + printable(like.input) + " by " + facts.unit +
+                       "; --event and --weight choose one for both");
     session->report_missing_symbols();
-    for (std::string& line : findings_text(session->diagnostics(), name)) shown.notes.push_back(std::move(line));
+    for (std::string& line : findings_text(session->diagnostics(), name))
+      shown.notes.push_back(std::move(line));
     if (session->diagnostics().incomplete()) shown.status = cli::kIncomplete;
-    if (!read->has_samples) shown.notes.push_back("tacho flamegraph: " + printable(name) + " holds no samples");
+    if (!read->has_samples)
+      shown.notes.push_back("tacho flamegraph: " + printable(name) + " holds no samples");
   }
   return Done{};
 }
 
 Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
-  if (options.source.waits.is_asked_for && !options.source.is_wall && !(options.source.weight.empty() && options.source.event.empty()))
+  if (options.source.waits.is_asked_for && !options.source.is_wall &&
+      !(options.source.weight.empty() && options.source.event.empty()))
     return use_error("--off-cpu: stacks are weighed by time; leave --weight and --event out");
   read_head(session);
   Picture picture;
@@ -425,7 +458,8 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   };
   draw(picture, out, options, std::move(sides.notes));
   if (!sides.facts.has_samples)
-    shown.notes.emplace_back("tacho flamegraph: the capture holds no samples, or none that the options ask for");
+    shown.notes.emplace_back(
+        "tacho flamegraph: the capture holds no samples, or none that the options ask for");
   for (const std::string& note : sides.facts.notes) shown.notes.push_back("tacho flamegraph: " + note);
   return shown;
 }
@@ -459,9 +493,10 @@ Result<FoldedText> read_folded(const std::string& name, const Options& options, 
         picture.tree.add(stack, side == Side::Before ? FlameWeight{weight.after, 0} : weight);
       });
   if (read.faults > 0)
-    std::fprintf(stderr,
-                 "tacho: %s: %zu of %zu lines are no folded stacks, the first is line %zu: they are left out\n",
-                 printable(name).c_str(), read.faults, read.lines, read.first_fault);
+    std::fprintf(
+        stderr,
+        "tacho: %s: %zu of %zu lines are no folded stacks, the first is line %zu: they are left out\n",
+        printable(name).c_str(), read.faults, read.lines, read.first_fault);
   return read;
 }
 
@@ -511,31 +546,35 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
     if (slow.share > 0 && slow.condition != nullptr)
       return use_error("--slowest and --slow-where both say which intervals are slow: one of them");
     if (!slow.of.empty() && !slow.is_asked_for())
-      return use_error("--of says whose intervals are compared: --slowest 1% or --slow-where say which of them");
+      return use_error(
+          "--of says whose intervals are compared: --slowest 1% or --slow-where say which of them");
     const bool has_others = has_base || has_per || !options.also.empty() || !options.folded.empty();
     if (slow.is_asked_for() && (has_others || options.source.waits.is_asked_for))
-      return use_error("--slowest and --slow-where compare parts of one capture, without --base, --also, --per, "
-                       "--folded and --off-cpu");
+      return use_error(
+          "--slowest and --slow-where compare parts of one capture, without --base, --also, --per, "
+          "--folded and --off-cpu");
     const bool is_difference = options.is_difference() || !options.folded.empty();
     if (has_per && (!has_base || !options.folded.empty() || options.is_normalized))
-      return use_error("--per is for a difference of captures, without --folded and --normalize: --base names what "
-                       "was before");
+      return use_error(
+          "--per is for a difference of captures, without --folded and --normalize: --base names what "
+          "was before");
     if (!is_difference && (options.width_of != WidthOf::After || options.is_normalized))
       return use_error("--width-of and --normalize are for a difference: --base names what was before");
     if (!is_difference && options.palette == "change")
       return use_error("--palette change is for a difference: --base names what was before");
     if (!options.folded.empty()) return show_folded(options);
     if ((has_base || !options.also.empty()) && options.reading.session.filter.condition != nullptr)
-      return use_error("--where holds for one capture, not with --base or --also; --comm, --pid, --time and others do");
+      return use_error(
+          "--where holds for one capture, not with --base or --also; --comm, --pid, --time and others do");
     options.source.expands_inlines = options.reading.session.symbols.inlines == symbolize::Inlines::All;
     if (options.source.is_wall)
       if (auto fit = check_wall(options); !fit) return std::move(fit.error());
     if (options.source.waits.is_asked_for || options.source.is_wall)
       options.source.waits.who = take_who(options.reading.session.filter);
-    return show_session_beside(
-        options.reading, [&options](Session& session, const SessionOptions& wanted, TextOutput& out) {
-          return show(session, wanted, out, options);
-        });
+    return show_session_beside(options.reading,
+                               [&options](Session& session, const SessionOptions& wanted, TextOutput& out) {
+                                 return show(session, wanted, out, options);
+                               });
   });
 }
 

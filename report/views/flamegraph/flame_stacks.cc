@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "report/output/printable.h"
+#include "report/output/text_output.h"
 #include "report/profile/frame_names.h"
 #include "report/profile/profile.h"
 #include "report/profile/stack_events.h"
@@ -132,7 +132,8 @@ class FlameSink : public Sink {
         periods_(schemas_),
         names_(flame_names(session, frames, met_)),
         places_(places_of_stacks(session, source.expands_inlines)),
-        reads_(session.layout().is_pipe || events_.reads_fields() || reads_more() || slow_ ? Reads::All : Reads::Start) {}
+        reads_(session.layout().is_pipe || events_.reads_fields() || reads_more() || slow_ ? Reads::All
+                                                                                           : Reads::Start) {}
 
   Needs needs() const override { return Needs::Names; }
   Places places() const override { return places_; }
@@ -257,7 +258,8 @@ class FlameSink : public Sink {
     for (std::size_t row = starts_.size(); row < rows_.size(); ++row) {
       starts_.push_back(stacks_.size());
       stacks_.insert(stacks_.end(), rows_[row]->frames.begin(), rows_[row]->frames.end());
-      names_.append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, rows_[row]->is_java, stacks_);
+      names_.append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, rows_[row]->is_java,
+                    stacks_);
       if (source_.is_reversed)
         std::reverse(stacks_.begin() + static_cast<std::ptrdiff_t>(starts_.back()), stacks_.end());
       ends_.push_back(stacks_.size());
@@ -277,7 +279,7 @@ class FlameSink : public Sink {
   Places places_;
   Reads reads_;
   bool has_samples_ = false;
-  std::vector<bool> taken_;  // by event
+  std::vector<bool> taken_;                                        // by event
   std::map<std::pair<const char*, std::size_t>, Roots*> by_comm_;  // by its bytes, and the event
   std::unordered_map<std::string, Roots> by_text_;
   Roots* last_ = nullptr;
@@ -358,8 +360,8 @@ class FlameWaits : public Sink {
   std::vector<std::uint32_t> stack_;  // of the wait at hand
 };
 
-Result<FlameFacts> read_waits(Session& session, const FlameSource& source, UnitCount units, FlameFrames& frames,
-                              const RunSession& run, const TakeStack& take) {
+Result<FlameFacts> read_waits(Session& session, const FlameSource& source, UnitCount units,
+                              FlameFrames& frames, const RunSession& run, const TakeStack& take) {
   const bool has_roots_of_waits = std::ranges::all_of(source.roots, [](FlameRoot root) {
     return root == FlameRoot::Comm || root == FlameRoot::Pid || root == FlameRoot::Tid;
   });
@@ -452,8 +454,8 @@ class FlameWall : public Sink {
   FrameNames names_;
 };
 
-Result<FlameFacts> read_wall(Session& session, const FlameSource& source, UnitCount units, FlameFrames& frames,
-                             const RunSession& run, const TakeStack& take) {
+Result<FlameFacts> read_wall(Session& session, const FlameSource& source, UnitCount units,
+                             FlameFrames& frames, const RunSession& run, const TakeStack& take) {
   FlameWall sink(session, source, std::move(units), frames);
   if (auto found = sink.times().find_events(); !found) return std::move(found.error());
   run(sink);
@@ -479,7 +481,7 @@ Result<std::vector<FlameRoot>> parse_flame_roots(std::string_view text) {
     const auto* const known = std::ranges::find(kRoots, name, &std::pair<std::string_view, FlameRoot>::first);
     if (known == std::end(kRoots))
       return use_error("--by: '" + name +
-                        "' is not known; it is a list of comm, pid, tid, cpu, cgroup and event, or none");
+                       "' is not known; it is a list of comm, pid, tid, cpu, cgroup and event, or none");
     roots.push_back(known->second);
   }
   if (roots.empty()) return use_error("--by: names nothing; --by none leaves threads out");

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "report/output/text_store.h"
+#include "report/output/text_output.h"
 #include "report/samples/index_table.h"
 
 namespace tacho::report {
@@ -83,13 +83,13 @@ class FlameTree {
 
   // Root first, by numbers of frames.
   void add(std::span<const std::uint32_t> stack, FlameWeight weight);
-  // Stacks that are added from now on are of one more capture of that side, which measure_noise() compares with
-  // the side's others.
+  // Stacks that are added from now on are of one more capture of that side, which measure_noise() compares
+  // with the side's others.
   void begin_capture(Side side) { captures_.push_back({side, 0, {}}); }
   // How often what costs are divided by (--per) happened in that capture. Without it shares are compared.
   void count_units(double units) { captures_.back().units = units; }
-  // After the last stack, before weights are scaled: the noise of each node, from how much the captures of each
-  // side differ among themselves. False, and no noise, with fewer than two on either side.
+  // After the last stack, before weights are scaled: the noise of each node, from how much the captures of
+  // each side differ among themselves. False, and no noise, with fewer than two on either side.
   bool measure_noise();
   // Of a difference, before add_up(): weights before times `factor`.
   void scale_before(double factor);

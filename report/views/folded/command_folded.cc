@@ -12,7 +12,6 @@
 #include "report/views/folded/folded_names.h"
 #include "report/views/folded/folded_starts.h"
 #include "report/views/folded/folded_waits.h"
-#include "report/wait_options.h"
 
 namespace tacho::report {
 namespace {
@@ -107,12 +106,13 @@ cli::CommandLine describe(Options& options) {
          return Done{};
        }});
   add_wait_options(rows, options.waits);
-  rows.push_back(flag("--wall",
-                      "all time of each thread in nanoseconds, from its begin to its end, below its state: [on-CPU], "
-                      "[runnable], [blocked: lock] and others, with who ended the wait behind '-- waker --' (recorded "
-                      "by -g -e cpu-clock,offcpu,waking,runqlat, or cpu-clock, sched:sched_switch and "
-                      "sched:sched_waking); --tid keeps threads apart",
-                      options.is_wall));
+  rows.push_back(
+      flag("--wall",
+           "all time of each thread in nanoseconds, from its begin to its end, below its state: [on-CPU], "
+           "[runnable], [blocked: lock] and others, with who ended the wait behind '-- waker --' (recorded "
+           "by -g -e cpu-clock,offcpu,waking,runqlat, or cpu-clock, sched:sched_switch and "
+           "sched:sched_waking); --tid keeps threads apart",
+           options.is_wall));
   return line;
 }
 
@@ -239,7 +239,8 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
       take_addr2line_names(options.reading.perf_bytes, options.reading.session.symbols);
     if (options.is_wall)
       if (auto fit = check_wall_filter(options.reading.session.filter); !fit) return std::move(fit.error());
-    if (options.waits.is_asked_for || options.is_wall) options.waits.who = take_who(options.reading.session.filter);
+    if (options.waits.is_asked_for || options.is_wall)
+      options.waits.who = take_who(options.reading.session.filter);
     return show_session(options.reading, [&options](Session& session, TextOutput& out) {
       return show(session, out, options);
     });

@@ -9,9 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "report/output/printable.h"
 #include "report/output/text_output.h"
-#include "report/output/text_store.h"
 #include "report/profile/frame_names.h"
 #include "report/samples/index_table.h"
 

@@ -15,7 +15,7 @@
 #include "report/output/colour.h"
 #include "report/output/svg_text.h"
 #include "report/query/bound_expression.h"
-#include "report/query/counted.h"
+#include "report/query/summary.h"
 #include "report/query/where.h"
 #include "report/stretches.h"
 #include "report/views/heatmap/heat_box.h"

@@ -7,7 +7,6 @@
 #include "cli/expression.h"
 #include "cli/shell_word.h"
 #include "report/query/field_choice.h"
-#include "report/query/value_field.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 

@@ -10,8 +10,8 @@
 
 #include "format/base/result.h"
 #include "report/decode/payload.h"
-#include "report/query/counted.h"
-#include "report/query/own_values.h"
+#include "report/query/expression_value.h"
+#include "report/query/summary.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {

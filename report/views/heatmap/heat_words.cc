@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "cli/expression.h"
-#include "report/output/printable.h"
 #include "report/output/svg_text.h"
+#include "report/output/text_output.h"
 #include "report/query/bound_expression.h"
 #include "report/samples/filter.h"
 

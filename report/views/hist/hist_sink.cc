@@ -10,9 +10,9 @@
 #include "cli/shell_word.h"
 #include "report/output/field_sinks.h"
 #include "report/query/bound_expression.h"
-#include "report/query/counted.h"
+#include "report/query/summary.h"
 #include "report/samples/filter.h"
-#include "report/views/hist/distribution_text.h"
+#include "report/views/hist/hist_text.h"
 
 namespace tacho::report {
 

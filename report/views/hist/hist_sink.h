@@ -11,11 +11,11 @@
 #include "report/command.h"
 #include "report/profile/distribution.h"
 #include "report/profile/field_key.h"
+#include "report/query/field_choice.h"
 #include "report/query/summary.h"
 #include "report/stretches.h"
 #include "report/views/hist/event_pairs.h"
-#include "report/query/field_choice.h"
-#include "report/views/hist/value_table.h"
+#include "report/views/hist/hist_text.h"
 
 namespace tacho::report {
 

@@ -7,9 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,22 +23,287 @@
 #include "cli/shell_word.h"
 #include "format/base/byte_writer.h"
 #include "format/base/cursor.h"
+#include "format/base/file.h"
+#include "format/base/output.h"
 #include "format/container/capture_reader.h"
+#include "format/container/capture_writer.h"
 #include "format/extensions/attachment.h"
 #include "report/command.h"
-#include "report/output/no_stopping.h"
 #include "report/output/progress.h"
 #include "report/query/gather.h"
-#include "report/views/pack/copies.h"
-#include "report/views/pack/rewrite.h"
-#include "report/views/pack/sources.h"
 #include "sandbox/process.h"
+#include "report/output/output_file.h"
+#include "symbolize/elf/module_files.h"
+#include "symbolize/elf/stripped_copy.h"
 #include "symbolize/files/archive.h"
 #include "symbolize/files/attached_text.h"
+#include "symbolize/files/debug_files.h"
 #include "symbolize/files/held_files.h"
 #include "symbolize/other_packs.h"
 
 namespace tacho::report {
+
+namespace {
+
+constexpr std::uint64_t kMostOfOne = std::uint64_t{128} << 20, kMostOfAll = std::uint64_t{512} << 20,
+                        kMostPacked = std::uint64_t{128} << 20;
+// Bytes of a copy, compressed: so little room is none.
+constexpr std::uint64_t kLeast = std::uint64_t{1} << 12;
+constexpr std::size_t kMostTold = 20;     // files that are not copied
+constexpr std::size_t kMostMisfits = 50;  // files that are read and compressed in vain
+
+std::uint64_t less(std::uint64_t from, std::uint64_t what) { return from - std::min(from, what); }
+
+using Modules = std::vector<const format::PackedModule*>;
+
+Modules programs_and_libraries(const format::SymbolPack& pack) {
+  Modules modules;
+  for (const format::PackedModule& module : pack.modules)
+    if (module.kind == static_cast<std::uint8_t>(symbolize::ModuleKind::User) &&
+        pack.texts[module.path].starts_with('/'))
+      modules.push_back(&module);
+  std::ranges::stable_sort(modules, std::greater(),
+                           [](const format::PackedModule* module) { return module->addresses.size(); });
+  return modules;
+}
+
+// The room that is left, in bytes of content and of the capture. What a capture says of its own copies may be
+// anything.
+class Room {
+ public:
+  void take(const format::Attachment& copy) {
+    content_ = less(content_, copy.raw_size);
+    packed_ = less(packed_, copy.packed.size());
+  }
+  // What there is when `old`, which may be null, goes.
+  Room without(const format::Attachment* old) const {
+    Room room = *this;
+    if (old == nullptr) return room;
+    room.content_ = std::min(kMostOfAll, content_ + std::min(kMostOfAll, old->raw_size));
+    room.packed_ = std::min<std::uint64_t>(kMostPacked, packed_ + old->packed.size());
+    return room;
+  }
+  std::uint64_t content() const { return content_; }
+  std::uint64_t packed() const { return packed_; }
+  bool is_none() const { return content_ < kLeast || packed_ < kLeast; }
+
+ private:
+  std::uint64_t content_ = kMostOfAll, packed_ = kMostPacked;
+};
+
+class FileCopier {
+ public:
+  FileCopier(std::span<const format::Attachment> before, const symbolize::SymbolOptions& options,
+             symbolize::FileGate& gate)
+      : files_(symbolize::DebugFiles(options.symfs, options.build_id_dir, options.held), nullptr, nullptr),
+        gate_(gate) {
+    for (const format::Attachment& copy : before) {
+      if (!copy.name.starts_with(symbolize::kAttachedFile)) continue;
+      old_.emplace(copy.name, &copy);
+      room_.take(copy);
+    }
+  }
+  void add(const std::string& path, const format::BuildId& id) {
+    std::string name = symbolize::attached_file_name(path, id);
+    if (!known_.insert(name).second) return;
+    const auto old = old_.find(name);
+    const format::Attachment* const before = old == old_.end() ? nullptr : old->second;
+    const Room room = room_.without(before);
+    auto made = copy(path, id, std::move(name), room);
+    if (made) {
+      room_ = room;
+      room_.take(*made);
+      copies_.attachments.push_back(std::move(*made));
+    } else if (before == nullptr) {
+      omit(path + ": is not copied: " + made.error().what);
+    }
+  }
+  FileCopies take() { return std::move(copies_); }
+
+ private:
+  static Error no_room() { return Error{"there is no room for it"}; }
+  void omit(std::string line) {
+    if (copies_.omissions.size() < kMostTold)
+      copies_.omissions.push_back(std::move(line));
+    else
+      ++copies_.more_omissions;
+  }
+  Result<format::Attachment> copy(const std::string& path, const format::BuildId& id, std::string name,
+                                  const Room& room) {
+    if (room.is_none() || misfits_ == kMostMisfits || copies_.attachments.size() == kMostCopies)
+      return no_room();
+    const symbolize::AtFile reading(&gate_, path);
+    if (reading.is_refused()) return Error{gate_.lack(path)};
+    const auto file = files_.file({.path = path, .short_name = path, .build_id = id});
+    if (!file) return file.error();
+    const auto content = symbolize::stripped_copy(*file, std::min(kMostOfOne, room.content()));
+    if (!content) return content.error();
+    auto packed = format::pack_attachment(std::move(name), path, *content);
+    if (!packed) return packed;
+    if (packed->packed.size() > room.packed()) {
+      ++misfits_;
+      return no_room();
+    }
+    if (auto readable = symbolize::check_attached_size(*packed); !readable)
+      return std::move(readable.error());
+    return packed;
+  }
+
+  symbolize::ModuleFiles files_;
+  symbolize::FileGate& gate_;
+  std::map<std::string_view, const format::Attachment*> old_;  // by name
+  std::set<std::string> known_;
+  Room room_;
+  std::size_t misfits_ = 0;
+  FileCopies copies_;
+};
+
+}  // namespace
+
+FileCopies copy_files(const format::SymbolPack& pack, std::span<const format::Attachment> before,
+                      const symbolize::SymbolOptions& options, symbolize::FileGate& gate) {
+  FileCopier copier(before, options, gate);
+  for (const format::PackedModule* const module : programs_and_libraries(pack))
+    copier.add(std::string(pack.texts[module->path]), module->build_id);
+  return copier.take();
+}
+
+namespace {
+
+constexpr std::uint64_t kMostOfOneSource = std::uint64_t{4} << 20, kMostOfAllSources = std::uint64_t{64} << 20;  // bytes
+constexpr std::size_t kMostFiles = 4096;
+
+constexpr std::string_view kEndings[] = {
+    ".c",   ".h",   ".cc",  ".cpp", ".cxx", ".c++", ".hh",  ".hpp", ".hxx",  ".ipp", ".inl",   ".inc",
+    ".tcc", ".tpp", ".def", ".s",   ".S",   ".asm", ".rs",  ".go",  ".d",    ".zig", ".nim",   ".swift",
+    ".m",   ".mm",  ".f",   ".f90", ".F90", ".f95", ".adb", ".ads", ".ml",   ".mli", ".hs",    ".pas",
+    ".cu",  ".cl",  ".y",   ".l",   ".js",  ".ts",  ".py",  ".rb",  ".java", ".kt",  ".scala", ".cs",
+};
+// Headers of the C++ library have no ending.
+constexpr std::string_view kHeaderFolders[] = {"/usr/include/", "/usr/local/include/", "/usr/lib/gcc/"};
+
+bool is_source(std::string_view path) {
+  if (!path.starts_with('/') || path.find("/../") != std::string_view::npos) return false;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const auto dot = name.rfind('.');
+  if (dot == std::string_view::npos)
+    return std::ranges::any_of(kHeaderFolders,
+                               [path](std::string_view folder) { return path.starts_with(folder); });
+  return dot != 0 && std::ranges::find(kEndings, name.substr(dot)) != std::end(kEndings);
+}
+
+// Text has no zeros.
+bool is_text(format::Bytes bytes) { return std::ranges::find(bytes, std::byte{}) == bytes.end(); }
+
+}  // namespace
+
+SourceCopies copy_sources(const std::set<std::string>& paths, const symbolize::SymbolOptions& options,
+                          symbolize::FileGate& gate) {
+  const symbolize::DebugFiles files(options.symfs);
+  SourceCopies copies;
+  std::uint64_t room = kMostOfAllSources;
+  for (const std::string& path : paths) {
+    if (!is_source(path)) continue;
+    const symbolize::AtFile reading(&gate, path);
+    if (reading.is_refused()) continue;
+    const auto content = files.read(path, kMostOfOneSource);
+    if (!content || !is_text(*content)) continue;
+    if (content->size() > room || copies.attachments.size() == kMostFiles) {
+      ++copies.left_out;
+      continue;
+    }
+    auto packed = format::pack_attachment(std::string(symbolize::kAttachedSource) + path, path, *content);
+    if (!packed || !symbolize::check_attached_size(*packed)) continue;
+    room -= content->size();
+    copies.attachments.push_back(std::move(*packed));
+  }
+  return copies;
+}
+
+namespace {
+
+namespace abi = format::abi;
+using format::CaptureReader;
+
+Result<> check(const CaptureReader& reader, const format::Diagnostics& diagnostics,
+               const std::string& input) {
+  const format::CaptureLayout& layout = reader.layout();
+  const std::string remedy =
+      "; 'tacho convert -i " + cli::shell_word(input) + " -o FILE' makes one that can be";
+  if (layout.is_pipe)
+    return Error{input + ": has the form of a pipe, to which nothing can be added" + remedy};
+  if (layout.order != std::endian::native)
+    return Error{input + ": was recorded in the other byte order and is not rewritten" + remedy};
+  return check_whole(reader, diagnostics, input, "rewritten");
+}
+
+// u64 count, then {u64 offset in the file, u64 size} of each AUXTRACE record: they move with the data.
+void move_aux_index(format::Features& features, std::uint64_t moved_by, format::Features& late) {
+  const auto index = std::ranges::find(features.raw, abi::kFeatureAuxtrace, &format::RawSection::feature);
+  if (index == features.raw.end()) return;
+  format::Cursor in(index->bytes);
+  format::ByteWriter out;
+  out.u64(in.u64());
+  while (in.left() >= 2 * sizeof(std::uint64_t)) {
+    const std::uint64_t offset = in.u64();
+    out.u64(offset + moved_by).u64(in.u64());
+  }
+  format::keep_section(late, abi::kFeatureAuxtrace, out.view());
+}
+
+// Where what is written goes in the end: behind a link, the file that it names.
+std::string real_path(const std::string& path) {
+  std::error_code ignored;
+  const auto real = std::filesystem::canonical(path, ignored);
+  return real.empty() ? path : real.string();
+}
+
+}  // namespace
+
+Result<> check_rewritable(const std::string& input) {
+  if (input == "-") return Error{"standard input cannot be rewritten; name a file"};
+  format::Diagnostics diagnostics;
+  if (auto checked = check_no_folder(input, "rewritten"); !checked) return checked;
+  const auto reader = CaptureReader::open(input, diagnostics);
+  if (!reader) return reader.error();
+  return check(*reader, diagnostics, input);
+}
+
+Result<> rewrite(const RewriteOptions& options, const std::function<Result<>(format::Features&)>& change) {
+  format::Diagnostics diagnostics;
+  format::ReadOptions reading;
+  reading.keep_all = true;
+  const auto before = FileState::of(options.input);
+  if (!before) return before.error();
+  auto source = format::open_input(options.input);
+  if (!source) return std::move(source.error());
+  auto reader = CaptureReader::open(options.input, diagnostics, reading);
+  if (!reader) return std::move(reader.error());
+  if (auto checked = check(*reader, diagnostics, options.input); !checked) return checked;
+  format::Features features = reader->take_features();
+  if (auto changed = change(features); !changed) return changed;
+
+  const bool is_in_place = options.output.empty();
+  const std::string target = is_in_place ? real_path(options.input) : options.output;
+  auto output = format::WholeOutput::create(
+      target, is_in_place ? format::WholeOutput::Old::Replaced : format::WholeOutput::Old::Kept);
+  if (!output) return std::move(output.error());
+  auto file = output->duplicate();
+  if (!file) return std::move(file.error());
+  format::Features late;
+  const format::CaptureLayout& layout = reader->layout();
+  format::WriteOptions writing;
+  writing.as_given = writing.copies_data = true;
+  auto writer = format::CaptureWriter::create(std::move(*file), reader->events(), features, writing);
+  if (!writer) return std::move(writer.error()).in(target);
+  move_aux_index(features, writer->next_offset() - layout.data_offset, late);
+  if (auto copied = writer->copy_data(source->get(), layout.data_offset, layout.data_size); !copied)
+    return std::move(copied.error()).in(target);
+  if (auto closed = writer->close(late); !closed) return std::move(closed.error()).in(target);
+  if (auto same = before->check_same(options.input); !same) return same;
+  return output->finish();
+}
+
 namespace {
 
 constexpr std::string_view kDescription =

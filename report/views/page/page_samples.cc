@@ -7,8 +7,8 @@
 #include <limits>
 #include <span>
 
-#include "report/output/printable.h"
-#include "report/query/value_field.h"
+#include "report/output/text_output.h"
+#include "report/query/field_choice.h"
 #include "report/samples/filter.h"
 
 namespace tacho::report {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "format/base/seeded_hash.h"
-#include "report/output/text_store.h"
+#include "report/output/text_output.h"
 #include "report/samples/index_table.h"
 
 namespace tacho::report {

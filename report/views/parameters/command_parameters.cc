@@ -9,8 +9,8 @@
 #include <span>
 #include <string_view>
 
-#include "report/output/printable.h"
 #include "sandbox/process.h"
+#include "report/output/text_output.h"
 #include "symbolize/elf/module_files.h"
 
 namespace tacho::report {

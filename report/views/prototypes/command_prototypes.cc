@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "report/decode/prototype_text.h"
-#include "report/output/printable.h"
 #include "sandbox/process.h"
+#include "report/output/text_output.h"
 #include "symbolize/elf/module_files.h"
 
 namespace tacho::report {

@@ -7,10 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "report/output/printable.h"
 #include "report/output/text_output.h"
 #include "report/profile/call_tree.h"
-#include "report/views/report/graph_options.h"
+#include "report/views/report/report_options.h"
 
 namespace tacho::report {
 

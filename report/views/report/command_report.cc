@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "report/output/colour.h"
-#include "report/perf_text/raw_trace.h"
+#include "report/perf_text/raw_dump.h"
 #include "report/perf_text/stats_text.h"
 #include "report/profile/name_pattern.h"
 #include "report/views/report/report_options.h"

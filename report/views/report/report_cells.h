@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "report/profile/entries.h"
-#include "report/views/report/graph_options.h"
 #include "report/views/report/report_columns.h"
+#include "report/views/report/report_options.h"
 
 namespace tacho::report {
 

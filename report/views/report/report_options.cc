@@ -2,15 +2,102 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 #include <type_traits>
 
+#include "report/command.h"
 #include "report/filter_options.h"
 #include "report/profile/sort_keys.h"
-#include "report/views/report/absent_options.h"
+#include "report/samples/payload_stack.h"
 #include "report/views/report/report_columns.h"
-#include "report/wait_options.h"
 
 namespace tacho::report {
+
+namespace {
+
+using cli::Takes;
+
+constexpr std::string_view kInteractive =
+    "there is no interactive form, and nothing was printed; without this option rows are printed, on a "
+    "terminal "
+    "through a pager";
+constexpr std::string_view kTraces =
+    "processor traces (AUX) are not decoded here; perf makes samples of them, which every command reads: "
+    "perf inject --itrace=i1ms -i FILE -o DECODED";
+
+// A row leaves this table when the option comes; rows of options that exist have no effect.
+constexpr cli::AbsentOption kRows[] = {
+    {"--tui", Takes::Nothing, kInteractive},
+    {"--gtk", Takes::Nothing, kInteractive},
+    {"--itrace", Takes::Optional, kTraces},
+};
+
+}  // namespace
+
+std::span<const cli::AbsentOption> absent_report_options() { return kRows; }
+
+namespace {
+
+struct Word {
+  std::string_view word;
+  void (*apply)(GraphOptions&);
+};
+
+// In the order in which perf tries them for a word that is cut short: "f" is flat.
+constexpr Word kWords[] = {
+    {"graph", [](GraphOptions& o) { o.form = GraphForm::Graph; }},
+    {"flat", [](GraphOptions& o) { o.form = GraphForm::Flat; }},
+    {"fractal", [](GraphOptions& o) { o.form = GraphForm::Fractal; }},
+    {"folded", [](GraphOptions& o) { o.form = GraphForm::Folded; }},
+    {"caller", [](GraphOptions& o) { o.order = ChainOrder::Caller, o.is_order_given = true; }},
+    {"callee", [](GraphOptions& o) { o.order = ChainOrder::Callee, o.is_order_given = true; }},
+    {"function", [](GraphOptions& o) { o.key = ChainKey::Function; }},
+    {"address", [](GraphOptions& o) { o.key = ChainKey::Address; }},
+    {"srcline", [](GraphOptions& o) { o.key = ChainKey::SourceLine; }},
+    {"branch", [](GraphOptions& o) { o.adds_branches = true; }},
+    {"percent", [](GraphOptions& o) { o.value = GraphValue::Percent; }},
+    {"period", [](GraphOptions& o) { o.value = GraphValue::Period; }},
+    {"count", [](GraphOptions& o) { o.value = GraphValue::Count; }},
+};
+
+}  // namespace
+
+Result<> parse_graph_options(std::string_view text, GraphOptions& options) {
+  bool has_percent = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string word(text.substr(at, end - at));
+    at = end + 1;
+    if (word.empty()) continue;
+    if (std::string_view("none").starts_with(word)) {
+      options.form = GraphForm::None;
+      return Done{};
+    }
+    const auto known =
+        std::ranges::find_if(kWords, [&](const Word& row) { return row.word.starts_with(word); });
+    if (known != std::end(kWords)) {
+      known->apply(options);
+      continue;
+    }
+    char* rest = nullptr;
+    if (!has_percent) {
+      options.min_percent = std::strtod(word.c_str(), &rest);
+      has_percent = true;
+    } else {
+      options.print_limit = static_cast<std::uint32_t>(std::strtoul(word.c_str(), &rest, 0));
+    }
+    if (rest == word.c_str()) {
+      return use_error("--call-graph: '" + word +
+                       "' is neither a number nor one of graph, flat, fractal, folded, none, caller, callee, "
+                       "function, address, srcline, branch, percent, period, count");
+    }
+  }
+  if (options.form == GraphForm::None)
+    return use_error("--call-graph: none was said before; name a form again: graph, flat, fractal or folded");
+  return Done{};
+}
+
 namespace {
 
 using cli::Takes;
@@ -354,6 +441,140 @@ cli::CommandLine describe_report(ReportOptions& options) {
   add_accepted_options(line.options, options);
   cli::add_absent_options(line.options, absent_report_options());
   return line;
+}
+
+namespace {
+
+namespace abi = format::abi;
+
+bool any_samples(const Session& session, abi::SampleType bit) {
+  return std::ranges::any_of(session.events(), [bit](const auto& event) { return event.attr.samples(bit); });
+}
+
+}  // namespace
+
+// As perf: of a pipe the header comes too late to say. A header that promises branches which no event has is
+// damaged, and the samples are shown.
+ReportMode mode_of(const Session& session, const ReportOptions& options) {
+  if (options.waits.is_asked_for) return ReportMode::Samples;
+  if (options.is_mem_mode) return ReportMode::Memory;
+  if (options.has_branch_history) return ReportMode::Samples;
+  const bool has_branches = !session.layout().is_pipe && session.features().environment.has_branch_stack &&
+                            any_samples(session, abi::kSampleBranchStack);
+  return options.counts_branches.value_or(has_branches) ? ReportMode::Branches : ReportMode::Samples;
+}
+
+Result<> check_mode(const Session& session, const ReportOptions& options, ReportMode mode) {
+  const bool asks_for_others = options.is_mem_mode || options.has_branch_history || options.shows_cycles ||
+                               options.counts_branches.value_or(false) || options.shows_other_chains;
+  if (options.waits.is_asked_for && asks_for_others)
+    return use_error(
+        "--off-cpu: rows are of waits; leave -b, --branch-history, --total-cycles, --mem-mode and "
+        "--show-ref-call-graph out");
+  const bool chooses_events = !options.weight.empty() || !options.reading.session.filter.events.empty();
+  if (options.waits.is_asked_for && chooses_events)
+    return use_error(
+        "--off-cpu: rows are weighed by time, whatever the event; leave --weight and --event out");
+  if (options.is_mem_mode && options.counts_branches.value_or(false))
+    return use_error("--mem-mode: rows are of memory accesses or of branches (-b), not of both");
+  constexpr std::uint64_t kCallStack = 1U << 11;  // PERF_SAMPLE_BRANCH_CALL_STACK
+  const bool has_lbr = std::ranges::any_of(session.events(), [](const format::Event& event) {
+    return event.attr.samples(abi::kSampleBranchStack) && (event.attr.branch_sample_type & kCallStack) != 0;
+  });
+  if (options.stitches_lbr && has_lbr)
+    return use_error("--stitch-lbr: call stacks that the processor kept (LBR) are taken as recorded");
+  if (mode == ReportMode::Branches && !any_samples(session, abi::kSampleBranchStack))
+    return use_error("-b: the capture has no branch stacks; perf record -b records them");
+  if (mode == ReportMode::Memory && !any_samples(session, abi::kSampleDataSrc))
+    return use_error("--mem-mode: the capture has no data sources; perf mem record does");
+  if (options.shows_cycles && options.is_for_programs())
+    return use_error("--total-cycles: blocks are printed as text only; leave out --json and --csv");
+  if (options.has_branch_history && !any_samples(session, abi::kSampleBranchStack))
+    return use_error("--branch-history: the capture has no branch stacks; perf record -b records them");
+  return Done{};
+}
+
+bool keeps_every_branch(const Session& session) {
+  constexpr std::uint64_t kAny = 1U << 3;  // PERF_SAMPLE_BRANCH_ANY
+  return std::ranges::any_of(session.events(), [](const format::Event& event) {
+    return (event.attr.branch_sample_type & kAny) != 0;
+  });
+}
+
+// As perf, which says how branches went where the header has them, and where stacks were not recorded as
+// bytes. Where there is no call chain beside the branches there would be nothing to show else.
+BranchHistory branch_history_of(const Session& session, const ReportOptions& options) {
+  BranchHistory history;
+  history.is_wanted = (options.has_branch_history || options.graph.adds_branches) &&
+                      !options.waits.is_asked_for && any_samples(session, abi::kSampleBranchStack);
+  const bool is_told = !session.layout().is_pipe && session.features().environment.has_branch_stack &&
+                       !any_samples(session, abi::kSampleStackUser);
+  history.shows_counts = history.is_wanted && options.has_branch_history &&
+                         (is_told || !has_stacks(session.events(), session.features()));
+  return history;
+}
+
+namespace {
+
+bool holds(const auto& list, const auto& item) {
+  return list.empty() || std::ranges::find(list, item) != list.end();
+}
+
+}  // namespace
+
+FilterBits filters_of(const ReportOptions& options) {
+  const Filter& f = options.filter;
+  FilterBits filters = 0;
+  if (!f.comms.empty() || !f.pids.empty() || !f.tids.empty()) filters |= kByThread;
+  if (!f.dsos.empty()) filters |= kByModule;
+  if (!f.symbols.empty()) filters |= kBySymbol;
+  if (options.socket) filters |= kBySocket;
+  if (!options.parallelism.empty()) filters |= kByParallelism;
+  return filters;
+}
+
+std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const ReportOptions& options,
+                                                                         const FilteredRows& rows) {
+  if (filters_of(options) == 0) return {};
+  return [&options, rows, addresses = WantedAddresses(options.filter)](const ProfileRow& row,
+                                                                       const Function& counted) {
+    const Filter& f = options.filter;
+    const auto facts = rows.profile->facts(row);
+    // A branch is filtered by the place of its sample.
+    const Function& function =
+        rows.branches != nullptr
+            ? (*rows.functions)[rows.functions->of_place(rows.branches->known(facts).own)]
+            : counted;
+    const std::string_view path = function.module == nullptr ? std::string_view() : function.module->path;
+    const std::string_view name =
+        function.module == nullptr ? std::string_view() : function.module->short_name;
+    const auto has_address = [&](const ProfileRow& of) {
+      return !addresses.empty() && addresses.has(rows.resolver->location(of.location).ip.value);
+    };
+    FilterBits refused = 0;
+    if (!holds(f.comms, row.comm()) || !holds(f.pids, row.thread->pid) || !holds(f.tids, row.thread->tid))
+      refused |= kByThread;
+    if (!holds(f.dsos, name) && !holds(f.dsos, path)) refused |= kByModule;
+    if (!holds(f.symbols, function.name()) && !has_address(row)) refused |= kBySymbol;
+    if (options.socket && facts[rows.socket_fact] != *options.socket) refused |= kBySocket;
+    if (!options.parallelism.empty() && !holds(options.parallelism, facts[rows.parallelism_fact]))
+      refused |= kByParallelism;
+    return refused;
+  };
+}
+
+std::vector<Column> single_value_columns(const ReportOptions& options, const ReportColumns& columns) {
+  std::vector<Column> single;
+  for (const Column& column : columns.shown) {
+    if (column.kind != Column::Kind::Key) continue;
+    const std::string_view name = columns.keys[column.key].key->name;
+    if ((name == "comm" && options.filter.comms.size() == 1) ||
+        (name == "dso" && options.filter.dsos.size() == 1) ||
+        (name == "symbol" && options.filter.symbols.size() == 1)) {
+      single.push_back(column);
+    }
+  }
+  return single.size() == columns.keys.size() ? std::vector<Column>() : single;
 }
 
 }  // namespace tacho::report

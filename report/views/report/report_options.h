@@ -2,22 +2,61 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/absent_options.h"
+#include "format/base/result.h"
 #include "report/command.h"
 #include "report/output/colour.h"
 #include "report/perf_text/header_text.h"
+#include "report/profile/branch_rows.h"
+#include "report/profile/entries.h"
 #include "report/profile/event_blocks.h"
+#include "report/profile/function_stacks.h"
+#include "report/profile/sample_facts.h"
 #include "report/query/waits.h"
 #include "report/samples/event_switch.h"
 #include "report/samples/filter.h"
-#include "report/views/report/graph_options.h"
+#include "report/samples/session.h"
+#include "report/views/report/report_columns.h"
 #include "report/views/report/thread_values.h"
 
 namespace tacho::report {
+
+// Options of perf report that tacho report does not have, and what to do instead.
+
+std::span<const cli::AbsentOption> absent_report_options();
+
+// What -g says: how the call graph below a row of `report` is drawn.
+
+enum class GraphForm : std::uint8_t {
+  None,
+  Graph,    // a tree; shares are of the event's total
+  Fractal,  // a tree; shares are of the node above
+  Flat,     // each chain, one frame a line
+  Folded,   // each chain on a line
+};
+enum class GraphValue : std::uint8_t { Percent, Period, Count };
+
+struct GraphOptions {
+  GraphForm form = GraphForm::Graph;
+  double min_percent = 0.5;
+  std::uint32_t print_limit = 0;  // entries of a level; 0: all
+  ChainOrder order = ChainOrder::Callee;
+  bool is_order_given = false;  // else Caller with --children
+  ChainKey key = ChainKey::Function;
+  GraphValue value = GraphValue::Percent;
+  bool adds_branches = false;  // the word "branch"
+};
+
+// "graph,0.5,caller,function,percent": words in any order, each may be cut short as perf allows; the first
+// number is the threshold, the second the print limit. Changes what the text names.
+Result<> parse_graph_options(std::string_view text, GraphOptions& options);
 
 enum class ReportForm : std::uint8_t { Text, Json, Csv };
 
@@ -74,5 +113,41 @@ struct ReportOptions {
 };
 
 cli::CommandLine describe_report(ReportOptions& options);
+
+// What the rows of a report count, by its options and by what the capture holds.
+
+ReportMode mode_of(const Session& session, const ReportOptions& options);
+
+// An error names an option that the capture has nothing for.
+Result<> check_mode(const Session& session, const ReportOptions& options, ReportMode mode);
+
+// Whether the processor kept every branch, and not those of some kinds alone.
+bool keeps_every_branch(const Session& session);
+
+// What --branch-history and -g branch make of a capture.
+struct BranchHistory {
+  bool is_wanted = false;     // chains have branches in them
+  bool shows_counts = false;  // graphs say how these went
+};
+BranchHistory branch_history_of(const Session& session, const ReportOptions& options);
+
+// Which rows of a report its options refuse, and the columns that they leave one value.
+
+// Where the rows come from, and where among their facts stands what filters look at.
+struct FilteredRows {
+  const Profile* profile = nullptr;
+  Resolver* resolver = nullptr;
+  FunctionTable* functions = nullptr;
+  const BranchRows* branches = nullptr;  // null: rows are not of branches
+  std::size_t socket_fact = 0, parallelism_fact = 0;
+};
+
+// All that may refuse a row.
+FilterBits filters_of(const ReportOptions& options);
+// Which do; null: there are none. What is passed must outlive it.
+std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const ReportOptions& options,
+                                                                         const FilteredRows& rows);
+// perf does not show a column whose value a filter leaves no choice.
+std::vector<Column> single_value_columns(const ReportOptions& options, const ReportColumns& columns);
 
 }  // namespace tacho::report

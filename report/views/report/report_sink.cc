@@ -8,10 +8,9 @@
 #include "report/profile/event_blocks.h"
 #include "report/profile/name_pattern.h"
 #include "report/samples/payload_stack.h"
-#include "report/views/report/block_text.h"
+#include "report/views/report/branch_text.h"
 #include "report/views/report/latency.h"
-#include "report/views/report/report_mode.h"
-#include "report/views/report/row_filters.h"
+#include "report/views/report/report_options.h"
 
 namespace tacho::report {
 
@@ -494,6 +493,36 @@ void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Ent
   }
   if (options_->socket) out.text(fmt::format("# Processor Socket: {}\n", *options_->socket));
   out.text("#\n");
+}
+
+const format::EventGroup* ReportSink::group_of(std::size_t leader) const {
+  const auto found = std::ranges::lower_bound(groups_, leader, {}, &format::EventGroup::leader);
+  return found == groups_.end() || found->leader != leader ? nullptr : &*found;
+}
+
+std::optional<Error> ReportSink::failure() const {
+  if (failure_ || !weight_ || weight_->unreadable() == 0) return failure_;
+  return use_error("--weight: " + std::to_string(weight_->unreadable()) + " samples have no number named '" +
+                   options_->weight + "'; tacho header lists the fields of payloads");
+}
+
+std::vector<std::string> ReportSink::notes() const {
+  std::vector<std::string> lines;
+  if (waits_) {
+    lines.emplace_back("tacho report: rows are waits, weighed by nanoseconds");
+    for (const std::string& note : waits_->notes()) lines.push_back("tacho report: " + note);
+  }
+  const std::string chosen = weight_ && !waits_ ? weight_->chosen_by_role() : std::string();
+  if (!chosen.empty()) {
+    lines.push_back("tacho report: rows are weighed by " + printable(chosen) +
+                    ", as the event says (role:weight); --weight period or samples weighs them otherwise");
+  }
+  if (profile_ && profile_->left_out() > 0)
+    lines.push_back(
+        fmt::format("tacho report: {} samples are of events that the pipe described too late; left out",
+                    profile_->left_out()));
+  if (const auto split = split_group(groups_)) lines.push_back("tacho report: " + *split);
+  return lines;
 }
 
 }  // namespace tacho::report

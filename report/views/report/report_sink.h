@@ -13,12 +13,11 @@
 #include "report/profile/branch_chains.h"
 #include "report/profile/branch_rows.h"
 #include "report/profile/weight.h"
-#include "report/views/report/branch_statistics.h"
+#include "report/views/report/branch_text.h"
 #include "report/views/report/hierarchy_text.h"
-#include "report/views/report/report_mode.h"
+#include "report/views/report/report_forms.h"
 #include "report/views/report/report_options.h"
 #include "report/views/report/report_text.h"
-#include "report/views/report/row_form.h"
 #include "report/views/report/thread_values.h"
 
 namespace tacho::report {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "report/output/text_output.h"
-#include "report/output/text_pieces.h"
 #include "report/profile/entries.h"
 #include "report/views/report/report_cells.h"
 

@@ -12,7 +12,6 @@
 #include "format/base/result.h"
 #include "format/base/seeded_hash.h"
 #include "report/command.h"
-#include "report/output/printable.h"
 #include "report/output/text_output.h"
 #include "report/samples/sink.h"
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "format/container/features.h"
-#include "report/output/printable.h"
 #include "report/output/text_output.h"
 #include "report/samples/session.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "report/output/printable.h"
+#include "report/output/text_output.h"
 
 namespace tacho::report {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "report/output/text_store.h"
+#include "report/output/text_output.h"
 #include "report/samples/by_number.h"
 
 namespace tacho::report {

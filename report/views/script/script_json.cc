@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "report/decode/payload_fields.h"
+#include "report/decode/payload.h"
 #include "report/output/field_sinks.h"
 #include "report/samples/address_name.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/decode/payload.h"
-#include "report/output/field_sink.h"
+#include "report/output/field_sinks.h"
 #include "report/output/text_output.h"
 #include "report/samples/session.h"
 #include "report/views/script/kept_texts.h"

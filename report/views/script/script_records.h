@@ -2,7 +2,6 @@
 #pragma once
 
 #include "format/records/record.h"
-#include "report/output/printable.h"
 #include "report/output/text_output.h"
 #include "symbolize/frame.h"
 

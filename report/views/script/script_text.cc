@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "report/decode/synth_text.h"
+#include "report/decode/coded_values.h"
 #include "report/perf_text/frame_text.h"
 #include "report/samples/address_name.h"
 

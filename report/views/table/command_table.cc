@@ -6,7 +6,6 @@
 
 #include "report/filter_options.h"
 #include "report/stretches.h"
-#include "report/views/table/table_columns.h"
 #include "report/views/table/table_source.h"
 #include "report/views/table/table_text.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cli/shell_word.h"
-#include "report/query/value_field.h"
+#include "report/query/field_choice.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 

@@ -10,7 +10,7 @@
 #include "format/base/result.h"
 #include "report/profile/field_key.h"
 #include "report/query/bound_expression.h"
-#include "report/query/counted.h"
+#include "report/query/summary.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {

@@ -1,7 +1,7 @@
-#include "report/decode/register_names.h"
-
 #include <gtest/gtest.h>
 #include <sys/utsname.h>
+
+#include "report/decode/coded_values.h"
 
 namespace tacho::report {
 namespace {

@@ -1,5 +1,3 @@
-#include "report/output/text_pieces.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "format/base/file.h"
+#include "report/output/text_output.h"
 
 namespace tacho::report {
 namespace {

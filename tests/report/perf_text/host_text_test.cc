@@ -1,6 +1,6 @@
-#include "report/perf_text/host_text.h"
-
 #include <gtest/gtest.h>
+
+#include "report/perf_text/header_text.h"
 
 namespace tacho::report {
 namespace {

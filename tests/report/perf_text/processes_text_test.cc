@@ -1,8 +1,8 @@
-#include "report/perf_text/processes_text.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "report/perf_text/header_text.h"
 
 namespace tacho::report {
 namespace {

@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "format/base/byte_writer.h"
-#include "report/decode/data_source_text.h"
+#include "report/decode/coded_values.h"
 #include "report/decode/instructions.h"
-#include "report/decode/register_names.h"
-#include "report/decode/synth_text.h"
-#include "report/perf_text/time_text.h"
+#include "report/perf_text/line_start.h"
 
 namespace tacho::report {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "report/views/hist/distribution_text.h"
+#include "report/views/hist/hist_text.h"
 
 namespace tacho::report {
 namespace {

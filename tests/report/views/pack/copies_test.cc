@@ -1,11 +1,10 @@
-#include "report/views/pack/copies.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "report/views/pack/command_pack.h"
 #include "symbolize/frame.h"
 
 namespace tacho::report {

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "report/decode/payload_fields.h"
+#include "report/decode/payload.h"
 #include "report/output/field_sinks.h"
 #include "tests/support/capture_builder.h"
 
