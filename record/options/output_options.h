@@ -17,7 +17,6 @@ namespace tacho::record {
 struct SwitchRule {
   bool is_on = false;                   // else never; SIGUSR2 and --control always may ask for it
   std::uint64_t bytes = 0;              // of a file; 0: however large
-  bool is_plain = false;                // records go into it as they are, not packed
   std::chrono::milliseconds period{0};  // of a file; 0: however long
 };
 

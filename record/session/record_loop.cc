@@ -47,42 +47,48 @@ constexpr milliseconds kWritingBound{30'000};
 // Given up, a write that is under way has this long to return, else its thread is left behind.
 constexpr milliseconds kStuckBound{2000};
 
+OutputLimits limits_of(const RecordOptions& options) {
+  return {options.files.most_bytes, options.files.least_free, options.output};
+}
+
 constexpr const char* kNoRecord = "the kernel's ring holds something that is no record; recording stops here";
 
 }  // namespace
 
 class RecordLoop::Loop {
  public:
-  explicit Loop(RecordLoop::Parts parts)
-      : events_(parts.events),
-        workload_(parts.workload),
-        signals_(parts.signals),
-        control_(parts.control),
-        stacks_(parts.stacks),
-        channels_(parts.channels),
-        summaries_(parts.summaries),
-        switches_(parts.switches),
-        schedule_(std::move(parts.schedule)),
-        switch_rule_(parts.switch_rule),
-        on_switch_(std::move(parts.on_switch)),
-        drop_rights_(std::move(parts.drop_rights)),
-        at_end_(std::move(parts.at_end)),
-        say_(std::move(parts.say)),
-        cpus_(events_, std::move(parts.later_cpus), std::move(parts.reopen_cpu), say_),
-        queue_(queue_limit(parts.switch_rule)),
-        round_(parts.target_filter, parts.stacks, parts.pinner, std::move(parts.compressor)),
-        writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
+  Loop(RunningRecording& recording, const StopSignals& signals, std::optional<RingCompressor> compressor)
+      : recording_(recording),
+        events_(recording.events()),
+        workload_(recording.workload()),
+        signals_(signals),
+        control_(recording.control()),
+        stacks_(recording.stacks()),
+        channels_(recording.channels().rings()),
+        summaries_(recording.channels().summaries()),
+        switches_(recording.switches()),
+        schedule_(recording.schedule()),
+        switch_rule_(recording.options().files.switch_rule),
+        cpus_(
+            events_, recording.later_cpus(), [&recording](int cpu) { return recording.reopen_cpu(cpu); },
+            [&recording](std::string_view line) { recording.say(line); }),
+        queue_(queue_limit(switch_rule_)),
+        round_(recording.channels().target_filter(), stacks_, recording.pinner(), std::move(compressor)),
+        writing_(recording.output(), queue_, limits_of(recording.options()),
+                 [&recording](const RecordCounts& counts) { return recording.write_end(counts); }) {
     if (control_ == nullptr) return;
-    control_handler_.emplace(*control_, events_,
-                             ControlHandler::Callbacks{[this] { stop_by_hand(SIGTERM, false); },
-                                                       [this] { return begin_snapshot(); }, say_});
+    control_handler_.emplace(
+        *control_, events_,
+        ControlHandler::Callbacks{[this] { stop_by_hand(SIGTERM, false); },
+                                  [this] { return begin_snapshot(); },
+                                  [this](std::string_view line) { recording_.say(line); }});
   }
 
   Result<> start() {
     // Being off the CPU for some ms is what loses events; more than our share is not needed otherwise.
     const int usual = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()));
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kReaderNice);
-    if (drop_rights_) drop_rights_();
+    recording_.drop_rights();
     if (auto done = writing_.start(usual); !done) return done;
     return watch_everything();
   }
@@ -102,8 +108,8 @@ class RecordLoop::Loop {
       if (auto done = cpus_.look(poller_, since_start()); !done) fail(std::move(done.error()));
     }
     // While events are on: what they report now belongs to the recording.
-    if (at_end_)
-      if (auto done = at_end_(); !done && !report_.failure) report_.failure = std::move(done.error());
+    if (auto done = recording_.end_objects(); !done && !report_.failure)
+      report_.failure = std::move(done.error());
     events_.disable();
     read_summaries();
     take_the_rest();
@@ -159,7 +165,7 @@ class RecordLoop::Loop {
   void take_signals() {
     while (const auto signal = signals_.take()) {
       if (signal->asks_for_snapshot()) {
-        if (auto begun = begin_snapshot(); !begun) say_("SIGUSR2: " + begun.error().what);
+        if (auto begun = begin_snapshot(); !begun) recording_.say("SIGUSR2: " + begun.error().what);
       } else if (stopped_at_) {
         shall_not_wait_ = true;
       } else {
@@ -189,7 +195,9 @@ class RecordLoop::Loop {
   }
 
   // What waits to be written goes into this file as well; packed it is not known how much that will be.
-  std::uint64_t bytes_of_file() { return writing_.bytes() + (switch_rule_.is_plain ? queue_.bytes() : 0); }
+  std::uint64_t bytes_of_file() {
+    return writing_.bytes() + (!recording_.options().compression_level ? queue_.bytes() : 0);
+  }
   bool is_switch_due() {
     return is_switch_wanted_ || (switch_rule_.bytes != 0 && bytes_of_file() >= switch_rule_.bytes) ||
            (switch_rule_.period.count() != 0 && Clock::now() - file_began_at_ >= switch_rule_.period);
@@ -206,7 +214,7 @@ class RecordLoop::Loop {
     } else if (writing_.steps_taken() == steps_asked_) {
       if (switching_ == Switching::Prepares) return begin_next_file();
       switching_ = Switching::No;
-      if (on_switch_) on_switch_();
+      recording_.file_begun();
       if (control_handler_) control_handler_->snapshot_done();
     }
   }
@@ -410,7 +418,7 @@ class RecordLoop::Loop {
     if (waited < kTellOfWaiting) return false;
     if (!is_waiting_told_) {
       is_waiting_told_ = true;
-      say_(fmt::format(
+      recording_.say(fmt::format(
           "waiting for the disk to take the last {:.1f} MB, {} s at most; another signal gives them up",
           static_cast<double>(queue_.bytes()) / (1 << 20), kWritingBound / std::chrono::seconds(1)));
     }
@@ -427,6 +435,7 @@ class RecordLoop::Loop {
                                     : fmt::format("within {} s", kWritingBound / std::chrono::seconds(1))));
   }
 
+  RunningRecording& recording_;
   KernelEvents& events_;
   Workload* workload_;
   const StopSignals& signals_;
@@ -435,15 +444,12 @@ class RecordLoop::Loop {
   ChannelRings* channels_;
   Summaries* summaries_;
   SwitchEvents* switches_;
-  Schedule schedule_;
+  Schedule& schedule_;
   SwitchRule switch_rule_;
-  std::function<void()> on_switch_, drop_rights_;
-  std::function<Result<>()> at_end_;
   enum class Switching : std::uint8_t { No, Prepares, Begins };
   Switching switching_ = Switching::No;
   bool is_switch_wanted_ = false;
   std::uint64_t steps_asked_ = 0;
-  Say say_;
   std::optional<ControlHandler> control_handler_;
   CpuHotplug cpus_;
   RecordQueue queue_;
@@ -464,8 +470,13 @@ RecordLoop::RecordLoop(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
 RecordLoop::RecordLoop(RecordLoop&&) noexcept = default;
 RecordLoop::~RecordLoop() = default;
 
-Result<RecordLoop> RecordLoop::create(Parts parts) {
-  auto loop = std::make_unique<Loop>(std::move(parts));
+Result<RecordLoop> RecordLoop::create(RunningRecording& recording, const StopSignals& signals) {
+  // What has to fit into a file, or is kept in memory, is compressed when it is written.
+  const RecordOptions& options = recording.options();
+  const bool is_measured = options.files.most_bytes != 0 || options.files.overwrite;
+  auto compressor = RingCompressor::for_level(is_measured ? std::nullopt : options.compression_level);
+  if (!compressor) return std::move(compressor.error());
+  auto loop = std::make_unique<Loop>(recording, signals, std::move(*compressor));
   if (auto done = loop->start(); !done) return std::move(done.error());
   return RecordLoop(std::move(loop));
 }

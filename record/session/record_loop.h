@@ -2,26 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <string_view>
-#include <vector>
 
 #include "format/base/result.h"
-#include "record/kernel/kernel_events.h"
 #include "record/objects/channels.h"
-#include "record/options/options.h"
-#include "record/options/time_options.h"
-#include "record/output/capture_output.h"
 #include "record/output/record_walk.h"
 #include "record/output/writing_thread.h"
-#include "record/session/control.h"
-#include "record/session/cpu_hotplug.h"
-#include "record/session/pinned_files.h"
-#include "record/session/switch_events.h"
+#include "record/session/running_recording.h"
 #include "record/session/workload.h"
-#include "record/stacks/stack_unwinding.h"
 
 namespace tacho::record {
 
@@ -44,40 +33,10 @@ struct LoopReport {
 
 class RecordLoop {
  public:
-  // Lines for the user, while the loop waits for something.
-  using Say = std::function<void(std::string_view)>;
-
-  // Parts of a recording; all of them must outlive the loop.
-  struct Parts {
-    KernelEvents& events;
-    CaptureOutput& output;
-    const StopSignals& signals;
-    Workload* workload = nullptr;
-    Control* control = nullptr;
-    ChannelRings* channels = nullptr;
-    Summaries* summaries = nullptr;
-    TargetFilter* target_filter = nullptr;  // what every piece of a ring goes through
-    StackUnwinding* stacks = nullptr;
-    FilePinner* pinner = nullptr;
-    SwitchEvents* switches = nullptr;
-    Schedule schedule;
-    SwitchRule switch_rule = {};
-    OutputLimits limits = {};
-    std::optional<RingCompressor> compressor =
-        {};  // where the output takes records that are packed (write_packed)
-    Closing closing;
-    std::function<void()> on_switch = {};  // another file was begun
-    // A CPU came online: opens its events, and enables the ones that are enabled now.
-    CpuHotplug::ReopenCpu reopen_cpu = {};
-    std::vector<int> later_cpus = {};        // that were offline when the events were opened
-    std::function<void()> drop_rights = {};  // nothing will be opened any more; before a thread is started
-    std::function<Result<>()> at_end = {};   // once, when the recording is over, before events are disabled
-    Say say;
-  };
-
   // Makes all that the loop needs (descriptors, the writing thread), so that a refusal is reported before
   // anything runs. Only the loop may use the output until run() is over.
-  static Result<RecordLoop> create(Parts parts);
+  // `recording` and `signals` must outlive the loop.
+  static Result<RecordLoop> create(RunningRecording& recording, const StopSignals& signals);
   RecordLoop(RecordLoop&&) noexcept;
   RecordLoop& operator=(RecordLoop&&) = delete;
   RecordLoop(const RecordLoop&) = delete;

@@ -30,7 +30,7 @@
 #include "record/session/capture_series.h"
 #include "record/session/capture_start.h"
 #include "record/session/closing_lines.h"
-#include "record/session/pinned_files.h"
+#include "record/session/running_recording.h"
 #include "record/session/switch_events.h"
 #include "record/stacks/stack_choice.h"
 
@@ -191,79 +191,6 @@ Finished finish_after_failure(CaptureOutput& output, Error failure, const LoopRe
   return {std::move(error), static_cast<bool>(cut)};
 }
 
-// How further captures of this recording are made.
-CaptureSeries::Callbacks callbacks_of(const OpenedRecording& recording, const Channels* channels,
-                                      const RecordOptions& options,
-                                      const std::vector<std::string>& command_line) {
-  CaptureSeries::Callbacks callbacks;
-  callbacks.describe = [&recording, &options, &command_line] {
-    return describe_now(recording, options, command_line);
-  };
-  callbacks.open = [&recording, &options](format::Features features) {
-    return open_file_output(options.output, recording.events.event_set(), std::move(features),
-                            {options.compression_level});
-  };
-  callbacks.end = [end = std::make_shared<CaptureEnd>(recording, channels, options.target.cgroups)](
-                      const RecordCounts& counts, CaptureOutput& output) {
-    return end->write(counts, output);
-  };
-  return callbacks;
-}
-
-void print_finished_files(CaptureOutput& output, const Messages& messages) {
-  for (const std::string& name : output.take_finished()) messages.bracketed("Finished " + name);
-}
-
-// Programs run whether events are on or not; programs that ask read a flag, so that what happens while all
-// events of their object are off is neither counted against --max-rate nor lost.
-void switch_objects(OpenedRecording& recording, std::span<const std::size_t> switched) {
-  const Plan& plan = *recording.plan;
-  for (std::size_t i = 0; i < recording.objects.size(); ++i) {
-    std::vector<std::size_t> own;
-    for (const Connection& each : plan.connections)
-      if (each.object == i) own.push_back(each.event);
-    for (const SampleProgram& each : plan.sample_programs)
-      if (each.object == i) own.push_back(each.event);
-    const auto is_switched = [&](std::size_t event) { return std::ranges::count(switched, event) != 0; };
-    if (std::ranges::any_of(own, is_switched))
-      recording.objects[i].want_events(
-          std::ranges::any_of(own, [&](std::size_t event) { return recording.events.is_on(event); }));
-  }
-}
-
-// What programs emit when a recording ends: waits that are not over.
-Result<> end_objects(const OpenedRecording& recording) {
-  for (const bpf::UserObject& object : recording.objects)
-    if (auto done = object.end(); !done) return done;
-  return Done{};
-}
-
-// Everything is open: the remaining work needs few rights.
-void drop_needless_rights(const OpenedRecording& recording, const RecordOptions& options,
-                          const Messages& messages) {
-  const OutputOptions& files = options.files;
-  const bool makes_files = files.is_named_by_time || files.overwrite;
-  const bool packs = options.files.is_packed_at_end();
-  const LaterWork work{
-      .tells_again = makes_files,
-      .asks_programs =
-          std::ranges::any_of(recording.plan->events,
-                              [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
-      .has_objects = !recording.objects.empty() || !recording.plan->argument_probes.empty() ||
-                     (recording.stacks && recording.stacks->tells_of_mappings()),
-      .signals_command = recording.workload.has_value(),
-      .packs = packs,
-      .takes_in_cpus = recording.stacks ||
-                       std::ranges::find(recording.plan->tasks, -1) != recording.plan->tasks.end() ||
-                       std::ranges::any_of(recording.plan->events, &PlannedEvent::system_wide),
-      .maps_rings = !recording.plan->later_cpus.empty()};
-  const auto slash = options.output.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
-  const auto kept = drop_rights(work, makes_files || packs || files.redacts ? folder : "");
-  if (kept) return messages.detail("capabilities kept while recording: " + names_of(*kept));
-  messages.warn("warning: rights that are not needed any more could not be given back: " + kept.error().what);
-}
-
 // After this line a script may start what is to be recorded.
 std::string begin_line(const RecordOptions& options) {
   const TimeOptions& time = options.time;
@@ -410,96 +337,16 @@ Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<Captur
                               FilePinner* pinner, const RecordOptions& options,
                               const std::vector<std::string>& command_line, const StopSignals& signals,
                               const Messages& messages) {
-  KernelEvents& events = recording.events;
   if (auto done = check_room(*output, options); !done) return std::move(done.error());
-  std::optional<Control> control;
-  if (options.time.control) {
-    auto opened = Control::open(*options.time.control);
-    if (!opened) return std::move(opened.error());
-    control.emplace(std::move(*opened));
-  }
-  Workload* const workload = recording.workload ? &*recording.workload : nullptr;
-  Schedule schedule(options.time.delay, options.time.duration, workload != nullptr || control);
-  const bool starts_enabled = schedule.starts_enabled();
-  auto channels = Channels::open(recording, events, options.sampling.rate_of_objects,
-                                 {.interval = options.time.interval,
-                                  .is_split = options.files.is_named_by_time,
-                                  .is_switched = control || !options.time.delay.ranges.empty()});
-  if (!channels) return std::move(channels.error());
-  const auto end = std::make_shared<CaptureEnd>(recording, &*channels, options.target.cgroups);
-  Closing closing = [end, &output](const RecordCounts& counts) { return end->write(counts, *output); };
-  std::function<void()> on_switch;
-  if (options.files.is_named_by_time && !options.files.overwrite) {
-    auto callbacks = callbacks_of(recording, &*channels, options, command_line);
-    output = std::make_unique<CaptureSeries>(options.output, options.files.most_files, std::move(output),
-                                             std::move(callbacks));
-  }
-  if (options.files.is_named_by_time || options.files.overwrite) {
-    closing = [to = output.get()](const RecordCounts&) { return to->finish(); };
-    on_switch = [to = output.get(), &messages] { print_finished_files(*to, messages); };
-  }
-  const Summaries* const summaries = channels->summaries();
-  if (options.time.interval && options.time.needs_summary &&
-      (summaries == nullptr || !summaries->are_read_at_intervals())) {
-    messages.warn(
-        "--interval changes nothing: no event here is counted in maps (SUMMARY()); tacho table --interval "
-        "makes a table of each interval, --switch-output=TIME a file");
-  }
-  // While the rights to read mappings of other users' processes are there.
-  const std::vector<int> processes = watched_processes(recording, options);
-  if (pinner != nullptr)
-    if (auto done = pinner->start(recording.plan->events.back().attr, processes); !done)
-      messages.warn("files that may vanish are not held open: " + done.error().what);
-  if (recording.stacks) recording.stacks->begin(processes);
-  // What has to fit into a file, or is kept in memory, is packed when it is written.
-  const bool is_measured = options.files.most_bytes != 0 || options.files.overwrite;
-  auto compressor = RingCompressor::for_level(is_measured ? std::nullopt : options.compression_level);
-  if (!compressor) return std::move(compressor.error());
-  SwitchRule switch_rule = options.files.switch_rule;
-  switch_rule.is_plain = !options.compression_level;
-  auto loop =
-      RecordLoop::create({.events = events,
-                          .output = *output,
-                          .signals = signals,
-                          .workload = workload,
-                          .control = control ? &*control : nullptr,
-                          .channels = channels->rings(),
-                          .summaries = channels->summaries(),
-                          .target_filter = channels->target_filter(),
-                          .stacks = recording.stacks.get(),
-                          .pinner = pinner,
-                          .switches = recording.switches.get(),
-                          .schedule = std::move(schedule),
-                          .switch_rule = switch_rule,
-                          .limits = {options.files.most_bytes, options.files.least_free, options.output},
-                          .compressor = std::move(*compressor),
-                          .closing = closing,
-                          .on_switch = on_switch,
-                          .reopen_cpu = [&](int cpu) { return reopen_cpu(cpu, recording); },
-                          .later_cpus = recording.plan->later_cpus,
-                          .drop_rights = [&] { drop_needless_rights(recording, options, messages); },
-                          .at_end = [&recording] { return end_objects(recording); },
-                          .say = [&messages](std::string_view line) { messages.warn(line); }});
+  auto running = RunningRecording::start(recording, output, pinner, options, command_line, messages);
+  if (!running) return std::move(running.error());
+  auto loop = RecordLoop::create(**running, signals);
   if (!loop) return std::move(loop.error());
-  events.when_samples_switch(
-      [&recording, summaries = channels->summaries()](std::span<const std::size_t> switched, Sampling now) {
-        if (now == Sampling::Off) switch_objects(recording, switched);
-        if (summaries != nullptr) summaries->switch_samples(switched, now);
-        if (now == Sampling::On) switch_objects(recording, switched);
-      });
-  if (starts_enabled) {
-    if (auto done = events.enable_samples(); !done) return std::move(done.error());
-  }
-  if (recording.switches) {
-    if (auto done = recording.switches->enable(); !done) return std::move(done.error());
-  }
-  if (workload != nullptr) {
-    if (auto done = workload->start(); !done) return std::move(done.error());
-  }
+  if (auto done = (*running)->enable(); !done) return std::move(done.error());
   messages.bracketed(begin_line(options));
   LoopReport report = loop->run();
-  report.left_out = channels->left_out();
-  return FinishedRecording{std::move(report), std::move(*channels)};
+  report.left_out = (*running)->channels().left_out();
+  return FinishedRecording{std::move(report), std::move(*running)};
 }
 
 void leave_stuck(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
@@ -527,9 +374,9 @@ Finished finish(const OpenedRecording& recording, const FinishedRecording& finis
   }
   std::uint64_t lost = report.counts.lost;
   if (recording.events.counts_losses())
-    lost = sum_of(all_losses(recording, &finished.channels));
+    lost = sum_of(all_losses(recording, &finished.running->channels()));
   else
-    lost += sum_of(finished.channels.losses());
+    lost += sum_of(finished.running->channels().losses());
   Captured captured{.place = output.place(options.output),
                     .bytes = output.total_bytes(),
                     .samples = report.limit == Limit::Size ? report.kept.samples : report.counts.samples,
@@ -547,9 +394,9 @@ Finished finish(const OpenedRecording& recording, const FinishedRecording& finis
   }
   if (report.counts.samples == 0 && lost == 0) report_nothing(recording, options, messages);
   report_removed_cgroups(recording, options, messages);
-  report_losses(report.counts, lost, recording, finished.channels, options, messages);
+  report_losses(report.counts, lost, recording, finished.running->channels(), options, messages);
   report_merged_switches(report, messages);
-  for (const std::string& line : finished.channels.troubles()) messages.warn(line);
+  for (const std::string& line : finished.running->channels().troubles()) messages.warn(line);
   report_left_out(report.left_out, options.sampling.rate_of_objects, messages);
   for (const DroppingProgram& program : new_dropping_programs(recording))
     messages.warn(warning_of(program) + " (it came while recording)");

@@ -16,6 +16,7 @@
 #include "record/session/closing_lines.h"
 #include "record/session/pinned_files.h"
 #include "record/session/record_loop.h"
+#include "record/session/running_recording.h"
 
 namespace tacho::record {
 
@@ -35,7 +36,7 @@ Result<std::unique_ptr<CaptureOutput>> begin_flight(OpenedRecording& recording, 
 // What a recording that ran leaves: its counts, and its channels, which know their losses.
 struct FinishedRecording {
   LoopReport report;
-  Channels channels;
+  std::unique_ptr<RunningRecording> running;
 };
 // Enables the events, lets the command go, records to the end, writes the losses and closes the file.
 // `pinner`: of files that packing will want; null: nothing will be packed.

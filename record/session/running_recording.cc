@@ -1,0 +1,163 @@
+#include "record/session/running_recording.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "format/records/perf_abi.h"
+#include "record/host/rights.h"
+#include "record/objects/opened_objects.h"
+#include "record/session/capture_start.h"
+
+namespace tacho::record {
+
+namespace abi = format::abi;
+
+CaptureSeries::Callbacks callbacks_of(const OpenedRecording& recording, const Channels* channels,
+                                      const RecordOptions& options,
+                                      const std::vector<std::string>& command_line) {
+  CaptureSeries::Callbacks callbacks;
+  callbacks.describe = [&recording, &options, &command_line] {
+    return describe_now(recording, options, command_line);
+  };
+  callbacks.open = [&recording, &options](format::Features features) {
+    return open_file_output(options.output, recording.events.event_set(), std::move(features),
+                            {options.compression_level});
+  };
+  callbacks.end = [end = std::make_shared<CaptureEnd>(recording, channels, options.target.cgroups)](
+                      const RecordCounts& counts, CaptureOutput& output) {
+    return end->write(counts, output);
+  };
+  return callbacks;
+}
+
+Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
+    OpenedRecording& recording, std::unique_ptr<CaptureOutput>& output, FilePinner* pinner,
+    const RecordOptions& options, const std::vector<std::string>& command_line, const Messages& messages) {
+  std::optional<Control> control;
+  if (options.time.control) {
+    auto opened = Control::open(*options.time.control);
+    if (!opened) return std::move(opened.error());
+    control.emplace(std::move(*opened));
+  }
+  Schedule schedule(options.time.delay, options.time.duration, recording.workload || control);
+  auto channels = Channels::open(recording, recording.events, options.sampling.rate_of_objects,
+                                 {.interval = options.time.interval,
+                                  .is_split = options.files.is_named_by_time,
+                                  .is_switched = control || !options.time.delay.ranges.empty()});
+  if (!channels) return std::move(channels.error());
+  const Summaries* const summaries = channels->summaries();
+  if (options.time.interval && options.time.needs_summary &&
+      (summaries == nullptr || !summaries->are_read_at_intervals())) {
+    messages.warn(
+        "--interval changes nothing: no event here is counted in maps (SUMMARY()); tacho table --interval "
+        "makes a table of each interval, --switch-output=TIME a file");
+  }
+  std::unique_ptr<RunningRecording> running(new RunningRecording(recording, output, pinner, options, messages,
+                                                                 std::move(control), std::move(schedule),
+                                                                 std::move(*channels), command_line));
+  // While the rights to read mappings of other users' processes are there.
+  const std::vector<int> processes = watched_processes(recording, options);
+  if (pinner != nullptr)
+    if (auto done = pinner->start(recording.plan->events.back().attr, processes); !done)
+      messages.warn("files that may vanish are not held open: " + done.error().what);
+  if (recording.stacks) recording.stacks->begin(processes);
+  return running;
+}
+
+RunningRecording::RunningRecording(OpenedRecording& recording, std::unique_ptr<CaptureOutput>& output,
+                                   FilePinner* pinner, const RecordOptions& options, const Messages& messages,
+                                   std::optional<Control> control, Schedule schedule, Channels channels,
+                                   const std::vector<std::string>& command_line)
+    : opened_(recording),
+      pinner_(pinner),
+      options_(options),
+      messages_(messages),
+      control_(std::move(control)),
+      schedule_(std::move(schedule)),
+      channels_(std::move(channels)),
+      end_(recording, &channels_, options.target.cgroups) {
+  if (options.files.is_named_by_time && !options.files.overwrite)
+    output = std::make_unique<CaptureSeries>(options.output, options.files.most_files, std::move(output),
+                                             callbacks_of(recording, &channels_, options, command_line));
+  output_ = output.get();
+  recording.events.when_samples_switch(
+      [this](std::span<const std::size_t> switched, Sampling now) { switch_samples(switched, now); });
+}
+
+Result<> RunningRecording::enable() {
+  if (schedule_.starts_enabled())
+    if (auto done = opened_.events.enable_samples(); !done) return done;
+  if (opened_.switches)
+    if (auto done = opened_.switches->enable(); !done) return done;
+  return opened_.workload ? opened_.workload->start() : Done{};
+}
+
+void RunningRecording::switch_samples(std::span<const std::size_t> switched, Sampling now) {
+  if (now == Sampling::Off) switch_objects(switched);
+  if (Summaries* const summaries = channels_.summaries()) summaries->switch_samples(switched, now);
+  if (now == Sampling::On) switch_objects(switched);
+}
+
+// Programs run whether events are on or not; programs that ask read a flag, so that what happens while all
+// events of their object are off is neither counted against --max-rate nor lost.
+void RunningRecording::switch_objects(std::span<const std::size_t> switched) {
+  const Plan& plan = *opened_.plan;
+  for (std::size_t i = 0; i < opened_.objects.size(); ++i) {
+    std::vector<std::size_t> own;
+    for (const Connection& each : plan.connections)
+      if (each.object == i) own.push_back(each.event);
+    for (const SampleProgram& each : plan.sample_programs)
+      if (each.object == i) own.push_back(each.event);
+    const auto is_switched = [&](std::size_t event) { return std::ranges::count(switched, event) != 0; };
+    if (std::ranges::any_of(own, is_switched))
+      opened_.objects[i].want_events(
+          std::ranges::any_of(own, [&](std::size_t event) { return opened_.events.is_on(event); }));
+  }
+}
+
+Result<> RunningRecording::end_objects() const {
+  for (const bpf::UserObject& object : opened_.objects)
+    if (auto done = object.end(); !done) return done;
+  return Done{};
+}
+
+void RunningRecording::drop_rights() {
+  const OutputOptions& files = options_.files;
+  const bool makes_files = files.is_named_by_time || files.overwrite;
+  const bool packs = options_.files.is_packed_at_end();
+  const LaterWork work{
+      .tells_again = makes_files,
+      .asks_programs =
+          std::ranges::any_of(opened_.plan->events,
+                              [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
+      .has_objects = !opened_.objects.empty() || !opened_.plan->argument_probes.empty() ||
+                     (opened_.stacks && opened_.stacks->tells_of_mappings()),
+      .signals_command = opened_.workload.has_value(),
+      .packs = packs,
+      .takes_in_cpus = opened_.stacks ||
+                       std::ranges::find(opened_.plan->tasks, -1) != opened_.plan->tasks.end() ||
+                       std::ranges::any_of(opened_.plan->events, &PlannedEvent::system_wide),
+      .maps_rings = !opened_.plan->later_cpus.empty()};
+  const auto slash = options_.output.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : options_.output.substr(0, slash + 1);
+  const auto kept = record::drop_rights(work, makes_files || packs || files.redacts ? folder : "");
+  if (kept) return messages_.detail("capabilities kept while recording: " + names_of(*kept));
+  messages_.warn("warning: rights that are not needed any more could not be given back: " +
+                 kept.error().what);
+}
+
+Result<KernelEvents::Reopened> RunningRecording::reopen_cpu(int cpu) {
+  return record::reopen_cpu(cpu, opened_);
+}
+
+void RunningRecording::file_begun() {
+  for (const std::string& name : output_->take_finished()) messages_.bracketed("Finished " + name);
+}
+
+Result<> RunningRecording::write_end(const RecordCounts& counts) {
+  // A series and a flight recorder end their files themselves.
+  if (options_.files.is_named_by_time || options_.files.overwrite) return output_->finish();
+  return end_.write(counts, *output_);
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,95 @@
+// A recording that runs: the open events, and what drains, limits and ends them. The record loop asks it for
+// every step that depends on the command line.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/base/result.h"
+#include "record/kernel/kernel_events.h"
+#include "record/messages.h"
+#include "record/objects/channels.h"
+#include "record/opened_recording.h"
+#include "record/options/options.h"
+#include "record/options/time_options.h"
+#include "record/output/capture_output.h"
+#include "record/output/record_walk.h"
+#include "record/session/capture_end.h"
+#include "record/session/capture_series.h"
+#include "record/session/control.h"
+#include "record/session/pinned_files.h"
+
+namespace tacho::record {
+
+// How further captures of a recording are made.
+CaptureSeries::Callbacks callbacks_of(const OpenedRecording& recording, const Channels* channels,
+                                      const RecordOptions& options,
+                                      const std::vector<std::string>& command_line);
+
+class RunningRecording {
+ public:
+  // Opens channels and control pipes, and starts the threads that hold files and build unwind tables, while
+  // the rights for it are there. `output` becomes a series of files where the options ask for one; it and all
+  // others that are passed must outlive the result. `pinner`: of files that packing will want; null: nothing
+  // will be packed.
+  static Result<std::unique_ptr<RunningRecording>> start(OpenedRecording& recording,
+                                                         std::unique_ptr<CaptureOutput>& output,
+                                                         FilePinner* pinner, const RecordOptions& options,
+                                                         const std::vector<std::string>& command_line,
+                                                         const Messages& messages);
+  RunningRecording(const RunningRecording&) = delete;
+  RunningRecording& operator=(const RunningRecording&) = delete;
+
+  KernelEvents& events() { return opened_.events; }
+  CaptureOutput& output() { return *output_; }
+  Workload* workload() { return opened_.workload ? &*opened_.workload : nullptr; }
+  Control* control() { return control_ ? &*control_ : nullptr; }
+  Channels& channels() { return channels_; }
+  const Channels& channels() const { return channels_; }
+  StackUnwinding* stacks() { return opened_.stacks.get(); }
+  SwitchEvents* switches() { return opened_.switches.get(); }
+  FilePinner* pinner() { return pinner_; }
+  Schedule& schedule() { return schedule_; }
+  const RecordOptions& options() const { return options_; }
+  // CPUs that were offline when the events were opened.
+  const std::vector<int>& later_cpus() const { return opened_.plan->later_cpus; }
+
+  // Enables samples, where they do not wait for a delay or a control command, and lets the command go.
+  Result<> enable();
+  // Everything is open: drops the rights that the rest does not need. Before a thread is started.
+  void drop_rights();
+  // A CPU came online: opens its events, and enables the ones that are enabled now.
+  Result<KernelEvents::Reopened> reopen_cpu(int cpu);
+  // Another file of a series was begun.
+  void file_begun();
+  // Once, when the recording is over, before events are disabled: BPF programs emit their open waits.
+  Result<> end_objects() const;
+  // What a capture has behind its last sample: losses and counts. On the writing thread.
+  Result<> write_end(const RecordCounts& counts);
+  // A line for the user, while the loop waits for something.
+  void say(std::string_view line) const { messages_.warn(line); }
+
+ private:
+  RunningRecording(OpenedRecording& recording, std::unique_ptr<CaptureOutput>& output, FilePinner* pinner,
+                   const RecordOptions& options, const Messages& messages, std::optional<Control> control,
+                   Schedule schedule, Channels channels, const std::vector<std::string>& command_line);
+  void switch_samples(std::span<const std::size_t> switched, Sampling now);
+  void switch_objects(std::span<const std::size_t> switched);
+
+  OpenedRecording& opened_;
+  CaptureOutput* output_ = nullptr;
+  FilePinner* pinner_;
+  const RecordOptions& options_;
+  const Messages& messages_;
+  std::optional<Control> control_;
+  Schedule schedule_;
+  Channels channels_;
+  CaptureEnd end_;
+};
+
+}  // namespace tacho::record
