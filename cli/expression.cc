@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "cli/message_text.h"
+
 namespace tacho::cli {
 namespace {
 
@@ -87,9 +89,7 @@ class Parser {
  private:
   using Made = Result<std::uint32_t>;  // the number of a node
 
-  Error wrong(std::size_t at, std::string_view what) const {
-    return expression_error(option_, text_, at, what);
-  }
+  Error wrong(std::size_t at, std::string_view what) const { return error_at(option_, text_, at, what); }
 
   // What to write where other languages have what stands here.
   std::string_view instead_of_operator() const {
@@ -273,12 +273,6 @@ class Parser {
 };
 
 }  // namespace
-
-Error expression_error(std::string_view option, std::string_view source, std::size_t at,
-                       std::string_view what) {
-  return use_error(std::string(option) + ": at letter " + std::to_string(at + 1) + ", '" +
-                   std::string(source.substr(std::min(at, source.size()))) + "': " + std::string(what));
-}
 
 Result<Expression> parse_expression(std::string_view option, std::string_view text) {
   return Parser(option, text).parse();

@@ -1,12 +1,13 @@
-// What --where takes: a condition over named values, as one writes it in C: `lat_ns > 1ms && comm == "dd"`.
-// This is the text as a tree; what its names mean is the caller's to know.
+// The parser of expressions over named values, in C's notation: `lat_ns > 1ms && comm == "dd"`. --where,
+// --filter and --value take one. The parser makes a tree of the text; callers give its names a meaning.
 //
-//   values      12  0x1f  1.5  1e6    4k 4KiB 2M (steps of 1024)    10us 1.5ms 2s    "text"  'text' a.field
-//   list[2] operators   ||   &&   == != ~ !~ < <= > >=   |   &   + -   * / %   ! -   from the loosest to the
-//   tightest; ~ is
-//               "looks like", with * and ? in the text on its right
+//   values:     12  0x1f  1.5  1e6    4k 4KiB 2M (k is 1024)    10us 1.5ms 2s
+//               "text"  'text'    a.field  list[2]
+//   operators:  ||   &&   == != ~ !~ < <= > >=   |   &   + -   * / %   ! -    (from the loosest to the
+//   tightest)
+//               ~ matches a text against the pattern on its right, in which * and ? are wildcards
 //
-// A bit test needs no parentheses: & and | bind tighter than a comparison, other than in C.
+// Unlike in C, & and | bind tighter than a comparison, so that a bit test needs no parentheses.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +21,16 @@
 namespace tacho::cli {
 
 enum class Operation : std::uint8_t {
-  Whole,  // the leaves: a whole number,
-  Real,   // one with a fraction,
+  // Leaves.
+  Whole,  // an integer
+  Real,   // a number with a fraction
   Text,
   Name,
-  Not,  // of the left one
+  // Of the left operand.
+  Not,
   Minus,
-  Or,  // of both
+  // Of both operands.
+  Or,
   And,
   Equal,
   Unequal,
@@ -45,35 +49,31 @@ enum class Operation : std::uint8_t {
   Rest,
 };
 
-// Of a number: Time is in nanoseconds, whatever unit was written; Bytes are bytes.
+// The unit of a number: a Time is kept in nanoseconds and a size in bytes, with any unit in the text.
 enum class NumberUnit : std::uint8_t { None, Time, Bytes };
 
 struct ExpressionNode {
   Operation operation = Operation::Whole;
   NumberUnit unit = NumberUnit::None;
-  std::uint32_t left = 0, right = 0;  // nodes before this one
-  std::uint32_t index = 0;            // of a Name: which element of a list
+  std::uint32_t left = 0, right = 0;  // operands: nodes before this one
+  std::uint32_t index = 0;            // of a Name: the element of a list
   std::uint64_t whole = 0;
   double real = 0;
   std::string text = {};  // of a Text or Name
-  std::size_t at = 0;     // its first letter in the source
+  std::size_t at = 0;     // index of its first byte in the source
 };
 
 struct Expression {
   std::string source;
-  std::vector<ExpressionNode> nodes;  // the last one is the whole; never empty once parsed
+  std::vector<ExpressionNode> nodes;  // the last one is the root; a parsed expression has at least one
   const ExpressionNode& root() const { return nodes.back(); }
 };
 
-// `option` stands in the message of an error, which shows the place.
+// An error names `option` and the column (error_at() in cli/message_text.h).
 Result<Expression> parse_expression(std::string_view option, std::string_view text);
 
-// "--where: at letter 8, 'lat_nz > 1': WHAT"
-Error expression_error(std::string_view option, std::string_view source, std::size_t at,
-                       std::string_view what);
-
-// Whether `text` looks like `pattern`, in which * stands for any letters and ? for one. Takes time in
-// proportion to the product of their lengths at most.
+// Whether the whole of `text` matches `pattern`, in which * stands for any number of bytes and ? for one.
+// Takes time proportional to the product of the two lengths at most.
 bool looks_like(std::string_view text, std::string_view pattern);
 
 }  // namespace tacho::cli

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <string>
 
-#include "format/base/printable.h"
+#include "cli/message_text.h"
 
 namespace tacho::record {
 namespace {
@@ -38,20 +38,8 @@ void write_patiently(int fd, std::string_view bytes, milliseconds& patience) {
   }
 }
 
-std::string shown_safely(std::string_view text) {
-  constexpr std::string_view kLogLine = "\n  ";
-  std::string out;
-  for (;;) {
-    const std::size_t size = std::min(text.find(kLogLine), text.size());
-    out += format::printable(text.substr(0, size));
-    if (size == text.size()) return out;
-    out += kLogLine;
-    text.remove_prefix(size + kLogLine.size());
-  }
-}
-
 void Messages::print(std::string_view line) const {
-  write_patiently(STDERR_FILENO, fmt::format("tacho record: {}\n", shown_safely(line)), *patience_);
+  write_patiently(STDERR_FILENO, fmt::format("tacho record: {}\n", cli::printable_message(line)), *patience_);
 }
 void Messages::note(std::string_view line) const {
   if (!quiet_) print(line);
@@ -62,12 +50,14 @@ void Messages::detail(std::string_view line) const {
 void Messages::warn(std::string_view line) const { print(line); }
 void Messages::bracketed(std::string_view line) const {
   if (!quiet_)
-    write_patiently(STDERR_FILENO, fmt::format("[ tacho record: {} ]\n", shown_safely(line)), *patience_);
+    write_patiently(STDERR_FILENO, fmt::format("[ tacho record: {} ]\n", cli::printable_message(line)),
+                    *patience_);
 }
 
 void print_failure(const Error& error, std::string_view command) {
   milliseconds patience = kPatienceWithReaders;
-  write_patiently(STDERR_FILENO, fmt::format("tacho {}: {}\n", command, shown_safely(error.what)), patience);
+  write_patiently(STDERR_FILENO, fmt::format("tacho {}: {}\n", command, cli::printable_message(error.what)),
+                  patience);
 }
 
 }  // namespace tacho::record

@@ -18,10 +18,6 @@ inline constexpr std::chrono::milliseconds kPatienceWithReaders{1000};
 // may be full and its reader asleep, a terminal may be stopped.
 void write_patiently(int fd, std::string_view bytes, std::chrono::milliseconds& patience);
 
-// A message as format::printable() has it: it may hold names of BPF objects, files, cgroups and processes.
-// A newline stays where blanks follow, as in a verifier's log: such a line cannot pass for another message.
-std::string shown_safely(std::string_view text);
-
 class Messages {
  public:
   explicit Messages(const RecordOptions& options) : quiet_(options.quiet), verbose_(options.verbose) {}

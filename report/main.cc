@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/guarded_main.h"
+#include "cli/message_text.h"
 #include "cli/nearest.h"
 #include "report/commands.h"
 
@@ -43,7 +44,7 @@ std::string suggestion(const std::string& word) {
 int run(const Command& command, const std::vector<std::string>& arguments) {
   auto status = command.run(arguments);
   if (status) return *status;
-  std::fprintf(stderr, "tacho: %s\n", tacho::report::printable(status.error().what).c_str());
+  std::fprintf(stderr, "tacho: %s\n", tacho::cli::printable_message(status.error().what).c_str());
   return tacho::cli::status_of(status.error());
 }
 
@@ -81,8 +82,8 @@ int run_command(int count, char** values) {
 }  // namespace
 
 int main(int count, char** values) {
-  // Stretches of a capture are given back as soon as they are shown: left to itself, glibc would keep them
-  // for the thread that read them, beside what other threads make of them.
+  // Pieces of a capture are freed as soon as they are shown. From 512 KiB on, malloc() maps them, so that
+  // free() returns the memory to the kernel; glibc's arena of the reading thread would keep it.
   ::mallopt(M_MMAP_THRESHOLD, 512 * 1024);
   return tacho::cli::guarded_main("tacho", [&] { return run_command(count, values); });
 }

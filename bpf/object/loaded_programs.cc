@@ -304,7 +304,7 @@ Result<format::Fd> count_runs() {
   return system_error(std::string("the kernel's statistics of BPF programs; ") + kMissingRight, errno);
 }
 
-Result<std::map<std::uint32_t, Cost>> measure_programs(std::chrono::milliseconds stretch) {
+Result<std::map<std::uint32_t, Cost>> measure_programs(std::chrono::milliseconds interval) {
   const LibbpfLog quiet;
   const auto statistics = count_runs();
   if (!statistics) return statistics.error();
@@ -313,7 +313,7 @@ Result<std::map<std::uint32_t, Cost>> measure_programs(std::chrono::milliseconds
     before[info.id] = {info.run_cnt, info.run_time_ns};
   });
   if (!first) return std::move(first.error());
-  std::this_thread::sleep_for(stretch);
+  std::this_thread::sleep_for(interval);
   auto second = for_each_program([&](int, const bpf_prog_info& info) {
     const Cost& was = before[info.id];
     costs[info.id] = {info.run_cnt - was.runs, info.run_time_ns - was.nanoseconds};

@@ -37,7 +37,7 @@ Result<format::Fd> count_runs();
 struct Cost {
   std::uint64_t runs = 0, nanoseconds = 0;
 };
-Result<std::map<std::uint32_t, Cost>> measure_programs(std::chrono::milliseconds stretch);
+Result<std::map<std::uint32_t, Cost>> measure_programs(std::chrono::milliseconds interval);
 
 // BPF programs attached to a tracepoint, by any process, and whether they can make its perf events lose
 // samples (function_arguments.h).

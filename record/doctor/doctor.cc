@@ -18,6 +18,7 @@
 #include "bpf/support/kernel_support.h"
 #include "bpf/unwinder/stack_walker.h"
 #include "cli/exit_status.h"
+#include "cli/message_text.h"
 #include "cli/option_rows.h"
 #include "cli/options.h"
 #include "format/base/file.h"
@@ -409,9 +410,11 @@ std::vector<Finding> judge(const HostFacts& facts) {
 std::string doctor_text(const std::vector<Finding>& findings, bool can_record) {
   std::string out;
   for (const Finding& each : findings) {
-    out += fmt::format("{:<8} {:<20} {}\n", mark_of(each.state), each.name, shown_safely(each.value));
-    if (!each.consequence.empty()) out += fmt::format("{:9}  so: {}\n", "", shown_safely(each.consequence));
-    if (!each.remedy.empty()) out += fmt::format("{:9}  fix: {}\n", "", shown_safely(each.remedy));
+    out +=
+        fmt::format("{:<8} {:<20} {}\n", mark_of(each.state), each.name, cli::printable_message(each.value));
+    if (!each.consequence.empty())
+      out += fmt::format("{:9}  so: {}\n", "", cli::printable_message(each.consequence));
+    if (!each.remedy.empty()) out += fmt::format("{:9}  fix: {}\n", "", cli::printable_message(each.remedy));
   }
   return out + (can_record ? "Recording is possible here.\n" : "Nothing can be recorded here.\n");
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/message_text.h"
 #include "cli/nearest.h"
 
 namespace tacho::record {
@@ -113,7 +114,7 @@ class Compiler {
 
   const ExpressionNode& node(std::size_t i) const { return source_.nodes[i]; }
   Error wrong(std::size_t i, std::string_view what) const {
-    return cli::expression_error(option_, source_.source, node(i).at, what);
+    return cli::error_at(option_, source_.source, node(i).at, what);
   }
   int add(FilterStep step, int yes, int no) {
     made_.push_back({step, yes, no});

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "cli/message_text.h"
 #include "format/base/file.h"
 #include "format/records/perf_abi.h"
 
@@ -284,12 +285,7 @@ std::vector<ListedEvent> named_events() {
 }
 
 Error error_at(std::string_view text, std::size_t at, std::string_view what) {
-  constexpr std::size_t kWidest = 100;  // columns that a caret still points at on a terminal
-  std::string message = fmt::format("-e {}: column {}: {}", text, at + 1, what);
-  const bool is_plain = std::ranges::all_of(text, [](char one) { return one >= ' ' && one <= '~'; });
-  if (is_plain && text.size() <= kWidest && at <= text.size())
-    message += fmt::format("\n    {}\n    {}^", text, std::string(at, ' '));
-  return use_error(std::move(message));
+  return cli::error_at(fmt::format("-e {}", text), text, at, what);
 }
 
 std::string distinct_name(const std::string& name, const std::function<bool(const std::string&)>& is_taken) {

@@ -88,8 +88,7 @@ struct ListedEvent {
 // Each once, with its main spelling; hardware, software, caches.
 std::vector<ListedEvent> named_events();
 
-// A refusal of one column of the text behind -e (`at`: its index, a byte), with a second line that points at
-// it:
+// The refusal of one column of the text behind -e, with a caret below it (cli/message_text.h):
 //
 //   -e open/min_us=x/: column 13: min_us: 'x' is not a number
 //       open/min_us=x/

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "cli/expression.h"
+#include "cli/message_text.h"
 #include "cli/nearest.h"
-#include "cli/shell_word.h"
 #include "format/records/perf_abi.h"
 #include "record/events/event_names.h"
 #include "record/events/sample_fields.h"

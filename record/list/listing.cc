@@ -456,9 +456,9 @@ std::string cost_cells(const bpf::ListedProgram& program, const std::map<std::ui
                        std::uint64_t seconds) {
   const auto found = costs.find(program.id);
   const bpf::Cost cost = found == costs.end() ? bpf::Cost{} : found->second;
-  const auto stretch = static_cast<double>(seconds);
-  const double share = static_cast<double>(cost.nanoseconds) / 1e9 / stretch * 100;
-  return fmt::format("{:>10.0f} {:>8} {:>6.2f} %", static_cast<double>(cost.runs) / stretch,
+  const auto interval = static_cast<double>(seconds);
+  const double share = static_cast<double>(cost.nanoseconds) / 1e9 / interval * 100;
+  return fmt::format("{:>10.0f} {:>8} {:>6.2f} %", static_cast<double>(cost.runs) / interval,
                      time_of_one(cost.runs, cost.nanoseconds), share);
 }
 

@@ -15,8 +15,7 @@ namespace {
 constexpr std::string_view kOption = "--filter";
 
 Error in_request(Error error, const EventRequest& request) {
-  error.what += " (-e " + request.text + ")";
-  return error;
+  return std::move(error).in("-e " + request.text);
 }
 
 Result<Condition> compile(const cli::Expression& expression, const format::PayloadSchema* payload,

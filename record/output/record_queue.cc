@@ -65,10 +65,10 @@ format::Bytes RingCompressor::end_record(format::Bytes run, std::vector<std::byt
 void RingCompressor::add_run(std::size_t begin, std::size_t end, format::Bytes records,
                              std::vector<CompressedRun>& packed) const {
   if (packed.size() == first_ || packed.back().end != begin) packed.push_back({begin, begin, 0, {}});
-  CompressedRun& stretch = packed.back();
-  stretch.end = end;
-  stretch.inflated += records.size();
-  count_records(records, stretch.counts);
+  CompressedRun& run = packed.back();
+  run.end = end;
+  run.inflated += records.size();
+  count_records(records, run.counts);
 }
 
 namespace {

@@ -179,9 +179,9 @@ Result<> FlightRecorder::write_capture() {
   RecordCounts counts;
   count_records(samples_, counts);
   if (auto done = current_->write_plain(intervals_.front().beginning); !done) return done;
-  for (const Interval& stretch : intervals_) {
-    if (stretch.log.empty()) continue;
-    if (auto done = current_->write_records(stretch.log); !done) return done;
+  for (const Interval& interval : intervals_) {
+    if (interval.log.empty()) continue;
+    if (auto done = current_->write_records(interval.log); !done) return done;
   }
   if (!samples_.empty()) {
     if (auto done = current_->write_records(samples_); !done) return done;

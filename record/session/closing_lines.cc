@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 #include "format/container/loss_text.h"
 #include "format/records/perf_abi.h"
 #include "record/events/event_names.h"

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "cli/exit_status.h"
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 #include "format/base/file.h"
 #include "record/host/report_program.h"
 

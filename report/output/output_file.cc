@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 #include "format/base/output.h"
 #include "format/base/trusted_path.h"
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/message_text.h"
 #include "cli/nearest.h"
 #include "report/query/summary.h"
 #include "report/samples/address_name.h"
@@ -91,7 +92,7 @@ class BoundExpression::Binder {
 
  private:
   Error wrong(std::size_t node, std::string_view what) const {
-    return cli::expression_error(option_, expression_->source, expression_->nodes[node].at, what);
+    return cli::error_at(option_, expression_->source, expression_->nodes[node].at, what);
   }
 
   Result<> bind_leaf(std::size_t i) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <span>
 
+#include "cli/message_text.h"
 #include "cli/nearest.h"
-#include "cli/shell_word.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 

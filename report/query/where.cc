@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/expression.h"
+#include "cli/message_text.h"
 #include "cli/nearest.h"
 #include "report/query/bound_expression.h"
 
@@ -89,7 +90,7 @@ class Where : public SampleCondition {
   Error unknown(std::size_t node, const format::EventSet& events) {
     const std::string& wanted = expression_.nodes[node].text;
     if (wanted == "uid" || wanted == "gid")
-      return cli::expression_error(
+      return cli::error_at(
           option_, expression_.source, expression_.nodes[node].at,
           "a capture does not have the users of processes; record only what you look for, with "
           "--filter '" +
@@ -108,7 +109,7 @@ class Where : public SampleCondition {
     }
     std::string hint = cli::suggestion(wanted, names);
     if (is_compared_with(node)) hint = "; a text stands in quotes: \"" + wanted + "\"" + hint;
-    return cli::expression_error(option_, expression_.source, expression_.nodes[node].at, what + hint);
+    return cli::error_at(option_, expression_.source, expression_.nodes[node].at, what + hint);
   }
 
   std::string option_;

@@ -67,24 +67,29 @@ TEST(Expression, ReadsNamesAndTexts) {
   EXPECT_EQ(parsed("_x9.y"), "_x9.y");
 }
 
+// The message about one column of --where, with a caret below it.
+std::string refusal(const std::string& text, std::size_t column, const std::string& what,
+                    const std::string& event = "") {
+  return event + "--where: column " + std::to_string(column) + ": " + what + "\n    " + text + "\n    " +
+         std::string(column - 1, ' ') + "^";
+}
+
 TEST(Expression, ErrorsShowThePlace) {
-  EXPECT_EQ(parsed(""), "--where: at letter 1, '': a value is missing at the end");
-  EXPECT_EQ(parsed("a >"), "--where: at letter 4, '': a value is missing at the end");
-  EXPECT_EQ(parsed("a > 5x"), "--where: at letter 6, 'x': a unit is ns, us, ms or s, or k, M or G (of 1024)");
-  EXPECT_EQ(parsed("a b"),
-            "--where: at letter 3, 'b': an operator is missing here, or what follows has no meaning");
-  EXPECT_EQ(parsed("a = 1"), "--where: at letter 3, '= 1': equal is written ==");
-  EXPECT_EQ(parsed("(a = 1)"), "--where: at letter 4, '= 1)': equal is written ==");
+  EXPECT_EQ(parsed(""), refusal("", 1, "a value is missing at the end"));
+  EXPECT_EQ(parsed("a >"), refusal("a >", 4, "a value is missing at the end"));
+  EXPECT_EQ(parsed("a > 5x"), refusal("a > 5x", 6, "a unit is ns, us, ms or s, or k, M or G (of 1024)"));
+  EXPECT_EQ(parsed("a b"), refusal("a b", 3, "an operator is missing here, or what follows has no meaning"));
+  EXPECT_EQ(parsed("a = 1"), refusal("a = 1", 3, "equal is written =="));
+  EXPECT_EQ(parsed("(a = 1)"), refusal("(a = 1)", 4, "equal is written =="));
   EXPECT_EQ(parsed("a =~ 'x'"),
-            "--where: at letter 3, '=~ 'x'': a text is compared with a pattern by ~, as in comm ~ \"cc*\"");
-  EXPECT_EQ(parsed("a and b"), "--where: at letter 3, 'and b': and is written &&");
-  EXPECT_EQ(parsed("a or b"), "--where: at letter 3, 'or b': or is written ||");
-  EXPECT_EQ(parsed("(a"), "--where: at letter 1, '(a': this parenthesis is not closed");
-  EXPECT_EQ(parsed("a == 'x"), "--where: at letter 6, ''x': this text is not closed");
-  EXPECT_EQ(parsed("1 < a < 3"),
-            "--where: at letter 7, '< 3': comparisons do not chain; join two of them by &&");
-  EXPECT_EQ(parsed("a[x]"), "--where: at letter 3, 'x]': the number of an element is expected");
-  EXPECT_EQ(parsed("1e999"), "--where: at letter 1, '1e999': this number is none, or too large");
+            refusal("a =~ 'x'", 3, "a text is compared with a pattern by ~, as in comm ~ \"cc*\""));
+  EXPECT_EQ(parsed("a and b"), refusal("a and b", 3, "and is written &&"));
+  EXPECT_EQ(parsed("a or b"), refusal("a or b", 3, "or is written ||"));
+  EXPECT_EQ(parsed("(a"), refusal("(a", 1, "this parenthesis is not closed"));
+  EXPECT_EQ(parsed("a == 'x"), refusal("a == 'x", 6, "this text is not closed"));
+  EXPECT_EQ(parsed("1 < a < 3"), refusal("1 < a < 3", 7, "comparisons do not chain; join two of them by &&"));
+  EXPECT_EQ(parsed("a[x]"), refusal("a[x]", 3, "the number of an element is expected"));
+  EXPECT_EQ(parsed("1e999"), refusal("1e999", 1, "this number is none, or too large"));
 }
 
 TEST(Expression, DepthIsBounded) {

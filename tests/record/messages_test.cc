@@ -8,29 +8,33 @@
 #include <chrono>
 #include <string>
 
+#include "cli/message_text.h"
+
 namespace tacho::record {
 namespace {
 
 using std::chrono::milliseconds;
 
 TEST(ShownSafely, NothingActsOnATerminal) {
-  EXPECT_EQ(shown_safely("plain \xc3\xa4\xe2\x82\xac text\n  log"), "plain \xc3\xa4\xe2\x82\xac text\n  log");
-  EXPECT_EQ(shown_safely("a\x1b[2Jb\x7f\r"), "a\\x1b[2Jb\\x7f\\x0d");
-  EXPECT_EQ(shown_safely("\xc2\x9b"
-                         "1m"),
+  EXPECT_EQ(cli::printable_message("plain \xc3\xa4\xe2\x82\xac text\n  log"),
+            "plain \xc3\xa4\xe2\x82\xac text\n  log");
+  EXPECT_EQ(cli::printable_message("a\x1b[2Jb\x7f\r"), "a\\x1b[2Jb\\x7f\\x0d");
+  EXPECT_EQ(cli::printable_message("\xc2\x9b"
+                                   "1m"),
             "\\xc2\\x9b1m");
-  EXPECT_EQ(shown_safely("\xe2\x80\xae"
-                         "txt\xe2\x81\xa9"),
+  EXPECT_EQ(cli::printable_message("\xe2\x80\xae"
+                                   "txt\xe2\x81\xa9"),
             "\\xe2\\x80\\xaetxt\\xe2\\x81\\xa9");
-  EXPECT_EQ(shown_safely("cut \xe2\x80"), "cut \\xe2\\x80");
-  EXPECT_EQ(shown_safely("8-bit \x9b"
-                         "2J"),
+  EXPECT_EQ(cli::printable_message("cut \xe2\x80"), "cut \\xe2\\x80");
+  EXPECT_EQ(cli::printable_message("8-bit \x9b"
+                                   "2J"),
             "8-bit \\x9b2J");
 }
 
 TEST(ShownSafely, ANameCannotPassForAnotherMessage) {
-  EXPECT_EQ(shown_safely("cgroup a\ntacho record: all is well"), "cgroup a\\x0atacho record: all is well");
-  EXPECT_EQ(shown_safely("refused:\n  R1 !read_ok\n  processed\n"),
+  EXPECT_EQ(cli::printable_message("cgroup a\ntacho record: all is well"),
+            "cgroup a\\x0atacho record: all is well");
+  EXPECT_EQ(cli::printable_message("refused:\n  R1 !read_ok\n  processed\n"),
             "refused:\n  R1 !read_ok\n  processed\\x0a");
 }
 

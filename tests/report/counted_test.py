@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What was counted in the kernel, in slots and at an interval: what tables, histograms and conditions say about that."""
+"""Values that BPF programs counted in slots and read at an interval: notes of tables, histograms and conditions."""
 import json
 import struct
 
@@ -32,23 +32,23 @@ class Counted(programs.Scratch):
         done = self.tacho(*words)
         return done.stdout.decode(), done.stderr.decode()
 
-    def test_stretches_that_are_no_multiple_of_the_readings_are_told(self):
-        for interval, asked, is_told in (("1", "1", 0), ("1", "2", 0), ("1s", "3000ms", 0), ("500ms", "1", 0), ("1", "0.3", 1),
+    def test_intervals_that_are_no_multiple_of_the_readings_give_a_note(self):
+        for interval, asked, noted in (("1", "1", 0), ("1", "2", 0), ("1s", "3000ms", 0), ("500ms", "1", 0), ("1", "0.3", 1),
                                          ("1", "1.5", 1), ("2", "1", 2), ("300ms", "1", 0.3), ("2m", "1", 120)):
             self.write(interval)
             for view in (["table", "--by", "event"], ["hist", "--field", "took"]):
                 _, said = self.output(*view, "--interval", asked)
-                told = f"'op' was counted in the kernel and read every {is_told} s, of which these stretches are no multiple"
-                self.assertEqual(told in said, bool(is_told), (interval, asked, said))
-                self.assertEqual(f"take --interval {is_told} or a multiple of it" in said, bool(is_told))
+                note = f"'op' was counted in the kernel and read every {noted} s, and --interval is no multiple of that"
+                self.assertEqual(note in said, bool(noted), (interval, asked, said))
+                self.assertEqual(f"take --interval {noted} or a multiple of it" in said, bool(noted))
                 self.assertEqual(self.output(*view)[1], "")
 
-    def test_one_reading_is_one_stretch(self):
-        told = "'op' was counted in the kernel and read once, so all of it is one stretch; recorded with --interval it has times"
-        for readings, is_told, mark in ((1, True, ["--"]), (2, False, ["--"]), (1, True, []), (2, False, [])):
+    def test_one_reading_is_one_interval(self):
+        note = "'op' was counted in the kernel and read once, so all of it is in one interval; record with --interval to spread it over time"
+        for readings, has_note, mark in ((1, True, ["--"]), (2, False, ["--"]), (1, True, []), (2, False, [])):
             self.write(readings=readings, mark=mark)  # the command's own --interval is not the recorder's
             for view in (["table", "--by", "event", "--columns", "count"], ["hist", "--field", "took"]):
-                self.assertEqual(told in self.output(*view, "--interval", "1")[1], is_told)
+                self.assertEqual(note in self.output(*view, "--interval", "1")[1], has_note)
                 self.assertEqual(self.output(*view)[1], "")
 
     def test_a_heat_map_has_rows_of_slots_and_counts_what_samples_stand_for(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho hist: percentiles, stretches of time, rows, and the time between two events, against numbers counted here."""
+"""tacho hist: percentiles, intervals of time, rows, and the time between two events, against numbers counted here."""
 import json
 import random
 import re
@@ -102,7 +102,7 @@ class Hist(programs.Scratch):
         self.assertEqual(last[:2], ("1999", "1000"))
         self.assertNotIn("left out", self.output("--linear", last[2])[0])
 
-    def test_stretches_of_time_stand_one_after_another(self):
+    def test_intervals_of_time_are_printed_one_after_another(self):
         self.write_operations()
         found = self.histograms("--interval", "50ms", "--percentiles", "100")
         self.assertEqual([heading for heading, _, _ in found],

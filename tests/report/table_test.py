@@ -81,14 +81,14 @@ class Table(programs.Scratch):
         counts = [row["count"] for row in self.rows("--by", "lat", "--columns", "sum,count", "--sort", "count")]
         self.assertEqual(counts, sorted(counts, reverse=True))
 
-    def test_stretches_of_time(self):
+    def test_intervals_of_time(self):
         self.write()
         rows = self.rows("--by", "comm", "--interval", "0.05", "--columns", "count,sum")
         self.assertEqual([(row["begin"], row["count"]) for row in rows], [(6.0, 50), (6.05, 50), (6.1, 50), (6.15, 50)])
         self.assertEqual([row["sum"] for row in rows],
                          [sum(lat for lat, _, _ in self.made[at:at + 50]) for at in range(0, 200, 50)])
 
-    def test_what_was_counted_stands_in_the_stretch_in_which_it_came(self):
+    def test_counted_values_are_in_the_interval_in_which_they_came(self):
         capture = made_payload.capture(op=[Field("kind", ENUM, 4, enumerators=KINDS, role="key"), Field("times", size=4, role="count")])
         # Read each second, a little early or late; the recording ends 0.3 s after the last time.
         for time, times in ((6_000_000_000, 10), (7_000_400_000, 20), (7_999_900_000, 30), (8_300_000_000, 5)):
@@ -241,7 +241,7 @@ class Table(programs.Scratch):
         self.write()
         for words, said in [(["--by", "fil"], "--by: there is no 'fil'"), (["--columns", "p101"], "there is no column 'p101'"),
                             (["--sort", "x"], "--sort: 'x' is neither a column"), (["--interval", "0"], "--interval: '0' is no time"),
-                            (["--value", "lat +"], "--value: at letter 6, '': a value is missing"),
+                            (["--value", "lat +"], "--value: column 6: a value is missing"),
                             (["--csv", "--json"], "a table has one form"), (["--value", "file"], "--value: 'file' is a text"), (["--value", "latt"], "'op' has no such field"), (["--event", "po"], "--event: there is no event 'po'")]:
             out, error = self.output(*words, status=1)
             self.assertEqual(out, "")

@@ -65,10 +65,11 @@ class Where(programs.Scratch):
         self.write()
         out, said = self.output("script", "--where", "dely > 5", status=1)
         self.assertEqual(out, "")
-        self.assertIn("--where: at letter 1, 'dely > 5': no event here has this", said)
+        self.assertIn("--where: column 1: no event here has this", said)
+        self.assertTrue(said.endswith("\n    dely > 5\n    ^\n"), said)
         self.assertIn("did you mean 'delay'?", said)
         out, said = self.output("script", "--where", "delay >", status=1)
-        self.assertIn("--where: at letter 8, '': a value is missing at the end", said)
+        self.assertIn("--where: column 8: a value is missing at the end\n    delay >\n           ^\n", said)
 
     def test_nothing_left_is_said(self):
         self.write()

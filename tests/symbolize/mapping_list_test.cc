@@ -34,11 +34,11 @@ class MappingListTest : public testing::Test {
   }
   static void expect_same(const MappingList& list, const Plain& plain) {
     for (std::uint64_t at = 0; at < kSpace; ++at) {
-      const AddressRange stretch = list.range_at(at);
-      ASSERT_EQ(stretch.mapping, plain[at]) << at;
-      ASSERT_LE(stretch.first, at);
-      ASSERT_GE(stretch.last, at);
-      for (std::uint64_t other = stretch.first; other <= std::min(stretch.last, kSpace - 1); ++other)
+      const AddressRange range = list.range_at(at);
+      ASSERT_EQ(range.mapping, plain[at]) << at;
+      ASSERT_LE(range.first, at);
+      ASSERT_GE(range.last, at);
+      for (std::uint64_t other = range.first; other <= std::min(range.last, kSpace - 1); ++other)
         ASSERT_EQ(plain[other], plain[at]) << other << " as well as " << at;
     }
   }

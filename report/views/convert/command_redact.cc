@@ -9,7 +9,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 #include "report/command.h"
 #include "report/samples/filter.h"
 #include "report/views/convert/redact.h"

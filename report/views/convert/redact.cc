@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 #include "format/base/file.h"
 #include "format/base/text_pool.h"
 #include "format/container/capture_reader.h"

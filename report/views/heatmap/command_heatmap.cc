@@ -10,14 +10,14 @@
 #include <string_view>
 
 #include "cli/expression.h"
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 #include "report/filter_options.h"
+#include "report/intervals.h"
 #include "report/output/colour.h"
 #include "report/output/svg_text.h"
 #include "report/query/bound_expression.h"
 #include "report/query/summary.h"
 #include "report/query/where.h"
-#include "report/stretches.h"
 #include "report/views/heatmap/heat_box.h"
 #include "report/views/heatmap/heat_map.h"
 #include "report/views/heatmap/heat_source.h"
@@ -221,13 +221,13 @@ class MapSink : public Sink {
     return Flow::GoOn;
   }
   HeatMap finish() const { return grid_.finish(); }
-  std::string what_has_no_times() const { return times_.what_has_no_times(session_.events()); }
+  std::string samples_without_times() const { return times_.samples_without_times(session_.events()); }
 
  private:
   Session& session_;
   const HeatSource& source_;
   HeatGrid grid_;
-  Stretches times_{1};  // of which it knows what has no times
+  Intervals times_{1};  // counts the samples without a time
 };
 
 // In what the field counts: 100us are 100 of a field in microseconds.
@@ -419,7 +419,7 @@ Result<Shown> show_box(Session& session, const SessionOptions& wanted, TextOutpu
   }
   (options.is_json ? write_box_json : write_box_text)(out, facts, ranking, sink.all(), findings);
   Shown shown(Symbols::Used);
-  tell_times(sink.what_has_no_times(), options, shown);
+  tell_times(sink.samples_without_times(), options, shown);
   for (const std::string& name : sink.overfull())
     shown.notes.push_back("tacho heatmap: '" + printable(name) +
                           "' has more values than are ranked; the last ones are left out");
@@ -463,7 +463,7 @@ Result<Shown> show_map(Session& session, TextOutput& out, const Options& options
     write_heat_text(out, map, facts, has_shades ? HeatCells::Shades : HeatCells::Digits, room_of(options));
   }
   Shown shown(Symbols::NotUsed);
-  tell_times(sink.what_has_no_times(), options, shown);
+  tell_times(sink.samples_without_times(), options, shown);
   if (source.is_offset_by_default())
     shown.notes.emplace_back(
         "tacho heatmap: no field of a payload shows itself: rows are parts of each second; --field NAME "

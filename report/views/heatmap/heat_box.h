@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "report/intervals.h"
 #include "report/output/text_output.h"
 #include "report/profile/distribution.h"
 #include "report/profile/field_key.h"
@@ -20,7 +21,6 @@
 #include "report/profile/function_table.h"
 #include "report/samples/by_number.h"
 #include "report/samples/session.h"
-#include "report/stretches.h"
 #include "report/views/heatmap/heat_source.h"
 #include "report/views/heatmap/heat_words.h"
 
@@ -72,7 +72,7 @@ class BoxSink : public Sink {
   const std::vector<bool>& events_inside() const { return events_inside_; }
   // Names of fields that have too many values to rank: the last ones are not ranked.
   const std::vector<std::string>& overfull() const { return overfull_; }
-  std::string what_has_no_times() const { return times_.what_has_no_times(session_.events()); }
+  std::string samples_without_times() const { return times_.samples_without_times(session_.events()); }
 
  private:
   static constexpr std::size_t kMostNumbers = 4096, kMostTexts = 65536;
@@ -124,7 +124,7 @@ class BoxSink : public Sink {
   bool has_stacks_ = false;
   std::vector<bool> events_inside_;
   std::vector<std::string> overfull_;
-  Stretches times_{1};  // of which it knows what has no times
+  Intervals times_{1};  // counts the samples without a time
 };
 
 // What the text and the JSON object say beside the findings.

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "cli/expression.h"
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 #include "report/query/field_choice.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"

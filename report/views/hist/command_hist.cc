@@ -7,8 +7,8 @@
 #include "cli/absent_options.h"
 #include "cli/expression.h"
 #include "report/filter_options.h"
+#include "report/intervals.h"
 #include "report/samples/filter.h"
-#include "report/stretches.h"
 #include "report/views/hist/hist_sink.h"
 
 namespace tacho::report {
@@ -92,11 +92,11 @@ void add_form_options(std::vector<cli::Option>& rows, HistOptions& options) {
        "below each histogram the values that so many of 100 do not exceed, as in 50,99,99.9: right to 1 part "
        "in 128; of what was counted in slots, a slot's last value",
        [&options](std::string_view text) { return set_percentiles(options, text); }});
-  rows.push_back(interval_option(
-      "one histogram for each interval of this length: seconds, or as in 100ms; of what was "
-      "counted in the kernel a multiple of the recorder's --interval; with "
-      "--follow those of the whole at the end, too",
-      options.interval));
+  rows.push_back(
+      interval_option("one histogram for each interval of this length: seconds, or as in 100ms; of what was "
+                      "counted in the kernel a multiple of the recorder's --interval; with "
+                      "--follow those of the whole at the end, too",
+                      options.interval));
   rows.push_back(cli::number("--top", "N",
                              "only the N groups of --by with the most values, and the N most frequent texts",
                              1, std::uint64_t{1} << 32, options.top));
@@ -147,13 +147,13 @@ Result<> check(const HistOptions& options) {
 Result<Shown> show(Session& session, TextOutput& out, const HistOptions& options) {
   if (auto checked = check(options); !checked) return std::move(checked.error());
   HistSink sink(session, out, options);
-  run_with_progress(session, sink, out, [&sink] { sink.write_what_is_over(); });
+  run_with_progress(session, sink, out, [&sink] { sink.write_finished_interval(); });
   const std::string input = printable(options.reading.session.input);
   if (sink.error) return std::move(*sink.error).in(input);
   sink.finish();
   Shown shown(Symbols::NotUsed);
   shown.notes = sink.notes();
-  if (const std::string timeless = sink.what_has_no_times(); !timeless.empty()) {
+  if (const std::string timeless = sink.samples_without_times(); !timeless.empty()) {
     shown.notes.push_back("tacho: " + input + ": " + printable(timeless));
     shown.status = cli::kIncomplete;
   } else if (sink.is_empty()) {

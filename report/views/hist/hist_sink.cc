@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 #include "report/output/field_sinks.h"
 #include "report/query/bound_expression.h"
 #include "report/query/summary.h"
@@ -23,7 +23,7 @@ HistSink::HistSink(Session& session, TextOutput& out, const HistOptions& options
       schemas_(session.events(), session.features()),
       step_(options.step.value),
       bits_(options.rows == 0 ? 0 : std::countr_zero(options.rows)),
-      stretches_(options.interval) {}
+      intervals_(options.interval) {}
 
 Sink::Flow HistSink::on_sample(const ResolvedSample& sample) {
   // The events are all known once there are samples.
@@ -37,9 +37,9 @@ Sink::Flow HistSink::on_sample(const ResolvedSample& sample) {
   if (pairs_ && pairs_->lacking() != nullptr)
     tell_short(sample.event_index == chosen_.event ? event_ : first_event_, pairs_->lacking()->name());
   if (sample.event_index != chosen_.event || (pairs_ && !between)) return Flow::GoOn;
-  if (!stretches_.has(sample)) return Flow::GoOn;
+  if (!intervals_.has(sample)) return Flow::GoOn;
   const std::uint64_t time = sample.raw->time;
-  stretches_.move_to(count_ == nullptr ? time : readings_.time_of(time, stretches_), [this] { write(); });
+  intervals_.move_to(count_ == nullptr ? time : readings_.time_of(time, intervals_), [this] { write(); });
   const bool is_added = add(groups_, sample, between);
   if (is_added && has_whole()) add(whole_, sample, between);
   if (!is_added) tell_short(event_, chosen_.field->name);
@@ -157,8 +157,8 @@ void HistSink::add_number(Group& group, std::int64_t number, std::uint64_t count
   group.values.spread(low, highest_in_slot(*chosen_.field, low), count);
 }
 
-void HistSink::write_what_is_over() {
-  if (!groups_.empty()) stretches_.move_by_clock([this] { write(); });
+void HistSink::write_finished_interval() {
+  if (!groups_.empty()) intervals_.move_by_clock([this] { write(); });
 }
 
 void HistSink::finish() {
@@ -201,7 +201,7 @@ std::string HistSink::heading(const Keys& keys, const Group& group) const {
   if (!field.unit.empty()) text += " in " + printable(field.unit, names);
   for (std::size_t i = 0; i < keys_.size(); ++i)
     text += ", " + printable(keys_[i].name(), names) + " " + keys_[i].show(keys[i], names);
-  if (stretches_.are_asked_for() && !is_whole_) text += fmt::format(", from {:.6f} s", stretches_.begin());
+  if (intervals_.is_on() && !is_whole_) text += fmt::format(", from {:.6f} s", intervals_.begin());
   return text + fmt::format(", {} value{}\n", group.total, group.total == 1 ? "" : "s");
 }
 
@@ -252,7 +252,7 @@ void HistSink::write_json(const Keys& keys, const Group& group) const {
   to.text("event", event_);
   to.text("field", field.name);
   if (!field.unit.empty()) to.text("unit", field.unit);
-  if (stretches_.are_asked_for() && !is_whole_) to.real("begin", stretches_.begin());
+  if (intervals_.is_on() && !is_whole_) to.real("begin", intervals_.begin());
   if (!keys_.empty()) {
     to.begin_object("keys");
     for (std::size_t i = 0; i < keys_.size(); ++i) describe_key(to, keys_[i], keys[i]);

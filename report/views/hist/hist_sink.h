@@ -9,11 +9,11 @@
 
 #include "cli/expression.h"
 #include "report/command.h"
+#include "report/intervals.h"
 #include "report/profile/distribution.h"
 #include "report/profile/field_key.h"
 #include "report/query/field_choice.h"
 #include "report/query/summary.h"
-#include "report/stretches.h"
 #include "report/views/hist/event_pairs.h"
 #include "report/views/hist/hist_text.h"
 
@@ -43,13 +43,14 @@ class HistSink : public Sink {
   HistSink(Session& session, TextOutput& out, const HistOptions& options);
 
   Flow on_sample(const ResolvedSample& sample) override;
-  // While a capture grows, about ten times a second: with --interval, a stretch that is over.
-  void write_what_is_over();
-  // The last stretch, and of a capture that was followed in stretches the whole.
+  // To be called about ten times a second while a capture grows: prints the interval of --interval that is
+  // over.
+  void write_finished_interval();
+  // Prints the last interval, and with --follow --interval the whole capture after it.
   void finish();
 
   bool is_empty() const { return is_first_; }
-  std::string what_has_no_times() const { return stretches_.what_has_no_times(session_->events()); }
+  std::string samples_without_times() const { return intervals_.samples_without_times(session_->events()); }
   std::vector<std::string> notes() const;
   std::optional<Error> error;
 
@@ -78,7 +79,7 @@ class HistSink : public Sink {
   bool add(Groups& groups, const ResolvedSample& sample, std::optional<std::uint64_t> between) const;
   void add_number(Group& group, std::int64_t number, std::uint64_t count) const;
 
-  bool has_whole() const { return options_->reading.follows && stretches_.are_asked_for(); }
+  bool has_whole() const { return options_->reading.follows && intervals_.is_on(); }
   void write();
   std::vector<const Groups::value_type*> in_order() const;
   std::string heading(const Keys& keys, const Group& group) const;
@@ -103,7 +104,7 @@ class HistSink : public Sink {
   PayloadSchema no_payload_;  // of an event that has none
   std::vector<std::string> notes_;
   Groups groups_, whole_;
-  Stretches stretches_;
+  Intervals intervals_;
   Readings readings_;  // where samples stand for many values each
   bool is_first_ = true, is_whole_ = false;
 };

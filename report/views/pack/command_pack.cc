@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 #include "format/base/byte_writer.h"
 #include "format/base/cursor.h"
 #include "format/base/file.h"
@@ -29,10 +29,10 @@
 #include "format/container/capture_writer.h"
 #include "format/extensions/attachment.h"
 #include "report/command.h"
+#include "report/output/output_file.h"
 #include "report/output/progress.h"
 #include "report/query/gather.h"
 #include "sandbox/process.h"
-#include "report/output/output_file.h"
 #include "symbolize/elf/module_files.h"
 #include "symbolize/elf/stripped_copy.h"
 #include "symbolize/files/archive.h"
@@ -170,7 +170,8 @@ FileCopies copy_files(const format::SymbolPack& pack, std::span<const format::At
 
 namespace {
 
-constexpr std::uint64_t kMostOfOneSource = std::uint64_t{4} << 20, kMostOfAllSources = std::uint64_t{64} << 20;  // bytes
+constexpr std::uint64_t kMostOfOneSource = std::uint64_t{4} << 20,
+                        kMostOfAllSources = std::uint64_t{64} << 20;  // bytes
 constexpr std::size_t kMostFiles = 4096;
 
 constexpr std::string_view kEndings[] = {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 #include "report/command.h"
 #include "report/filter_options.h"
 #include "report/output/field_sinks.h"

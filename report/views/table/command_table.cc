@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "report/filter_options.h"
-#include "report/stretches.h"
+#include "report/intervals.h"
 #include "report/views/table/table_source.h"
 #include "report/views/table/table_text.h"
 
@@ -107,7 +107,7 @@ bool is_json_number(std::string_view text) {
 class TableSink : public Sink {
  public:
   TableSink(Session& session, TextOutput& out, const Options& options)
-      : session_(&session), out_(&out), options_(&options), stretches_(options.interval) {}
+      : session_(&session), out_(&out), options_(&options), intervals_(options.interval) {}
 
   // Once the events are known.
   Result<> prepare() {
@@ -121,15 +121,15 @@ class TableSink : public Sink {
     for (const std::string& name : source_.key_names()) head_.keys.push_back(printable(name, cell_names()));
     for (const TableColumn& column : columns_) head_.numbers.push_back(column.name);
     head_.title = source_.title(names);
-    head_.has_begin = stretches_.are_asked_for();
+    head_.has_begin = intervals_.is_on();
     head_.room = options_->reading.room();
     return find_order(has_values);
   }
 
   Flow on_sample(const ResolvedSample& sample) override {
     TableEvent* const event = source_.event(sample.event_index);
-    if (event == nullptr || !stretches_.has(sample)) return Flow::GoOn;
-    stretches_.move_to(time_of(sample, *event), [this] { write(); });
+    if (event == nullptr || !intervals_.has(sample)) return Flow::GoOn;
+    intervals_.move_to(time_of(sample, *event), [this] { write(); });
     Keys keys;
     keys.reserve(event->keys.size());
     for (const FieldKey& key : event->keys) keys.push_back(key.named_value(sample, session_->resolver()));
@@ -138,11 +138,11 @@ class TableSink : public Sink {
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
   }
 
-  void write_what_is_over() {
-    if (!rows_.empty()) stretches_.move_by_clock([this] { write(); });
+  void write_finished_interval() {
+    if (!rows_.empty()) intervals_.move_by_clock([this] { write(); });
   }
 
-  // The last stretch, and where tables were written as time went on, all of it.
+  // Prints the last interval, and with --follow --interval the whole capture after it.
   void finish() {
     write();
     if (!has_whole() || whole_.empty()) return;
@@ -160,14 +160,14 @@ class TableSink : public Sink {
     if (options_->top != 0) order.resize(std::min<std::size_t>(order.size(), options_->top));
     std::vector<TableLine> lines;
     for (const auto* const row : order) lines.push_back(line_of(*row));
-    const bool is_stretch = stretches_.are_asked_for() && !is_whole_;
-    const auto begin = is_stretch ? std::optional(stretches_.begin()) : std::nullopt;
+    const bool is_interval = intervals_.is_on() && !is_whole_;
+    const auto begin = is_interval ? std::optional(intervals_.begin()) : std::nullopt;
     write_table(*out_, options_->form, head_, begin, lines, is_first_);
     is_first_ = false;
     rows_.clear();
   }
   bool is_empty() const { return is_first_; }
-  std::string what_has_no_times() const { return stretches_.what_has_no_times(session_->events()); }
+  std::string samples_without_times() const { return intervals_.samples_without_times(session_->events()); }
   // What to know about the tables, in words.
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
@@ -195,11 +195,11 @@ class TableSink : public Sink {
     return std::ranges::any_of(
         columns_, [](const auto& column) { return column.name == "sum" || column.name == "mean"; });
   }
-  bool has_whole() const { return options_->reading.follows && stretches_.are_asked_for(); }
+  bool has_whole() const { return options_->reading.follows && intervals_.is_on(); }
 
   std::uint64_t time_of(const ResolvedSample& sample, const TableEvent& event) {
     if (event.count == nullptr) return sample.raw->time;
-    return readings_[&event].time_of(sample.raw->time, stretches_);
+    return readings_[&event].time_of(sample.raw->time, intervals_);
   }
   static void add(Rows& rows, Keys&& keys, TableEvent& event, const ResolvedSample& sample) {
     auto& [shown_by, row] = rows[std::move(keys)];
@@ -287,9 +287,9 @@ class TableSink : public Sink {
   std::optional<std::size_t> sort_key_;
   TableColumn sort_column_;
   Rows rows_, whole_;
-  bool is_whole_ = false;  // the rows are those of all stretches
+  bool is_whole_ = false;  // the rows are those of the whole capture
   bool is_first_ = true;
-  Stretches stretches_;
+  Intervals intervals_;
   std::unordered_map<const TableEvent*, Readings> readings_;  // of events whose samples stand for many values
 };
 
@@ -298,10 +298,10 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   TableSink sink(session, out, options);
   const std::string input = printable(options.reading.session.input);
   if (auto prepared = sink.prepare(); !prepared) return std::move(prepared.error()).in(input);
-  run_with_progress(session, sink, out, [&sink] { sink.write_what_is_over(); });
+  run_with_progress(session, sink, out, [&sink] { sink.write_finished_interval(); });
   sink.finish();
   Shown shown(Symbols::NotUsed);
-  if (const std::string timeless = sink.what_has_no_times(); !timeless.empty()) {
+  if (const std::string timeless = sink.samples_without_times(); !timeless.empty()) {
     shown.notes.push_back("tacho: " + input + ": " + printable(timeless));
     shown.status = cli::kIncomplete;
   } else if (sink.is_empty()) {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 #include "report/query/field_choice.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
@@ -85,7 +85,7 @@ Result<std::optional<BoundExpression>> TableSource::bind_value(const TableQuesti
       what += ", and it has";
       for (const PayloadField& field : schema->fields) what += " " + field.name;
     }
-    return cli::expression_error("--value", value_->source, node.at, what);
+    return cli::error_at("--value", value_->source, node.at, what);
   }
   if (value->is_text())
     return use_error("--value: '" + value_->source + "' is a text, which has no sum; make it a key: --by " +

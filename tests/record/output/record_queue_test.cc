@@ -72,7 +72,7 @@ struct Look {
   std::size_t raw = 0;  // bytes that are not packed
 };
 
-// The two runs of a ring whose end is at `cut`. What is said of the stretches is checked.
+// The two runs of a ring whose end is at `cut`. Their entries in `packed` are checked.
 void look(RingCompressor& compressor, const Memory& ring, std::size_t cut, Look& to) {
   const std::size_t begin = to.out.size(), first = to.packed.size();
   compressor.begin_look(to.packed);

@@ -259,7 +259,7 @@ TEST_F(Flight, SidebandIsBounded) {
   for (std::uint64_t i = 1; i <= 100; ++i) ASSERT_TRUE(flight.write_records(record_of(abi::kRecordMmap2, i)));
   ASSERT_TRUE(flight.finish());
   const Words& words = files.at(0);
-  EXPECT_LE(words.size(), 1 + 2 * 5u) << "two stretches at most";
+  EXPECT_LE(words.size(), 1 + 2 * 5u) << "two intervals at most";
   EXPECT_GT(words.front(), 1000u) << "the description at the start of the older one";
   EXPECT_EQ(words.back(), 100u);
   EXPECT_FALSE(fs::exists(path));

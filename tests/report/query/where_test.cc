@@ -140,36 +140,42 @@ TEST(Where, TheSamplesOwnValueHasAPrefix) {
   EXPECT_EQ(where("sample.pid == 8"), "");
 }
 
+// The message about one column of --where, with a caret below it.
+std::string refusal(const std::string& text, std::size_t column, const std::string& what,
+                    const std::string& event = "") {
+  return event + "--where: column " + std::to_string(column) + ": " + what + "\n    " + text + "\n    " +
+         std::string(column - 1, ' ') + "^";
+}
+
 TEST(Where, ErrorsShowThePlaceAndWhatThereIs) {
-  EXPECT_EQ(where("bytes >"), "--where: at letter 8, '': a value is missing at the end");
-  EXPECT_EQ(
-      where("byte > 0"),
-      "--where: at letter 1, 'byte > 0': no event here has this; every sample has comm, pid, tid, cpu, time, "
-      "period, cgroup, event; 'op' has bytes, lat, kind, args, pid, name; did you mean 'bytes'?");
-  EXPECT_EQ(where("uid == 0"),
-            "--where: at letter 1, 'uid == 0': a capture does not have the users of processes; record only "
-            "what you "
-            "look for, with --filter 'uid == NUMBER'");
+  EXPECT_EQ(where("bytes >"), refusal("bytes >", 8, "a value is missing at the end"));
+  EXPECT_EQ(where("byte > 0"),
+            refusal("byte > 0", 1,
+                    "no event here has this; every sample has comm, pid, tid, cpu, time, period, cgroup, "
+                    "event; 'op' has bytes, lat, kind, args, pid, name; did you mean 'bytes'?"));
+  EXPECT_EQ(where("uid == 0"), refusal("uid == 0", 1,
+                                       "a capture does not have the users of processes; record only what you "
+                                       "look for, with --filter 'uid == NUMBER'"));
   EXPECT_EQ(where("kind == OP_RAED"),
-            "op: --where: at letter 9, 'OP_RAED': 'kind' has no such name; did you mean 'OP_READ'?");
+            refusal("kind == OP_RAED", 9, "'kind' has no such name; did you mean 'OP_READ'?", "op: "));
   EXPECT_EQ(where("kind == 'x'"),
-            "op: --where: at letter 9, ''x'': 'kind' has no such name; it has OP_READ, OP_WRITE, SYNC");
+            refusal("kind == 'x'", 9, "'kind' has no such name; it has OP_READ, OP_WRITE, SYNC", "op: "));
   EXPECT_EQ(
       where("name == cc1plus"),
-      "--where: at letter 9, 'cc1plus': no event here has this; every sample has comm, pid, tid, cpu, "
-      "time, period, cgroup, event; 'op' has bytes, lat, kind, args, pid, name; a text stands in quotes: "
-      "\"cc1plus\"");
-  EXPECT_EQ(where("name > 5"), "op: --where: at letter 6, '> 5': a text and a number cannot be compared");
+      refusal("name == cc1plus", 9,
+              "no event here has this; every sample has comm, pid, tid, cpu, time, period, cgroup, event; "
+              "'op' has bytes, lat, kind, args, pid, name; a text stands in quotes: \"cc1plus\""));
+  EXPECT_EQ(where("name > 5"), refusal("name > 5", 6, "a text and a number cannot be compared", "op: "));
   EXPECT_EQ(
       where("lat > 4k"),
-      "op: --where: at letter 7, '4k': the field is in us; a number of this unit cannot be compared with it");
+      refusal("lat > 4k", 7, "the field is in us; a number of this unit cannot be compared with it", "op: "));
   EXPECT_EQ(where("args > 1"),
-            "op: --where: at letter 1, 'args > 1': this field is a list; write which element: args[0]");
-  EXPECT_EQ(where("lat[0] > 1"), "op: --where: at letter 1, 'lat[0] > 1': this field is no list");
+            refusal("args > 1", 1, "this field is a list; write which element: args[0]", "op: "));
+  EXPECT_EQ(where("lat[0] > 1"), refusal("lat[0] > 1", 1, "this field is no list", "op: "));
   EXPECT_EQ(
       where("lat ~ '1*'"),
-      "op: --where: at letter 5, '~ '1*'': only texts can look like a pattern; put the pattern in quotes");
-  EXPECT_EQ(where("-name == 1"), "op: --where: at letter 1, '-name == 1': this needs a number, not a text");
+      refusal("lat ~ '1*'", 5, "only texts can look like a pattern; put the pattern in quotes", "op: "));
+  EXPECT_EQ(where("-name == 1"), refusal("-name == 1", 1, "this needs a number, not a text", "op: "));
 }
 
 TEST(Where, LargeNumbersAreExact) {

@@ -1,4 +1,4 @@
-#include "report/stretches.h"
+#include "report/intervals.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ struct Unit {
   std::string_view name;
   double seconds;
 };
-// One letter is easily too few or too many, so stretches have no minutes; the recorder's times do.
+// No minutes ("m") here: a slip of one letter in "ms" would make another valid time. The recorder has them.
 constexpr Unit kUnits[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
 constexpr Unit kRecorderUnits[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}, {"d", 86400}};
 
@@ -43,10 +43,10 @@ Result<std::uint64_t> parse_interval(std::string_view text) {
   return *length;
 }
 
-// The recorder's --interval; nothing: it has none, and reads at the end alone. The command that was recorded
-// may have such an option as well: it begins behind "--", or with a word that is no option and no option's
-// value.
-std::optional<std::string> interval_of(const std::vector<std::string>& words) {
+// The value of --interval in the recorder's command line; nullopt when it was not given and counters were
+// read at the end only. The recorded command may have an option of that name, too, so the search ends where
+// the command starts: behind "--", or at a word that is neither an option nor may be the value of one.
+std::optional<std::string> recorder_interval(const std::vector<std::string>& words) {
   constexpr std::string_view kName = "--interval";
   const std::size_t first = words.size() > 1 && words[1] == "record" ? 2 : 1;
   for (std::size_t i = first; i < words.size() && words[i] != "--"; ++i) {
@@ -62,7 +62,7 @@ std::optional<std::string> interval_of(const std::vector<std::string>& words) {
 
 }  // namespace
 
-std::string Stretches::what_has_no_times(const format::EventSet& events) const {
+std::string Intervals::samples_without_times(const format::EventSet& events) const {
   std::string text;
   for (const auto& [event, samples] : timeless_)
     text += fmt::format("{}{} sample{} of '{}'", text.empty() ? "" : ", ", samples, samples == 1 ? "" : "s",
@@ -74,18 +74,19 @@ std::string note_on_readings(std::string_view event, const format::Environment& 
                              const Readings& readings, std::uint64_t length) {
   if (length == 0 || environment.command_line.empty()) return {};
   const std::string counted = "'" + std::string(event) + "' was counted in the kernel and read ";
-  const auto text = interval_of(environment.command_line);
+  const auto text = recorder_interval(environment.command_line);
   if (!text || readings.is_one()) {
     if (!readings.is_one()) return {};
-    return counted + "once, so all of it is one stretch; recorded with --interval it has times";
+    return counted + "once, so all of it is in one interval; record with --interval to spread it over time";
   }
   const auto interval = time_in(*text, kRecorderUnits);
   if (!interval || length % *interval == 0) return {};
   const std::string seconds = fmt::format("{}", static_cast<double>(*interval) / 1e9);
-  return counted + "every " + seconds +
-         " s, of which these stretches are no multiple: what was read at once is all in one of them; take "
-         "--interval " +
-         seconds + " or a multiple of it";
+  return fmt::format(
+      "{}every {} s, and --interval is no multiple of that, so an interval may hold all of a reading or "
+      "nothing "
+      "of it; take --interval {} or a multiple of it",
+      counted, seconds, seconds);
 }
 
 cli::Option interval_option(std::string help, std::uint64_t& length) {

@@ -1,6 +1,9 @@
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "format/base/printable.h"
 
 namespace tacho::cli {
 namespace {
@@ -31,6 +34,28 @@ std::string escaped(std::string_view word) {
 }
 
 }  // namespace
+
+Error error_at(std::string_view option, std::string_view text, std::size_t at, std::string_view what) {
+  constexpr std::size_t kWidest = 100;  // columns that a terminal shows in one line, with room to spare
+  at = std::min(at, text.size());
+  std::string message = std::string(option) + ": column " + std::to_string(at + 1);
+  if (text.size() > kWidest || !format::is_plain(text))
+    return use_error(message + ", '" + std::string(text.substr(at)) + "': " + std::string(what));
+  message += ": " + std::string(what) + "\n    " + std::string(text) + "\n    " + std::string(at, ' ') + "^";
+  return use_error(std::move(message));
+}
+
+std::string printable_message(std::string_view text) {
+  constexpr std::string_view kNextLine = "\n  ";
+  std::string out;
+  for (;;) {
+    const std::size_t size = std::min(text.find(kNextLine), text.size());
+    out += format::printable(text.substr(0, size));
+    if (size == text.size()) return out;
+    out += kNextLine;
+    text.remove_prefix(size + kNextLine.size());
+  }
+}
 
 std::string shell_word(std::string_view word) {
   const std::string front = word.size() > 1 && word.starts_with('-') ? "./" : "";

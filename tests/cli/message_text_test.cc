@@ -1,4 +1,4 @@
-#include "cli/shell_word.h"
+#include "cli/message_text.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,24 @@
 
 namespace tacho::cli {
 namespace {
+
+TEST(ErrorAt, PointsAtAColumn) {
+  EXPECT_EQ(error_at("--where", "a > 5x", 5, "no unit").what,
+            "--where: column 6: no unit\n    a > 5x\n         ^");
+  EXPECT_EQ(error_at("--where", "", 0, "empty").what, "--where: column 1: empty\n    \n    ^");
+  EXPECT_EQ(error_at("--where", "ab", 9, "behind").what, "--where: column 3: behind\n    ab\n      ^");
+}
+
+TEST(ErrorAt, ShowsTheRestWhereACaretCannotPoint) {
+  EXPECT_EQ(error_at("--where", "\xc3\xa9 > x", 5, "no name").what, "--where: column 6, 'x': no name");
+  const std::string wide(200, 'a');
+  EXPECT_EQ(error_at("--where", wide + "!", 200, "no name").what, "--where: column 201, '!': no name");
+}
+
+TEST(PrintableMessage, KeepsIndentedLinesOnly) {
+  EXPECT_EQ(printable_message("a\033[2J: x\n    a\n    ^"), "a\\x1b[2J: x\n    a\n    ^");
+  EXPECT_EQ(printable_message("a\ntacho: all is well"), "a\\x0atacho: all is well");
+}
 
 TEST(ShellWord, LeavesUsualNamesAlone) {
   for (const char* name : {"perf.data", "/tmp/a-b_c/x.data.2026", "a+b=c:d@e,f%g"})
