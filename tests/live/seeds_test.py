@@ -100,7 +100,7 @@ class Seeds(programs.Scratch):
                     self.check(line, recorded)
 
     def rows(self):
-        for line in (PAGES / "README.md").read_text().split("## The tools of others")[1].splitlines():
+        for line in (PAGES / "README.md").read_text().split("## Tools of bcc and others")[1].splitlines():
             cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
             if line.startswith("| ") and len(cells) == 2 and cells[0] != "Tool":
                 yield cells[0], re.findall(r"`([^`]*)`", cells[1])
