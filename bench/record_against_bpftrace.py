@@ -141,7 +141,7 @@ class Bench:
         return str(path)
 
     def beside(self, words, load):
-        """CPU time of the load and of whoever watches it, in s."""
+        """CPU time of the load and of the recorder, in s."""
         log = self.folder / "log"
         with open(log, "wb") as out:
             process = subprocess.Popen([*self.first, *map(str, words)], stdout=out, stderr=out,

@@ -50,7 +50,7 @@ class Dispatcher(programs.Scratch):
             self.assertEqual(self.call(word, status=1)[1], f"tacho: there is no command '{word}'; did you mean 'record'?\n")
 
     def test_perfs_commands_that_are_not_here_say_what_to_do(self):
-        """All of perf 6.1 and 7 but those that are here."""
+        """The commands of perf 6.1 and 7 that tacho does not have."""
         self.add_programs()
         for word in ("archive bench buildid-cache buildid-list c2c config daemon data diff ftrace inject iostat kallsyms "
                      "kmem kvm kwork lock mem probe sched stat test timechart top trace").split():
@@ -98,13 +98,13 @@ class Dispatcher(programs.Scratch):
     def test_version(self):
         self.assertRegex(self.call("--version", status=0)[0], r"^tacho \d+\.\d+\.\d+\n$")
 
-    def test_a_missing_recorder_is_said_in_one_line(self):
+    def test_a_missing_recorder_gives_one_line(self):
         out, said = self.call("record", "-a", status=2)
         self.assertEqual(said, "tacho: tacho-record is not installed here (looked beside tacho and in PATH); "
                                "recording needs it, reading captures does not\n")
         self.assertEqual(out, "")
 
-    def test_a_missing_reader_is_said_in_one_line(self):
+    def test_a_missing_reader_gives_one_line(self):
         self.assertEqual(self.call("script", status=2)[1],
                          "tacho: tacho-report is not installed here (looked beside tacho and in PATH)\n")
 

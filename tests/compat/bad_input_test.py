@@ -84,7 +84,7 @@ class CutShort(programs.Scratch):
                     done = self.tacho(*command, "-i", self.cut(size), status=UNREADABLE)
                     self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
-    def test_within_the_data_or_before_it_the_cut_is_said(self):
+    def test_a_cut_in_the_data_or_before_it_is_reported(self):
         for size in [300, DATA_START, DATA_START + 1, (DATA_START + DATA_END) // 2, DATA_END - 1]:
             for command in COMMANDS:
                 with self.subTest(size=size, command=command[0]):
@@ -94,7 +94,7 @@ class CutShort(programs.Scratch):
                     self.assertIn(f"{path}: ", done.stderr.decode())
                     self.assertIn("cut short", done.stderr.decode())
 
-    def test_behind_the_data_the_cut_is_said_too(self):
+    def test_a_cut_behind_the_data_is_reported(self):
         for size in [DATA_END, DATA_END + 100, KEPT.stat().st_size - 1]:
             for command in COMMANDS:
                 with self.subTest(size=size, command=command[0]):

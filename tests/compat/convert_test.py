@@ -113,7 +113,7 @@ class Convert(programs.Scratch):
         self.assert_same_text(self.script("chains.data", *fields), ours)
 
     @programs.needs_root
-    def test_unwound_stacks_of_ours_and_of_pipes(self):
+    def test_unwound_stacks_of_tachos_captures_and_of_pipes(self):
         load = [BIN / "deep_load", "1", BIN / "deep_library.so"]
         self.tacho("record", "-o", "ours.data", "-F", "99", "-e", "{cpu-clock,page-faults}:S", "--call-graph", "dwarf", "--", *load)
         self.check_unwound("ours.data")

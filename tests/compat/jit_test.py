@@ -20,7 +20,7 @@ class Jit(programs.Scratch):
         self.perf("record", *words, "-F", "499", "-e", "cpu-clock", "-g", "-o", capture, "--", program, dumps)
         return capture, dumps
 
-    def test_names_are_those_of_perf_inject(self):
+    def test_names_equal_perf_injects(self):
         capture, dumps = self.record("-k", "mono")
         injected = self.folder / "injected.data"
         self.perf("inject", "--jit", "-i", capture, "-o", injected)
@@ -36,7 +36,7 @@ class Jit(programs.Scratch):
         self.assert_same_text(done.stdout, theirs)
         self.assertIn(b"jit-", self.tacho("script", "-i", capture).stderr, "a missing jitdump is told")
 
-    def test_another_clock_is_told(self):
+    def test_another_clock_is_reported(self):
         capture, _ = self.record()
         done = self.tacho("script", "-i", capture)
         self.assertNotIn(b"third", done.stdout)

@@ -122,7 +122,7 @@ class MadeReports(programs.Scratch):
         self.assertEqual(self.report("--branch-history", "tacho", status=1), b"")
 
     # perf 6.1 ends with SIGSEGV here. The cycles are added up anew, from the branches that the capture was made of.
-    def test_cycles_of_blocks_are_those_of_their_branches(self):
+    def test_cycles_of_blocks_equal_their_branches(self):
         sample, stacks = made_capture.Capture.sample, []
 
         def told(made, **fields):

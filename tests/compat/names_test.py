@@ -143,7 +143,7 @@ class Counting(unittest.TestCase):
         self.assertEqual([frame.name for frame in frames(text)], [b"geo::area(int, char)", b"hot", b"vfs_read", NAMELESS])
         self.assertEqual(frames(text)[0].module, b"/a b/c (deleted)")
 
-    def test_a_wrong_name_a_lost_name_and_a_gained_one_are_told_apart(self):
+    def test_wrong_lost_and_gained_names_are_counted_separately(self):
         named, other = Frame(b"1", b"a", b"/m"), Frame(b"1", b"b", b"/m")
         nameless = Frame(b"1", NAMELESS, b"/m")
         counts, wrong = compared([named, named, named, nameless, nameless], [named, other, nameless, named, nameless])

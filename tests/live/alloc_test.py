@@ -131,7 +131,7 @@ class Alloc(programs.Scratch):
                           *(["--where", where] if where else [])).stdout.decode()
         return {row[keys[0]]: (int(row["count"]), int(row["sum"])) for row in csv.DictReader(io.StringIO(text))}
 
-    def test_what_is_left_is_told_with_its_stack(self):
+    def test_unfreed_memory_has_its_stack(self):
         said = self.record("alloc", "--", self.built / "known")
         self.assertIn("alloc: tacho report --no-children -i out.data", said)
         self.assertEqual(self.functions(), {"keeps": KEPT, "others": OTHERS})
@@ -160,7 +160,7 @@ class Alloc(programs.Scratch):
         [(count, _)] = self.sums("comm").values()
         self.assertLessEqual(count, 21)  # of 500 that go, 20 and one
 
-    def test_what_a_program_leaves_goes_when_it_executes_another_or_ends(self):
+    def test_memory_before_execve_does_not_count(self):
         self.record("alloc/min_bytes=500/", "--", "sh", "-c", f"{self.built}/known; exec {self.built}/known")
         self.assertEqual({comm: total for comm, (_, total) in self.sums("comm", where="made_blocks != 1").items()}, {"known": 2 * KEPT})
         self.record("alloc/alive/", "--", "sh", "-c", f"{self.built}/known; sleep 0.1")

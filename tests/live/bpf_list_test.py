@@ -60,7 +60,7 @@ class Listing(programs.Scratch):
         refused = self.tacho("list", "bpf", "nothing_like_it", status=1).stderr.decode()
         self.assertIn("no loaded BPF program matches 'nothing_like_it'", refused)
 
-    def test_what_they_cost(self):
+    def test_cost_counts_runs_and_time(self):
         load = subprocess.Popen([programs.BIN / "getppid_load", "1000000", "1", "500"])
         self.addCleanup(load.wait)
         self.addCleanup(load.kill)

@@ -340,7 +340,7 @@ class Rings(Family):
         errors = self.record_waiting("./asks.bpf.c", "-p")
         self.assertEqual(self.samples(), ALL_CALLS, errors)
 
-    def test_time_thread_and_cpu_are_those_of_the_program(self):
+    def test_time_thread_and_cpu_come_from_the_program(self):
         self.record("-e", "./asks.bpf.c,syscalls:sys_enter_getppid", "--", "./family")
         text = self.same_scripts("out.data", "-F", "comm,tid,cpu,time,event")
         text = self.tacho("script", "-i", "out.data", "--ns", "-F", "tid,cpu,time,event,payload").stdout.decode()
@@ -365,7 +365,7 @@ class Rings(Family):
             self.assertEqual({cgroup for _, cgroup, _ in places}, {own}, header)
             self.assertRegex(errors, r"lost: calls in \S+ \d+ \(CPU .*from \d+\.\d{3} s to \d+\.\d{3} s after the first sample")
 
-    def test_what_finds_no_room_in_the_kernels_rings_is_told_by_cgroup(self):
+    def test_losses_in_the_kernels_rings_are_counted_by_cgroup(self):
         errors = self.record("-e", "syscall/call=getppid/", "-m", "1", "--", programs.BIN / "getppid_load", "200000")
         samples, lost = map(int, re.search(r"\((\d+) samples, (\d+) lost\)", errors).groups())
         self.assertEqual(samples + lost, 200000, errors)
@@ -377,7 +377,7 @@ class Rings(Family):
         self.assertEqual(sum(int(count) for *_, count in places), lost, header)
         self.assertRegex(errors, r"lost: syscall in \S+ \d+ \(CPU .*from \d+\.\d{3} s to \d+\.\d{3} s after the first sample")
 
-    def test_a_ring_buffer_without_heads_is_told_of(self):
+    def test_a_ring_buffer_without_heads_gives_a_line(self):
         (self.folder / "plain.bpf.c").write_text(PLAIN_RING)
         errors = self.record("-a", "-e", "./plain.bpf.c/map:plain.event=calls/", "-e", "bpf-output/name=calls/", "--",
                              "./family")
@@ -421,7 +421,7 @@ SEC("tp_btf/sched_process_exit") int says(void *ctx) {
         corrected = self.MISTYPED.replace("valu", "value").replace("hxe", "hex").replace("raeding", "reading")
         self.assertNotIn("there is no", self.record(corrected))
 
-    def test_what_is_printed_goes_elsewhere(self):
+    def test_bpf_printk_gives_a_hint_where_its_text_goes(self):
         errors = self.record(self.PRINTS, status=1)
         self.assertIn("nothing to record", errors)
         self.assertIn("what program says says with bpf_printk() goes to /sys/kernel/tracing/trace_pipe", errors)

@@ -140,7 +140,7 @@ class Calls(programs.Scratch):
                  "        } /* again */", "      } /* again */", "    } /* again */", "    leaf();", "  } /* outer */"]
         self.assertEqual(names, ["main() {", *outer * 3, "  naps();", "} /* main */"])
 
-    def test_arguments_and_what_was_returned_are_told_by_their_types(self):
+    def test_arguments_and_return_values_are_shown_by_their_types(self):
         made("known", TYPED, self.folder)
         self.record()
         lines = [line.split("  ", 2)[-1].strip() for line in self.calls().splitlines()[1:]]
@@ -304,7 +304,7 @@ class Calls(programs.Scratch):
         self.assertEqual((counts["main"], counts["naps"]), (1, 1))
         self.assertLess(sum(counts.values()), 12, counts)
 
-    def test_what_fastcalls_cannot_follow_is_said(self):
+    def test_programs_that_fastcalls_cannot_trace_are_refused(self):
         for words, said in ((["--", "./known"], "compiled neither with -pg nor with -finstrument-functions"), (["-a", "--duration", "1"], "compiled neither")):
             done = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", "fastcalls/binary='./known'/", *words, status=1)
             self.assertIn(said, done.stderr.decode())
@@ -339,7 +339,7 @@ class Calls(programs.Scratch):
         self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", f"func/name='./known:{printed}'/", "--", "./known")
         self.assertIn("ns::D", self.tacho("table", "-i", "c.data", "--by", "function", "--columns", "count").stdout.decode())
 
-    def test_who_throws_is_warned_of(self):
+    def test_programs_that_throw_give_a_warning(self):
         words = ("-o", "c.data", "-e", "calls/binary='./known',functions='leaf'/", "--", "./known")
         self.assertNotIn("throws", self.run_program(programs.BIN / "tacho-record", *words).stderr.decode())
         made("known", "extern int _Unwind_RaiseException(void *); __attribute__((noinline)) int leaf(int n) { return n; }\n"

@@ -38,7 +38,7 @@ class CgroupField(programs.Scratch):
         self.assertIn(one, table)
         self.assertIn(one, self.tacho("report", "-i", "c.data", "--stdio", "--sort", "cgroup").stdout.decode())
 
-    def test_an_event_without_it_is_told(self):
+    def test_an_event_without_it_gives_a_line(self):
         self.perf("record", "-q", "-a", "-e", "sched:sched_process_exec", "-o", "c.data", "--", "/bin/true")
         refused = self.tacho("script", "-i", "c.data", "-F", "cgroup", status=None)
         self.assertIn(b"CGROUP", refused.stderr)

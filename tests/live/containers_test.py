@@ -79,11 +79,11 @@ class Cgroups(CgroupCase):
         text = self.run_program(programs.BIN / "tacho-report", "script", "-F", "comm,event", "-i", "c.data").stdout.decode()
         return {line.split()[0] for line in text.splitlines() if line}
 
-    def test_a_container_is_its_cgroup_and_those_below(self):
+    def test_a_container_is_its_cgroup_and_its_children(self):
         self.assertEqual(self.comms("--container", "5eed"), {"inside", "below"})
         self.assertEqual(self.comms("--container", OTHER), {"other"})
 
-    def test_one_that_is_removed_meanwhile_is_told(self):
+    def test_a_container_removed_meanwhile_is_reported(self):
         gone, stays = self.cgroup(f"tacho-{os.getpid()}.slice/gone.service"), f"tacho-{os.getpid()}.slice/x.service"
         for name, told in ((f"tacho-{os.getpid()}.slice/gone.service", True), (stays, False)):
             done = self.run_program(programs.BIN / "tacho-record", "-e", "page-faults", "-G", name, "-a", "-o", "c.data", "--", "sh", "-c",
@@ -102,7 +102,7 @@ class Cgroups(CgroupCase):
     def test_a_pod_is_all_its_containers(self):
         self.assertEqual(self.comms("--pod", POD[:8]), {"inside", "below", "other"})
 
-    def test_what_does_not_name_one_is_answered_with_a_list(self):
+    def test_ambiguous_and_unknown_ids_give_a_list(self):
         several = self.comms("--container", "5ee", status=1)
         self.assertRegex(several, "'5ee' is a prefix of 2 here; say more:")
         self.assertTrue(ID in several and OTHER in several, several)
@@ -182,7 +182,7 @@ class Namespaces(CgroupCase):
     def record(self, *options):
         self.run_program(programs.BIN / "tacho-record", "-q", "-g", "-e", "syscalls:sys_enter_getppid", "-o", "c.data", *options)
 
-    def test_who_ran_before_is_known_with_its_numbers_inside(self):
+    def test_earlier_processes_have_their_pids_inside(self):
         pid = self.container()
         self.record("--container", ID[:8], "--", "sleep", "0.5")
         mount = self.check(pid)
@@ -192,7 +192,7 @@ class Namespaces(CgroupCase):
         self.assertRegex(header, r"# processes : \d+ ran at the start, \d+ of them in a pid namespace")
         self.same_scripts("c.data", "--show-namespace-events", "--show-cgroup-events")
 
-    def test_who_comes_while_it_records_is_known_by_the_kernels_records(self):
+    def test_new_processes_have_namespace_records(self):
         # Not packed: what a pack has of it, as its files were held open, held_files_test looks at.
         recorder = subprocess.Popen([str(programs.BIN / "tacho-record"), "-a", "-g", "--no-pack", "-e",
                                      "syscalls:sys_enter_getppid", "-o", "c.data"], cwd=self.folder, stderr=subprocess.PIPE)

@@ -14,7 +14,7 @@ class Doctor(programs.Scratch):
         self.assertIs(told["recording"], True)
         return {each["name"]: each for each in told["findings"]}
 
-    def test_what_is_said_is_so(self):
+    def test_its_statements_are_true(self):
         findings = self.findings()
         for name, words in [("own processes", ["-e", "cpu-clock:u"]), ("the kernel's side", ["-e", "cpu-clock"]),
                             ("the whole system", ["-a"]), ("tracepoints", ["-e", "sched:sched_switch"]),
@@ -25,7 +25,7 @@ class Doctor(programs.Scratch):
         for each in findings.values():
             self.assertEqual(each["state"] == "ok", each["consequence"] == "", each)
 
-    def test_a_user_without_rights_is_told_what_to_do(self):
+    def test_a_user_without_rights_reads_what_to_do(self):
         recorder = programs.BIN / "tacho-record"
         done = self.run_program("setpriv", "--reuid=54321", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all",
                                 recorder, "--doctor", status=None)

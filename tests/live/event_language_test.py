@@ -68,7 +68,7 @@ class EventLanguage(programs.Scratch):
         self.assertNotIn("CALLCHAIN", attrs[2])
 
     @programs.needs_btf
-    def test_what_is_waited_for_beside_the_clock(self):
+    def test_off_cpu_records_waits_beside_the_clock(self):
         self.record("--off-cpu", work=["sh", "-c", "sleep 0.2; dd if=/dev/zero of=/dev/null bs=1M count=300"])
         attrs = self.attrs()
         self.assertRegex(attrs, r"(?m)^cpu-clock: ")

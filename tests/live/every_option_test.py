@@ -146,19 +146,19 @@ class EveryOption(programs.Scratch):
     def test_targets_and_times(self):
         self.try_all(TARGETS)
 
-    def test_what_is_taken(self):
+    def test_accepted_options(self):
         self.try_all(TAKEN)
 
     def test_files(self):
         self.try_all(FILES)
 
-    def test_what_sets_how_perf_works_changes_nothing_and_says_so(self):
+    def test_options_about_perfs_threads_are_ignored_with_a_line(self):
         said = self.record(["--threads", "--aio=1", "-e", "cpu-clock"]).stderr.decode()
         self.assertRegex(said, "--threads: it changes nothing: one thread reads all rings")
         self.assertRegex(said, "--aio: it changes nothing")
         self.assertEqual(self.record(["-q", "--threads", "-e", "cpu-clock"]).stderr, b"")
 
-    def test_what_is_listed(self):
+    def test_list_patterns(self):
         for words in (["sched:*"], ["-v", "sched:sched_switch"], ["bpf"], ["recorders"], ["cpu-*"], [f"uprobe:{LIBC}:malloc*"]):
             with self.subTest(words=" ".join(words)):
                 done = self.tacho("list", *words)

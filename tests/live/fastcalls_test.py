@@ -164,7 +164,7 @@ class FastCalls(programs.Scratch):
         said = self.record(status=1)
         self.assertRegex(said, r"switches stacks \(\w+\(\)\); compile it with -finstrument-functions")
 
-    def test_who_switches_stacks_unseen_finds_back(self):
+    def test_unrecognized_stack_switches_return_correctly(self):
         for flags in (["-pg"], ["-pg", "-mfentry"]):
             with self.subTest(flags):
                 self.made(FIBERS, "-DHIDDEN", *flags)
@@ -218,7 +218,7 @@ class FastCalls(programs.Scratch):
         event = ["-e", "fastcalls/binary='./known'/"]
         self.assertIn("give -e fastcalls once", self.record(events=event * 2, status=1))
 
-    def test_the_library_lies_where_it_can_be_preloaded(self):
+    def test_the_library_is_in_a_path_that_can_be_preloaded(self):
         self.made("int main(void) { return 0; }\n", "-pg")
         for name in ("with blank", "with:colon"):
             folder = self.folder / name

@@ -49,7 +49,7 @@ int on_getppid(void *context) {
 }
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 """
-# Whoever reserves for another thread is not that thread, and what is asked of the current one says nothing.
+# A program that reserves an event for another thread: a condition on the current thread says nothing about it.
 RING_FOR = RING.replace("tacho_reserve(ring, struct one)", "tacho_reserve_for(ring, struct one, 1, 1)")
 ASKS = FILLED.replace("tacho_wants_this(numbers, &event)", "tacho_wants()")
 TELLS = FILLED.replace("!tacho_wants_this(numbers, &event)", "0")
@@ -140,7 +140,7 @@ class OfSamples(Filters):
             os.rmdir(inner)
             os.rmdir(outer)
 
-    def test_what_cannot_be_asked_is_refused(self):
+    def test_conditions_that_the_kernel_cannot_evaluate_are_refused(self):
         for words, expected in (
                 (["-e", "cs", "--filter", "time > 5"], "there is no 'time' that the kernel can be asked about"),
                 (["-e", "cs", "--filter", "pid >"], "--filter: "),
@@ -219,7 +219,7 @@ class OfObjects(Filters):
         self.record("-e", "runqlat", "--filter", "wait_ns >= 3600000000000", *naps)
         self.assertEqual(self.taken(), 0)
 
-    def test_what_recorders_are_not_asked(self):
+    def test_conditions_that_recorders_do_not_take(self):
         for recorder, condition, expected in (
                 ("runqlat", "pid > 5", "a condition may name members of its event alone"),
                 ("offcpu", "pid > 5 && off_ns > 5", "a condition names the one or the other"),
@@ -271,11 +271,11 @@ class OfObjects(Filters):
         self.assertNotIn("more than --max-rate", said)
         self.assertEqual(self.numbers(), list(range(20)))
 
-    def test_what_counts_while_they_are_on(self):
+    def test_max_rate_counts_while_events_are_enabled(self):
         said = self.control("enable", 3000, "disable", "stop")
         self.assertRegex(said, r"[12]\d{3} events of BPF programs were more than --max-rate 1000")
 
-    def test_what_is_tachos_own_is_not_set_by_name(self):
+    def test_tachos_own_globals_cannot_be_set(self):
         for name in ("tacho_follows=1", "tacho_one_in=3", "tacho_filter=1", "tacho_nosuch=1"):
             errors = self.record("-e", f"./asks.bpf.c/{name}/", "--", "true", status=1)
             self.assertIn("are tacho's own: options set them", errors)

@@ -43,7 +43,7 @@ class Follow(programs.Scratch):
                 self.assertEqual(len([line for line in lines if not line.startswith("    ")]), 1, answer)
 
     @unittest.skipIf(HAS_PROBES, "this kernel has probes")
-    def test_a_kernel_without_probes_is_told_of(self):
+    def test_a_kernel_without_probes_is_refused(self):
         answer = self.record("type=struct bio,functions=submit_bio", status=None)
         self.assertIn("this kernel has no probes on its functions (CONFIG_KPROBE_EVENTS, or CONFIG_FPROBE for many at once)", answer)
         self.assertEqual(len(answer.strip().splitlines()), 1, answer)
@@ -52,7 +52,7 @@ class Follow(programs.Scratch):
 
 @unittest.skipUnless(HAS_PROBES, "needs a kernel with kprobes (tests/vm boots one)")
 class Disk(Follow):
-    test_wrong_use_is_answered = test_a_kernel_without_probes_is_told_of = None
+    test_wrong_use_is_answered = test_a_kernel_without_probes_is_refused = None
 
     def setUp(self):
         super().setUp()
@@ -88,7 +88,7 @@ class Disk(Follow):
         hist = self.tacho("table", "-i", "f.data", "--by", "function,bi_iter.bi_size").stdout.decode()
         self.assertRegex(hist, r"(?m)^submit_bio +4096 +5 ")
 
-    def test_options_are_asked_in_the_kernel(self):
+    def test_options_are_tested_in_the_kernel(self):
         both = ["sh", "-c", f"{' '.join(self.reads(3, 0))}; exec cat /dev/null"]
         self.record("type=struct bio,functions=submit_bio,comm=dd", *both)
         self.assertEqual([call["function"] for call in self.calls()], ["submit_bio"] * 3)
@@ -98,7 +98,7 @@ class Disk(Follow):
         self.assertEqual({call["function"] for call in calls}, {"submit_bio_wait"})
         self.assertIn(len(calls), range(3, 6))
 
-    def test_what_letting_go_takes_is_said(self):
+    def test_the_time_of_detaching_is_printed(self):
         said = self.record("type=struct bio,functions=bio_*", *self.reads(1, 0), options=["-v"])
         self.assertTrue(self.calls(), said)
         self.assertRegex(said, r"follow: \d+ functions: \d+ probes put on in ")

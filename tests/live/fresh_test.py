@@ -1,4 +1,4 @@
-"""script/fresh makes a machine that leaves nothing behind: here with a debootstrap of ours, which makes none."""
+"""script/fresh makes a machine that leaves nothing behind: here with a stand-in for debootstrap, which makes none."""
 
 import os
 import pathlib
@@ -90,7 +90,7 @@ class Fresh(unittest.TestCase):
                 self.assertNotIn(str(self.scratch), pathlib.Path("/proc/mounts").read_text())
                 self.assertEqual(list(self.scratch.iterdir()), [], text)
 
-    def test_a_host_that_cannot_have_debootstrap_is_told_so(self):
+    def test_a_host_that_cannot_have_debootstrap_is_refused(self):
         if shutil.which("debootstrap", path="/usr/sbin:/usr/bin:/sbin:/bin"):
             self.skipTest("debootstrap is installed here")
         run = self.start("--demo")

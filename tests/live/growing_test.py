@@ -79,7 +79,7 @@ class Growing(programs.Scratch):
         return program.wait(programs.PATIENCE)
 
     def left_of(self, program):
-        """Processes of its session that are still there, but for those that only wait to be reaped."""
+        """Processes of its session that still run; zombies do not count."""
         left = []
         for folder in Path("/proc").iterdir():
             try:
@@ -132,7 +132,7 @@ class Growing(programs.Scratch):
             said = follower.stderr.read().decode()
         return self.wait_for(follower), said
 
-    def test_events_come_while_the_recorder_runs_and_the_end_is_told(self):
+    def test_events_come_while_the_recorder_runs_and_the_end_is_reported(self):
         recorder = self.recorder()
         follower = self.follower("script", "--columns", "comm,error,path")
         lines = Lines(follower.stdout)
@@ -259,7 +259,7 @@ class Growing(programs.Scratch):
             self.assertIn(said, done.stderr.decode())
             self.assertEqual(done.stdout, b"")
 
-    def test_what_cannot_be_recorded_is_the_only_thing_said(self):
+    def test_a_refused_event_prints_the_refusal_only(self):
         done = self.run_program(programs.BIN / "tacho", "live", "open", "-p", "2147483647", status=None)
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(len(done.stderr.decode().splitlines()), 1, done.stderr.decode())

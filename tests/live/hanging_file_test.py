@@ -112,7 +112,7 @@ class SilentFile(OnHangingFile):
         place = self.folder / "hanging"
         subprocess.run(["sh", "-c", f"echo 1 > /proc/sys/vm/drop_caches; timeout -s KILL 0.2 cat {place}/file > /dev/null & sleep 0.4"], check=True)
 
-    def test_what_cannot_be_read_nor_ended_costs_itself(self):
+    def test_a_hanging_file_is_left_out(self):
         self.record_and_hang()
         began = time.monotonic()
         said = self.tacho("report", "--stdio", "-i", "x.data", "--max-file-time", TIME, status=3).stderr.decode()

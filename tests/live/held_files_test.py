@@ -110,7 +110,7 @@ class HeldFiles(programs.Scratch):
         (self.folder / "library.c").write_text(LIBRARY)
         (self.folder / "load.py").write_text(LOAD)
 
-    def test_what_is_gone_at_the_end_has_names(self):
+    def test_deleted_files_have_names(self):
         self.look_for_what_is_gone([])
 
     @needs_refusals
@@ -168,7 +168,7 @@ class HeldFiles(programs.Scratch):
                 self.assertEqual(text.count(" main (/"), 10, text)
 
     @needs_refusals
-    def test_whoever_keeps_too_many_rights_opens_nothing(self):
+    def test_a_thread_that_cannot_drop_rights_opens_nothing(self):
         said = []
         for number in range(1, 20):
             done = self.run_program(*refusing("capset", number), programs.BIN / "tacho-record", "-e", "cpu-clock", "-o", "x.data", "--",
@@ -180,7 +180,7 @@ class HeldFiles(programs.Scratch):
         self.assertTrue(any("files that may vanish are not held open: its rights cannot be given back: capset" in line for line in said),
                         said)
 
-    def test_what_is_too_much_is_counted(self):
+    def test_files_beyond_the_limit_are_counted(self):
         self.compile("one", "-Wl,--build-id=none", "program.c")
         for number in range(20):
             shutil.copy(self.folder / "one", self.folder / f"copy{number}")

@@ -83,7 +83,7 @@ class Hotplug(programs.Scratch):
         self.assertGreater(len(stacks), 20)
         self.assertGreater(whole, 0.9 * len(stacks))
 
-    def test_what_comes_back_is_recorded_again(self):
+    def test_a_cpu_that_comes_back_is_recorded_again(self):
         run = self.started("-a", "-e", "cpu-clock,sched:sched_switch", "-g")
         self.busy_on_cpu_1()
         SWITCH.write_text("0")
@@ -208,7 +208,7 @@ char LICENSE[] SEC("license") = "GPL";
         self.assertEqual(len(set(descriptors)), 1, descriptors)
         self.assertGreater(len(self.events_of(1)["ticks"]), 50)
 
-    def test_what_does_not_go_on_is_named(self):
+    def test_events_that_do_not_continue_are_named(self):
         shutil.copy(os.path.realpath(programs.BIN / "deep_library.so"), self.folder / "goes.so")
         run = self.started("-a", "-e", "{cpu-clock,page-faults}:S", "-e", "sched:sched_switch", "-e", "uprobe:./goes.so:deep_library")
         (self.folder / "goes.so").unlink()
@@ -236,7 +236,7 @@ char LICENSE[] SEC("license") = "GPL";
         self.assertEqual(self.events_of(3), {})
 
     @unittest.skipUnless(HAS_FOUR, "needs four processors")
-    def test_rings_of_those_that_come_later(self):
+    def test_rings_of_cpus_that_come_later(self):
         """More memory than users may lock, which depends on the processors that are online."""
         for cpu in (1, 2, 3):
             SWITCHES[cpu].write_text("0")
@@ -254,7 +254,7 @@ char LICENSE[] SEC("license") = "GPL";
             self.assertGreater(len(self.events_of(cpu)["cpu-clock"]), 100)
 
     @unittest.skipUnless(HAS_FOUR, "needs four processors")
-    def test_no_memory_for_those_that_come_later(self):
+    def test_no_memory_for_cpus_that_come_later(self):
         for cpu in (1, 2, 3):
             SWITCHES[cpu].write_text("0")
         log = open(self.folder / "log", "wb")

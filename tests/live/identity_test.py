@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What lies where a recorded program was may be something else by now. Whatever it is: its names are never shown for the
+"""The file at the path of a recorded program may be another one by now. Whatever it is, its names are never shown for the
 program that ran; the file is named, with what is wrong with it. Each mixture is read with its own wrong thing only."""
 import os
 import re
@@ -67,13 +67,13 @@ class Identity(programs.Scratch):
         self.run_program("objcopy", "--remove-section", ".note.gnu.build-id", self.wrong, self.right)
         self.refuse(names="right: .*has no build id")
 
-    def test_what_is_no_program(self):
+    def test_files_that_are_no_programs(self):
         for content in [b"", b"text\n", self.kept.read_bytes()[:100]]:
             with self.subTest(size=len(content)):
                 self.right.write_bytes(content)
                 self.refuse(names="right: ")
 
-    def test_what_is_no_file(self):
+    def test_paths_that_are_no_files(self):
         for make in [lambda: self.right.mkdir(), lambda: os.mkfifo(self.right), lambda: self.right.symlink_to("/dev/zero"),
                      lambda: self.right.symlink_to(self.right.name)]:
             make()
@@ -122,7 +122,7 @@ class Identity(programs.Scratch):
         shutil.copy(self.kept, self.right)  # here it would be right, but --symfs names another machine
         self.refuse("--symfs", root, names="right: .*another build id")
 
-    def test_packed_names_come_before_what_lies_there_now(self):
+    def test_packed_names_come_before_the_file_there_now(self):
         shutil.copy(self.kept, self.right)
         self.tacho("pack", "a.data", status=None)
         before = self.script()

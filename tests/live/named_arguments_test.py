@@ -137,7 +137,7 @@ class NamedArguments(programs.Scratch):
                 self.assertEqual(self.ask("program", "first", "second", function="big"),
                                  ["value rsi 0 4 signed register 0", "value rdx 0 2 signed register 0"])
 
-    def test_what_cannot_be_had_is_named(self):
+    def test_unavailable_arguments_are_named(self):
         self.build(C, "cc", "-O2")
         for wanted, words in {"m.d": "floating point", "w": "name a member, as with a dot or ->: a, b, c",
                               "request->head.flag": "bit field", "at.z": "there is x, y", "size->x": "is no pointer",
@@ -199,7 +199,7 @@ class NamedArguments(programs.Scratch):
                     self.assertEqual(seen, [values(line) for line in said if line.startswith(function + " ")], function)
 
     @RECORDS
-    def test_what_cannot_be_had_is_refused(self):
+    def test_unavailable_arguments_are_refused(self):
         self.build(C, "cc", "-O2")
         self.run_program("strip", "-g", "-o", "bare", "program")
         for event, words in {"program:handle(size, at.z)": "): 'at.z': there is no member 'z'; there is x, y",

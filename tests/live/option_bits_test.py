@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Options of `tacho record` that perf record has too ask the kernel for the same: `perf evlist -v` shows the same bits of
-the sampling event in both captures, and `perf script` and `tacho script` print the same of ours."""
+the sampling event in both captures, and `perf script` and `tacho script` print the same for tacho's capture."""
 import re
 import unittest
 
@@ -101,7 +101,7 @@ class OptionBits(programs.Scratch):
         self.assertNotRegex(self.text_of("buildid-list", "-i", "ours.data"), "[0-9a-f]{40}")
         self.assertNotIn("build_id: 1", self.text_of("evlist", "-v", "-i", "ours.data"))
 
-    def test_what_threads_counted_is_kept(self):
+    def test_counts_of_threads_are_recorded(self):
         self.run_program(programs.BIN / "tacho-record", "-q", "-s", "-e", "cpu-clock", "-o", "ours.data", "--", "sh", "-c",
                          "dd if=/dev/zero of=/dev/null bs=1M count=100; true")
         self.assertTrue("PERF_RECORD_READ" in self.text_of("script", "-D", "-i", "ours.data"), "the shell's child ended")

@@ -94,7 +94,7 @@ class OwnRecorder(programs.Scratch):
         report = self.perf("report", "-i", "held.data", "--stdio", "-g", "none").stdout.decode()
         self.assertRegex(report, r"holder +holder +\[\.\] take_long")
 
-    def test_its_options_are_those_of_its_globals(self):
+    def test_its_options_are_its_globals(self):
         said = self.run_program(programs.BIN / "tacho-record", "-e", str(programs.ROOT / "examples" / "held_files.bpf.c") + "/max_ms=1/",
                                 "--", "true", status=1).stderr.decode()
         self.assertIn("min_ms", said)

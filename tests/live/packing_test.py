@@ -43,7 +43,7 @@ class Packing(programs.Scratch):
         self.assertIn(b"call_at_depth", self.tacho("script", "-i", "x.data", "--symfs", self.folder).stdout)
         self.assertEqual(self.samples(), 5)
 
-    def test_a_list_of_symbols_that_cannot_be_used_is_told(self):
+    def test_an_unusable_list_of_symbols_is_reported(self):
         self.tacho("record", "-e", "sched:sched_process_exec", "-g", "-o", "x.data", "--", "true")
         (self.folder / "list").write_text("no list\n")
         done = self.tacho("script", "-i", "x.data", "--kallsyms", "list", status=None)

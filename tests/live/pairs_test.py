@@ -29,7 +29,7 @@ class Pairs(programs.Scratch):
     def setUpClass(cls):
         cls.built = programs.built_once(cls, {"waits": LOAD})
 
-    def test_waits_lie_where_the_program_measured_them(self):
+    def test_waits_equal_the_programs_own_measurements(self):
         done = self.tacho("record", "-o", "out.data", "-e", ENTER, "-e", EXIT, "--", self.built / "waits")
         waits = [tuple(map(int, line.split())) for line in done.stdout.decode().splitlines()]
         self.assertEqual(len(waits), 12)

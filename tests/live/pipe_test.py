@@ -99,7 +99,7 @@ class Pipe(programs.Scratch):
         self.assertNotIn("Broken pipe", said)
         self.assertLessEqual(said.count("tacho"), 1, f"nothing behind the line that it has begun: {said}")
 
-    def test_a_reader_that_leaves_before_the_command_starts_is_told(self):
+    def test_a_reader_that_leaves_before_the_command_starts_is_reported(self):
         ran = self.folder / "ran"
         _, status, said = self.record_into(["true"], "-e", "cpu-clock", "-o", "-", "--", "touch", ran)
         self.assertEqual(status == 4, not ran.exists(), said)  # it may start before the reader ends

@@ -15,7 +15,7 @@ PATIENCE = 20  # seconds: hanging is what this is about
 
 class Places(programs.Scratch):
     def make(self, name):
-        """Something by the name of `name` that is no ordinary file of ours; gives its path."""
+        """Makes something at `name` that is no ordinary file of this user, and returns its path."""
         path = self.folder / name
         kind = name.split(".")[0]
         if kind == "fifo":

@@ -83,7 +83,7 @@ class Probes(programs.Scratch):
         for name in ("back:", "usdt:./program:mine:passed:", "raw:"):
             self.assertEqual(text.count(f" {name}"), 5, text)
 
-    def test_what_the_program_starts_is_left_alone(self):
+    def test_children_are_not_probed(self):
         # Inherited, the probe would make fork() and pthread_create() fail.
         for options, calls in ((["-e", "uprobe:./forker:probed"], 1), (["-a", "-e", "uprobe:./forker:probed"], 3),
                                (["-e", "uprobe:./forker:probed/inherit/"], 1)):
@@ -224,7 +224,7 @@ class Arguments(programs.Scratch):
         self.record("-e", "uprobe:./sized:sized(name=arg1:string)", "--filter", 'comm == "sized"')
         self.assertEqual(len(self.payloads("uprobe:./sized:sized")), 4)
 
-    def test_what_cannot_be_read_is_refused(self):
+    def test_unreadable_arguments_are_refused(self):
         for event, expected in (("uprobe:./sized:sized(size)", "size=arg1, or size=%di"),
                                 ("uprobe:./sized:sized+4(arg1)", "name registers, as %di"),
                                 ("usdt:./sized:mine:sized(arg4)", "the marker has 3 arguments"),

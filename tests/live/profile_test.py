@@ -40,7 +40,7 @@ class Profile(programs.Scratch):
         if programs.shutil.which("perf"):
             self.assertIn("spins", self.run_program("perf", "report", "-i", "out.data", "--stdio", "-g", "none").stdout.decode())
 
-    def test_its_options_are_those_of_an_event(self):
+    def test_its_options_are_an_events_options(self):
         self.record("profile/hz=997,call-graph=fp/u")
         self.assertRegex(self.evlist(), r"sample_freq \}: 997, .*exclude_kernel: 1")
         self.record("profile:u")

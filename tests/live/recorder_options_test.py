@@ -39,7 +39,7 @@ class RecorderOptions(programs.Scratch):
         self.addCleanup(os.rmdir, inner)
         return outer, inner, outer[len(mount):]
 
-    def test_only_a_control_group_and_those_below(self):
+    def test_only_a_cgroup_and_its_children(self):
         outer, inner, name = self.make_groups()
         # cat in the outer one, wc in the inner one, tail in none of them: each opens what is not there.
         everybody = ["--", "sh", "-c", f"(echo 0 > {outer}/cgroup.procs; exec cat /nosuch/cat); "

@@ -83,7 +83,7 @@ class Pages(programs.Scratch):
         for _name, page in self.pages():
             self.assertIn(f"({page.name})", front)
 
-    def test_names_that_stand_for_others_are_told(self):
+    def test_other_names_of_recorders_are_on_some_page(self):
         """On some page, so that who looks for a tool finds it."""
         all_pages = " ".join(page.read_text() for page in PAGES.glob("*.md"))
         text = self.run_program(programs.BIN / "tacho", "list", "recorders").stdout.decode()

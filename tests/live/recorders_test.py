@@ -84,7 +84,7 @@ class Files(Recorders):
         self.assertIn("lat_ns", self.tacho("hist", "-i", "out.data", "--by", "none").stdout.decode())
         self.read_everywhere(sum(self.counts("path").values()), "folded")
 
-    def test_open_leaves_out_in_the_kernel_what_is_not_asked_for(self):
+    def test_open_filters_in_the_kernel(self):
         self.record("open/failed,path='/nonexistent'/", self.built / "opens")
         self.assertEqual(self.counts("path", "error"), {("/nonexistent/known", "ENOENT"): 3})
         self.record("open/path=known,sample=1,comm=opens/", self.built / "opens", options=["-a"])
@@ -156,7 +156,7 @@ class Waits(Recorders):
         # A thread that is put aside just before it sleeps, for the whole time on a busy machine, never sleeps.
         self.assertIn(len(naps), range(30, 36))
         self.assertTrue(all("state=S" in nap and "clock_nanosleep" in nap for nap in naps), naps)
-        self.assertTrue(all('waker_tid=0 waker="[timer]"' in nap for nap in naps), naps)  # whoever the interrupt hit
+        self.assertTrue(all('waker_tid=0 waker="[timer]"' in nap for nap in naps), naps)  # whatever thread the interrupt hit
         reads = [sample for sample in samples if "pipe_read" in sample and 'waker="waits"' in sample]
         self.assertIn(len(reads), range(8, 11))
         [row] = self.rows("--by", "state", "--columns", "sum,count", "--where", "state == S && comm == 'waits' && off_ns > 2ms")
@@ -217,7 +217,7 @@ class Waits(Recorders):
             sums = self.perf("report", "-i", "out.data", "--stdio", "--no-children", "-g", "none", "-s", "comm").stdout.decode()
             self.assertIn(f"# Event count (approx.): {sum(int(time) for _, time in folded)}", sums)
 
-    def test_offcputime_leaves_out_what_is_not_asked_for(self):
+    def test_offcputime_filters_by_its_options(self):
         self.record("offcputime/preempted=false,min_us=4000/", self.built / "waits")
         text = self.tacho("script", "-i", "out.data", "-F", "payload", "-G").stdout.decode()
         means = [int(total) / int(waits) for waits, total in re.findall(r" waits=(\d+) total_ns=(\d+) ", text)]
@@ -270,7 +270,7 @@ class UnfinishedWaits(Recorders):
         self.assertEqual(recorder.returncode, 0, said)
         return said
 
-    def test_a_deadlock_is_told_by_each_recorder_of_waits(self):
+    def test_each_recorder_of_waits_shows_a_deadlock(self):
         self.record_for(0.5, "lock,offcpu,offcputime", "deadlock")
         for event in ("lock", "offcpu", "offcputime"):
             rows = {(row["tid"], row["unfinished"]): row for row in
@@ -336,7 +336,7 @@ class Network(Recorders):
         self.assertEqual(list(counts), [("SYN_SENT", "127.0.0.1", "127.0.0.1")])
         self.assertIn(counts.popitem()[1], range(1, 17))
 
-    def test_dns_tells_the_names_that_were_asked_for(self):
+    def test_dns_records_the_names_that_are_looked_up(self):
         work = ("import socket\nfor _ in range(5): socket.getaddrinfo('127.0.0.1', 80)\n"
                 "for _ in range(3): socket.getaddrinfo('localhost', None)")
         self.record("dns", sys.executable, "-c", work, options=["-g"])
@@ -434,7 +434,7 @@ class Disks(Recorders):
         self.assertNotIn("bpf_", folded, "the stack begins where the kernel asks")
         self.assertIn("blk_", folded)
 
-    def test_the_slowest_request_stands_last_with_its_stack(self):
+    def test_the_slowest_request_comes_last_with_its_stack(self):
         work = f"dd if=/dev/zero of={self.disk} bs=64k count=64 oflag=direct"
         self.record(f"bio,bio/max,disk={self.disk.rsplit('/', 1)[1]}/", "sh", "-c", work)
         slowest = max(float(row["max"]) for row in self.rows("--by", "op", "--columns", "max", "--event", "bio"))

@@ -79,7 +79,7 @@ class Redact(programs.Scratch):
         """Of the frames, without their addresses, which are others in the kernel."""
         return "\n".join(line.split(maxsplit=1)[-1] if line.strip() else "" for line in text.splitlines()).encode()
 
-    def test_what_was_planted_is_in_no_byte(self):
+    def test_no_private_text_is_left(self):
         self.record("--call-graph", "dwarf,16384")
         before = bytes_of.capture(self.folder / "x.data")
         for place in PLACES:
@@ -134,7 +134,7 @@ class Redact(programs.Scratch):
         for place, is_there in (("argument", False), ("comm", True), ("folder", True)):
             self.assertEqual(f"{TOKEN}-{place}".encode() in rest, is_there, place)
 
-    def test_what_a_failed_recording_left_is_redacted_or_told_of(self):
+    def test_the_file_of_a_failed_recording_is_redacted_or_reported(self):
         words = ["-z0", "-e", "minor-faults", "-c", "1", "--call-graph", "dwarf,16384", "--redact"]
         # Some thousand samples of 16 KB.
         command = ["sh", "-c", f"for i in $(seq 50); do /bin/true {TOKEN}-argument; done"]
@@ -151,7 +151,7 @@ class Redact(programs.Scratch):
         self.assertIn("disk/x.data: is not redacted, and holds everything: there is no room for a second copy beside it; "
                       "tacho redact disk/x.data OUT does that", said.stderr.decode())
 
-    def test_redact_that_cannot_be_kept_is_told(self):
+    def test_a_redaction_that_cannot_be_done_is_reported(self):
         for words, text in ((("--redact=nothing",), "there is no class 'nothing'"),
                             (("--redact", "--switch-output"), "--redact: only one file"),
                             (("--redact", "-o", "-"), "--redact: only one file")):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whoever records, and whatever the host lacks: either the capture is there and whole, or one line says what is missing and
+"""For any user and any lack of the host: either the capture is there and whole, or one line says what is missing and
 what mends it, and the command never ran.
 
 With TACHO_MAY_CHANGE_MACHINE=1 (script/torture) the kernel's levels of paranoia are tried as well, and put back."""
@@ -89,13 +89,13 @@ class RightsMatrix(programs.Scratch):
         print(f"{len(cells)} cells, {len(worked)} of them recorded", file=sys.stderr)
         return worked
 
-    def test_who_and_what(self):
+    def test_every_user_with_every_event(self):
         worked = self.check_all([(who, "nothing", what) for who in WHO for what in WHAT])
         for what in WHAT:
             self.assertIn(("root", "nothing", what), worked)
         self.assertIn(("", "nothing", "own code"), worked)
 
-    def test_what_the_host_lacks(self):
+    def test_every_lack_of_the_host(self):
         whos, what = (WHO, WHAT) if MAY_CHANGE else (("root",), ("own code", "tracepoint", "recorder"))
         worked = self.check_all(list(itertools.product(whos, [lack for lack in LACKS if lack != "nothing"], what)))
         for lack in LACKS:

@@ -121,7 +121,7 @@ class Rights(programs.Scratch):
             self.assertIn(b"kallsyms", header)
             self.assertIn(b"[kernel.kallsyms]", header)
 
-    def test_the_command_has_the_rights_of_whoever_called(self):
+    def test_the_command_has_the_rights_of_the_caller(self):
         self.run_program(programs.BIN / "tacho-record", "-q", "-o", "c.data", "--", "sh", "-c",
                          "cat /proc/self/status > command; cat /proc/$PPID/status > recorder")
         command = rights((self.folder / "command").read_text())

@@ -106,7 +106,7 @@ class Seeds(programs.Scratch):
                 yield cells[0], re.findall(r"`([^`]*)`", cells[1])
 
     def with_load(self, command, sleeper):
-        """What the table leaves to whoever types it."""
+        """Fills in what the table leaves to the reader (FILE, PID, COMMAND)."""
         command = command.replace("pid=PID", f"pid={sleeper}").replace("-p PID", f"-p {sleeper}")
         command = command.replace("--duration 60", "--duration 1").replace("--duration 10", "--duration 1")
         if "-- COMMAND" in command:

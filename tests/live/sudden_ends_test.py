@@ -151,7 +151,7 @@ class SuddenEnds(programs.Scratch):
               f"to {max(kept, default=0)} samples")
 
 
-    def test_files_of_a_flood_are_as_large_as_asked_for(self):
+    def test_files_of_a_flood_have_the_requested_size(self):
         """Not packed, with stacks: a hundred megabytes a second and more."""
         self.run_program(programs.BIN / "tacho-record", "-z0", "-m", "256", "--switch-output=3M", "-g", "-o", "x.data", "-e",
                          "syscalls:sys_enter_getppid", "--", programs.BIN / "getppid_load", "400000", "30")

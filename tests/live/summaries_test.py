@@ -157,7 +157,7 @@ class Summaries(programs.Scratch):
         # Those of --interval lie a whole number of them apart, however late the recorder came; the last one is at the end.
         self.assertEqual({(time - times[0]) % 20_000_000 for time in times[:-1]}, {0}, times)
 
-    def test_an_interval_without_anything_to_read_is_told_of(self):
+    def test_an_interval_without_anything_to_read_gives_a_line(self):
         line = b"--interval changes nothing: no event here is counted in maps"
         done = self.tacho("record", "-e", "cpu-clock", "--interval", "20ms", "-o", "none.data", "--", "true")
         self.assertIn(line, done.stderr)
@@ -211,7 +211,7 @@ class Summaries(programs.Scratch):
                 self.assertEqual({row.get("value") or row["nr"]: int(row["count"]) for row in rows}, counts, said)
                 self.assertTrue(all(row.get("sum", "12000") == "12000" for row in rows), rows)
 
-    def test_a_full_map_is_told(self):
+    def test_a_full_map_is_reported(self):
         said = self.record("--", self.built / "writes", program=CALLS.replace("ENTRIES", "2"))
         self.assertIn("warning: summary 'calls': its map 'counted' is full (2 entries)", said)
         self.assertNotIn(" 0 lost", said)
@@ -237,7 +237,7 @@ class Summaries(programs.Scratch):
         self.assertRegex(shown, r"0 -> 999 +: 300 ")
         self.assertRegex(shown, r"5000 -> 5999 +: 20 ")
 
-    def test_what_a_summary_cannot_do_is_said(self):
+    def test_impossible_summaries_are_refused(self):
         (self.folder / "program.bpf.c").write_text(CALLS.replace("ENTRIES", "64"))
         for options, said in ((["--overwrite", "-a"], "is read at the end"), (["-C", "0", "-a"], "counts what all CPUs do"),
                               (["--interval", "soon", "-a"], "--interval")):

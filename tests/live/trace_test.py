@@ -54,7 +54,7 @@ class Trace(programs.Scratch):
         """The lines of a message, but for the text with a caret below it."""
         return [line for line in said.rstrip().splitlines() if not line.startswith("    ")]
 
-    def test_values_are_told_and_chosen(self):
+    def test_values_are_shown_and_filtered(self):
         said = self.record(f"trace/probe='{PROBE}'/")
         counts = {(row["kind"], row["bytes"]): int(row["count"]) for row in self.rows("--by", "kind,bytes", "--columns", "count")}
         self.assertEqual(counts, {(str(kind), size): 15 if size == "64" else 10 for kind in range(4) for size in ("64", "5000")})
@@ -65,7 +65,7 @@ class Trace(programs.Scratch):
         self.record(f"trace/probe='{PROBE}',comm=nobody/")
         self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
 
-    def test_conditions_on_values_are_asked_in_the_kernel(self):
+    def test_conditions_on_values_are_tested_in_the_kernel(self):
         for condition, count in (("n < 0", 5), ("n <= -3", 3), ("-3 < n && n < 2", 4), ('word == "odd"', 5), ('word ~ "ev*" && n > 0', 2),
                                  ('word != "odd" || n == 3', 6), ("n & 1", 5), ('n == 3 && comm == "program" && uid == 0', 1), ("n > 100", 0)):
             with self.subTest(condition):
@@ -126,7 +126,7 @@ class Trace(programs.Scratch):
         shown = self.tacho("live", f"argdist/probe='{PROBE}',key=kind/", "--", "./program").stdout.decode()
         self.assertRegex(shown, r"(?m)^ *3 +25$")
 
-    def test_a_field_that_is_not_there_is_told_at_once(self):
+    def test_an_unknown_field_is_refused_at_once(self):
         every = "; every sample has comm, pid, tid, cpu, time, period, cgroup, event"
         for event, place, told in (
                 (f"trace/probe='{PROBE}',if='byts > 4096'/", "if: ", f"has no 'byts'; it has kind, bytes{every}; did you mean 'bytes'?"),

@@ -240,7 +240,7 @@ class Unwinding(programs.Scratch):
         self.assertGreaterEqual(count, 500)
         self.assertGreater(share, 0.5, said)  # none is, when the children took the program with them
 
-    def test_stacks_are_those_that_copies_unwind_to(self):
+    def test_stacks_equal_unwound_copies(self):
         """Frame by frame, at the same calls. That perf reads copies as we do is tested elsewhere."""
         works = [(os.path.realpath(sys.executable), "-c", stack_pairs.PYTHON_WORK), ("perl", "-e", stack_pairs.PERL_WORK)]
         for work in works:
@@ -309,7 +309,7 @@ class Unwinding(programs.Scratch):
         self.assertGreater(len(whole), NEEDED * len(stacks), said)
         self.assertNotIn("beyond the copy", said)
 
-    def test_finished_stacks_are_those_that_copies_unwind_to(self):
+    def test_finished_stacks_equal_unwound_copies(self):
         perl = stack_pairs.PERL_WORK.replace("sleep(1);", "")
         work = f"exec {self.fresh('/usr/bin/perl')} -e \"$WORK\""
         said = self.record(*stack_pairs.events("syscalls:sys_enter_write", copied=32768), "--", "env", "WORK=" + perl, "sh", "-c", work)
@@ -339,7 +339,7 @@ class Unwinding(programs.Scratch):
         self.assertEqual(counted, int(told[-1]), said)
         self.assertGreater(sum(self.finished(name) for name in files), 0, said)
 
-    def test_without_the_kernels_types_the_program_is_told_of_mappings(self):
+    def test_without_btf_the_recorder_sends_mappings_to_the_program(self):
         words = [programs.BIN / "tacho", "record", "-v", "-o", "x.data", "-e", "cpu-clock", "-F", "499", "--call-graph", "eh", "--",
                  *self.deep("0.7")]
         hides = 'mount -t tmpfs none /sys/kernel/btf && exec "$@"'
@@ -351,7 +351,7 @@ class Unwinding(programs.Scratch):
         said = self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh,400", "--", *self.deep("0.5"))
         self.share(said)
 
-    def test_frames_are_cut_where_asked(self):
+    def test_frames_are_cut_at_the_given_number(self):
         said = self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh,40", "--", *self.deep("0.7"))
         self.assertIn("cut at the most frames", said)
         self.assertLessEqual(max(len([name for name in stack if name.startswith("deep_")])
@@ -496,7 +496,7 @@ class Unwinding(programs.Scratch):
                 self.assertGreater(len(stacks), 5)
                 self.assertGreaterEqual(len(whole), share * len(stacks))
 
-    def test_what_cannot_be_is_said(self):
+    def test_impossible_requests_are_refused(self):
         said = self.record("--per-thread", "--call-graph", "eh", "--", "true", status=1)
         self.assertIn("leave --per-thread out", said)
         self.assertIn("1 to 1024", self.record("--call-graph", "eh,5000", "-a", status=1))

@@ -84,7 +84,7 @@ class Wakers(programs.Scratch):
 
     def check(self):
         lines = self.folded("--wakers")
-        # report adds up the same waits by function: those below waits() and, in their chains, those that wakes() ended.
+        # report adds up the same waits by function: waits below waits() and, in their chains, waits ended by wakes().
         rows, alone = self.reported("--wakers"), self.reported("--off-cpu")
         below = lambda name: sum(time for stack, time in lines.items() if stack.startswith("pair;") and f";{name};" in stack)
         self.assertGreater(rows["pair", "wakes"], 5_000_000, rows)
@@ -101,7 +101,7 @@ class Wakers(programs.Scratch):
             self.assertTrue(waiter.startswith("pair;"))
             self.assertTrue(waker.endswith(";pair"), stack)
             self.assertLess(waker.index("futex_wake"), waker.index(";wakes;"), "the waker's leaf stands first")
-        # What ends a nap is a timer's interrupt, whoever it hit.
+        # A timer's interrupt ends a nap, whatever thread it hits.
         naps = [stack for stack in lines if ";naps;" in stack.split("-- waker --")[0]]
         self.assertTrue(any(stack.endswith(";[timer]") for stack in naps), naps)
         # And the chain: main was woken by the other one, which a timer had woken.

@@ -1,6 +1,6 @@
 """Small captures that are made to cost much time or memory, each for one place where cost once grew faster than size.
 
-    costly_captures.py FOLDER [NAME...]     writes them there, as NAME.data, those that need no frames
+    costly_captures.py FOLDER [NAME...]     writes them there, as NAME.data, without the ones that need frames
 """
 import struct
 import sys
@@ -225,7 +225,7 @@ PLAIN = [damage_everywhere, pids_and_addresses, ids_of_one_bucket, pids_of_one_b
          large_frames]
 
 
-# What becomes frames: whoever calls has them compressed first.
+# Records for zstd frames; the caller compresses them first.
 def samples_of_one_time():
     return capture(sample() * 6000)
 

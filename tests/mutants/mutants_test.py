@@ -22,7 +22,7 @@ COMMANDS = [
     ["script"], ["script", "--json"], ["script", "--importer"], ["folded"], ["folded", "--inline"], ["convert", "-o", "converted.data"],
     ["heatmap", "--offset", "--box", "..,.."], ["page"], ["page", "--redact"],
 ]
-READ_EVERYTHING = ["dump", "report", "script"]  # the first words of those that must tell every broken length
+READ_EVERYTHING = ["dump", "report", "script"]  # commands that must report every broken length
 REPORT = re.compile(rb"Sanitizer|runtime error: ")
 WHOLE, UNREADABLE, INCOMPLETE = 0, 2, 3
 KEPT = [ROOT / "tests/data/bigreads.data", *sorted((ROOT / "tests/golden/captures").glob("*.data"))]

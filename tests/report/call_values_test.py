@@ -106,7 +106,7 @@ class Prototypes(programs.Scratch):
             self.assertEqual(said.count("function\t"), count if fits else 0)
             self.assertEqual(said == "too-long\n", not fits)
 
-    def test_a_file_that_cannot_be_read_is_said(self):
+    def test_an_unreadable_file_is_reported(self):
         done = self.run_program(programs.BIN / "tacho-report", "prototypes", "./nosuch", "1")
         self.assertTrue(done.stdout.decode().startswith("error\t"), done.stdout)
 
@@ -142,7 +142,7 @@ class Values(programs.Scratch):
                                  ("p8", 0x7ffe10, "0x7ffe10"), ("p8", 0, "NULL"), ("f8", 5, "?"), ("s8", 5, "?")):
             self.assertEqual(self.one(code, bits), f"x={text});", code)
 
-    def test_texts_are_those_that_the_arguments_pointed_to(self):
+    def test_texts_are_what_the_arguments_pointed_to(self):
         types = self.function("argument\t1\tt8\tchar *\tb\nargument\t0\tt8\tchar *\ta\nargument\t2\tt8\tchar *\tc\n", "\tt8\tchar *")
         self.assertEqual(self.shown(types, [0x10, 0x20, 0x30], 0x40, (b'in "quotes"', b"second\x1b", b"back")),
                          'b="second\\x1b", a="in \\"quotes\\"", c=0x30) = "back";')
@@ -153,7 +153,7 @@ class Values(programs.Scratch):
         for bits, text in ((0, "NONE"), (1, "READ"), (3, "READ|WRITE"), (0xffffffff, "BAD"), (8, "8"), (9, "9")):
             self.assertEqual(self.shown(lines, [bits]), f"x={text});")
 
-    def test_what_lies_in_no_register_is_not_known(self):
+    def test_values_outside_registers_are_unknown(self):
         types = self.function("argument\t-\tf8\tdouble\tx\nargument\t0\ti4\tint\tn\nargument\t9\ti8\tlong\tlate\n")
         self.assertEqual(self.shown(types, [7]), "x=?, n=7, late=?);")
 
@@ -210,7 +210,7 @@ class Values(programs.Scratch):
         self.assertEqual(self.shown(types, [7], others={"another": many[:-100]}), "n=7);")
         self.assertEqual(self.shown(types, [7], others={"another": many}), ");")
 
-    def test_each_name_stands_once_in_an_object(self):
+    def test_each_name_is_unique_in_an_object(self):
         names = ["pid", "duration", "pid", "arguments", "object.pid", "pid"]
         capture = made_payload.capture(call=CALL[:3] + [Field(name) for name in names])
         capture.sample(0, raw=struct.pack("<QQQ6Q", 1000, self.FUNCTION, 1, *range(10, 16)))

@@ -31,7 +31,7 @@ class Columns(programs.Scratch):
     def rows(self, *words):
         return [json.loads(line) for line in self.output("--json", *words)[0].splitlines()]
 
-    def test_what_was_asked_for_stands_in_columns(self):
+    def test_requested_values_are_printed_in_columns(self):
         self.write()
         head, *lines = self.output("--columns", "comm,lat,error,mode,path")[0].splitlines()
         self.assertEqual(head.split(), ["comm", "lat", "error", "mode", "path"])
@@ -85,7 +85,7 @@ class Columns(programs.Scratch):
         self.assertEqual(len(self.rows("--columns", "comm,path")), 2)
         self.assertEqual(len(self.rows("--columns", "comm,path,list")), 3)
 
-    def test_of_plain_samples_the_function_is_told(self):
+    def test_plain_samples_show_their_function(self):
         import made_capture as made
         capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL)).started()
         capture.sample(ip=made.MAIN + 4)

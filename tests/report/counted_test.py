@@ -92,7 +92,7 @@ class Counted(programs.Scratch):
         out, said = self.output("table", "--json", "--by", "event", "--columns", "count", "--where", condition)
         return sum(json.loads(line)["count"] for line in out.splitlines()), said
 
-    def test_a_condition_inside_of_a_slot_is_told(self):
+    def test_a_limit_inside_a_slot_gives_a_note(self):
         self.write(readings=1)
         for condition, count in (("took > 20us", 0), ("took >= 9", 7), ("took <= 20us", 16), ("took < 9", 9), ("20us < took", 0),
                                  ("took > 8", 7), ("took >= 1", 13), ("took == 9", 0), ("cpu == 0 && took > 20us", 0), ("took > 9.5", 7)):

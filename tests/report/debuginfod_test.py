@@ -60,7 +60,7 @@ class Debuginfod(programs.Scratch):
         return self.run_program("env", *(f"{name}={value}" for name, value in settings.items()), programs.BIN / "tacho-report",
                                 *words, status=None)
 
-    def test_only_what_was_hit_is_asked_for_and_once(self):
+    def test_only_modules_that_were_hit_are_requested_and_once(self):
         server = Server()
         self.addCleanup(server.end)
         self.ask(server, "script", "-i", "perf.data")

@@ -44,7 +44,7 @@ class DeepCalls(programs.Scratch):
         for at, outermost in ((f, durations[0]), (g, durations[1])):
             self.assertAlmostEqual(float(rows[f"{at:#x}"][0]) * 1e6, outermost, delta=1e4)
 
-    def test_a_call_whose_sample_came_late_still_lies_around_its_own(self):
+    def test_a_call_whose_sample_came_late_still_encloses_its_callees(self):
         outer, middle, inner = FIRST, FIRST + 0x1000, FIRST + 0x2000
         # Each `middle` takes 1000 ns around an `inner` of 900; the second one's sample was written 300 ns late.
         capture = self.made([

@@ -137,7 +137,7 @@ class FlameGraphInABrowser(programs.Scratch):
         self.press("\ue00c")
         self.assertEqual(self.said()[0], "")
 
-    def test_the_share_of_the_view_is_told_too(self):
+    def test_the_share_of_the_view_is_shown_too(self):
         self.click("parse")
         self.press("/", "rec", "\ue007")
         self.assertIn("30.00 % of all, 75.00 % of the view", self.said()[0])
@@ -260,7 +260,7 @@ class FlameGraphInABrowser(programs.Scratch):
         self.assertIsNone(self.browser.run("return window.hit === undefined ? null : window.hit"))
         self.assertEqual(self.browser.run("return document.querySelectorAll('img').length"), 0)
 
-    def test_what_is_gone_is_walked_through_like_the_rest(self):
+    def test_frames_that_vanished_can_be_clicked(self):
         (self.folder / "before.folded").write_text("app;gone;x 3\napp;gone;y 1\n" + TEXT)
         self.draw(TEXT, "--base", "before.folded")
         self.click("gone")

@@ -26,7 +26,7 @@ class FlameGraph(programs.Scratch):
         (self.folder / "a.folded").write_bytes(text if isinstance(text, bytes) else text.encode())
         return self.draw("--folded", "a.folded", *words, status=status)
 
-    def test_frames_and_widths_are_those_of_folded(self):
+    def test_frames_and_widths_equal_folded(self):
         for name in ("threads", "unwound", "comm", "group", "payload", "uprobe", "latency"):
             capture = ["-i", GOLDEN / f"captures/{name}.data", *SYMBOLS]
             done = self.tacho("folded", *capture, status=None)
@@ -98,7 +98,7 @@ class FlameGraph(programs.Scratch):
         right = weights_of_folded("c;b;a 4\nc;d;a 3\na 2\n")
         self.assertEqual(self.draw_folded(text, "--reverse").weights(), right)
 
-    def test_marked_frames_are_told_as_a_union(self):
+    def test_the_share_of_marked_frames_is_that_of_their_union(self):
         picture = self.draw_folded("m;rec;rec;other 6\nm;rec 1\nm;else 3\n", "--highlight", "^rec$")
         self.assertIn("marked: ^rec$: 70.00 % of all", picture.notes)
         self.assertEqual([frame.name for frame in picture.panes[0] if "marked" in frame.classes], ["rec", "rec"])
@@ -320,7 +320,7 @@ class FlameGraph(programs.Scratch):
         self.assertEqual(labels, ["all", "app", "main", "work"])
         self.assertEqual([float(rect.get("y")) for rect in frames], [0, 17, 34, 51], "callers above")
 
-    def test_lines_that_are_no_stacks_are_told(self):
+    def test_lines_that_are_no_stacks_are_reported(self):
         (self.folder / "a.folded").write_text("a;b 3\nnothing\n")
         said = self.tacho("flamegraph", "--folded", "a.folded", status=3).stderr.decode()
         self.assertIn("1 of 2 lines are no folded stacks, the first is line 2", said)

@@ -168,7 +168,7 @@ class HeatMap(programs.Scratch):
         self.assertEqual(told["inside"], 5)
         self.assertNotIn("samples", told, "no condition can name it")
 
-    def test_samples_that_lack_the_field_or_the_time_are_told(self):
+    def test_samples_that_lack_the_field_or_the_time_are_counted(self):
         capture = made_payload.capture(io=[Field("at", size=4), Field("value", unit="ns", role="value")])
         capture.sample(raw=struct.pack("<IQ", 5, 6)).sample(raw=b"")
         self.write(capture)
@@ -271,7 +271,7 @@ class HeatMap(programs.Scratch):
         self.assertIn("function leaf_b (spin)", text)
         self.assertIn("op WRITE", text)
 
-    def test_what_is_seen_once_does_not_come_first(self):
+    def test_unique_values_do_not_come_first(self):
         """Every sample has a size that no other one has; half of the box's samples are of one operation."""
         capture = made_payload.capture(io=[Field("lat", unit="ns", role="value"), Field("unique"), Field("op", size=4)])
         for number in range(400):
@@ -282,7 +282,7 @@ class HeatMap(programs.Scratch):
         self.assertEqual((told["rows"][0]["name"], told["rows"][0]["value"], told["rows"][0]["inside"]), ("op", "9", 5))
         self.assertNotIn("unique", [row["name"] for row in told["rows"] if row["inside"] == 1])
 
-    def test_fields_with_too_many_values_are_told_or_counted_in_ranges(self):
+    def test_fields_with_too_many_values_are_named_or_counted_in_ranges(self):
         capture = made_payload.capture(io=[Field("lat", unit="ns", role="value"), Field("text", TEXT, 1, 8), Field("number")])
         parts = [capture.data]
         numbers = [number % 60_000 if number % 100 == 0 else number % 5000 for number in range(66_000)]

@@ -39,7 +39,7 @@ class Hist(programs.Scratch):
             capture.sample(raw=struct.pack("<Q8s", value, b"ab"[number % 2:][:1]))
         (self.folder / "perf.data").write_bytes(capture.file())
 
-    def test_percentiles_are_those_of_the_values(self):
+    def test_percentiles_equal_those_of_the_values(self):
         self.write_operations()
         [(_, _, text)] = self.histograms("--percentiles", "0,50,p90,99.9")
         told = dict(one.split() for one in text.split(", "))
@@ -70,7 +70,7 @@ class Hist(programs.Scratch):
             capture.sample(raw=struct.pack("<Q", value))
         (self.folder / "perf.data").write_bytes(capture.file())
 
-    def test_rows_without_values_are_told_in_a_line(self):
+    def test_rows_without_values_become_one_line(self):
         self.write_values([3, 5, 26, 48, 100_000])
         lines = self.output("--linear", "1")[0].splitlines()[2:]
         self.assertEqual([line for line in lines if "rows" in line],
@@ -145,7 +145,7 @@ class Hist(programs.Scratch):
         for heading, rows, _ in self.histograms("--between", "issue,done", "--key", "dev+sector,device+where", "--by", "kind"):
             self.assertRegex(heading, r"kind [rw], 30 values$")
 
-    def test_events_without_a_partner_are_told(self):
+    def test_events_without_a_partner_are_counted(self):
         # Sector 7 comes twice before it is done, 8 never ends, 9 never began.
         self.write_pairs([(0, 0, 1, 7), (5, 0, 1, 7), (9, 1, 1, 7), (20, 0, 1, 8), (30, 1, 1, 9)])
         out, said = self.output("--between", "issue,done", "--key", "sector,where")
@@ -187,7 +187,7 @@ class Hist(programs.Scratch):
         self.assertEqual([rows for _, rows, _ in found], [[(2097152, 4194303, 24)], [(4194304, 8388607, 12)]])
 
     def test_many_keys_that_never_end_are_given_up(self):
-        """Long keys: as many bytes as the two tables of those that wait hold together, and more."""
+        """Long keys: more bytes than both generations of waiting first events may hold."""
         capture = made_payload.capture(begin=[Field("name", TEXT, 1, 60_000)], end=[Field("name", TEXT, 1, 60_000)])
         capture.data = bytearray(capture.data)  # grows without being copied each time
         for number in range(2800):

@@ -49,7 +49,7 @@ class LongGraphs(programs.Scratch):
         return (self.folder / "text").stat().st_size, usage.ru_maxrss * 1024
 
     @unittest.skipIf(SANITIZED, "what a sanitizer holds is not the program's")
-    def test_what_is_held_does_not_grow_with_the_text(self):
+    def test_memory_does_not_grow_with_the_text(self):
         length, held = self.report("-g", "graph,0")
         self.assertGreater(length, 64 * MIB)
         _, held_without = self.report("-g", "none")

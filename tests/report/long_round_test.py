@@ -62,7 +62,7 @@ class LongRound(programs.Scratch):
         self.assertEqual(times, sorted(times))
         self.assertEqual(said, "")
 
-    def test_an_order_that_cannot_be_held_is_given_up_and_told(self):
+    def test_an_order_that_cannot_be_held_is_given_up_and_reported(self):
         """Each frame has samples of the whole time."""
         self.capture(lambda block, i: i * BLOCKS + block)
         times, said = self.times(status=3)

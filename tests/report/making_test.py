@@ -123,7 +123,7 @@ class Making(programs.Scratch):
         rounds = [sum(type_ == FINISHED_ROUND for type_, _ in found) for found in (of_file, of_pipe)]
         self.assertLessEqual(rounds[1], rounds[0] + len(parts) + 1, "one for each silence behind something new")
 
-    def test_what_was_there_stays_when_nothing_can_be_made(self):
+    def test_the_old_file_stays_when_the_copy_fails(self):
         (self.folder / "out.data").write_bytes(b"before")
         (self.folder / "none.data").write_bytes(b"no capture")
         for way in (["convert", "-i", "none.data", "-o", "out.data"], ["redact", "none.data", "out.data"]):

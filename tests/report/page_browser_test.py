@@ -135,7 +135,7 @@ class PageInABrowser(programs.Scratch):
 
     # Tests.
 
-    def test_frames_and_widths_are_those_of_folded(self):
+    def test_frames_and_widths_equal_folded(self):
         for name in ("threads", "unwound"):
             self.open_golden(name)
             right = self.folded()

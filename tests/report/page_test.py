@@ -20,7 +20,7 @@ class PageOfACapture(programs.Scratch):
     def page(self, *words, status=None):
         return Page(self.tacho("page", *words, status=status).stdout.decode())
 
-    def test_stacks_are_those_of_folded(self):
+    def test_stacks_equal_folded(self):
         stacks = 0
         for name in CAPTURES:
             capture = ["-i", GOLDEN / f"captures/{name}.data", *SYMBOLS]
@@ -86,7 +86,7 @@ class PageOfACapture(programs.Scratch):
         first = self.tacho(*words, status=None).stdout
         self.assertTrue(all(first == self.tacho(*words, status=None).stdout for _ in range(3)))
 
-    def test_what_is_too_much_is_counted(self):
+    def test_samples_beyond_the_limit_are_counted(self):
         done = self.tacho("page", "-i", GOLDEN / "captures/threads.data", "--max-samples", "40", status=None)
         page = Page(done.stdout.decode())
         self.assertEqual(len(page.columns["node"]), 40)

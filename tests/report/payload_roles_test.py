@@ -70,7 +70,7 @@ class PayloadRoles(programs.Scratch):
         self.assertEqual(said, "tacho: perf.data: --by: there is no 'nosuch'; take comm, pid, tid, cpu, time, period, "
                                "cgroup, event, or a field of 'wake': delay, tid, cpu, comm\n")
 
-    def test_fields_of_role_key_group_unless_asked_otherwise(self):
+    def test_fields_of_role_key_group_by_default(self):
         capture = made_payload.capture(io=[
             Field("bytes", role="value"), Field("op", ENUM, 4, role="key", enumerators=((0, "READ"), (1, "WRITE"))),
             Field("queue", size=4, role="key")])
@@ -90,7 +90,7 @@ class PayloadRoles(programs.Scratch):
             capture.sample(event, chain=CHAIN, raw=struct.pack("<QQ", size, 3))
         self.write(capture)
 
-    def test_the_field_of_role_weight_weighs_stacks_and_that_is_said(self):
+    def test_the_field_of_role_weight_weighs_stacks_and_a_line_says_so(self):
         self.weighed()
         out, said = self.output("folded", "--event-filter", "alloc")
         self.assertRegex(out, r"^spin;.* 128\n$")
@@ -125,7 +125,7 @@ class PayloadRoles(programs.Scratch):
         self.assertIn("a payload without the number that weighs its sample", said)
         self.assertNotIn("no sample has a stack", said)
 
-    def test_weights_below_nought_are_left_out_and_told(self):
+    def test_negative_weights_are_left_out_and_counted(self):
         capture = made_payload.capture(True, alloc=[Field("size", made_payload.SIGNED, role="weight")])
         for size in (100, -5, 28):
             capture.sample(chain=CHAIN, raw=struct.pack("<q", size))
@@ -139,7 +139,7 @@ class PayloadRoles(programs.Scratch):
             self.assertIn("Event count (approx.): 128", out)
             self.assertIn(told, said)
 
-    def test_what_became_of_several_events_is_said(self):
+    def test_several_events_give_a_note(self):
         self.weighed()
         out, said = self.output("folded", "--weight", "samples")
         self.assertEqual({line.split(";")[0]: line.rsplit(" ", 1)[1] for line in out.splitlines()}, {"alloc": "3", "free": "1"})
@@ -153,7 +153,7 @@ class PayloadRoles(programs.Scratch):
         _, said = self.output("folded", "--weight", "samples", "--event-filter", "free")
         self.assertNotIn("stand below", said)
 
-    def test_an_event_that_does_not_exist_is_said_to_be_none(self):
+    def test_an_unknown_event_is_refused(self):
         self.weighed()
         out, said = self.output("folded", "--event-filter", "nosuch", status=1)
         self.assertEqual((out, said), ("", "tacho: --event-filter: there is no event 'nosuch'; it has alloc, "

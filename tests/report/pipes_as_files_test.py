@@ -38,7 +38,7 @@ class PipesAsFiles(programs.Scratch):
         self.compare("perf.data", views)
         self.assertIn("leaf_a", "".join(self.shown("piped", views[0])))
 
-    def test_cgroups_are_known_that_were_told_before_the_first_sample(self):
+    def test_cgroup_records_before_the_first_sample_are_used(self):
         capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CGROUP)).started()
         capture.other(19, 0, struct.pack("<Q", 77) + b"/kept".ljust(8, b"\0"))
         capture.sample(cgroup=77)
@@ -46,7 +46,7 @@ class PipesAsFiles(programs.Scratch):
         self.compare("perf.data", VIEWS)
         self.assertIn("/kept", "".join(self.shown("piped", VIEWS[-1])))
 
-    def test_wrong_options_are_told_where_no_sample_is_shown(self):
+    def test_wrong_options_are_refused_where_no_sample_is_shown(self):
         self.tacho("convert", "--to", "pipe", "-i", GOLDEN / "captures/comm.data", "-o", "piped")
         for words in (["report", "-s", "nosuch"], ["script", "-F", "tod"], ["script", "--switch-on", "nosuch"]):
             done = self.tacho(*words, "--time", "900000,", "-i", "piped", status=1)
@@ -86,7 +86,7 @@ class PipesAsFiles(programs.Scratch):
         done = self.tacho("script", "-i", "piped")
         self.assertRegex(done.stderr.decode(), r"events that are not in the capture: cycles 7.* \(7 times\)")
 
-    def test_what_a_pipe_tells_of_itself_at_its_end_stays_when_stacks_are_unwound(self):
+    def test_features_at_the_end_of_a_pipe_stay_when_stacks_are_unwound(self):
         self.tacho("convert", "--to", "pipe", "--plain", "-i", GOLDEN / "captures/unwound.data", "-o", "piped")
         pipe = (self.folder / "piped").read_bytes()
         facts = struct.pack("<QI", 229, 1) + made.header_string("every event") + made.header_string("in some way")

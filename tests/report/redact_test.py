@@ -109,7 +109,7 @@ class Redact(programs.Scratch):
             found.setdefault(one["record"], []).append(one)
         return found
 
-    def test_what_was_planted_is_in_no_byte(self):
+    def test_no_private_text_is_left(self):
         self.assertGreater(bytes_of.capture(self.capture).count(TOKEN.encode()), 10)
         said = self.redact()
         self.assertNotIn(TOKEN.encode(), bytes_of.capture(self.folder / "out.data"))
@@ -251,7 +251,7 @@ class Redact(programs.Scratch):
         self.redact("--events", "io")
         self.assertEqual(len(self.records()["SAMPLE"]), 1)
 
-    def test_wrong_use_is_told(self):
+    def test_wrong_use_is_refused(self):
         for words, text in ((["in.data"], "name the capture and the file to write"),
                             (["in.data", "in.data"], "--in-place replaces it"),
                             (["in.data", "-"], "name files in place of -"),

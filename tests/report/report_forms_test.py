@@ -40,7 +40,7 @@ class ReportForms(programs.Scratch):
         self.assertTrue(text.endswith(b"\r\n"))
         return list(csv.DictReader(io.StringIO(text.decode("utf-8", "surrogateescape"), newline="")))
 
-    def test_guests_are_told_apart_from_the_host_and_from_each_other(self):
+    def test_guests_are_separate_from_the_host_and_from_each_other(self):
         host_kernel, host_user, guest_kernel, guest_user = 1, 2, 4, 5
         made = made_capture.Capture(made_capture.Event("cpu-clock", made_capture.SOFTWARE, 0, made_capture.USUAL))
         for mode, samples in ((host_kernel, 1), (host_user, 2), (guest_kernel, 3), (guest_user, 4)):
@@ -95,7 +95,7 @@ class ReportForms(programs.Scratch):
                             nodes += node["calls"]
         self.assertGreater(met, 50)
 
-    def test_rows_are_those_of_the_text(self):
+    def test_rows_equal_the_text(self):
         for name, words in (("comm", []), ("threads", ["--sort", "comm,cpu"]), ("comm", ["--percent-limit", "5"]),
                             ("comm", ["--top", "3"]), ("predicted-branches", ["--percent-limit", "0.5"]),
                             ("loads-in-detail", ["--mem-mode"]), ("threads", ["--comms", "crew", "--percentage", "relative"])):

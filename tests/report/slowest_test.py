@@ -39,7 +39,7 @@ class Slowest(programs.Scratch):
             for step in range(samples):
                 sample_at(begin + step * MS + MS // 4, made.LEAF_A if step < 2 else made.LEAF_B)
                 sample_at(begin + step * MS + MS // 2, made.RECURSE, OTHER_THREAD)
-            if is_slow:  # a short one in a slow one: what lies in both is slow
+            if is_slow:  # a short interval inside a slow one: samples in both are slow
                 ended(now - MS // 8, MS, 1000)
             ended(now, now - begin, number)
             sample_at(now + MS // 4, made.RECURSE)
@@ -66,7 +66,7 @@ class Slowest(programs.Scratch):
                       ["--slow-where", "lat_ns > 5ms && code < 1000", "--of", "call.lat_ns"]):
             self.assertEqual(self.sums(self.draw(*words)), self.sums(whole), words)
 
-    def test_what_slow_intervals_never_do_stands_in_a_pane_of_its_own(self):
+    def test_stacks_never_seen_in_slow_intervals_have_their_own_pane(self):
         self.write()
         picture = self.draw("--slow-where", "lat_ns < 5ms && code < 1000")
         self.assertEqual(len(picture.panes), 2)

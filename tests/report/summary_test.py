@@ -40,7 +40,7 @@ class SummaryView(programs.Scratch):
                 sums[sample["pid"]] = sums.get(sample["pid"], 0) + weight
         return sums
 
-    def test_its_numbers_are_those_of_a_report(self):
+    def test_its_numbers_equal_a_reports(self):
         for name in CAPTURES:
             with self.subTest(capture=name):
                 capture = GOLDEN / f"captures/{name}.data"
@@ -142,7 +142,7 @@ class SummaryView(programs.Scratch):
         self.assertIn("samples    0; 0 lost\n", text)
         self.assertNotIn("functions", text)
 
-    def test_waits_are_those_of_off_cpu(self):
+    def test_waits_equal_off_cpu(self):
         capture = made_payload.capture(True, offcpu=[Field("off_ns", unit="ns", role="value"),
                                                      Field("runq_ns", unit="ns", role="queued")])
         chain = [made.CONTEXT_KERNEL, made.KERNEL_TEXT + 4, made.CONTEXT_USER, made.LEAF_A + 4]

@@ -50,7 +50,7 @@ class Table(programs.Scratch):
         self.assertEqual({row["file"] for row in self.rows("--by", "file")}, set(whole))
         self.assertIn("a\\x01b", self.output("--by", "file")[0])
 
-    def test_numbers_are_those_of_the_samples(self):
+    def test_numbers_equal_the_samples(self):
         self.write()
         rows = self.rows("--columns", "count,sum,mean,min,max,p50,p90")
         self.assertEqual({row["file"] for row in rows}, {"a", "b,c", 'd"'})
@@ -115,7 +115,7 @@ class Table(programs.Scratch):
         rows = self.rows("--by", "kind", "--interval", "1", "--columns", "count", "--where", "kind == WRITE")
         self.assertEqual([(row["begin"], row["count"]) for row in rows], [(2, 3), (59, 60)])
 
-    def test_what_is_of_many_values_together_is_added_once(self):
+    def test_totals_of_many_values_are_added_once(self):
         capture = made_payload.capture(op=[Field("kind", ENUM, 4, enumerators=KINDS, role="key"), Field("times", size=4, role="count"),
                                            Field("size", size=4, role="key"), Field("total", size=4, role="sum"), Field("longest", size=4)])
         for kind, times, size, total, longest in ((0, 10, 3, 500, 90), (0, 30, 3, 700, 40), (1, 2, 5, 9, 8)):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--off-cpu and --wakers of tacho folded and tacho report: waits by their time, with whoever ended them, of captures in
+"""--off-cpu and --wakers of tacho folded and tacho report: waits by their time, with their wakers, of captures in
 which every switch and wake-up is known."""
 import csv
 import io
@@ -111,7 +111,7 @@ class Waits(programs.Scratch):
         self.assertNotIn(("first", "busy"), rows)  # what the interrupt hit
         self.assertNotIn(("main", "-- waker --"), self.rows("--off-cpu"))
 
-    def test_waits_whose_end_nobody_told_are_counted(self):
+    def test_waits_without_a_recorded_end_are_counted(self):
         self.plain()
         for _ in range(3):
             self.switch(MAIN, SLEEPING, WAKER)
@@ -143,7 +143,7 @@ class Waits(programs.Scratch):
         self.assertEqual(said, "tacho report: rows are waits, weighed by nanoseconds\n"
                                "tacho report: 3 of 3 waits have a waker\n")
 
-    def test_keys_of_a_report_are_those_of_the_sample_that_the_wait_began_with(self):
+    def test_keys_of_a_report_come_from_the_sample_that_began_the_wait(self):
         self.chain()
         done = self.view("report", "--off-cpu", "--csv", "-s", "tid,cpu,prev_state,sym", "--no-children")
         rows = [line for line in csv.DictReader(io.StringIO(done.stdout.decode()))]
@@ -194,7 +194,7 @@ class Waits(programs.Scratch):
         lines, _ = self.folded("--event-filter", "waking", "--weight", "blocked_ns")
         self.assertEqual(lines, {"the_waker;entry;do_wake": 500})
 
-    def test_a_wait_lies_between_two_switches(self):
+    def test_a_wait_is_the_time_between_two_switches(self):
         self.plain()
         self.switch(MAIN, SLEEPING, WAKER)
         self.switch(WAKER, RUNNING, 0)    # put aside: no wait
@@ -205,7 +205,7 @@ class Waits(programs.Scratch):
         self.assertEqual(lines, {"main;entry;do_wait;schedule": 2 * STEP})
         self.assertEqual(said, "tacho folded: left out: waits that went on when the capture ended: 1\n")
 
-    def test_the_waker_stands_behind_a_marker(self):
+    def test_the_waker_comes_after_a_marker(self):
         self.plain()
         for _ in range(2):
             self.switch(MAIN, SLEEPING, WAKER)

@@ -218,7 +218,7 @@ class Wall(programs.Scratch):
             self.assertIn("--wall", self.view("folded", *words, status=1).stderr.decode(), words)
         self.assertIn("--by takes comm, pid and tid", self.view("flamegraph", "--by", "cpu", status=1).stderr.decode())
 
-    def test_what_cannot_be_known_is_said(self):
+    def test_unknown_times_are_reported(self):
         self.begin({})
         self.runs(0, MAIN, "busy")
         self.runs(10, MAIN, "busy")

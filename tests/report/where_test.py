@@ -49,7 +49,7 @@ class Where(programs.Scratch):
         self.assertEqual(self.output("script", "-F", "event,period", "-i", group, "--where", "period < 300")[0]
                          .splitlines(), small)
 
-    def test_an_event_that_is_not_there_is_told(self):
+    def test_an_unknown_event_is_refused(self):
         self.write()
         for condition in ['event == "weke"', '"weke" == event', 'pid == 1 || sample.event != "weke"']:
             self.assertIn("there is no event 'weke'; did you mean 'wake'?",
@@ -61,7 +61,7 @@ class Where(programs.Scratch):
         for words in (["script"], ["report", "--stdio"], ["folded"]):
             self.assertIn("no event here has the CPU of its samples", self.output(*words, "-i", capture, "-C", "0", status=1)[1])
 
-    def test_what_is_wrong_is_said_before_anything_is_written(self):
+    def test_a_wrong_condition_is_refused_before_anything_is_written(self):
         self.write()
         out, said = self.output("script", "--where", "dely > 5", status=1)
         self.assertEqual(out, "")
@@ -71,7 +71,7 @@ class Where(programs.Scratch):
         out, said = self.output("script", "--where", "delay >", status=1)
         self.assertIn("--where: column 8: a value is missing at the end\n    delay >\n           ^\n", said)
 
-    def test_nothing_left_is_said(self):
+    def test_an_empty_result_gives_a_note(self):
         self.write()
         _, said = self.output("report", "--stdio", "--where", "delay > 1s")
         self.assertIn("--where", said)

@@ -302,7 +302,7 @@ class WrongIdentities(programs.Scratch):
         self.run_program("objcopy", "--strip-all", *more, self.right, self.place)
 
     def test_a_program_that_was_replaced_while_it_ran(self):
-        """perf's table of build ids has the id of what lies at the path in the end; the inodes of the mappings tell them apart."""
+        """perf's table of build ids has the id of the last file at the path; the inodes of the mappings distinguish them."""
         mine, program = os.uname(), self.folder / "program"
         shutil.copy(self.right, program)
         there = program.stat()
@@ -341,7 +341,7 @@ class WrongIdentities(programs.Scratch):
         write(same)
         self.assertEqual(names(), (1, ""))
         write(other, same)
-        self.assertEqual(names()[0], 1, "the second process ran what lies there now")
+        self.assertEqual(names()[0], 1, "the second process ran the file that is there now")
         report = json.loads(self.tacho("report", "-i", "perf.data", "--json", "--sort", "sym", status=None).stdout)
         self.assertEqual(len(str(report).split("right_leaf")), 2)
         for why, more in (("another device: overlayfs and btrfs have two numbers", {"file": (250, 250, inode + 1, 0)}),

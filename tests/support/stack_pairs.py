@@ -95,7 +95,7 @@ def is_whole(frames):
 
 def compare(text, bottom=is_whole, others=None):
     """Counts of pairs: "equal"; "walked is shorter" and "copied is shorter", where one is the begin of the other;
-    "different"; whole ones of each; and examples of those that differ. `others`: a Counter of all that are not equal, by
+    "different"; whole ones of each; and examples of different ones. `others`: a Counter of all that are not equal, by
     what they are, the last frame that both have, and the next one of each."""
     counts, examples = Counter(), []
     for walked, copied in pairs(text):

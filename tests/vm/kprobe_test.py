@@ -61,7 +61,7 @@ class InAnotherKernel(unittest.TestCase):
     def test_recorders(self):
         self.run_inside("recorders_test.Functions", "beside_bpftrace_test.BesideBpftrace.test_functions_of_the_kernel",
                         "func_test.Func.test_functions_of_the_kernel",
-                        "func_test.Func.test_every_call_is_counted", "alloc_test.Alloc.test_what_is_left_is_told_with_its_stack")
+                        "func_test.Func.test_every_call_is_counted", "alloc_test.Alloc.test_unfreed_memory_has_its_stack")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ SHOWN = 6  # kinds of differences, for each capture
 # signed address; or addresses that are none.
 KNOWN_TO_DIFFER = {"plain": 0.01, "kernel": 0.01, "fp": 0.02, "simpleperf": 0.01, "simpleperf_fp": 0.02}  # share of the samples
 # Captures of the same source as `plain`, where perf 6.1's libunwind gives up: it does not know .cfi_negate_ra_state, and has no
-# .debug_frame of programs. There the stacks must be those that perf found of `plain`.
+# .debug_frame of programs. There the stacks must equal the ones that perf found for `plain`.
 LIKE_PLAIN = ("pac", "pac_leaf", "debug_frame", "sve", "simpleperf_pac", "simpleperf_debug_frame")
 WITHOUT_PERF = ("bare_pac",)  # the same, of another source: all stacks must be whole
 OWN = ("leaf", "middle", "recurse", "saves_many", "variable", "large", "compare", "sorts", "on_signal", "on_own_stack", "interrupted",
@@ -80,7 +80,7 @@ def own_calls(frames):
 
 
 def compare_with_plain(plain, ours):
-    """How many stacks of tacho's are among perf's of `plain`; and those that are not."""
+    """The number of tacho's stacks that are among perf's of `plain`, and the others."""
     known = {own_calls(frames) for _, frames in samples_in(plain)}
     stacks = [own_calls(frames) for _, frames in samples_in(ours)]
     unknown = Counter(stack for stack in stacks if stack not in known)
@@ -88,7 +88,7 @@ def compare_with_plain(plain, ours):
 
 
 def compare_all(folder, programs, captures, fields):
-    """Exit status: 0 when the stacks are perf's, or those that perf should have found."""
+    """Exit status: 0 when the stacks are perf's, or the ones that perf should have found."""
     differ = 0
     for name in captures:
         theirs = (folder / f"out/{name}.txt").read_text()
