@@ -326,7 +326,8 @@ namespace {
 // What is different in a worker.
 struct Surroundings {
   std::function<Result<OutputFile>()> open_output;
-  std::function<bool()> is_asked_to_stop;  // --follow
+  std::function<bool()> is_asked_to_stop{};  // --follow
+  const ScreenPlan* screen = nullptr;        // null: the output is text
 };
 
 // perf refuses as well: no sample would match, as if these processors had been idle.
@@ -411,6 +412,11 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
   const bool asks_servers = options.session.symbols.debuginfod == symbolize::Servers::Asked;
   task.policy = asks_servers ? sandbox::Policy::Servers : sandbox::Policy::Trials;
   task.times = file_times(options.file_seconds, options.session.symbols.debuginfod);
+  if (around.screen != nullptr) {
+    task.is_screen = true;
+    task.kept = around.screen->kept;
+    task.restart = []() -> Result<> { return Done{}; };
+  }
   const off_t start = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
   task.work = [&](sandbox::Child& child) {
     if (options.session.input == "-" && start >= 0) (void)::lseek(STDIN_FILENO, start, SEEK_SET);
@@ -418,8 +424,8 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
     wanted.symbols.gate = &child.stacks;
     wanted.symbols.name_gate = &child.names;
     wanted.in_step = child.is_serial;
-    const Surroundings there{[&]() -> Result<OutputFile> { return OutputFile(child.open_output()); },
-                             child.is_asked_to_stop};
+    const Surroundings there{.open_output = [&]() -> Result<OutputFile> { return OutputFile(child.open_output()); },
+                             .is_asked_to_stop = child.is_asked_to_stop};
     return show(std::move(wanted), there);
   };
   return sandbox::run_view_or(task, [&] { return show_here(options, show, around); });
@@ -428,7 +434,7 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
 // In a worker, where that is wanted and can be.
 Result<cli::ExitStatus> show_capture(const ReadingOptions& options, const ShowHere& show) {
   std::optional<sandbox::Interruption> interruption;
-  Surroundings around{[&options] { return open_output(options); }, {}};
+  Surroundings around{.open_output = [&options] { return open_output(options); }};
   if (options.follows) {
     auto watched = sandbox::Interruption::watch();
     if (!watched) return std::move(watched.error());
@@ -451,6 +457,15 @@ Result<cli::ExitStatus> show_session_beside(const ReadingOptions& options, const
   return show_capture(options, [&](SessionOptions wanted, const Surroundings& around) {
     return show_session_here(options, std::move(wanted), show, around);
   });
+}
+
+Result<cli::ExitStatus> show_on_screen(const ReadingOptions& options, const ScreenPlan& screen,
+                                       const ShowBeside& show) {
+  const ShowHere here = [&](SessionOptions wanted, const Surroundings& around) {
+    return show_session_here(options, std::move(wanted), show, around);
+  };
+  const Surroundings around{.open_output = screen.open_output, .screen = &screen};
+  return options.has_worker ? show_in_worker(options, here, around) : show_here(options, here, around);
 }
 
 Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show) {

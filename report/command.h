@@ -115,6 +115,14 @@ Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSe
 // the session was opened with (in a worker that tells of the files there) and another input.
 using ShowBeside = std::function<Result<Shown>(Session&, const SessionOptions& wanted, TextOutput&)>;
 Result<cli::ExitStatus> show_session_beside(const ReadingOptions& options, const ShowBeside& show);
+// The same for a view that draws on a screen: its output takes frames until it is finished, which leaves the
+// screen; until then nothing is written to stderr. `kept`: descriptors that it needs in a worker.
+struct ScreenPlan {
+  std::function<Result<OutputFile>()> open_output;
+  std::vector<int> kept;
+};
+Result<cli::ExitStatus> show_on_screen(const ReadingOptions& options, const ScreenPlan& screen,
+                                       const ShowBeside& show);
 // The command of a view that shows a session: its command line, then show_session().
 Result<cli::ExitStatus> run_view(const cli::CommandLine& line, const std::vector<std::string>& arguments,
                                  const ReadingOptions& options, const ShowSession& show);

@@ -311,6 +311,18 @@ void pass_on_errors(int from) {
   }
 }
 
+// The same for a screen that is open: 64 kB are kept, the rest is lost.
+void keep_errors(int from, std::string& kept) {
+  constexpr std::size_t kMostKept = std::size_t{64} << 10;
+  std::array<char, 4096> piece{};
+  for (;;) {
+    const ssize_t got = from >= 0 ? ::read(from, piece.data(), piece.size()) : 0;
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    kept.append(piece.data(), std::min(static_cast<std::size_t>(got), kMostKept - kept.size()));
+  }
+}
+
 // Whether it ended. The pipe does not say so while a child of it holds the other end.
 bool has_died(pid_t child) {
   siginfo_t info{};
@@ -375,6 +387,8 @@ class Supervisor {
   Result<> take(const Message& message);
   Result<> write(std::string_view text);
   Result<> answer(bool yes) const;
+  void take_errors(int from);
+  Result<> close_screen();
   Result<End> after_death(std::optional<int> status, std::optional<Lane> stuck);
   Result<> end_there(const std::string& path, std::string what);
   void warn(const std::string& what) const {
@@ -391,6 +405,8 @@ class Supervisor {
   int answers_ = -1;          // to the child
   std::optional<Output> output_;
   bool is_given_ = false, is_finished_ = false, is_reader_gone_ = false;
+  bool is_screen_open_ = false;
+  std::string kept_errors_;  // while it is
   std::optional<cli::ExitStatus> status_;
   std::optional<Error> error_;
 };
@@ -499,12 +515,18 @@ Result<> Supervisor::take(const Message& message) {
         if (!output) return std::move(output.error());
         output_.emplace(std::move(*output));
       }
+      if (task_.is_screen) {
+        watch_.be_quiet();
+        is_screen_open_ = true;
+        is_finished_ = false;
+      }
       return answer(output_->is_for_person);
     case Kind::Text:
       return write(message.text);
     case Kind::Finish:
       if (!std::exchange(is_finished_, true))
         if (auto done = output_->finish(); !done) return done;
+      is_screen_open_ = false;
       return answer(true);
     case Kind::Fail:
       error_.emplace(Error{std::string(message.text)});
@@ -518,6 +540,19 @@ Result<> Supervisor::take(const Message& message) {
       break;
   }
   return Done{};
+}
+
+void Supervisor::take_errors(int from) {
+  if (is_screen_open_) return keep_errors(from, kept_errors_);
+  iovec part{kept_errors_.data(), kept_errors_.size()};
+  if (!kept_errors_.empty()) (void)write_all(STDERR_FILENO, {&part, 1});
+  kept_errors_.clear();
+  pass_on_errors(from);
+}
+
+// Of a child that died or failed: the terminal is as before when somebody says so.
+Result<> Supervisor::close_screen() {
+  return std::exchange(is_screen_open_, false) ? output_->finish() : Result<>(Done{});
 }
 
 Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job) {
@@ -537,7 +572,7 @@ Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job
     }
     if (!is_open || (stuck = watch_.look())) break;
     if (task_.is_asked_to_stop && task_.is_asked_to_stop()) shared_.is_asked_to_stop.store(true);
-    pass_on_errors(errors);
+    take_errors(errors);
     std::array<pollfd, 2> news{{{from, POLLIN, 0}, {errors, POLLIN, 0}}};
     const int timeout = is_dead ? 0 : static_cast<int>(kLookEvery.count());
     if (::poll(news.data(), news.size(), timeout) > 0 && news[0].revents != 0) {
@@ -551,7 +586,8 @@ Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job
     }
   }
   const auto status = end_child(child, job);
-  pass_on_errors(errors);
+  if (auto closed = close_screen(); !closed && !failure) failure = std::move(closed.error());
+  take_errors(errors);
   if (failure) return std::move(*failure);
   // What a confined child says about its confinement is worth nothing.
   if (error_ && !is_confined_) return End::Unconfined;
@@ -563,7 +599,7 @@ Result<End> Supervisor::run_child() {
   if (!texts.make() || !answers.make()) return system_error("a pipe for text", errno);
   (void)::fcntl(texts.from.get(), F_SETPIPE_SZ, kPipeSize);
   // Without this pipe the child writes to standard error by itself.
-  if (::isatty(STDERR_FILENO) == 0 && errors.make()) (void)::fcntl(errors.from.get(), F_SETFL, O_NONBLOCK);
+  if ((task_.is_screen || ::isatty(STDERR_FILENO) == 0) && errors.make()) (void)::fcntl(errors.from.get(), F_SETFL, O_NONBLOCK);
   watch_.begin();
   if (std::exchange(is_restarted_, true) && task_.restart)
     if (auto done = task_.restart(); !done) return std::move(done.error());
@@ -608,6 +644,7 @@ Result<End> Supervisor::after_death(std::optional<int> status, std::optional<Lan
       return std::move(done.error());
     return End::Done;
   }
+  if (!is_known && task_.is_screen && !at_names) return Error{died + ": " + how};
   if (!is_known) {
     if (is_serial_ && status && WIFEXITED(*status) && WEXITSTATUS(*status) == kNoMemory)
       return Error{"there is not enough memory", ENOMEM};

@@ -80,6 +80,10 @@ struct Task {
   // Empty: what was given out stays.
   std::function<Result<>()> restart = {};
   bool is_whole_or_nothing = false;  // output that is not whole is thrown away
+  // The output is a screen, and what the child writes are frames: `restart` has nothing to take back. The
+  // child's stderr waits until the screen is closed, which is the output's end or the child's. A child that
+  // dies while at no file is an error at once.
+  bool is_screen = false;
   FileTimes times{};
   std::vector<int> kept{};  // descriptors that the work needs besides standard input, which is the input "-"
 };
