@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -120,26 +121,87 @@ class Arrows {
   const Arrow* active_[kMostArrows] = {};
 };
 
-class CodeText {
+// The rows of one function, in their order.
+class CodeRows {
  public:
-  CodeText(TextOutput& out, const ShownCode& shown, SourceFiles& files, const CodeOptions& options)
-      : out_(out), shown_(shown), files_(files), options_(options), arrows_(shown.code) {
-    const auto& lines = shown.code.lines;
-    if (!lines.empty()) digits_ = fmt::format("{:x}", shown.code.address + lines.back().offset).size();
-    for (const CodeLine& line : lines) {
+  CodeRows(const ShownCode& shown, SourceFiles& files, const CodeOptions& options)
+      : shown_(shown), files_(files), options_(options), arrows_(shown.code) {
+    for (const CodeLine& line : shown.code.lines) {
       constexpr std::size_t kWidest = 9;
       mnemonic_ = std::max(mnemonic_, std::min(line.instruction.mnemonic.size(), kWidest));
       bytes_ = std::max(bytes_, 3 * line.bytes.size());
     }
   }
 
-  void write() {
-    write_title();
+  void walk(const std::function<void(const CodeRow&)>& visit) {
     SourceWalk walk(files_);
     for (std::size_t i = 0; i < shown_.code.lines.size(); ++i) {
-      write_source(walk, i);
-      write_instruction(i);
+      walk_source(walk, i, visit);
+      visit(instruction(i));
     }
+  }
+
+ private:
+  void walk_source(SourceWalk& walk, std::size_t number, const std::function<void(const CodeRow&)>& visit) {
+    const CodeLine& line = shown_.code.lines[number];
+    const SourceWalk::Step step = walk.next(line);
+    if (!options_.has_source) return;
+    CodeRow row{.kind = CodeRow::Kind::Function, .line = number, .arrows = arrows_.through(number)};
+    if (step.enters_function) {
+      row.text = printable(heading_name(line.function, line.function_linker), options_.names) + ":";
+      if (!step.file.empty()) row.text += "  " + printable(shown_path(step.file, options_), options_.names);
+      visit(row);
+    }
+    row.kind = CodeRow::Kind::Source;
+    for (std::uint32_t at = step.first; at <= step.last; ++at) {
+      std::string text;
+      for (const char c : walk.text(step.file, at))
+        c == '\t' ? text.append(8 - text.size() % 8, ' ') : text += c;
+      row.source_line = at;
+      row.text = printable(text, options_.names);
+      visit(row);
+    }
+  }
+
+  // Which way it leads: up or down in the function, out of it, back to the caller.
+  std::string_view mark(const CodeLine& line) const {
+    const DisassembledInstruction& instruction = line.instruction;
+    if (instruction.kind == InstructionKind::Return) return "← ";
+    if (instruction.kind == InstructionKind::Call) return "→ ";
+    if (instruction.kind != InstructionKind::Jump) return "  ";
+    if (!instruction.target || *instruction.target - shown_.code.address >= shown_.code.size) return "→ ";
+    return *instruction.target > instruction.address ? "↓ " : "↑ ";
+  }
+
+  CodeRow instruction(std::size_t number) {
+    const CodeLine& line = shown_.code.lines[number];
+    CodeRow row{.kind = CodeRow::Kind::Instruction, .line = number, .arrows = arrows_.before(number)};
+    if (options_.has_bytes) row.text += fmt::format("{:<{}} ", bytes_text(line.bytes), bytes_);
+    row.text += mark(line);
+    row.text += printable(instruction_text(line, mnemonic_), options_.names);
+    return row;
+  }
+
+  const ShownCode& shown_;
+  SourceFiles& files_;
+  const CodeOptions& options_;
+  Arrows arrows_;
+  std::size_t mnemonic_ = 4, bytes_ = 0;
+};
+
+class CodeText {
+ public:
+  CodeText(TextOutput& out, const ShownCode& shown, SourceFiles& files, const CodeOptions& options)
+      : out_(out), shown_(shown), files_(files), options_(options) {
+    const auto& lines = shown.code.lines;
+    if (!lines.empty()) digits_ = fmt::format("{:x}", shown.code.address + lines.back().offset).size();
+  }
+
+  void write() {
+    write_title();
+    CodeRows(shown_, files_, options_).walk([this](const CodeRow& row) {
+      row.kind == CodeRow::Kind::Instruction ? write_instruction(row) : write_source(row);
+    });
   }
 
  private:
@@ -182,30 +244,13 @@ class CodeText {
     return cell_width() * shown_.events.size() + (shown_.code.has_branches ? 35 : 0);
   }
 
-  void write_source(SourceWalk& walk, std::size_t number) {
-    const CodeLine& line = shown_.code.lines[number];
-    const SourceWalk::Step step = walk.next(line);
-    if (!options_.has_source) return;
-    const auto write_row = [&](const std::string& left, const std::string& text) {
-      const std::string row =
-          fmt::format("{:{}}  {:>{}} {}", "", margin(), left, address_width(), arrows_.through(number)) +
-          text;
-      const auto end = row.find_last_not_of(' ');
-      const std::string kept = row.substr(0, end == std::string::npos ? 0 : end + 1);
-      write_line(options_.has_colour ? std::string(kDim) + kept + std::string(kPlain) : kept);
-    };
-    if (step.enters_function) {
-      const std::string name = printable(heading_name(line.function, line.function_linker), options_.names);
-      const std::string file =
-          step.file.empty() ? "" : "  " + printable(shown_path(step.file, options_), options_.names);
-      write_row("", fmt::format("{}:{}", name, file));
-    }
-    for (std::uint32_t row = step.first; row <= step.last; ++row) {
-      std::string text;
-      for (const char c : walk.text(step.file, row))
-        c == '\t' ? text.append(8 - text.size() % 8, ' ') : text += c;
-      write_row(fmt::format("{}", row), printable(text, options_.names));
-    }
+  void write_source(const CodeRow& row) {
+    const std::string left = row.kind == CodeRow::Kind::Source ? fmt::format("{}", row.source_line) : "";
+    const std::string text =
+        fmt::format("{:{}}  {:>{}} {}", "", margin(), left, address_width(), row.arrows) + row.text;
+    const auto end = text.find_last_not_of(' ');
+    const std::string kept = text.substr(0, end == std::string::npos ? 0 : end + 1);
+    write_line(options_.has_colour ? std::string(kDim) + kept + std::string(kPlain) : kept);
   }
 
   std::string cell(std::size_t event, const HitCount& count) const {
@@ -230,39 +275,30 @@ class CodeText {
     return count(hits.taken, 9) + count(hits.mispredicted, 9) + count(hits.entered, 9) + cycles;
   }
 
-  // Which way it leads: up or down in the function, out of it, back to the caller.
-  std::string_view mark(const CodeLine& line) const {
-    const DisassembledInstruction& instruction = line.instruction;
-    if (instruction.kind == InstructionKind::Return) return "← ";
-    if (instruction.kind == InstructionKind::Call) return "→ ";
-    if (instruction.kind != InstructionKind::Jump) return "  ";
-    if (!instruction.target || *instruction.target - shown_.code.address >= shown_.code.size) return "→ ";
-    return *instruction.target > instruction.address ? "↓ " : "↑ ";
-  }
-
-  void write_instruction(std::size_t number) {
-    const CodeLine& line = shown_.code.lines[number];
+  void write_instruction(const CodeRow& row) {
+    const CodeLine& line = shown_.code.lines[row.line];
     std::string text;
     for (std::size_t event = 0; event < shown_.events.size(); ++event)
-      text += cell(event, shown_.code.counts_of(number)[event]);
+      text += cell(event, shown_.code.counts_of(row.line)[event]);
     text += branch_cells(line.branches);
     text += fmt::format("  {:>{}x} ", shown_.code.address + line.offset, address_width());
-    text += arrows_.before(number);
-    if (options_.has_bytes) text += fmt::format("{:<{}} ", bytes_text(line.bytes), bytes_);
-    text += mark(line);
-    text += printable(instruction_text(line, mnemonic_), options_.names);
-    write_line(text);
+    write_line(text + row.arrows + row.text);
   }
 
   TextOutput& out_;
   const ShownCode& shown_;
   SourceFiles& files_;
   const CodeOptions& options_;
-  Arrows arrows_;
-  std::size_t digits_ = 1, mnemonic_ = 4, bytes_ = 0;
+  std::size_t digits_ = 1;
 };
 
 }  // namespace
+
+std::vector<CodeRow> code_rows(const ShownCode& shown, SourceFiles& files, const CodeOptions& options) {
+  std::vector<CodeRow> rows;
+  CodeRows(shown, files, options).walk([&rows](const CodeRow& row) { rows.push_back(row); });
+  return rows;
+}
 
 void write_code_text(TextOutput& out, const ShownCode& shown, SourceFiles& files,
                      const CodeOptions& options) {
