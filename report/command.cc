@@ -424,8 +424,9 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
     wanted.symbols.gate = &child.stacks;
     wanted.symbols.name_gate = &child.names;
     wanted.in_step = child.is_serial;
-    const Surroundings there{.open_output = [&]() -> Result<OutputFile> { return OutputFile(child.open_output()); },
-                             .is_asked_to_stop = child.is_asked_to_stop};
+    const Surroundings there{
+        .open_output = [&]() -> Result<OutputFile> { return OutputFile(child.open_output()); },
+        .is_asked_to_stop = child.is_asked_to_stop};
     return show(std::move(wanted), there);
   };
   return sandbox::run_view_or(task, [&] { return show_here(options, show, around); });

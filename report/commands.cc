@@ -15,11 +15,11 @@
 #include "report/views/page/command_page.h"
 #include "report/views/parameters/command_parameters.h"
 #include "report/views/prototypes/command_prototypes.h"
-#include "report/views/report/command_report.h"
 #include "report/views/script/command_script.h"
 #include "report/views/stacks/command_stacks.h"
 #include "report/views/summary/command_summary.h"
 #include "report/views/table/command_table.h"
+#include "report/views/tui/command_tui.h"
 
 namespace tacho::report {
 namespace {
@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
     {"summary", "one screen about a capture, and the commands that show more", run_summary},
     {"script", "every sample as text, as perf script prints it", run_script},
     {"report", "samples counted by thread, module and function", run_report},
+    {"tui", "a report on the terminal, to be walked through: call graphs, zooms, annotated code", run_tui},
     {"annotate", "source and instructions of functions, with the share of samples of each", run_annotate},
     {"hist", "the distribution of a field's values", run_hist},
     {"table", "samples in groups: counts, sums and percentiles of a field", run_table},

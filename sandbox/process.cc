@@ -599,7 +599,8 @@ Result<End> Supervisor::run_child() {
   if (!texts.make() || !answers.make()) return system_error("a pipe for text", errno);
   (void)::fcntl(texts.from.get(), F_SETPIPE_SZ, kPipeSize);
   // Without this pipe the child writes to standard error by itself.
-  if ((task_.is_screen || ::isatty(STDERR_FILENO) == 0) && errors.make()) (void)::fcntl(errors.from.get(), F_SETFL, O_NONBLOCK);
+  if ((task_.is_screen || ::isatty(STDERR_FILENO) == 0) && errors.make())
+    (void)::fcntl(errors.from.get(), F_SETFL, O_NONBLOCK);
   watch_.begin();
   if (std::exchange(is_restarted_, true) && task_.restart)
     if (auto done = task_.restart(); !done) return std::move(done.error());

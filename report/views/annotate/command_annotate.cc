@@ -139,8 +139,8 @@ void add_code_options(std::vector<cli::Option>& rows, AnnotateOptions& options) 
 }
 
 constexpr std::string_view kInteractive =
-    "there is no interactive form, and nothing was printed; without this option the text goes through a "
-    "pager";
+    "tacho tui FILE opens the screen, where a shows a function's code; without this option the text goes "
+    "through a pager";
 
 constexpr cli::AbsentOption kAbsent[] = {
     {"--tui", Takes::Nothing, kInteractive},

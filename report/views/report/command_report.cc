@@ -70,14 +70,7 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
   }
   if (sink.empty()) {
     Shown shown(Symbols::NotUsed);
-    if (!session.diagnostics().incomplete()) {
-      shown.notes.push_back(
-          "tacho: " + printable(options.reading.session.input) +
-          (session.filter().looks_at_start() || session.filter().condition != nullptr ||
-                   options.switches.is_asked_for()
-               ? ": no sample is one that --event, --cpu, --time, --where and --switch-on ask for"
-               : ": it holds no samples"));
-    }
+    if (const std::string note = no_rows_note(session, options); !note.empty()) shown.notes.push_back(note);
     if (options.is_for_programs()) sink.write(out);
     return shown;
   }
@@ -92,71 +85,82 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
 
 }  // namespace
 
-Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
-  ReportOptions options;
-  return run_command(describe_report(options), arguments, [&options]() -> Result<cli::ExitStatus> {
-    if (options.dumps_records) {
-      return show_records(options.reading, [&options](auto& reader, auto& diagnostics, TextOutput& out) {
-        if (wants_header(options)) {
-          write_header(out, reader.layout(), reader.events(), reader.features(), options.reading.names,
-                       options.detail);
-        } else if (!options.is_quiet) {
-          out.text(kHeaderHint);
-        }
-        write_raw_trace(out, reader, diagnostics, options.reading.session.input, options.reading.names);
-        return Result<Shown>(Shown(Symbols::NotUsed));
-      });
-    }
-    if (options.stats) {
-      return show_records(options.reading, [&options](auto& reader, auto& diagnostics, TextOutput& out) {
-        if (wants_header(options))
-          write_header(out, reader.layout(), reader.events(), reader.features(), options.reading.names,
-                       options.detail);
-        write_stats(out, reader, diagnostics, options.reading.names);
-        return Result<Shown>(Shown(Symbols::NotUsed));
-      });
-    }
-    if (options.shows_tasks || options.shows_maps) {
-      return show_session(options.reading, [&options](Session& session, TextOutput& out) {
-        if (wants_header(options)) write_heads(out, session, options);
-        return show_tasks(session, out, options.shows_maps ? TaskList::Maps::Yes : TaskList::Maps::No,
-                          options.reading.names);
-      });
-    }
-    if (auto checked = check_patterns(options); !checked) return checked.error();
-    if (options.has_levels && !options.fields.empty())
-      return use_error("--hierarchy: columns of levels come from --sort; --fields cannot be used with it");
-    if (options.has_levels && options.is_for_programs())
-      return use_error("--hierarchy: rows of --json and --csv have no levels; their keys stand side by side");
-    if (options.is_for_programs() && (!options.separator.empty() || !options.widths.empty()))
-      return use_error(
-          "-t and -w are of text; --json and --csv have forms of their own (docs/report-forms.md)");
-    if (options.has_branch_history) {
-      options.graph.key = ChainKey::Address;
-      if (options.sort.empty()) options.sort = "srcline,symbol,dso";
-    }
-    if (options.graph.key != ChainKey::Function || options.shows_cycles ||
-        options.sort.find("src") != std::string::npos || options.fields.find("src") != std::string::npos) {
-      options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
-    }
-    // What is not asked for need not be read, but a sample of another processor can be a switch.
-    Filter& read = options.reading.session.filter;
-    if (options.waits.is_asked_for) options.waits.who.cpus = std::exchange(options.filter.cpus, {});
-    if (!options.switches.is_asked_for()) read.cpus = std::exchange(options.filter.cpus, {});
-    read.time_text = options.filter.time_text;
-    read.condition = std::exchange(options.filter.condition, nullptr);
-    auto& demangle = options.reading.session.symbols.demangle;
-    if (options.is_verbose && demangle == symbolize::Demangle::Yes) demangle = symbolize::Demangle::Whole;
-    // What has no name is shown by its address, which differs between processes.
-    options.reading.session.keeps_addresses = true;
-    options.reading.session.keeps_callers = options.begins_with_caller();
-    // A wait is the stack that it began with, whatever rows show of it.
-    options.reading.session.wants_stacks =
-        options.wants_children || options.graph.form != GraphForm::None || options.parent ||
-        options.sort.find("parent") != std::string::npos || options.waits.is_asked_for;
-    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
-      return show_rows(session, out, options);
+std::string no_rows_note(Session& session, const ReportOptions& options) {
+  if (session.diagnostics().incomplete()) return {};
+  const bool is_filtered = session.filter().looks_at_start() || session.filter().condition != nullptr ||
+                           options.switches.is_asked_for();
+  return "tacho: " + printable(options.reading.session.input) +
+         (is_filtered ? ": no sample is one that --event, --cpu, --time, --where and --switch-on ask for"
+                      : ": it holds no samples");
+}
+
+Result<> prepare_report(ReportOptions& options) {
+  if (auto checked = check_patterns(options); !checked) return checked.error();
+  if (options.has_levels && !options.fields.empty())
+    return use_error("--hierarchy: columns of levels come from --sort; --fields cannot be used with it");
+  if (options.has_levels && options.is_for_programs())
+    return use_error("--hierarchy: rows of --json and --csv have no levels; their keys stand side by side");
+  if (options.is_for_programs() && (!options.separator.empty() || !options.widths.empty()))
+    return use_error(
+        "-t and -w are of text; --json and --csv have forms of their own (docs/report-forms.md)");
+  if (options.has_branch_history) {
+    options.graph.key = ChainKey::Address;
+    if (options.sort.empty()) options.sort = "srcline,symbol,dso";
+  }
+  if (options.graph.key != ChainKey::Function || options.shows_cycles ||
+      options.sort.find("src") != std::string::npos || options.fields.find("src") != std::string::npos) {
+    options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
+  }
+  // What is not asked for need not be read, but a sample of another processor can be a switch.
+  Filter& read = options.reading.session.filter;
+  if (options.waits.is_asked_for) options.waits.who.cpus = std::exchange(options.filter.cpus, {});
+  if (!options.switches.is_asked_for()) read.cpus = std::exchange(options.filter.cpus, {});
+  read.time_text = options.filter.time_text;
+  read.condition = std::exchange(options.filter.condition, nullptr);
+  auto& demangle = options.reading.session.symbols.demangle;
+  if (options.is_verbose && demangle == symbolize::Demangle::Yes) demangle = symbolize::Demangle::Whole;
+  // What has no name is shown by its address, which differs between processes.
+  options.reading.session.keeps_addresses = true;
+  options.reading.session.keeps_callers = options.begins_with_caller();
+  // A wait is the stack that it began with, whatever rows show of it.
+  options.reading.session.wants_stacks = options.wants_children || options.graph.form != GraphForm::None ||
+                                         options.parent || options.sort.find("parent") != std::string::npos ||
+                                         options.waits.is_asked_for;
+  return Done{};
+}
+
+Result<cli::ExitStatus> print_report(ReportOptions& options) {
+  if (options.dumps_records) {
+    return show_records(options.reading, [&options](auto& reader, auto& diagnostics, TextOutput& out) {
+      if (wants_header(options)) {
+        write_header(out, reader.layout(), reader.events(), reader.features(), options.reading.names,
+                     options.detail);
+      } else if (!options.is_quiet) {
+        out.text(kHeaderHint);
+      }
+      write_raw_trace(out, reader, diagnostics, options.reading.session.input, options.reading.names);
+      return Result<Shown>(Shown(Symbols::NotUsed));
     });
+  }
+  if (options.stats) {
+    return show_records(options.reading, [&options](auto& reader, auto& diagnostics, TextOutput& out) {
+      if (wants_header(options))
+        write_header(out, reader.layout(), reader.events(), reader.features(), options.reading.names,
+                     options.detail);
+      write_stats(out, reader, diagnostics, options.reading.names);
+      return Result<Shown>(Shown(Symbols::NotUsed));
+    });
+  }
+  if (options.shows_tasks || options.shows_maps) {
+    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
+      if (wants_header(options)) write_heads(out, session, options);
+      return show_tasks(session, out, options.shows_maps ? TaskList::Maps::Yes : TaskList::Maps::No,
+                        options.reading.names);
+    });
+  }
+  if (auto prepared = prepare_report(options); !prepared) return std::move(prepared.error());
+  return show_session(options.reading, [&options](Session& session, TextOutput& out) {
+    return show_rows(session, out, options);
   });
 }
 

@@ -5,6 +5,13 @@
 
 namespace tacho::report {
 
-Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments);
+struct ReportOptions;
+
+// What the options ask of each other and of reading; the first step of both forms.
+Result<> prepare_report(ReportOptions& options);
+// The text, or what --stats, --tasks and --dump-raw-trace print in its place.
+Result<cli::ExitStatus> print_report(ReportOptions& options);
+// The line for a capture without rows; empty: something is damaged, which is said anyway.
+std::string no_rows_note(Session& session, const ReportOptions& options);
 
 }  // namespace tacho::report

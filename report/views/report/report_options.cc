@@ -19,16 +19,13 @@ namespace {
 using cli::Takes;
 
 constexpr std::string_view kInteractive =
-    "there is no interactive form, and nothing was printed; without this option rows are printed, on a "
-    "terminal "
-    "through a pager";
+    "there are no windows here; --tui opens a screen on the terminal, --stdio prints text";
 constexpr std::string_view kTraces =
     "processor traces (AUX) are not decoded here; perf makes samples of them, which every command reads: "
     "perf inject --itrace=i1ms -i FILE -o DECODED";
 
 // A row leaves this table when the option comes; rows of options that exist have no effect.
 constexpr cli::AbsentOption kRows[] = {
-    {"--tui", Takes::Nothing, kInteractive},
     {"--gtk", Takes::Nothing, kInteractive},
     {"--itrace", Takes::Optional, kTraces},
 };
@@ -337,7 +334,11 @@ Result<> set_form(ReportOptions& options, ReportForm form) {
 }
 
 void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
-  rows.push_back(accepted("--stdio", Takes::Nothing, "print text; the only form there is"));
+  rows.push_back(sets("--stdio", "print text, also on a terminal, where a screen to walk through opens else",
+                      options.face, ReportFace::Text));
+  rows.push_back(sets("--tui",
+                      "that screen (docs/terminal.md); an error where there is no terminal to show it",
+                      options.face, ReportFace::Screen));
   rows.push_back(
       {"--json", Takes::Nothing, "",
        "one JSON document with raw numbers: {tacho_report, mode, capture, lost_samples, incomplete, "
@@ -424,6 +425,33 @@ void add_accepted_options(std::vector<cli::Option>& rows, ReportOptions& options
 }
 
 }  // namespace
+
+std::string_view ReportOptions::text_option() const {
+  const std::pair<bool, std::string_view> given[] = {
+      {form == ReportForm::Json, "--json"},
+      {form == ReportForm::Csv, "--csv"},
+      {!separator.empty(), "-t"},
+      {!widths.empty(), "-w"},
+      {dumps_records, "-D"},
+      {stats, "--stats"},
+      {shows_tasks, "--tasks"},
+      {shows_maps, "--mmaps"},
+      {header_only, "--header-only"},
+      {header, "--header"},
+      {has_levels, "--hierarchy"},
+      {shows_cycles, "--total-cycles"},
+      {shows_thread_values, "-T"},
+      {is_quiet, "-q"},
+      {is_verbose, "-v"},
+      {colour != Colour::Auto, "--stdio-color"},
+      {reading.names == Names::Raw, "--raw-names"},
+      {reading.paging == Paging::Never, "--no-pager"},
+      {!reading.output.empty(), "-o"},
+  };
+  for (const auto& [is_given, name] : given)
+    if (is_given) return name;
+  return {};
+}
 
 cli::CommandLine describe_report(ReportOptions& options) {
   auto line = command_line(

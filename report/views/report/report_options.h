@@ -59,6 +59,8 @@ struct GraphOptions {
 Result<> parse_graph_options(std::string_view text, GraphOptions& options);
 
 enum class ReportForm : std::uint8_t { Text, Json, Csv };
+// Best: a screen to walk through on a terminal, and text else.
+enum class ReportFace : std::uint8_t { Best, Text, Screen };
 
 struct ReportOptions {
   ReadingOptions reading;
@@ -76,6 +78,9 @@ struct ReportOptions {
   bool shows_other_chains = false;  // --show-ref-call-graph
   bool is_mem_mode = false;
   ReportForm form = ReportForm::Text;
+  ReportFace face = ReportFace::Best;
+  // The first option whose effect is in the text alone; empty: none was given.
+  std::string_view text_option() const;
   bool is_for_programs() const { return form != ReportForm::Text; }
   bool shows_samples = false, shows_period = false, shows_modes = false;
   std::string separator;
@@ -108,6 +113,7 @@ struct ReportOptions {
   bool dumps_records = false;  // -D
   std::size_t top = 0;
   Colour colour = Colour::Auto;
+  bool is_walked = false;  // rows are for the terminal's view: zooms, other orders, code
   WaitOptions waits;
   std::string weight;  // empty: the field tagged role:weight, else the period
 };

@@ -39,7 +39,8 @@ Sink::Reads ReportSink::reads() const {
 // Addresses, if rows or columns distinguish those of one function.
 Sink::Places ReportSink::places() const {
   const bool shows_addresses =
-      !plan_ || needs_records_ || options_->is_verbose || !WantedAddresses(options_->filter).empty() ||
+      !plan_ || needs_records_ || options_->is_walked || options_->is_verbose ||
+      !WantedAddresses(options_->filter).empty() ||
       options_->reading.session.symbols.source_lines == symbolize::SourceLines::Yes ||
       std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
         return use.key->of == KeyOf::Place || use.key->has_lines;
@@ -183,8 +184,8 @@ Result<> ReportSink::arrange() {
   ProfileShape shape;
   shape.by_stack = plan_->has_children || plan_->has_graph || has_key("parent");
   shape.by_comm = has_key_of(KeyOf::Comm) || !options_->filter.comms.empty();
-  shape.by_thread =
-      has_key_of(KeyOf::Thread) || !options_->filter.pids.empty() || !options_->filter.tids.empty();
+  shape.by_thread = options_->is_walked || has_key_of(KeyOf::Thread) || !options_->filter.pids.empty() ||
+                    !options_->filter.tids.empty();
   for (const KeyUse& use : plan_->columns.keys) {
     if (use.key->read == nullptr) continue;
     shape.facts.push_back([&use, facts = &plan_->facts](const ResolvedSample& sample) {
@@ -249,7 +250,7 @@ void ReportSink::make_names() {
 bool ReportSink::can_name_chains_late() const {
   const bool has_heavy_graphs = plan_->has_graph && plan_->graph.form == GraphForm::Graph &&
                                 plan_->graph.key == ChainKey::Function && plan_->graph.min_percent > 0;
-  const bool needs_chains = plan_->has_children || plan_->branch_chains || waits_ ||
+  const bool needs_chains = options_->is_walked || plan_->has_children || plan_->branch_chains || waits_ ||
                             has_key_of(KeyOf::Chain) || !options_->ignored_callees.empty() ||
                             options_->shows_other_chains || shows_latency(plan_->columns) ||
                             options_->has_levels || options_->is_verbose || options_->is_for_programs();
@@ -346,10 +347,42 @@ std::unique_ptr<RowForm> ReportSink::make_form(TextOutput& out, const FunctionTa
   return options_->form == ReportForm::Json ? make_json_form(out, source) : make_csv_form(out, source);
 }
 
-void ReportSink::write(TextOutput& out) {
-  if (!profile_ && !arrange()) return;  // of a pipe without samples
+void ReportSink::settle() {
   if (!plan_->names) make_names();
   plan_->names->name_all();
+  if (plan_->cycles) plan_->cycles->settle(session_->resolver());
+}
+
+EntryOptions ReportSink::entry_options(std::uint32_t block) const {
+  EntryOptions options = entry_options(*plan_->functions);
+  options.borrows_chains = borrows_chains(profile_->blocks()[block]);
+  return options;
+}
+
+Result<std::optional<ReportColumns>> ReportSink::columns_of(const std::string& sort) const {
+  ColumnRequest request = request_of(plan_->has_children);
+  request.sort = sort;
+  request.fields.clear();
+  auto columns = make_columns(request, plan_->facts);
+  if (!columns) return std::move(columns.error());
+  for (KeyUse& use : columns->keys) {
+    if (use.key->of == KeyOf::Place || use.key->of == KeyOf::Chain || use.key->has_lines ||
+        use.key->has_mapped_bytes)
+      return std::optional<ReportColumns>();
+    if (use.key->read == nullptr) continue;
+    const auto known = std::ranges::find_if(plan_->columns.keys, [&use](const KeyUse& one) {
+      return one.key == use.key && one.event == use.event && one.field == use.field &&
+             one.is_raw == use.is_raw;
+    });
+    if (known == plan_->columns.keys.end()) return std::optional<ReportColumns>();
+    use.fact = known->fact;
+  }
+  return std::optional<ReportColumns>(std::move(*columns));
+}
+
+void ReportSink::write(TextOutput& out) {
+  if (!profile_ && !arrange()) return;  // of a pipe without samples
+  settle();
   // Chains that are not named yet need the functions' tables.
   plan_->names->end(mode_ != ReportMode::Samples || plan_->names_chains_late);
   profile_->end_lookups();
@@ -366,7 +399,6 @@ void ReportSink::write(TextOutput& out) {
   const HierarchyText levels_text(text_options, plan_->columns, plan_->facts, tree);
   const std::unique_ptr<RowForm> form = make_form(out, functions, tree, text_options);
   if (form) form->begin();
-  if (plan_->cycles) plan_->cycles->settle(session_->resolver());
   for (std::uint32_t block = 0; block < profile_->blocks().size(); ++block) {
     if (profile_->rows_of(block).empty()) continue;
     entry_options.borrows_chains = borrows_chains(profile_->blocks()[block]);
@@ -448,20 +480,14 @@ void ReportSink::write_levels(TextOutput& out, const EventBlock& block, const En
   text.write(out, entries, hierarchy, plan);
 }
 
-// `hierarchy`: null when rows have no levels.
-void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
-                             const Hierarchy* hierarchy) const {
+ReportSink::Title ReportSink::title(const EventBlock& block, const Entries& entries, bool is_relative) const {
   std::uint64_t samples = 0, total = 0;
   std::string names;
   for (std::size_t member = 0; member < entries.members(); ++member) {
     const Weight all = entries.total(member);
-    const Weight filtered = options_->is_relative ? entries.filtered(member) : Weight();
+    const Weight filtered = is_relative ? entries.filtered(member) : Weight();
     samples += all.samples - filtered.samples;
-    if (hierarchy != nullptr) {
-      total += hierarchy->total(member, options_->is_relative);
-    } else {
-      total += entries.whole(member, options_->is_relative);
-    }
+    total += entries.whole(member, is_relative);
     if (member > 0) names += ", ";
     names += session_->events()[block.leader + member].name;
   }
@@ -482,8 +508,19 @@ void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Ent
     times = " (time slices: " + printable(options_->filter.time_text) + ")";
   if (options_->shows_other_chains && names.find("call-graph=no") != std::string::npos)
     times += ", show reference callgraph";
-  out.text(fmt::format("# Samples: {}{} of event{} '{}'{}\n", samples, unit, group != nullptr ? "s" : "",
-                       printable(names, options_->reading.names), times));
+  return {fmt::format("Samples: {}{} of event{} '{}'{}", samples, unit, group != nullptr ? "s" : "",
+                      printable(names, options_->reading.names), times),
+          fmt::format("Event count (approx.): {}", total)};
+}
+
+// `hierarchy`: null when rows have no levels.
+void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
+                             const Hierarchy* hierarchy) const {
+  std::uint64_t total = 0;
+  for (std::size_t member = 0; member < entries.members(); ++member)
+    total += hierarchy != nullptr ? hierarchy->total(member, options_->is_relative)
+                                  : entries.whole(member, options_->is_relative);
+  out.text("# " + title(block, entries, options_->is_relative).samples + "\n");
   if (mode_ == ReportMode::Memory) {
     const std::string_view sort = plan_->columns.sort.empty() ? kMemorySort : plan_->columns.sort;
     out.text(fmt::format("# Total weight : {}\n# Sort order   : {}\n", total,

@@ -72,6 +72,25 @@ class ReportSink : public Sink {
   void write_single_values(TextOutput& out) const;
   void write(TextOutput& out);
 
+  // For a view that goes on asking, in place of write(). After the run, first of all.
+  void settle();
+  Session& session() const { return *session_; }
+  const Profile& profile() const { return *profile_; }
+  const NamedRows& names() const { return *plan_->names; }
+  FunctionTable& functions() const { return *plan_->functions; }
+  SampleFacts& facts() const { return plan_->facts; }
+  const ReportColumns& columns() const { return plan_->columns; }
+  // The columns of other sort keys; nothing: the profile lacks a fact that one of these reads. An error names
+  // a wrong key.
+  Result<std::optional<ReportColumns>> columns_of(const std::string& sort) const;
+  EntryOptions entry_options(std::uint32_t block) const;
+  TextOptions text_options() const;
+  // "Samples: 12K of event 'cycles'", and what they sum up to.
+  struct Title {
+    std::string samples, count;
+  };
+  Title title(const EventBlock& block, const Entries& entries, bool is_relative) const;
+
  private:
   // Made when the events are known: of a pipe, with its first sample.
   struct Plan {
@@ -107,7 +126,6 @@ class ReportSink : public Sink {
   std::unique_ptr<RowForm> make_form(TextOutput& out, const FunctionTable& functions, CallTree& tree,
                                      const TextOptions& text) const;
   void count_branches(const Entries& entries, BranchStatistics& statistics) const;
-  TextOptions text_options() const;
 
   Session* session_;
   const ReportOptions* options_;

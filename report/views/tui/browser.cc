@@ -1,0 +1,371 @@
+#include "report/views/tui/browser.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "report/output/fit.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::size_t kIndent = 3;        // columns of a level of a graph, as perf's
+constexpr std::size_t kMostOpened = 512;  // rows that one key opens
+constexpr std::size_t kScroll = 8;        // columns
+
+}  // namespace
+
+Browser::Browser(const BrowsedRows& rows) : rows_(&rows) {}
+
+void Browser::changed(std::size_t at) {
+  open_.clear();
+  cursor_ = {rows_->size() == 0 ? 0 : std::min(at, rows_->size() - 1), 0};
+  top_ = {};
+}
+
+void Browser::move_to(Place place) {
+  if (place.row >= rows_->size()) return;
+  cursor_ = {place.row, std::min(place.line, lines_of(place.row))};
+}
+
+std::uint32_t Browser::function_at_cursor() const {
+  const Open& one = open_.at(cursor_.row);
+  const Line& line = one.lines[cursor_.line - 1];
+  return one.nodes[line.node].functions[line.frame];
+}
+
+std::size_t Browser::lines_of(std::size_t row) const {
+  const auto found = open_.find(row);
+  return found == open_.end() ? 0 : found->second.lines.size();
+}
+
+bool Browser::step_down(Place& place) const {
+  if (place.line < lines_of(place.row)) {
+    ++place.line;
+    return true;
+  }
+  if (place.row + 1 >= rows_->size()) return false;
+  place = {place.row + 1, 0};
+  return true;
+}
+
+bool Browser::step_up(Place& place) const {
+  if (place.line > 0) {
+    --place.line;
+    return true;
+  }
+  if (place.row == 0) return false;
+  place = {place.row - 1, lines_of(place.row - 1)};
+  return true;
+}
+
+void Browser::move(std::ptrdiff_t lines) {
+  for (; lines > 0 && step_down(cursor_); --lines) {
+  }
+  for (; lines < 0 && step_up(cursor_); ++lines) {
+  }
+}
+
+Browser::Open& Browser::open(std::size_t row) {
+  const auto [found, is_new] = open_.try_emplace(row);
+  Open& one = found->second;
+  if (!is_new) return one;
+  one.nodes = rows_->graph(row);
+  one.first_open.resize(one.nodes.size());
+  one.last_open.resize(one.nodes.size());
+  make_lines(one);
+  return one;
+}
+
+void Browser::set_all(Open& one, bool is_open) {
+  one.first_open.assign(one.nodes.size(), is_open);
+  one.last_open.assign(one.nodes.size(), is_open);
+  make_lines(one);
+}
+
+void Browser::open_all(std::size_t row) {
+  if (rows_->has_graph(row)) set_all(open(row), true);
+}
+
+// As perf's browser: frames of a node stand below each other, its children behind its last one. A node at the
+// top without siblings cannot be folded to its first frame.
+void Browser::make_lines(Open& one) {
+  struct Level {
+    std::uint32_t node = 0, child = 0;
+    std::size_t indent = 0;
+  };
+  one.lines.clear();
+  if (one.nodes.empty()) return;
+  std::vector<Level> levels{{0, 0, kIndent}};
+  while (!levels.empty()) {
+    Level& level = levels.back();
+    const BrowsedNode& parent = one.nodes[level.node];
+    if (level.child == parent.children) {
+      levels.pop_back();
+      continue;
+    }
+    const bool is_top = level.node == 0;
+    const std::uint32_t number = parent.first_child + level.child++;
+    const BrowsedNode& node = one.nodes[number];
+    const bool has_children = node.children > 0;
+    bool goes_on = true;  // to the children
+    const std::size_t more = node.share.empty() ? 0 : kIndent;
+    const std::size_t indent = level.indent;
+    for (std::uint32_t frame = 0; frame < node.frames.size(); ++frame) {
+      const bool is_first = frame == 0, is_last = frame + 1 == node.frames.size();
+      const bool folds_frames = is_first && !is_last && (!is_top || parent.children > 1);
+      const bool folds_children = is_last && has_children;
+      char sign = ' ';
+      if (folds_frames) sign = one.first_open[number] ? '-' : '+';
+      if (folds_children) sign = one.last_open[number] ? '-' : '+';
+      one.lines.push_back({number, frame, indent + (is_first ? 0 : more), sign});
+      if (folds_frames && sign == '+') goes_on = false;
+      if (!goes_on) break;
+    }
+    if (goes_on && has_children && one.last_open[number])
+      levels.push_back({number, 0, indent + kIndent + (node.frames.size() > 1 ? more : 0)});
+  }
+}
+
+char Browser::sign_of(Place place) const {
+  if (place.line > 0) return open_.at(place.row).lines[place.line - 1].sign;
+  if (open_.contains(place.row)) return '-';
+  return rows_->has_graph(place.row) ? '+' : ' ';
+}
+
+bool Browser::is_open_here() const { return sign_of(cursor_) == '-'; }
+
+void Browser::toggle() {
+  if (is_empty() || sign_of(cursor_) == ' ') return;
+  if (cursor_.line == 0) {
+    if (open_.erase(cursor_.row) == 0) open(cursor_.row);
+    return;
+  }
+  Open& one = open_.at(cursor_.row);
+  const Line line = one.lines[cursor_.line - 1];
+  const bool is_last = line.frame + 1 == one.nodes[line.node].frames.size();
+  auto flag = is_last ? one.last_open.begin() + line.node : one.first_open.begin() + line.node;
+  *flag = !*flag;
+  make_lines(one);
+}
+
+// Closes what is open at the cursor, or goes to the line that it hangs below.
+void Browser::close_or_leave() {
+  if (is_empty()) return;
+  if (is_open_here()) return toggle();
+  if (cursor_.line == 0) return;
+  const auto& lines = open_.at(cursor_.row).lines;
+  const std::size_t indent = lines[cursor_.line - 1].indent;
+  std::size_t line = cursor_.line - 1;
+  while (line > 0 && lines[line - 1].indent >= indent) --line;
+  cursor_.line = line;
+}
+
+bool Browser::on_key(const KeyPress& press) {
+  const auto page = static_cast<std::ptrdiff_t>(std::max<std::size_t>(height_, 2) - 1);
+  switch (press.key) {
+    case Key::Up:
+      move(-1);
+      return true;
+    case Key::Down:
+      move(1);
+      return true;
+    case Key::PageUp:
+      move(-page);
+      return true;
+    case Key::PageDown:
+      move(page);
+      return true;
+    case Key::WheelUp:
+      move(-3);
+      return true;
+    case Key::WheelDown:
+      move(3);
+      return true;
+    case Key::Home:
+      cursor_ = {};
+      return true;
+    case Key::End:
+      if (!is_empty()) cursor_ = {rows_->size() - 1, lines_of(rows_->size() - 1)};
+      return true;
+    case Key::Enter:
+      toggle();
+      return true;
+    case Key::Right:
+      if (is_wide_) {
+        scrolled_ += kScroll;
+      } else if (!is_empty() && sign_of(cursor_) == '+') {
+        toggle();
+      }
+      return true;
+    case Key::Left:
+      if (is_wide_)
+        scrolled_ -= std::min(scrolled_, kScroll);
+      else
+        close_or_leave();
+      return true;
+    case Key::Click:
+    case Key::DoubleClick: {
+      if (press.row < first_ || press.row >= first_ + height_) return false;
+      Place place = top_;
+      for (std::size_t row = first_; row < press.row; ++row)
+        if (!step_down(place)) return true;
+      if (is_empty()) return true;
+      const bool is_sign =
+          press.column <= (place.line == 0 ? 1 : 2 + open_.at(place.row).lines[place.line - 1].indent);
+      const bool was_here = cursor_ == place;
+      cursor_ = place;
+      if (is_sign || was_here || press.key == Key::DoubleClick) toggle();
+      return true;
+    }
+    default:
+      break;
+  }
+  if (press.is(' ')) {
+    move(page);
+  } else if (press.is('+')) {
+    toggle();
+  } else if (press.is('-')) {
+    if (!is_empty() && is_open_here()) toggle();
+  } else if (press.is('e')) {
+    if (is_empty()) return true;
+    if (cursor_.line == 0 && open_.erase(cursor_.row) > 0) return true;
+    open_all(cursor_.row);
+  } else if (press.is('c')) {
+    open_.erase(cursor_.row);
+    cursor_.line = 0;
+  } else if (press.is('E')) {
+    for (std::size_t row = 0, opened = 0; row < rows_->size() && opened < kMostOpened; ++row) {
+      if (!rows_->has_graph(row)) continue;
+      open_all(row);
+      ++opened;
+    }
+  } else if (press.is('C')) {
+    open_.clear();
+    cursor_.line = 0;
+  } else if (press.is('H')) {
+    has_head_ = !has_head_;
+  } else if (press.is('w')) {
+    is_wide_ = !is_wide_;
+    scrolled_ = 0;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Browser::keep_in_sight(std::size_t height) {
+  if (cursor_.row >= rows_->size()) cursor_ = {rows_->size() == 0 ? 0 : rows_->size() - 1, 0};
+  cursor_.line = std::min(cursor_.line, lines_of(cursor_.row));
+  top_.line = std::min(top_.line, lines_of(top_.row));
+  if (cursor_ < top_) top_ = cursor_;
+  // From the cursor up: the top is at most a screen away.
+  Place highest = cursor_;
+  for (std::size_t i = 1; i < height && step_up(highest); ++i) {
+  }
+  top_ = std::max(top_, highest);
+  // And no empty lines below the last row, as far as there are rows above.
+  Place last = top_;
+  std::size_t shown = 1;
+  while (shown < height && step_down(last)) ++shown;
+  while (shown < height && step_up(top_)) ++shown;
+}
+
+std::vector<BrowsedColumn> Browser::fitted(std::size_t width) const {
+  constexpr std::size_t kBetween = 2;  // and before the first
+  std::vector<BrowsedColumn> columns = rows_->columns();
+  if (is_wide_) return columns;
+  if (columns.empty()) return columns;
+  // The last column, mostly the function, gets two fifths of the width where others can give it room.
+  const std::size_t room = width > kBetween ? width - kBetween : 1;
+  const std::size_t last =
+      columns.back().is_name ? std::min(columns.back().width, 2 * room / 5) : columns.back().width;
+  std::vector<std::size_t> widths;
+  std::vector<bool> are_names;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i + 1 < columns.size(); ++i) {
+    widths.push_back(columns[i].width);
+    are_names.push_back(columns[i].is_name);
+  }
+  fit_columns(widths, are_names, kBetween, room > last + kBetween ? room - last - kBetween : 1);
+  for (std::size_t i = 0; i < widths.size(); ++i) used += (columns[i].width = widths[i]) + kBetween;
+  if (columns.back().is_name)
+    columns.back().width =
+        std::max(std::min(columns.back().width, room - std::min(room, used)), kLeastNameWidth);
+  return columns;
+}
+
+void Browser::put(Frame& frame, std::size_t at, std::size_t column, Style style,
+                  std::string_view text) const {
+  if (column >= scrolled_) return frame.put(at, column - scrolled_, style, text);
+  frame.put(at, 0, style, from_column(text, scrolled_ - column));
+}
+
+void Browser::draw_head(Frame& frame, std::size_t at, const std::vector<BrowsedColumn>& columns) const {
+  std::size_t x = 2;
+  frame.rows[at].fill = Style::Heading;
+  for (const BrowsedColumn& column : columns) {
+    const std::string text = fit_middle(column.header, column.width);
+    const std::size_t blanks = column.width - std::min(column.width, columns_of(text));
+    put(frame, at, x + (column.is_right ? blanks : 0), Style::Heading, text);
+    x += column.width + 2;
+  }
+}
+
+void Browser::draw_row(Frame& frame, std::size_t at, std::size_t row,
+                       const std::vector<BrowsedColumn>& columns) const {
+  constexpr double kHigh = 5, kMedium = 0.5;
+  put(frame, at, 0, Style::Normal, std::string(1, sign_of({row, 0})));
+  const auto cells = rows_->cells(row);
+  std::size_t x = 2;
+  for (std::size_t i = 0; i < columns.size() && i < cells.size(); ++i) {
+    const auto& cell = cells[i];
+    const Style style = !columns[i].is_share   ? Style::Normal
+                        : cell.share >= kHigh  ? Style::High
+                        : cell.share > kMedium ? Style::Medium
+                                               : Style::Normal;
+    put(frame, at, x, style, is_wide_ ? cell.text : fit_middle(cell.text, columns[i].width));
+    x += std::max(columns[i].width, is_wide_ ? columns_of(cell.text) : 0) + 2;
+  }
+}
+
+void Browser::draw_line(Frame& frame, std::size_t at, Place place) const {
+  const Open& one = open_.at(place.row);
+  const Line& line = one.lines[place.line - 1];
+  const BrowsedNode& node = one.nodes[line.node];
+  std::string text(line.indent, ' ');
+  text += line.sign;
+  text += ' ';
+  std::size_t x = text.size();
+  put(frame, at, 0, Style::Normal, text);
+  if (line.frame == 0 && !node.share.empty()) {
+    put(frame, at, x, Style::Normal, node.share);
+    x += node.share.size() + 1;
+  }
+  const std::size_t room = frame.size.width - std::min<std::size_t>(frame.size.width, x);
+  const std::string& name = node.frames[line.frame];
+  put(frame, at, x, Style::Normal, is_wide_ ? name : fit_middle(name, std::max<std::size_t>(room, 1)));
+}
+
+void Browser::draw(Frame& frame, std::size_t first, std::size_t height) {
+  const auto columns = fitted(frame.size.width);
+  if (has_head_ && height > 1) {
+    draw_head(frame, first, columns);
+    ++first;
+    --height;
+  }
+  first_ = first;
+  height_ = std::max<std::size_t>(height, 1);
+  if (is_empty()) return frame.put(first, 2, Style::Notice, "no rows");
+  keep_in_sight(height_);
+  Place place = top_;
+  for (std::size_t i = 0; i < height; ++i) {
+    if (place.line == 0)
+      draw_row(frame, first + i, place.row, columns);
+    else
+      draw_line(frame, first + i, place);
+    frame.rows[first + i].is_selected = place == cursor_;
+    if (!step_down(place)) break;
+  }
+}
+
+}  // namespace tacho::report

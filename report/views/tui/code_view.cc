@@ -1,0 +1,432 @@
+#include "report/views/tui/code_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace tacho::report {
+namespace {
+
+using Kind = CodeRow::Kind;
+using Column = CodeOptions::Column;
+
+}  // namespace
+
+CodeSource::CodeSource(Session& session, const CodeHits& hits)
+    : session_(&session),
+      hits_(&hits),
+      functions_(hits.functions(session.resolver())),
+      files_(session.resolver()),
+      annotator_(session, AsmSyntax::Att) {}
+
+const HitFunction* CodeSource::find(const symbolize::Module* module, std::uint64_t address) const {
+  const auto found = std::ranges::find_if(functions_, [&](const HitFunction& function) {
+    return function.module == module && !function.totals.empty() &&
+           (function.start == address || (function.start <= address && address < function.end));
+  });
+  return found == functions_.end() ? nullptr : &*found;
+}
+
+const HitFunction* CodeSource::find(std::string_view name) const {
+  const auto found = std::ranges::find_if(functions_, [&](const HitFunction& function) {
+    return (function.name == name || function.linker_name == name) && !function.totals.empty();
+  });
+  return found == functions_.end() ? nullptr : &*found;
+}
+
+AnnotatedCode CodeSource::annotate(const HitFunction& function, std::uint32_t event, std::uint32_t members) {
+  return annotator_.annotate(function, event, members);
+}
+
+std::vector<const HitFunction*> CodeSource::hottest_of(std::uint32_t event) const {
+  std::vector<const HitFunction*> functions;
+  const auto by_event = hottest(functions_);
+  const auto found = by_event.find(event);
+  if (found == by_event.end()) return functions;
+  for (const std::size_t number : found->second) functions.push_back(&functions_[number]);
+  return functions;
+}
+
+HitCount CodeSource::total(std::uint32_t event) const {
+  return event < hits_->totals().size() ? hits_->totals()[event] : HitCount();
+}
+
+CodeView::CodeView(CodeSource& source, std::uint32_t event, std::uint32_t members)
+    : source_(&source), event_(event), members_(members) {}
+
+std::string CodeView::show(const HitFunction& function) {
+  AnnotatedCode code = source_->annotate(function, event_, members_);
+  if (code.lines.empty()) {
+    const bool is_kernel = function.module->kind == symbolize::ModuleKind::Kernel;
+    return fmt::format("{}: {}{}", function.name, code.lack,
+                       is_kernel ? "; -k VMLINUX names the kernel's file" : "");
+  }
+  open(function, std::move(code));
+  return {};
+}
+
+void CodeView::open(const HitFunction& function, AnnotatedCode code) {
+  function_ = &function;
+  code_ = std::move(code);
+  message_ = code_.lack;
+  cursor_ = top_ = left_ = 0;
+  make_rows();
+  go_hottest(0);
+}
+
+void CodeView::make_rows() {
+  ShownCode shown{
+      .function = *function_, .code = code_, .event_name = {}, .events = {}, .totals = {}, .everything = {}};
+  rows_ = code_rows(shown, source_->files(), options_);
+}
+
+double CodeView::share_of(std::size_t row) const {
+  const CodeRow& one = rows_[row];
+  if (one.kind != Kind::Instruction) return 0;
+  const HitCount& count = code_.counts_of(one.line)[0];
+  const HitCount all = options_.of == ShareOf::Function ? function_->total(event_) : source_->total(event_);
+  const bool by_period = options_.by == ShareBy::Period && all.period != 0;
+  const std::uint64_t part = by_period ? count.period : count.samples;
+  const std::uint64_t whole = by_period ? all.period : all.samples;
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// 0: the hottest; 1 and -1: the next and the one before, from the cursor's.
+void CodeView::go_hottest(int step) {
+  std::vector<std::size_t> hot;
+  for (std::size_t row = 0; row < rows_.size(); ++row)
+    if (share_of(row) > 0) hot.push_back(row);
+  if (hot.empty()) return;
+  std::ranges::stable_sort(hot, std::greater(), [this](std::size_t row) { return share_of(row); });
+  const auto here = std::ranges::find(hot, cursor_);
+  if (step == 0 || here == hot.end()) {
+    cursor_ = hot.front();
+  } else if (step > 0) {
+    cursor_ = here + 1 == hot.end() ? hot.front() : *(here + 1);
+  } else {
+    cursor_ = here == hot.begin() ? hot.back() : *(here - 1);
+  }
+}
+
+void CodeView::go_to_line(std::size_t line) {
+  const auto found = std::ranges::find_if(
+      rows_, [line](const CodeRow& row) { return row.kind == Kind::Instruction && row.line == line; });
+  if (found != rows_.end()) cursor_ = static_cast<std::size_t>(found - rows_.begin());
+}
+
+void CodeView::follow() {
+  if (rows_.empty() || rows_[cursor_].kind != Kind::Instruction) {
+    message_ = "no instruction to follow here";
+    return;
+  }
+  const CodeLine& line = code_.lines[rows_[cursor_].line];
+  const DisassembledInstruction& instruction = line.instruction;
+  if (instruction.kind == InstructionKind::Return) {
+    if (before_.empty()) {
+      message_ = "the caller is not known; Esc leaves";
+      return;
+    }
+    const Shown last = before_.back();
+    before_.pop_back();
+    (void)show(*last.function);
+    cursor_ = std::min(last.cursor, rows_.size() - 1);
+    return;
+  }
+  const bool is_jump = instruction.kind == InstructionKind::Jump;
+  if ((!is_jump && instruction.kind != InstructionKind::Call) || !instruction.target) {
+    message_ = "only jumps and calls with a known target can be followed";
+    return;
+  }
+  const std::uint64_t offset = *instruction.target - code_.address;
+  if (is_jump && offset < code_.size) {
+    const auto target = std::ranges::lower_bound(code_.lines, offset, {}, &CodeLine::offset);
+    if (target != code_.lines.end()) go_to_line(static_cast<std::size_t>(target - code_.lines.begin()));
+    return;
+  }
+  std::string_view name = line.target_name;  // "<malloc@plt>"
+  if (name.starts_with('<')) name.remove_prefix(1);
+  name = name.substr(0, name.find_first_of("@>+"));
+  const HitFunction* called = source_->find(function_->module, *instruction.target);
+  if (called == nullptr && !name.empty()) called = source_->find(name);
+  if (called == nullptr) {
+    message_ = fmt::format("No samples for the \"{}\" symbol.", name.empty() ? "called" : name);
+    return;
+  }
+  const Shown here{function_, cursor_};
+  if (std::string lack = show(*called); !lack.empty())
+    message_ = std::move(lack);
+  else
+    before_.push_back(here);
+}
+
+void CodeView::next_function(int step) {
+  const auto functions = source_->hottest_of(event_);
+  const auto here = std::ranges::find(functions, function_);
+  if (here == functions.end()) return;
+  const std::ptrdiff_t at = here - functions.begin() + step;
+  if (at < 0 || at >= static_cast<std::ptrdiff_t>(functions.size())) {
+    message_ = step > 0 ? "this is the function with least samples" : "this is the hottest function";
+    return;
+  }
+  if (std::string lack = show(*functions[static_cast<std::size_t>(at)]); !lack.empty())
+    message_ = std::move(lack);
+}
+
+void CodeView::search(bool is_forward, bool begins_here) {
+  if (searched_.empty() || rows_.empty()) return;
+  for (std::size_t i = begins_here ? 0 : 1; i <= rows_.size(); ++i) {
+    const std::size_t row = is_forward ? (cursor_ + i) % rows_.size()
+                                       : (cursor_ + rows_.size() - i % rows_.size()) % rows_.size();
+    if (rows_[row].text.find(searched_) == std::string::npos) continue;
+    cursor_ = row;
+    return;
+  }
+  message_ = "\"" + searched_ + "\" is not here";
+}
+
+void CodeView::move(std::ptrdiff_t rows) {
+  if (rows_.empty()) return;
+  const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(cursor_) + rows;
+  cursor_ = static_cast<std::size_t>(
+      std::clamp<std::ptrdiff_t>(at, 0, static_cast<std::ptrdiff_t>(rows_.size()) - 1));
+}
+
+bool CodeView::on_option_key(const KeyPress& press) {
+  const auto rebuild = [this] {
+    const std::size_t line = rows_.empty() ? 0 : rows_[cursor_].line;
+    make_rows();
+    cursor_ = std::min(cursor_, rows_.empty() ? 0 : rows_.size() - 1);
+    go_to_line(line);
+  };
+  if (press.is('s')) {
+    options_.has_source = !options_.has_source;
+    rebuild();
+  } else if (press.is('o')) {
+    has_addresses_ = !has_addresses_;
+  } else if (press.is('f')) {
+    has_full_address_ = !has_full_address_;
+  } else if (press.is('j')) {
+    has_arrows_ = !has_arrows_;
+  } else if (press.is('J')) {
+    has_jump_counts_ = !has_jump_counts_;
+  } else if (press.is('k')) {
+    has_numbers_ = !has_numbers_;
+  } else if (press.is('l')) {
+    tells_line_ = !tells_line_;
+  } else if (press.is('t')) {
+    options_.column = options_.column == Column::Percent  ? Column::Period
+                      : options_.column == Column::Period ? Column::Samples
+                                                          : Column::Percent;
+  } else if (press.is('p')) {
+    options_.of = options_.of == ShareOf::Function ? ShareOf::Everything : ShareOf::Function;
+  } else if (press.is('b')) {
+    options_.by = options_.by == ShareBy::Period ? ShareBy::Samples : ShareBy::Period;
+  } else if (press.is('w')) {
+    options_.has_full_paths = !options_.has_full_paths;
+    rebuild();
+  } else if (press.is('O')) {
+    message_ = "O: every instruction has its offset here; o hides them";
+  } else if (press.is('c')) {
+    message_ = "c: least and most cycles are not kept; tacho annotate shows the mean of branch stacks";
+  } else if (press.is('P')) {
+    message_ = "P: no file is written from here: tacho annotate SYMBOL -o FILE";
+  } else if (press.is('r')) {
+    message_ = "r: no scripts are run here";
+  } else {
+    return false;
+  }
+  return true;
+}
+
+CodeView::Flow CodeView::on_key(const KeyPress& press) {
+  message_.clear();
+  if (question_) {
+    switch (question_->on_key(press)) {
+      case Question::Answer::Given:
+        searched_ = question_->text();
+        question_.reset();
+        search(searches_forward_, false);
+        return Flow::Stay;
+      case Question::Answer::Left:
+        question_.reset();
+        return Flow::Stay;
+      default:
+        return Flow::Stay;
+    }
+  }
+  const auto page = static_cast<std::ptrdiff_t>(std::max<std::size_t>(height_, 2) - 1);
+  switch (press.key) {
+    case Key::Up:
+      move(-1);
+      return Flow::Stay;
+    case Key::Down:
+      move(1);
+      return Flow::Stay;
+    case Key::PageUp:
+      move(-page);
+      return Flow::Stay;
+    case Key::PageDown:
+      move(page);
+      return Flow::Stay;
+    case Key::WheelUp:
+      move(-3);
+      return Flow::Stay;
+    case Key::WheelDown:
+      move(3);
+      return Flow::Stay;
+    case Key::Home:
+      cursor_ = 0;
+      return Flow::Stay;
+    case Key::End:
+      cursor_ = rows_.empty() ? 0 : rows_.size() - 1;
+      return Flow::Stay;
+    case Key::Tab:
+      go_hottest(1);
+      return Flow::Stay;
+    case Key::BackTab:
+      go_hottest(-1);
+      return Flow::Stay;
+    case Key::Enter:
+    case Key::Right:
+    case Key::DoubleClick:
+      follow();
+      return Flow::Stay;
+    case Key::Click:
+      if (press.row >= first_ && press.row < first_ + height_)
+        move(static_cast<std::ptrdiff_t>(top_ + press.row - first_) - static_cast<std::ptrdiff_t>(cursor_));
+      return Flow::Stay;
+    case Key::F1:
+      return Flow::Help;
+    case Key::Left:
+    case Key::Escape:
+      break;
+    default:
+      if (press.is(' ')) {
+        move(page);
+      } else if (press.is('H')) {
+        go_hottest(0);
+      } else if (press.is('<')) {
+        next_function(-1);
+      } else if (press.is('>')) {
+        next_function(1);
+      } else if (press.is('/') || press.is('?')) {
+        searches_forward_ = press.is('/');
+        question_.emplace(searches_forward_ ? "Search:" : "Search upwards:", "");
+      } else if (press.is('n')) {
+        search(searches_forward_, false);
+      } else if (press.is('h')) {
+        return Flow::Help;
+      } else if (press.is('q')) {
+        break;
+      } else {
+        (void)on_option_key(press);
+      }
+      return Flow::Stay;
+  }
+  if (before_.empty()) return Flow::Leave;
+  const Shown last = before_.back();
+  before_.pop_back();
+  (void)show(*last.function);
+  cursor_ = std::min(last.cursor, rows_.size() - 1);
+  return Flow::Stay;
+}
+
+std::string CodeView::number(std::uint32_t event, const HitCount& count) const {
+  if (count.samples == 0) return {};
+  if (options_.column == Column::Samples) return fmt::format("{}", count.samples);
+  if (options_.column == Column::Period) return fmt::format("{}", count.period);
+  const HitCount all = options_.of == ShareOf::Function ? function_->total(event) : source_->total(event);
+  const bool by_period = options_.by == ShareBy::Period && all.period != 0;
+  const std::uint64_t part = by_period ? count.period : count.samples;
+  const std::uint64_t whole = by_period ? all.period : all.samples;
+  return fmt::format("{:.2f}",
+                     whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::size_t CodeView::sources_of(std::uint64_t offset) const {
+  return static_cast<std::size_t>(std::ranges::count_if(code_.lines, [&](const CodeLine& line) {
+    return line.instruction.kind == InstructionKind::Jump && line.instruction.target &&
+           *line.instruction.target - code_.address == offset;
+  }));
+}
+
+std::string CodeView::place_of(const CodeRow& row) const {
+  if (row.kind == Kind::Source) return has_numbers_ ? fmt::format("{}", row.source_line) : std::string();
+  if (row.kind == Kind::Function || !has_addresses_) return {};
+  const std::uint64_t offset = code_.lines[row.line].offset;
+  std::string text = fmt::format("{:x}", has_full_address_ ? code_.address + offset : offset);
+  if (!has_jump_counts_) return text;
+  const std::size_t sources = sources_of(offset);
+  return sources == 0 ? text : fmt::format("{} {}", sources, text);
+}
+
+std::string CodeView::status() const {
+  if (!message_.empty()) return message_;
+  if (tells_line_ && !rows_.empty()) {
+    const CodeLine& line = code_.lines[rows_[cursor_].line];
+    return line.file.empty() ? "no line is known here" : fmt::format("{}:{}", line.file, line.line);
+  }
+  return "q: back  Tab: hottest  Enter: follow  s: source  t: percent  /: search  h: help";
+}
+
+void CodeView::draw(Frame& frame) {
+  const std::string_view kind = options_.of == ShareOf::Function ? "local" : "global";
+  const std::string_view by = options_.by == ShareBy::Period ? "period" : "hits";
+  frame.bar(0, Style::Bar,
+            fmt::format("{}  {}  [Percent: {} {}]", function_->name, function_->module->path, kind, by));
+  const std::size_t height = frame.size.height;
+  height_ = height > 3 ? height - 3 : 1;
+  first_ = 2;
+  // A step moves the text by a line; what is further away comes into the middle.
+  const bool is_near = cursor_ + 1 >= top_ && cursor_ <= top_ + height_;
+  if (!is_near) top_ = cursor_ - std::min(cursor_, height_ / 2);
+  if (cursor_ < top_) top_ = cursor_;
+  if (cursor_ >= top_ + height_) top_ = cursor_ + 1 - height_;
+  const std::size_t cell = options_.column == Column::Percent   ? 8
+                           : options_.column == Column::Samples ? 9
+                                                                : 15;
+  const std::string_view what = options_.column == Column::Percent   ? "Percent"
+                                : options_.column == Column::Samples ? "Samples"
+                                                                     : "Period";
+  frame.rows[1].fill = Style::Heading;
+  std::size_t x = 0;
+  for (std::uint32_t member = 0; member < members_; ++member, x += cell)
+    frame.put(1, x, Style::Heading, fmt::format("{:>{}}", what, cell - 1));
+  frame.put(1, x, Style::Heading, "│");
+  std::size_t place = 4;
+  for (std::size_t i = 0; i < height_ && top_ + i < rows_.size(); ++i)
+    place = std::max(place, place_of(rows_[top_ + i]).size());
+  for (std::size_t i = 0; i < height_ && top_ + i < rows_.size(); ++i) {
+    const CodeRow& row = rows_[top_ + i];
+    const std::size_t at = first_ + i;
+    const bool is_code = row.kind == Kind::Instruction;
+    if (is_code) {
+      const double share = share_of(top_ + i);
+      const Style style = share >= 5 ? Style::High : share > 0.5 ? Style::Medium : Style::Normal;
+      for (std::uint32_t member = 0; member < members_; ++member)
+        frame.put(
+            at, member * cell, style,
+            fmt::format("{:>{}}", number(event_ + member, code_.counts_of(row.line)[member]), cell - 1));
+    }
+    frame.put(at, x, Style::Normal, "│");
+    const std::string left = place_of(row);
+    frame.put(at, x + 1 + place - std::min(place, left.size()), is_code ? Style::Address : Style::Quiet,
+              left);
+    std::size_t column = x + place + 2;
+    if (has_arrows_) {
+      frame.put(at, column, Style::Jump, row.arrows);
+      column += columns_of(row.arrows);
+    }
+    frame.put(at, column,
+              row.kind == Kind::Function ? Style::Heading
+              : is_code                  ? Style::Normal
+                                         : Style::Quiet,
+              from_column(row.text, left_));
+    frame.rows[at].is_selected = top_ + i == cursor_;
+  }
+  frame.bar(height - 1, Style::Bar, status());
+  if (question_) question_->draw(frame);
+}
+
+}  // namespace tacho::report

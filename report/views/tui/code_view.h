@@ -1,0 +1,88 @@
+// Annotated code on the screen: the same data as `tacho annotate`, with a cursor, jumps to follow and a
+// search.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/profile/annotated_code.h"
+#include "report/samples/source_files.h"
+#include "report/views/annotate/code_text.h"
+#include "report/views/tui/frame.h"
+#include "report/views/tui/pages.h"
+
+namespace tacho::report {
+
+// The functions of a capture that have samples, with their code.
+class CodeSource {
+ public:
+  // Both must outlive it.
+  CodeSource(Session& session, const CodeHits& hits);
+  // The one that an address of a module is in; null: no sample is in it.
+  const HitFunction* find(const symbolize::Module* module, std::uint64_t address) const;
+  // One of this name, where the address is another one's, as of inlined calls and PLTs.
+  const HitFunction* find(std::string_view name) const;
+  AnnotatedCode annotate(const HitFunction& function, std::uint32_t event, std::uint32_t members);
+  // The functions with samples of an event, hottest first.
+  std::vector<const HitFunction*> hottest_of(std::uint32_t event) const;
+  HitCount total(std::uint32_t event) const;
+  SourceFiles& files() { return files_; }
+
+ private:
+  Session* session_;
+  const CodeHits* hits_;
+  std::vector<HitFunction> functions_;
+  SourceFiles files_;
+  CodeAnnotator annotator_;
+};
+
+class CodeView {
+ public:
+  // `source` must outlive it.
+  CodeView(CodeSource& source, std::uint32_t event, std::uint32_t members);
+  // Why it cannot be shown; empty: it is.
+  std::string show(const HitFunction& function);
+
+  enum class Flow : std::uint8_t { Stay, Leave, Help };
+  Flow on_key(const KeyPress& press);
+  void draw(Frame& frame);
+
+ private:
+  struct Shown {
+    const HitFunction* function = nullptr;
+    std::size_t cursor = 0;
+  };
+  void make_rows();
+  bool on_option_key(const KeyPress& press);
+  double share_of(std::size_t row) const;  // of the first event, in percent
+  void go_hottest(int step);
+  void follow();
+  void next_function(int step);
+  void search(bool is_forward, bool begins_here);
+  void move(std::ptrdiff_t rows);
+  void go_to_line(std::size_t line);
+  std::string number(std::uint32_t event, const HitCount& count) const;
+  std::string place_of(const CodeRow& row) const;
+  std::size_t sources_of(std::uint64_t offset) const;
+  std::string status() const;
+  void open(const HitFunction& function, AnnotatedCode code);
+
+  CodeSource* source_;
+  std::uint32_t event_, members_;
+  const HitFunction* function_ = nullptr;
+  AnnotatedCode code_;
+  CodeOptions options_;
+  std::vector<CodeRow> rows_;
+  std::vector<Shown> before_;  // functions that calls were followed from
+  std::size_t cursor_ = 0, top_ = 0, height_ = 1, left_ = 0, first_ = 1;
+  bool has_arrows_ = true, has_jump_counts_ = false, has_numbers_ = true, tells_line_ = false;
+  bool has_full_address_ = false, has_addresses_ = true;
+  std::string message_, searched_;
+  bool searches_forward_ = true;
+  std::optional<Question> question_;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,15 @@
+// `tacho report` on a terminal, and `tacho tui`: the interactive view.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/command.h"
+
+namespace tacho::report {
+
+// As text where it is not for a terminal.
+Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments);
+
+}  // namespace tacho::report

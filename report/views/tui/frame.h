@@ -1,0 +1,121 @@
+// Frames and keys: what the process that reads a capture and the one that owns the terminal say to each
+// other. A frame is the whole screen as text with styles; its reader trusts nothing in it. No curses here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/base/cursor.h"
+#include "format/base/result.h"
+
+namespace tacho::report {
+
+struct ScreenSize {
+  std::uint16_t width = 80, height = 24;
+  bool operator==(const ScreenSize&) const = default;
+};
+
+// What text is, not how it looks: the screen has colours for each, or attributes where there are none.
+enum class Style : std::uint8_t {
+  Normal,
+  Bar,      // title and last line
+  Heading,  // names of columns
+  High,     // shares of 5 % and more
+  Medium,   // shares above 0.5 %
+  Address,
+  Jump,    // arrows of code
+  Match,   // what a filter or a search found
+  Quiet,   // source lines, hints
+  Notice,  // a message that wants to be read
+  Box,     // menus and questions
+  kCount,
+};
+
+struct StyledText {
+  std::uint16_t column = 0;
+  Style style = Style::Normal;
+  std::string text;  // UTF-8 without control characters
+};
+
+struct FrameRow {
+  Style fill = Style::Normal;  // of what no run covers
+  bool is_selected = false;
+  std::vector<StyledText> runs;  // a later one covers an earlier one
+};
+
+struct Frame {
+  explicit Frame(ScreenSize of = {}) : size(of), rows(of.height) {}
+
+  // Text is made safe and cut at the right edge; rows and columns outside are left out.
+  void put(std::size_t row, std::size_t column, Style style, std::string_view text);
+  // A row of one style from edge to edge.
+  void bar(std::size_t row, Style style, std::string_view text);
+
+  ScreenSize size;
+  bool waits = true;    // for a key; false: the frame shows how far work is
+  bool begins = false;  // the first of a process: keys before it were another's
+  std::optional<std::pair<std::uint16_t, std::uint16_t>> cursor;  // row and column; nothing: hidden
+  std::vector<FrameRow> rows;
+};
+
+// The shown columns of a character: 0 for those that join the one before, 2 for wide ones.
+std::size_t column_width(char32_t character);
+// Of UTF-8; a broken byte counts as one.
+std::size_t columns_of(std::string_view text);
+// `text` in at most `width` columns: cut in the middle, or behind.
+std::string fit_middle(std::string_view text, std::size_t width);
+std::string_view fit_begin(std::string_view text, std::size_t width);
+// Without its first `columns`.
+std::string_view from_column(std::string_view text, std::size_t columns);
+// Blanks behind, up to `width`.
+std::string padded_to(std::string text, std::size_t width);
+// The first character of `text` and the bytes it takes; U+FFFD and 1 for a broken one. `text` is not empty.
+std::pair<char32_t, std::size_t> first_character(std::string_view text);
+
+// A frame with its length before it, and the frame of the bytes behind that.
+constexpr std::size_t kLengthBytes = 4, kMostFrameBytes = std::size_t{4} << 20;
+std::string encode(const Frame& frame);
+Result<Frame> decode_frame(format::Bytes bytes);
+
+// Keys that are no characters, above all of Unicode.
+enum class Key : std::uint32_t {
+  None = 0,  // nothing was pressed
+  Enter = '\n',
+  Tab = '\t',
+  Escape = 27,
+  Backspace = 127,
+  Up = 0x110000,
+  Down,
+  Left,
+  Right,
+  PageUp,
+  PageDown,
+  Home,
+  End,
+  BackTab,
+  Delete,
+  F1,
+  Resize,
+  Click,  // of the first mouse button
+  DoubleClick,
+  WheelUp,
+  WheelDown,
+};
+
+// A key with the size of the screen when it was pressed, and where a mouse was.
+struct KeyPress {
+  Key key = Key::None;
+  ScreenSize size;
+  std::uint16_t row = 0, column = 0;
+
+  bool is(char c) const { return key == static_cast<Key>(c); }
+};
+constexpr std::size_t kKeyBytes = 12;
+std::string encode(const KeyPress& press);
+Result<KeyPress> decode_key(format::Bytes bytes);
+
+}  // namespace tacho::report

@@ -1,0 +1,58 @@
+// What stands over or in place of the list: pages of text, menus, questions. Each knows its keys and how it
+// is drawn; what follows of an answer is the view's.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/views/tui/frame.h"
+
+namespace tacho::report {
+
+// Lines to scroll: help, the capture's header.
+class TextPage {
+ public:
+  TextPage(std::string title, std::vector<std::string> lines)
+      : title_(std::move(title)), lines_(std::move(lines)) {}
+  // False: the key leaves the page.
+  bool on_key(const KeyPress& press);
+  void draw(Frame& frame);
+
+ private:
+  std::string title_;
+  std::vector<std::string> lines_;
+  std::size_t top_ = 0, left_ = 0, height_ = 1;
+};
+
+class Menu {
+ public:
+  Menu(std::string title, std::vector<std::string> items)
+      : title_(std::move(title)), items_(std::move(items)) {}
+  enum class Answer : std::uint8_t { None, Chosen, Left };
+  Answer on_key(const KeyPress& press);
+  std::size_t chosen() const { return at_; }
+  void draw(Frame& frame);
+
+ private:
+  std::string title_;
+  std::vector<std::string> items_;
+  std::size_t at_ = 0, top_ = 0;
+  std::size_t first_row_ = 0, rows_ = 0, column_ = 0, width_ = 0;  // of the last drawing
+};
+
+// A line of text to be typed, at the bottom.
+class Question {
+ public:
+  Question(std::string label, std::string text) : label_(std::move(label)), text_(std::move(text)) {}
+  enum class Answer : std::uint8_t { None, Changed, Given, Left };
+  Answer on_key(const KeyPress& press);
+  const std::string& text() const { return text_; }
+  void draw(Frame& frame) const;
+
+ private:
+  std::string label_, text_;
+};
+
+}  // namespace tacho::report

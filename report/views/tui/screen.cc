@@ -1,0 +1,431 @@
+// Before the includes: the macros of curses ("lines", "columns") would change other sources of a common unit.
+#define NCURSES_WIDECHAR 1
+#define NCURSES_NOMACROS 1
+#include "report/views/tui/screen.h"
+
+#include <curses.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <term.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <clocale>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <cwchar>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace tacho::report {
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+// What a signal handler needs to give the terminal back: bytes that leave the screen, and the modes from
+// before. A handler has no other way to know them.
+struct GivenBack {
+  std::array<char, 256> bytes{};
+  std::size_t size = 0;
+  termios modes{};
+  std::atomic<bool> is_needed{false};
+};
+GivenBack& given_back() {
+  static GivenBack one;
+  return one;
+}
+
+constexpr std::array kDeadly = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
+
+// Only calls that are allowed in a handler.
+void leave_and_die(int signal) {
+  GivenBack& back = given_back();
+  if (back.is_needed.exchange(false)) {
+    (void)!::write(STDOUT_FILENO, back.bytes.data(), back.size);
+    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &back.modes);
+  }
+  std::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+constexpr const char* kMouseOff = "\033[?1006l\033[?1000l";
+
+void note_how_to_leave() {
+  GivenBack& back = given_back();
+  back.size = 0;
+  const auto add = [&back](const char* text) {
+    if (text == nullptr || text == reinterpret_cast<const char*>(-1)) return;
+    const std::size_t size = std::strlen(text);
+    if (back.size + size > back.bytes.size()) return;
+    std::memcpy(back.bytes.data() + back.size, text, size);
+    back.size += size;
+  };
+  add(kMouseOff);
+  add(exit_attribute_mode);
+  add(keypad_local);
+  add(cursor_normal);
+  add(exit_ca_mode);
+  add("\r");
+}
+
+// Foreground and background of each style; -1: the terminal's own.
+struct Look {
+  short foreground, background;
+  attr_t mono;  // without colours
+};
+constexpr std::array<Look, static_cast<std::size_t>(Style::kCount)> kLooks = {{
+    {-1, -1, A_NORMAL},                    // Normal
+    {COLOR_WHITE, COLOR_BLUE, A_REVERSE},  // Bar, as perf's root
+    {-1, -1, A_BOLD},                      // Heading
+    {COLOR_RED, -1, A_BOLD},               // High
+    {COLOR_GREEN, -1, A_NORMAL},           // Medium
+    {COLOR_MAGENTA, -1, A_NORMAL},         // Address
+    {COLOR_BLUE, -1, A_NORMAL},            // Jump
+    {COLOR_CYAN, -1, A_UNDERLINE},         // Match
+    {COLOR_CYAN, -1, A_DIM},               // Quiet
+    {COLOR_YELLOW, -1, A_BOLD},            // Notice
+    {COLOR_BLACK, COLOR_WHITE, A_REVERSE}  // Box
+}};
+constexpr short kSelectedPair = 32;
+
+// Line drawing and arrows, where the terminal's characters are not Unicode's.
+char plain_of(char32_t character) {
+  switch (character) {
+    case U'│':
+    case U'┼':
+    case U'├':
+    case U'└':
+    case U'┌':
+      return character == U'│' ? '|' : '+';
+    case U'─':
+      return '-';
+    case U'►':
+    case U'→':
+      return '>';
+    case U'←':
+      return '<';
+    case U'↑':
+      return '^';
+    case U'↓':
+      return 'v';
+    default:
+      return character < 0x80                             ? static_cast<char>(character)
+             : character >= 0x2580 && character <= 0x259f ? '#'
+                                                          : '?';
+  }
+}
+
+bool has_a_child_ended() {
+  siginfo_t info{};
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
+}  // namespace
+
+struct Screen::State {
+  format::Fd keys, to_keys;
+  std::string pending;  // bytes of frames that are not whole yet
+  SCREEN* screen = nullptr;
+  bool is_open = false, has_colours = false, is_unicode = false;
+  ScreenSize last;
+  std::array<struct sigaction, kDeadly.size()> before{};
+
+  Result<> open();
+  void close();
+  Result<> take(std::string_view text);
+  Result<> show(const Frame& frame);
+  void draw(const Frame& frame);
+  void draw_run(int row, const StyledText& run);
+  attr_t look(Style style, bool is_selected, short& pair) const;
+  Result<> answer(bool waits);
+  KeyPress read_key(bool waits);
+  KeyPress key_of(int result, wint_t code);
+  KeyPress mouse_key();
+  static ScreenSize size();
+};
+
+std::string why_no_screen() {
+  const std::string_view term = variable("TERM");
+  if (term.empty()) return "TERM is not set";
+  int error = 0;
+  if (term == "dumb" || ::setupterm(nullptr, STDOUT_FILENO, &error) != OK)
+    return "TERM=" + std::string(term) + (term == "dumb" ? " has no cursor to move" : " is not known here");
+  const bool can_move = cursor_address != nullptr && cursor_address != reinterpret_cast<char*>(-1);
+  return can_move ? "" : "TERM=" + std::string(term) + " has no cursor to move";
+}
+
+Result<Screen> Screen::make() {
+  auto state = std::make_unique<State>();
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("a pipe for keys", errno);
+  state->keys = format::Fd(ends[0]);
+  state->to_keys = format::Fd(ends[1]);
+  return Screen(std::move(state));
+}
+
+Screen::Screen(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Screen::Screen(Screen&&) noexcept = default;
+Screen::~Screen() {
+  if (state_) state_->close();
+}
+
+int Screen::keys() const { return state_->keys.get(); }
+
+OutputFile Screen::output() {
+  return OutputFile(
+      sandbox::Output{.write = [state = state_.get()](std::string_view text) -> Result<OutputFile::Reader> {
+                        if (auto done = state->take(text); !done) return std::move(done.error());
+                        return OutputFile::Reader::There;
+                      },
+                      .finish = [state = state_.get()]() -> Result<> {
+                        state->close();
+                        return Done{};
+                      },
+                      .is_reader_gone = [] { return false; },
+                      .is_for_person = true});
+}
+
+Result<> Screen::State::open() {
+  if (is_open) return Done{};
+  if (screen == nullptr) {
+    std::setlocale(LC_CTYPE, "");
+    is_unicode = std::string_view(::nl_langinfo(CODESET)) == "UTF-8";
+    ::tcgetattr(STDIN_FILENO, &given_back().modes);
+    ::use_tioctl(TRUE);
+    screen = ::newterm(nullptr, stdout, stdin);
+    if (screen == nullptr) return Error{"curses knows no terminal '" + std::string(variable("TERM")) + "'"};
+    ::set_escdelay(25);
+    has_colours = ::has_colors() && variable("NO_COLOR").empty();
+    if (has_colours) {
+      ::start_color();
+      ::use_default_colors();
+      for (std::size_t i = 1; i < kLooks.size(); ++i)
+        ::init_pair(static_cast<short>(i), kLooks[i].foreground, kLooks[i].background);
+      ::init_pair(kSelectedPair, COLOR_BLACK, COLOR_YELLOW);
+    }
+    note_how_to_leave();
+  }
+  // Ctrl-C is a signal: it ends this process also while the other one is at work.
+  ::cbreak();
+  ::noecho();
+  ::nonl();
+  ::keypad(::stdscr, TRUE);
+  ::meta(::stdscr, TRUE);
+  termios modes{};
+  if (::tcgetattr(STDIN_FILENO, &modes) == 0) {
+    modes.c_cc[VSUSP] = _POSIX_VDISABLE;  // Ctrl-Z is a key: the screen is left before this process stops
+    modes.c_iflag &= ~static_cast<tcflag_t>(IXON);
+    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &modes);
+  }
+  ::mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON1_DOUBLE_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED,
+              nullptr);
+  ::mouseinterval(0);
+  given_back().is_needed = true;
+  struct sigaction action {};
+  action.sa_handler = leave_and_die;
+  for (std::size_t i = 0; i < kDeadly.size(); ++i) {
+    ::sigaction(kDeadly[i], nullptr, &before[i]);
+    if (before[i].sa_handler != SIG_IGN) ::sigaction(kDeadly[i], &action, nullptr);
+  }
+  is_open = true;
+  return Done{};
+}
+
+void Screen::State::close() {
+  if (!is_open) return;
+  ::mousemask(0, nullptr);
+  ::curs_set(1);
+  ::endwin();
+  given_back().is_needed = false;
+  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &given_back().modes);
+  for (std::size_t i = 0; i < kDeadly.size(); ++i) ::sigaction(kDeadly[i], &before[i], nullptr);
+  is_open = false;
+}
+
+Result<> Screen::State::take(std::string_view text) {
+  pending += text;
+  while (pending.size() >= kLengthBytes) {
+    format::Cursor in(std::as_bytes(std::span(pending)), std::endian::little);
+    const auto length = in.read<std::uint32_t>();
+    if (length > kMostFrameBytes) return Error{"a frame of the screen is too long"};
+    if (in.left() < length) return Done{};
+    auto frame = decode_frame(in.take(length));
+    if (!frame) return std::move(frame.error());
+    pending.erase(0, kLengthBytes + length);
+    if (auto done = show(*frame); !done) return done;
+  }
+  return Done{};
+}
+
+Result<> Screen::State::show(const Frame& frame) {
+  if (auto done = open(); !done) return done;
+  if (frame.begins) {
+    // Keys that were meant for a process that is gone.
+    std::array<char, kKeyBytes> key{};
+    pollfd news{keys.get(), POLLIN, 0};
+    while (::poll(&news, 1, 0) > 0 && ::read(keys.get(), key.data(), key.size()) > 0) {
+    }
+  }
+  // The first frame asks for the size only.
+  if (frame.size == size()) draw(frame);
+  return answer(frame.waits);
+}
+
+attr_t Screen::State::look(Style style, bool is_selected, short& pair) const {
+  const Look& one = kLooks.at(static_cast<std::size_t>(style));
+  pair = 0;
+  if (!has_colours) return is_selected ? A_REVERSE : one.mono;
+  pair = is_selected ? kSelectedPair : static_cast<short>(style);
+  return style == Style::Heading || style == Style::Notice ? A_BOLD : A_NORMAL;
+}
+
+void Screen::State::draw_run(int row, const StyledText& run) {
+  std::wstring wide;
+  std::string_view rest = run.text;
+  int column = run.column;
+  const int right = COLS;
+  while (!rest.empty()) {
+    const auto [character, size] = first_character(rest);
+    rest.remove_prefix(size);
+    // What the system's width is counts here: curses goes by it.
+    wchar_t shown = static_cast<wchar_t>(character);
+    if (!is_unicode || ::wcwidth(shown) < 0) shown = static_cast<wchar_t>(plain_of(character));
+    const int width = std::max(::wcwidth(shown), 0);
+    if (column + width > right) break;
+    column += width;
+    wide += shown;
+  }
+  if (!wide.empty()) ::mvaddnwstr(row, run.column, wide.c_str(), static_cast<int>(wide.size()));
+}
+
+void Screen::State::draw(const Frame& frame) {
+  ::curs_set(0);
+  ::erase();
+  for (std::size_t row = 0; row < frame.rows.size() && static_cast<int>(row) < LINES; ++row) {
+    const FrameRow& one = frame.rows[row];
+    short pair = 0;
+    const attr_t fill = look(one.fill, one.is_selected, pair);
+    ::attr_set(fill, pair, nullptr);
+    if (fill != A_NORMAL || pair != 0) ::mvhline(static_cast<int>(row), 0, ' ', COLS);
+    for (const StyledText& run : one.runs) {
+      const bool is_selected = one.is_selected && run.style != Style::Box && run.style != Style::Bar;
+      const attr_t attributes = look(run.style, is_selected, pair);
+      ::attr_set(attributes, pair, nullptr);
+      draw_run(static_cast<int>(row), run);
+    }
+  }
+  ::attr_set(A_NORMAL, 0, nullptr);
+  if (frame.cursor) {
+    ::move(frame.cursor->first, frame.cursor->second);
+    ::curs_set(1);
+  }
+  ::refresh();
+}
+
+ScreenSize Screen::State::size() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
+  return {size.ws_col, size.ws_row};
+}
+
+// One key for each frame; None, if the frame does not wait and nothing was pressed, or the other process
+// ended.
+Result<> Screen::State::answer(bool waits) {
+  KeyPress press = read_key(waits);
+  press.size = last = size();
+  const std::string bytes = encode(press);
+  if (::write(to_keys.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    return system_error("the pipe for keys", errno);
+  return Done{};
+}
+
+KeyPress Screen::State::read_key(bool waits) {
+  constexpr int kLookEvery = 200;  // ms: whether the other process ended
+  for (;;) {
+    ::timeout(waits ? kLookEvery : 0);
+    wint_t code = 0;
+    const int result = ::get_wch(&code);
+    if (result != ERR) {
+      const KeyPress press = key_of(result, code);
+      if (press.key != Key::None || !waits) return press;
+      continue;
+    }
+    if (size() != last) {
+      ::resizeterm(size().height, size().width);
+      return {.key = Key::Resize, .size = {}};
+    }
+    if (!waits || has_a_child_ended()) return {};
+    // A terminal that hung up is at its end for good.
+    pollfd news{STDIN_FILENO, POLLIN, 0};
+    if (::poll(&news, 1, 0) > 0 && (news.revents & (POLLHUP | POLLERR)) != 0) ::raise(SIGHUP);
+  }
+}
+
+KeyPress Screen::State::mouse_key() {
+  MEVENT event{};
+  if (::getmouse(&event) != OK) return {};
+  KeyPress press;
+  if ((event.bstate & BUTTON4_PRESSED) != 0) press.key = Key::WheelUp;
+  if ((event.bstate & BUTTON5_PRESSED) != 0) press.key = Key::WheelDown;
+  if ((event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED)) != 0) press.key = Key::Click;
+  if ((event.bstate & BUTTON1_DOUBLE_CLICKED) != 0) press.key = Key::DoubleClick;
+  press.row = static_cast<std::uint16_t>(std::max(event.y, 0));
+  press.column = static_cast<std::uint16_t>(std::max(event.x, 0));
+  return press;
+}
+
+KeyPress Screen::State::key_of(int result, wint_t code) {
+  struct Pair {
+    int curses;
+    Key key;
+  };
+  static constexpr Pair kKeys[] = {{KEY_UP, Key::Up},
+                                   {KEY_DOWN, Key::Down},
+                                   {KEY_LEFT, Key::Left},
+                                   {KEY_RIGHT, Key::Right},
+                                   {KEY_PPAGE, Key::PageUp},
+                                   {KEY_NPAGE, Key::PageDown},
+                                   {KEY_HOME, Key::Home},
+                                   {KEY_END, Key::End},
+                                   {KEY_BTAB, Key::BackTab},
+                                   {KEY_DC, Key::Delete},
+                                   {KEY_BACKSPACE, Key::Backspace},
+                                   {KEY_ENTER, Key::Enter},
+                                   {KEY_F(1), Key::F1},
+                                   {KEY_RESIZE, Key::Resize}};
+  if (result == KEY_CODE_YES) {
+    if (code == KEY_MOUSE) return mouse_key();
+    const auto* const pair = std::ranges::find(kKeys, static_cast<int>(code), &Pair::curses);
+    return {.key = pair == std::end(kKeys) ? Key::None : pair->key, .size = {}};
+  }
+  constexpr wint_t kStop = 26, kErase = 8, kRedraw = 12;  // Ctrl-Z, Ctrl-H, Ctrl-L
+  if (code == kStop) {
+    close();
+    ::raise(SIGSTOP);
+    (void)open();
+    ::clearok(::stdscr, TRUE);
+    return {.key = Key::Resize, .size = {}};
+  }
+  if (code == kRedraw) {
+    ::clearok(::stdscr, TRUE);
+    return {.key = Key::Resize, .size = {}};
+  }
+  if (code == '\r') return {.key = Key::Enter, .size = {}};
+  if (code == kErase) return {.key = Key::Backspace, .size = {}};
+  return {.key = static_cast<Key>(code), .size = {}};
+}
+
+}  // namespace tacho::report

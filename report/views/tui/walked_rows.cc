@@ -1,0 +1,358 @@
+#include "report/views/tui/walked_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "report/views/report/call_graph_text.h"
+
+namespace tacho::report {
+namespace {
+
+using Kind = Column::Kind;
+
+bool is_share(Kind kind) { return kind != Kind::Samples && kind != Kind::Period && kind != Kind::Key; }
+
+std::string stripped(std::string text) {
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+}  // namespace
+
+WalkedRows::WalkedRows(const ReportSink& sink, const ReportOptions& options)
+    : sink_(&sink),
+      options_(&options),
+      text_(sink.text_options()),
+      columns_(sink.columns()),
+      sort_(options.sort),
+      tree_(sink.functions().functions(), options.graph.key) {
+  text_.has_colour = false;
+  text_.room = 0;
+  choice_.is_relative = options.is_relative;
+  choice_.percent_limit = options.percent_limit;
+  choice_.symbol = options.filter.symbol_part;
+  const Profile& profile = sink.profile();
+  for (std::uint32_t block = 0; block < profile.blocks().size(); ++block)
+    if (samples_of(block) > 0) blocks_.push_back(block);
+  if (sort_.empty()) {
+    for (const Column& column : columns_.sorted) {
+      if (column.kind != Kind::Key) continue;
+      if (!sort_.empty()) sort_ += ',';
+      sort_ += columns_.keys[column.key].key->name;
+    }
+  }
+  index_ = std::make_unique<EntryIndex>(columns_.keys, sink.facts(), sink.functions());
+  if (blocks_.empty()) return;
+  choice_.block = blocks_.front();
+  count();
+}
+
+std::uint64_t WalkedRows::samples_of(std::uint32_t block) const {
+  const Profile& profile = sink_->profile();
+  std::uint64_t samples = 0;
+  for (const std::uint32_t row : profile.rows_of(block))
+    for (const Weight& weight : profile.weights(profile.rows()[row])) samples += weight.samples;
+  return samples;
+}
+
+std::string WalkedRows::name_of(std::uint32_t block) const {
+  const EventBlock& events = sink_->profile().blocks()[block];
+  std::string name;
+  for (std::uint32_t member = 0; member < events.members; ++member)
+    name += (member == 0 ? "" : ", ") + sink_->session().events()[events.leader + member].name;
+  return name;
+}
+
+void WalkedRows::choose(const RowChoice& choice) {
+  const RowChoice before = std::exchange(choice_, choice);
+  const bool is_counted_anew =
+      before.block != choice.block || before.thread != choice.thread || before.module != choice.module ||
+      before.has_kernel_only != choice.has_kernel_only || before.counts_samples != choice.counts_samples ||
+      before.member != choice.member;
+  if (is_counted_anew) return count();
+  if (before.order != choice.order) return order();
+  if (before.is_relative != choice.is_relative) totals_.weights.clear();
+  filter();
+}
+
+Result<bool> WalkedRows::sort_by(const std::string& keys) {
+  auto columns = sink_->columns_of(keys);
+  if (!columns) return std::move(columns.error());
+  if (!*columns) return false;
+  entries_.reset();
+  columns_ = std::move(**columns);
+  sort_ = keys;
+  choice_.order = 0;
+  index_ = std::make_unique<EntryIndex>(columns_.keys, sink_->facts(), sink_->functions());
+  count();
+  return true;
+}
+
+bool WalkedRows::has_thread_key() const {
+  return std::ranges::any_of(columns_.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Thread; });
+}
+
+void WalkedRows::count() {
+  EntryOptions options = sink_->entry_options(choice_.block);
+  options.first_member = choice_.member;
+  if (choice_.thread != nullptr || choice_.module || choice_.has_kernel_only) {
+    options.filtered_by = [before = std::move(options.filtered_by), choice = choice_,
+                           by_thread = has_thread_key()](const ProfileRow& row,
+                                                         const Function& function) -> FilterBits {
+      FilterBits refused = before ? before(row, function) : FilterBits{0};
+      if (choice.thread != nullptr &&
+          (by_thread ? row.thread != choice.thread : row.comm() != choice.thread->comm))
+        refused |= kByThread;
+      if (choice.module && function.module != *choice.module) refused |= kByModule;
+      const auto is_kernel = [](const symbolize::Module* module) {
+        return module != nullptr && (module->kind == symbolize::ModuleKind::Kernel ||
+                                     module->kind == symbolize::ModuleKind::GuestKernel);
+      };
+      if (choice.has_kernel_only && !is_kernel(function.module)) refused |= kByModule;
+      return refused;
+    };
+  }
+  if (choice_.counts_samples)
+    options.weighed_by = [](const ProfileRow&, const Weight& weight) {
+      return Weight{weight.samples, weight.samples};
+    };
+  entries_.reset();
+  entries_ = std::make_unique<Entries>(sink_->names(), choice_.block, *index_, std::move(options));
+  const ReportCells cells(text_, columns_, sink_->facts());
+  const EventBlock& events = sink_->profile().blocks()[choice_.block];
+  cells_.clear();
+  for (const Column& column : columns_.shown)
+    if (cells.is_of(column, events.leader, entries_->members()))
+      cells_.push_back(cells.cell_of(column, entries_->members(), 0));
+  entries_->walk([&](std::uint32_t entry) {
+    const RowFacts facts = entries_->facts(entry);
+    for (report::Cell& cell : cells_)
+      if (cell.column.kind == Kind::Key)
+        cell.width = std::max(cell.width, cells.width_of(cell.column, facts));
+  });
+  totals_.weights.clear();
+  order();
+}
+
+void WalkedRows::order() {
+  std::vector<Column> columns = columns_.sorted;
+  if (choice_.order != 0 && choice_.order < cells_.size()) {
+    const Column first = cells_[choice_.order].column;
+    std::erase(columns, first);
+    columns.insert(columns.begin(), first);
+  }
+  sorted_ = entries_->sorted(columns);
+  filter();
+}
+
+void WalkedRows::filter() {
+  if (totals_.weights.empty())
+    for (std::size_t member = 0; member < entries_->members(); ++member)
+      totals_.weights.push_back(entries_->whole(member, choice_.is_relative));
+  rows_ = sorted_;
+  if (!choice_.symbol.empty() || choice_.percent_limit > 0) {
+    std::erase_if(rows_, [this](std::uint32_t entry) {
+      if (!choice_.symbol.empty() &&
+          entries_->facts(entry).function->name().find(choice_.symbol) == std::string_view::npos)
+        return true;
+      return percent_of(entries_->value(weight(), entry, 0), totals_.weights[0]) < choice_.percent_limit;
+    });
+  }
+  if (options_->top != 0 && rows_.size() > options_->top) rows_.resize(options_->top);
+}
+
+std::string WalkedRows::title(Count count) const {
+  const auto [samples, total] =
+      sink_->title(sink_->profile().blocks()[choice_.block], *entries_, choice_.is_relative);
+  std::string text = samples;
+  if (count == Count::Yes) text += ", " + total;
+  if (choice_.thread != nullptr) {
+    text += ", Thread: " + std::string(choice_.thread->comm);
+    if (has_thread_key()) text += fmt::format("({})", choice_.thread->tid);
+  }
+  if (choice_.module)
+    text += ", DSO: " + std::string(*choice_.module == nullptr ? std::string_view("[unknown]")
+                                                               : (*choice_.module)->short_name);
+  if (choice_.has_kernel_only) text += ", DSO: [kernel]";
+  if (!choice_.symbol.empty()) text += ", Symbol: " + choice_.symbol;
+  if (choice_.counts_samples) text += ", by samples";
+  if (choice_.is_relative) text += ", relative";
+  return text;
+}
+
+std::string WalkedRows::order_name() const {
+  return choice_.order < cells_.size() ? cells_[choice_.order].header : std::string();
+}
+
+RowFacts WalkedRows::facts(std::size_t row) const { return entries_->facts(rows_[row]); }
+
+std::optional<std::size_t> WalkedRows::row_of(std::uint32_t symbol) const {
+  for (std::size_t row = 0; row < rows_.size(); ++row)
+    if (facts(row).function->symbol == symbol) return row;
+  return std::nullopt;
+}
+
+std::vector<BrowsedColumn> WalkedRows::columns() const {
+  const ReportCells cells(text_, columns_, sink_->facts());
+  std::vector<BrowsedColumn> columns;
+  for (const report::Cell& cell : cells_) {
+    const bool is_key = cell.column.kind == Kind::Key;
+    const PayloadField* const field = is_key ? columns_.keys[cell.column.key].field : nullptr;
+    columns.push_back({.header = cell.header,
+                       .width = cell.width,
+                       .is_name = is_key && (field == nullptr || field->kind == format::FieldKind::Text),
+                       .is_right = cell.is_right,
+                       .is_share = is_share(cell.column.kind)});
+  }
+  return columns;
+}
+
+std::vector<BrowsedRows::Cell> WalkedRows::cells(std::size_t row) const {
+  const ReportCells texts(text_, columns_, sink_->facts());
+  const std::uint32_t entry = rows_[row];
+  const RowFacts facts = entries_->facts(entry);
+  std::vector<Cell> cells;
+  for (const report::Cell& cell : cells_) {
+    const Kind kind = cell.column.kind;
+    if (kind == Kind::Key) {
+      cells.push_back({stripped(texts.key(cell, facts)), 0});
+      continue;
+    }
+    std::vector<std::uint64_t> values;
+    for (std::size_t member = 0; member < entries_->members(); ++member)
+      values.push_back(entries_->value(kind, entry, member));
+    const auto totals = totals_.of(kind);
+    cells.push_back({texts.numbers(cell, values, totals),
+                     is_share(kind) && !totals.empty() ? percent_of(values[0], totals[0]) : 0});
+  }
+  return cells;
+}
+
+bool WalkedRows::has_graph(std::size_t row) const {
+  if (!text_.graph) return false;
+  const std::uint32_t entry = rows_[row];
+  if (entries_->strand_count(entry) == 0) return false;
+  const std::uint64_t value = entries_->value(weight(), entry, 0);
+  return value >= graph_limit(*text_.graph, totals_.weights[0]).least(value);
+}
+
+std::vector<BrowsedNode> WalkedRows::graph(std::size_t row) const {
+  const std::uint32_t entry = rows_[row];
+  const auto lists = entries_->strands({&entry, 1});
+  return nodes_of(lists[0], entries_->value(weight(), entry, 0));
+}
+
+std::string WalkedRows::frame_text(std::uint32_t id) const {
+  const Function& function = sink_->functions()[id];
+  std::string text = function.name().empty()
+                         ? (function.start == 0 ? std::string("0") : fmt::format("{:#x}", function.start))
+                         : printable(function.name());
+  if (options_->graph.key != ChainKey::Function && !function.line().empty())
+    text += ' ' + printable(function.line());
+  if (function.is_inlined) text += " (inlined)";
+  if (choice_.names_modules)
+    text += "  " + (function.module == nullptr ? "[unknown]" : printable(function.module->short_name));
+  return text;
+}
+
+// A share stands where siblings have a choice, or where one is lighter than what hangs there, as in perf's
+// browser.
+std::vector<BrowsedNode> WalkedRows::nodes_of(std::span<const Strand> strands,
+                                              std::uint64_t row_total) const {
+  GraphOptions options = text_.graph.value_or(GraphOptions());
+  // Flat and folded have no tree; what is browsed is one.
+  if (options.form != GraphForm::Fractal) options.form = GraphForm::Graph;
+  tree_.build(strands, graph_limit(options, totals_.weights[0]));
+  std::vector<BrowsedNode> nodes;
+  const auto& all = tree_.nodes();
+  nodes.reserve(all.size());
+  for (const CallNode& node : all) {
+    BrowsedNode one{.frames = {},
+                    .functions = {node.frames.begin(), node.frames.end()},
+                    .share = {},
+                    .first_child = node.first_child,
+                    .children = node.children};
+    for (const std::uint32_t frame : node.frames) one.frames.push_back(frame_text(frame));
+    nodes.push_back(std::move(one));
+  }
+  const bool is_fractal = options.form == GraphForm::Fractal;
+  for (const CallNode& node : all) {
+    const std::uint64_t below = &node == all.data() ? row_total : node.period - node.own_period;
+    const std::uint64_t total = is_fractal ? below : entries_->whole(0, false);
+    const bool has_choice =
+        node.children > 1 || (node.children == 1 && all[node.first_child].period != below);
+    for (std::uint32_t i = 0; has_choice && i < node.children; ++i) {
+      const CallNode& child = all[node.first_child + i];
+      nodes[node.first_child + i].share =
+          options.value == GraphValue::Period  ? fmt::format("{}", child.period)
+          : options.value == GraphValue::Count ? fmt::format("{}", child.samples)
+                                               : fmt::format("{:.2f}%", percent_of(child.period, total));
+    }
+  }
+  return nodes;
+}
+
+// The parts of call chains above or below a function, the function first. A sample counts once: callees hang
+// on the outermost call of a recursion, callers on the innermost.
+std::vector<Strand> WalkedRows::strands_of(std::uint32_t symbol, Side side) {
+  const Profile& profile = sink_->profile();
+  const NamedRows& names = sink_->names();
+  const FunctionTable& functions = sink_->functions();
+  const bool begins_with_caller = options_->begins_with_caller();
+  const bool counts_samples = choice_.counts_samples || entries_->total(0).period == 0;
+  std::map<std::uint32_t, Weight> by_chain;
+  for (const std::uint32_t row : profile.rows_of(choice_.block)) {
+    const ProfileRow& one = profile.rows()[row];
+    const auto named = names[row];
+    if (named.chain == NamedRows::kNoChain || names.stacks() == nullptr) continue;
+    if (choice_.thread != nullptr &&
+        (has_thread_key() ? one.thread != choice_.thread : one.comm() != choice_.thread->comm))
+      continue;
+    by_chain[named.chain] += profile.weights(one)[0];
+  }
+  struct Piece {
+    std::size_t begin, size;
+    Weight weight;
+  };
+  std::vector<Piece> pieces;
+  kept_frames_.clear();
+  for (const auto& [chain, weight] : by_chain) {
+    const auto frames = names.stacks()->frames(chain);
+    std::vector<std::uint32_t> down(frames.begin(), frames.end());  // the outermost caller first
+    if (!begins_with_caller) std::ranges::reverse(down);
+    const auto is_it = [&](std::uint32_t id) { return functions[id].symbol == symbol; };
+    const std::size_t begin = kept_frames_.size();
+    if (side == Side::Callees) {
+      const auto first = std::ranges::find_if(down, is_it);
+      if (first == down.end()) continue;
+      kept_frames_.insert(kept_frames_.end(), first, down.end());
+    } else {
+      const auto last = std::find_if(down.rbegin(), down.rend(), is_it);
+      if (last == down.rend()) continue;
+      kept_frames_.insert(kept_frames_.end(), last, down.rend());
+    }
+    pieces.push_back({begin, kept_frames_.size() - begin, weight});
+  }
+  std::vector<Strand> strands;
+  for (const Piece& piece : pieces)
+    strands.push_back({std::span(kept_frames_).subspan(piece.begin, piece.size),
+                       counts_samples ? piece.weight.samples : piece.weight.period, piece.weight.samples});
+  return strands;
+}
+
+std::vector<BrowsedNode> WalkedRows::graph_of(std::uint32_t symbol, Side side) {
+  const auto strands = strands_of(symbol, side);
+  std::uint64_t total = 0;
+  for (const Strand& strand : strands) total += strand.period;
+  return nodes_of(strands, total);
+}
+
+std::string WalkedRows::share_of(std::uint32_t symbol) {
+  std::uint64_t total = 0;
+  for (const Strand& strand : strands_of(symbol, Side::Callees)) total += strand.period;
+  return fmt::format("{:.2f}%", percent_of(total, totals_.weights[0]));
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+"""tacho report on a terminal, through tmux: what it shows is what --stdio prints, its keys do what perf's do, and
+whatever ends it leaves the terminal as it was."""
+import os
+import re
+import shutil
+import signal
+import time
+import unittest
+
+import made_capture as made
+import programs
+import screen
+
+GOLDEN = programs.ROOT / "tests" / "golden"
+CAPTURES = GOLDEN / "captures"
+BASE = 0x555555554000
+SIZES = ((80, 24), (200, 60))
+SOURCE = """
+volatile long sink;
+__attribute__((noinline)) long leaf(long x) {
+  for (int i = 0; i < 50; i++) x = x * 31 + (x >> 3);
+  return x;
+}
+__attribute__((noinline)) long middle(long x) { return leaf(x) + leaf(x + 1); }
+__attribute__((noinline)) long other(long x) { return x * 7; }
+long top(long x) { return sink = middle(x) + other(x); }
+"""
+
+
+def rows_of(text):
+    """The rows of a report's text without their call graphs, and without the first column, where a screen has the
+    signs of these."""
+    return [line[1:].rstrip() for line in text.split("\n") if re.match(r" {3,10}\d", line)]
+
+
+@screen.needs_tmux
+class Tui(programs.Scratch):
+    def screen(self, width=80, height=24, **variables):
+        one = screen.Screen(self.folder, width, height, **variables)
+        self.addCleanup(one.close)
+        return one
+
+    def write_capture(self, name="spin", function_samples=((6, "leaf"), (3, "other"))):
+        """A capture with call chains of a program that is there, with its source."""
+        if shutil.which("cc") is None or shutil.which("nm") is None:
+            self.skipTest("needs a C compiler")
+        root = self.folder / "root"
+        (root / "opt").mkdir(parents=True, exist_ok=True)
+        (self.folder / "code.c").write_text(SOURCE)
+        self.run_program("cc", "-O1", "-g", "-shared", "-fPIC", "-fno-omit-frame-pointer", "-Wl,--build-id=none", "-o",
+                         root / "opt/program", "code.c")
+        (root / str(self.folder)[1:]).mkdir(parents=True, exist_ok=True)
+        shutil.copy(self.folder / "code.c", root / str(self.folder)[1:])
+        at = {}
+        for line in self.run_program("nm", root / "opt/program").stdout.decode().splitlines():
+            value, _, symbol = line.split()[-3:] if len(line.split()) == 3 else ("0", "", "")
+            at[symbol] = BASE + int(value, 16)
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN),
+                               made.Event("page-faults", made.SOFTWARE, 2, made.USUAL | made.CALLCHAIN)).started()
+        capture.named(name).mapped(made.PID, BASE, 0x100000, 0, "/opt/program")
+        for count, function in function_samples:
+            way = [at["middle"] + 9, at["top"] + 9] if function == "leaf" else [at["top"] + 20]
+            for _ in range(count):
+                capture.sample(ip=at[function] + 4, chain=[made.CONTEXT_USER, at[function] + 4, *way])
+        capture.sample(event=1, ip=at["leaf"] + 8, chain=[made.CONTEXT_USER, at["leaf"] + 8, at["top"] + 9])
+        (self.folder / "perf.data").write_bytes(capture.file())
+        return ["report", "--symfs", "root", "--buildid-dir", "none"]
+
+    def open(self, one, *more):
+        """The view of the capture of two events, at the rows of the first."""
+        one.run(*self.write_capture(), *more)
+        one.wait_for("Available samples")
+        return one.keys("Enter")
+
+    def test_the_first_screen_is_what_stdio_prints(self):
+        """Rows, percentages and order, of every capture."""
+        compared = 0
+        captures = sorted(CAPTURES.glob("*.data"))
+        more = os.environ.get("TACHO_MORE_CAPTURES")
+        captures += sorted(programs.Path(more).glob("*.data")) if more else []
+        for capture in captures:
+            options = ["-i", capture, "--symfs", GOLDEN / "symfs", "--kallsyms", CAPTURES / "kallsyms", "--buildid-dir", "none"]
+            text = self.tacho("report", "--stdio", *options, status=None).stdout.decode()
+            first = text.split("\n\n\n")[0] if "\n\n\n" in text else text
+            expected = rows_of(first)
+            if not expected:
+                continue
+            with self.subTest(capture=capture.name):
+                one = self.screen(500, 60)
+                one.run("report", *options)
+                shown = one.wait_for(r"^(h: help|  Available samples|  \d+\S* )")
+                if "Available samples" in shown:
+                    one.keys("Enter")
+                    one.wait_until_gone("Available samples")
+                lines = one.lines()
+                self.assertIn(first.split("# Samples: ")[1].split("\n")[0], lines[0])
+                got = [line[1:].rstrip() for line in lines[2:59]]
+                # Columns of a screen are aligned by what is seen, those of the text by bytes, as perf's.
+                aligned = [line if line.isascii() else " ".join(line.split()) for line in got[:len(expected)]]
+                self.assertEqual(aligned, [line if line.isascii() else " ".join(line.split()) for line in expected[:57]])
+                compared += 1
+                one.close()
+        self.assertGreaterEqual(compared, 20)
+
+    def test_call_graphs_open_and_close(self):
+        for width, height in SIZES:
+            with self.subTest(width=width):
+                one = self.open(self.screen(width, height))
+                shown = one.wait_for(r"^\+  100\.00%     0\.00%  spin     program +\[\.\] top")
+                self.assertIn("Samples: 9  of event 'cpu-clock', Event count (approx.): 9000", shown)
+                one.keys("Enter")
+                one.wait_for(r"^-  100\.00%.*top\n   - top\n      - 66\.67% middle|^   [+-] top")
+                one.keys("e", "e")
+                one.wait_for(r"^   - top\n +- 66\.67% middle\n +leaf\n +33\.33% other\n")
+                one.keys("Left")
+                one.wait_until_gone("   - top")
+                one.keys("Right")
+                one.wait_for(r"^   \+ top$")
+                one.keys("Down", "+")
+                one.wait_for(r"^   - top$")
+                one.keys("C")
+                one.wait_until_gone(r"^   . top$")
+                one.keys("E")
+                one.wait_for(r"- 66\.67% middle")
+                one.close()
+
+    def test_a_filter_works_while_it_is_typed(self):
+        one = self.open(self.screen())
+        one.wait_for(r"\] other")
+        one.keys("/", "l", "e")
+        one.wait_until_gone(r"\] other")
+        self.assertIn("Symbol to show: le", one.wait_for("66.67%    66.67%"))
+        one.keys("Enter")
+        one.wait_for(r"Symbol: le")
+        one.keys("Escape")
+        one.wait_for(r"\] other")
+        one.keys("/", "z", "z")
+        one.wait_for("no rows")
+        one.keys("Escape")
+        one.wait_for(r"\] other")
+
+    def test_zooms_are_perfs(self):
+        one = self.open(self.screen(120, 24))
+        one.wait_for(r"\] top")
+        one.keys("t")
+        one.wait_for(", Thread: spin")
+        one.keys("d")
+        one.wait_for(", Thread: spin, DSO: program")
+        one.keys("Escape")
+        one.wait_until_gone(", DSO: program")
+        one.keys("t")
+        one.wait_until_gone(", Thread: spin")
+        one.keys("k")
+        one.wait_for("no rows")
+        one.keys("Escape", "Escape", "Escape", "Escape")
+        one.wait_for("Do you really want to exit")
+        one.keys("Escape")
+        one.wait_until_gone("Do you really want to exit")
+        one.keys("Escape")
+        one.wait_for("Do you really want to exit")
+        one.keys("y")
+        one.wait_for(r"^\$ *$")
+
+    def test_events_sort_keys_weights_and_limits(self):
+        one = self.open(self.screen(120, 30))
+        one.wait_for("of event 'cpu-clock'")
+        one.keys("Tab")
+        one.wait_for("Samples: 1  of event 'page-faults'")
+        one.keys("BTab")
+        one.wait_for("of event 'cpu-clock'")
+        one.keys("o", "C-u")
+        one.type("sym")
+        one.wait_for(r"^  Children      Self  Symbol")
+        one.keys("o", "C-u")
+        one.type("cpu,sym")  # the profile does not have the processors: the capture is read again
+        one.wait_for("Available samples|CPU")
+        one.keys("Enter")
+        one.wait_for(r"Children +Self +CPU +Symbol")
+        one.keys("o", "C-u")
+        one.type("nokey")
+        one.wait_for("there is no key 'nokey'")
+        one.keys(">")
+        one.wait_for("sorted by Self")
+        self.assertRegex(one.lines()[2], r"66\.67%    66\.67%.*leaf")
+        one.keys("L", "BSpace")
+        one.type("50")
+        one.wait_until_gone(r"\] other")
+        one.keys("W")
+        one.wait_for("Event count .approx..: 9,.*by samples")
+
+    def test_code_is_annotated(self):
+        for width, height in SIZES:
+            with self.subTest(width=width):
+                one = self.open(self.screen(width, height))
+                one.wait_for(r"\] top")
+                one.keys("/", "l", "e", "a", "f", "Enter", "a")
+                shown = one.wait_for(r"^ 100\.00 │ ")
+                self.assertIn("leaf  /opt/program  [Percent: local period]", shown)
+                self.assertRegex(shown, r"│ +\d+ .*for \(int i = 0; i < 50; i\+\+\)")
+                one.keys("s")
+                one.wait_until_gone(r"for \(int i = 0")
+                one.keys("t")
+                one.wait_for(r"^ +Period │")
+                one.keys("t")
+                one.wait_for(r"^ Samples │")
+                one.keys("t", "/")
+                one.type("ret")
+                one.keys("Enter")
+                one.wait_for("the caller is not known")
+                one.keys("q")
+                one.wait_for("h: help")
+                one.close()
+
+    def test_callers_and_callees(self):
+        one = self.open(self.screen())
+        one.wait_for(r"\] top")
+        one.keys("/", "m", "i", "d", "Enter", "x")
+        one.wait_for(r"^- +66\.67%  callers of middle\n +middle\n +top\n- +66\.67%  callees of middle\n +middle\n +leaf")
+        one.keys("Escape")
+        one.wait_for("Children")
+
+    def test_pages_and_menu(self):
+        one = self.open(self.screen())
+        one.wait_for("h: help")
+        one.keys("?")
+        one.wait_for("The list of rows and call graphs")
+        one.keys("q", "i")
+        one.wait_for("# captured on")
+        one.keys("q", "m")
+        one.wait_for("Zoom into spin")
+        one.keys("Escape", "P")
+        one.wait_for("tacho report --stdio -o FILE")
+        one.keys("%")
+        one.wait_for("that key means nothing here; h: help")
+
+    def test_the_mouse_opens_and_moves(self):
+        one = self.open(self.screen())
+        one.wait_for(r"^\+.*\] top")
+        one.click(2, 0)
+        one.wait_for(r"^   \+ top$")
+        one.click(3, 3)
+        one.wait_for(r"^   - top$")
+        one.click(2, 0)
+        one.wait_until_gone(r"^   - top$")
+        one.click(5, 5, 65)
+        time.sleep(0.1)
+        self.assertRegex(one.text(), r"\] top")
+
+    def test_it_is_drawn_anew_when_the_size_changes(self):
+        one = self.open(self.screen())
+        one.wait_for(r"\] top")
+        for width, height in ((40, 10), (200, 60), (10, 3), (80, 24)):
+            one.resize(width, height)
+            one.wait_for("too small" if width < 20 else r"Children")
+        one.keys("e")
+        for step in range(30):  # while it draws
+            one.keys("Down" if step % 3 else "E").resize(60 + step, 20 + step % 7)
+        one.resize(80, 24)
+        one.wait_for("h: help")
+
+    def test_whatever_ends_it_leaves_the_terminal_as_it_was(self):
+        one = self.screen()
+        before = one.state()
+        words = self.write_capture()
+
+        def processes():
+            report = screen.children(one.shell())[0]
+            return report, screen.children(report)[0]
+
+        def kill(number, of):
+            os.kill(processes()[of], number)
+
+        ends = {
+            "q": lambda: one.keys("Enter", "q"),
+            "Ctrl-C": lambda: one.keys("C-c"),
+            "TERM": lambda: kill(signal.SIGTERM, 0),
+            "HUP": lambda: kill(signal.SIGHUP, 0),
+            "SEGV": lambda: kill(signal.SIGSEGV, 0),
+            "worker killed": lambda: kill(signal.SIGKILL, 1),
+        }
+        for name, end in ends.items():
+            with self.subTest(end=name):
+                one.type("clear")
+                one.run(*words)
+                one.wait_for("Available samples")
+                self.assertNotEqual(one.tmux("display-message", "-p", "#{alternate_on}").strip(), "0")
+                end()
+                shown = one.wait_until_gone("Available samples|h: help")
+                shown = one.wait_for(r"^(.*)\$ *$")
+                if name == "worker killed":
+                    self.assertEqual(re.findall(r"^tacho: .*", shown, re.MULTILINE),
+                                     ["tacho: the process that reads the files died: Killed"])
+                one.type("clear")
+                self.assertEqual(one.state(), before)
+
+    def test_it_stops_and_goes_on(self):
+        one = self.open(self.screen())
+        one.wait_for(r"\] top")
+        one.keys("C-z")
+        one.wait_for("Stopped")
+        self.assertEqual(one.tmux("display-message", "-p", "#{alternate_on}").strip(), "0")
+        one.type("fg")
+        one.wait_for(r"\] top")
+
+    def test_colours_and_none(self):
+        one = self.open(self.screen())
+        one.wait_for(r"\] top")
+        self.assertRegex(one.text("-e"), r"\033\[[0-9;]*(31|38;5;1)m")
+        one.close()
+        one = self.open(self.screen(NO_COLOR="1"))
+        one.wait_for(r"\] top")
+        self.assertNotRegex(one.text("-e"), r"\033\[[0-9;]*(3[0-7]|4[0-7])m")
+        one.close()
+        one = self.open(self.screen(TERM="vt100"))
+        one.wait_for(r"\] top")
+
+    def test_dumb_terminals_and_pipes_get_text(self):
+        words = self.write_capture()
+        one = self.screen(80, 100, TERM="dumb")
+        one.run(*words)
+        one.wait_for("TERM=dumb has no cursor to move: text is printed")
+        one.wait_for("# Samples: 9  of event")
+        one.run("tui", "perf.data")
+        one.wait_for("TERM=dumb has no cursor to move; tacho report --stdio prints text")
+        self.assertIn(b"# Samples: 9  of event", self.tacho(*words).stdout)
+        self.assertIn(b"needs a terminal", self.tacho("tui", "perf.data", status=1).stderr)
+        one.close()
+        one = self.screen(80, 60)
+        one.run(*words, "--stdio", "--no-pager")
+        one.wait_for(r"# Samples: 1  of event")
+        one.run("report", "--tui", "--json")
+        one.wait_for("--json is of text")
+        one.run("tui", "nowhere.data")
+        one.wait_for("nowhere.data: No such file")
+
+    def test_hostile_names(self):
+        """Escape sequences, direction overrides, wide characters, and a name of 10,000 letters."""
+        one = self.screen()
+        before = one.state()
+        for name in ("\033]0;title\007\033[2J", "\u202eevil\u200b", "名前のプログラム", "x" * 10_000, "e\u0301" * 40):
+            with self.subTest(name=name[:8]):
+                words = self.write_capture(name=name)
+                one.run(*words)
+                one.wait_for("Available samples")
+                one.keys("Enter")
+                shown = one.wait_for(r"\] top")
+                self.assertEqual(len(shown.split("\n")), 25)
+                self.assertNotIn("\u202e", shown)
+                one.keys("e", "w", "Right", "Right", "w", "t", "m")
+                one.wait_for("Zoom out of")
+                one.keys("Escape", "q")
+                one.wait_for(r"^\$ *$")
+                one.type("clear")
+        self.assertEqual(one.state(), before)
+
+
+if __name__ == "__main__":
+    programs.main()

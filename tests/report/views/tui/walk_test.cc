@@ -1,0 +1,209 @@
+#include "report/views/tui/walk.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+
+#include "report/views/report/command_report.h"
+#include "report/views/report/report_options.h"
+#include "tests/support/capture_builder.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using test::CaptureBuilder;
+using test::SampleFields;
+
+constexpr std::uint64_t kKernel = 0xffffffff81000000;
+
+// Two threads in functions f0 to f3 of a kernel: f0 calls f1 calls f2, f0 calls f3.
+struct Walked {
+  Walked() : kallsyms(std::as_bytes(std::span(text))) {
+    CaptureBuilder capture;
+    capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
+    capture.comm(1, 1, "one").comm(1, 2, "two");
+    capture.mmap(~0U, kKernel, 0x1000, kKernel, "[kernel.kallsyms]_text", abi::kCpumodeKernel);
+    std::uint64_t time = 10;
+    const auto add = [&](std::uint32_t tid, std::initializer_list<std::uint64_t> functions,
+                         std::uint64_t period) {
+      SampleFields fields;
+      fields.id = 1;
+      fields.pid = 1;
+      fields.tid = tid;
+      fields.time = ++time;
+      fields.period = period;
+      fields.misc = abi::kCpumodeKernel;
+      fields.callchain = {abi::kContextKernel};
+      for (const std::uint64_t function : functions)
+        fields.callchain.push_back(kKernel + function * 0x100 + 8);
+      fields.ip = fields.callchain[1];
+      capture.sample(fields);
+    };
+    for (int i = 0; i < 6; ++i) add(1, {2, 1, 0}, 10);
+    for (int i = 0; i < 3; ++i) add(2, {3, 0}, 10);
+    add(2, {1, 0}, 10);
+    const test::TemporaryFile file(capture.file());
+    options.reading.session.input = file.path();
+    options.reading.session.symbols.kallsyms = kallsyms.path();
+    options.is_walked = true;
+    EXPECT_TRUE(prepare_report(options));
+    session = std::make_unique<Session>(std::move(*Session::open(options.reading.session)));
+    sink = std::make_unique<ReportSink>(*session, options, false);
+    hits = std::make_unique<CodeHits>(1);
+    EXPECT_TRUE(sink->arrange());
+    session->run(*sink);
+    sink->settle();
+    walk = std::make_unique<Walk>(*sink, options, *hits);
+  }
+  Walk::Flow press(Key key) { return walk->on_key({.key = key, .size = {}}); }
+  Walk::Flow type(std::string_view keys) {
+    auto flow = Walk::Flow::Stay;
+    for (const char key : keys) flow = press(static_cast<Key>(key));
+    return flow;
+  }
+  std::vector<std::string> lines(ScreenSize size = {120, 24}) {
+    const Frame frame = walk->draw(size);
+    std::vector<std::string> lines;
+    for (const FrameRow& row : frame.rows) {
+      std::string line;
+      for (const StyledText& run : row.runs) {
+        // Later runs cover earlier ones: what boxes are made of.
+        std::string before = padded_to(std::string(fit_begin(line, run.column)), run.column);
+        const std::string_view behind = from_column(line, run.column + columns_of(run.text));
+        line = before + run.text + std::string(behind);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      lines.push_back(line);
+    }
+    return lines;
+  }
+  bool shows(std::string_view what) {
+    for (const std::string& line : lines())
+      if (line.find(what) != std::string::npos) return true;
+    return false;
+  }
+
+  std::string text =
+      "ffffffff81000000 T _text\nffffffff81000000 T f0\nffffffff81000100 T f1\nffffffff81000200 T f2\n"
+      "ffffffff81000300 T f3\nffffffff81000900 T _etext\n";
+  test::TemporaryFile kallsyms;
+  ReportOptions options;
+  std::unique_ptr<Session> session;
+  std::unique_ptr<ReportSink> sink;
+  std::unique_ptr<CodeHits> hits;
+  std::unique_ptr<Walk> walk;
+};
+
+TEST(Walk, ShowsRowsAsTheReportDoes) {
+  Walked walked;
+  const auto lines = walked.lines();
+  EXPECT_EQ(lines[0], "Samples: 10  of event 'cpu-clock', Event count (approx.): 100");
+  EXPECT_EQ(lines[1], "  Children      Self  Command  Shared Object      Symbol");
+  EXPECT_EQ(lines[2], "+   60.00%    60.00%  one      [kernel.kallsyms]  [k] f2");
+  EXPECT_EQ(lines[3], "+   60.00%     0.00%  one      [kernel.kallsyms]  [k] f0");
+  EXPECT_EQ(lines[4], "+   60.00%     0.00%  one      [kernel.kallsyms]  [k] f1");
+  EXPECT_EQ(lines[5], "+   40.00%     0.00%  two      [kernel.kallsyms]  [k] f0");
+}
+
+TEST(Walk, ZoomsFilterAndAreUndone) {
+  Walked walked;
+  walked.press(Key::End);
+  walked.type("t");
+  EXPECT_TRUE(walked.shows(", Thread: two"));
+  EXPECT_FALSE(walked.shows("f2"));
+  EXPECT_TRUE(walked.shows("40.00%"));
+  walked.type("F");
+  EXPECT_TRUE(walked.shows("100.00%")) << "shares of what the zoom leaves";
+  EXPECT_TRUE(walked.shows("Samples: 4  of event"));
+  walked.press(Key::Escape);
+  EXPECT_TRUE(walked.shows("f2"));
+  walked.type("/f3");
+  EXPECT_TRUE(walked.shows("Symbol to show: f3"));
+  EXPECT_FALSE(walked.shows("f1"));
+  walked.press(Key::Escape);
+  EXPECT_TRUE(walked.shows("f1"));
+}
+
+TEST(Walk, CallersAndCalleesAreOfAllChains) {
+  Walked walked;
+  walked.type("/f1");
+  walked.press(Key::Enter);
+  walked.type("x");
+  const auto lines = walked.lines();
+  EXPECT_EQ(lines[0], "f1: 70.00% of all, itself and what it calls");
+  EXPECT_EQ(lines[2], "-   70.00%  callers of f1");
+  EXPECT_EQ(lines[3], "     f1");
+  EXPECT_EQ(lines[4], "     f0");
+  EXPECT_EQ(lines[5], "-   70.00%  callees of f1");
+  EXPECT_EQ(lines[6], "   - f1");
+  EXPECT_EQ(lines[7], "        f2") << "all that f1 calls: no share, as in perf";
+}
+
+TEST(Walk, OtherKeysAndOrdersNeedNoReading) {
+  Walked walked;
+  walked.type("o");
+  walked.press(static_cast<Key>(21));
+  walked.type("sym");
+  EXPECT_EQ(walked.press(Key::Enter), Walk::Flow::Stay);
+  EXPECT_EQ(walked.lines()[2], "+  100.00%     0.00%  [k] f0");
+  walked.type(">");
+  EXPECT_EQ(walked.lines()[2], "+   60.00%    60.00%  [k] f2");
+  walked.type("W");
+  EXPECT_TRUE(walked.shows("Event count (approx.): 10, by samples"));
+  walked.type("o");
+  walked.press(static_cast<Key>(21));
+  walked.type("cpu");
+  EXPECT_EQ(walked.press(Key::Enter), Walk::Flow::ReadAgain);
+  EXPECT_EQ(walked.walk->wanted_sort(), "cpu");
+}
+
+TEST(Walk, EscAsksBeforeItLeaves) {
+  Walked walked;
+  EXPECT_EQ(walked.press(Key::Escape), Walk::Flow::Stay);
+  EXPECT_TRUE(walked.shows("Do you really want to exit?"));
+  EXPECT_EQ(walked.press(Key::Escape), Walk::Flow::Stay);
+  walked.press(Key::Escape);
+  EXPECT_EQ(walked.type("y"), Walk::Flow::Quit);
+}
+
+// Each letter of perf's table does something, or says why not (docs/terminal.md).
+TEST(Walk, EveryKeyOfPerfIsKnown) {
+  for (const char key : std::string("+-ecECamdtk/FLHViPrsDh?0q")) {
+    Walked walked;
+    EXPECT_NE(walked.type(std::string(1, key)), Walk::Flow::ReadAgain);
+    EXPECT_FALSE(walked.shows("that key means nothing here")) << key;
+  }
+  Walked walked;
+  walked.type("S");
+  EXPECT_TRUE(walked.shows("--socket-filter"));
+  walked.type("%");
+  EXPECT_TRUE(walked.shows("that key means nothing here; h: help"));
+}
+
+TEST(Walk, AnyKeysInAnyOrderAreSafe) {
+  Walked walked;
+  std::mt19937 random(7);
+  constexpr Key kSpecial[] = {Key::Up,     Key::Down,  Key::Left,     Key::Right,   Key::Enter,
+                              Key::Escape, Key::Tab,   Key::Home,     Key::BackTab, Key::PageUp,
+                              Key::End,    Key::Click, Key::Backspace};
+  for (int i = 0; i < 20000; ++i) {
+    const bool is_special = random() % 2 == 0;
+    KeyPress press{
+        .key = is_special ? kSpecial[random() % std::size(kSpecial)] : static_cast<Key>(33 + random() % 94),
+        .size = {}};
+    press.row = static_cast<std::uint16_t>(random() % 30);
+    press.column = static_cast<std::uint16_t>(random() % 100);
+    (void)walked.walk->on_key(press);
+    const ScreenSize size{static_cast<std::uint16_t>(1 + random() % 150),
+                          static_cast<std::uint16_t>(1 + random() % 40)};
+    const Frame frame = walked.walk->draw(size);
+    for (const FrameRow& row : frame.rows)
+      for (const StyledText& run : row.runs) ASSERT_LE(run.column + columns_of(run.text), size.width);
+  }
+}
+
+}  // namespace
+}  // namespace tacho::report

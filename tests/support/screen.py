@@ -1,0 +1,113 @@
+"""A terminal of a chosen size with a shell in it, driven through tmux: keys go in, the screen comes out."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import programs
+
+needs_tmux = unittest.skipUnless(shutil.which("tmux"), "needs tmux")
+PATIENCE = 20  # seconds until a screen shows what it should
+
+
+class Screen:
+    """One tmux server with one shell. close() ends it."""
+
+    def __init__(self, folder, width=80, height=24, **variables):
+        self.folder = folder
+        self.socket = Path(tempfile.mkdtemp(prefix="tacho-tmux-")) / "tmux"
+        environment = {"HOME": str(folder), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC",
+                       "TERM": "xterm-256color", "PS1": "$ ", "PAGER": "cat", "HISTFILE": "/dev/null"}
+        shell = "env -i " + " ".join(f"{name}='{value}'" for name, value in {**environment, **variables}.items()
+                                     if value is not None) + " bash --norc --noprofile"
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), "-c", str(folder), shell)
+        self.wait_for(r"^\$")
+
+    def tmux(self, *words):
+        done = subprocess.run(["tmux", "-S", self.socket, *words], capture_output=True, timeout=60,
+                              env={**os.environ, "LC_ALL": "C.UTF-8"})
+        if done.returncode != 0:
+            raise AssertionError(f"tmux {words}: {done.stderr.decode()}")
+        return done.stdout.decode()
+
+    def close(self):
+        if self.socket is not None:
+            subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True)
+            shutil.rmtree(self.socket.parent, ignore_errors=True)
+        self.socket = None
+
+    def run(self, *words):
+        """Types a command of tacho."""
+        self.tmux("send-keys", "-l", " ".join(map(str, [programs.BIN / "tacho", *words])))
+        self.tmux("send-keys", "Enter")
+        return self
+
+    def type(self, text):
+        self.tmux("send-keys", "-l", text)
+        self.tmux("send-keys", "Enter")
+        return self
+
+    def keys(self, *keys):
+        for key in keys:
+            self.tmux("send-keys", key)
+        return self
+
+    def click(self, row, column, button=0):
+        """SGR mouse: button 0 is the first, 64 and 65 the wheel. Rows and columns from 0."""
+        at = f"{button};{column + 1};{row + 1}"
+        self.tmux("send-keys", "-l", f"\033[<{at}M")
+        if button < 64:
+            self.tmux("send-keys", "-l", f"\033[<{at}m")
+        return self
+
+    def resize(self, width, height):
+        self.tmux("resize-window", "-x", str(width), "-y", str(height))
+        return self
+
+    def text(self, *options):
+        return self.tmux("capture-pane", "-p", *options)
+
+    def lines(self):
+        return self.text().split("\n")
+
+    def wait_for(self, pattern):
+        """The screen as soon as a part of it matches."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            text = self.text()
+            if re.search(pattern, text, re.MULTILINE):
+                return text
+            if time.monotonic() > end:
+                raise AssertionError(f"never showed {pattern!r}:\n{text}")
+            time.sleep(0.05)
+
+    def wait_until_gone(self, pattern):
+        end = time.monotonic() + PATIENCE
+        while re.search(pattern, text := self.text(), re.MULTILINE):
+            if time.monotonic() > end:
+                raise AssertionError(f"still shows {pattern!r}:\n{text}")
+            time.sleep(0.05)
+        return text
+
+    def state(self):
+        """What a program may change of a terminal: its screen, cursor, mouse and modes."""
+        flags = self.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_cursor_flag}"
+                          " #{keypad_flag}").strip()
+        modes = self.folder / "modes"
+        modes.unlink(missing_ok=True)
+        self.type(f"stty -a > {modes}.new; mv {modes}.new {modes}")
+        end = time.monotonic() + PATIENCE
+        while not modes.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        return flags, re.sub(r"(rows|columns) \d+", "", modes.read_text())
+
+    def shell(self):
+        return int(self.tmux("display-message", "-p", "#{pane_pid}"))
+
+
+def children(parent):
+    return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
