@@ -14,8 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (events->empty()) std::abort();
   for (const auto& event : *events) {
     if (event.period && event.frequency) std::abort();
-    const bool is_object = event.kind == tacho::record::EventKind::BpfObject;
-    if (is_object == event.path.empty() || is_object != event.name.empty()) std::abort();
+    const bool is_object = event.object() != nullptr;
+    if ((is_object && event.object()->path.empty()) || is_object != event.name.empty()) std::abort();
   }
   return 0;
 }

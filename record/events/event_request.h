@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "bpf/attach/event_filter.h"
@@ -13,13 +15,6 @@
 #include "record/events/sample_fields.h"
 
 namespace tacho::record {
-
-enum class EventKind : std::uint8_t {
-  Counter,     // type and config say all: counters, clocks, software events, PMUs, breakpoints
-  Tracepoint,  // config is found by find_tracepoints()
-  Probe,       // type and config are found by find_probes()
-  BpfObject,
-};
 
 enum class ProbeKind : std::uint8_t {
   User,    // a function of a program or library
@@ -54,8 +49,49 @@ struct ArgumentRequest {
   bool operator==(const ArgumentRequest&) const = default;
 };
 
+// What the kernel is asked for: an alternative for each kind of event.
+
+// Counters, clocks, software events, PMUs, breakpoints: type and config say all.
+struct CounterRequest {};
+
+// `config` is found by resolve_tracepoints().
+struct TracepointRequest {
+  std::string system, name;        // both may be globs
+  std::vector<NeededField> needs;  // where a recorder stands for it
+};
+
+// Type and config are found by find_probes().
+struct ProbeRequest {
+  ProbeKind kind = ProbeKind::User;
+  std::string path;                // of the file; empty in the kernel
+  std::string provider, function;  // function: also a marker's name; empty: `offset` is one in the file
+  std::uint64_t offset = 0;        // bytes from the function's begin
+  bool at_return = false;
+};
+
+// BPF programs, from a file or tacho's own.
+struct ObjectRequest {
+  std::string path;                  // of a recorder its name
+  std::vector<MapBinding> bindings;  // empty: an event for each of its channels
+  std::vector<ConstantSetting> constants;
+};
+
 struct EventRequest {
-  EventKind kind = EventKind::Counter;
+  std::variant<CounterRequest, TracepointRequest, ProbeRequest, ObjectRequest> what;
+  // Null where the event is of another kind.
+  const TracepointRequest* tracepoint() const { return std::get_if<TracepointRequest>(&what); }
+  TracepointRequest* tracepoint() { return std::get_if<TracepointRequest>(&what); }
+  const ProbeRequest* probe() const { return std::get_if<ProbeRequest>(&what); }
+  ProbeRequest* probe() { return std::get_if<ProbeRequest>(&what); }
+  const ObjectRequest* object() const { return std::get_if<ObjectRequest>(&what); }
+  ObjectRequest* object() { return std::get_if<ObjectRequest>(&what); }
+  bool is_counter() const { return std::holds_alternative<CounterRequest>(what); }
+  // Settings of an object; of others none.
+  std::span<const ConstantSetting> constants() const {
+    return object() != nullptr ? std::span<const ConstantSetting>(object()->constants)
+                               : std::span<const ConstantSetting>();
+  }
+
   std::string text;  // as written, for messages
   std::string name;  // what the capture calls it; empty for an object
 
@@ -65,20 +101,13 @@ struct EventRequest {
   std::uint64_t flags =
       format::abi::kExcludeGuest;  // abi::AttrFlag: where it counts, how exactly, how exclusively
 
-  std::string system, tracepoint;  // Tracepoint; both may be globs
-  std::string path;                // BpfObject; of a Probe outside of the kernel the file
-  std::string recorder;  // BpfObject that tacho carries: its row (recorders.h); `path` is that name, too
-  std::string catalogue_name, view;        // of a probe that a recorder stands for: that one's name, its view
-  std::vector<NeededField> needs;          // of a Tracepoint that a recorder stands for
-  bool asks_for_help = false;              // BpfObject: "/help/"
-  std::vector<MapBinding> bindings;        // BpfObject; empty: an event for each of its channels
-  std::vector<ConstantSetting> constants;  // BpfObject
+  std::string recorder;        // tacho's own that it is (recorders.h); empty: none
+  bool asks_for_help = false;  // "/help/"
+  // Of a probe or tracepoint that a recorder stands for: the recorder's name, and the view of its page.
+  std::string catalogue_name, view;
 
-  ProbeKind probe = ProbeKind::User;  // Probe, as are the next five
-  std::string provider, function;     // function: also a marker's name; empty: `offset` is one in the file
-  std::uint64_t offset = 0;           // bytes from the function's begin
-  bool at_return = false;
-  std::vector<ArgumentRequest> arguments;  // what its samples are to hold
+  // Of a Probe: what its samples are to hold. Of a Tracepoint: the fields that are counted by.
+  std::vector<ArgumentRequest> arguments;
   // The same, found by find_probes(); of a Tracepoint with `sum`: its fields.
   std::vector<bpf::ProbeArgument> placed_arguments;
   std::optional<bpf::ProbeSum> sum;  // hits are counted in the kernel (argdist), of a Tracepoint too

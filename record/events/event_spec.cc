@@ -295,14 +295,13 @@ std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view
 
 std::string hint_at(const EventRequest& object, std::string_view text, std::size_t at) {
   const std::size_t last = text.rfind('/');
-  if (object.kind != EventKind::BpfObject || object.constants.empty() || text[at - 1] != '/' || last < at)
-    return {};
+  if (object.constants().empty() || text[at - 1] != '/' || last < at) return {};
   const std::size_t equals = text.rfind('=', at - 1);
   if (equals == std::string_view::npos) return {};
   const std::string_view rest = text.substr(equals + 1, last - equals - 1);
   const std::string_view value = rest.substr(0, rest.find(','));
   if (value.find_first_of("'\"") != std::string_view::npos) return {};
-  return fmt::format("; a value with a slash needs quotes: {}='{}'", object.constants.back().name, value);
+  return fmt::format("; a value with a slash needs quotes: {}='{}'", object.constants().back().name, value);
 }
 
 namespace {
@@ -350,7 +349,7 @@ class Parser {
       return wrong(at_, fmt::format("the closing '}}' of the group at column {} is missing", brace + 1));
     ++groups_;
     for (std::size_t i = first; i < out.size(); ++i) {
-      if (out[i].kind == EventKind::BpfObject) return wrong(brace, "a BPF object cannot be in a group");
+      if (out[i].object() != nullptr) return wrong(brace, "a BPF object cannot be in a group");
       out[i].group = groups_;
       out[i].group_name = name;
     }
@@ -364,14 +363,14 @@ class Parser {
     Result<> done = Done{};
     if (const std::size_t size = object_path_size()) {
       EventRequest& request = out.emplace_back();
-      request.kind = EventKind::BpfObject;
-      request.path = text_.substr(at_, size);
+      request.what =
+          ObjectRequest{.path = std::string(text_.substr(at_, size)), .bindings = {}, .constants = {}};
       at_ += size;
       if (accept('/')) done = object_terms(request, begin);
     } else if (const RecorderRow* row = recorder_at(text_.substr(at_))) {
       EventRequest& request = out.emplace_back(request_of(*row));
       at_ += row->name.size();
-      const bool has_terms = accept('/'), is_object = request.kind == EventKind::BpfObject;
+      const bool has_terms = accept('/'), is_object = request.object() != nullptr;
       if (has_terms) done = is_object ? object_terms(request, begin) : terms(request, nullptr);
       if (done && !is_object) done = event_modifiers(out);
     } else {
@@ -380,7 +379,7 @@ class Parser {
     if (!done) return done;
     for (std::size_t i = first; i < out.size(); ++i) {
       out[i].text = text_.substr(begin, at_ - begin);
-      const bool is_named = !out[i].name.empty() || out[i].kind == EventKind::BpfObject;
+      const bool is_named = !out[i].name.empty() || out[i].object() != nullptr;
       if (!is_named) out[i].name = out[i].text;
     }
     return Done{};
@@ -428,10 +427,8 @@ class Parser {
     if (name.empty())
       return wrong(second_begin, fmt::format("the tracepoint's name is missing after '{}:'", system));
     EventRequest& request = out.emplace_back();
-    request.kind = EventKind::Tracepoint;
+    request.what = TracepointRequest{.system = std::string(system), .name = std::string(name), .needs = {}};
     request.type = abi::kTracepoint;
-    request.system = system;
-    request.tracepoint = name;
     const std::string written(text_.substr(begin, at_ - begin));
     if (accept('/')) {
       if (auto done = terms(request, nullptr); !done) return done;
@@ -515,23 +512,23 @@ class Parser {
   // "usdt:FILE:PROVIDER:NAME": the colon behind the first word is next.
   Result<> probe(Requests& out, const ProbeRow& row) {
     EventRequest& request = out.emplace_back();
-    request.kind = EventKind::Probe;
-    request.probe = row.kind;
-    request.at_return = row.at_return;
+    ProbeRequest& probe = request.what.emplace<ProbeRequest>();
+    probe.kind = row.kind;
+    probe.at_return = row.at_return;
     std::size_t begin = ++at_;
     const auto missing = [&](std::string_view what) {
       return wrong(begin, fmt::format("{} is missing, as in {}", what, row.example));
     };
     if (row.kind != ProbeKind::Kernel) {
-      request.path = until(":,{}");
-      if (request.path.empty()) return missing("a file");
+      probe.path = until(":,{}");
+      if (probe.path.empty()) return missing("a file");
       begin = at_;
       if (!accept(':')) return missing(row.kind == ProbeKind::Marker ? "a provider" : "a function");
       begin = at_;
     }
     if (row.kind == ProbeKind::Marker) {
-      request.provider = word();
-      if (request.provider.empty()) return missing("a provider");
+      probe.provider = word();
+      if (probe.provider.empty()) return missing("a provider");
       begin = at_;
       if (!accept(':')) return missing("a marker");
       begin = at_;
@@ -540,7 +537,7 @@ class Parser {
     for (until(kEnd); text_.substr(at_).starts_with("::"); until(kEnd)) at_ += 2;  // of a C++ name
     const std::string_view function = text_.substr(begin, at_ - begin);
     if (function.empty()) return missing(row.kind == ProbeKind::Marker ? "a marker" : "a function");
-    if (auto done = probe_place(request, function, begin); !done) return done;
+    if (auto done = probe_place(probe, function, begin); !done) return done;
     if (auto done = peek() == '(' ? arguments(request) : Result<>(Done{}); !done) return done;
     if (accept('/')) {
       if (auto done = terms(request, nullptr); !done) return done;
@@ -561,22 +558,22 @@ class Parser {
   }
 
   // "malloc", "malloc+0x10", or in a file "0x9a0c0".
-  Result<> probe_place(EventRequest& request, std::string_view text, std::size_t begin) const {
+  Result<> probe_place(ProbeRequest& probe, std::string_view text, std::size_t begin) const {
     const std::size_t plus = std::min(text.find('+'), text.size());
-    request.function = text.substr(0, plus);
-    if (request.probe == ProbeKind::User && request.function.starts_with("0x")) {
-      const auto offset = number_in(request.function);
+    probe.function = text.substr(0, plus);
+    if (probe.kind == ProbeKind::User && probe.function.starts_with("0x")) {
+      const auto offset = number_in(probe.function);
       if (!offset || plus != text.size())
         return wrong(begin, fmt::format("'{}' is no offset in a file", text));
-      request.offset = *offset;
-      request.function.clear();
+      probe.offset = *offset;
+      probe.function.clear();
       return Done{};
     }
     if (plus == text.size()) return Done{};
     const auto offset = number_in(text.substr(plus + 1));
     if (!offset) return wrong(begin + plus + 1, "a number of bytes is missing, as in malloc+0x10");
-    if (request.at_return) return wrong(begin + plus, "a return has no offset");
-    request.offset = *offset;
+    if (probe.at_return) return wrong(begin + plus, "a return has no offset");
+    probe.offset = *offset;
     return Done{};
   }
 
@@ -668,7 +665,8 @@ class Parser {
     const std::string_view event = until(",/");
     if (event.empty()) return wrong(at_, "the name of the event is missing after '='");
     const std::size_t name_size = key.size() - kMap.size() - kEvent.size();
-    request.bindings.push_back({std::string(key.substr(kMap.size(), name_size)), std::string(event)});
+    request.object()->bindings.push_back(
+        {std::string(key.substr(kMap.size(), name_size)), std::string(event)});
     return Done{};
   }
 
@@ -695,7 +693,7 @@ class Parser {
       if (quote != '\0' && !accept(quote))
         return wrong(value_begin - 1, fmt::format("the closing {} is missing", quote));
     }
-    request.constants.push_back(std::move(setting));
+    request.object()->constants.push_back(std::move(setting));
     return Done{};
   }
 

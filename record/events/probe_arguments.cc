@@ -229,7 +229,7 @@ bool needs_debug_information(const ArgumentRequest& request) {
 
 EventRequest output_of(const EventRequest& request) {
   EventRequest output = request;
-  output.kind = EventKind::Counter;
+  output.what = CounterRequest{};
   output.type = format::abi::kSoftware;
   output.config = format::abi::kBpfOutput;
   output.config1 = output.config2 = 0;

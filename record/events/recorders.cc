@@ -268,9 +268,7 @@ EventRequest request_of(const RecorderRow& row) {
     request.call_graph = CallGraph::Best;
     return request;
   }
-  request.kind = EventKind::BpfObject;
-  request.path = row.name;
-  request.constants = preset_of(row);
+  request.what = ObjectRequest{.path = std::string(row.name), .bindings = {}, .constants = preset_of(row)};
   return request;
 }
 
@@ -300,8 +298,8 @@ Error wrong(const EventRequest& request, std::size_t at, const std::string& what
 }
 
 const ConstantSetting* setting(const EventRequest& request, std::string_view name) {
-  const auto found = std::ranges::find(request.constants, name, &ConstantSetting::name);
-  return found == request.constants.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(request.constants(), name, &ConstantSetting::name);
+  return found == request.constants().end() ? nullptr : &*found;
 }
 std::string text_of(const EventRequest& request, std::string_view name) {
   const ConstantSetting* const one = setting(request, name);
@@ -312,7 +310,7 @@ Result<> check_options(const EventRequest& request) {
   std::vector<std::string> names;
   for (const ProbeRecorderOption& each : probe_recorder_options(request.recorder))
     names.emplace_back(each.name);
-  for (const ConstantSetting& each : request.constants) {
+  for (const ConstantSetting& each : request.constants()) {
     if (std::ranges::find(names, each.name) == names.end())
       return wrong(
           request, each.name_at,
@@ -421,10 +419,10 @@ Result<std::vector<NeededField>> needed_fields(const EventRequest& request, bool
 
 // Fields of a probe are known here; tracefs has the fields of a tracepoint.
 Result<> check_fields(const EventRequest& request, EventRequest& probe, bool counts) {
-  auto needed = needed_fields(request, probe.kind == EventKind::Tracepoint && !counts);
+  auto needed = needed_fields(request, probe.tracepoint() != nullptr && !counts);
   if (!needed) return std::move(needed.error());
-  if (probe.kind == EventKind::Tracepoint) {
-    probe.needs = std::move(*needed);
+  if (TracepointRequest* const tracepoint = probe.tracepoint()) {
+    tracepoint->needs = std::move(*needed);
     return Done{};
   }
   std::vector<std::string> fields;
@@ -452,7 +450,7 @@ std::string plain_view_of(const EventRequest& request) {
 // empty: they are.
 std::string add_up(const EventRequest& request, EventRequest& probe) {
   const std::string value = text_of(request, "value"), key = text_of(request, "key");
-  const bool is_tracepoint = probe.kind == EventKind::Tracepoint;
+  const bool is_tracepoint = probe.tracepoint() != nullptr;
   std::vector<ArgumentRequest> front;
   bpf::ProbeSum sum;
   sum.has_value = !value.empty();
@@ -510,13 +508,13 @@ Result<std::vector<EventRequest>> probes_of(const EventRequest& request, const P
   auto probes = parse(text_of(request, "probe"));
   if (!probes) return Error{std::move(probes.error())}.in(fmt::format("-e {}: probe", request.text));
   for (EventRequest& each : *probes) {
-    if (each.kind != EventKind::Probe && each.kind != EventKind::Tracepoint)
+    if (each.probe() == nullptr && each.tracepoint() == nullptr)
       return use_error(
           fmt::format("-e {}: probe: '{}' is neither a probe nor a tracepoint", request.text, each.text));
     const bool counts = request.recorder == kArgdist;
     if (auto known = check_fields(request, each, counts); !known) return std::move(known.error());
     if (counts) each.no_sum = add_up(request, each);
-    auto condition = condition_of(request, each.kind == EventKind::Tracepoint && !each.sum);
+    auto condition = condition_of(request, each.tracepoint() != nullptr && !each.sum);
     if (!condition) return std::move(condition.error());
     each.filter = std::move(*condition);
     if (!each.filter.empty()) each.filter_place = "-e " + request.text + ": if";

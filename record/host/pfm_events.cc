@@ -135,7 +135,6 @@ Result<EventRequest> PfmLibrary::event(const std::string& text) const {
   if (arguments.cpu >= 0)
     return use_error(fmt::format("'{}': cpu= is for the whole recording: -C {}", text, arguments.cpu));
   EventRequest request;
-  request.kind = EventKind::Counter;
   request.text = request.name = text;
   request.type = attr.type;
   request.config = attr.config;

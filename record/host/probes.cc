@@ -31,12 +31,12 @@ Error wrong(const EventRequest& request, const std::string& what) {
 // The kernel takes a path as seen from here; the capture has the full path. A bare name may be a library's
 // or a program's.
 Result<std::string> whole_path(const EventRequest& request) {
-  std::string path = request.path;
+  std::string path = request.probe()->path;
   if (std::error_code failed; path.find('/') == std::string::npos && !std::filesystem::exists(path, failed)) {
     if (auto library = library_file(path, -1)) path = std::move(*library);
   }
   const std::unique_ptr<char, decltype(&std::free)> found(realpath(path.c_str(), nullptr), &std::free);
-  if (!found) return wrong(request, fmt::format("there is no file {}", request.path));
+  if (!found) return wrong(request, fmt::format("there is no file {}", request.probe()->path));
   return std::string(found.get());
 }
 
@@ -52,7 +52,7 @@ Result<> set_field(EventRequest& request, const Pmu& pmu, std::string_view name,
 }
 
 Result<Pmu> pmu_for(const EventRequest& request, const Pmus& pmus) {
-  const bool is_kernel = request.probe == ProbeKind::Kernel;
+  const bool is_kernel = request.probe()->kind == ProbeKind::Kernel;
   auto pmu = pmus.read(is_kernel ? "kprobe" : "uprobe");
   if (pmu) return std::move(*pmu);
   return Error{fmt::format("-e {}: this kernel has no {} (Linux 4.17, {})", request.text,
@@ -63,7 +63,7 @@ Result<Pmu> pmu_for(const EventRequest& request, const Pmus& pmus) {
 Result<> place(EventRequest& request, const KnownArguments& known) {
   if (request.arguments.empty()) return Done{};
   const auto is_register = [](const ArgumentRequest& one) { return one.source.starts_with('%'); };
-  if (request.offset != 0 && !request.function.empty() &&
+  if (request.probe()->offset != 0 && !request.probe()->function.empty() &&
       !std::ranges::all_of(request.arguments, is_register))
     return wrong(request, "behind a function's begin its arguments may be elsewhere; name registers, as %di");
   auto placed = place_arguments(request.arguments, known);
@@ -77,12 +77,12 @@ Result<> place(EventRequest& request, const KnownArguments& known) {
 Result<> add_marker(const EventRequest& request, const Pmu& pmu, format::Bytes file,
                     std::vector<EventRequest>& out) {
   const auto markers = usdt_places(file);
-  if (!markers) return wrong(request, fmt::format("{}: {}", request.path, markers.error().what));
+  if (!markers) return wrong(request, fmt::format("{}: {}", request.probe()->path, markers.error().what));
   std::vector<std::string> names;
   std::size_t found = 0;
   for (const UsdtPlace& marker : *markers) {
     names.push_back(marker.provider + ":" + marker.name);
-    if (marker.provider != request.provider || marker.name != request.function) continue;
+    if (marker.provider != request.probe()->provider || marker.name != request.probe()->function) continue;
     EventRequest one = request;
     one.config2 = marker.offset;
     if (auto done = set_field(one, pmu, "ref_ctr_offset", marker.semaphore); !done) return done;
@@ -92,8 +92,8 @@ Result<> add_marker(const EventRequest& request, const Pmu& pmu, format::Bytes f
     ++found;
   }
   if (found != 0) return Done{};
-  const std::string wanted = request.provider + ":" + request.function;
-  return wrong(request, fmt::format("{} has no marker {}{}", request.path, wanted,
+  const std::string wanted = request.probe()->provider + ":" + request.probe()->function;
+  return wrong(request, fmt::format("{} has no marker {}{}", request.probe()->path, wanted,
                                     names.empty() ? "; it has none at all" : cli::suggestion(wanted, names)));
 }
 
@@ -104,10 +104,10 @@ bool asks_what_there_is(const EventRequest& request) {
 // `offset`: of the function, when it was named.
 Result<> place_of_user(EventRequest& request, std::optional<std::uint64_t> offset,
                        const std::function<bool()>& stop) {
-  KnownArguments known{.kind = ProbeKind::User, .at_return = request.at_return};
-  if (request.at_return || !offset || request.offset != 0) return place(request, known);
+  KnownArguments known{.kind = ProbeKind::User, .at_return = request.probe()->at_return};
+  if (request.probe()->at_return || !offset || request.probe()->offset != 0) return place(request, known);
   const auto named =
-      user_arguments({request.probe_target, *offset, request.function}, request.arguments, stop);
+      user_arguments({request.probe_target, *offset, request.probe()->function}, request.arguments, stop);
   std::string lack;
   if (named)
     known.named = *named;
@@ -126,18 +126,18 @@ Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventR
   auto path = whole_path(request);
   if (!path) return std::move(path.error());
   request.probe_target = std::move(*path);
-  if (request.probe == ProbeKind::User && request.function.empty()) {
-    request.config2 = request.offset;
+  if (request.probe()->kind == ProbeKind::User && request.probe()->function.empty()) {
+    request.config2 = request.probe()->offset;
     if (auto done = place_of_user(request, std::nullopt, stop); !done) return done;
     out.push_back(std::move(request));
     return Done{};
   }
   const auto file = format::read_file(request.probe_target);
   if (!file) return wrong(request, file.error().what);
-  if (request.probe == ProbeKind::Marker) return add_marker(request, pmu, *file, out);
-  const auto offset = function_offset(*file, request.function);
-  if (!offset) return wrong(request, fmt::format("{}: {}", request.path, offset.error().what));
-  request.config2 = *offset + request.offset;
+  if (request.probe()->kind == ProbeKind::Marker) return add_marker(request, pmu, *file, out);
+  const auto offset = function_offset(*file, request.probe()->function);
+  if (!offset) return wrong(request, fmt::format("{}: {}", request.probe()->path, offset.error().what));
+  request.config2 = *offset + request.probe()->offset;
   if (auto done = place_of_user(request, *offset, stop); !done) return done;
   out.push_back(std::move(request));
   return Done{};
@@ -146,20 +146,21 @@ Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventR
 // Without a list of functions the kernel has to check.
 Result<> add_kernel_probe(EventRequest request, std::vector<EventRequest>& out) {
   if (const auto kallsyms = format::read_file("/proc/kallsyms"); kallsyms && !kallsyms->empty()) {
-    const auto found = check_kernel_function(format::as_text(*kallsyms), request.function, request.offset);
+    const auto found =
+        check_kernel_function(format::as_text(*kallsyms), request.probe()->function, request.probe()->offset);
     if (!found) return wrong(request, found.error().what);
   }
   // Without names positions and registers are left.
   std::vector<bpf::FunctionArgument> known;
   if (!request.arguments.empty()) {
-    if (auto found = bpf::kernel_function_arguments(request.function)) known = std::move(*found);
+    if (auto found = bpf::kernel_function_arguments(request.probe()->function)) known = std::move(*found);
   }
-  if (auto done =
-          place(request, {.kind = ProbeKind::Kernel, .at_return = request.at_return, .function = known});
+  if (auto done = place(
+          request, {.kind = ProbeKind::Kernel, .at_return = request.probe()->at_return, .function = known});
       !done)
     return done;
-  request.probe_target = request.function;
-  request.config2 = request.offset;
+  request.probe_target = request.probe()->function;
+  request.config2 = request.probe()->offset;
   out.push_back(std::move(request));
   return Done{};
 }
@@ -170,17 +171,18 @@ Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests
                                               const std::function<bool()>& stop, const Pmus& pmus) {
   std::vector<EventRequest> out;
   for (EventRequest& request : requests) {
-    if (request.kind != EventKind::Probe) {
+    if (request.probe() == nullptr) {
       out.push_back(std::move(request));
       continue;
     }
     const auto pmu = pmu_for(request, pmus);
     if (!pmu) return pmu.error();
     request.type = pmu->type;
-    if (auto done = set_field(request, *pmu, "retprobe", request.at_return ? 1 : 0); !done)
+    if (auto done = set_field(request, *pmu, "retprobe", request.probe()->at_return ? 1 : 0); !done)
       return std::move(done.error());
-    auto done = request.probe == ProbeKind::Kernel ? add_kernel_probe(std::move(request), out)
-                                                   : add_user_probe(std::move(request), *pmu, out, stop);
+    auto done = request.probe()->kind == ProbeKind::Kernel
+                    ? add_kernel_probe(std::move(request), out)
+                    : add_user_probe(std::move(request), *pmu, out, stop);
     if (!done) return std::move(done.error());
   }
   return out;

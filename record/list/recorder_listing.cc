@@ -129,9 +129,9 @@ Result<std::string> recorder_help(const EventRequest& request) {
   const auto bytes = row != nullptr ? object_of(request) : Result<format::Bytes>(format::Bytes());
   if (!bytes) return bytes.error();
   auto object = row != nullptr ? bpf::UserObject::open_shipped(request.recorder, *bytes, {})
-                               : bpf::UserObject::open(request.path, {});
+                               : bpf::UserObject::open(request.object()->path, {});
   if (!object) return std::move(object.error());
-  const std::string path = printable(request.path);
+  const std::string path = printable(request.object()->path);
   std::string out = row != nullptr ? fmt::format("{}: {}\n", row->name, row->summary) : path + "\n";
   if (row != nullptr && !row->preset.empty()) out += fmt::format("It is {}/{}/.\n", row->object, row->preset);
   const auto options = object->constants();

@@ -140,7 +140,7 @@ Result<std::vector<std::string>> live_view(const LiveOptions& options,
   const RecorderRow* const row = events.size() == 1 ? find_recorder(events.front().recorder) : nullptr;
   const std::string_view suggested = events.size() == 1 && !events.front().view.empty()
                                          ? std::string_view(events.front().view)
-                                     : row != nullptr ? view_of(*row, events.front().constants)
+                                     : row != nullptr ? view_of(*row, events.front().constants())
                                                       : kEachEvent;
   auto words = words_of(!options.view.empty() ? std::string_view(options.view) : suggested);
   if (!words.empty() && words.front() == "tacho") words.erase(words.begin());

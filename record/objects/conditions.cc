@@ -109,8 +109,8 @@ Result<> set_condition(bpf::UserObject& object, const cli::Expression& expressio
 Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf::UserObject>& objects) {
   std::size_t next_object = 0;
   for (EventRequest& request : requests) {
-    bpf::UserObject* const object = request.kind == EventKind::BpfObject ? &objects[next_object++] : nullptr;
-    const bool is_kernels_own = request.kind == EventKind::Tracepoint && !request.sum;
+    bpf::UserObject* const object = request.object() != nullptr ? &objects[next_object++] : nullptr;
+    const bool is_kernels_own = request.tracepoint() != nullptr && !request.sum;
     if (request.filter.empty() || is_kernels_own) continue;
     const auto expression = cli::parse_expression(request.filter_place, request.filter);
     if (!expression) return expression.error();

@@ -114,8 +114,8 @@ void report_instances(const EventRequest& request, const std::string& pattern, c
 }
 
 std::string setting(const EventRequest& request, std::string_view name) {
-  const auto found = std::ranges::find(request.constants, name, &ConstantSetting::name);
-  return found == request.constants.end() ? std::string() : found->value.value_or("");
+  const auto found = std::ranges::find(request.constants(), name, &ConstantSetting::name);
+  return found == request.constants().end() ? std::string() : found->value.value_or("");
 }
 
 std::string unquoted(std::string text) {
@@ -689,7 +689,7 @@ bool follows_objects_anywhere(const bpf::UserObject& object) {
 EventRequest with_members_joined(EventRequest request, const bpf::UserObject& object) {
   const auto own = object.constants();
   std::vector<ConstantSetting> settings;
-  for (ConstantSetting& each : request.constants) {
+  for (ConstantSetting& each : request.object()->constants) {
     const bool is_own = std::ranges::find(own, each.name, &bpf::ObjectOption::name) != own.end();
     const bool is_member =
         !is_own && !each.value && !settings.empty() && settings.back().name == kShow && settings.back().value;
@@ -698,7 +698,7 @@ EventRequest with_members_joined(EventRequest request, const bpf::UserObject& ob
     else
       settings.push_back(std::move(each));
   }
-  request.constants = std::move(settings);
+  request.object()->constants = std::move(settings);
   return request;
 }
 

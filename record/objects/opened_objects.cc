@@ -74,8 +74,8 @@ std::vector<tacho_disk> table_of(const std::vector<BlockDevice>& devices) {
 Result<> set_disks(bpf::UserObject& object, const EventRequest& request) {
   if (object.constant(kDisks).empty()) return Done{};
   std::vector<BlockDevice> devices = devices_here();
-  const auto wanted = std::ranges::find(request.constants, kDisk, &ConstantSetting::name);
-  if (wanted != request.constants.end()) {
+  const auto wanted = std::ranges::find(request.constants(), kDisk, &ConstantSetting::name);
+  if (wanted != request.constants().end()) {
     const auto disk = disk_named(devices, wanted->value.value_or(""));
     if (!disk) return error_in_setting(request, wanted->value_at, wanted->name, disk.error().what);
     if (const auto fault = object.set_constant("dev", std::to_string(disk->dev)))
@@ -112,7 +112,7 @@ std::string value_without_unit(const ConstantSetting& setting) {
 }  // namespace
 
 Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
-  for (const ConstantSetting& setting : request.constants) {
+  for (const ConstantSetting& setting : request.constants()) {
     const auto fault = object.set_constant(setting.name, setting.value);
     if (fault) {
       const bool is_in_name = fault->part == bpf::ConstantFault::Part::Name;
@@ -140,7 +140,7 @@ Result<format::Bytes> object_of(const EventRequest& request) {
 namespace {
 
 Result<bpf::UserObject> open_object(const EventRequest& request, const bpf::ObjectOptions& options) {
-  if (request.recorder.empty()) return bpf::UserObject::open(request.path, options);
+  if (request.recorder.empty()) return bpf::UserObject::open(request.object()->path, options);
   const auto bytes = object_of(request);
   if (!bytes) return bytes.error();
   return bpf::UserObject::open_shipped(request.recorder, *bytes, options);
@@ -155,7 +155,7 @@ Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
   options.stop = stop;
   options.log = [messages](std::string_view line) { messages.detail(line); };
   for (const EventRequest& written : requests) {
-    if (written.kind != EventKind::BpfObject) continue;
+    if (written.object() == nullptr) continue;
     auto object = open_object(written, options);
     if (!object) return std::move(object.error());
     const bool follows = follows_objects(*object);

@@ -96,7 +96,7 @@ Result<> add_filter(std::vector<EventRequest>& events, const std::string& of_tra
   if (events.empty()) return use_error(std::string(option) + ": it stands behind the -e it is for");
   const std::size_t last = events.back().option;
   const auto is_tracepoint = [](const EventRequest& event) {
-    return event.kind == EventKind::Tracepoint && !event.sum;
+    return event.tracepoint() != nullptr && !event.sum;
   };
   const auto is_meant = [last](const EventRequest& event) { return event.option == last; };
   const auto first = std::ranges::find_if(events, is_meant);

@@ -44,7 +44,7 @@ class Planner {
     choose_rings();
     std::size_t object = 0;
     for (const EventRequest& request : requests) {
-      if (request.kind == EventKind::BpfObject) {
+      if (request.object() != nullptr) {
         if (auto done = add_channels(request, object++); !done) return std::move(done.error());
       } else if (auto added = add_any(request); !added) {
         return std::move(added.error());
@@ -53,7 +53,7 @@ class Planner {
     read_groups();
     object = 0;
     for (const EventRequest& request : requests) {
-      if (request.kind != EventKind::BpfObject) continue;
+      if (request.object() == nullptr) continue;
       if (auto done = bind(request, object++); !done) return std::move(done.error());
     }
     if (auto done = add_sample_programs(); !done) return std::move(done.error());
@@ -167,7 +167,7 @@ class Planner {
     probe.condition = request.condition;
     auto sum = request.sum;
     if (sum && plan_.events[*added].attr.samples(abi::kSampleCallchain)) {
-      if (request.kind == EventKind::Tracepoint)
+      if (request.tracepoint() != nullptr)
         return use_error("-e " + request.text +
                          ": hits of a tracepoint are counted without stacks (-g); "
                          "-e stackcount/tracepoint='...'/ counts stacks");
@@ -248,7 +248,7 @@ class Planner {
 
   // The short form: an event for each channel, named by the object.
   Result<> add_channels(const EventRequest& request, std::size_t object) {
-    if (!request.bindings.empty()) return Done{};
+    if (!request.object()->bindings.empty()) return Done{};
     for (const MapBinding& channel : objects_[object].channels) {
       EventRequest output;
       output.config = abi::kBpfOutput;
@@ -312,7 +312,7 @@ class Planner {
 
   // The long form: "map:channel.event=evt", where evt is another -e.
   Result<> bind(const EventRequest& request, std::size_t object) {
-    for (const MapBinding& binding : request.bindings) {
+    for (const MapBinding& binding : request.object()->bindings) {
       const auto& channels = objects_[object].channels;
       if (std::ranges::find(channels, binding.map, &MapBinding::map) == channels.end()) {
         return unknown_map(objects_[object], binding.map);
@@ -462,7 +462,7 @@ class Planner {
   // The kernel cannot pass a probe on to what a thread starts (sampling_attr()).
   void warn_of_probes(std::span<const EventRequest> requests) {
     const auto would_inherit = [this](const EventRequest& request) {
-      return request.kind == EventKind::Probe && request.arguments.empty() && !request.sum &&
+      return request.probe() != nullptr && request.arguments.empty() && !request.sum &&
              request.inherit.value_or(following().inherits);
     };
     if (!following().children || options_.target.watch == Watch::System) return;

@@ -19,7 +19,7 @@ namespace {
 // "inst_retired:any_p": no tracepoint, but an event of the processor by its maker's name.
 // The error is that of the tracepoint, and says why it is no such event either.
 Result<EventRequest> as_counter(const EventRequest& request, Error no_tracepoint) {
-  const std::string name = request.system + ":" + request.tracepoint;
+  const std::string name = request.tracepoint()->system + ":" + request.tracepoint()->name;
   no_tracepoint = std::move(no_tracepoint).in("-e " + request.text);
   if (name.find_first_of("*?[") != std::string::npos) return no_tracepoint;
   const auto library = PfmLibrary::open();
@@ -29,7 +29,7 @@ Result<EventRequest> as_counter(const EventRequest& request, Error no_tracepoint
     return no_tracepoint;
   }
   EventRequest counter = request;
-  counter.kind = EventKind::Counter;
+  counter.what = CounterRequest{};
   counter.type = found->type;
   counter.config = found->config;
   counter.config1 = found->config1;
@@ -70,11 +70,12 @@ Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventReques
                                                    const Result<Tracefs>& tracefs) {
   std::vector<EventRequest> out;
   for (const EventRequest& request : requests) {
-    if (request.kind != EventKind::Tracepoint) {
+    const TracepointRequest* const written = request.tracepoint();
+    if (written == nullptr) {
       out.push_back(request);
       continue;
     }
-    auto tracepoints = tracefs ? tracefs->matching(request.system, request.tracepoint)
+    auto tracepoints = tracefs ? tracefs->matching(written->system, written->name)
                                : Result<std::vector<Tracepoint>>(Error{tracefs.error()});
     if (!tracepoints) {
       auto counter = as_counter(request, std::move(tracepoints.error()));
@@ -82,7 +83,7 @@ Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventReques
       out.push_back(std::move(*counter));
       continue;
     }
-    const std::string as_written = request.system + ":" + request.tracepoint;
+    const std::string as_written = written->system + ":" + written->name;
     for (Tracepoint& tracepoint : *tracepoints) {
       EventRequest one = request;
       one.config = tracepoint.id;
@@ -106,15 +107,16 @@ Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventReques
 // A tracepoint of that name must have the requested fields.
 Result<> check_fields(const std::vector<EventRequest>& requests, const Tracefs& tracefs) {
   for (const EventRequest& request : requests) {
-    if (request.kind != EventKind::Tracepoint || request.needs.empty()) continue;
-    const auto tracepoints = tracefs.matching(request.system, request.tracepoint);
+    const TracepointRequest* const written = request.tracepoint();
+    if (written == nullptr || written->needs.empty()) continue;
+    const auto tracepoints = tracefs.matching(written->system, written->name);
     if (!tracepoints) continue;  // an event of the processor
     const auto described = tracefs.describe(*tracepoints);
     if (!described) return Error{described.error()};
-    for (const NeededField& needed : request.needs) {
+    for (const NeededField& needed : written->needs) {
       std::optional<Error> unknown;
       for (const auto& one : described->formats) {
-        unknown = unknown_field(needed, request.system + ":" + request.tracepoint, names_of_fields(one.text));
+        unknown = unknown_field(needed, written->system + ":" + written->name, names_of_fields(one.text));
         if (!unknown) break;
       }
       if (unknown) return std::move(*unknown);
@@ -127,7 +129,7 @@ Result<> check_fields(const std::vector<EventRequest>& requests, const Tracefs& 
 
 Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventRequest>& requests,
                                                       format::TracingData& tracing) {
-  if (std::ranges::find(requests, EventKind::Tracepoint, &EventRequest::kind) == requests.end())
+  if (std::ranges::none_of(requests, [](const EventRequest& each) { return each.tracepoint() != nullptr; }))
     return requests;
   const auto tracefs = Tracefs::find();
   std::vector<Tracepoint> found;
@@ -150,7 +152,7 @@ namespace abi = format::abi;
 std::string with_user_modifier(const EventRequest& request) {
   const std::string& name = request.name;
   const auto colons = std::ranges::count(name, ':');
-  const bool has_modifiers = colons > (request.kind == EventKind::Tracepoint ? 1 : 0);
+  const bool has_modifiers = colons > (request.tracepoint() != nullptr ? 1 : 0);
   return name + (has_modifiers || name.find('/') != std::string::npos ? "u" : ":u");
 }
 
@@ -163,7 +165,7 @@ bool may_exclude_kernel(const RecordOptions& options) {
 std::size_t exclude_kernel(std::vector<EventRequest>& requests) {
   std::size_t changed = 0;
   for (EventRequest& request : requests) {
-    const bool is_of_kernel = request.kind == EventKind::Counter || request.kind == EventKind::Tracepoint;
+    const bool is_of_kernel = request.is_counter() || request.tracepoint() != nullptr;
     if (!is_of_kernel || (request.flags & (abi::kExcludeUser | abi::kExcludeKernel)) != 0) continue;
     request.flags |= abi::kExcludeKernel | abi::kExcludeHv;
     request.name = with_user_modifier(request);

@@ -51,7 +51,7 @@ Result<> set_rate(format::EventAttr& attr, const EventRequest& request, const Sa
     return Done{};
   }
   if (!frequency &&
-      (request.kind == EventKind::Probe || attr.type == abi::kTracepoint || attr.type == abi::kBreakpoint)) {
+      (request.probe() != nullptr || attr.type == abi::kTracepoint || attr.type == abi::kBreakpoint)) {
     attr.sample_period = 1;
     return Done{};
   }
@@ -147,7 +147,7 @@ Result<format::EventAttr> sampling_attr(const EventRequest& request, const Sampl
   set_stacks(attr, stacks_of(request, options), options);
   // The kernel refuses an inheriting event in a perf event array. An inherited probe is worse: the kernel
   // reads the name of its file again, from the memory of the forking process, and fork and clone fail.
-  const bool can_inherit = !attr.is_bpf_output() && request.kind != EventKind::Probe;
+  const bool can_inherit = !attr.is_bpf_output() && request.probe() == nullptr;
   if (request.inherit.value_or(following.inherits) && can_inherit && following.children)
     attr.flags |= abi::kInherit;
   if (following.at_exec) attr.flags |= abi::kEnableOnExec;
@@ -180,7 +180,7 @@ bool has_walks_for_nothing(const EventRequest& request, const format::EventAttr&
   const bool is_tracepoint = attr.type == abi::kTracepoint;
   const bool is_chosen_later = attr.has(abi::kFreq) || attr.sample_period > 1;
   return (is_tracepoint && !request.filter.empty()) ||
-         ((is_tracepoint || request.kind == EventKind::Probe) && is_chosen_later);
+         ((is_tracepoint || request.probe() != nullptr) && is_chosen_later);
 }
 
 std::string_view refusal_of(const EventRequest& request, const format::EventAttr& attr, bool is_asked_for,

@@ -38,7 +38,7 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
     // A report shows all events, one after the other; events of one recorder get names.
     const bool is_repeated = std::ranges::count(events, request.recorder, &EventRequest::recorder) > 1;
     // `tacho calls` finds its events by their fields.
-    const std::string_view plain = view_of(*row, request.constants);
+    const std::string_view plain = view_of(*row, request.constants());
     const bool takes_event = !plain.starts_with("tacho calls");
     const bool is_chosen =
         takes_event && events.size() > 1 && (is_repeated || !plain.starts_with("tacho report"));
@@ -108,7 +108,7 @@ bool is_clock(const PlannedEvent& event) {
 std::string choices_of(const EventRequest& request) {
   constexpr std::string_view kNoChoices[] = {"name", "binary", "type", "show", "depth", "lib", "count"};
   std::vector<std::string> choices;
-  for (const ConstantSetting& one : request.constants)
+  for (const ConstantSetting& one : request.constants())
     if (std::ranges::find(kNoChoices, one.name) == std::end(kNoChoices))
       choices.push_back(one.value ? one.name + "=" + *one.value : one.name);
   return fmt::format("{}", fmt::join(choices, ", "));

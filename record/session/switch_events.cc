@@ -31,7 +31,7 @@ RecordOptions without_details(const RecordOptions& options) {
 Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const int> threads,
                                 const Host& host) {
   for (const EventRequest& request : options.switch_events)
-    if (request.kind == EventKind::BpfObject)
+    if (request.object() != nullptr)
       return use_error(
           std::string(kOption) + ": '" + request.text +
           "' is a BPF program, which is recorded with -e; name an event of the kernel, or a probe");

@@ -259,15 +259,16 @@ TEST_F(EventAttrs, ProbesAreTakenApart) {
       "uprobe:/bin/x:0x400");
   ASSERT_TRUE(probes) << probes.error().what;
   ASSERT_EQ(probes->size(), 5u);
-  EXPECT_EQ((*probes)[0].path + " " + (*probes)[0].function + " " + (*probes)[0].name, "/lib/x.so.6 f mine");
-  EXPECT_EQ((*probes)[0].offset, 0x10u);
-  EXPECT_TRUE((*probes)[1].at_return);
+  EXPECT_EQ((*probes)[0].probe()->path + " " + (*probes)[0].probe()->function + " " + (*probes)[0].name,
+            "/lib/x.so.6 f mine");
+  EXPECT_EQ((*probes)[0].probe()->offset, 0x10u);
+  EXPECT_TRUE((*probes)[1].probe()->at_return);
   EXPECT_EQ((*probes)[1].name, "uretprobe:./a:g");
-  EXPECT_EQ((*probes)[2].function, "vfs_read");
-  EXPECT_EQ((*probes)[2].probe, ProbeKind::Kernel);
-  EXPECT_EQ((*probes)[3].provider + ":" + (*probes)[3].function, "p:n");
-  EXPECT_EQ((*probes)[4].offset, 0x400u);
-  EXPECT_EQ((*probes)[4].function, "");
+  EXPECT_EQ((*probes)[2].probe()->function, "vfs_read");
+  EXPECT_EQ((*probes)[2].probe()->kind, ProbeKind::Kernel);
+  EXPECT_EQ((*probes)[3].probe()->provider + ":" + (*probes)[3].probe()->function, "p:n");
+  EXPECT_EQ((*probes)[4].probe()->offset, 0x400u);
+  EXPECT_EQ((*probes)[4].probe()->function, "");
 }
 
 TEST_F(EventAttrs, FunctionsOfCppHaveColonsInTheirNames) {
@@ -275,10 +276,10 @@ TEST_F(EventAttrs, FunctionsOfCppHaveColonsInTheirNames) {
       parse("uprobe:/bin/x:ns::Queue::push(arg1):u,uretprobe:/bin/x:f::g,uprobe:/bin/x:a::b+4");
   ASSERT_TRUE(probes) << probes.error().what;
   ASSERT_EQ(probes->size(), 3u);
-  EXPECT_EQ((*probes)[0].function, "ns::Queue::push");
+  EXPECT_EQ((*probes)[0].probe()->function, "ns::Queue::push");
   EXPECT_EQ((*probes)[0].arguments.size(), 1u);
-  EXPECT_EQ((*probes)[1].function, "f::g");
-  EXPECT_EQ((*probes)[2].function + "+" + std::to_string((*probes)[2].offset), "a::b+4");
+  EXPECT_EQ((*probes)[1].probe()->function, "f::g");
+  EXPECT_EQ((*probes)[2].probe()->function + "+" + std::to_string((*probes)[2].probe()->offset), "a::b+4");
 }
 
 TEST_F(EventAttrs, GroupsAreDistinguishedAndMayHaveNames) {

@@ -36,7 +36,7 @@ TEST(EventSpec, ModifiersExcludeTheOtherSide) {
   EXPECT_EQ(events[0].name, "cpu-clock:u");
   EXPECT_EQ(events[1].flags & (kExcludeKernel | kExcludeUser), kExcludeUser);
   EXPECT_EQ(events[2].flags & (kExcludeKernel | kExcludeUser), 0u);
-  EXPECT_EQ(events[2].tracepoint, "sched_switch");
+  EXPECT_EQ(events[2].tracepoint()->name, "sched_switch");
 }
 
 TEST(EventSpec, TermsStandBetweenSlashes) {
@@ -45,8 +45,8 @@ TEST(EventSpec, TermsStandBetweenSlashes) {
   EXPECT_EQ(events[0].period, 1000u);
   EXPECT_EQ(events[0].name, "mine");
   EXPECT_EQ(events[1].frequency, 99u);
-  EXPECT_EQ(events[1].system, "sched");
-  EXPECT_EQ(events[1].tracepoint, "*");
+  EXPECT_EQ(events[1].tracepoint()->system, "sched");
+  EXPECT_EQ(events[1].tracepoint()->name, "*");
 }
 
 TEST(EventSpec, BpfOutputAsPerfHadIt) {
@@ -60,11 +60,11 @@ TEST(EventSpec, BpfOutputAsPerfHadIt) {
 TEST(EventSpec, RecordersOfTheCatalogueAreObjectsThatTachoCarries) {
   const auto events = parsed("cpu-clock,open/failed,min_us=10/,exec");
   ASSERT_EQ(events.size(), 3u);
-  EXPECT_EQ(events[1].kind, EventKind::BpfObject);
+  ASSERT_NE(events[1].object(), nullptr);
   EXPECT_EQ(events[1].recorder, "open");
-  ASSERT_EQ(events[1].constants.size(), 2u);
-  EXPECT_EQ(events[1].constants[1].name, "min_us");
-  EXPECT_EQ(events[1].constants[1].value, "10");
+  ASSERT_EQ(events[1].object()->constants.size(), 2u);
+  EXPECT_EQ(events[1].object()->constants[1].name, "min_us");
+  EXPECT_EQ(events[1].object()->constants[1].value, "10");
   EXPECT_EQ(events[2].recorder, "exec");
   EXPECT_TRUE(parsed("exec/help/").front().asks_for_help);
   EXPECT_TRUE(parsed("./own.bpf.c/help/").front().asks_for_help);
@@ -96,8 +96,8 @@ TEST(EventSpec, RecordersOfProbesAreTheProbeWithItsConditionAndView) {
       "argdist/probe='uprobe:libc.so.6:write(fd=arg1:s32, count=arg3)',if='count > "
       "100',comm=dd,value=count,key='comm,fd'/");
   ASSERT_EQ(events.size(), 1u);
-  EXPECT_EQ(events[0].kind, EventKind::Probe);
-  EXPECT_EQ(events[0].path, "libc.so.6");
+  ASSERT_NE(events[0].probe(), nullptr);
+  EXPECT_EQ(events[0].probe()->path, "libc.so.6");
   EXPECT_EQ(events[0].arguments.size(), 2u);
   EXPECT_EQ(events[0].filter, "(comm == \"dd\") && (count > 100)") << "all of it is asked in the kernel";
   ASSERT_TRUE(events[0].sum);
@@ -139,22 +139,22 @@ TEST(EventSpec, RecordersOfProbesAreTheProbeWithItsConditionAndView) {
 TEST(EventSpec, ObjectsBindTheirMapsToEvents) {
   const auto events = parsed("./dir.o/big.bpf.o/map:channel.event=evt,map:b.event=other/,/tmp/x.c");
   ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[0].kind, EventKind::BpfObject);
-  EXPECT_EQ(events[0].path, "./dir.o/big.bpf.o") << "a folder may end in .o too";
-  EXPECT_EQ(events[0].bindings, (std::vector<MapBinding>{{"channel", "evt"}, {"b", "other"}}));
-  EXPECT_EQ(events[1].path, "/tmp/x.c");
-  EXPECT_TRUE(events[1].bindings.empty());
+  ASSERT_NE(events[0].object(), nullptr);
+  EXPECT_EQ(events[0].object()->path, "./dir.o/big.bpf.o") << "a folder may end in .o too";
+  EXPECT_EQ(events[0].object()->bindings, (std::vector<MapBinding>{{"channel", "evt"}, {"b", "other"}}));
+  EXPECT_EQ(events[1].object()->path, "/tmp/x.c");
+  EXPECT_TRUE(events[1].object()->bindings.empty());
 }
 
 TEST(EventSpec, ObjectsTakeValuesForTheirGlobals) {
   const auto events = parsed("./a.c/min=4096,on,path='/usr/a,b',limits.low[2]=-1,map:m.event=e/,./b.o/x=/");
   ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[0].constants, (std::vector<ConstantSetting>{{"min", "4096", 6, 10},
-                                                               {"on", std::nullopt, 15, 15},
-                                                               {"path", "/usr/a,b", 18, 24},
-                                                               {"limits.low[2]", "-1", 34, 48}}));
-  EXPECT_EQ(events[0].bindings, (std::vector<MapBinding>{{"m", "e"}}));
-  EXPECT_EQ(events[1].constants, (std::vector<ConstantSetting>{{"x", "", 6, 8}}))
+  EXPECT_EQ(events[0].object()->constants, (std::vector<ConstantSetting>{{"min", "4096", 6, 10},
+                                                                         {"on", std::nullopt, 15, 15},
+                                                                         {"path", "/usr/a,b", 18, 24},
+                                                                         {"limits.low[2]", "-1", 34, 48}}));
+  EXPECT_EQ(events[0].object()->bindings, (std::vector<MapBinding>{{"m", "e"}}));
+  EXPECT_EQ(events[1].object()->constants, (std::vector<ConstantSetting>{{"x", "", 6, 8}}))
       << "letters of its own text";
 }
 

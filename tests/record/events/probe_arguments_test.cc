@@ -143,7 +143,7 @@ TEST(ProbeArguments, StandInParenthesesBehindThePlace) {
   const auto events = parse_events("uprobe:/bin/x:f(arg1, size=arg2:u32)/call-graph=no/,kprobe:g(a),cs");
   ASSERT_TRUE(events) << events.error().what;
   ASSERT_EQ(events->size(), 3U);
-  EXPECT_EQ((*events)[0].function, "f");
+  EXPECT_EQ((*events)[0].probe()->function, "f");
   EXPECT_EQ((*events)[0].name, "uprobe:/bin/x:f");
   EXPECT_EQ((*events)[0].arguments.size(), 2U);
   EXPECT_EQ((*events)[1].arguments.front().name, "a");

@@ -32,7 +32,7 @@ TEST_F(PfmEvents, AreNumbersOfTheProcessor) {
   ASSERT_TRUE(events) << events.error().what;
   ASSERT_EQ(events->size(), 3U);
   const EventRequest& plain = (*events)[0];
-  EXPECT_TRUE(plain.kind == EventKind::Counter && plain.type == abi::kRaw && plain.config == 0xc0);
+  EXPECT_TRUE(plain.is_counter() && plain.type == abi::kRaw && plain.config == 0xc0);
   EXPECT_EQ(plain.name, "skl::INST_RETIRED:ANY_P");
   EXPECT_EQ(plain.flags & (abi::kExcludeUser | abi::kExcludeKernel | abi::kExcludeGuest),
             std::uint64_t{abi::kExcludeGuest});

@@ -77,7 +77,7 @@ TEST(Plan, StacksAreUnwoundByDefaultWhereEveryHitBecomesASample) {
 TEST(Plan, ATracepointThatIsChosenFromLaterIsWalkedByFramePointers) {
   const auto request = [](const std::string& filter, std::uint64_t period) {
     EventRequest event;
-    event.kind = EventKind::Tracepoint;
+    event.what = TracepointRequest{};
     event.type = abi::kTracepoint;
     event.name = "a:b";
     event.filter = filter;

@@ -10,9 +10,10 @@ namespace {
 
 namespace abi = format::abi;
 
-EventRequest named(std::string name, EventKind kind = EventKind::Counter, std::uint64_t flags = 0) {
+EventRequest named(std::string name, decltype(EventRequest::what) what = CounterRequest{},
+                   std::uint64_t flags = 0) {
   EventRequest request;
-  request.kind = kind;
+  request.what = std::move(what);
   request.name = std::move(name);
   request.flags |= flags;
   return request;
@@ -24,12 +25,12 @@ TEST(Sides, EventsWithoutASideAreLeftOutsideOfTheKernel) {
       named("cycles:pp"),
       named("cpu/event=0x3c/"),
       named("cpu/event=0x3c/p"),
-      named("raw_syscalls:sys_enter", EventKind::Tracepoint),
-      named("raw_syscalls:sys_enter:S", EventKind::Tracepoint),
-      named("cycles:k", EventKind::Counter, abi::kExcludeUser | abi::kExcludeHv),
-      named("cycles:u", EventKind::Counter, abi::kExcludeKernel | abi::kExcludeHv),
-      named("", EventKind::BpfObject),
-      named("probe", EventKind::Probe),
+      named("raw_syscalls:sys_enter", TracepointRequest{}),
+      named("raw_syscalls:sys_enter:S", TracepointRequest{}),
+      named("cycles:k", CounterRequest{}, abi::kExcludeUser | abi::kExcludeHv),
+      named("cycles:u", CounterRequest{}, abi::kExcludeKernel | abi::kExcludeHv),
+      named("", ObjectRequest{}),
+      named("probe", ProbeRequest{}),
   };
   EXPECT_EQ(exclude_kernel(requests), 6u);
   std::vector<std::string> names;
