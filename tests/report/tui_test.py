@@ -220,6 +220,25 @@ class Tui(programs.Scratch):
         one.keys("Escape")
         one.wait_for("Children")
 
+    def test_a_flame_graph_in_characters(self):
+        for width, height in SIZES:
+            with self.subTest(width=width):
+                one = self.open(self.screen(width, height))
+                one.wait_for(r"\] top")
+                one.keys("f")
+                shown = one.wait_for(r"^│all *\n│top *\n│middle +│other *\n│leaf *$")
+                self.assertEqual(shown.split("\n")[3].index("│other"), width * 6 // 9)
+                one.keys("Down", "Down")
+                one.wait_for(r"^middle: 66\.67% of all, 0\.00% by itself")
+                one.keys("Right", "Enter")
+                one.wait_for(r"other: 33\.33% of all, 33\.33% by itself, 100\.00% of the zoom")
+                one.wait_until_gone("│middle")
+                one.keys("a")
+                one.wait_for(r"other  /opt/program")
+                one.keys("q", "q")
+                one.wait_for("Children")
+                one.close()
+
     def test_pages_and_menu(self):
         one = self.open(self.screen())
         one.wait_for("h: help")

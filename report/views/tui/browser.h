@@ -27,6 +27,7 @@ struct BrowsedNode {
   std::vector<std::uint32_t> functions;  // of the frames: what annotating and zooming go by
   std::string share;                     // "22.76%"; empty: not shown, as no other node is beside it
   std::uint32_t first_child = 0, children = 0;
+  std::uint64_t weight = 0;
 };
 
 class BrowsedRows {

@@ -32,6 +32,7 @@ constexpr KeyRow kListKeys[] = {
     {"m", "menu of what can be done with this row"},
     {"a", "annotate the function here"},
     {"x", "callers and callees of the function here"},
+    {"f", "flame graph in characters: arrows, Enter zooms, Esc: back"},
     {"d t k", "zoom into its module, its thread, the kernel; again: out"},
     {"/", "show functions whose names have this in them"},
     {"o", "sort by other keys"},
@@ -110,6 +111,10 @@ Walk::Walk(ReportSink& sink, const ReportOptions& options, const CodeHits& hits)
 }
 
 const Function* Walk::function_here() const {
+  if (flame_) {
+    const auto id = flame_->function();
+    return id ? &rows_.function(*id) : nullptr;
+  }
   const auto& [browser, is_list] =
       sandwiches_.empty() ? std::pair<const Browser*, bool>(&browser_, true)
                           : std::pair<const Browser*, bool>(sandwiches_.back()->browser.get(), false);
@@ -148,6 +153,7 @@ Walk::Flow Walk::undo() {
     return Flow::Stay;
   }
   ask("Do you really want to exit? (Enter, y: yes)", "", [](const std::string&) { return Flow::Quit; });
+  wants_yes_ = true;
   return Flow::Stay;
 }
 
@@ -169,6 +175,7 @@ void Walk::next_event(bool is_forward) {
 void Walk::ask(std::string label, std::string text, std::function<Flow(const std::string&)> done,
                std::function<void(const std::string&)> changed, std::function<void()> left) {
   question_.emplace(std::move(label), std::move(text));
+  wants_yes_ = false;
   answered_ = std::move(done);
   answer_changed_ = std::move(changed);
   answer_left_ = std::move(left);
@@ -341,6 +348,28 @@ void Walk::sandwich() {
   sandwiches_.push_back(std::move(one));
 }
 
+void Walk::show_flame() {
+  if (!sink_.profile().looks_at_stacks()) {
+    message_ = "the capture has no call chains; record with -g to have them";
+    return;
+  }
+  flame_.emplace(rows_.title(WalkedRows::Count::No), rows_.whole_graph());
+}
+
+Walk::Flow Walk::on_flame_key(const KeyPress& press) {
+  const auto flow = flame_->on_key(press);
+  if (flow == FlameView::Flow::Leave) flame_.reset();
+  if (flow != FlameView::Flow::Unknown) return Flow::Stay;
+  if (press.is('a')) {
+    annotate();
+  } else if (press.key == Key::F1 || press.is('h') || press.is('?')) {
+    show_help();
+  } else {
+    message_ = "that key means nothing here; h: help, Esc: back";
+  }
+  return Flow::Stay;
+}
+
 void Walk::show_help() {
   std::vector<std::string> lines{"The list of rows and call graphs", ""};
   std::ranges::copy(key_lines(kListKeys), std::back_inserter(lines));
@@ -403,6 +432,8 @@ bool Walk::on_page_key(const KeyPress& press) {
     annotate();
   } else if (press.is('x')) {
     sandwich();
+  } else if (press.is('f')) {
+    show_flame();
   } else if (press.is('D')) {
     shows_debug_ = !shows_debug_;
   } else if (press.is('P')) {
@@ -468,12 +499,13 @@ Walk::Flow Walk::on_key(const KeyPress& press) {
   message_.clear();
   if (press.key == Key::None || press.key == Key::Resize) return Flow::Stay;
   if (question_) {
-    const std::string text_before = question_->text();
+    if (wants_yes_) {
+      question_.reset();
+      return is_yes(press) ? std::exchange(answered_, nullptr)({}) : Flow::Stay;
+    }
     const auto answer = question_->on_key(press);
     const std::string text = question_->text();
-    // A question without a text wants yes or no.
-    const bool is_yes_or_no = !answer_changed_ && text_before.empty() && text.size() == 1 && is_yes(press);
-    switch (is_yes_or_no ? Question::Answer::Given : answer) {
+    switch (answer) {
       case Question::Answer::None:
         break;
       case Question::Answer::Changed:
@@ -508,6 +540,7 @@ Walk::Flow Walk::on_key(const KeyPress& press) {
     if (flow == CodeView::Flow::Help) show_help();
     return Flow::Stay;
   }
+  if (flame_) return on_flame_key(press);
   return on_list_key(press);
 }
 
@@ -533,6 +566,9 @@ Frame Walk::draw(ScreenSize size) {
     page_->draw(frame);
   } else if (code_) {
     code_->draw(frame);
+    if (!message_.empty()) frame.bar(size.height - std::size_t{1}, Style::Bar, message_);
+  } else if (flame_) {
+    flame_->draw(frame);
     if (!message_.empty()) frame.bar(size.height - std::size_t{1}, Style::Bar, message_);
   } else {
     const bool is_list = sandwiches_.empty();

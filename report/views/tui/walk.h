@@ -11,6 +11,7 @@
 #include "report/profile/code_hits.h"
 #include "report/views/tui/browser.h"
 #include "report/views/tui/code_view.h"
+#include "report/views/tui/flame_view.h"
 #include "report/views/tui/frame.h"
 #include "report/views/tui/pages.h"
 #include "report/views/tui/walked_rows.h"
@@ -52,6 +53,8 @@ class Walk {
   void next_order(bool is_forward);
   void annotate();
   void sandwich();
+  void show_flame();
+  Flow on_flame_key(const KeyPress& press);
   void show_help();
   void show_header();
   // Of the row or frame at the cursor; null: there is none.
@@ -80,6 +83,7 @@ class Walk {
   std::vector<std::shared_ptr<Sandwich>> sandwiches_;  // the last one is shown
   std::unique_ptr<CodeSource> code_source_;            // once something is annotated
   std::unique_ptr<CodeView> code_;
+  std::optional<FlameView> flame_;
   std::optional<TextPage> page_;
   std::optional<Menu> menu_;
   std::vector<std::function<Flow()>> menu_actions_;
@@ -87,6 +91,7 @@ class Walk {
   std::function<Flow(const std::string&)> answered_;
   std::function<void(const std::string&)> answer_changed_;
   std::function<void()> answer_left_;
+  bool wants_yes_ = false;  // any key but Enter and y is a no
 };
 
 }  // namespace tacho::report

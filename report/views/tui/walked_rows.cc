@@ -259,11 +259,12 @@ std::string WalkedRows::frame_text(std::uint32_t id) const {
 
 // A share stands where siblings have a choice, or where one is lighter than what hangs there, as in perf's
 // browser.
-std::vector<BrowsedNode> WalkedRows::nodes_of(std::span<const Strand> strands,
-                                              std::uint64_t row_total) const {
+std::vector<BrowsedNode> WalkedRows::nodes_of(std::span<const Strand> strands, std::uint64_t row_total,
+                                              std::optional<double> least) const {
   GraphOptions options = text_.graph.value_or(GraphOptions());
   // Flat and folded have no tree; what is browsed is one.
   if (options.form != GraphForm::Fractal) options.form = GraphForm::Graph;
+  if (least) options.min_percent = *least;
   tree_.build(strands, graph_limit(options, totals_.weights[0]));
   std::vector<BrowsedNode> nodes;
   const auto& all = tree_.nodes();
@@ -273,7 +274,8 @@ std::vector<BrowsedNode> WalkedRows::nodes_of(std::span<const Strand> strands,
                     .functions = {node.frames.begin(), node.frames.end()},
                     .share = {},
                     .first_child = node.first_child,
-                    .children = node.children};
+                    .children = node.children,
+                    .weight = node.period};
     for (const std::uint32_t frame : node.frames) one.frames.push_back(frame_text(frame));
     nodes.push_back(std::move(one));
   }
@@ -296,7 +298,7 @@ std::vector<BrowsedNode> WalkedRows::nodes_of(std::span<const Strand> strands,
 
 // The parts of call chains above or below a function, the function first. A sample counts once: callees hang
 // on the outermost call of a recursion, callers on the innermost.
-std::vector<Strand> WalkedRows::strands_of(std::uint32_t symbol, Side side) {
+std::vector<Strand> WalkedRows::strands_of(std::optional<std::uint32_t> symbol, Side side) {
   const Profile& profile = sink_->profile();
   const NamedRows& names = sink_->names();
   const FunctionTable& functions = sink_->functions();
@@ -322,9 +324,11 @@ std::vector<Strand> WalkedRows::strands_of(std::uint32_t symbol, Side side) {
     const auto frames = names.stacks()->frames(chain);
     std::vector<std::uint32_t> down(frames.begin(), frames.end());  // the outermost caller first
     if (!begins_with_caller) std::ranges::reverse(down);
-    const auto is_it = [&](std::uint32_t id) { return functions[id].symbol == symbol; };
+    const auto is_it = [&](std::uint32_t id) { return functions[id].symbol == *symbol; };
     const std::size_t begin = kept_frames_.size();
-    if (side == Side::Callees) {
+    if (!symbol) {
+      kept_frames_.insert(kept_frames_.end(), down.begin(), down.end());
+    } else if (side == Side::Callees) {
       const auto first = std::ranges::find_if(down, is_it);
       if (first == down.end()) continue;
       kept_frames_.insert(kept_frames_.end(), first, down.end());
@@ -347,6 +351,11 @@ std::vector<BrowsedNode> WalkedRows::graph_of(std::uint32_t symbol, Side side) {
   std::uint64_t total = 0;
   for (const Strand& strand : strands) total += strand.period;
   return nodes_of(strands, total);
+}
+
+std::vector<BrowsedNode> WalkedRows::whole_graph() {
+  constexpr double kLeast = 0.1;
+  return nodes_of(strands_of(std::nullopt, Side::Callees), 0, kLeast);
 }
 
 std::string WalkedRows::share_of(std::uint32_t symbol) {

@@ -62,6 +62,8 @@ class WalkedRows : public BrowsedRows {
   enum class Side : std::uint8_t { Callers, Callees };
   std::vector<BrowsedNode> graph_of(std::uint32_t symbol, Side side);
   std::string share_of(std::uint32_t symbol);
+  // All call chains as one graph that begins with the caller, of what is at least a thousandth.
+  std::vector<BrowsedNode> whole_graph();
 
   std::size_t size() const override { return rows_.size(); }
   std::vector<BrowsedColumn> columns() const override;
@@ -73,8 +75,10 @@ class WalkedRows : public BrowsedRows {
   void count();   // entries anew
   void order();   // their order
   void filter();  // those of them that are shown
-  std::vector<BrowsedNode> nodes_of(std::span<const Strand> strands, std::uint64_t row_total) const;
-  std::vector<Strand> strands_of(std::uint32_t symbol, Side side);
+  std::vector<BrowsedNode> nodes_of(std::span<const Strand> strands, std::uint64_t row_total,
+                                    std::optional<double> least = {}) const;
+  // Nothing: whole chains.
+  std::vector<Strand> strands_of(std::optional<std::uint32_t> symbol, Side side);
   std::string frame_text(std::uint32_t function) const;
   Column::Kind weight() const { return text_.has_children ? Column::Kind::Children : Column::Kind::Overhead; }
 

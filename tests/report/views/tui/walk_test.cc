@@ -169,6 +169,34 @@ TEST(Walk, EscAsksBeforeItLeaves) {
   EXPECT_EQ(walked.type("y"), Walk::Flow::Quit);
 }
 
+TEST(Walk, AFlameGraphHasBoxesAsWideAsTheirShares) {
+  Walked walked;
+  walked.type("f");
+  auto lines = walked.lines({60, 10});
+  EXPECT_EQ(lines[1], "│all");
+  EXPECT_EQ(lines[2], "│f0");
+  EXPECT_EQ(lines[3], "│f1" + std::string(39, ' ') + "│f3") << "70 and 30 of 100";
+  EXPECT_EQ(lines[4], "│f2");
+  EXPECT_EQ(lines[9].substr(0, 35), "all: 100.00% of all, 0.00% by itsel");
+  walked.press(Key::Down);
+  walked.press(Key::Down);
+  walked.press(Key::Right);
+  walked.press(Key::Enter);
+  lines = walked.lines({60, 10});
+  EXPECT_EQ(lines[3], "│f3");
+  EXPECT_EQ(lines[9].find("f3: 30.00% of all, 30.00% by itself"), 0u);
+  walked.press(Key::Escape);
+  EXPECT_EQ(walked.lines({60, 10})[3].find("│f1"), 0u) << "out to its caller, f0";
+}
+
+TEST(Walk, YesIsAskedForOnlyWhereItIsTheQuestion) {
+  Walked walked;
+  walked.type("o");
+  walked.press(static_cast<Key>(21));
+  walked.type("y");
+  EXPECT_TRUE(walked.shows("Sort keys: y"));
+}
+
 // Each letter of perf's table does something, or says why not (docs/terminal.md).
 TEST(Walk, EveryKeyOfPerfIsKnown) {
   for (const char key : std::string("+-ecECamdtk/FLHViPrsDh?0q")) {
