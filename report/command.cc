@@ -220,6 +220,16 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                     options.skipped_files.emplace_back(text);
                     return Done{};
                   }});
+  rows.push_back({"--jobs", cli::Takes::Value, "N",
+                  "threads that work at the same time; the output is the same for any number. Default: one "
+                  "for each processor, at most 8",
+                  [&jobs = options.session.jobs](std::string_view text) -> Result<> {
+                    constexpr std::uint64_t kMost = 64;
+                    const auto number = cli::parse_number("--jobs", text, 1, kMost);
+                    if (!number) return number.error();
+                    jobs = static_cast<unsigned>(*number);
+                    return Done{};
+                  }});
   auto& symbols = options.session.symbols;
   rows.push_back(cli::text("--symfs", "DIR",
                            "a folder that stands for the recording host's root: binaries are looked for "

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <system_error>
+#include <span>
 #include <utility>
 
 namespace tacho::report {
@@ -84,65 +84,25 @@ Result<> TextOutput::finish() {
   return done;
 }
 
-TextPieces::TextPieces(std::size_t count, Make make) : count_(count), make_(std::move(make)) {
-  constexpr unsigned kMostThreads = 4;
-  const std::size_t wanted = std::min<std::size_t>(count, std::thread::hardware_concurrency());
-  for (std::size_t i = 1; i < std::min<std::size_t>(wanted, kMostThreads); ++i) {
-    try {
-      threads_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {
-      break;  // write() makes the remaining pieces: slower, and the same bytes
+void write_pieces(TextOutput& out, format::WorkerPool& pool, std::size_t count, const MakePiece& make) {
+  const std::size_t together = std::size_t{2} * pool.workers();
+  std::vector<TextBuffer> made(together), next(together);
+  std::size_t ready = 0;  // pieces in `made`
+  for (std::size_t begin = 0; (begin < count || ready > 0) && !out.is_done();) {
+    const std::size_t more = std::min(together, count - begin);
+    auto making = pool.fork(more, [&](std::size_t at, unsigned worker) -> Result<> {
+      next[at].clear();
+      make(begin + at, worker, next[at]);
+      return Done{};
+    });
+    for (const TextBuffer& text : std::span(made).first(ready)) {
+      out.text(text.view());
+      out.line_end();
     }
-  }
-}
-
-TextPieces::~TextPieces() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_stopped_ = true;
-  }
-  changed_.notify_all();
-}
-
-void TextPieces::make_next(std::unique_lock<std::mutex>& lock) {
-  const std::size_t piece = next_++;
-  Slot& slot = slots_[piece % kAhead];
-  lock.unlock();
-  make_(piece, slot.text);
-  lock.lock();
-  slot.is_made = true;
-  changed_.notify_all();
-}
-
-void TextPieces::work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return is_stopped_ || next_ == count_ || has_next(); });
-    if (is_stopped_ || next_ == count_) return;
-    make_next(lock);
-  }
-}
-
-void TextPieces::write(TextOutput& out) {
-  std::unique_lock lock(mutex_);
-  while (written_ < count_ && !out.is_done()) {
-    Slot& slot = slots_[written_ % kAhead];
-    if (!slot.is_made) {
-      if (has_next()) {
-        make_next(lock);
-      } else {
-        changed_.wait(lock, [&slot] { return slot.is_made; });
-      }
-      continue;
-    }
-    lock.unlock();
-    out.text(slot.text.view());
-    out.line_end();
-    slot.text.clear();
-    lock.lock();
-    slot.is_made = false;
-    ++written_;
-    changed_.notify_all();
+    static_cast<void>(making.join());  // no piece returns an error
+    made.swap(next);
+    ready = more;
+    begin += more;
   }
 }
 

@@ -4,22 +4,20 @@
 
 #include <algorithm>
 #include <bit>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "format/base/large_pages.h"
 #include "format/base/printable.h"
 #include "format/base/result.h"
+#include "format/base/worker_pool.h"
 #include "report/output/output_file.h"
 
 namespace tacho::report {
@@ -209,42 +207,12 @@ class TextStore {
 
 // A long text whose pieces are made on several threads and leave in their order.
 
-class TextPieces {
- public:
-  // Appends a piece to a buffer. Called for each piece once, for several at the same time.
-  using Make = std::function<void(std::size_t piece, TextBuffer& text)>;
+// Appends a piece of a text to a buffer. Called for each piece once, for several at the same time; `worker`
+// as in WorkerPool::Task.
+using MakePiece = std::function<void(std::size_t piece, unsigned worker, TextBuffer& text)>;
 
-  // Pieces are numbered from 0 up to `count`. Other threads begin with them at once, where the machine has
-  // more than one processor and the system gives threads; they run ahead of write() by a few pieces.
-  TextPieces(std::size_t count, Make make);
-  // Waits for the pieces that are being made.
-  ~TextPieces();
-  TextPieces(const TextPieces&) = delete;
-  TextPieces& operator=(const TextPieces&) = delete;
-
-  // Writes all pieces, of which it makes some itself; ends early when the output is done. Once only.
-  void write(TextOutput& out);
-
- private:
-  static constexpr std::size_t kAhead = 8;  // pieces that are in memory
-  // A piece on its way; piece n is in slot n % kAhead.
-  struct Slot {
-    TextBuffer text;
-    bool is_made = false;
-  };
-  bool has_next() const { return next_ < count_ && next_ < written_ + kAhead; }
-  // Makes the next piece; `lock` is free meanwhile.
-  void make_next(std::unique_lock<std::mutex>& lock);
-  void work();
-
-  const std::size_t count_;
-  const Make make_;
-  std::mutex mutex_;  // guards what follows, but for the text of a slot that is not made yet
-  std::condition_variable changed_;
-  std::vector<Slot> slots_ = std::vector<Slot>(kAhead);
-  std::size_t next_ = 0, written_ = 0;  // pieces
-  bool is_stopped_ = false;
-  std::vector<std::jthread> threads_;  // last: joined first
-};
+// Writes pieces 0 up to `count` in their order. All workers make them: while some are written, the next few,
+// two for each worker. Ends early when the output is done.
+void write_pieces(TextOutput& out, format::WorkerPool& pool, std::size_t count, const MakePiece& make);
 
 }  // namespace tacho::report

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
-
-#include "report/output/beside.h"
+#include <utility>
 
 namespace tacho::report {
 
@@ -60,14 +59,17 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
     if (options_.late.stacks != nullptr) name_heavy(rows);
     return;
   }
-  Beside learning(functions_->size(), [this, learns_all] {
-    if (learns_all) index_->learn_functions();
-  });
+  format::WorkerPool alone(1);
+  auto learning =
+      (options_.pool != nullptr ? *options_.pool : alone).fork(learns_all ? 1 : 0, [this](auto, auto) {
+        index_->learn_functions();
+        return Result<>(Done{});
+      });
   // Memory that is not written to costs nothing; what grows is copied.
   parts_.reserve(rows.size());
   weights_.reserve(rows.size() * members_);
   add_rows(rows);
-  learning.wait();
+  static_cast<void>(learning.join());  // it returns no error
   by_chain_.forget();
   by_alone_.forget();
   by_part_.forget();
@@ -424,7 +426,8 @@ RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& 
   return RowsToOrder(cells_, group_entries_.size(), of_group, functions_->functions());
 }
 
-std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) const {
+std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns, format::WorkerPool* pool,
+                                           std::function<void()> beside) const {
   Table<RowFacts> facts;
   const RowsToOrder rows = to_order(columns, facts);
   return RowOrder(index_->keys(), index_->facts())
@@ -436,7 +439,9 @@ std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) cons
                               for (std::uint32_t entry = 0; entry < values.size(); ++entry)
                                 values[entry] = value(kind, entry, member);
                             },
-                        .depth = depth()});
+                        .depth = depth(),
+                        .pool = pool,
+                        .beside = std::move(beside)});
 }
 
 std::vector<std::vector<Strand>> Entries::strands(std::span<const std::uint32_t> entries) const {

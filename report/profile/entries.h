@@ -67,6 +67,7 @@ struct EntryOptions {
   // What a row counts for in place of its weight. Null: the weight.
   std::function<Weight(const ProfileRow&, const Weight&)> weighed_by;
   LateChains late{};
+  format::WorkerPool* pool = nullptr;  // who makes them; null: the caller's thread
   // The same rows with the same options, but weighed by latency. Null: nobody asks for that.
   const class Entries* latency = nullptr;
 };
@@ -118,8 +119,9 @@ class Entries {
   // Why the entry is refused, as the first of its samples tells; 0 without `keeps_filtered`.
   FilterBits filtered_by(std::uint32_t entry) const { return entries_[entry].filtered; }
 
-  // All rows in the order of the report, see RowOrder.
-  std::vector<std::uint32_t> sorted(std::span<const Column> columns) const;
+  // All rows in the order of the report, see RowOrder. `pool`, `beside`: as WeighedRows has them.
+  std::vector<std::uint32_t> sorted(std::span<const Column> columns, format::WorkerPool* pool = nullptr,
+                                    std::function<void()> beside = {}) const;
 
   // The parts of call chains that belong to the first member's samples of some rows; one list for each.
   // Equal chains may come more than once.

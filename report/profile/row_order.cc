@@ -10,7 +10,8 @@
 
 namespace tacho::report {
 
-// What one column says of each row: rows are compared by these, smaller ones first.
+namespace {
+
 using Values = RowTable<std::uint64_t>;
 using Ranks = RowTable<std::uint32_t>;
 
@@ -70,8 +71,6 @@ class PackedValues {
   unsigned left_ = 0;  // bits of the last word that are free
 };
 
-namespace {
-
 // A row on its way through sorting, with a word of it.
 struct Item {
   std::uint64_t word = 0;
@@ -95,26 +94,28 @@ void sort_by_digits(Items& items, Items& scratch, WordOf&& word_of) {
   }
 }
 
-// The rows, which stand as they came where nothing decides.
-void put_in_order(std::vector<std::uint32_t>& rows, const PackedValues& by) {
+// So many rows, which stand as they came where nothing decides.
+void put_in_order(std::span<std::uint32_t> rows, const PackedValues& by) {
   if (rows.empty()) return;
   // Items with their words are sorted faster than rows that must look for theirs, but are eight times as
   // large.
   constexpr std::size_t kMostItems = std::size_t{1} << 18;
   const bool has_items = rows.size() <= kMostItems;
   RowTable<Item> items(has_items ? rows.size() : 0), scratch(items.size());
-  std::vector<std::uint32_t> other_rows(has_items ? 0 : rows.size());
+  RowTable<std::uint32_t> bare(has_items ? 0 : rows.size()), other_bare(bare.size());
+  std::ranges::copy(rows.first(bare.size()), bare.begin());
   // Of the two words that mostly decide, the one that decides less goes first.
   for (const std::size_t word : {std::size_t{1}, std::size_t{0}}) {
     if (word >= by.size()) continue;
     if (!has_items) {
-      sort_by_digits<16>(rows, other_rows, [&by, word](std::uint32_t row) { return by.word(word, row); });
+      sort_by_digits<16>(bare, other_bare, [&by, word](std::uint32_t row) { return by.word(word, row); });
       continue;
     }
     for (std::size_t i = 0; i < rows.size(); ++i) items[i] = {by.word(word, rows[i]), rows[i]};
     sort_by_digits<8>(items, scratch, [](const Item& item) { return item.word; });
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = items[i].row;
   }
+  std::ranges::copy(bare, rows.begin());
   for (auto from = rows.begin(); by.size() > 2 && from != rows.end();) {
     const auto is_other = [&by, from](std::uint32_t row) {
       return by.word(0, row) != by.word(0, *from) || by.word(1, row) != by.word(1, *from);
@@ -123,6 +124,30 @@ void put_in_order(std::vector<std::uint32_t>& rows, const PackedValues& by) {
     std::stable_sort(from, to, [&by](std::uint32_t a, std::uint32_t b) { return by.compare(2, a, b) < 0; });
     from = to;
   }
+}
+
+// All rows: slices of them, which are merged two by two.
+std::vector<std::uint32_t> order_by(const PackedValues& by, std::size_t count, format::WorkerPool& pool) {
+  constexpr std::size_t kWorthASlice = 4096;  // rows
+  std::vector<std::uint32_t> rows(count), merged;
+  std::iota(rows.begin(), rows.end(), 0);
+  const std::size_t slices = std::clamp<std::size_t>(count / kWorthASlice, 1, pool.workers());
+  std::size_t size = std::max<std::size_t>((count + slices - 1) / slices, 1);
+  for_slices(pool, count, size, [&](std::size_t begin, std::size_t end) {
+    put_in_order(std::span(rows).subspan(begin, end - begin), by);
+  });
+  const auto is_less = [&by](std::uint32_t a, std::uint32_t b) { return by.compare(0, a, b) < 0; };
+  for (; size < count; size *= 2) {
+    merged.resize(count);
+    for_slices(pool, count, 2 * size, [&](std::size_t begin, std::size_t end) {
+      const auto at = [&rows](std::size_t row) { return rows.begin() + static_cast<std::ptrdiff_t>(row); };
+      const std::size_t middle = std::min(begin + size, end);
+      std::merge(at(begin), at(middle), at(middle), at(end),
+                 merged.begin() + static_cast<std::ptrdiff_t>(begin), is_less);
+    });
+    rows.swap(merged);
+  }
+  return rows;
 }
 
 // Those of a group whose numbers decide, one after another: all from the first on, or first this one, then
@@ -191,53 +216,78 @@ Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   return all;
 }
 
-void RowOrder::add_weights(PackedValues& all, Column::Kind kind, const WeighedRows& weighed) const {
-  // With children, only those of the first event decide. Of the rows' own numbers, those of the first event
-  // decide nothing where another event leads.
-  const bool is_of_first = is_of_children(kind);
-  for (const std::size_t member :
-       members_in_order(is_of_first ? 1 : weighed.members, is_of_first ? 0 : weighed.first_member)) {
-    Values values(weighed.rows.size());
-    weighed.values(kind, member, values);
-    const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);
-    for (std::uint64_t& value : values) value = most - value;  // the heaviest first
-    all.add(std::move(values));
+// What decides, in its order. Each is made by itself.
+std::vector<RowOrder::MakeValues> RowOrder::columns_of(std::span<const Column> columns,
+                                                       const WeighedRows& weighed) const {
+  std::vector<MakeValues> made;
+  const RowsToOrder& rows = weighed.rows;
+  bool tells_functions = false, knows_depths = weighed.depth == nullptr;
+  for (const Column& column : columns) {
+    if (column.kind == Column::Kind::Key) {
+      made.emplace_back([this, &rows, key = column.key] { return OfColumn{{}, ranks_of(key, rows)}; });
+      tells_functions = tells_functions || is_of_function(keys_[column.key]);
+      continue;
+    }
+    // With children, only those of the first event decide. Of the rows' own numbers, those of the first event
+    // decide nothing where another event leads.
+    const bool is_of_first = is_of_children(column.kind);
+    for (const std::size_t member :
+         members_in_order(is_of_first ? 1 : weighed.members, is_of_first ? 0 : weighed.first_member)) {
+      made.emplace_back([&weighed, kind = column.kind, member] {
+        RowTable<std::uint64_t> values(weighed.rows.size());
+        weighed.values(kind, member, values);
+        const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);
+        for (std::uint64_t& value : values) value = most - value;  // the heaviest first
+        return OfColumn{std::move(values), {}};
+      });
+    }
+    if (!is_of_first || std::exchange(knows_depths, true)) continue;
+    made.emplace_back([&weighed] {
+      Ranks depths(weighed.rows.size());
+      for (std::uint32_t row = 0; row < depths.size(); ++row) depths[row] = weighed.depth(row);
+      return OfColumn{{}, std::move(depths)};
+    });
   }
-}
-
-// Where functions begin, from the lowest on.
-void RowOrder::add_addresses(PackedValues& all, const RowsToOrder& rows) const {
-  std::uint64_t least = ~std::uint64_t{0}, most = 0;
-  rows.walk([&](std::uint32_t row) {
-    least = std::min(least, rows.function(row).start);
-    most = std::max(most, rows.function(row).start);
+  // Where functions begin, from the lowest on.
+  if (!tells_functions) return made;
+  made.emplace_back([&rows] {
+    RowTable<std::uint64_t> values(rows.size());
+    rows.walk([&](std::uint32_t row) { values[row] = rows.function(row).start; });
+    const std::uint64_t least = values.empty() ? 0 : std::ranges::min(values);
+    for (std::uint64_t& value : values) value -= least;
+    return OfColumn{std::move(values), {}};
   });
-  if (least >= most) return;
-  all.add(rows.size(), most - least,
-          [&](std::size_t row) { return rows.function(static_cast<std::uint32_t>(row)).start - least; });
+  return made;
 }
 
 std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns,
                                             const WeighedRows& weighed) const {
-  PackedValues values;
-  bool tells_functions = false, knows_depths = weighed.depth == nullptr;
-  for (const Column& column : columns) {
-    if (column.kind == Column::Kind::Key) {
-      values.add(ranks_of(column.key, weighed.rows));
-      tells_functions = tells_functions || is_of_function(keys_[column.key]);
-      continue;
+  const std::vector<MakeValues> columns_to_make = columns_of(columns, weighed);
+  std::vector<OfColumn> made(columns_to_make.size());
+  format::WorkerPool alone(1);
+  format::WorkerPool& pool = weighed.pool != nullptr ? *weighed.pool : alone;
+  const std::size_t others = weighed.beside != nullptr ? 1 : 0;
+  // The last key mostly is the function's, which takes longest.
+  auto all = pool.run(made.size() + others, [&](std::size_t task, unsigned) -> Result<> {
+    const std::size_t column = made.size() + others - 1 - task;
+    if (column == made.size()) {
+      weighed.beside();
+    } else {
+      made[column] = columns_to_make[column]();
     }
-    add_weights(values, column.kind, weighed);
-    if (!is_of_children(column.kind) || std::exchange(knows_depths, true)) continue;
-    Ranks depths(weighed.rows.size());
-    for (std::uint32_t row = 0; row < depths.size(); ++row) depths[row] = weighed.depth(row);
-    values.add(depths);
+    return Done{};
+  });
+  static_cast<void>(all);  // none returns an error
+  PackedValues values;
+  for (OfColumn& column : made) {
+    if (column.values.empty()) {
+      values.add(column.ranks);
+    } else {
+      values.add(std::move(column.values));
+    }
+    column = {};
   }
-  if (tells_functions) add_addresses(values, weighed.rows);
-  std::vector<std::uint32_t> order(weighed.rows.size());
-  std::iota(order.begin(), order.end(), 0);
-  put_in_order(order, values);
-  return order;
+  return order_by(values, weighed.rows.size(), pool);
 }
 
 }  // namespace tacho::report

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "format/base/large_pages.h"
+#include "format/base/worker_pool.h"
 #include "report/profile/sort_key.h"
 
 namespace tacho::report {
@@ -109,9 +110,10 @@ struct WeighedRows {
   std::function<void(Column::Kind, std::size_t member, std::span<std::uint64_t> values)> values;
   // Which of rows with equal children stands first: the one of the lesser depth. Null: depths do not decide.
   std::function<std::uint32_t(std::uint32_t row)> depth;
+  // Who does it; null: the caller's thread. Then what is passed is read by several threads at a time.
+  format::WorkerPool* pool = nullptr;
+  std::function<void()> beside{};  // done meanwhile; null: nothing
 };
-
-class PackedValues;
 
 class RowOrder {
  public:
@@ -122,9 +124,14 @@ class RowOrder {
   std::vector<std::uint32_t> sorted(std::span<const Column> columns, const WeighedRows& weighed) const;
 
  private:
+  // What a column says of each row, smaller ones first: one of the two.
+  struct OfColumn {
+    RowTable<std::uint64_t> values;
+    RowTable<std::uint32_t> ranks;
+  };
+  using MakeValues = std::function<OfColumn()>;
+  std::vector<MakeValues> columns_of(std::span<const Column> columns, const WeighedRows& weighed) const;
   RowTable<std::uint32_t> ranks_of(std::size_t key, const RowsToOrder& rows) const;
-  void add_weights(PackedValues& all, Column::Kind kind, const WeighedRows& weighed) const;
-  void add_addresses(PackedValues& all, const RowsToOrder& rows) const;
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 
   std::span<const KeyUse> keys_;

@@ -74,6 +74,7 @@ struct Session::State {
   std::optional<SampleReader> reader;
   alignas(format::kApart) std::optional<Resolver> resolver;
   std::uint64_t lost_samples = 0;
+  std::optional<format::WorkerPool> pool;
   std::shared_ptr<SampleCondition> condition;  // until it is bound to the events: then it is the filter's
 
   bool can_run_ahead(const Sink& sink) const;
@@ -144,6 +145,12 @@ Result<> Session::check_events() const {
 bool Session::follows() const { return state_->reader->capture().follows(); }
 
 const symbolize::JitCode& Session::jit_code() const { return state_->spaces.jit(); }
+
+format::WorkerPool& Session::pool() {
+  if (!state_->pool)
+    state_->pool.emplace(state_->options.jobs != 0 ? state_->options.jobs : format::usual_workers());
+  return *state_->pool;
+}
 
 Resolver& Session::resolver() { return *state_->resolver; }
 

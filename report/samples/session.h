@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "format/base/worker_pool.h"
 #include "format/container/capture_reader.h"
 #include "report/samples/resolver.h"
 #include "report/samples/run_ahead.h"
@@ -25,6 +26,7 @@ struct SessionOptions : SampleOptions {
   std::string input = "perf.data";  // "-": standard input
   symbolize::SymbolOptions symbols;
   format::ReadOptions capture;
+  unsigned jobs = 0;     // threads that read and show; 0: one for each processor, at most 8
   bool in_step = false;  // samples are shown before more is read, by one thread
 };
 
@@ -56,6 +58,9 @@ class Session {
 
   // Gives every sample that passes the filter to `sink`, in time order, on the caller's thread.
   void run(Sink& sink, const RunControl& control = {});
+
+  // Threads for what comes after the samples, made when they are first asked for: as many as the options say.
+  format::WorkerPool& pool();
 
   // Names of the samples' places, during run() and after.
   Resolver& resolver();

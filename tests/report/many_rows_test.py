@@ -31,6 +31,17 @@ class ManyRows(programs.Scratch):
         head[SIZE_AT + 8:HEAD] = bytes(HEAD - SIZE_AT - 8)  # no sections behind the records
         (self.folder / "perf.data").write_bytes(head + data)
 
+    def test_the_text_is_the_same_for_any_number_of_jobs(self):
+        for words in (["--no-children", "-g", "none"], ["-g", "caller,0.0001"]):
+            alone = self.tacho("report", "--jobs", "1", *words).stdout
+            self.assertGreater(alone.count(b"\n"), ROWS)
+            for jobs in ("2", "8"):
+                self.assertEqual(self.tacho("report", "--jobs", jobs, *words).stdout, alone, (jobs, words))
+
+    def test_jobs_are_a_number(self):
+        for text in ("0", "65", "two", ""):
+            self.assertIn(b"--jobs", self.tacho("report", "--jobs", text, status=1).stderr)
+
     def rows(self, *words):
         """(address, value) of each, as they are shown."""
         text = self.tacho("report", "-s", "sym", "--csv", *words).stdout.decode()

@@ -211,7 +211,8 @@ void HierarchyText::write(TextOutput& out, const Entries& entries, const Hierarc
       graph_rows.push_back({hierarchy.entries_of(row), hierarchy.value(Kind::Overhead, row, 0)});
   }
   if (options_->graph)
-    graphs.emplace(*options_, entries, *tree_, GraphTotals{totals.weights[0], totals.weights[0]}, graph_rows);
+    graphs.emplace(*options_, entries, tree_->functions(), GraphTotals{totals.weights[0], totals.weights[0]},
+                   graph_rows);
 
   std::size_t lines = 0;
   for (const std::uint32_t row : hierarchy.shown()) {
@@ -220,7 +221,7 @@ void HierarchyText::write(TextOutput& out, const Entries& entries, const Hierarc
     write_row(out, hierarchy, row, cells, node_count(plan), totals);
     ++lines;
     if (hierarchy.row(row).is_leaf) {
-      if (graphs) graphs->write_next(out);
+      if (graphs) graphs->write_next(out, *tree_);
     } else if (std::ranges::none_of(hierarchy.below(row), [&](std::uint32_t below) {
                  return is_shown(hierarchy, below, totals.weights[0]);
                })) {

@@ -212,14 +212,13 @@ void ReportJson::write(const RowBlock& block) {
     for (const std::uint32_t& row : block.rows)
       graph_rows.push_back({{&row, 1}, block.entries->value(kind, row, 0)});
     const GraphTotals totals{block.entries->whole(0, false), block.totals->weights[0]};
-    graphs.emplace(*source_.text, *block.entries, *source_.tree, totals, graph_rows);
+    graphs.emplace(*source_.text, *block.entries, source_.tree->functions(), totals, graph_rows);
   }
   for (const std::uint32_t row : block.rows) {
     line_end();
     to_.begin_object("");
     describe_row(block, row);
-    const CallTree* const tree = graphs ? graphs->next() : nullptr;
-    if (tree != nullptr) describe_calls(*tree);
+    if (graphs && graphs->build_next(*source_.tree)) describe_calls(*source_.tree);
     to_.end_object();
   }
   line_end();

@@ -269,6 +269,7 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   EntryOptions options;
   options.keeps_zero_periods = options_->reading.perf_bytes.keeps_zero_periods;
   options.has_children = plan_->has_children;
+  options.pool = &session_->pool();
   if (plan_->has_graph) options.graph = plan_->graph.order;
   if (plan_->names_chains_late)
     options.late = {&*plan_->stacks, plan_->graph.min_percent, options_->is_relative};
@@ -395,7 +396,7 @@ void ReportSink::write(TextOutput& out) {
                 options_->reading.perf_bytes.orders_siblings ? SiblingOrder::AsPerf : SiblingOrder::ByName);
   BranchStatistics statistics;
   const ReportText text(text_options, plan_->columns, single_value_columns(*options_, plan_->columns),
-                        plan_->facts, tree);
+                        plan_->facts, tree, session_->pool());
   const HierarchyText levels_text(text_options, plan_->columns, plan_->facts, tree);
   const std::unique_ptr<RowForm> form = make_form(out, functions, tree, text_options);
   if (form) form->begin();

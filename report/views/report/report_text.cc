@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
-#include "report/output/beside.h"
 #include "report/output/fit.h"
 #include "report/views/report/row_graphs.h"
 
@@ -18,42 +18,68 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
   // Places that are facts of a sample (ends of branches, data addresses) are named when they are shown, which
   // is for one thread.
   const bool names_more = facts_->options().mode != ReportMode::Samples;
+  format::WorkerPool alone(1);
+  format::WorkerPool& pool = names_more ? alone : *pool_;
   const FullValues totals = full_values(entries);
-  const Kind weight = options_->has_children ? Kind::Children : Kind::Overhead;
-  const GraphTotals graph_totals{entries.whole(0, false), totals.weights[0]};
-  std::optional<GraphsAhead> ahead;
-  if (options_->graph && !names_more) ahead.emplace(*options_, entries, *tree_, graph_totals, weight);
   std::vector<Cell> cells;
-  Beside measuring(names_more ? 0 : entries.size(), [&] {
-    cells = cells_of(entries, leader);
-    if (ahead) ahead->draw();
-  });
-  if (names_more) measuring.wait();
-  const std::vector<std::uint32_t> rows = shown_rows(entries, totals.weights[0]);
-  if (!names_more) measuring.wait();
+  const std::vector<std::uint32_t> rows =
+      shown_rows(entries, totals.weights[0], &pool, [&] { cells = cells_of(entries, leader); });
   if (!options_->is_quiet) write_head(out, cells);
-  std::vector<GraphRow> graph_rows;
-  std::optional<RowGraphs> graphs;
-  std::size_t drawn = 0;
-  if (ahead && ahead->has_drawn()) {
-    drawn = rows.size();
-    while (drawn > 0 && !ahead->has_graph(rows[drawn - 1])) --drawn;
-  } else if (options_->graph) {
-    graph_rows.reserve(rows.size());
-    for (const std::uint32_t& row : rows) graph_rows.push_back({{&row, 1}, entries.value(weight, row, 0)});
-    graphs.emplace(*options_, entries, *tree_, graph_totals, graph_rows);
-    drawn = graphs->end();
+  Block block{.entries = &entries, .rows = rows, .cells = cells, .totals = &totals, .pool = &pool};
+  if (options_->graph) block.rows = block.rows.subspan(write_graphed(out, block));
+  write_plain(out, block);
+}
+
+// Writes the rows up to the last that has a graph, and returns how many they are.
+std::size_t ReportText::write_graphed(TextOutput& out, const Block& block) const {
+  constexpr std::size_t kMostStrands = 4096, kMostRows = 256;  // of a piece
+  const Kind weight = options_->has_children ? Kind::Children : Kind::Overhead;
+  std::vector<GraphRow> rows;
+  rows.reserve(block.rows.size());
+  for (const std::uint32_t& row : block.rows)
+    rows.push_back({{&row, 1}, block.entries->value(weight, row, 0)});
+  RowGraphs graphs(*options_, *block.entries, tree_->functions(),
+                   {block.entries->whole(0, false), block.totals->weights[0]}, rows);
+  std::vector<std::optional<CallTree>> trees(block.pool->workers());
+  for (std::size_t begin = 0; begin < graphs.end() && !out.is_done();) {
+    const std::size_t end = graphs.begin_batch(begin);
+    std::vector<std::size_t> begins;  // of pieces
+    std::size_t strands = kMostStrands;
+    for (std::size_t row = begin; row < end; ++row) {
+      strands += graphs.strand_count(row);
+      if (strands < kMostStrands && row - begins.back() < kMostRows) continue;
+      begins.push_back(row);
+      strands = graphs.strand_count(row);
+    }
+    begins.push_back(end);
+    write_pieces(out, *block.pool, begins.size() - 1,
+                 [&](std::size_t piece, unsigned worker, TextBuffer& text) {
+                   if (!trees[worker]) trees[worker].emplace(*tree_);
+                   Last last;
+                   for (std::size_t row = begins[piece]; row < begins[piece + 1]; ++row) {
+                     write_row(text, block, block.rows[row], last);
+                     graphs.write(text, *trees[worker], row);
+                   }
+                 });
+    begin = end;
   }
-  const std::size_t alone = names_more ? rows.size() : drawn;
-  TextPieces others = pieces_of(entries, std::span(rows).subspan(alone), cells, totals);
-  Last last;
-  for (std::size_t i = 0; i < alone; ++i) {
-    write_row(out, entries, rows[i], cells, totals, last);
-    if (graphs && i < drawn) graphs->write_next(out);
-    if (!graphs && i < drawn && ahead->has_graph(rows[i])) out.text(ahead->graph(rows[i]));
-    out.line_end();
-  }
-  others.write(out);
+  return graphs.end();
+}
+
+// In pieces of half a megabyte and of one row at least.
+void ReportText::write_plain(TextOutput& out, const Block& block) const {
+  // Names can be as long as a capture makes them, and several pieces are in memory.
+  constexpr std::size_t kPiece = std::size_t{1} << 19, kMostRows = 4096;  // bytes
+  std::size_t width = 1;
+  for (const Cell& cell : block.cells) width += cell.width + 2;
+  const std::size_t size = std::clamp<std::size_t>(kPiece / width, 1, kMostRows);
+  write_pieces(out, *block.pool, (block.rows.size() + size - 1) / size,
+               [&](std::size_t piece, unsigned, TextBuffer& text) {
+                 Last last;
+                 const auto from = block.rows.subspan(piece * size);
+                 block.entries->walk(from.first(std::min(size, from.size())),
+                                     [&](std::uint32_t row) { write_row(text, block, row, last); });
+               });
 }
 
 std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leader) const {
@@ -107,9 +133,11 @@ bool ReportText::is_hidden(const Entries& entries, std::uint32_t entry) const {
   return entries.facts(entry).function->name().find(options_->symbol_filter) == std::string_view::npos;
 }
 
-std::vector<std::uint32_t> ReportText::shown_rows(const Entries& entries, std::uint64_t total) const {
+std::vector<std::uint32_t> ReportText::shown_rows(const Entries& entries, std::uint64_t total,
+                                                  format::WorkerPool* pool,
+                                                  std::function<void()> beside) const {
   const Kind kind = options_->has_children ? Kind::Children : Kind::Overhead;
-  std::vector<std::uint32_t> rows = entries.sorted(columns_->sorted);
+  std::vector<std::uint32_t> rows = entries.sorted(columns_->sorted, pool, std::move(beside));
   if (!options_->symbol_filter.empty() || options_->percent_limit > 0) {
     std::erase_if(rows, [&](std::uint32_t entry) {
       return is_hidden(entries, entry) ||
@@ -150,25 +178,9 @@ void ReportText::write_head(TextOutput& out, const std::vector<Cell>& cells) con
   out.text("\n#\n");
 }
 
-TextPieces ReportText::pieces_of(const Entries& entries, std::span<const std::uint32_t> rows,
-                                 const std::vector<Cell>& cells, const FullValues& totals) const {
-  // Names can be as long as a capture makes them, and several pieces are in memory.
-  constexpr std::size_t kPiece = std::size_t{1} << 19, kMostRows = 4096;  // bytes
-  std::size_t width = 1;
-  for (const Cell& cell : cells) width += cell.width + 2;
-  const std::size_t size = std::clamp<std::size_t>(kPiece / width, 1, kMostRows);
-  return TextPieces((rows.size() + size - 1) / size,
-                    [this, &entries, rows, &cells, totals, size](std::size_t piece, TextBuffer& text) {
-                      Last last;
-                      const auto from = rows.subspan(piece * size);
-                      entries.walk(from.first(std::min(size, from.size())), [&](std::uint32_t row) {
-                        write_row(text, entries, row, cells, totals, last);
-                      });
-                    });
-}
-
-void ReportText::write_row(TextBuffer& out, const Entries& entries, std::uint32_t entry,
-                           const std::vector<Cell>& cells, const FullValues& totals, Last& last) const {
+void ReportText::write_row(TextBuffer& out, const Block& block, std::uint32_t entry, Last& last) const {
+  const Entries& entries = *block.entries;
+  const std::span<const Cell> cells = block.cells;
   const std::string& separator = options_->separator;
   const std::size_t begin = out.size();
   const RowFacts facts = entries.facts(entry);
@@ -190,7 +202,7 @@ void ReportText::write_row(TextBuffer& out, const Entries& entries, std::uint32_
       last.values[member] = entries.value(kind, entry, member);
     Last::Numbers& numbers = last.cells[i];
     if (numbers.values != last.values) {
-      numbers.text = cells_.numbers(cells[i], last.values, totals.of(kind));
+      numbers.text = cells_.numbers(cells[i], last.values, block.totals->of(kind));
       numbers.values = last.values;
     }
     out.left(numbers.text, width);

@@ -1,7 +1,6 @@
 #include "report/views/report/row_graphs.h"
 
 #include <algorithm>
-#include <new>
 
 namespace tacho::report {
 namespace {
@@ -10,13 +9,13 @@ constexpr std::size_t kMostStrands = std::size_t{1} << 21;  // that are computed
 
 }  // namespace
 
-RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries, CallTree& tree, GraphTotals totals,
+RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries,
+                     const StableArray<Function>& functions, GraphTotals totals,
                      std::span<const GraphRow> rows)
     : entries_(&entries),
       rows_(rows),
-      text_(*options.graph, tree.functions(), options.names, options.has_colour, options.room),
+      text_(*options.graph, functions, options.names, options.has_colour, options.room),
       limit_(graph_limit(*options.graph, totals.shown)),
-      tree_(&tree),
       graphed_{.event_total = totals.all,
                .limit_total = totals.shown,
                .leaves_out_first = options.leaves_out_first} {
@@ -25,21 +24,22 @@ RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries, CallTre
   if (!options.separator.empty()) graphed_.separator = options.separator;
 }
 
-void RowGraphs::tell_more() {
+std::size_t RowGraphs::begin_batch(std::size_t begin) {
   std::vector<std::uint32_t> asked;
   std::vector<std::size_t> rows_of_asked;
-  lists_begin_ = told_;
-  for (std::size_t strands = 0; told_ < rows_.size() && (asked.empty() || strands < kMostStrands); ++told_) {
-    const GraphRow& row = rows_[told_];
+  lists_begin_ = begin;
+  std::size_t end = begin;
+  for (std::size_t strands = 0; end < end_ && (asked.empty() || strands < kMostStrands); ++end) {
+    const GraphRow& row = rows_[end];
     if (is_light(row)) continue;
     for (const std::uint32_t entry : row.entries) {
       asked.push_back(entry);
-      rows_of_asked.push_back(told_ - lists_begin_);
+      rows_of_asked.push_back(end - begin);
       strands += entries_->strand_count(entry);
     }
   }
   lists_.clear();
-  lists_.resize(told_ - lists_begin_);
+  lists_.resize(end - begin);
   auto strands = entries_->strands(asked);
   for (std::size_t i = 0; i < asked.size(); ++i) {
     auto& list = lists_[rows_of_asked[i]];
@@ -49,65 +49,36 @@ void RowGraphs::tell_more() {
       list.insert(list.end(), strands[i].begin(), strands[i].end());
     }
   }
+  return end;
 }
 
-const CallTree* RowGraphs::next() {
-  if (next_ == told_) tell_more();
-  auto& list = lists_[next_ - lists_begin_];
-  graphed_.row_total = rows_[next_++].weight;
-  if (list.empty()) return nullptr;
-  tree_->build(list, limit_);
+bool RowGraphs::build(CallTree& tree, std::size_t row) {
+  auto& list = lists_[row - lists_begin_];
+  if (list.empty()) return false;
+  tree.build(list, limit_);
   list = {};
-  return tree_;
-}
-
-void RowGraphs::write_next(TextBuffer& out) {
-  if (const CallTree* const tree = next()) text_.write(out, *tree, graphed_);
-}
-
-void GraphsAhead::draw() {
-  try {
-    has_drawn_ = draw_all();
-  } catch (const std::bad_alloc&) {  // who draws row by row needs less
-  }
-  if (has_drawn_) return;
-  drawn_ = {};
-  begins_ = {};
-  text_ = TextBuffer();
-}
-
-bool GraphsAhead::draw_all() {
-  constexpr std::size_t kMostRows = 4096, kMostText = std::size_t{32} << 20;  // bytes
-  const CallTreeLimit limit = graph_limit(*options_->graph, totals_.shown);
-  if (limit.share != CallTreeLimit::Share::OfTotal) return false;
-  is_heavy_.resize(entries_->size());
-  std::size_t strands = 0;
-  for (std::uint32_t entry = 0; entry < entries_->size(); ++entry) {
-    const std::uint64_t weight = entries_->value(weight_, entry, 0);
-    if (weight < limit.least(weight) || percent_of(weight, totals_.shown) < options_->percent_limit) continue;
-    is_heavy_[entry] = true;
-    drawn_.push_back(entry);
-    strands += entries_->strand_count(entry);
-    if (drawn_.size() > kMostRows || strands > kMostStrands) return false;
-  }
-  // Most would never be shown.
-  if (options_->top != 0 && drawn_.size() > options_->top) return false;
-  std::vector<GraphRow> rows;
-  for (const std::uint32_t& entry : drawn_) rows.push_back({{&entry, 1}, entries_->value(weight_, entry, 0)});
-  RowGraphs graphs(*options_, *entries_, *tree_, totals_, rows);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    begins_.push_back(text_.size());
-    graphs.write_next(text_);
-    if (text_.size() > kMostText) return false;
-  }
-  begins_.push_back(text_.size());
   return true;
 }
 
-std::string_view GraphsAhead::graph(std::uint32_t entry) const {
-  const auto at = std::ranges::lower_bound(drawn_, entry) - drawn_.begin();
-  const auto begin = begins_[static_cast<std::size_t>(at)], end = begins_[static_cast<std::size_t>(at) + 1];
-  return text_.view().substr(begin, end - begin);
+void RowGraphs::write(TextBuffer& out, CallTree& tree, std::size_t row) {
+  if (!build(tree, row)) return;
+  GraphedRow graphed = graphed_;
+  graphed.row_total = rows_[row].weight;
+  text_.write(out, tree, graphed);
+}
+
+bool RowGraphs::build_next(CallTree& tree) {
+  const std::size_t row = next_++;
+  if (row >= end_) return false;
+  if (row == lists_begin_ + lists_.size()) begin_batch(row);
+  return build(tree, row);
+}
+
+void RowGraphs::write_next(TextBuffer& out, CallTree& tree) {
+  const std::size_t row = next_++;
+  if (row >= end_) return;
+  if (row == lists_begin_ + lists_.size()) begin_batch(row);
+  write(out, tree, row);
 }
 
 }  // namespace tacho::report

@@ -16,7 +16,7 @@ namespace tacho::report {
 namespace {
 
 // Pieces of different lengths, which take different times.
-void make_piece(std::size_t piece, TextBuffer& text) {
+void make_piece(std::size_t piece, unsigned, TextBuffer& text) {
   for (std::size_t i = 0; i <= piece % 7; ++i) {
     text.decimal(piece);
     text.character(' ');
@@ -26,7 +26,7 @@ void make_piece(std::size_t piece, TextBuffer& text) {
 
 std::string expected(std::size_t count) {
   TextBuffer text;
-  for (std::size_t piece = 0; piece < count; ++piece) make_piece(piece, text);
+  for (std::size_t piece = 0; piece < count; ++piece) make_piece(piece, 0, text);
   return std::string(text.view());
 }
 
@@ -37,37 +37,28 @@ std::string content(int fd) {
 }
 
 TEST(TextPieces, LeaveInTheirOrder) {
-  for (const std::size_t count : {0, 1, 2, 7, 8, 9, 1000}) {
-    const format::Fd file(memfd_create("pieces", MFD_CLOEXEC));
-    ASSERT_TRUE(file);
-    TextOutput out(file.get());
-    out.text("head ");
-    TextPieces pieces(count, make_piece);
-    pieces.write(out);
-    EXPECT_TRUE(out.finish());
-    EXPECT_EQ(content(file.get()), "head " + expected(count)) << count;
+  for (const unsigned workers : {1U, 2U, 5U}) {
+    format::WorkerPool pool(workers);
+    for (const std::size_t count : {0, 1, 2, 7, 8, 9, 1000}) {
+      const format::Fd file(memfd_create("pieces", MFD_CLOEXEC));
+      ASSERT_TRUE(file);
+      TextOutput out(file.get());
+      out.text("head ");
+      write_pieces(out, pool, count, make_piece);
+      EXPECT_TRUE(out.finish());
+      EXPECT_EQ(content(file.get()), "head " + expected(count)) << count;
+    }
   }
 }
 
 TEST(TextPieces, AreMadeOnceEach) {
   constexpr std::size_t kCount = 500;
+  format::WorkerPool pool(3);
   std::vector<std::atomic<int>> made(kCount);
   const format::Fd file(memfd_create("pieces", MFD_CLOEXEC));
   TextOutput out(file.get());
-  TextPieces pieces(kCount, [&](std::size_t piece, TextBuffer&) { ++made[piece]; });
-  pieces.write(out);
+  write_pieces(out, pool, kCount, [&](std::size_t piece, unsigned, TextBuffer&) { ++made[piece]; });
   for (std::size_t piece = 0; piece < kCount; ++piece) EXPECT_EQ(made[piece], 1) << piece;
-}
-
-TEST(TextPieces, NobodyRunsFarAheadOfTheText) {
-  std::atomic<std::size_t> begun = 0;
-  const format::Fd file(memfd_create("pieces", MFD_CLOEXEC));
-  TextOutput out(file.get());
-  {
-    const TextPieces pieces(100'000, [&](std::size_t, TextBuffer&) { ++begun; });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }  // nobody asked for the text
-  EXPECT_LE(begun, 8U);
 }
 
 TEST(TextPieces, EndWhenNobodyReads) {
@@ -76,14 +67,14 @@ TEST(TextPieces, EndWhenNobodyReads) {
   const format::Fd to(ends[1]);
   close(ends[0]);
   std::signal(SIGPIPE, SIG_IGN);
+  format::WorkerPool pool(2);
   std::atomic<std::size_t> begun = 0;
   TextOutput out(to.get());
-  TextPieces pieces(100'000, [&](std::size_t, TextBuffer& text) {
+  write_pieces(out, pool, 100'000, [&](std::size_t, unsigned, TextBuffer& text) {
     ++begun;
     text.fill('x', 100'000);
   });
-  pieces.write(out);
-  EXPECT_LT(begun, 1000U);
+  EXPECT_LT(begun.load(), 1000U);
 }
 
 }  // namespace
