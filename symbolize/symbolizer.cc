@@ -25,7 +25,7 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::uint64_t kMostReported = 1000;       // modules without symbols; of more, how many they are
+constexpr std::uint64_t kMostReported = 1000;   // modules without symbols; of more, how many they are
 constexpr std::string_view kBpfText = "[bpf]";  // of kallsyms: what the kernel made for BPF programs
 
 bool is_perf_map(const Module& module) {
@@ -41,7 +41,8 @@ struct Symbolizer::State {
   const JitCode* jit;
   DebugFiles files;
   Demangler demangler;
-  std::vector<std::string> refusals;  // files that the user named and that cannot be used: reported at the end
+  std::vector<std::string>
+      refusals;  // files that the user named and that cannot be used: reported at the end
   std::optional<Debuginfod> servers;
   ModuleFiles module_files;
   KernelNames kernel_names;
@@ -50,6 +51,7 @@ struct Symbolizer::State {
   Sources sources;
   std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
   std::deque<const Module*> asked;      // the keys of sources, in the order they were needed
+  std::optional<WithModules> left_out;  // names are: see leave_names_out()
   const Symbol* last_symbol = nullptr;  // what the last lookup found in a table
   Frame frame;                          // what the last lookup returned, when that was one frame
   Frame at;                             // its addresses are of the last lookup
@@ -449,12 +451,16 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   Frame& at = state.at;
   at = frame;
   if (behind == Behind::Call) --at.ip.value;
-  if (!mapping && cpumode == format::abi::kCpumodeKernel) mapping = state.kernel_beyond_its_text(at.ip);
-  if (!mapping && cpumode == format::abi::kCpumodeKernel) state.name_bpf_text();
+  const bool is_made_code = !mapping && cpumode == format::abi::kCpumodeKernel;
+  if (is_made_code && state.left_out != WithModules::No) {
+    mapping = state.kernel_beyond_its_text(at.ip);
+    if (!mapping) state.name_bpf_text();
+  }
   if (!mapping) return {&frame, 1};
   frame.module = mapping->module;
   frame.shown_address = mapping->shown_address(ip);
   at.shown_address = mapping->shown_address(at.ip);
+  if (state.left_out) return {&frame, 1};
   const AtFile reading(state.options.name_gate, mapping->module->path);
   if (reading.is_refused()) return {&frame, 1};
   state.last_symbol = state.name(*mapping);
@@ -500,11 +506,15 @@ PackedSource* Symbolizer::packed(const Module& module) {
   return own || !state_->options.others ? own : state_->options.others->find(module);
 }
 
+void Symbolizer::leave_names_out(WithModules modules) { state_->left_out = modules; }
+
 void Symbolizer::expect_kernel_code() {
-  if (state_->options.vmlinux.empty() && !state_->pack.has_kernel()) state_->kernel_names.expect();
+  if (!state_->left_out && state_->options.vmlinux.empty() && !state_->pack.has_kernel())
+    state_->kernel_names.expect();
 }
 
 Symbolizer::Names Symbolizer::names_of(const Mapping& mapping) {
+  if (state_->left_out) return {};
   const AtFile reading(state_->options.name_gate, mapping.module->path);
   if (mapping.module->kind == ModuleKind::Bpf || reading.is_refused()) return {};
   Source& source = state_->source_of(*mapping.module);

@@ -68,6 +68,10 @@ class Symbolizer {
   // What was packed of a module; null: nothing. As long as this.
   PackedSource* packed(const Module& module);
 
+  // From now on nobody asks for functions: frames have their modules alone, and no file is read for them.
+  // WithModules::No: nor for the module of code that the kernel made, which its list of symbols knows.
+  enum class WithModules : bool { No, Yes };
+  void leave_names_out(WithModules modules);
   // Begins to read the kernel's list of symbols, where names will come from this machine's.
   void expect_kernel_code();
   // What names the addresses of a mapping that stand alone, without inlined calls.

@@ -60,6 +60,8 @@ class Resolver {
   std::span<const symbolize::Frame> frames(const Location& location);
   // Its name as a place that stands alone: without the inlined calls in it. As valid as frames().
   const symbolize::Frame& frame(const Location& location);
+  // Nobody asks for the names of functions.
+  void leave_names_out(symbolize::Symbolizer::WithModules modules) { names().leave_names_out(modules); }
   // Many samples are going to be named: what takes long is begun.
   void expect_samples() { names().expect_kernel_code(); }
   // What gives the places of `mapping` their names where they stand alone. With a Loan for the thread that

@@ -215,6 +215,9 @@ Result<> ReportSink::arrange() {
       blocks_of(session_->events().size(), is_grouped ? std::span(groups_) : std::span<format::EventGroup>()),
       std::move(shape));
   if (auto found = find_waits(); !found) return found;
+  using WithModules = symbolize::Symbolizer::WithModules;
+  if (!asks_for_names())
+    session_->resolver().leave_names_out(has_key("dso") ? WithModules::Yes : WithModules::No);
   if (!session_->layout().is_pipe) make_names();
   weight_.emplace(options_->weight, session_->events().size(), plan_->facts.schemas());
   return Done{};
@@ -241,6 +244,22 @@ void ReportSink::make_names() {
   plan_->names_chains_late = !by_address && can_name_chains_late();
   plan_->names.emplace(*profile_, *session_, *plan_->functions,
                        plan_->names_chains_late ? nullptr : &*plan_->stacks);
+}
+
+// Rows by thread, module and facts of samples show none.
+bool ReportSink::asks_for_names() const {
+  const Filter& shown = options_->filter;
+  const bool shows_chains = plan_->has_children || plan_->has_graph || has_key_of(KeyOf::Chain) || waits_;
+  const bool filters_names = options_->hides_unknown || !shown.symbols.empty() ||
+                             !shown.symbol_part.empty() || options_->parent ||
+                             !options_->ignored_callees.empty() || session_->filter().looks_at_names() ||
+                             session_->filter().condition != nullptr || session_->has_condition();
+  return mode_ != ReportMode::Samples || shows_chains || filters_names || needs_records_ ||
+         options_->is_verbose || std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
+           const bool is_of_thread = use.key->of == KeyOf::Comm || use.key->of == KeyOf::Thread;
+           const bool is_fact = use.key->of == KeyOf::Sample && use.field == nullptr;
+           return !is_of_thread && !is_fact && use.key->name != "dso";
+         });
 }
 
 // Where rows hang on their samples' own places alone, and light ones have no graph. Names of inlined calls

@@ -109,6 +109,7 @@ class ReportSink : public Sink {
     std::optional<NamedRows> names{};
   };
   void make_names();
+  bool asks_for_names() const;
   bool can_name_chains_late() const;
   bool borrows_chains(const EventBlock& block) const;
   void add_sample(const ResolvedSample& sample, std::uint64_t weight);
