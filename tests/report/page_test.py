@@ -62,6 +62,19 @@ class PageOfACapture(programs.Scratch):
         self.assertEqual(page.columns["weight"], [1000, 3000, 2000, 0])
         self.assertTrue(page.texts[by_name["from"][0]].startswith("0xffffffff81"))
 
+    def test_weights_have_the_unit_of_the_field_that_is_the_period(self):
+        """As the other pictures say it, whether or not that is the field which stands for the payload."""
+        fields = [Field("took", unit="us", role="value"), Field("size", unit="bytes", role="sum")]
+        for period, unit in ((lambda took, size: size, "bytes"), (lambda took, size: 7, "samples")):
+            capture = made_payload.capture(True, read=fields)
+            for took, size in ((10, 4096), (20, 512)):
+                capture.sample(raw=struct.pack("<QQ", took, size), period=period(took, size), chain=CHAIN)
+            (self.folder / "perf.data").write_bytes(capture.file())
+            page, picture = self.page(), self.tacho("flamegraph", status=None).stdout.decode()
+            shown = page.texts[page.head["capture"]["events"][0]["unit"]]
+            self.assertIn(f'data-unit="{shown}"', picture)
+            self.assertEqual(shown, unit)
+
     def test_the_policy_names_the_script_and_the_style_and_nothing_else(self):
         page = self.page("-i", GOLDEN / "captures/threads.data")
         tags = Tags(page.text)

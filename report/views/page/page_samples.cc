@@ -96,12 +96,14 @@ PageSamples::PageSamples(Session& session, const PageNames& names, PageParts& pa
       take_(take),
       weights_(session, "", "", false),
       schemas_(session.events(), session.features()),
+      periods_(schemas_),
       frames_(page_names(session, parts, names, places_of_frames_)),
       places_(places_of_stacks(session, false)),
       reads_(weights_.reads_fields() || reads_payloads(session, schemas_) ? Reads::All : Reads::Start) {}
 
 Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
   (void)weights_.takes(sample);  // learns about the event
+  periods_.see(sample);
   EventColumns& event = event_of(sample);
   if (nodes_.size() >= most_) {
     ++left_out_;
@@ -117,11 +119,6 @@ Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
   nodes_.push_back(row_of(sample));
   const std::uint64_t weight = weights_.weight_of(sample).value_or(0);
   weights_of_samples_.push_back(weight);
-  event.weighs_one &= weight == 1;
-  if (event.value != nullptr && event.weighs_values) {
-    const auto value = read_number(*event.value, sample.raw->raw, sample.order);
-    event.weighs_values = value && *value >= 0 && static_cast<std::uint64_t>(*value) == weight;
-  }
   if (take_ == Take::Everything && reads_ == Reads::All) {
     const bool has_cgroup = attr.samples(abi::kSampleCgroup);
     has_cgroups_ |= has_cgroup;
@@ -140,7 +137,6 @@ PageSamples::EventColumns& PageSamples::event_of(const ResolvedSample& sample) {
   event.is_known = true;
   const PayloadSchema* const schema = schemas_.of(sample.event_index);
   if (schema == nullptr || take_ == Take::Stacks) return event;
-  event.value = value_field(*schema);
   for (const PayloadField& field : schema->fields) {
     const bool is_text = is_shown_as_text(field);
     const ColumnForm form = is_text                          ? ColumnForm::Numbers
@@ -334,20 +330,9 @@ std::vector<PageColumn> PageSamples::sums(const PageTree::Order& order, const st
 }
 
 std::string PageSamples::unit_of(std::size_t event) {
-  const PayloadSchema* const schema = schemas_.of(event);
-  if (schema != nullptr) {
-    const auto field = std::ranges::find(schema->fields, "weight", &PayloadField::role);
-    if (field != schema->fields.end()) return printable(field->unit.empty() ? field->name : field->unit);
-  }
-  const format::EventAttr& attr = session_.events()[event].attr;
-  if (attr.type == abi::kSoftware && attr.config <= 1) return "ns";  // cpu-clock, task-clock
-  if (attr.type == abi::kSoftware && attr.config == abi::kBpfOutput) {
-    // A BPF program says with the period what its event weighs.
-    const EventColumns& columns = events_[event];
-    if (columns.weighs_one) return "samples";
-    return columns.value != nullptr && columns.weighs_values ? printable(columns.value->unit) : "period";
-  }
-  return names_.event(session_.events()[event].name);
+  const format::Event& described = session_.events()[event];
+  const std::string unit = weight_unit({}, described, schemas_.of(event), periods_.of(event));
+  return unit == printable(described.name) ? names_.event(described.name) : unit;
 }
 
 void PageSamples::describe(JsonFields& to) {

@@ -92,8 +92,6 @@ class PageSamples : public Sink {
     bool is_known = false;  // its schema was looked for
     bool has_stacks = false;
     const PayloadField* value = nullptr;  // what its values are; null: it has none
-    bool weighs_values = true;            // each sample so far weighs as much as its value says
-    bool weighs_one = true;
     std::vector<FieldColumn> fields;
   };
 
@@ -112,6 +110,7 @@ class PageSamples : public Sink {
   Take take_;
   StackEvents weights_;
   EventSchemas schemas_;
+  PeriodFields periods_;
   std::vector<FramePlace> places_of_frames_;  // where each frame was met first
   FrameNames frames_;
   Places places_;
