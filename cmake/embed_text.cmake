@@ -1,5 +1,9 @@
-# A text file as a constant of C++: cmake -DFROM=a.js -DTO=a.cc -DNAME=kScript -DNAMESPACE=a::b -P embed_text.cmake
-file(READ ${FROM} text)
+# Text files, one behind the other, as a constant of C++: cmake -DFROM="a.js;b.js" -DTO=a.cc -DNAME=kScript -DNAMESPACE=a::b -P embed_text.cmake
+set(text "")
+foreach(file ${FROM})
+  file(READ ${file} one)
+  string(APPEND text "${one}")
+endforeach()
 foreach(end "]]>" ")embedded_text\"")
   string(FIND "${text}" "${end}" at)
   if(NOT at EQUAL -1)

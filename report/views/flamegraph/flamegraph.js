@@ -8,16 +8,14 @@
 // a difference b= what it weighed before, a= after, and e= the noise of its share. Its row is its depth.
 //
 // What is shown is in the address behind #: so a reload shows the same, and back and forward undo and redo.
-'use strict';
 (() => {
 const svg = document.currentScript.ownerSVGElement, view = document.defaultView;
-const SVG = 'http://www.w3.org/2000/svg', HTML = 'http://www.w3.org/1999/xhtml';
 const ROW = 17, BOX = 16, GAP = 10, LETTER = 6.9, LEAST = 0.3;
 const setup = svg.dataset;
 const isDifference = setup.before !== undefined;
 const KINDS = {
   a: '', u: 'user', k: 'kernel', i: 'inlined', j: 'JIT', b: 'BPF', n: 'without a symbol', t: 'thread',
-  v: 'waker', x: 'mark', c: 'several functions of a module'
+  v: 'waker', x: 'mark', c: 'several functions of a module', o: 'on the CPU', r: 'runnable', w: 'waiting'
 };
 
 const lines = (name) => {
@@ -294,7 +292,7 @@ const classOf = (pane, i) => {
   if (state.palette === 'change' && isDifference) {
     return changeClass(...changeOf(pane, i));
   }
-  return `${name.kind}${name.kind === 'x' || name.kind === 'a' ? 0 : hashOf(name.text) % 3}`;
+  return `${name.kind}${'xaorw'.includes(name.kind) ? 0 : hashOf(name.text) % 3}`;
 };
 // As the picture's maker has it (flame_svg.cc).
 const changeClass = (was, is, noise) => {
@@ -441,23 +439,7 @@ const placeCursor = (pane) => {
 
 // ---- around the picture -------------------------------------------------------------------------------------------
 
-const html = (name, attributes = {}, ...inside) => {
-  const element = document.createElementNS(HTML, name);
-  for (const key in attributes) element.setAttribute(key, attributes[key]);
-  element.append(...inside);
-  return element;
-};
-const svgElement = (name, attributes = {}) => {
-  const element = document.createElementNS(SVG, name);
-  for (const key in attributes) element.setAttribute(key, attributes[key]);
-  return element;
-};
-const foreign = (name, ...inside) => {
-  const element = svgElement('foreignObject', {class: name});
-  element.append(...inside);
-  svg.append(element);
-  return element;
-};
+const {html, svgElement, foreign, helpOf, addTip, showTip: showTipOf, hideTip} = pictureOf(svg);
 const button = (text, title, action) => {
   const made = html('button', {type: 'button', title}, text);
   made.addEventListener('click', (event) => {
@@ -515,8 +497,7 @@ const panes = [...svg.querySelectorAll('g.pane')].map((group, index) => {
 let current = 0, hasCursor = false;
 
 const head = foreign('head', headBox);
-const tipBox = html('div', {class: 'tip', id: 'tip', hidden: ''});
-const tip = foreign('tips', tipBox);
+addTip();
 const footBox = html('div', {class: 'foot', id: 'foot', role: 'status', 'aria-live': 'polite'});
 const foot = foreign('feet', footBox);
 const KEYS = [
@@ -527,8 +508,7 @@ const KEYS = [
   ['m', 'the selected module as one frame'], ['i', 'callers above or below'], ['p', 'other colours'],
   ['u, back', 'undo'], ['?', 'this list']
 ];
-const helpBox = html('div', {class: 'help', id: 'help', role: 'dialog', 'aria-label': 'keys', hidden: ''},
-    html('dl', {}, ...KEYS.flatMap(([key, does]) => [html('dt', {}, key), html('dd', {}, does)])));
+const helpBox = helpOf(KEYS);
 const help = foreign('helps', helpBox);
 
 const placeFoot = () => {
@@ -551,25 +531,10 @@ const say = (pane, i) => {
   footBox.textContent = facts(pane, i).join(' \u00b7 ');
   placeFoot();
 };
-const hideTip = () => {
-  tipBox.hidden = true;
-  tip.setAttribute('width', 0);
-};
 const showTip = (event) => {
   const rect = event.target;
   if (rect.frame === undefined || event.pointerType === 'touch') return hideTip();
-  const told = facts(panes[rect.pane], rect.frame);
-  tipBox.replaceChildren(...told.map((line, i) => html(i === 0 ? 'strong' : 'div', {}, line)));
-  tipBox.hidden = false;
-  const wide = Math.min(420, width - 2 * GAP);
-  tip.setAttribute('width', wide);
-  tip.setAttribute('height', 400);
-  const tall = tipBox.getBoundingClientRect().height + 2;
-  const x = Math.min(event.clientX + 12, width - wide - GAP);
-  const isLow = event.clientY + 18 + tall > view.innerHeight;
-  tip.setAttribute('x', view.scrollX + Math.max(x, 0));
-  tip.setAttribute('y', view.scrollY + (isLow ? Math.max(event.clientY - tall - 8, 0) : event.clientY + 18));
-  tip.setAttribute('height', tall);
+  showTipOf(event, facts(panes[rect.pane], rect.frame), width, 420);
 };
 
 const select = (pane, i) => {

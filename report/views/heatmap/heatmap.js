@@ -7,32 +7,14 @@
 // n= samples.
 //
 // The chosen boxes are in the address behind #, as the words of --box, so a reload shows the same.
-'use strict';
 (() => {
 const svg = document.currentScript.ownerSVGElement, view = document.defaultView;
-const SVG = 'http://www.w3.org/2000/svg', HTML = 'http://www.w3.org/1999/xhtml';
 const LEFT = 86, GAP = 10, LABEL_ROOM = 90, STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 const setup = svg.dataset, columns = Number(setup.columns), rowHeight = Number(setup.row), total = Number(setup.total);
 const begin = BigInt(setup.begin), interval = BigInt(setup.interval), SECOND = 1000000000n;
 const plot = svg.querySelector('g.plot');
 
-const html = (name, attributes = {}, ...inside) => {
-  const element = document.createElementNS(HTML, name);
-  for (const key in attributes) element.setAttribute(key, attributes[key]);
-  element.append(...inside);
-  return element;
-};
-const svgElement = (name, attributes = {}, ...inside) => {
-  const element = document.createElementNS(SVG, name);
-  for (const key in attributes) element.setAttribute(key, attributes[key]);
-  element.append(...inside);
-  return element;
-};
-const foreign = (name, ...inside) => {
-  const element = svgElement('foreignObject', {class: name}, ...inside);
-  svg.append(element);
-  return element;
-};
+const {html, svgElement, foreign, helpOf, addTip, showTip: showTipOf, hideTip} = pictureOf(svg);
 
 // ---- the map --------------------------------------------------------------------------------------------------------
 
@@ -139,7 +121,7 @@ const fillHead = () => {
       html('p', {}, 'click or drag: boxes and the words for --box · arrows, Shift+arrows · ? lists the keys'));
 };
 const head = foreign('head', headBox);
-const tipBox = html('div', {class: 'tip', id: 'tip', hidden: ''}), tip = foreign('tips', tipBox);
+addTip();
 const footBox = html('div', {class: 'foot', id: 'foot', role: 'status', 'aria-live': 'polite'});
 const foot = foreign('feet', footBox);
 const KEYS = [
@@ -147,8 +129,7 @@ const KEYS = [
   ['c', 'copy the command that says what stands out in the chosen boxes'], ['Esc, 0', 'no box'], ['back', 'undo'],
   ['?', 'this list']
 ];
-const helpBox = html('div', {class: 'help', id: 'help', role: 'dialog', 'aria-label': 'keys', hidden: ''},
-    html('dl', {}, ...KEYS.flatMap(([key, does]) => [html('dt', {}, key), html('dd', {}, does)])));
+const helpBox = helpOf(KEYS);
 const help = foreign('helps', helpBox);
 
 const placeFoot = () => {
@@ -218,21 +199,8 @@ const boxAt = (event) => {
 };
 const showTip = (event) => {
   const at = boxAt(event);
-  if (at === null || event.pointerType === 'touch' || event.type === 'pointerleave') {
-    tipBox.hidden = true;
-    tip.setAttribute('width', 0);
-    return;
-  }
-  tipBox.replaceChildren(...facts(areaOf(at, at)).map((line, i) => html(i === 0 ? 'strong' : 'div', {}, line)));
-  tipBox.hidden = false;
-  const wide = Math.min(340, width - 2 * GAP);
-  tip.setAttribute('width', wide);
-  tip.setAttribute('height', 300);
-  const tall = tipBox.getBoundingClientRect().height + 2;
-  const isLow = event.clientY + 18 + tall > view.innerHeight;
-  tip.setAttribute('x', view.scrollX + Math.max(Math.min(event.clientX + 12, width - wide - GAP), 0));
-  tip.setAttribute('y', view.scrollY + (isLow ? Math.max(event.clientY - tall - 8, 0) : event.clientY + 18));
-  tip.setAttribute('height', tall);
+  if (at === null || event.pointerType === 'touch' || event.type === 'pointerleave') return hideTip();
+  showTipOf(event, facts(areaOf(at, at)), width, 340);
 };
 
 // ---- keys and pointer -----------------------------------------------------------------------------------------------
