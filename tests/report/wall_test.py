@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """--wall of tacho flamegraph and folded: the time of threads, of captures in which every moment is known."""
+import re
 import struct
 
 import made_capture as made
@@ -198,7 +199,13 @@ class Wall(programs.Scratch):
             self.assertEqual({path: weight for path, weight in sums.items()}, drawn)
             self.assertEqual(picture.root.get("data-unit"), "ns")
             kinds = {frame.name: frame.kind for frame in picture.panes[0]}
-            self.assertEqual((kinds["-- waker --"], kinds["do_wake"], kinds["[on-CPU]"]), ("x", "v", "t"))
+            self.assertEqual((kinds["-- waker --"], kinds["do_wake"]), ("x", "v"))
+            states = {name: kind for name, kind in kinds.items() if name.startswith("[")}
+            of = {"[on-CPU]": "o", "[runnable]": "r", "[unknown]": "t"}
+            self.assertEqual(states, {name: of.get(name, "w") for name in states})
+            self.assertEqual({"o", "r", "w"} - set(states.values()), set())
+            legend = dict(re.findall(r'class="([orw])0"[^>]*/><text[^>]*>([^<]*)<', self.view("flamegraph").stdout.decode()))
+            self.assertEqual(legend, {"o": "on the CPU", "r": "runnable", "w": "waiting"})
 
     def test_threads_are_as_wide_as_their_life_by_default(self):
         self.switches()

@@ -32,6 +32,19 @@ constexpr std::pair<std::string_view, FlameRoot> kRoots[] = {
 // Both have the same letters.
 FrameKind kind_of(const symbolize::Frame& frame) { return FrameKind{static_cast<char>(code_kind(frame))}; }
 
+FrameKind kind_of(WallState state) {
+  switch (state) {
+    case WallState::OnCpu:
+      return FrameKind::OnCpu;
+    case WallState::Runnable:
+      return FrameKind::Runnable;
+    case WallState::Unknown:
+      return FrameKind::Group;
+    default:
+      return FrameKind::Waiting;
+  }
+}
+
 // Places of frames, by number.
 class FramePlaces {
  public:
@@ -414,7 +427,7 @@ class FlameWall : public Sink {
       stack.clear();
       for (const FlameRoot root : source_.roots)
         stack.push_back(frames_.number_of(root_of(root, thread), "", FrameKind::Group));
-      stack.push_back(frames_.number_of(name_of(row.state), "", FrameKind::Group));
+      stack.push_back(frames_.number_of(name_of(row.state), "", kind_of(row.state)));
       if (row.stack != nullptr) append(*row.stack, stack);
       if (source_.is_reversed) std::ranges::reverse(stack);
       take(stack, {0, row.time});

@@ -46,6 +46,9 @@ constexpr KindRow kKinds[] = {
     {FrameKind::Group, "thread", 0xe4dfd6, 0xe9dfcf, 0xdfe4ea},
     {FrameKind::All, "", 0xe4dfd6, 0xe9dfcf, 0xdfe4ea},
     {FrameKind{'c'}, "", 0xd5cfa8, 0xd5cfa8, 0xb8cbd0},  // functions of a module that the script joined
+    {FrameKind::OnCpu, "on the CPU", 0xe8835f, 0xe8835f, 0xe8835f},
+    {FrameKind::Runnable, "runnable", 0xd8c63c, 0xd8c63c, 0xd8c63c},
+    {FrameKind::Waiting, "waiting", 0x93a7cf, 0x93a7cf, 0x93a7cf},
 };
 constexpr std::uint32_t kModules[] = {0xf2b45a, 0x74b9ea, 0x5ec9a5, 0xf3e173, 0xe0a3c6,
                                       0xb9a7e6, 0xd3b48c, 0x9ad1e0, 0xc6d67a, 0xf0a08c};
@@ -116,7 +119,8 @@ std::string class_of(const FlameFrame& frame, const FlameTree::Node& node, const
   if (look.palette == "change")
     return change_class(share_of(node.total.before, look.all.before), share_of(node.total.after, look.all.after),
                         node.noise);
-  const bool has_shades = frame.kind != FrameKind::Mark && frame.kind != FrameKind::All;
+  constexpr std::string_view kOneShade = "xaorw";  // a mark, everything, states of threads
+  const bool has_shades = kOneShade.find(static_cast<char>(frame.kind)) == std::string_view::npos;
   return fmt::format("{}{}", static_cast<char>(frame.kind),
                      has_shades ? hash_of(frame.name) % std::size(kShades) : 0);
 }

@@ -29,6 +29,10 @@ enum class FrameKind : char {
   Unnamed = 'n',  // code without a symbol
   Waker = 'v',    // a frame of who ended a wait
   Mark = 'x',     // between a wait and who ended it
+  // What a thread did: the frames below its stacks in a graph of all its time.
+  OnCpu = 'o',
+  Runnable = 'r',
+  Waiting = 'w',
 };
 
 // A function as it is shown. Texts are safe to print, and live as long as the FlameFrames that has them.
