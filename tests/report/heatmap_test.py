@@ -108,6 +108,11 @@ class HeatMap(programs.Scratch):
             most = int(legend.rpartition("-")[2].rpartition("= ")[2])
             self.assertEqual(told["inside"], most)
 
+    def test_one_column_is_no_columns(self):
+        self.plant()
+        text, _ = self.heatmap("--interval", "100s", "--log", "1")
+        self.assertIn(" in 1 column of 100 s and ", text)
+
     def test_the_picture_is_the_same_map_and_its_words_are_boxes(self):
         self.plant()
         shown, picture = self.json(), self.picture()

@@ -145,9 +145,10 @@ HeatBox box_of(const HeatMap& map, std::size_t column, std::size_t row) {
 }
 
 std::string map_text(const HeatMap& map) {
-  return fmt::format("{} sample{} in {} columns of {} and {} rows",
+  return fmt::format("{} sample{} in {} column{} of {} and {} row{}",
                      with_commas(static_cast<double>(map.total)), map.total == 1 ? "" : "s", map.columns,
-                     amount_text(static_cast<std::int64_t>(map.interval), "ns"), map.rows.size());
+                     map.columns == 1 ? "" : "s", amount_text(static_cast<std::int64_t>(map.interval), "ns"),
+                     map.rows.size(), map.rows.size() == 1 ? "" : "s");
 }
 
 Result<BoxQuestion> parse_box(std::string_view text, const HeatFacts& facts) {
