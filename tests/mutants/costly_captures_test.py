@@ -15,7 +15,7 @@ import programs
 MEMORY, MEMORY_FOR_EACH, SECONDS = 64 << 20, 4, 10
 HARD_SECONDS = 20  # then the kernel ends it
 SANITIZED = b"__asan_init" in (programs.BIN / "tacho-report").read_bytes()
-COMMANDS = [["script"], ["report"], ["folded", "--inline"], ["dump", "--json"], ["convert", "-o", "converted.data"]]
+COMMANDS = [["script"], ["report"], ["folded", "--inline"], ["dump", "--json"], ["convert", "-o", "converted.data"], ["page"]]
 WHOLE, INCOMPLETE = 0, 3
 
 
@@ -105,7 +105,7 @@ class CostlyCaptures(programs.Scratch):
         self.check_all(costly_captures.descriptions_without_end, commands=COMMANDS[:3])
 
     def test_many_build_ids(self):
-        self.check_all(costly_captures.many_build_ids, commands=COMMANDS[1:2] + COMMANDS[4:])
+        self.check_all(costly_captures.many_build_ids, commands=COMMANDS[1:2] + COMMANDS[4:5])
 
     def test_events_that_share_their_ids(self):
         self.check_all(costly_captures.shared_ids, INCOMPLETE, "the ids of an event overlap those of another")

@@ -9,6 +9,7 @@ import struct
 import made_capture as made
 import made_payload
 import programs
+from flame_graph import Picture
 from made_payload import Field
 
 FUNCTIONS = ["schedule", "do_wait", "do_wake", "entry", "asm_sysvec_apic_timer_interrupt", "timer_tick", "busy",
@@ -89,6 +90,32 @@ class Waits(programs.Scratch):
         self.switch(FIRST, RUNNING, WAKER)
         self.wakes(WAKER, MAIN)
         self.switch(WAKER, RUNNING, MAIN)
+
+    def requests(self, name, count, *waits):
+        """So many requests, and waits of main that last so many steps."""
+        self.plain(("app:request", [Field("pad")]))
+        for _ in range(count):
+            self.take("app:request", MAIN, ["entry"], "<Q", 0)
+        for steps in waits:
+            self.switch(MAIN, SLEEPING, WAKER)
+            for _ in range(steps - 1):
+                self.switch(WAKER, RUNNING, FIRST)
+            self.switch(FIRST, RUNNING, MAIN)
+        (self.folder / name).write_bytes(self.capture.file())
+        return name
+
+    def test_waits_per_event_are_compared(self):
+        # 2 steps for each of 2 requests before; after, as much in all for 4 of them.
+        self.requests("before", 2, 3, 1)
+        self.requests("after", 4, 2, 2)
+        words = ["-i", "after", "--base", "before", "--off-cpu", "--kallsyms", "kallsyms", "--min-width", "0"]
+        shares = Picture(self.tacho("flamegraph", *words).stdout.decode())
+        self.assertEqual(shares.panes[0][0].classes, ["d0"])
+        costs = Picture(self.tacho("flamegraph", *words, "--per", "app:request").stdout.decode())
+        self.assertEqual([costs.root.get(f"data-{key}") for key in ("per", "units", "unit")], ["app:request", "4000", "ns"])
+        root = costs.panes[0][0]
+        self.assertEqual((root.before, root.after, root.classes), (8 * STEP, 4 * STEP, ["q4"]))
+        self.assertNotIn("app:request", {frame.name for frame in costs.panes[0]})
 
     def test_graphs_of_a_report_hold_what_folded_prints(self):
         self.chain()
