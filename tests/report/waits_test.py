@@ -113,6 +113,7 @@ class Waits(programs.Scratch):
         self.assertEqual(shares.panes[0][0].classes, ["d0"])
         costs = Picture(self.tacho("flamegraph", *words, "--per", "app:request").stdout.decode())
         self.assertEqual([costs.root.get(f"data-{key}") for key in ("per", "units", "unit")], ["app:request", "4000", "ns"])
+        self.assertIn("<title>Off-CPU graph: the waits of threads</title>", self.tacho("flamegraph", *words[:2], "--off-cpu").stdout.decode())
         root = costs.panes[0][0]
         self.assertEqual((root.before, root.after, root.classes), (8 * STEP, 4 * STEP, ["q4"]))
         self.assertNotIn("app:request", {frame.name for frame in costs.panes[0]})

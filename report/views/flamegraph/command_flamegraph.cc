@@ -324,6 +324,7 @@ void draw(Picture& picture, TextOutput& out, const Options& options, std::vector
                : options.source.slow.is_asked_for() ? title_of_slow(options.source.slow)
                : look.is_difference                 ? "Flame graph of a difference"
                : options.source.is_wall             ? "Wall graph: the time of threads"
+               : options.source.waits.is_asked_for  ? "Off-CPU graph: the waits of threads"
                                                     : "Flame graph";
   look.palette = options.palette.empty() ? usual_palette(options, look.is_difference) : options.palette;
   look.is_inverted = options.is_inverted;
