@@ -75,7 +75,9 @@ struct UserObject::State {
                                     object->programs().begin());
   }
   Hook hook_of(std::size_t program) const {
-    const auto section = parse_section(object->programs()[program].section);
+    const Program& one = object->programs()[program];
+    const auto section = parse_section(one.section);
+    if (section && section->hook == Hook::Iterator && one.name == kAtBegin) return Hook::AtBegin;
     return section ? section->hook : Hook::Other;
   }
   Result<> run_all(Hook hook, RunUntil until = RunUntil::max()) const {
@@ -313,6 +315,24 @@ Result<> UserObject::walk_stacks(MapsByName maps) {
 
 void UserObject::want_events(bool wanted) { state_->object->set_variable("tacho_is_on", wanted ? 1 : 0); }
 
+bool UserObject::asks_for_sleeping_stacks() const {
+  return state_->object->has_map(kSleepingStacks) &&
+         std::ranges::any_of(state_->loaded, [this](std::size_t program) {
+           return state_->hook_of(program) == Hook::AtBegin;
+         });
+}
+Result<> UserObject::put_sleeping_stack(std::uint32_t thread, std::uint64_t switches,
+                                        std::span<const std::uint64_t> frames) const {
+  const auto facts = state_->object->map_facts(std::string(kSleepingStacks));
+  if (!facts) return Done{};
+  std::vector<std::uint64_t> value(facts->value_bytes / sizeof switches);  // a 0 ends the frames
+  if (value.empty()) return Done{};
+  value.front() = switches;
+  std::ranges::copy(frames.first(std::min(frames.size(), value.size() - 1)), value.begin() + 1);
+  return state_->within(state_->object->put(
+      std::string(kSleepingStacks), std::as_bytes(std::span(&thread, 1)), std::as_bytes(std::span(value))));
+}
+Result<> UserObject::begin() const { return state_->run_all(Hook::AtBegin); }
 Result<> UserObject::end() const { return state_->run_all(Hook::AtEnd); }
 Result<> UserObject::gather(RunUntil until) const { return state_->run_all(Hook::Iterator, until); }
 

@@ -122,6 +122,13 @@ class UserObject {
   // ask (tacho/emit.h) count nothing, lose nothing and walk no stack while they are not.
   void want_events(bool wanted);
 
+  // Whether a program at_begin (section "iter/task") is loaded that wants the user stacks of threads that are
+  // off the CPUs; such a stack: how often the thread had left a CPU, and addresses, leaf first; and runs such
+  // programs: when its events are switched on (programs/recorders/before.h).
+  bool asks_for_sleeping_stacks() const;
+  Result<> put_sleeping_stack(std::uint32_t thread, std::uint64_t switches,
+                              std::span<const std::uint64_t> frames) const;
+  Result<> begin() const;
   // Runs the programs of section "syscall": once, at the end of a recording while its events are still on,
   // before the summaries are read for the last time.
   Result<> end() const;

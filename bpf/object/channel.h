@@ -39,6 +39,9 @@ struct Channel {
 
 // The map with which tacho/emit.h asks whose events are wanted, and the variable that says whether it shall.
 constexpr const char* kFollowedMap = "tacho_followed";
+// A program of section "iter/task" that runs when events are switched on, and the map of user stacks for it
+// (programs/recorders/before.h).
+constexpr std::string_view kAtBegin = "at_begin", kSleepingStacks = "tacho_sleeping";
 constexpr const char* kFollowsConstant = "tacho_follows";
 // And the name of a channel's map: the counter of what found no room in it.
 constexpr const char* kLostCounter = "tacho_lost_";

@@ -470,6 +470,13 @@ Result<format::Fd> Object::attach_to_event(std::size_t program, int event_fd) {
                       errno);
 }
 
+Result<> Object::put(const std::string& map, format::Bytes key, format::Bytes value) const {
+  const int map_fd = bpf_object__find_map_fd_by_name(state_->object.get(), map.c_str());
+  if (map_fd < 0) return Error{"there is no map '" + map + "'", ENOENT};
+  if (bpf_map_update_elem(map_fd, key.data(), value.data(), BPF_ANY) == 0) return Done{};
+  return system_error("map '" + map + "'", errno);
+}
+
 Result<> Object::put_event(const std::string& map, int cpu, int event_fd) {
   const int map_fd = bpf_object__find_map_fd_by_name(state_->object.get(), map.c_str());
   if (map_fd < 0) return Error{"there is no map '" + map + "'", ENOENT};

@@ -94,6 +94,8 @@ class Object {
   // together until it is closed; there is none before Linux 5.15, where the program stays until the event is
   // closed.
   Result<format::Fd> attach_to_event(std::size_t program, int event_fd);
+  // Sets an entry of a map; after load().
+  Result<> put(const std::string& map, format::Bytes key, format::Bytes value) const;
   // Puts an event's descriptor into a slot of a perf event array.
   Result<> put_event(const std::string& map, int cpu, int event_fd);
   // Before and after load(); nothing when there is none of that name.

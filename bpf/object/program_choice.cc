@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "bpf/object/channel.h"
 #include "bpf/support/section.h"
 
 namespace tacho::bpf {
@@ -112,6 +113,7 @@ std::vector<std::string> unsupported_output_of(const Object& object, bool runs_i
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const auto section = parse_section(programs[i].section);
     std::string& names = section && section->hook == Hook::Iterator ? iterators : printing;
+    if (&names == &iterators && programs[i].name == kAtBegin) continue;
     if (&names == &iterators || object.prints(i)) names += (names.empty() ? "" : ", ") + programs[i].name;
   }
   if (!printing.empty())

@@ -20,6 +20,7 @@ enum class Hook : std::uint8_t {
   Usdt,
   Function,   // fentry, fexit, fmod_ret: through a BPF trampoline
   Iterator,   // iter/task: the recorder runs it before it reads summaries
+  AtBegin,    // iter/task, of the program at_begin: the recorder runs it when events are switched on
   Functions,  // entries or returns of functions that the recorder finds (FunctionTargets); target: names, or
               // none
   AtEnd,      // SEC("syscall"): the recorder runs it once, before it reads summaries for the last time

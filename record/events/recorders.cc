@@ -183,8 +183,6 @@ constexpr Silence kSilences[] = {
      "(-a)"},
     {"pagecache", "files that are kept in memory (tmpfs) have no other place"},
     {"runqlat", "a thread that finds its CPU free does not wait"},
-    {"offcpu", "a wait that began before the recording is not seen"},
-    {"offcputime", "a wait that began before the recording is not seen"},
     {"waking", "a wait that began before the recording is not seen"},
     {"calls", "functions that were inlined are not called, and a call is told when it returns"},
     {"fastcalls", "functions that were inlined are not called, and a call is told when it returns"},

@@ -7,6 +7,7 @@
 #include "record/host/rights.h"
 #include "record/objects/opened_objects.h"
 #include "record/session/capture_start.h"
+#include "record/session/sleeping_stacks.h"
 
 namespace tacho::record {
 
@@ -55,7 +56,10 @@ Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
   std::unique_ptr<RunningRecording> running(new RunningRecording(recording, output, pinner, options, messages,
                                                                  std::move(control), std::move(schedule),
                                                                  std::move(*channels), command_line));
-  // While the rights to read mappings of other users' processes are there.
+  // While the rights to read other users' processes are there.
+  if (auto done = give_sleeping_stacks(recording.objects, options.target, recording.tasks, recording.stop);
+      !done)
+    messages.note(done.error().what);
   const std::vector<int> processes = watched_processes(recording, options);
   if (pinner != nullptr)
     if (auto done = pinner->start(recording.plan->events.back().attr, processes); !done)
@@ -93,14 +97,15 @@ Result<> RunningRecording::enable() {
 }
 
 void RunningRecording::switch_samples(std::span<const std::size_t> switched, Sampling now) {
-  if (now == Sampling::Off) switch_objects(switched);
+  if (now == Sampling::Off) switch_objects(switched, now);
   if (Summaries* const summaries = channels_.summaries()) summaries->switch_samples(switched, now);
-  if (now == Sampling::On) switch_objects(switched);
+  if (now == Sampling::On) switch_objects(switched, now);
 }
 
 // Programs run whether events are on or not; programs that ask read a flag, so that what happens while all
-// events of their object are off is neither counted against --max-rate nor lost.
-void RunningRecording::switch_objects(std::span<const std::size_t> switched) {
+// events of their object are off is neither counted against --max-rate nor lost. Waits that are under way
+// when events go on are noted then.
+void RunningRecording::switch_objects(std::span<const std::size_t> switched, Sampling now) {
   const Plan& plan = *opened_.plan;
   for (std::size_t i = 0; i < opened_.objects.size(); ++i) {
     std::vector<std::size_t> own;
@@ -109,9 +114,12 @@ void RunningRecording::switch_objects(std::span<const std::size_t> switched) {
     for (const SampleProgram& each : plan.sample_programs)
       if (each.object == i) own.push_back(each.event);
     const auto is_switched = [&](std::size_t event) { return std::ranges::count(switched, event) != 0; };
-    if (std::ranges::any_of(own, is_switched))
-      opened_.objects[i].want_events(
-          std::ranges::any_of(own, [&](std::size_t event) { return opened_.events.is_on(event); }));
+    if (std::ranges::none_of(own, is_switched)) continue;
+    opened_.objects[i].want_events(
+        std::ranges::any_of(own, [&](std::size_t event) { return opened_.events.is_on(event); }));
+    if (now == Sampling::Off) continue;
+    if (auto done = opened_.objects[i].begin(); !done)
+      messages_.note("waits that began before are not seen: " + done.error().what);
   }
 }
 

@@ -79,7 +79,7 @@ class RunningRecording {
                    const RecordOptions& options, const Messages& messages, std::optional<Control> control,
                    Schedule schedule, Channels channels, const std::vector<std::string>& command_line);
   void switch_samples(std::span<const std::size_t> switched, Sampling now);
-  void switch_objects(std::span<const std::size_t> switched);
+  void switch_objects(std::span<const std::size_t> switched, Sampling now);
 
   OpenedRecording& opened_;
   CaptureOutput* output_ = nullptr;

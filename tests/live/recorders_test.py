@@ -5,8 +5,10 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -284,6 +286,74 @@ class UnfinishedWaits(Recorders):
                 self.assertRegex(stacks, rf"(?m)^deadlock;.*;{thread};takes_two;takes;", event)
         addresses = self.counts("addr", event="lock", where="unfinished == 1")
         self.assertEqual(sorted(addresses.values()), [1, 1, 1])
+
+    def hang(self, program, word=b"!"):
+        """A program that does what it does before any recording."""
+        watched = subprocess.Popen([self.built / program], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        self.addCleanup(watched.wait)
+        self.addCleanup(watched.kill)
+        self.addCleanup(watched.stdin.close)
+        watched.stdin.write(word)
+        watched.stdin.flush()
+        time.sleep(0.3)
+        return watched
+
+    def test_waits_that_span_the_whole_recording(self):
+        watched = self.hang("deadlock")
+        for target in (["-p", str(watched.pid)], ["-a"]):
+            with self.subTest(target=target):
+                self.run_program(programs.BIN / "tacho-record", "-q", "-o", "out.data", "-e", "lock,offcpu,offcputime", *target, "--duration", "0.5")
+                for event in ("lock", "offcpu", "offcputime"):
+                    rows = self.rows("--event", event, "--by", "tid,unfinished,began_before", "--columns", "count,max", "--where",
+                                     "comm == 'deadlock'")
+                    self.assertEqual([(row["count"], row["unfinished"], row["began_before"]) for row in rows], [("1", "1", "1")] * 3, event)
+                    for row in rows:  # offcputime's slots are powers of two
+                        self.assertIn(float(row["max"]) // 1e6, range(240, 1100), event)
+                    if target == ["-a"]:
+                        continue  # on a busy machine there is no time to unwind the stacks of all threads
+                    stacks = self.tacho("folded", "-i", "out.data", "--event", event, "--comm", "deadlock").stdout.decode()
+                    for thread in ("there", "back"):
+                        self.assertRegex(stacks, rf"(?m)^deadlock;.*;{thread};takes_two;takes;", event)
+
+    def test_waits_that_began_before_and_end(self):
+        watched = subprocess.Popen(["sleep", "1"])
+        self.addCleanup(watched.wait)
+        time.sleep(0.3)
+        self.run_program(programs.BIN / "tacho-record", "-q", "-o", "out.data", "-e", "offcpu", "-p", str(watched.pid), "--duration", "3")
+        rows = self.rows("--by", "state,unfinished,began_before", "--columns", "count,max", "--where", "began_before == 1")
+        [row] = rows
+        self.assertEqual((row["count"], row["state"], row["unfinished"]), ("1", "S", "0"))
+        self.assertIn(float(row["max"]) // 1e6, range(10, 701))  # what is left of the second, less the start of the recorder
+        self.assertRegex(self.tacho("folded", "-i", "out.data").stdout.decode(), r"(?m)^sleep;.*nanosleep")
+
+    def test_a_command_waits_for_nothing_before(self):
+        shutil.copy(shutil.which("sleep"), self.folder / "asleep")
+        self.run_program(programs.BIN / "tacho-record", "-q", "-a", "-o", "out.data", "-e", "offcpu", "--", "./asleep", "0.2")
+        rows = self.rows("--by", "comm,began_before", "--columns", "count,max", "--where", "began_before == 1")
+        self.assertFalse({"asleep"} & {row["comm"] for row in rows}, rows)
+        self.assertTrue(rows)
+        self.run_program(programs.BIN / "tacho-record", "-q", "-o", "out.data", "-e", "offcpu", "--", "sleep", "0.2")
+        self.assertFalse(self.rows("--by", "comm", "--columns", "count", "--where", "began_before == 1"))
+
+    def test_who_waits_for_a_processor_when_it_begins(self):
+        # Of those who share a CPU with others that work, one that gives way to all of them hardly ever runs.
+        cpu = str(min(os.sched_getaffinity(0)))
+        for _ in range(2):
+            other = subprocess.Popen(["taskset", "-c", cpu, self.built / "pair"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            self.addCleanup(other.wait)
+            self.addCleanup(other.kill)
+            self.addCleanup(other.stdin.close)
+            other.stdin.write(b"!")
+            other.stdin.flush()
+        idle = subprocess.Popen(["taskset", "-c", cpu, "chrt", "-i", "0", "sh", "-c", "while :; do :; done"])
+        self.addCleanup(idle.wait)
+        self.addCleanup(idle.kill)
+        time.sleep(0.5)
+        self.run_program(programs.BIN / "tacho-record", "-q", "-o", "out.data", "-e", "runqlat", "-p", str(idle.pid), "--duration", "0.3")
+        rows = self.rows("--by", "why,began_before", "--columns", "count,max")
+        before = [row for row in rows if row["began_before"] == "1"]
+        self.assertEqual([(row["count"], row["why"]) for row in before], [("1", "unknown")], rows)
+        self.assertGreater(float(before[0]["max"]), 1e6)
 
     def test_short_waits_are_left_out_as_others_are(self):
         self.record_for(0.2, "lock/min_us=60000000/,offcpu/min_us=60000000/", "deadlock")

@@ -2,6 +2,7 @@
 // Waits for locks, conditions and semaphores of programs: futexes. With the stack that waits, as it was when the wait began:
 // of a wait that never ends, a deadlock, there is no later moment.
 #include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/before.h"
 
 enum futex { WAIT, WAIT_BITSET = 9, LOCK_PI = 6, WAIT_REQUEUE_PI = 11, LOCK_PI2 = 13 };
 
@@ -12,7 +13,8 @@ struct lock {
   __u64 addr FORMAT("hex") ROLE("key"); /* of the lock, in its process */
   enum futex op ROLE("table:addr,op,error");
   enum error_name error; /* ETIMEDOUT, EAGAIN: it was not locked any more, EINTR */
-  __u64 unfinished;      /* 1: the thread still waited when the recording ended */
+  __u32 unfinished;      /* 1: the thread still waited when the recording ended */
+  __u32 began_before;    /* 1: it waited when the recording began, and the time counts from then on */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
@@ -22,24 +24,28 @@ RING_CHANNEL(channel, lock, 8 << 20);
 struct wait {
   __u64 since_ns, address;
   __u32 process, op;
+  __u64 began_before;
   struct stack stack;
 };
 WAITS_OF_THREADS(waits, struct wait);
 
 #define COMMAND 0x7f /* of futex()'s operation; the other bits are flags */
+static __always_inline bool is_wait(__u32 op) {
+  return op == WAIT || op == WAIT_BITSET || op == LOCK_PI || op == LOCK_PI2 || op == WAIT_REQUEUE_PI;
+}
 
 SEC("tracepoint/syscalls/sys_enter_futex")
 int begins(struct trace_event_raw_sys_enter *context) {
   __u64 who = bpf_get_current_pid_tgid();
   __u32 op = context->args[1] & COMMAND;
   struct wait *wait;
-  if (op != WAIT && op != WAIT_BITSET && op != LOCK_PI && op != LOCK_PI2 && op != WAIT_REQUEUE_PI) return 1;
-  if (!is_wanted_later()) return 1;
+  if (!is_wait(op) || !is_wanted_later()) return 1;
   wait = waits_of((__u32)who);
   if (!wait) return 1;
   wait->address = context->args[0];
   wait->process = who >> 32;
   wait->op = op;
+  wait->began_before = 0;
   take_stack(context, &wait->stack);
   wait->since_ns = bpf_ktime_get_ns();
   return 1;
@@ -56,6 +62,7 @@ static __always_inline void emit(__u32 thread, struct wait *wait, enum error_nam
   event->op = wait->op;
   event->error = error;
   event->unfinished = unfinished;
+  event->began_before = wait->began_before;
   bpf_probe_read_kernel(event->kernel_stack, sizeof event->kernel_stack, wait->stack.kernel);
   bpf_probe_read_kernel(event->user_stack, sizeof event->user_stack, wait->stack.user);
   tacho_submit(channel, event);
@@ -68,6 +75,26 @@ int ends(struct trace_event_raw_sys_exit *context) {
   if (wait) emit(thread, wait, error_of(context->ret), false);
   return 1;
 }
+
+PER_CPU(before, struct wait);
+
+/* The registers of its system call stand at the base of its kernel stack. */
+static __always_inline void note(struct task_struct *task) {
+  const long futex = 202, code_of_32_bit = 0x23; /* on x86-64 */
+  __u32 only = 0, op, state = state_of(task);
+  struct wait *wait = bpf_map_lookup_elem(&before, &only);
+  struct pt_regs registers, *saved = (struct pt_regs *)bpf_task_pt_regs(task);
+  if (!wait || !state || state >= 16 || bpf_probe_read_kernel(&registers, sizeof registers, saved)) return;
+  op = registers.rsi & COMMAND;
+  if ((long)registers.orig_rax != futex || registers.cs == code_of_32_bit || !is_wait(op)) return;
+  wait->address = registers.rdi;
+  wait->process = task->tgid;
+  wait->op = op;
+  wait->began_before = 1;
+  take_stack_of(task, &wait->stack);
+  NOTE_WAIT(waits, task, wait);
+}
+AT_BEGIN(note)
 
 #define EMIT_UNFINISHED(thread, wait) emit(thread, wait, OK, true)
 AT_END(waits, struct wait, EMIT_UNFINISHED)

@@ -20,10 +20,13 @@ static __always_inline enum state state_at(const struct trace_event_raw_sched_sw
 /* The thread ends, and will not come back. */
 static __always_inline bool is_dead(enum state state) { return state == X || state == Z; }
 
-/* Whether the time that begins now is meant. Idle CPUs, and the kernel's idle workers (state I), wait for nothing. */
+/* Whether such a time is meant. Idle CPUs, and the kernel's idle workers (state I), wait for nothing. */
+static __always_inline bool is_state_meant(enum state state) {
+  return state < X && (state != R || preempted) && (!uninterruptible || state == D);
+}
+/* The one that begins now. */
 static __always_inline bool is_meant(__u32 thread, enum state state) {
-  if (!thread || state >= X || (state == R && !preempted) || (uninterruptible && state != D)) return false;
-  return is_wanted_later();
+  return thread && is_state_meant(state) && is_wanted_later();
 }
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // How long threads were off the CPU, with the stack that went to sleep, and their wakers.
 #include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/before.h"
 #include "bpf/programs/recorders/interrupts.h"
 #include "bpf/programs/recorders/off_cpu.h"
 
@@ -10,7 +11,8 @@ struct offcpu {
   enum state state;
   __u32 waker_tid; /* 0: no thread, or not seen */
   char waker[16];  /* its name; [timer] or [irq]: no thread's */
-  __u64 unfinished; /* 1: the thread was not back when the recording ended */
+  __u32 unfinished;   /* 1: the thread was not back when the recording ended */
+  __u32 began_before; /* 1: it was gone when the recording began, and the time counts from then on */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
@@ -19,7 +21,7 @@ RING_CHANNEL(channel, offcpu, 8 << 20);
 
 struct wait {
   __u64 since_ns, wake_ns; /* since boot; 0: it was not woken */
-  __u32 process, state, waker_tid, pad;
+  __u32 process, state, waker_tid, began_before;
   char waker[16];
   struct stack stack;
 };
@@ -37,6 +39,7 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   wait->process = bpf_get_current_pid_tgid() >> 32;
   wait->state = state;
   wait->waker_tid = 0;
+  wait->began_before = 0;
   __builtin_memset(wait->waker, 0, sizeof wait->waker);
   take_stack(context, &wait->stack);
   wait->since_ns = bpf_ktime_get_ns();
@@ -54,6 +57,7 @@ static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinishe
   event->waker_tid = wait->waker_tid;
   __builtin_memcpy(event->waker, wait->waker, sizeof event->waker);
   event->unfinished = unfinished;
+  event->began_before = wait->began_before;
   bpf_probe_read_kernel(event->kernel_stack, sizeof event->kernel_stack, wait->stack.kernel);
   bpf_probe_read_kernel(event->user_stack, sizeof event->user_stack, wait->stack.user);
   tacho_submit(channel, event);
@@ -78,6 +82,20 @@ int wakes(struct trace_event_raw_sched_wakeup_template *context) {
   wait->wake_ns = bpf_ktime_get_ns();
   return 1;
 }
+
+PER_CPU(before, struct wait);
+
+static __always_inline void note(struct task_struct *task) {
+  __u32 only = 0, state = state_of(task);
+  struct wait *wait = bpf_map_lookup_elem(&before, &only);
+  if (!wait || !is_state_meant(state)) return;
+  wait->process = task->tgid;
+  wait->state = state;
+  wait->began_before = 1;
+  take_stack_of(task, &wait->stack);
+  NOTE_WAIT(waits, task, wait);
+}
+AT_BEGIN(note)
 
 #define EMIT_UNFINISHED(thread, wait) emit(thread, wait, true)
 AT_END(waits, struct wait, EMIT_UNFINISHED)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // How long threads were off the CPU, added up in the kernel by thread and by the stack that went to sleep: no event a wait.
 #include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/before.h"
 #include "bpf/programs/recorders/off_cpu.h"
 
 /* All maps are preallocated: a switch holds the run queue's lock, under which the kernel cannot allocate memory. */
@@ -10,7 +11,8 @@ struct offcputime_key {
   __u64 kernel_stack ROLE("stack:kernel_stacks");
   __u64 user_stack ROLE("stack:user_stacks");
   __u64 off_ns ROLE("log2") UNIT("ns");
-  __u64 unfinished; /* 1: the thread was not back when the recording ended */
+  __u32 unfinished;   /* 1: the thread was not back when the recording ended */
+  __u32 began_before; /* 1: it was gone when the recording began, and the time counts from then on */
 };
 struct offcputime_value {
   __u64 waits ROLE("count");
@@ -45,7 +47,8 @@ struct {
   __type(value, struct user_frames);
 } user_stacks SEC(".maps");
 
-/* Room for a stack while its number is made: nothing else of this kind runs on a CPU that switches. */
+/* Room for a stack while its number is made: nothing else of this kind runs on a CPU that switches. The program that runs at
+ * the begin has its own. */
 PER_CPU(room, struct stack);
 
 /* A thread keeps its entry until it ends, so that none is made for each wait. */
@@ -63,18 +66,20 @@ struct {
 #define REMEMBER(map, number, frames) \
   if (number && !bpf_map_lookup_elem(&map, &number)) bpf_map_update_elem(&map, &number, frames, BPF_NOEXIST)
 
-static __always_inline void take_numbers(void *context, struct offcputime_key *key) {
-  __u32 only = 0;
-  struct stack *stack = bpf_map_lookup_elem(&room, &only);
-  __u64 kernel, user;
-  if (!stack) return;
-  take_stack(context, stack);
-  kernel = number_of_frames(stack->kernel, KERNEL_FRAMES);
-  user = number_of_frames(stack->user, USER_FRAMES);
+static __always_inline void number(struct stack *stack, struct offcputime_key *key) {
+  __u64 kernel = number_of_frames(stack->kernel, KERNEL_FRAMES), user = number_of_frames(stack->user, USER_FRAMES);
   REMEMBER(kernel_stacks, kernel, stack->kernel);
   REMEMBER(user_stacks, user, stack->user);
   key->kernel_stack = kernel;
   key->user_stack = user;
+}
+
+static __always_inline void take_numbers(void *context, struct offcputime_key *key) {
+  __u32 only = 0;
+  struct stack *stack = bpf_map_lookup_elem(&room, &only);
+  if (!stack) return;
+  take_stack(context, stack);
+  number(stack, key);
 }
 
 static __always_inline void leaves(struct trace_event_raw_sched_switch *context) {
@@ -120,6 +125,23 @@ int switches(struct trace_event_raw_sched_switch *context) {
   if (wait) count(wait, false);
   return 1;
 }
+
+PER_CPU(room_before, struct stack);
+
+static __always_inline void note(struct task_struct *task) {
+  __u32 only = 0;
+  struct wait wait = {};
+  struct stack *stack = bpf_map_lookup_elem(&room_before, &only);
+  if (!stack || !is_state_meant(state_of(task))) return;
+  wait.key.pid = task->tgid;
+  wait.key.tid = task->pid;
+  wait.key.began_before = 1;
+  bpf_probe_read_kernel(wait.key.comm, sizeof wait.key.comm, task->comm);
+  take_stack_of(task, stack);
+  number(stack, &wait.key);
+  NOTE_WAIT(waits, task, &wait);
+}
+AT_BEGIN(note)
 
 #define COUNT_UNFINISHED(thread, wait) count(wait, true)
 AT_END(waits, struct wait, COUNT_UNFINISHED)

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // How long threads that could run waited for a CPU: woken, new, or put aside while they ran.
 #include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/before.h"
 
 const volatile __u64 min_us HELP("only waits that take so long, in microseconds");
 
-enum why { woken, created, preempted };
+enum why { woken, created, preempted, unknown /* it waited when the recording began */ };
 
 struct runqlat {
   __u64 wait_ns ROLE("value");
   enum why why ROLE("why_queued");
   __u32 prio ROLE("table:comm,why"); /* the kernel's: 120 is nice 0, below 100 is real time */
-  __u64 unfinished; /* 1: the thread still waited when the recording ended */
+  __u32 unfinished;   /* 1: the thread still waited when the recording ended */
+  __u32 began_before; /* 1: it waited when the recording began, and the time counts from then on */
 };
 EVENT(runqlat, struct runqlat);
 RING_CHANNEL(channel, runqlat, 4 << 20);
@@ -54,6 +56,7 @@ static __always_inline void emit(__u32 thread, struct wait *wait, bool unfinishe
   event->why = wait->why;
   event->prio = wait->prio;
   event->unfinished = unfinished;
+  event->began_before = wait->why == unknown;
   tacho_submit(channel, event);
 }
 
@@ -69,6 +72,12 @@ int BPF_PROG(switches, bool preempt, struct task_struct *prev, struct task_struc
   if (bpf_map_delete_elem(&waits, &thread) == 0) emit(thread, &was, false);
   return 0;
 }
+
+static __always_inline void note(struct task_struct *task) {
+  struct wait wait = {.why = unknown, .process = task->tgid, .prio = task->prio};
+  if (state_of(task) == 0) NOTE_WAIT(waits, task, &wait);
+}
+AT_BEGIN(note)
 
 static __always_inline void emit_unfinished(__u32 thread, struct wait *wait) {
   struct wait was = *wait;

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Waits that began before the recording: a program that the recorder runs when events are switched on looks at every thread,
+ * and notes those that are off the CPUs as if their waits began at that moment. Include recorder.h first.
+ */
+#ifndef TACHO_BEFORE_H
+#define TACHO_BEFORE_H
+
+/* User stacks of threads that are off the CPUs, which no BPF program can walk for another thread: the recorder unwinds copies
+ * of them and writes them here before it runs the program (record/session/sleeping_stacks.h). */
+struct tacho_sleeping {
+  __u64 switches; /* how often the thread had left a CPU: with another number it ran since */
+  __u64 user[USER_FRAMES];
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 16384);
+  __type(key, __u32);
+  __type(value, struct tacho_sleeping);
+} tacho_sleeping SEC(".maps");
+
+static __always_inline __u64 switches_of(struct task_struct *task) { return task->nvcsw + task->nivcsw; }
+
+static __always_inline void take_stack_of(struct task_struct *task, struct stack *stack) {
+  __u32 thread = task->pid;
+  struct tacho_sleeping *known = bpf_map_lookup_elem(&tacho_sleeping, &thread);
+  long bytes = bpf_get_task_stack(task, stack->kernel, sizeof stack->kernel, 0);
+  if (bytes < 0) bytes = 0;
+  if (bytes < (long)sizeof stack->kernel) stack->kernel[(bytes / 8) & (KERNEL_FRAMES - 1)] = 0;
+  stack->user[0] = 0;
+  if (known && known->switches == switches_of(task)) bpf_probe_read_kernel(stack->user, sizeof stack->user, known->user);
+}
+
+/* Bits of task_struct.__state as sched:sched_switch has them: 0 where it can run, 64 and above where it is no wait. */
+static __always_inline __u32 state_of(struct task_struct *task) {
+  const __u32 idle = 0x402 /* uninterruptible, and not counted as load */, frozen = 0x8000;
+  struct task_struct___before_5_14 *old = (void *)task;
+  __u32 bits = bpf_core_field_exists(task->__state) ? task->__state : (__u32)BPF_CORE_READ(old, state);
+  if (task->exit_state) return 32;
+  if ((bits & idle) == idle) return 128;
+  return bits & frozen ? 2 : bits & 0xff;
+}
+
+/* Whether a wait of it may have begun before. The command that will be recorded is a child of the recorder until it is let go,
+ * and --filter asks about the thread that is running. */
+static __always_inline bool may_wait(struct task_struct *task) {
+  if (!task->pid || task->on_cpu || tacho_filter.steps[0].value) return false;
+  return task->real_parent->tgid != tacho_recorder && is_task_chosen(task);
+}
+
+/* Puts `entry`, whose first member is since_ns, into the
+ * map of waits, where no wait of the thread is noted. It may run at any moment: then there is no wait. */
+#define NOTE_WAIT(map, task, entry)                                               \
+  do {                                                                            \
+    __u32 thread_ = (task)->pid;                                                  \
+    __u64 switches_ = switches_of(task);                                          \
+    (entry)->since_ns = bpf_ktime_get_ns();                                       \
+    if (bpf_map_update_elem(&(map), &thread_, entry, BPF_NOEXIST)) break;         \
+    if (!(task)->on_cpu && switches_of(task) == switches_) break;                 \
+    bpf_map_delete_elem(&(map), &thread_);                                        \
+  } while (0)
+
+/* Runs when events are switched on: `note`(task) for each thread. Kernels before 5.15 cannot. */
+#define AT_BEGIN(note)                                                \
+  SEC("?iter/task")                                                   \
+  int at_begin(struct bpf_iter__task *context) {                      \
+    struct task_struct *task = context->task;                         \
+    if (task && may_wait(task)) note(task);                           \
+    return 0;                                                         \
+  }
+
+#endif
