@@ -1,5 +1,5 @@
-// Options of another program (perf) that a command does not have: each is refused with a line that
-// says what to do instead, never with a guess at another option's name.
+// Options of perf that a command does not have. Each is refused with a line that says what to use instead,
+// and never with a guess at a similar name.
 #pragma once
 
 #include <span>
@@ -16,8 +16,8 @@ struct AbsentOption {
   std::string_view instead;  // what to do; stands behind "--dump-raw-trace: "
 };
 
-// Appends rows for these options, which --help does not list. A spelling that `rows` has already keeps its
-// meaning: so the call comes last. `absent` must outlive the parsing (a constexpr table does).
+// Appends rows for these options, which --help does not list. A spelling that `rows` already has keeps its
+// meaning, so call this last. `absent` must outlive the parsing (a constexpr table does).
 void add_absent_options(std::vector<Option>& rows, std::span<const AbsentOption> absent);
 
 }  // namespace tacho::cli

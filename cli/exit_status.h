@@ -6,7 +6,7 @@
 namespace tacho::cli {
 
 enum ExitStatus : int {
-  kWhole = 0,       // all that was asked for
+  kWhole = 0,       // the result is complete
   kWrongUse = 1,    // the command line is wrong
   kUnreadable = 2,  // an input cannot be read, or the kernel refused
   kIncomplete = 3,  // a result was given, but something is missing from it; stderr says what

@@ -91,7 +91,7 @@ class Parser {
 
   Error wrong(std::size_t at, std::string_view what) const { return error_at(option_, text_, at, what); }
 
-  // What to write where other languages have what stands here.
+  // A hint for operators of other languages.
   std::string_view instead_of_operator() const {
     const std::string_view rest = text_.substr(at_);
     if (rest.starts_with("=~")) return "a text is compared with a pattern by ~, as in comm ~ \"cc*\"";
@@ -259,7 +259,7 @@ class Parser {
     return Done{};
   }
 
-  // 1.5ms is 1500000 ns, and 1e6 a million: whole numbers, which compare exactly.
+  // Makes 1.5ms (1500000 ns) and 1e6 integers, which compare exactly.
   static void become_whole(ExpressionNode& node) {
     constexpr double kExact = 9007199254740992.0;  // 2^53
     if (node.operation != Operation::Real || node.real > kExact || std::trunc(node.real) != node.real) return;
@@ -280,7 +280,7 @@ Result<Expression> parse_expression(std::string_view option, std::string_view te
 
 bool looks_like(std::string_view text, std::string_view pattern) {
   std::size_t at = 0, in_pattern = 0;
-  std::optional<std::size_t> star;  // in the pattern, with what it stands for up to `tried`
+  std::optional<std::size_t> star;  // the last * in the pattern, which matches up to `tried`
   std::size_t tried = 0;
   while (at < text.size()) {
     if (in_pattern < pattern.size() && pattern[in_pattern] == '*') {

@@ -1,6 +1,6 @@
-// What every main() does: about descriptors that are closed at its start, and about memory and threads that
-// the system refuses (one line and an exit status). Everything else that can fail is a value
-// (format/base/result.h); running out of memory can happen anywhere, so it is caught here only.
+// What every main() runs in: it opens standard descriptors that are closed, and turns std::bad_alloc and a
+// refused thread into one line and an exit status. Memory can run out anywhere, so that is caught here only;
+// all other failures are values (format/base/result.h).
 #pragma once
 
 #include <unistd.h>
@@ -17,8 +17,8 @@
 
 namespace tacho::cli {
 
-// For places that cannot be unwound (a worker thread, a callback from a C library): prints what the system
-// refused and exits; a fault of this program aborts as usual. Needs no memory.
+// For code in which exceptions cannot propagate (a thread, a callback from a C library): prints what the
+// system refused and exits. Any other exception is a bug and aborts. Allocates no memory.
 [[noreturn]] inline void leave_refused() noexcept {
   const auto say = [](std::string_view line) { (void)!::write(STDERR_FILENO, line.data(), line.size()); };
   if (const auto fault = std::current_exception()) {
@@ -38,8 +38,8 @@ namespace tacho::cli {
       say("tacho: an unknown exception\n");
     }
   }
-  // A library's function that promises not to throw left the promise: std::filesystem's do when memory is
-  // refused, and the exception cannot be looked at then.
+  // A noexcept function of the library threw: std::filesystem's do when memory runs out. The exception
+  // cannot be examined here.
   if (std::uncaught_exceptions() > 0) {
     say("tacho: out of memory; the result is not whole\n");
     std::_Exit(kUnreadable);

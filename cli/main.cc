@@ -90,7 +90,7 @@ int say(const std::string& message, cli::ExitStatus status) {
   return status;
 }
 
-// The path of the program: beside us, or in PATH when it is not there. Root runs none that others may change.
+// The path of the program: in the folder of this one, else in PATH. Root runs none that others may change.
 Result<std::string> find(const std::string& program) {
   std::array<char, PATH_MAX> self{};
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
@@ -108,7 +108,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return out;
 }
 
-// Becomes `program`; returns only when that failed.
+// Executes `program`; returns only on failure.
 int become(const std::string& program, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), program);
   const auto path = find(program);
@@ -124,7 +124,7 @@ int become(const std::string& program, std::vector<std::string> arguments) {
   return say(program + ": " + std::strerror(errno), cli::kUnreadable);
 }
 
-// What tacho-report can do, one command a line with its help; empty when it is not here.
+// The commands of tacho-report with their help, one a line; empty when it is not installed.
 std::string report_commands() {
   const auto program = find("tacho-report");
   std::array<int, 2> ends{};
@@ -198,8 +198,9 @@ int finished() {
   return say("standard output cannot be written: " + std::string(std::strerror(errno)), cli::kNoOutput);
 }
 
-// tacho-report names its own commands to who misspells one, but cannot know of `record`. Only a word that
-// looks like it is worth the question what the others are ("report" does).
+// A suggestion for a misspelled command: tacho-report suggests its own commands but does not know those of
+// tacho-record. Only a word similar to one of these makes it worth asking tacho-report for the others
+// ("report").
 bool means_record(const std::string& word) {
   const std::vector<std::string> record{"record"};
   if (cli::nearest(word, record).empty()) return false;
@@ -210,7 +211,7 @@ bool means_record(const std::string& word) {
          cli::nearest(word, names) == "record";
 }
 
-// `tacho doctor FILE` asks about a capture, `tacho doctor` about this host.
+// `tacho doctor FILE` checks a capture, `tacho doctor` this host.
 bool names_a_capture(const std::vector<std::string>& arguments) {
   return std::any_of(arguments.begin() + 1, arguments.end(), [](const std::string& argument) {
     return !argument.starts_with('-') || argument == "-" || argument.starts_with("-i") ||

@@ -33,7 +33,7 @@ struct Occurrence {
 
 struct Occurrences {
   std::vector<Occurrence> list;    // in the order of the command line
-  std::vector<std::string> words;  // what is neither an option nor the value of one
+  std::vector<std::string> words;  // arguments that are neither options nor their values
   bool help = false;
 };
 
@@ -110,7 +110,7 @@ Result<Occurrences> match(const CommandLine& line, std::vector<std::string> argu
   words.push_back(nullptr);
 
   Occurrences out;
-  std::optional<Error> fault;  // the first one; --help anywhere counts more
+  std::optional<Error> fault;  // the first one; --help anywhere takes precedence
   opterr = 0;                  // errors are values here
   optind = 0;                  // glibc: start over
   while (!out.help) {
@@ -123,7 +123,7 @@ Result<Occurrences> match(const CommandLine& line, std::vector<std::string> argu
       continue;
     }
     const int code = rows.code(got == '?' || got == ':' ? optopt : got);
-    // getopt_long() takes the start of a long name for the whole when it fits one option alone.
+    // getopt_long() accepts an unambiguous prefix of a long name.
     const bool is_cut = index >= 0 && word.substr(2, word.find('=') - 2) != rows.name(index);
     if (got == '?' && code >= GetoptRows::kFirstRow) {
       if (!fault)
@@ -173,7 +173,7 @@ Result<Parsed> parse(const CommandLine& line, const std::vector<std::string>& ar
   if (occurrences->help) {
     const std::string text = help_text(line);
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-    // A reader that has seen enough, as `head` has, is no failure.
+    // A closed pipe (`head`) is no failure.
     if ((!written || std::fflush(stdout) != 0) && errno != EPIPE)
       return output_error("the help text cannot be written to stdout");
     return Parsed::HelpShown;

@@ -10,8 +10,7 @@
 namespace tacho::report {
 namespace {
 
-// SipHash-2-4 (Aumasson, Bernstein 2012): short inputs, and without the key the output reveals nothing about
-// them.
+// SipHash-2-4 (Aumasson, Bernstein 2012), a keyed hash for short inputs.
 class SipHash {
  public:
   explicit SipHash(const std::array<std::uint64_t, 2>& key)
@@ -58,7 +57,7 @@ class SipHash {
 
 constexpr std::string_view kDeleted = " (deleted)";
 
-// Folders that reveal nothing about the owner of the system.
+// System folders, which reveal nothing about the owner of the machine.
 constexpr std::string_view kCommonFolders[] = {
     "/bin",
     "/sbin",
@@ -74,16 +73,16 @@ constexpr std::string_view kCommonFolders[] = {
     "/lib/aarch64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
 };
-// Mappings that are no files, by their whole names.
+// Names of mappings without a file.
 constexpr std::string_view kNoFiles[] = {"//anon", "//toolong", "//enomem", "/anon_hugepage"};
 constexpr std::string_view kDevices = "/dev/";
-// Folders of memory that programs gave a name.
+// Prefixes of memory that programs named.
 constexpr std::string_view kNamedMemory[] = {"/memfd:", "/dev/shm/", "/dev/hugepages/", "/dev/mqueue/"};
-// And what the kernel shows of names that programs gave to what is no file: "[anon:NAME]".
+// And of the kernel's names for anonymous memory that programs named: "[anon:NAME]".
 constexpr std::string_view kNamedAreas[] = {"[anon:", "[anon_shmem:"};
 constexpr std::string_view kNamesWithoutFile[] = {"anon_inode:", "socket:", "["};
 constexpr std::string_view kSystemV = "/SYSV";  // and the key, in hexadecimal digits
-// The kinds of sections behind which no path stands.
+// Kinds of section names that contain no path.
 constexpr std::string_view kPlainSections[] = {
     "kprobe", "kretprobe",  "ksyscall", "kretsyscall", "tracepoint", "tp",  "raw_tracepoint",
     "raw_tp", "tp_btf",     "fentry",   "fexit",       "fmod_ret",   "lsm", "lsm_cgroup",
@@ -107,7 +106,7 @@ constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF", kDigits = "012
                            kSmall = "abcdefghijklmnopqrstuvwxyz",
                            kWordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
-// A name that says nothing about whose system it is: without " (deleted)".
+// Whether a name (without " (deleted)") reveals nothing about the machine.
 bool is_no_file(std::string_view name) {
   if (std::ranges::find(kNoFiles, name) != std::end(kNoFiles)) return true;
   if (name.starts_with(kSystemV)) return is_made_of(name.substr(kSystemV.size()), kHexDigits);
@@ -115,7 +114,7 @@ bool is_no_file(std::string_view name) {
   return start_of(name, kNamesWithoutFile) && name.find('/') == std::string_view::npos;
 }
 
-// "jit-123.dump" says by its name whose code it has.
+// "jit-123.dump": views find the process by the number in the name, so it stays.
 bool is_jitdump(std::string_view name) { return name.starts_with("jit-") && name.ends_with(".dump"); }
 
 std::string hidden_folder(std::string_view folder, const Aliases& aliases) {
@@ -124,7 +123,7 @@ std::string hidden_folder(std::string_view folder, const Aliases& aliases) {
   return (folder.starts_with('/') ? "/" : "") + aliases.of(folder);
 }
 
-// Of every home that is named in it.
+// Replaces the user name of every home directory in the path.
 std::string hidden_user(std::string_view path, const Aliases& aliases) {
   std::string hidden;
   while (const auto user = user_in(path)) {
@@ -224,7 +223,7 @@ std::string hidden_path(std::string_view path, PathRule rule, const Aliases& ali
 
 namespace {
 
-// A path that reaches from `begin` to the ':' behind its last '/'.
+// The path from `begin` to the ':' behind its last '/'.
 std::string hidden_from(std::string_view text, std::size_t begin, PathRule rule, const Aliases& aliases) {
   const auto slash = text.rfind('/');
   const std::size_t from = slash == std::string_view::npos ? begin : std::max(begin, slash);

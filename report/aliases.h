@@ -1,5 +1,5 @@
-// Pseudonyms: equal ones for equal words, so that views group as before, and without the key nobody finds the
-// word without the key.
+// Pseudonyms for tacho redact: a keyed hash (SipHash) of each word. Equal words get equal pseudonyms, so
+// views group as before; without the key the word cannot be computed from its pseudonym.
 #pragma once
 
 #include <array>
@@ -17,18 +17,17 @@ namespace tacho::report {
 
 class Aliases {
  public:
-  static constexpr std::size_t kLength = 10;  // letters: 50 bits
-
-  // A random key, which is gone with this object. Fails when the system gives no random numbers.
+  static constexpr std::size_t kLength = 10;  // characters, 5 bits each
+  // With a random key, which only this object has. Fails when the system gives no random numbers.
   static Result<Aliases> create();
-  // The same aliases for the same text: who knows the text can try words.
+  // With a key made from `text`: the same text gives the same aliases. Anyone who knows it can try words.
   static Aliases of_key(std::string_view text);
 
-  // Letters and digits; the empty text stays empty.
+  // An alias of letters and digits; the empty text stays empty.
   std::string of(std::string_view text) const;
-  // A number in place of a number; 0 stays.
+  // An alias for a number; 0 stays 0.
   std::uint64_t of_number(std::uint64_t number) const;
-  // As many bytes as there are in `bytes`, in their place; what is all zero stays.
+  // Overwrites `bytes` with an alias of the same size; all zeros stay zeros.
   void replace(std::span<std::byte> bytes) const;
 
  private:
@@ -39,29 +38,29 @@ class Aliases {
   Key key_;
 };
 
-// What is done to the paths of files.
+// How paths of files are redacted.
 enum class PathRule : std::uint8_t {
   Keep,
-  Users,  // the names of users in the places where their homes are
-  Last,   // the last part stays; folders that every system has stay as well, others become one alias
-  Hash,   // an alias for all
+  Users,  // user names in paths of home directories become aliases
+  Last,   // the last part stays, and so do system folders; other folders become one alias
+  Hash,   // the whole path becomes an alias
 };
 
-// A path, or the name that perf gives to what is no file ("[vdso]", "//anon", "/dev/zero (deleted)"), which
-// stays; names that programs give to their memory ("/memfd:NAME", "/dev/shm/NAME", "[anon:NAME]") become
-// aliases. What names are read by stays too: " (deleted)" and the ending of kernel modules.
+// Redacts a path. perf's names for mappings without a file ("[vdso]", "//anon", "/dev/zero (deleted)") stay;
+// names that programs choose ("/memfd:NAME", "/dev/shm/NAME", "[anon:NAME]") become aliases. " (deleted)" and
+// the suffix of kernel modules stay, since symbol lookup needs them.
 std::string hidden_path(std::string_view path, PathRule rule, const Aliases& aliases);
-// A text in which a path may stand anywhere ("LazyCompile:*run file:///home/me/a b.js:7"): all from where the
-// first one begins to the last '/' counts as its folder, so that nothing of a path with blanks or of a second
-// one is left. Its last part ends with the next ':'.
+// Redacts a text with a path anywhere in it ("LazyCompile:*run file:///home/me/a b.js:7"). Everything from
+// the start of the first path to the last '/' is taken as the folder, so that nothing of a path with blanks
+// or of a second path stays. The last part ends at the next ':'.
 std::string hidden_paths_in(std::string_view text, PathRule rule, const Aliases& aliases);
-// An event's name: the file of "uprobe:FILE:FUNCTION" and "usdt:FILE:PROVIDER:NAME" is a path, however it is
-// written; "cpu/event=1/u" and "mem:0x1234/8:rw" hold none.
+// Redacts an event's name. FILE in "uprobe:FILE:FUNCTION" and "usdt:FILE:PROVIDER:NAME" is a path;
+// "cpu/event=1/u" and "mem:0x1234/8:rw" have none.
 std::string hidden_event(std::string_view name, PathRule rule, const Aliases& aliases);
-// A section of a BPF object, by which libbpf attaches the program: "uprobe//usr/bin/x:main",
+// Redacts the section name by which libbpf attaches a BPF program: "uprobe//usr/bin/x:main",
 // "kprobe/vfs_read".
 std::string hidden_section(std::string_view name, PathRule rule, const Aliases& aliases);
-// The user whose home folder a path is in, and the position of the name in the path.
+// The user name in a path below a home directory; the result points into `path`.
 std::optional<std::string_view> user_in(std::string_view path);
 
 }  // namespace tacho::report

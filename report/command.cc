@@ -34,7 +34,7 @@ Result<OutputFile> open_output(const ReadingOptions& options) {
   return OutputFile::create(options.output);
 }
 
-// The last words of every command that prints.
+// The end of every command that prints: lines about the capture, and the exit status.
 cli::ExitStatus end(const Shown& shown, const format::Diagnostics& diagnostics,
                     const ReadingOptions& options) {
   for (const std::string& note : shown.notes) std::fprintf(stderr, "%s\n", note.c_str());
@@ -42,8 +42,7 @@ cli::ExitStatus end(const Shown& shown, const format::Diagnostics& diagnostics,
   return status == cli::kWhole ? shown.status : status;
 }
 
-// Why nothing more is waited for; of a pipe its end is what everybody expects, and
-// Ctrl-C is heard by its writer, too.
+// The line that says why --follow ended. None for a pipe: its end is normal, and its writer gets Ctrl-C, too.
 void tell_end_of_following(format::Following::End end, const std::string& input) {
   const auto say = [&input](const char* why) {
     std::fprintf(stderr, "tacho: %s: %s\n", printable(input).c_str(), why);
@@ -97,7 +96,7 @@ void run_with_progress(Session& session, Sink& sink, TextOutput& out,
   if (session.follows()) return run_following(session, sink, out, before_wait);
   Progress progress(STDERR_FILENO);
   if (!progress.is_on()) return session.run(sink);
-  // Text and progress do not mix on one terminal.
+  // No progress line when the text goes to the same terminal.
   if (out.is_for_person()) out.before_first_write([&progress] { progress.stop(); });
   RunControl control;
   control.progress = [&progress](const ReadProgress& read) {
@@ -256,7 +255,7 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                   "DEBUGINFOD_URLS; each within ten minutes, or the seconds that DEBUGINFOD_MAXTIME says",
                   [&symbols](std::string_view) -> Result<> {
                     symbols.debuginfod = symbolize::Servers::Asked;
-                    // To the library that asks them.
+                    // For libdebuginfod.
                     ::setenv("DEBUGINFOD_MAXTIME", "600", 0);
                     if (::isatty(STDERR_FILENO) != 0) ::setenv("DEBUGINFOD_PROGRESS", "1", 0);
                     return Done{};
@@ -333,14 +332,14 @@ Result<cli::ExitStatus> run_command(const cli::CommandLine& line, const std::vec
 
 namespace {
 
-// What is different in a worker.
+// The callbacks that a worker has.
 struct Surroundings {
   std::function<Result<OutputFile>()> open_output;
   std::function<bool()> is_asked_to_stop{};  // --follow
   const ScreenPlan* screen = nullptr;        // null: the output is text
 };
 
-// perf refuses as well: no sample would match, as if these processors had been idle.
+// Refused, as by perf: no sample would match, as if these CPUs had been idle.
 Result<> check_processors(Session& session, const SessionOptions& options) {
   if (options.filter.cpus.empty()) return Done{};
   read_head(session);
@@ -379,7 +378,7 @@ Result<cli::ExitStatus> show_session_here(const ReadingOptions& options, Session
   if (const std::string note = condition == nullptr ? "" : condition->note(); !note.empty())
     shown->notes.push_back("tacho: " + printable(options.session.input) + ": " + printable(note));
   tell_end_of_following(following.end, options.session.input);
-  // Who stopped reading does not want to know what was missing from the rest.
+  // The reader closed the output, so lines about the rest are of no use.
   if (shown->symbols == Symbols::Used && !out.is_done()) session->report_missing_symbols();
   return end(*shown, session->diagnostics(), options);
 }
@@ -398,7 +397,7 @@ Result<cli::ExitStatus> show_records_here(const ReadingOptions& options, const S
   return end(*shown, diagnostics, options);
 }
 
-// What one of these two does, wherever it runs.
+// The work of show_session() and show_records(), in a worker or here.
 using ShowHere = std::function<Result<cli::ExitStatus>(SessionOptions wanted, const Surroundings&)>;
 
 Result<cli::ExitStatus> show_here(const ReadingOptions& options, const ShowHere& show,
@@ -442,7 +441,7 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
   return sandbox::run_view_or(task, [&] { return show_here(options, show, around); });
 }
 
-// In a worker, where that is wanted and can be.
+// Runs the work in a worker if the options want one and the kernel has seccomp.
 Result<cli::ExitStatus> show_capture(const ReadingOptions& options, const ShowHere& show) {
   std::optional<sandbox::Interruption> interruption;
   Surroundings around{.open_output = [&options] { return open_output(options); }};

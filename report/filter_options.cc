@@ -83,12 +83,12 @@ constexpr FilterRow kRows[] = {
      set_condition},
 };
 
-// As an option with a variable that is not set makes it.
+// An empty list, as from an option whose shell variable is not set.
 Error no_event_name() {
   return use_error("--event: '' is the name of no event; without the option all are meant");
 }
 
-// Of "-d,--dsos" the names that are not taken yet, joined again.
+// The spellings in "-d,--dsos" that are not taken, joined again.
 std::string free_names(std::string_view names, const std::vector<std::string_view>& taken) {
   std::string free;
   while (!names.empty()) {

@@ -49,7 +49,7 @@ int run(const Command& command, const std::vector<std::string>& arguments) {
 }
 
 int run_command(int count, char** values) {
-  // A reader that goes away shows in the failed write, and is no error of this program.
+  // A closed pipe then shows as EPIPE of write(), which is no error.
   std::signal(SIGPIPE, SIG_IGN);
   std::vector<std::string> arguments(values + std::min(count, 1), values + count);
   if (arguments.empty()) {

@@ -1,6 +1,6 @@
-// --as-perf: the bytes of perf 6.1, or of stackcollapse-perf.pl, also where they are wrong. Without the
-// option every view shows what is right. Everything that the option changes is decided here; a view asks one
-// of these and never for the option itself. docs/comparing-with-perf.md lists them for users.
+// --as-perf: print the same bytes as perf 6.1 or stackcollapse-perf.pl, even where these are wrong. This
+// struct has a member for each thing that the option changes; views test the member and not the option.
+// docs/comparing-with-perf.md lists the differences for users.
 #pragma once
 
 #include "report/output/text_output.h"
@@ -9,17 +9,17 @@
 namespace tacho::report {
 
 struct PerfBytes {
-  bool is_asked_for = false;  // for what refuses the option
-  // folded: stackcollapse-perf.pl's reading of perf's text. A thread's name is what a line seems to begin
-  // with, names of functions are cut where one of another language would end, and of several events the first
-  // has all samples.
+  bool is_asked_for = false;  // the option was given
+  // folded: stacks as stackcollapse-perf.pl parses them from perf's text. The thread's name is the first word
+  // that looks like one, function names are cut where the script cuts them, and all samples are counted under
+  // the first event.
   bool folds_as_perl = false;
-  // script: BPF payloads whose fields are known are dumped in hexadecimal digits, and their stacks are those
-  // that the kernel recorded with the sample.
+  // script: BPF payloads are dumped in hexadecimal although their fields are known, and stacks are the ones
+  // that the kernel recorded with the sample and not those in the payload.
   bool dumps_payloads = false;
   // report: events whose periods are all 0 have 0.00 % in every row, as each of their samples weighs 0.
   bool keeps_zero_periods = false;
-  // report: siblings of equal weight in call graphs stand by where they lie, the highest first.
+  // report: siblings of equal weight in call graphs are sorted by address, the highest first.
   bool orders_siblings = false;
   // Samples of guests (cpumode 4 and 5) are left out.
   bool leaves_out_guests = false;

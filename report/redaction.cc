@@ -26,7 +26,7 @@ constexpr std::uint64_t kHalf = std::uint64_t{1} << 63, kImageStep = 2 << 20, kP
 
 void KernelPlaces::see_text(std::uint64_t start) {
   if (start < kHalf || start >= kModulesEnd) return;
-  if (told_text_ == 0 || start < told_text_) told_text_ = start;
+  if (mapped_text_ == 0 || start < mapped_text_) mapped_text_ = start;
 }
 
 void KernelPlaces::see_code(std::uint64_t address) {
@@ -35,7 +35,7 @@ void KernelPlaces::see_code(std::uint64_t address) {
 }
 
 std::uint64_t KernelPlaces::text() const {
-  const std::uint64_t start = told_text_ != 0 ? told_text_ : lowest_in_image_;
+  const std::uint64_t start = mapped_text_ != 0 ? mapped_text_ : lowest_in_image_;
   return start == std::numeric_limits<std::uint64_t>::max() ? 0 : start & ~(kImageStep - 1);
 }
 
@@ -88,7 +88,7 @@ struct WayRow {
   bool can_drop, can_hash;
 };
 
-// By the enumeration of classes.
+// The default of each class, and whether it can be dropped and hashed, in the order of enum Content.
 constexpr WayRow kWays[] = {
     {How::Drop, true, true},    // cmdline
     {How::Drop, true, true},    // host
@@ -204,7 +204,7 @@ void Census::see_path(std::string_view path) {
   if (is_better) path_example_ = path;
 }
 
-// Of the kernel's modules and BPF programs, the lowest address that will have a name.
+// The lowest address of kernel modules and BPF programs that has a name.
 void Census::see_pack(const format::Features& features) {
   const auto pack = format::parse_symbol_pack(features.symbol_pack);
   if (!pack) return;

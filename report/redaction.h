@@ -1,4 +1,4 @@
-// What is taken out of a capture, class by class, and how.
+// The rules of tacho redact: for each class of private content, whether it is dropped, hashed or moved.
 #pragma once
 
 #include <array>
@@ -18,26 +18,25 @@
 
 namespace tacho::report {
 
-// Undoes KASLR: the kernel's address in memory is private: its addresses are moved to where
-// they would be without it. Distances within the kernel's image, and among its modules and BPF programs,
-// stay.
+// Undoes KASLR: moves kernel addresses to where they would be without it, since the kernel's load address is
+// private. Distances within the kernel's image, and among modules and BPF programs, stay the same.
 
 class KernelPlaces {
  public:
-  // The kernel's mapping says where its text begins.
+  // The start of the kernel's text, from its mapping.
   void see_text(std::uint64_t start);
-  // Any address of kernel code: modules are moved by the lowest.
+  // Any address of kernel code. The lowest one of modules is the start of the modules.
   void see_code(std::uint64_t address);
 
   bool is_known() const { return text() != 0; }
   // An address of the kernel's image or modules, moved; any other as it is.
   std::uint64_t moved(std::uint64_t address) const;
-  // Whether it is inside the known range of the image or the modules, also when they are not moved at all.
+  // Whether the address is in the known range of the image or the modules, whether or not they are moved.
   bool is_code(std::uint64_t address) const { return place_of(address).has_value(); }
-  // An address of the kernel's half: code is moved, and pointers to kernel memory, which would reveal its
-  // address too, get an alias.
+  // Redacts an address in the kernel's half: code is moved; pointers to kernel data, which would reveal the
+  // load address too, become aliases.
   std::uint64_t hidden(std::uint64_t address, const Aliases& aliases) const;
-  // A text with such addresses in it, of 16 hexadecimal digits: "mem:0xffffffff9a601234/8:rw".
+  // Redacts such addresses (16 hexadecimal digits) in a text: "mem:0xffffffff9a601234/8:rw".
   std::string hidden_in(std::string_view text, const Aliases& aliases) const;
 
  private:
@@ -47,10 +46,10 @@ class KernelPlaces {
   // Elsewhere image and modules are within this distance, and move together.
   static constexpr std::uint64_t kNear = std::uint64_t{4} << 30, kOtherText = 0xffff800080000000;
   std::uint64_t text() const;
-  // Where an address of image or modules is moved to; nothing for others.
+  // The new address of one in the image or modules; nullopt for others.
   std::optional<std::uint64_t> place_of(std::uint64_t address) const;
 
-  std::uint64_t told_text_ = 0;
+  std::uint64_t mapped_text_ = 0;  // of see_text()
   std::uint64_t lowest_in_image_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t lowest_module_ = std::numeric_limits<std::uint64_t>::max();
 };
@@ -61,23 +60,23 @@ enum class How : std::uint8_t {
   Keep,
   Drop,
   Hash,  // aliases (Aliases)
-  Last,  // of paths the last part stays
+  Last,  // only the last part of a path stays
   Move,  // kernel addresses (KernelPlaces)
 };
-// As the section CONTENT says it.
+// The word for it in the feature section CONTENT.
 std::string_view state_of(How how);
 
 class Redaction {
  public:
-  Redaction();  // each class in its usual way
+  Redaction();  // each class has its default
 
   How of(Content content) const { return how_[static_cast<std::size_t>(content)]; }
   bool hides(Content content) const { return of(content) != How::Keep; }
   PathRule path_rule() const;
 
-  // "comm,paths" or "all". An error when a class is not known, or cannot be treated so.
+  // `classes` is "comm,paths" or "all". Refused when a class is unknown or does not allow the treatment.
   Result<> keep(std::string_view classes);
-  Result<> hide(std::string_view classes);  // in its usual way
+  Result<> hide(std::string_view classes);  // as by default
   Result<> drop(std::string_view classes);
   Result<> hash(std::string_view classes);
 
@@ -90,28 +89,28 @@ class Redaction {
   std::array<How, format::kContentCount> how_{};
 };
 
-// What a capture holds of each class of content that may have to be hidden: counted, with an example of those
-// that may be shown to anybody who may read the capture's head.
+// Counts the private content of a capture by class, with an example from those classes that `tacho header`
+// shows anyway.
 
 class Census {
  public:
   struct Count {
     std::uint64_t number = 0;
-    std::string_view unit;  // what was counted
-    std::string example;    // as it stands; empty: none, or none that should be shown
+    std::string_view unit;  // of `number`
+    std::string example;    // unchanged; empty: none, or none that should be shown
   };
 
   void see_head(const format::EventSet& events, const format::Features& features);
   void see(const format::RecordView& record, const format::EventSet& events);
-  // The same of records that somebody took apart already.
+  // The same for records that are parsed already.
   void see_sample(const format::Sample& sample, const format::EventAttr& attr);
   void see_other(const format::Record& record);
 
-  // `content` by its number.
+  // By the number of the Content.
   std::array<Count, format::kContentCount> counts() const;
   const KernelPlaces& kernel() const { return kernel_; }
   bool has_stacks() const { return stack_bytes_ != 0; }
-  // ns to take off every time so that it tells no time of day: 0 when the times are of another clock.
+  // ns to subtract from every time to hide the time of day; 0 when the recording clock does not reveal it.
   std::uint64_t time_shift() const;
 
  private:

@@ -1,4 +1,4 @@
-// An event's attributes in words, as perf lists them in headers and with `evlist -v`.
+// perf_event_attr as text, in the forms of perf's header and of `perf evlist -v`.
 #pragma once
 
 #include <string>
@@ -8,8 +8,7 @@
 
 namespace tacho::report {
 
-// Fields that are not zero: ", type = 1, size = 128" in the header, "type: 1, size: 128" in the list of
-// events.
+// The fields that are not zero: ", type = 1, size = 128" (Header), "type: 1, size: 128" (Evlist).
 enum class AttrList : std::uint8_t { Header, Evlist };
 std::string attr_text(const format::EventAttr& attr, AttrList form);
 

@@ -1,5 +1,5 @@
-// The functions of the BPF programs in a capture's header: struct bpf_prog_info as the kernel gave it,
-// with names from BTF (Documentation/bpf/btf.rst).
+// The functions of BPF programs in a capture: from struct bpf_prog_info in HEADER_BPF_PROG_INFO, with names
+// from BTF (Documentation/bpf/btf.rst).
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,29 @@
 namespace tacho::report {
 
 struct BpfFunction {
-  std::string
-      name;  // as perf calls it: "bpf_prog_TAG_NAME"; as it stands in the capture, so not safe to print
+  std::string name;  // as perf names it, "bpf_prog_TAG_NAME"; unchecked bytes, not safe to print
   std::uint64_t address = 0;
   std::uint32_t size = 0;  // bytes
-  format::Bytes code;      // as the kernel made it; empty: the capture does not have it
+  format::Bytes code;      // machine code of the kernel's JIT compiler; empty: not in the capture
 };
 
 // The names of functions in one BTF blob. `blob` must outlive this.
 class BtfFunctions {
  public:
   explicit BtfFunctions(format::Bytes blob);
-  // Empty where this type is no function.
+  // Empty when this type is no function.
   std::string_view name(std::uint32_t type) const;
 
  private:
   format::Bytes types_, strings_;
-  std::vector<std::uint32_t> places_;  // in types_: of type 1 and the following ones
+  std::vector<std::uint32_t> places_;  // offsets in types_ of type 1, 2, ...
 };
 
 class BpfFunctions {
  public:
   // `environment` must outlive this.
   explicit BpfFunctions(const format::Environment& environment) : environment_(&environment) {}
-  // Empty where the program has no such information.
+  // Empty when the program has no such information.
   std::vector<BpfFunction> of(const format::BpfProgramInfo& program);
   static std::uint32_t id(const format::BpfProgramInfo& program);
 

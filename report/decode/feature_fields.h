@@ -1,4 +1,4 @@
-// Every header section, decoded, by name: what `tacho dump` begins with and `tacho header --json` prints.
+// Decodes all feature sections of the header into named fields, for `tacho dump` and `tacho header --json`.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 namespace tacho::report {
 
 void describe_layout(FieldSink& to, const format::CaptureLayout& layout);
-// The event with this number, its attribute and ids.
+// One event: its index, perf_event_attr and ids.
 void describe_event(FieldSink& to, std::size_t index, const format::EventSet& events);
-// The contents of one section that `features` holds. Large ones (attachments, tracepoint formats, BPF
-// programs) are given by their sizes and a hash of their bytes, so that two captures can be compared.
+// One feature section. For large contents (attachments, tracepoint formats, BPF programs) it gives size and
+// hash, with which two captures can be compared.
 void describe_feature(FieldSink& to, std::uint32_t feature, const format::Features& features);
 
 }  // namespace tacho::report

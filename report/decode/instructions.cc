@@ -55,7 +55,7 @@ struct Decoder {
   }
 };
 
-// The last operand that is a number: where a jump leads to.
+// The last numeric operand: the target of a jump.
 std::optional<std::uint64_t> last_number(const Decoder& decoder) {
   const cs_detail& detail = *decoder.scratch->detail;
   std::optional<std::uint64_t> number;
@@ -121,9 +121,9 @@ DisassembledInstruction described(const Decoder& decoder) {
   return instruction;
 }
 
-// How many bytes an instruction of 64-bit x86 has that capstone 4 does not know: one behind a VEX or EVEX
-// prefix (AVX-512, AVX-VNNI) or with an opcode of two or three bytes. 0: none of these, or the code ends
-// before it does. So those behind it are found where they are.
+// The length of an x86-64 instruction that capstone 4 does not know: one with a VEX or EVEX prefix (AVX-512,
+// AVX-VNNI) or an opcode of two or three bytes. 0: none of these, or the code is too short. With the length
+// the following instructions are decoded correctly.
 std::size_t x86_size(format::Bytes code) {
   format::Cursor in(code);
   std::uint8_t byte = in.u8();
@@ -168,8 +168,8 @@ std::size_t x86_size(format::Bytes code) {
   return in.failed() || size > kLongest ? 0 : size;
 }
 
-// What capstone does not know. What is no instruction at all is a word on arm64, else one byte, as objdump
-// has it.
+// A line for bytes that capstone does not know. Without a known length it is a word on arm64, else one byte,
+// as in objdump.
 DisassembledInstruction undecoded(const Decoder& decoder, format::Bytes code, std::uint64_t address) {
   constexpr std::size_t kWord = 4;
   DisassembledInstruction bad{.address = address, .size = 1, .kind = InstructionKind::Bad};

@@ -1,4 +1,4 @@
-// Machine instructions: how long each is, whether it may jump, and its text.
+// Decodes machine instructions with capstone: length, kind, and disassembly.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace tacho::report {
 
 struct Instruction {
-  std::size_t size = 0;  // bytes; 0: what stands there is none
+  std::size_t size = 0;  // bytes; 0: not an instruction
   bool is_branch = false;
 };
 
@@ -22,7 +22,7 @@ enum class WordSize : std::uint8_t { Bits32, Bits64 };
 
 class Instructions {
  public:
-  // `arch` as in the capture's header. Of machines other than x86 and 64-bit Arm nothing is known.
+  // `arch` is the one in the capture's header. Supported: x86 and 64-bit Arm.
   Instructions(std::string_view arch, WordSize words);
   Instructions(Instructions&&) noexcept;
   Instructions& operator=(Instructions&&) noexcept;
@@ -32,18 +32,18 @@ class Instructions {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;  // null: not a known machine
+  std::unique_ptr<State> state_;  // null: unsupported architecture
 };
 
-// How x86 code is written; arm64 has one way.
+// The syntax of x86 assembly; arm64 has only one.
 enum class AsmSyntax : std::uint8_t { Att, Intel };
 
 enum class InstructionKind : std::uint8_t {
   Other,
-  Jump,  // conditional or not, also out of the function
+  Jump,  // conditional or not, inside or out of the function
   Call,
   Return,
-  Bad,  // no instruction that capstone knows
+  Bad,  // bytes that capstone cannot decode
 };
 
 // One line of a disassembly.
@@ -53,27 +53,27 @@ struct DisassembledInstruction {
   InstructionKind kind = InstructionKind::Other;
   bool is_conditional = false;  // of a jump
   std::string mnemonic;
-  std::string operands;                 // without `target`, which stands behind them
-  std::optional<std::uint64_t> target;  // where a jump or call leads to, when the instruction says it
-  std::optional<std::uint64_t> memory;  // the address of an operand that counts from the program counter
+  std::string operands;                 // without `target`
+  std::optional<std::uint64_t> target;  // destination of a direct jump or call
+  std::optional<std::uint64_t> memory;  // address of an operand relative to the program counter
 };
 
 class Disassembler {
  public:
-  // `arch` as in the capture's header.
+  // `arch` is the one in the capture's header.
   Disassembler(std::string_view arch, WordSize words, AsmSyntax syntax);
   Disassembler(Disassembler&&) noexcept;
   Disassembler& operator=(Disassembler&&) noexcept;
   ~Disassembler();
 
-  // False for machines other than x86 and 64-bit Arm.
+  // True for x86 and 64-bit Arm.
   bool knows_machine() const { return state_ != nullptr; }
-  // All of `code`, whose first byte is at `address`. Bytes that are no instruction are lines of their own.
+  // Disassembles all of `code`, which starts at `address`. Bytes that are no instruction become Bad lines.
   std::vector<DisassembledInstruction> disassemble(format::Bytes code, std::uint64_t address) const;
 
  private:
   struct State;
-  std::unique_ptr<State> state_;  // null: not a known machine
+  std::unique_ptr<State> state_;  // null: unsupported architecture
 };
 
 }  // namespace tacho::report

@@ -314,8 +314,8 @@ const PayloadSchema* EventSchemas::of(std::size_t event_index) {
   return *known ? &**known : nullptr;
 }
 
-// A pipe may bring them behind samples. Each of the two sections comes once
-// (format/container/feature_sections.h), so they are known by their number, and stay where they are.
+// Reads descriptions that came since the last call: in a pipe they may follow samples. Each of the two
+// sections comes once (format/container/feature_sections.h), so their size shows whether there are new ones.
 void EventSchemas::learn() {
   const auto& formats = features_->tracing.formats;
   const auto& schemas = features_->schemas;

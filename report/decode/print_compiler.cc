@@ -1,4 +1,4 @@
-// How a print format becomes a program: what print_program.h says is covered, and nothing else.
+// The compiler of PrintProgram: translates libtraceevent's syntax tree of a print format.
 #include <traceevent/event-parse.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool is_within_record(const tep_format_field* field) {
 
 }  // namespace
 
-// Walks libtraceevent's tree of a format. Each function returns nothing for what is not covered.
+// Walks the syntax tree. Each function returns nullopt for something that is not supported.
 class PrintProgram::Compiler {
  public:
   Compiler(const tep_event& event, const format::ConstantStrings& strings) : event_(&event) {
@@ -78,7 +78,7 @@ class PrintProgram::Compiler {
            piece.source != Source::Pointed && report::is_plain(piece.text) &&
            std::ranges::all_of(piece.names, [](const Name& name) { return report::is_plain(name.text); });
   }
-  // What stands for a backslash and this character in a format.
+  // The character of an escape sequence in a format.
   static char escaped(char c) { return c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c; }
   void add_literal(std::string& literal) {
     if (literal.empty()) return;
@@ -87,7 +87,7 @@ class PrintProgram::Compiler {
     literal.clear();
     program_.line_.push_back(step_for(add(std::move(piece))));
   }
-  // How a piece is printed when its turn comes.
+  // The Step that prints a piece.
   Step step_for(std::uint32_t number) const {
     const Piece& piece = program_.pieces_[number];
     Step step;
@@ -242,7 +242,7 @@ class PrintProgram::Compiler {
     piece.source = source;
     piece.node = *node;
     for (; row != nullptr; row = row->next) {
-      // The library also knows some words as values, softirqs' for one; those stay with it.
+      // Some names are values in the library (of softirqs); it prints formats with these.
       if (row->value == nullptr || row->value[0] < '0' || row->value[0] > '9') return std::nullopt;
       piece.names.push_back({static_cast<std::int64_t>(std::strtoull(row->value, nullptr, 0)),
                              row->str != nullptr ? row->str : ""});
@@ -280,7 +280,7 @@ class PrintProgram::Compiler {
     return add(node);
   }
   bool is_constant(std::uint32_t node) const { return program_.nodes_[node].op == Op::Constant; }
-  // What does not depend on the record is worked out now.
+  // Expressions that do not depend on the record are evaluated now.
   std::uint32_t folded(const Node& node) {
     const std::uint32_t number = add(node);
     const bool is_fixed = is_constant(node.left) && is_constant(node.right) && is_constant(node.third);

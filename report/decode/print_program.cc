@@ -28,7 +28,7 @@ std::string_view text_at(format::Bytes record, std::uint64_t offset, std::uint64
   return format::text_of(rest.first(std::min<std::uint64_t>(size, rest.size())));
 }
 
-// What a C argument of that length (as in Piece) keeps.
+// The argument converted to the C type of that length modifier (Piece::shorter).
 std::int64_t as_argument(std::uint64_t value, std::int8_t shorter) {
   if (shorter == 0) return static_cast<std::int32_t>(value);
   if (shorter == -1) return static_cast<std::int16_t>(value);

@@ -1,6 +1,6 @@
-// A tracepoint's print format, compiled once: literal text, numbers at fixed places with their conversion,
-// and texts. Running it costs a fraction of what libtraceevent needs, which goes through the format's tree by
-// printf for every record. What it does not cover is not compiled, and stays with that library.
+// A tracepoint's print format compiled to a list of steps: literal text, fields with their printf conversion,
+// strings. It runs many times faster than libtraceevent, which walks the format's syntax tree for each
+// record. Formats with anything else are not compiled; libtraceevent prints them.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,19 @@ namespace tacho::report {
 
 class PrintProgram {
  public:
-  // Nothing when the format holds something that is not covered. `event` need not outlive the program,
-  // `strings` (of the capture) must. Only for captures of this machine's byte order with longs of 8 bytes.
+  // nullopt when the format has something that is not supported. `strings` (of the capture) must outlive the
+  // program, `event` need not. Only for captures of this machine's byte order with an 8-byte long.
   static std::optional<PrintProgram> compile(const tep_event& event, const format::ConstantStrings& strings);
 
-  // Whether the text holds nothing of the record but numbers, and nothing of the format that is not to be
-  // shown as it stands.
+  // Whether the text consists of numbers and printable text of the format, so that it is safe to print.
   bool is_plain() const { return is_plain_; }
-  // The text of one record, as libtraceevent prints it. Bytes beyond the record's end count as zero.
+  // Appends the text of one record, as libtraceevent prints it. Bytes beyond the record's end are zero.
   void run(TextBuffer& out, format::Bytes record) const;
 
  private:
   enum class Op : std::uint8_t {
     Constant,
-    Field,  // `value`; the number of `size` bytes at offset `value`
+    Field,  // the number of `size` bytes at offset `value`
     Cast,
     Choose,
     Not,
@@ -57,7 +56,7 @@ class PrintProgram {
   struct Node {
     Op op = Op::Constant;
     std::uint8_t size = 0;                         // bytes of a field, or that a cast keeps
-    std::uint32_t left = 0, right = 0, third = 0;  // numbers of nodes
+    std::uint32_t left = 0, right = 0, third = 0;  // indices of nodes
     std::uint64_t value = 0;
   };
   struct Name {  // of a flag or a symbol
@@ -65,33 +64,33 @@ class PrintProgram {
     std::string text;
   };
   enum class Source : std::uint8_t { Literal, Number, Field, Located, Pointed, Flags, Symbol, Choice };
-  // A piece of the text. Choices hold the numbers of two other pieces.
+  // A piece of the text. A Choice has the indices of two other pieces.
   struct Piece {
     Source source = Source::Literal;
-    bool is_relative = false;  // Located: counted from the field's end
+    bool is_relative = false;  // Located: the offset counts from the field's end (__rel_loc)
     std::uint32_t node = 0;    // Number, Flags, Symbol, Choice
     std::uint32_t offset = 0, size = 0;
     std::uint32_t yes = 0, no = 0;
-    std::string text;  // Literal; Flags: what stands between two
+    std::string text;  // Literal; Flags: the separator
     std::vector<Name> names;
     char conversion = 'd';
     std::int8_t shorter = 0;  // -2 char, -1 short, 0 int, 1 and 2 long
     bool is_left = false, is_zero_filled = false, is_alternate = false;
     std::uint16_t width = 0;
     std::int32_t precision = -1;
-    bool is_precision_a_node = false;  // "%.*s": `precision_node` says how much, as an int
+    bool is_precision_a_node = false;  // "%.*s": the precision is the value of `precision_node`
     std::uint32_t precision_node = 0;
   };
 
-  // What a line is made of, in order. The usual pieces are described here as a whole: a few characters, or a
-  // field of the record as a plain number.
+  // The steps that print a line. Common pieces (short text, a field as a plain number) are a step by
+  // themselves, others refer to a Piece.
   struct Step {
     enum class Kind : std::uint8_t { Any, Text, Signed, Unsigned, Hex };
     Kind kind = Kind::Any;
     std::uint8_t size = 0;    // characters of `text`, bytes of the field
     std::int8_t shorter = 0;  // as in Piece
     std::uint16_t width = 0;
-    std::uint32_t at = 0;  // Any: number of the piece; else the field's offset
+    std::uint32_t at = 0;  // Any: index of the piece; else the field's offset
     char text[TextBuffer::kShort] = {};
   };
 

@@ -132,7 +132,7 @@ std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view te
       Argument argument{.name = std::string(fields[4]), .type = {}};
       if (std::uint8_t word = 0; read_number(fields[1], word)) argument.word = word;
       auto type = type_of(fields[2], fields[3], enumerations);
-      // What it is, is not known; where those behind it are, is.
+      // An unknown type, whose size is known, so the arguments after it are found.
       if (type) argument.type = std::move(*type);
       if (!type) argument.type.kind = Kind::Struct;
       current->arguments.push_back(std::move(argument));

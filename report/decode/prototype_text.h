@@ -1,5 +1,5 @@
-// What functions are called with and what they return, as lines of text: what a capture of calls has of the
-// debugging information of the host where it was made (attachment "prototypes", docs/capture-format.md).
+// Types of arguments and return values of functions as lines of text: the attachment "prototypes" of captures
+// of calls, made from debug information (docs/capture-format.md).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ using symbolize::Prototype;
 
 class PrototypeWriter {
  public:
-  // Of the function that begins at this place of the file.
+  // Adds the function that starts at this offset of the file.
   void add(std::uint64_t offset, const Prototype& prototype);
   const std::string& text() const { return text_; }
 
@@ -26,8 +26,8 @@ class PrototypeWriter {
   std::unordered_map<const symbolize::EnumNames*, std::size_t> enumerations_;
 };
 
-// By the functions' places in the file. Invalid lines are left out. Of `left`, the
-// functions, arguments and names of numbers that may still be made, each takes one; at 0 reading ends.
+// Reads the lines back, by the functions' offsets in the file. Invalid lines are skipped. `left` limits how
+// many functions, arguments and enumerators are made in all; at 0 reading ends.
 std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view text, std::size_t& left);
 
 }  // namespace tacho::report

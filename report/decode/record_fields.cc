@@ -135,7 +135,7 @@ void describe_scale(FieldSink& to, double scale) {
     to.hex("value", std::bit_cast<std::uint64_t>(scale));
 }
 
-// Describes the body of a record that was taken apart: one overload for each alternative of format::Record.
+// Describes the body of a parsed record: one overload for each alternative of format::Record.
 struct Describer {
   FieldSink& to;
   const RecordView& view;

@@ -1,4 +1,4 @@
-// Every field of every record, by name.
+// Decodes records into named fields, for `tacho dump`.
 #pragma once
 
 #include "format/records/event_attr.h"
@@ -10,21 +10,17 @@
 namespace tacho::report {
 
 void describe_attr(FieldSink& to, const format::EventAttr& attr);
-// The fields that the event's sample_type says are there.
+// The fields that attr.sample_type selects.
 void describe_sample(FieldSink& to, const format::Sample& sample, const format::EventAttr& attr);
-// `view`: the record's bytes, for types whose body is described from them.
+// `view` has the record's bytes, from which some types are decoded.
 void describe_record(FieldSink& to, const format::Record& record, const format::RecordView& view);
-// What the trailer of another kernel record says (attr.sample_id_all).
+// The sample_id at the end of kernel records other than samples (attr.sample_id_all).
 void describe_sample_id(FieldSink& to, const format::SampleId& id, const format::EventAttr& attr);
 
-// The records that perf itself writes (types from 64 up) and that no reader here acts on: their fields by
-// name, straight from the bytes, one row of a table for each type.
-
-// Fields of `body`, which belongs to `view`; a type without a row, or a body that is shorter than its fields
-// say, is given as bytes.
+// Records that perf writes itself (types from 64 up) and that tacho does not use: their fields, from a table
+// with a row for each type. A type without a row, or a `body` that is too short, is given as bytes.
 void describe_user_record(FieldSink& to, const format::RecordView& view, format::Bytes body);
-// A list of CPUs, a bitmap of them, or a range: the body of CPU_MAP and what an EVENT_UPDATE about CPUs
-// holds.
+// The body of PERF_RECORD_CPU_MAP and of PERF_EVENT_UPDATE__CPUS: a list, bitmap or range of CPUs.
 void describe_cpu_map(FieldSink& to, format::Cursor in);
 
 }  // namespace tacho::report

@@ -25,12 +25,12 @@
 namespace tacho::report {
 namespace {
 
-// libtraceevent believes the offsets and lengths that a record and its format hold. A record is below 64 KiB,
-// places in it have 16 bits, and lengths that are taken from it are checked or have 16 bits of at most 8
-// bytes each: so inside a buffer of this size, zero behind the record, nothing it reads is outside.
+// libtraceevent trusts offsets and lengths in a record and its format. A record is below 64 KiB, offsets in
+// it have 16 bits, and lengths are checked or have 16 bits of at most 8 bytes each. So the record is copied
+// into a buffer of this size, filled with zeros, and all reads stay inside.
 constexpr std::size_t kRoom = std::size_t{1} << 20;  // bytes
 constexpr int kDeepest = 64;                         // nested expressions
-// Parsed into one handle of the library, which looks at all that a handle has to add one.
+// The number of formats in one handle of the library: adding one takes time proportional to those it has.
 constexpr std::size_t kFormatsOfAHandle = 1024;
 // Constant strings, of which each handle has a copy, in all handles; a kernel has hundreds.
 constexpr std::size_t kMostStrings = std::size_t{1} << 20;
@@ -63,7 +63,7 @@ bool is_number(const tep_print_arg* arg, unsigned long long least, unsigned long
   return end != arg->atom.atom && value >= least && value <= most;
 }
 
-// Decides whether evaluating a print format can do harm whatever a record holds.
+// Decides whether evaluating a print format is safe for any bytes of a record.
 class SafetyCheck {
  public:
   bool is_safe(const tep_event& event) {
@@ -72,7 +72,7 @@ class SafetyCheck {
     if ((event.flags & static_cast<int>(TEP_EVENT_FL_FAILED)) != 0) return true;
     return widths_are_small(event.print_fmt.format) && all_safe(event.print_fmt.args, 0);
   }
-  // Fields that say how much is to be read: their value must not exceed the record's size.
+  // Fields with a number of bytes to read, which must not exceed the record's size.
   std::vector<tep_format_field*> lengths;
   bool needs_program = false;  // safe for PrintProgram, not for the library
 
@@ -84,8 +84,9 @@ class SafetyCheck {
     }
     return true;
   }
-  // A width that comes from the record, or a very large one, would let it make gigabytes of blanks. The
-  // library takes a negative "%.*s" for a format without that argument: only PrintProgram does those.
+  // A width from the record, or a very large one, could make gigabytes of blanks. The library misreads a
+  // negative
+  // "%.*s" as a format without that argument, so only PrintProgram prints such formats.
   bool widths_are_small(const char* format) {
     for (; format != nullptr && *format != '\0'; ++format) {
       if (*format != '%') continue;
@@ -163,8 +164,7 @@ class SafetyCheck {
   }
 };
 
-// The library's parser itself dies of some broken formats. So they are tried in a child first, which may die
-// alone.
+// The library's parser crashes on some broken formats, so they are parsed in a child process first.
 enum class Tried { Sound, Deadly, Refused };
 template <class Try>
 Tried try_in_child(Try&& attempt) {
@@ -207,7 +207,7 @@ struct TracepointText::State {
   Evaluation evaluation = Evaluation::Fast;
   std::size_t refused = 0;  // formats for which the system gave no child to try them in
   bool has_too_many_strings = false;
-  bool one_at_a_time = false;  // some format of this capture was more than the library's parser could take
+  bool one_at_a_time = false;  // the parser crashed on a format of this capture
   TextBuffer fast_text;
   std::vector<char> room = std::vector<char>(kRoom);
   Sequence sequence;
@@ -282,8 +282,8 @@ bool TracepointText::State::make_room_for_formats() {
   return true;
 }
 
-// Parses a format and some of those behind it that will be wanted too: one child for all costs as much as one
-// for each. When it dies, that one is tried alone.
+// Parses a format together with some of the following ones: one child for all costs as much as one for each.
+// If the child crashes, the format is tried alone.
 void TracepointText::State::parse(Format& wanted) {
   if (!make_room_for_formats()) return;
   std::vector<Format*> together = not_parsed(wanted);
@@ -320,8 +320,8 @@ std::vector<Format*> TracepointText::State::not_parsed(const Format& from) {
   return found;
 }
 
-// The library ends a string at a byte that is not printable ASCII, and fails: as the tab in maple_tree's.
-// Here such a byte of the print format stands as its escape, which a format makes a byte again.
+// The library fails at a byte in a string that is not printable ASCII, such as the tab in maple_tree's
+// formats. So such a byte is written as an escape sequence, which the library turns into the byte.
 std::string with_escaped_strings(std::string_view text) {
   const auto start = std::min(text.find("print fmt:"), text.size());
   std::string escaped(text.substr(0, start));
@@ -340,7 +340,7 @@ std::string with_escaped_strings(std::string_view text) {
   return escaped;
 }
 
-// A format that does not parse whole is kept by the library, marked, and prints its fields.
+// The library keeps a format that it could parse only in part, marks it, and prints its fields.
 bool TracepointText::State::parse_text(const Format& format) {
   const std::string text = with_escaped_strings(format.source->text);
   if (text.size() > std::size_t{1} << 20) return false;

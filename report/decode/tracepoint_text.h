@@ -1,6 +1,6 @@
-// What a tracepoint's record says in words: its print format (kept in the capture) evaluated by
-// libtraceevent, as perf does. Formats of the usual kinds are compiled to a PrintProgram, which makes the
-// same text many times faster; the library does the others. No other file knows that library.
+// The text of a tracepoint's record by its print format, which is in the capture. Common formats are compiled
+// to a PrintProgram; libtraceevent, which perf uses, evaluates the others. Only this file includes that
+// library.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ namespace tacho::report {
 
 class TracepointText {
  public:
-  // A kernel function's name and its start for an address printed by %pS; nothing when unknown.
+  // Name and start of the kernel function at an address, for %pS; nullopt when unknown.
   struct Function {
     std::string name;
     std::uint64_t start = 0;
   };
   using FindFunction = std::function<std::optional<Function>(std::uint64_t address)>;
 
-  // `tracing` must outlive it. Formats are parsed when the first record of theirs comes.
-  // Library: never the fast way, to compare the two.
+  // `tracing` must outlive this. A format is parsed at its first record. Evaluation::Library never compiles
+  // formats: a test compares the two.
   enum class Evaluation : std::uint8_t { Fast, Library };
   TracepointText(const format::TracingData& tracing, FindFunction find_function,
                  Evaluation evaluation = Evaluation::Fast);
@@ -35,16 +35,17 @@ class TracepointText {
   TracepointText& operator=(TracepointText&&) noexcept;
   ~TracepointText();
 
-  // The text of a record of tracepoint `id` (attr.config); the view stays valid until the next call. Nothing
-  // when the capture does not describe that tracepoint.
+  // The text of a record of tracepoint `id` (attr.config), valid until the next call. nullopt when the
+  // capture has no format for it.
   std::optional<std::string_view> of(std::uint64_t id, format::Bytes record, std::uint32_t cpu,
                                      std::endian order);
-  // Appends the same text when it needs no second look: numbers, and words that stand in the format and can
-  // be shown as they are. False, and nothing is appended, for all others.
+  // Appends the same text if it is safe to print as it is (PrintProgram::is_plain()). Otherwise appends
+  // nothing and returns false.
   bool write_plain(TextBuffer& out, std::uint64_t id, format::Bytes record, std::endian order);
-  // What could not be printed in its format because the system refused something; once, at the end.
+  // Reports records that could not be printed by their format because the system refused something. To be
+  // called once, at the end.
   void report(format::Diagnostics& diagnostics) const;
-  // After of(): whether that tracepoint's text is made the fast way.
+  // After of(): whether the tracepoint's format was compiled.
   bool is_compiled(std::uint64_t id) const;
 
  private:

@@ -1,4 +1,4 @@
-// The two forms of described fields: `name=value` on a line, and a JSON object.
+// Output of named fields in two forms: `name=value` on a line, and a JSON object.
 #pragma once
 
 #include <rapidjson/writer.h>
@@ -12,16 +12,15 @@
 
 namespace tacho::report {
 
-// Where described fields go: one interface for the line of text and the JSON object of `tacho dump`.
-
-// Names are documented in docs/capture-format.md ("Names of fields"). Within a list, names are empty.
+// The interface of both forms. docs/capture-format.md ("Names of fields") lists the names. Elements of a list
+// have empty names.
 class FieldSink {
  public:
   virtual ~FieldSink() = default;
   virtual void number(std::string_view name, std::uint64_t value) = 0;
   virtual void signed_number(std::string_view name, std::int64_t value) = 0;
   virtual void real(std::string_view name, double value) = 0;
-  // An address, a mask: shown in hexadecimal.
+  // An address or a mask, written in hexadecimal.
   virtual void hex(std::string_view name, std::uint64_t value) = 0;
   virtual void text(std::string_view name, std::string_view value) = 0;
   virtual void bytes(std::string_view name, format::Bytes value) = 0;
@@ -32,9 +31,9 @@ class FieldSink {
   virtual void end_object() = 0;
 };
 
-// `name=value`, blanks between; texts in quotes, lists in [], objects in {}. In a text, control bytes,
-// invalid UTF-8 and direction overrides are \xNN, and \ and " have a \ before them, so every text can be
-// told.
+// `name=value`, separated by blanks; texts in quotes, lists in [], objects in {}. In a text, control bytes,
+// invalid UTF-8 and direction overrides are written \xNN, and \ and " are escaped by \, so that the original
+// bytes can be recovered.
 class TextFields : public FieldSink {
  public:
   explicit TextFields(TextBuffer& out) : out_(out) {}
@@ -55,11 +54,11 @@ class TextFields : public FieldSink {
   void key(std::string_view name);
 
   TextBuffer& out_;
-  bool first_ = false;  // of a list or object that was just opened: no blank before it
+  bool first_ = false;  // the next value is the first of a list or object: no blank before it
 };
 
-// One JSON object, always valid UTF-8: numbers as numbers, hexadecimal ones as strings "0x...", bytes as
-// strings of hex digits, numbers that JSON lacks (infinity, NaN) null. Texts as printable_json() makes them.
+// One JSON object in valid UTF-8: numbers as numbers, hexadecimal ones as strings "0x...", bytes as strings
+// of hex digits, infinity and NaN as null, texts as printable_json() makes them.
 class JsonFields : public FieldSink {
  public:
   explicit JsonFields(TextBuffer& out) : stream_{out}, writer_(stream_) { writer_.StartObject(); }
@@ -87,7 +86,7 @@ class JsonFields : public FieldSink {
     void Put(char c) { out.character(c); }
     void Flush() {}
   };
-  // RapidJSON's own does not look whether it got any.
+  // RapidJSON's own allocator does not check whether malloc() failed.
   struct Memory {
     static constexpr bool kNeedFree = true;
     static void* Malloc(std::size_t size) { return Realloc(nullptr, 0, size); }

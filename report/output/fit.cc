@@ -67,7 +67,7 @@ void fit_columns(std::vector<std::size_t>& widths, const std::vector<bool>& are_
     if (widest == widths.size()) return;
     for (std::size_t i = 0; i < widths.size(); ++i)
       if (are_names[i] && widths[i] < widths[widest]) second = std::max(second, widths[i]);
-    // Down to the second widest; columns of one width take turns.
+    // Reduce the widest column to the width of the second widest; columns of one width take turns.
     const std::size_t equal = static_cast<std::size_t>(std::ranges::count(widths, widths[widest]));
     const std::size_t by = equal > 1 ? 1 : std::min(used - room, widths[widest] - second);
     widths[widest] -= by;

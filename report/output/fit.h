@@ -1,4 +1,4 @@
-// Tables that fit a terminal: columns of names give up room, and names are cut in the middle, where they
+// Makes tables fit a terminal: columns of names become narrower, and names are cut in the middle, where they
 // differ least.
 #pragma once
 
@@ -9,20 +9,20 @@
 
 namespace tacho::report {
 
-// Columns of the terminal that standard output is; 0: it is none, or none that says it.
+// The width of the terminal on standard output; 0 when it is no terminal or does not report its width.
 std::size_t terminal_width();
 
-// Columns that the text takes on a terminal: characters, without escapes of colours.
+// The width of a text on a terminal: its characters, without colour escapes.
 std::size_t shown_width(std::string_view text);
 
-// The least width that names are cut to.
+// No column of names becomes narrower than this.
 inline constexpr std::size_t kLeastNameWidth = 12;
 
-// `text` in at most `width` characters: "std::vector<int..iterator::next"; of less than 5 only its begin.
+// `text` cut to `width` characters: "std::vector<int..iterator::next"; below a width of 5 only its start.
 std::string cut_in_the_middle(std::string_view text, std::size_t width);
 
-// Makes the widest of the columns that hold names narrower, none below 12, until all columns and the `gap`
-// before each but the first fit into `room`; as far as that goes. `room` 0: no limit.
+// Makes the widest columns of names narrower, but none narrower than kLeastNameWidth, until all columns with
+// `gap` blanks between them fit into `room`, if possible. `room` 0: no limit.
 void fit_columns(std::vector<std::size_t>& widths, const std::vector<bool>& are_names, std::size_t gap,
                  std::size_t room);
 

@@ -33,9 +33,8 @@ namespace {
 constexpr int kCannotRun = 126, kNotFound = 127;
 constexpr int kMostAttempts = 100;  // at an unused name
 
-// The variables of a pager's own, where the user has none: less ends at once when the text fits the screen
-// (F), lets colours through (R) and leaves the text on the screen (X); lv lets colours through (-c). As git
-// has it.
+// Variables for the pager that the user has not set, as in git: less quits if the text fits the screen (F),
+// passes colours (R) and leaves the text on the screen (X); lv passes colours (-c).
 std::vector<std::string> pager_variables() {
   std::vector<std::string> extra;
   if (std::getenv("LESS") == nullptr) extra.emplace_back("LESS=FRX");
@@ -43,7 +42,7 @@ std::vector<std::string> pager_variables() {
   return extra;
 }
 
-// Samples are not made again as a text is.
+// An old capture is kept: unlike a text it cannot be made again.
 bool is_capture(const std::string& path) {
   constexpr std::string_view kMagics[] = {"PERFILE2", "2ELIFREP"};
   const format::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
@@ -58,7 +57,7 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// What a file is called until it is whole. Of a long name so much stays that the file system takes the rest.
+// The temporary name of a file; a long name is cut to what the file system allows.
 std::string aside_of(const std::string& target, int attempt) {
   constexpr std::size_t kKept = 200;
   const auto name = target.rfind('/') + 1;  // 0 without a slash
@@ -67,14 +66,15 @@ std::string aside_of(const std::string& target, int attempt) {
   return attempt == 0 ? aside : aside + "-" + std::to_string(attempt);
 }
 
-// Its mode says nothing about what we write when somebody else chose it.
+// Whether the mode of an existing file was set by this user and may be kept: root checks that no other user
+// may change the file.
 bool is_ours(struct stat status) {
   status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};
   return ::geteuid() != 0 || !format::who_else_may_change(status);
 }
 
-// Who else may have made the link that `path` is, and so could choose what root writes; empty: nobody, or it
-// is no link.
+// For root, if `path` is a symbolic link that another user may have made (and so would choose which file is
+// overwritten): the reason, for a message. Otherwise empty.
 std::string maker_of_link(const std::string& path) {
   struct stat link {
   }, folder{};
@@ -86,8 +86,8 @@ std::string maker_of_link(const std::string& path) {
   return other ? "its folder " + *other : std::string();
 }
 
-// How posix_spawn is to start the program: standard input from `input`; signals that we ignore are not
-// ignored there, and Ctrl-Z is not blocked.
+// The options of posix_spawn: standard input is `input`; signals that this process ignores get their default
+// action, and SIGTSTP is not blocked.
 class SpawnSetup {
  public:
   explicit SpawnSetup(int input) {
@@ -98,7 +98,7 @@ class SpawnSetup {
     sigemptyset(&defaults);
     for (const int signal : {SIGPIPE, SIGINT, SIGQUIT}) sigaddset(&defaults, signal);
     posix_spawnattr_setsigdefault(&attributes_, &defaults);
-    // Whoever waits here for Ctrl-Z has it blocked (sandbox/job.h).
+    // A thread that waits for Ctrl-Z has it blocked (sandbox/job.h).
     sigset_t mask;
     ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
     sigdelset(&mask, SIGTSTP);
@@ -164,7 +164,7 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
     return output_error(path + ": is a link, and root follows none that others made: " + other +
                         "; name another file");
   std::error_code ignored;
-  // Behind a symbolic link: the link stays, and the file that it names is replaced.
+  // A symbolic link stays, and its target is replaced.
   const auto real = std::filesystem::canonical(path, ignored);
   const std::string target = real.empty() ? path : real.string();
   struct stat before {};
@@ -255,7 +255,7 @@ Result<> OutputFile::name_file() {
   // EINVAL: this kind of file system has nothing to flush.
   if (::fsync(fd_) != 0 && errno != EINVAL && errno != ENOTSUP) return failed("cannot write", errno);
   const NoStopping until_named;
-  // From no name it cannot take the place of another file at once.
+  // An unnamed file (O_TMPFILE) cannot replace another one atomically: give it a temporary name first.
   for (int attempt = 0; aside_.empty(); ++attempt) {
     const std::string aside = aside_of(target_, attempt);
     auto named = format::give_name(owned_, AT_FDCWD, aside);

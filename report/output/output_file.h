@@ -1,5 +1,5 @@
-// Where text goes: an open descriptor, a file that gets its name when it is whole, or a program that reads it
-// (a pager). One class, so that all of them fail in the same words and with the same exit status.
+// The destination of a view's text: an open descriptor, a file that gets its name when it is complete, or a
+// pager. One class, so that all have the same error messages and exit status.
 #pragma once
 
 #include <signal.h>
@@ -17,13 +17,12 @@
 #include "format/base/diagnostics.h"
 #include "format/base/file.h"
 #include "format/base/result.h"
-#include "sandbox/process.h"
 #include "format/container/capture_reader.h"
+#include "sandbox/process.h"
 
 namespace tacho::report {
 
-// Work that signals do not end half-way, as there is a file without its name meanwhile, which must not stay
-// behind.
+// Blocks the signals that end a process while a temporary file exists, so that none is left behind.
 
 class NoStopping {
  public:
@@ -37,7 +36,7 @@ class NoStopping {
   }
   NoStopping(const NoStopping&) = delete;
   NoStopping& operator=(const NoStopping&) = delete;
-  // What came meanwhile came too late: the work is done.
+  // Discards signals that came meanwhile: the work is done.
   ~NoStopping() {
     if (is_over_) return;
     const timespec at_once{};
@@ -46,47 +45,45 @@ class NoStopping {
     sigprocmask(SIG_UNBLOCK, &stops_, nullptr);
   }
 
-  // The file has its name, and the work goes on: what came meanwhile ends it.
+  // Unblocks the signals: the file has its name, so the process may end.
   void let_stop() {
     is_over_ = true;
     sigprocmask(SIG_UNBLOCK, &stops_, nullptr);
   }
 
  private:
-  sigset_t stops_{};  // that are blocked by this
+  sigset_t stops_{};  // signals blocked by this object
   bool is_over_ = false;
 };
 
 class OutputFile {
  public:
-  // A descriptor that is somebody else's to close. `name` stands in messages.
+  // Writes to a descriptor that the caller closes. `name` is for messages.
   explicit OutputFile(int fd, std::string name = "standard output");
-  // FILE, written under another name in the same folder and renamed by finish(): readers find the
-  // whole text or what was there before. A capture that has the name is kept as FILE.old. What is no regular
-  // file (a device, a FIFO) is written in place.
+  // Writes a temporary file in the same folder, which finish() renames to `path`: readers find the whole text
+  // or the old file. An old file that is a capture is kept as FILE.old. A device or FIFO is written directly.
   static Result<OutputFile> create(const std::string& path);
-  // A program that reads the text on its standard input, as a line for the shell. It is started by the first
-  // write, so that no text starts no program; while it runs, Ctrl-C is its own affair.
+  // Writes to the standard input of a shell command, a pager. The first write starts it, so that an empty
+  // text starts none. While it runs, this process ignores Ctrl-C.
   static OutputFile to_command(std::string command);
 
   using Reader = sandbox::Reader;
-  // An output elsewhere, as in the parent of a sandboxed process.
+  // In a sandboxed child: writes through the parent process.
   explicit OutputFile(sandbox::Output elsewhere);
 
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
-  // Without finish(): a file that was begun is removed, a program sees the end of its input and is waited
-  // for.
+  // Without finish(): removes a temporary file; closes a pager's input and waits for it.
   ~OutputFile();
 
-  // A reader that went away (head, a pager that was left) is no error: nothing more need be written then.
+  // A closed pipe (head, a pager that ended) is no error: Reader tells the caller to stop.
   Result<Reader> write(std::string_view text);
-  // Makes the output whole: names the file, waits for the program. Errors have Fault::Output.
+  // Completes the output: renames the file or waits for the pager. Errors have Fault::Output.
   Result<> finish();
-  // Whether the other process's output knows by now that its reader went away: text may be on its way to it
-  // when a write returns. Outputs of this process know it at each write.
+  // In a sandboxed child: whether the parent has reported by now that the reader of the output is gone. Other
+  // outputs learn that from write().
   bool is_reader_gone() const { return elsewhere_ && elsewhere_->is_reader_gone(); }
-  // Whether a person reads this while it is written: a terminal, or a program in front of one.
+  // Whether the output is a terminal or a pager.
   bool is_for_person() const;
 
  private:
@@ -99,31 +96,29 @@ class OutputFile {
   std::string name_;            // in messages
   format::Fd owned_;            // of a file or pipe
   int fd_ = -1;                 // what is written to
-  std::string target_, aside_;  // a file's name to be, and its name until then
-  bool keeps_old_ = false;      // what has the name is a capture
+  std::string target_, aside_;  // final and temporary name of a file
+  bool keeps_old_ = false;      // the old file is a capture
   std::string command_;         // empty: none
   std::optional<sandbox::Output> elsewhere_;
   pid_t child_ = -1;                                           // the command, while it runs
   void (*interrupt_)(int) = nullptr, (*quit_)(int) = nullptr;  // signal handlers from before the command
 };
 
-// The same as the parent of a sandboxed process wants it.
+// Wraps an OutputFile for the parent of a sandboxed child.
 Result<sandbox::Output> output_of(Result<OutputFile> file);
 
-// Whether a capture is whole, and stays what it was: asked before something that was made of it takes its
-// place.
-
-// An error that says what to do when its recorder still runs or was killed, when it is a folder of several
-// files, or damaged as far as `diagnostics` of its reading tell. `what` is not done then: "rewritten".
+// Checks that a capture may be replaced by a copy of itself. Refused, with what to do, when its recorder
+// still runs or was killed, when it is a directory, or when `diagnostics` of its reading report damage.
+// `what` is the participle for the message: "rewritten".
 Result<> check_whole(const format::CaptureReader& reader, const format::Diagnostics& diagnostics,
                      const std::string& input, const std::string& what);
 Result<> check_no_folder(const std::string& input, const std::string& what);
 
-// The file that has a name, as it is at one moment.
+// The identity of a file (device, inode, size, times) at one moment.
 class FileState {
  public:
   static Result<FileState> of(const std::string& path);
-  // An error when `path` names another file now, or this one has changed.
+  // Refused when `path` is another file now or the file has changed.
   Result<> check_same(const std::string& path) const;
 
  private:

@@ -13,8 +13,8 @@
 namespace tacho::report {
 namespace {
 
-// Why the shell is not to look for the pager in PATH: root runs none that others may change. Of what is no
-// name of a program the shell finds out.
+// The reason for not running a pager: root runs no program from PATH that other users may change. Anything
+// that is no plain program name is left to the shell.
 Result<> check_pager(const std::string& command) {
   const std::string name = command.substr(0, command.find(' '));
   if (::geteuid() != 0 || name.find_first_of("/$\"'`=;|&") != std::string::npos) return Done{};

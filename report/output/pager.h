@@ -1,5 +1,5 @@
-// Text page by page, as git shows it: only when standard output is a terminal, by TACHO_PAGER, else PAGER,
-// else less where it is installed.
+// The pager for standard output, as in git: only on a terminal; TACHO_PAGER, else PAGER, else less if it is
+// installed.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ enum class Paging : std::uint8_t {
   Never,  // --no-pager
 };
 
-// The shell's line for the pager; empty: none. An empty variable and "cat" mean none.
+// The shell command of the pager; empty: none. An empty variable and "cat" mean none.
 std::string pager_command(const char* tacho_pager, const char* pager, bool has_less);
 
-// Standard output, through a pager where one is wanted.
+// Standard output, through the pager if there is one.
 OutputFile standard_output(Paging paging);
 
 }  // namespace tacho::report

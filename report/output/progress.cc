@@ -12,12 +12,12 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::chrono::milliseconds kBetween(200);  // two looks of the line
+constexpr std::chrono::milliseconds kBetween(200);  // between updates of the line
 constexpr std::string_view kErase = "\r\033[K";
 constexpr double kMegabyte = 1e6;
 
 void put(int fd, std::string_view text) {
-  // A terminal that is gone is no failure of the work.
+  // Errors are ignored: a closed terminal must not fail the work.
   (void)!::write(fd, text.data(), text.size());
 }
 

@@ -1,4 +1,4 @@
-// How far a long reading is: one line on standard error, shown after a second and only to a person.
+// A progress line on standard error, shown after a second and only on a terminal.
 #pragma once
 
 #include <chrono>
@@ -12,20 +12,20 @@ namespace tacho::report {
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
-  // `fd`: nothing is shown when it is no terminal.
+  // Shows nothing when `fd` is no terminal.
   explicit Progress(int fd, Clock::duration delay = std::chrono::seconds(1));
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() { stop(); }
 
   bool is_on() const { return is_on_; }
-  // So many bytes are read; `total` 0: of an unknown total.
+  // `bytes` of `total` are read; `total` 0: unknown.
   void at(std::uint64_t bytes, std::uint64_t total);
-  // Another line, which is made when it is time to show it.
+  // Another text: `line` is called when it is time to show it.
   void show(const std::function<std::string()>& line);
-  // Erases the line, until there is another one.
+  // Erases the line; a later one may be shown.
   void erase();
-  // For good: nothing is shown any more.
+  // Erases the line and shows nothing any more.
   void stop();
 
  private:
@@ -34,7 +34,7 @@ class Progress {
   Clock::time_point next_;
 };
 
-// Shows lines as the parent of a sandboxed process gives them; an empty one erases.
+// Shows the progress lines of a sandboxed child in its parent; an empty line erases.
 std::function<void(std::string_view)> progress_lines();
 
 }  // namespace tacho::report

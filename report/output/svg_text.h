@@ -1,5 +1,4 @@
-// Texts of pictures: what an SVG file may hold between its tags, how much of it fits, and what pictures say
-// of captures.
+// Text in SVG pictures: escaping, cutting to a width, and headings.
 #pragma once
 
 #include <string>
@@ -9,20 +8,20 @@
 
 namespace tacho::report {
 
-// A text in XML, between tags or in an attribute. Characters that XML cannot have become \xNN.
+// Escapes a text for XML content and attributes. Characters that XML forbids become \xNN.
 std::string xml_text(std::string_view text);
 
 // 1234567 -> "1,234,567"; a fraction is cut off.
 std::string with_commas(double value);
 
-// "cycles on HOST: COMMAND": behind `what`, which may be empty and is safe to print, where a capture was
-// recorded, and by which command. Of a long command the first 200 letters.
+// "cycles on HOST: COMMAND": `what` (safe to print, may be empty), the recording host, and the first 200
+// characters of the recorder's command line.
 std::string with_origin(std::string what, const format::Environment& environment);
 
-// px of an average letter of 12 px.
+// Width in px of an average character at font size 12 px.
 constexpr double kSvgLetter = 6.9;
-// As much of a text as fits into `width` px, by the width of an average letter; letters of other scripts may
-// be twice as wide. Empty: not even three letters do.
+// The part of a text that fits into `width` px, counting an average width for each character and twice that
+// for wide scripts. Empty when fewer than three characters fit.
 std::string fitting_text(std::string_view text, double width);
 
 }  // namespace tacho::report

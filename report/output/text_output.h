@@ -1,5 +1,4 @@
-// Text on its way out: appended to a large buffer by fast number formatting (printf in the
-// hot path costs more than everything else together) and written in big pieces.
+// Buffered text output with fast number formatting: printf in the hot path would cost more than all else.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +21,7 @@
 
 namespace tacho::report {
 
-// Names from outside made safe for where they are going (format/base/printable.h).
+// Names made safe for printing (format/base/printable.h).
 
 using format::is_plain;
 using format::Names;
@@ -32,8 +31,8 @@ using format::printable_folded;
 using format::printable_json;
 using format::printable_quoted;
 
-// Digits of numbers, eight at a time in one word: no loop and no store that is read back at once. printf's
-// way of writing them one by one from the end costs more than all else in a line of numbers.
+// Formats eight digits of a number at a time, in one 64-bit word, without a loop. Formatting digit by digit,
+// as printf does, would cost most of the time of a line of numbers.
 //
 // The word's lowest byte is the first character, on every machine; store_text() keeps it so.
 
@@ -42,8 +41,8 @@ inline constexpr std::uint64_t kEightDigits = 100'000'000;  // the least number 
 
 inline constexpr std::uint64_t every_byte(std::uint8_t byte) { return byte * 0x0101'0101'0101'0101u; }
 
-// `value` below kEightDigits as eight bytes from 0 to 9. Halves, then quarters, then single digits are split
-// off side by side; a multiplication and a shift divide exactly as long as the numbers are this small.
+// `value` below kEightDigits as eight bytes from 0 to 9. It is divided into groups of four, two and one
+// digit, all groups in parallel; for numbers this small, a multiplication and a shift divide exactly.
 inline std::uint64_t eight_decimal_digits(std::uint32_t value) {
   const std::uint64_t fours = value / 10'000 | std::uint64_t{value % 10'000} << 32;
   const std::uint64_t hundreds = (fours * 10'486 >> 20) & 0x0000'007f'0000'007f;
@@ -52,7 +51,7 @@ inline std::uint64_t eight_decimal_digits(std::uint32_t value) {
   return tens | (twos - tens * 10) << 8;
 }
 
-// The same for sixteens, as text: "0000002a".
+// `value` as eight hexadecimal characters: "0000002a".
 inline std::uint64_t eight_hex_digits(std::uint32_t value) {
   std::uint64_t digits = value >> 24 | (value >> 8 & 0xff00) | (value & 0xff00) << 8 | value << 24;
   digits = (digits | digits << 16) & 0x0000'ffff'0000'ffff;
@@ -62,7 +61,7 @@ inline std::uint64_t eight_hex_digits(std::uint32_t value) {
   return digits + every_byte('0') + letters * ('a' - '0' - 10);
 }
 
-// Of eight digits: how many zeros stand before the first other one, which the last is taken for.
+// The number of leading zeros of eight digits; at most seven, so that 0 keeps one digit.
 inline std::size_t leading_zeros(std::uint64_t digits) {
   return static_cast<std::size_t>(std::countr_zero(digits | std::uint64_t{1} << 56)) / 8;
 }
@@ -75,7 +74,7 @@ inline void store_text(char* to, std::uint64_t text) {
   std::memcpy(to, bytes, sizeof bytes);
 }
 
-// Grows as needed. Widths pad on the left with blanks unless said otherwise, as printf's do.
+// A growing text buffer. Widths pad on the left with blanks, as in printf, unless the comment says otherwise.
 class TextBuffer {
  public:
   void text(std::string_view more) {
@@ -83,7 +82,7 @@ class TextBuffer {
     more.copy(to, more.size());
     size_ += more.size();
   }
-  // The first `size` of 16 bytes: a copy of fixed size is no call.
+  // Appends the first `size` of 16 bytes: copying a fixed size needs no call of memcpy().
   static constexpr std::size_t kShort = 16;
   void short_text(const char (&bytes)[kShort], std::size_t size) {
     std::memcpy(room(kShort), bytes, kShort);
@@ -132,7 +131,7 @@ class TextBuffer {
     return memory_.get() + size_;
   }
   [[gnu::cold]] void grow(std::size_t more);
-  // Nearly every number of a text has eight digits at most.
+  // The fast path: most numbers have at most eight digits.
   void decimal(std::uint64_t value, std::size_t width, char filler) {
     if (value >= kEightDigits || width > kWordDigits) return long_decimal(value, width, filler);
     const std::uint64_t digits = eight_decimal_digits(static_cast<std::uint32_t>(value));
@@ -150,22 +149,22 @@ class TextBuffer {
   std::size_t size_ = 0, capacity_ = 0;
 };
 
-// A buffer in front of an output. Closed by its reader (head, less q): quiet, and nothing more is written.
+// A TextBuffer that writes to an OutputFile. A reader that closes the pipe (head, q in less) is no error.
 class TextOutput : public TextBuffer {
  public:
   explicit TextOutput(OutputFile file) : file_(std::move(file)) {}
   // An open descriptor: standard output in messages.
   explicit TextOutput(int fd) : file_(fd) {}
-  // Writes the buffer when it has grown large; call it at line ends.
+  // To be called at the end of each line: writes the buffer when it is large.
   void line_end() {
     if (size() >= kChunk) flush();
   }
   void flush();
   bool is_done() const { return closed_ || error_.has_value(); }  // no reader or no room: stop producing
-  // Flushes and makes the output whole. An error when something could not be written; a reader who went away
-  // is none.
+  // Flushes and completes the output. An error when something could not be written, other than to a closed
+  // pipe.
   Result<> finish();
-  // Called once, before the first byte leaves.
+  // `call` is called once, before the first byte is written.
   void before_first_write(std::function<void()> call) { before_first_write_ = std::move(call); }
   bool is_for_person() const { return file_.is_for_person(); }
 
@@ -177,11 +176,11 @@ class TextOutput : public TextBuffer {
   std::optional<Error> error_;
 };
 
-// Keeps texts for good, one behind the other in large pieces: no allocation for each.
+// An arena for texts: copies them into large blocks, without an allocation for each.
 
 class TextStore {
  public:
-  // A copy that stays where it is.
+  // Returns a copy with a stable address.
   std::string_view keep(std::string_view text) {
     if (text.size() > left_) {
       left_ = std::max(text.size(), pieces_.size() < kSmallPieces ? kSmallPiece : 2 * format::kLargePage);
@@ -205,7 +204,7 @@ class TextStore {
   std::size_t left_ = 0, size_ = 0;
 };
 
-// A long text whose pieces are made on several threads and leave in their order.
+// Formats the pieces of a long text on several threads and writes them in order.
 
 // Appends a piece of a text to a buffer. Called for each piece once, for several at the same time; `worker`
 // as in WorkerPool::Task.

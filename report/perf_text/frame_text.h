@@ -1,4 +1,4 @@
-// A frame as a line of perf's call chains.
+// Prints frames as lines of perf script's call chains.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tacho::report {
 
-enum class SourcePath : std::uint8_t { Last, Whole };  // of a source file: its last part; with its folders
+enum class SourcePath : std::uint8_t { Last, Whole };  // of a source file: file name; full path
 
 // "SYMBOL+0xOFFSET" or "[unknown]".
 void write_symbol(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names);
@@ -23,22 +23,22 @@ void write_symbol(TextBuffer& out, const symbolize::Frame& frame, const Fields& 
 void write_module_name(TextBuffer& out, const symbolize::Frame& frame, Names names);
 // " (MODULE)"
 void write_module(TextBuffer& out, const symbolize::Frame& frame, Names names);
-// `before` (a line break and two blanks) and "FILE:LINE", or what perf shows in its place, or nothing.
+// `before` and "FILE:LINE", or what perf prints instead, or nothing.
 void write_source_line(TextBuffer& out, const symbolize::Frame& frame, Names names,
                        SourcePath path = SourcePath::Last, std::string_view before = "\n  ");
-// What a line of a call chain begins with. Addresses of user code are relative to their mapping.
+// The address at the start of a call chain's line. Those of user code are relative to their mapping.
 std::uint64_t address_in_chain(const symbolize::Frame& frame);
-// TAB "ADDRESS SYMBOL+0xOFFSET (MODULE)", with the line's end.
+// TAB "ADDRESS SYMBOL+0xOFFSET (MODULE)" and a newline.
 void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names,
                  SourcePath path = SourcePath::Last);
 
-// Lines of source files as `script -F srccode` shows them: each once, as long as its thread stays there.
+// Source lines of `script -F srccode`: a line is printed once while its thread stays there.
 
 class SourceCode {
  public:
   SourceCode(Resolver& resolver, Names names) : files_(resolver), names_(names) {}
 
-  // "|12       int main(void)" and the line's end; nothing where the line is not known or was shown last.
+  // "|12       int main(void)" and a newline; nothing when the line is unknown or the one shown last.
   void write(TextBuffer& out, const Thread& thread, const symbolize::Frame& frame);
 
  private:

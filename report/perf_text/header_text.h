@@ -1,4 +1,4 @@
-// What a capture's header says, as lines of text: perf's own, and tacho's about its own sections.
+// The header of a capture as lines of text: perf's lines, and tacho's own feature sections.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,29 @@
 
 namespace tacho::report {
 
-// The long header sections about the recording host, as perf shows them with -I.
+// The long feature sections about the recording host, which perf shows with -I.
 
 std::string cpu_topology_text(const format::Environment& environment, Names names);
 std::string numa_text(const format::Environment& environment, Names names);
 std::string cache_text(const format::Environment& environment, Names names);
 std::string memory_text(const format::Environment& environment);
 
-// Who the processes were that ran when a recording began, as lines of a capture's header.
-
-// `table`: the text of attachment "processes" (docs/capture-format.md), which may be anything: lines that are
-// no processes are passed over. Processes that have other numbers inside of their namespaces get a line each,
-// of very many the first; the rest are counted.
+// The processes that ran when the recording began. `table` is the text of the attachment "processes"
+// (docs/capture-format.md); invalid lines are skipped. Processes with other pids inside a PID namespace get a
+// line each, up to a limit; the others are counted.
 void write_processes(TextBuffer& out, std::string_view table, Names names);
 
-// Full: with the long sections about the host (topology, caches, memory), as perf's -I.
+// Full: with the long sections about the host (topology, caches, memory), as perf -I.
 enum class HeaderDetail : std::uint8_t { Brief, Full };
 
-// perf's block: "# ========", layout, features, what is missing, "# ========". A pipe's features are not in
-// it: they come with the records.
+// perf's block: "# ========", layout, features, missing features, "# ========". Without the features of a
+// pipe, which are records.
 void write_header(TextBuffer& out, const format::CaptureLayout& layout, const format::EventSet& events,
                   const format::Features& features, Names names, HeaderDetail detail = HeaderDetail::Brief);
-// The lines about features alone.
+// Only the lines about features.
 void write_features(TextBuffer& out, const format::EventSet& events, const format::Features& features,
                     Names names, HeaderDetail detail = HeaderDetail::Brief);
-// Our own sections: programs attached while recording, payloads described, files that travel in the capture.
+// tacho's own feature sections: attached BPF programs, descriptions of payloads, attached files.
 void write_own_features(TextBuffer& out, const format::Features& features, Names names);
 
 }  // namespace tacho::report

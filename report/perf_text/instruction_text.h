@@ -1,4 +1,5 @@
-// The instruction a sample was taken at, and those on the way there between recorded branches.
+// The fields insn and brstackinsn of script: the instruction at which a sample was taken, and the
+// instructions between the recorded branches before it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ class InstructionText {
  public:
   static constexpr Fields kFields{Field::Insn, Field::Insnlen, Field::Brstackinsn, Field::Brstackinsnlen};
 
-  // At most `most_blocks` pieces of code between branches; 0: all.
+  // `most_blocks` limits the pieces of code between branches; 0: no limit.
   InstructionText(Session& session, Names names, std::size_t most_blocks);
   void write(TextBuffer& out, const ResolvedSample& sample, const Fields& fields, SourceCode& source);
 
@@ -24,7 +25,7 @@ class InstructionText {
   struct Block {
     format::Bytes code;
     bool is_64_bit = true;
-    bool crosses_over = false;  // begins in a program and ends in the kernel, or the other way
+    bool crosses_over = false;  // starts in user code and ends in the kernel, or the other way round
   };
   struct Walk;  // one sample's branches
 

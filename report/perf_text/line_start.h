@@ -11,7 +11,7 @@
 
 namespace tacho::report {
 
-// When a sample was taken, as `script` shows it.
+// The time of a sample as `script` prints it.
 
 enum class TimeDigits : std::uint8_t { Microseconds, Nanoseconds };
 enum class TimeBase : std::uint8_t { Clock, FirstLine, LineBefore };  // as recorded; --reltime; --deltatime
@@ -23,7 +23,7 @@ class TimeText {
 
   // "    5.001234: "
   void write(TextBuffer& out, std::uint64_t time);
-  // "2023-11-14 22:13:20.124191 ", in the time zone of who reads. Needs to know what the clock stood for.
+  // "2023-11-14 22:13:20.124191 " in the reader's time zone. Only for captures with HEADER_CLOCK_DATA.
   void write_of_day(TextBuffer& out, std::uint64_t time) const;
 
  private:
@@ -34,7 +34,7 @@ class TimeText {
   TimeBase base_;
   std::optional<format::ClockData> clock_;
   std::uint64_t first_ = 0, before_ = 0;  // 0: no line yet
-  // The text of the second that was shown last, "    5.": many lines have the same.
+  // The text of the last second, "    5.": most lines have the same as the line before.
   std::uint64_t shown_second_ = 0;
   char second_text_[TextBuffer::kShort] = {};
   std::size_t second_size_ = 0;  // 0: none yet

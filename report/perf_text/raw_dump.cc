@@ -81,7 +81,7 @@ class RawTrace {
     }
   }
 
-  // What RecordCounts says of a record is not said again.
+  // Findings that RecordCounts reports are not reported twice.
   static bool is_told_by_counts(const RecordView& record) {
     return record.type == abi::kRecordSample || record.type == abi::kRecordLostSamples;
   }
@@ -149,8 +149,8 @@ class RawTrace {
     out_.character('\n');
   }
 
-  // The record's bytes, and its line up to the name of its type. Before the processor and the time stand only
-  // where events have them; a capture whose records other than samples have neither says so with -1.
+  // The record's bytes, and its line up to the name of the type. CPU and time are printed if events have
+  // them; -1 in captures whose records have neither.
   void begin_line(const RecordView& record, std::uint32_t cpu, std::uint64_t time) {
     RecordView shown = record;
     shown.offset -= is_pipe_ ? kPipeHeader : 0;  // perf counts from a pipe's first record
@@ -209,7 +209,7 @@ void write_branches(TextBuffer& out, const format::Sample& sample, const format:
       fmt::format("... branch {}: nr:{}\n", is_call_stack ? "callstack" : "stack", sample.branch_count()));
   for (std::size_t i = 0; i < sample.branch_count(); ++i) {
     const format::BranchEntry branch = sample.branch(i);
-    if (is_call_stack) {  // perf leaves out all but where the calls went, the last one's caller aside
+    if (is_call_stack) {  // perf prints only the targets of calls, and the caller of the last one
       if (i == 0) out.text(fmt::format("..... {:2}: {:016x}\n", i, branch.to));
       out.text(fmt::format("..... {:2}: {:016x}\n", i + 1, branch.from));
       continue;

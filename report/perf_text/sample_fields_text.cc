@@ -30,8 +30,8 @@ bool is_kernel(const symbolize::Mapping& mapping) {
   return mapping.module->kind == symbolize::ModuleKind::Kernel;
 }
 
-// perf's brstackoff shows addresses within the kernel, and those within a program's modules only as long as
-// it has not read the module's symbols, which it does when a sample ran there.
+// perf's brstackoff shows kernel addresses, but addresses in a user module only until perf has read its
+// symbols, which happens when a sample hits the module.
 std::uint64_t offset_in(const symbolize::Mapping& mapping, std::uint64_t address) {
   return is_kernel(mapping) ? address - mapping.start : mapping.shown_address({address});
 }

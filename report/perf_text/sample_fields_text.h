@@ -1,4 +1,4 @@
-// Fields of a sample that few captures have: registers, branches, data sources, page sizes, processor traces.
+// Rare fields of `script`: registers, branch stacks, data sources, page sizes, physical addresses, cgroups.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class BranchText {
  public:
   BranchText(Resolver& resolver, Names names) : resolver_(&resolver), names_(names) {}
 
-  // brstack, or brstacksym, or brstackoff: the first of them that is shown.
+  // Prints one of brstack, brstacksym and brstackoff: the first that is in `fields`.
   void write(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
 
  private:
@@ -30,15 +30,15 @@ class BranchText {
 
   Resolver* resolver_;
   Names names_;
-  std::unordered_set<const symbolize::Module*> used_;  // some sample ran in them
+  std::unordered_set<const symbolize::Module*> used_;  // modules that samples hit
 };
 
 class SampleFieldsText {
  public:
   SampleFieldsText(Session& session, Names names);
 
-  // What stands before the address, between it and the place, behind the place, and at the line's end. Which
-  // fields these are: before calling, ask whether any is shown.
+  // The fields before the sample's address, behind it, and at the end of the line. Callers test first whether
+  // any of these is shown.
   static constexpr Fields kBeforePlace{Field::DataSrc, Field::Weight, Field::InsLat};
   static constexpr Fields kAfterPlace{Field::Iregs, Field::Uregs, Field::Brstack, Field::Brstacksym,
                                       Field::Brstackoff};
@@ -52,7 +52,7 @@ class SampleFieldsText {
 
   std::string arch_;
   std::vector<std::string> register_names_;  // padded; made when first needed
-  std::size_t source_width_ = 0;             // of the longest data source so far
+  std::size_t source_width_ = 0;             // width of the longest data source so far
   Names names_;
   BranchText branches_;
 };

@@ -1,4 +1,4 @@
-// Which pieces of a sample `script` prints: perf's defaults by event type, changed by -F.
+// The fields that `script` prints of a sample: perf's defaults by event type, changed by -F.
 #pragma once
 
 #include <array>
@@ -79,25 +79,25 @@ enum class Origin : std::uint8_t { File, Pipe };
 class FieldChoice {
  public:
   FieldChoice();
-  // One -F: "comm,tid", "+payload,-dso", "trace:time,event". Remarks for stderr are appended to `remarks`.
+  // Applies one -F: "comm,tid", "+payload,-dso", "trace:time,event". Appends lines for stderr to `remarks`.
   Result<> apply(std::string_view text, std::vector<std::string>& remarks);
-  // Drops default fields that the events did not sample; one asked for by -F and not sampled is an error. As
-  // in perf, one asked for by TYPE: is dropped: dropped() then says so.
+  // Drops default fields that the events did not sample. A field of -F that was not sampled is an error; one
+  // of -F TYPE: is dropped, as in perf, and dropped() has a line about it.
   Result<> settle(const format::EventSet& events, const std::vector<std::string>& event_names,
                   CallChains chains, Origin origin);
 
-  // --as-perf: payloads are decoded where -F asks for that, and not by default.
+  // --as-perf: payloads are decoded only if -F has that field.
   void dump_payloads();
 
   Fields of(const format::EventAttr& attr) const;
-  // Whether -F names it for events of this type.
+  // Whether -F has the field for events of this type.
   bool asks_for(const format::EventAttr& attr, Field field) const;
-  // Whether -F said anything about events of its type.
+  // Whether any -F applied to events of this type.
   bool is_changed(const format::EventAttr& attr) const { return types_[type_of(attr)].is_changed; }
-  // True when some event's samples show it.
+  // Whether the samples of any event show it.
   bool has(Field field) const;
   const std::vector<std::string>& dropped() const { return dropped_; }
-  // -F flags: of a processor trace, whatever the type of event.
+  // -F flags (of processor traces), for all types of events.
   bool shows_flags() const { return shows_flags_; }
   // After settle(): false with -G, and when no event has call chains.
   bool shows_callchains() const { return shows_callchains_; }
@@ -106,7 +106,7 @@ class FieldChoice {
   static constexpr std::size_t kTypes = 8;
   struct Choice {
     Fields shown;
-    Fields asked, named, refused;  // by -F for all types, for this one alone, with a minus
+    Fields asked, named, refused;  // by -F for all types, by -F TYPE:, by -F -FIELD
     bool is_changed = false;
   };
   Result<> apply_field(std::string_view name, char sign, std::size_t first, std::size_t last,

@@ -1,4 +1,4 @@
-// How many records of each type a capture holds, and how many samples of each event: perf report --stats.
+// perf report --stats: counts of records by type and of samples by event.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace tacho::report {
 
 class RecordCounts {
  public:
-  // `diagnostics` gets records that cannot be counted for an event. Both must outlive this.
+  // Records that belong to no known event go to `diagnostics`. Both must outlive this.
   RecordCounts(format::CaptureReader& reader, format::Diagnostics& diagnostics)
       : reader_(reader), diagnostics_(diagnostics) {}
 
   void add(const format::RecordView& record);
-  // perf prints each event's losses with --stats, not below its dump of records.
+  // Whether to print the losses of each event: perf does so with --stats, but not after its dump of records.
   enum class Losses : std::uint8_t { Shown, Hidden };
   void write(TextBuffer& out, Names names, Losses losses);
 
@@ -34,7 +34,7 @@ class RecordCounts {
   format::Diagnostics& diagnostics_;
   std::map<std::uint32_t, std::uint64_t> by_type_;
   std::vector<EventCounts> by_event_;
-  // Of a counter, by its id: its last value.
+  // The last value of each counter, by its id.
   std::unordered_map<std::uint64_t, std::uint64_t, format::SeededHash> last_value_;
 };
 

@@ -184,7 +184,7 @@ class BoundExpression::Binder {
     return Done{};
   }
 
-  // `other` beside the field `one`: a name of its enum, in quotes or without.
+  // `other`, compared with the field `one`: an enumerator, in quotes or without.
   Result<> bind_enum(std::size_t one, std::size_t other, Operation operation) {
     const PayloadField* const field = bound_.leaves_[one].field;
     if (field == nullptr || field->kind != format::FieldKind::Enum) return Done{};
@@ -211,7 +211,7 @@ class BoundExpression::Binder {
     return Done{};
   }
 
-  // `other` beside the address `one`: the name of a function, or a pattern of names.
+  // `other`, compared with the address `one`: the name of a function, or a pattern of names.
   void bind_function(std::size_t one, std::size_t other, Operation operation) {
     Leaf& leaf = bound_.leaves_[one];
     const bool is_name =
@@ -223,7 +223,7 @@ class BoundExpression::Binder {
     types_[one] = Type::Text;
   }
 
-  // `other` beside the value `one`: 10us beside a field in ms is 0.01.
+  // `other`, compared with the value `one`, in its unit: 10us is 0.01 for a field in ms.
   Result<> bind_unit(std::size_t one, std::size_t other) {
     const cli::ExpressionNode& number = expression_->nodes[other];
     if (number.operation > Operation::Real || number.unit == NumberUnit::None) return Done{};
@@ -254,8 +254,7 @@ Result<BoundExpression> BoundExpression::bind(std::string_view option, const cli
   return Binder(option, expression, schema, names).bind();
 }
 
-// All values of a slot are on one side of a number where that side begins with a slot: `> 1023` and `>= 1024`
-// do.
+// A comparison is exact for slots if a slot starts where the result changes, as with `> 1023` and `>= 1024`.
 std::optional<BoundExpression::SlotInDoubt> BoundExpression::doubt_of(std::size_t node) const {
   const cli::ExpressionNode& compared = expression_->nodes[node];
   if (!is_comparison(compared.operation) || is_likeness(compared.operation)) return std::nullopt;
@@ -270,7 +269,7 @@ std::optional<BoundExpression::SlotInDoubt> BoundExpression::doubt_of(std::size_
                                                                        : -1;
     constexpr double kMost = 1ULL << 62;
     if (!(least >= 0 && least < kMost)) continue;
-    // What the side with larger values begins with.
+    // The least value on the side of the larger values.
     const bool with_number =
         is_turned ? compared.operation == Operation::Greater || compared.operation == Operation::LessOrEqual
                   : compared.operation == Operation::Less || compared.operation == Operation::GreaterOrEqual;
@@ -318,7 +317,7 @@ ExpressionValue BoundExpression::leaf_value(std::size_t node, const ResolvedSamp
   return leaf.is_named ? ExpressionValue::of_text(name_of(*leaf.field, *value)) : as_value(*value);
 }
 
-// Nodes stand behind their parts, so one pass does.
+// Operands come before their operation, so one pass is enough.
 ExpressionValue BoundExpression::value(const ResolvedSample& sample, Resolver* names) {
   const auto& nodes = expression_->nodes;
   for (std::size_t i = 0; i < nodes.size(); ++i) {

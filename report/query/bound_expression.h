@@ -1,4 +1,4 @@
-// An expression whose names are fields of one event, ready to be asked of its samples.
+// An expression bound to one event: its names are the event's fields, and it can be evaluated for samples.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,7 @@
 
 namespace tacho::report {
 
-// What one of a field's unit ("us", "KiB") is in nanoseconds or bytes; nothing: it is neither a time nor a
-// size.
+// The size of a field's unit ("us", "KiB") in nanoseconds or bytes; nullopt: neither a time nor a size.
 struct FieldUnit {
   cli::NumberUnit kind = cli::NumberUnit::None;
   std::uint64_t size = 1;
@@ -26,24 +25,24 @@ std::optional<FieldUnit> field_unit(std::string_view name);
 
 class BoundExpression {
  public:
-  // `schema` null: the event has no payload that is described. A name that the event does not have is nothing
-  // in every sample, and stands in missing(). With Names::Asked a field that is an address of code can be
-  // compared with a text: the name of its function. An error of the use: texts and numbers that do not go
-  // together, a number with a unit that the field beside it cannot have, a name that its enum does not have,
-  // an element of what is no list. Both must outlive this.
+  // `schema` is null when the payload has no description. A name that the event lacks evaluates to nothing in
+  // every sample, and missing() lists it. With Names::Asked, a field with an address of code can be compared
+  // with a text, the name of its function. Refused: a text with a number, a unit that the field cannot have,
+  // a name that is not in the field's enum, an element of a field that is no list. `expression` and `schema`
+  // must outlive this.
   enum class Names : std::uint8_t { None, Asked };
   static Result<BoundExpression> bind(std::string_view option, const cli::Expression& expression,
                                       const PayloadSchema* schema, Names names = Names::None);
 
-  // `names` is needed where asks_for_names().
+  // `names` must not be null when asks_for_names().
   ExpressionValue value(const ResolvedSample& sample, Resolver* names = nullptr);
   bool asks_for_names() const { return asks_for_names_; }
-  // Nodes of names that mean nothing in this event.
+  // The nodes whose names the event lacks.
   const std::vector<std::size_t>& missing() const { return missing_; }
   // Whether its values are texts.
   bool is_text() const { return is_text_; }
-  // A comparison of a histogram's slots with a number that does not begin a slot: some values of its slot
-  // would answer otherwise than the least one, which is compared. The first one; nothing: there is none.
+  // A comparison of a histogram's slots with a number inside a slot. The slot's lowest value is compared, so
+  // other values of that slot are treated as on the wrong side. The first such comparison, or nullopt.
   struct SlotInDoubt {
     std::size_t node = 0;  // of the comparison
     std::string field;
@@ -56,9 +55,9 @@ class BoundExpression {
     const PayloadField* field = nullptr;
     const OwnValue* own = nullptr;
     std::uint32_t index = 0;
-    bool is_named = false;     // an enum's names are asked for
-    bool is_function = false;  // the name of the function at this address is
-    ExpressionValue constant;  // where both are null
+    bool is_named = false;     // the value is the name of an enumerator
+    bool is_function = false;  // the value is the name of the function at this address
+    ExpressionValue constant;  // used when `field` and `own` are null
   };
   enum class Type : std::uint8_t { Unknown, Number, Text };
   class Binder;
@@ -69,9 +68,9 @@ class BoundExpression {
                               Resolver* names);
 
   const cli::Expression* expression_ = nullptr;
-  std::vector<Leaf> leaves_;             // by node; of operations nothing is set
+  std::vector<Leaf> leaves_;             // by node; empty for operations
   std::vector<ExpressionValue> values_;  // by node: scratch of value()
-  std::vector<std::string> functions_;   // likewise, where an address is asked for its name
+  std::vector<std::string> functions_;   // by node: scratch for names of functions
   std::vector<std::size_t> missing_;
   bool is_text_ = false;
   bool asks_for_names_ = false;

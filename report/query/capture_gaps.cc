@@ -20,7 +20,7 @@ void PlaceHits::add(const Stack& stack, std::uint64_t times) {
   for (const std::uint32_t place : stack.frames) hit(place, times);
 }
 
-// A recorder without stacks has neither frame nor place.
+// Samples without a stack and an address (as of some recorders) have no frame.
 void PlaceHits::add(const Location& place, std::uint64_t times) {
   const bool has_address = place.ip.value != 0 || place.cpumode != format::abi::kCpumodeUnknown;
   if (has_address) hit(place.number, times);

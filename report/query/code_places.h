@@ -1,4 +1,4 @@
-// Translates ELF addresses, as operands of instructions have them, to shown addresses, which have names.
+// Translates the ELF addresses in instruction operands to the addresses that views show and resolve.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace tacho::report {
 
 class CodePlaces {
  public:
-  // `facts`: of a place of the same module. `elf_address` counts as the file does. Nothing: no name can be
-  // known for it.
+  // `facts` belong to any address of the same module; `elf_address` is an address in its ELF file. nullopt
+  // when no name can be known for it.
   std::optional<std::uint64_t> shown_address(const symbolize::PlaceFacts& facts, std::uint64_t elf_address);
 
  private:
-  // Of packed addresses with symbols: shown ones by those of their file.
+  // Packed addresses that have symbols: the shown address by the ELF address.
   using ByFile = std::unordered_map<std::uint64_t, std::uint64_t>;
   std::unordered_map<const symbolize::PackedSource*, ByFile> packed_;
 };

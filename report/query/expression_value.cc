@@ -96,7 +96,7 @@ ExpressionValue compare(Operation operation, const ExpressionValue& left, const 
 }
 
 ExpressionValue both(Operation operation, const ExpressionValue& left, const ExpressionValue& right) {
-  const bool decides = operation == Operation::Or;  // which truth of one side is enough
+  const bool decides = operation == Operation::Or;  // the truth value of one side that decides the result
   const auto is_decided = [decides](const ExpressionValue& one) {
     return is_number(one) && one.is_true() == decides;
   };
@@ -105,7 +105,7 @@ ExpressionValue both(Operation operation, const ExpressionValue& left, const Exp
   return truth(!decides);
 }
 
-// Within what the next operation can take: 2^63 times 2^63 is still far from the end.
+// Limits a result so that the next operation cannot overflow: 2^63 times 2^63 fits into 128 bits.
 ExpressionValue bounded(Int128 whole) {
   constexpr Int128 kMost = Int128{std::numeric_limits<std::uint64_t>::max()};
   if (whole > kMost || whole < -kMost) return ExpressionValue::of_real(static_cast<double>(whole));

@@ -1,4 +1,4 @@
-// What an expression's operations make of values: whole numbers of any 64 bits, fractions, texts, or nothing.
+// Values of expressions and the operations on them: 64-bit integers, fractions, texts, or nothing.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace tacho::report {
 
-// What every sample has by itself, whatever its payload says: thread, processor, time. Views name them in
-// keys and conditions; where a field of the payload has the same name, "sample." in front means these.
+// A value that every sample has apart from its payload: thread, CPU, time. Keys and conditions name it.
+// Where a payload field has the same name, "sample.NAME" means this one.
 
 struct OwnValue {
   std::string_view name;
@@ -23,14 +23,15 @@ struct OwnValue {
 };
 
 std::span<const OwnValue> own_values();
-// By "comm" or "sample.comm"; null: there is none.
+// Finds "comm" or "sample.comm"; null when there is no such value.
 const OwnValue* find_own_value(std::string_view name);
-// Whether `name` can only mean these.
+// Whether `name` starts with "sample.", so that it cannot be a payload field.
 bool is_own_name(std::string_view name);
 // "comm, pid, tid, ...", for messages.
 std::string own_value_names();
 
-__extension__ using Int128 = __int128;  // both kinds of 64-bit numbers, and the sum or product of two
+__extension__ using Int128 =
+    __int128;  // holds signed and unsigned 64-bit numbers, and sums and products of two
 
 struct ExpressionValue {
   enum class Kind : std::uint8_t { Nothing, Whole, Real, Text };
@@ -62,8 +63,9 @@ struct ExpressionValue {
   bool is_true() const { return (kind == Kind::Whole && whole != 0) || (kind == Kind::Real && real != 0); }
 };
 
-// Whole numbers stay whole, but for a quotient that is not. Nothing in, nothing out; but `true || nothing` is
-// true and `false && nothing` is false. What has no result (a division by 0, a text and a number) is nothing.
+// Operations on integers give integers, except for a quotient with a remainder. An operand that is nothing
+// gives nothing, but `true || nothing` is true and `false && nothing` is false. Operations without a result
+// (a division by 0, a text with a number) give nothing.
 ExpressionValue apply(cli::Operation operation, const ExpressionValue& left, const ExpressionValue& right);
 
 }  // namespace tacho::report

@@ -31,7 +31,7 @@ namespace {
 
 using format::FieldKind;
 
-// The field of one event that is meant; null when it has none.
+// The event's field of that name, or its default field; null when it has none.
 const PayloadField* find_field(const PayloadSchema& schema, std::string_view name) {
   const auto& fields = schema.fields;
   if (!name.empty()) {
@@ -48,7 +48,7 @@ std::string list_fields(const PayloadSchema& schema) {
   return list.empty() ? " no fields" : list;
 }
 
-// Why no single field is meant, with what there is to choose from.
+// The error when no field or several fields fit, with the choices.
 Error explain(const std::vector<std::string>& names, EventSchemas& schemas, const std::string& event,
               const std::string& field, bool are_several) {
   const EventChoice choice = choose_events(parse_name_list(event), names);
@@ -77,7 +77,7 @@ Error explain(const std::vector<std::string>& names, EventSchemas& schemas, cons
   return use_error("there is " + wanted + where + "; choose with --field NAME, --event NAME:" + choices);
 }
 
-// "; for example: tacho hist -i FILE --event E --field F". Empty: there is nothing to choose.
+// "; for example: tacho hist -i FILE --event E --field F"; empty when no field fits.
 std::string example(const std::vector<std::string>& names, EventSchemas& schemas, const std::string& event,
                     const std::string& field, std::span<const ChosenField> fitting,
                     std::string_view command) {
@@ -91,7 +91,7 @@ std::string example(const std::vector<std::string>& names, EventSchemas& schemas
   for (std::size_t i = 0; i < names.size(); ++i) {
     const PayloadSchema* const schema = event.empty() || choice.chosen[i] ? schemas.of(i) : nullptr;
     if (schema == nullptr) continue;
-    // What the kernel puts before an event's own fields says little.
+    // The common_* fields of tracepoints are of little use.
     const auto own = std::ranges::find_if(
         schema->fields, [](const PayloadField& one) { return !one.name.starts_with("__"); });
     if (own != schema->fields.end()) return line(names[i], own->name);

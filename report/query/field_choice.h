@@ -1,5 +1,5 @@
-// Which field of which event a view of one field shows (hist, heatmap): what the options name, or what the
-// payload's roles say.
+// Chooses the event and the field that hist and heatmap show: by the options, or else by the roles that the
+// payload's description gives its fields.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,8 @@
 
 namespace tacho::report {
 
-// Which field of a payload its values are, by default.
-
-// The field tagged role:value, else the only number with a unit; null: there is none. Of samples that stand
-// for many values (query/counted.h) a number with a unit is none of those.
+// The default field of a payload: the one tagged role:value, else the only number with a unit; null when
+// there is none. In samples that hold counts (CountedFields in query/summary.h) a unit does not make a value.
 const PayloadField* value_field(const PayloadSchema& schema);
 
 struct ChosenField {
@@ -24,15 +22,14 @@ struct ChosenField {
   const PayloadField* field = nullptr;
 };
 
-// `names`: of all events. Empty `event` or `field`: any event that has the field, and the field tagged
-// role:value, else the only number with a unit. The error (of the use) lists what there is to choose from,
-// and a command line for one of them: `command` is the part up to the file.
+// `names` are those of all events. An empty `event` means any event with the field, an empty `field` the
+// default one (value_field()). The error lists the choices and a command line for one of them, which starts
+// with `command`.
 Result<ChosenField> choose_field(const std::vector<std::string>& names, EventSchemas& schemas,
                                  const std::string& event, const std::string& field,
                                  std::string_view command);
 
-// Whether each value is counted for itself: texts, and numbers whose values have names. Others are numbers
-// that are near or far from each other.
+// Whether a distribution counts each value by itself: texts and enums. Other numbers go into ranges.
 bool is_counted_by_value(const PayloadField& field);
 
 }  // namespace tacho::report

@@ -59,8 +59,8 @@ void CodeGatherer::add(const Location& location, const symbolize::PlaceFacts& fa
   if (functions_.emplace(facts.module, facts.symbol->start).second) add_lines(location, facts);
 }
 
-// Of each instruction at which the line or the inlined call changes, what is known of it; and the names of
-// what instructions lead to.
+// Packs an address wherever the line or the inlined call changes, and the names of the targets of
+// instructions.
 void CodeGatherer::add_lines(const Location& location, const symbolize::PlaceFacts& facts) {
   const std::uint64_t start = facts.symbol->start, size = facts.symbol->size();
   const std::uint64_t start_ip = location.ip.value - (facts.shown_address - start);
@@ -119,8 +119,8 @@ namespace abi = format::abi;
 
 constexpr std::size_t kDeepestStack = std::size_t{1} << 16;  // frames: no record has room for as many
 
-// Looks every address of a sample up once. That makes it a place of the session, and all places are named in
-// the end.
+// Looks up every address of a sample once, which gives it an index in the session. All are resolved at the
+// end.
 class Gatherer : public Sink {
  public:
   explicit Gatherer(const Session& session) {
@@ -175,7 +175,7 @@ class Gatherer : public Sink {
           look_up(sample, bits_of(*value));
     }
   }
-  // What the kernel recorded, where the payload's stack stands in its place.
+  // The call chain that the kernel recorded, when the payload's stack replaces it.
   static void look_up_chain(const ResolvedSample& sample) {
     const format::U64Array& chain = sample.raw->callchain;
     for (std::size_t i = 0; i < chain.size(); ++i)
@@ -186,7 +186,7 @@ class Gatherer : public Sink {
   bool needs_all_ = false;
 };
 
-// Reports which module is read, and refuses the ones that must not be.
+// Tells the gate which module is read, and refuses the modules that the gate excludes.
 class ModuleGate {
  public:
   explicit ModuleGate(const GatherRules& rules) : rules_(rules) {}
@@ -217,8 +217,8 @@ class ModuleGate {
       unread_;  // null: it is read
 };
 
-// What was packed of a module that has no names, to be packed again: its code, and that a copy of its file is
-// needed. Empty: nothing, or other names than packed ones were found.
+// The earlier pack's code of a module without names, and whether it needs a copy of its file, to be packed
+// again. Empty: nothing was packed, or names were found elsewhere.
 std::optional<symbolize::Source> packed_without_names(Resolver& resolver,
                                                       const symbolize::PlaceFacts& facts) {
   symbolize::PackedSource* const packed = resolver.packed(*facts.module);
@@ -295,7 +295,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
     }
     has_name = false;
     add_place(resolver.facts(location), location, false);
-    // A caller's names are the call's; of the return address itself where perf's are asked for.
+    // A caller's frame has the names of the call, or with --as-perf those of the return address.
     if (location.is_caller) add_place(resolver.facts_of_call(location), location, true);
   }
   gate.leave();

@@ -1,4 +1,4 @@
-// Every address that the samples of a capture hit, with what is known of it here.
+// Collects for `tacho pack` every address that samples hit, with its function, inlined calls, file and line.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +19,20 @@
 
 namespace tacho::report {
 
-// The code of functions that samples hit, gathered to be packed: instructions, the source line of each, and
-// the names of what they call and use. So annotated code is the same elsewhere.
+// Collects the code of functions that samples hit: instructions, their source lines, and the names of what
+// they call and use, so that another machine can annotate them.
 
 class CodeGatherer {
  public:
-  // Both must outlive it. `arch` as in the capture's header.
+  // `resolver` and `maker` must outlive this. `arch` is the one in the capture's header.
   CodeGatherer(Resolver& resolver, symbolize::PackMaker& maker, std::string_view arch);
 
-  // The function of a place that was hit, where it is not too large; else the instructions at the place.
+  // Adds the function around an address that was hit; of a very large one, the instructions there only.
   void add(const Location& location, const symbolize::PlaceFacts& facts);
-  // A function from a jitdump, whose names and lines travel in that.
+  // Adds a function from a jitdump, which has the names and lines itself.
   void add_made(const Location& location, const symbolize::PlaceFacts& facts);
 
-  // Source files of functions that were added, with their folders.
+  // Full paths of the source files of the functions added so far.
   std::set<std::string> take_sources() { return std::move(sources_); }
 
  private:
@@ -51,25 +51,24 @@ class CodeGatherer {
 
 struct GatheredSymbols {
   format::SymbolPack pack;
-  std::size_t addresses = 0;  // distinct places that samples hit
-  std::size_t named = 0;      // of these, with a function
-  // The others that a person could have named: by the program or library, which lacks symbols; "" for code
-  // made at run time, which lacks a map.
+  std::size_t addresses = 0;  // distinct addresses that samples hit
+  std::size_t named = 0;      // of these, the ones with a function
+  // Addresses without a name that symbols would give one, by program or library; "" for JIT code without a
+  // perf map.
   std::map<std::string, std::size_t> nameless;
-  // Of each jitdump the functions that were hit, in place of names in the pack: by its path.
+  // Each jitdump reduced to the functions that were hit; they are not in the pack.
   std::vector<symbolize::JitCode::Reduced> jitdumps;
-  std::set<std::string> sources;  // with the level Code: files of the functions, with their folders
+  std::set<std::string> sources;  // with PackLevel::Code: full paths of the functions' source files
 };
 
-// Options that packing needs of a session, whatever the user says.
+// Sets the session options that packing requires.
 void set_for_gathering(SessionOptions& options);
 
 struct GatherRules {
   format::PackLevel level = format::PackLevel::Inlines;
-  // Of the modules that names are read of; may be null. Those that stacks are unwound with go by the
-  // session's own.
+  // Access to the files that names are read from; may be null. Files for unwinding use the session's gate.
   symbolize::FileGate* gate = nullptr;
-  // Names that were packed already, and those of jitdumps, and no others.
+  // Use only names from the capture's own pack and jitdumps.
   bool only_packed = false;
 };
 // Reads the whole capture.

@@ -21,13 +21,13 @@ namespace {
 
 namespace abi = format::abi;
 
-// Nanoseconds in one of the field's unit; nothing: it is no time.
+// The field's unit in nanoseconds; nullopt when it is no time.
 std::optional<std::uint64_t> time_unit(const PayloadField* field) {
   const auto unit = field == nullptr ? std::nullopt : field_unit(field->unit);
   return unit && unit->kind == cli::NumberUnit::Time ? std::optional(unit->size) : std::nullopt;
 }
 
-// The payload's value where that is a time, else its only time.
+// The payload's default field if that is a time, else its only field that is one.
 const PayloadField* latency_of(const PayloadSchema& schema) {
   if (const PayloadField* const value = value_field(schema); time_unit(value)) return value;
   const auto is_time = [](const PayloadField& field) { return time_unit(&field).has_value(); };
@@ -133,7 +133,7 @@ void SlowIntervals::see(const ResolvedSample& sample, std::uint32_t row, std::ui
     seen_.push_back({sample.raw->time, weight, row, sample.tid()});
 }
 
-// Those that last as long as the last one of the share are slow, too.
+// Intervals as long as the shortest slow one are slow, too.
 void SlowIntervals::choose() {
   if (question_->condition == nullptr && !intervals_.empty()) {
     std::vector<std::uint64_t> latencies;
@@ -153,7 +153,7 @@ void SlowIntervals::choose() {
   }
 }
 
-// Of each thread intervals by their beginning and samples by their time: a sample lies in an interval when
+// For each thread, intervals sorted by start and samples by time: a sample is inside an interval when
 // one that began before has not ended.
 void SlowIntervals::split(const Take& take) {
   choose();
@@ -214,7 +214,8 @@ std::vector<std::string> SlowIntervals::notes() const {
     notes.push_back("all intervals are slow: " + name_ +
                     " is the same in all, or the condition holds for all");
   } else if (slow_samples_ == 0) {
-    notes.emplace_back("no sample lies in a slow interval: record more of them (-F), of the same threads");
+    notes.emplace_back(
+        "no sample was taken in a slow interval: record more of them (-F), of the same threads");
   }
   return notes;
 }

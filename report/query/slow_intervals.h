@@ -1,5 +1,6 @@
-// Which samples a thread had in the slowest of its intervals, and which in the others. An event whose payload
-// has a latency ends an interval of the thread that it was taken in: from that long before to the event.
+// Splits samples into those taken during slow intervals of their thread and the others (--slowest). An event
+// with a latency in its payload (a request, a call) ends an interval of its thread, which began that long
+// before.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@
 namespace tacho::report {
 
 struct SlowQuestion {
-  double share = 0;  // of all intervals: 0.01 are the slowest 1 %; 0: see `condition`
-  std::shared_ptr<SampleCondition> condition;  // of the events: which intervals are slow; null: see `share`
+  double share = 0;                            // --slowest: 0.01 takes the slowest 1 % of all intervals
+  std::shared_ptr<SampleCondition> condition;  // --slow-where: an interval is slow if its event matches
   std::string of;                              // EVENT or EVENT.FIELD; empty: the only event with a latency
   bool is_asked_for() const { return share > 0 || condition != nullptr; }
 };
@@ -29,31 +30,31 @@ Result<double> parse_slow_share(std::string_view option, std::string_view text);
 
 class SlowIntervals {
  public:
-  // Once the events are known. An error of the use: there is no such latency, or there are several. The
-  // session must outlive this.
+  // To be called once the session's events are known. Refused when no event, or more than one, has such a
+  // latency. The session must outlive this.
   static Result<SlowIntervals> find(Session& session, const SlowQuestion& question);
 
   // The event whose samples end intervals.
   std::size_t event() const { return event_; }
   void end(const ResolvedSample& sample);
-  // A sample of another event, which counts `weight`; `row` comes back with it.
+  // A sample of another event. split() passes `row` and `weight` on.
   void see(const ResolvedSample& sample, std::uint32_t row, std::uint64_t weight);
 
-  // After the last sample: of each that lies in an interval whether that is a slow one. Intervals may lie in
-  // each other: what lies in a slow one is slow.
+  // To be called after the last sample. Calls `take` for every sample inside an interval. Intervals may be
+  // nested: a sample is slow if any of the intervals around it is.
   enum class Side : std::uint8_t { Slow, Other };
   using Take = std::function<void(std::uint32_t row, Side side, std::uint64_t weight)>;
   void split(const Take& take);
 
-  // After split(), lines for people: what the sides are, and why one of them may be empty.
+  // After split(): lines that describe the two sides, and why one of them may be empty.
   std::vector<std::string> legend() const;
   std::vector<std::string> notes() const;
 
  private:
-  // 32 bytes for each, as long as the capture is read.
+  // 32 bytes, kept for each interval until split().
   struct Interval {
-    std::uint64_t begin = 0, end = 0;  // ns; the latency is the field's, which `begin` may have cut off
-    std::uint64_t latency = 0;
+    std::uint64_t begin = 0, end = 0;  // ns; `begin` is never before 0
+    std::uint64_t latency = 0;         // ns, of the field
     std::uint32_t tid = 0;
     bool is_slow = false;
   };

@@ -44,7 +44,7 @@ double Summary::highest_in(std::int32_t bucket) {
   if (bucket == 0) return 0;
   const std::int32_t magnitude = std::abs(bucket);
   const int power = magnitude / kPerPower + kLowestPower;
-  // Of negative values the highest is the one that is nearest to 0: the bucket's begin.
+  // The highest of negative values is the one nearest to 0: the bucket's start.
   const std::int32_t part = magnitude % kPerPower;
   if (bucket < 0) return -std::ldexp(0.5 + 0.5 * part / kPerPower, power);
   return std::ldexp(0.5 + 0.5 * (part + 1) / kPerPower, power);
@@ -94,7 +94,7 @@ ExpressionValue Summary::percentile(double percent) const {
     if (seen < rank) continue;
     const double highest = highest_in(bucket);
     ExpressionValue value = ExpressionValue::of_real(highest);
-    // A bucket of whole numbers ends before the next one begins.
+    // The highest integer in a bucket is below the start of the next one.
     if (!is_real_)
       value = ExpressionValue::of(static_cast<Int128>(bucket > 0 ? std::ceil(highest) - 1 : highest));
     if (is_less(value, least_)) return least_;

@@ -1,4 +1,5 @@
-// Statistics of many values: how many, their sum, the least, the largest, and how they are spread.
+// Statistics of values: count, sum, minimum, maximum, percentiles; and how samples that hold counts are
+// added.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +11,25 @@
 
 namespace tacho::report {
 
-// Memory follows how many different sizes of value there are, not how many values: a value is kept to 1 part
-// in 128.
+// Keeps values in logarithmic buckets, exact to 1 part in 128, so memory depends on their range and not on
+// their number.
 class Summary {
  public:
-  // A number that was there `times` times; texts and nothing are not added.
+  // Adds a number `times` times. Texts and nothing are ignored.
   void add(const ExpressionValue& value, std::uint64_t times = 1);
-  // The parts of add(), where it is known of many values what they come to, and the slot of each: from
-  // `low` to `high`. Of values that were not spread there is neither least nor largest nor percentile.
+  // The two halves of add(), for values that were counted in the kernel: their sum, and the slot from `low`
+  // to `high` of some of them. Minimum, maximum and percentiles know only values that were given to spread().
   void add_total(const ExpressionValue& sum, std::uint64_t times);
   void spread(const ExpressionValue& low, const ExpressionValue& high, std::uint64_t times);
 
   std::uint64_t count() const { return count_; }
-  // Of no values: nothing.
+  // All of these are nothing when there are no values.
   ExpressionValue sum() const;
   ExpressionValue mean() const;
   ExpressionValue least() const { return least_; }
   ExpressionValue largest() const { return largest_; }
-  // The smallest value that at least `percent` of 100 of all values do not exceed, to 1 part in 128; of whole
-  // numbers below 256 exactly. Never below least() or above largest().
+  // The smallest value that at least `percent` per cent of the values do not exceed, to 1 part in 128, and
+  // exact for integers below 256. Always between least() and largest().
   ExpressionValue percentile(double percent) const;
 
  private:
@@ -43,39 +44,39 @@ class Summary {
   std::map<std::int32_t, std::uint64_t> buckets_;
 };
 
-// Samples that stand for many values each: what BPF programs counted in maps (SUMMARY() in tacho/event.h).
+// The fields of samples that hold counts: each has many values, which a BPF program counted in a map
+// (SUMMARY() in tacho/event.h).
 
 struct CountedFields {
-  const PayloadField* count = nullptr;  // how many values: tagged role:count; null: each sample is one
-  const PayloadField* sum = nullptr;    // what they come to: role:sum
+  const PayloadField* count = nullptr;  // the number of values (role:count); null: each sample is one value
+  const PayloadField* sum = nullptr;    // their sum (role:sum)
 };
 CountedFields counted_fields(const PayloadSchema& schema);
 
-// Whether the field is about all values of a sample together (how many, their sum, the largest), not of each.
+// Whether the field is about all values of a sample together: their count, sum or maximum.
 bool is_total(const PayloadSchema& schema, const PayloadField& field);
 
-// How many values a sample stands for; 1 where `count` is null or cannot be read.
+// The number of values in a sample; 1 when `count` is null or cannot be read.
 std::uint64_t count_of(const PayloadField* count, const ResolvedSample& sample);
 
-// The largest value in the slot of a histogram whose least value is `low`; `low` itself where the
-// field's values are no slots.
+// The largest value in the histogram slot that starts at `low`; `low` itself when the field has no slots.
 ExpressionValue highest_in_slot(const PayloadField& field, const ExpressionValue& low);
-// Whether its values are the least ones of slots.
+// Whether the field's values are the lowest values of histogram slots.
 bool has_slots(const PayloadField& field);
-// The slot of a number from 0 up.
+// The histogram slot of a number that is not negative.
 struct Slot {
   std::int64_t lowest = 0, highest = 0;
 };
 Slot slot_of(const PayloadField& field, std::int64_t number);
 
-// How the value of samples that stand for many values is added up.
+// How the values of a sample are added to a Summary.
 struct ValueOfMany {
-  const PayloadField* sum = nullptr;    // what they come to; null: the value, as often as it counts
-  const PayloadField* slots = nullptr;  // the field that the value is, when its values are slots
-  bool is_sum = false;                  // the value is that sum: how it is spread is not known
-  bool is_total = false;                // the value is of all values of a sample together: it counts once
+  const PayloadField* sum = nullptr;    // the field with their sum; null: the value times the count
+  const PayloadField* slots = nullptr;  // the value's field, when it has histogram slots
+  bool is_sum = false;                  // the value is that sum, so single values are unknown
+  bool is_total = false;                // the value is about all values of the sample: it counts once
 };
-// Adds a sample's value, which stands for `count` values.
+// Adds a sample that holds `count` values.
 void add_values(Summary& to, const ValueOfMany& how, const ExpressionValue& value, std::uint64_t count,
                 const ResolvedSample& sample);
 

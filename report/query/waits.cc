@@ -11,18 +11,18 @@
 namespace tacho::report {
 namespace {
 
-// Threads that are known at a time; a capture that names more makes them up.
+// The maximum number of threads; a capture with more is not a real one.
 constexpr std::size_t kMostThreads = std::size_t{1} << 20;
 
-// Of prev_state: what the kernel shows as letters. None of them: the thread was put aside while it could run.
+// Bits of prev_state in which a thread sleeps. Without them it was preempted.
 constexpr std::int64_t kStates = 0xff, kDead = 0x30, kIdle = 0x80;
 
-// Where the kernel begins to serve an interrupt: what is below was interrupted, and woke no thread.
+// Entry functions of interrupts: the frames below them were interrupted, and did not wake the thread.
 constexpr std::string_view kInterruptEntries[] = {
     "asm_sysvec_", "asm_common_interrupt", "asm_exc_nmi", "el1h_64_irq", "el0t_64_irq", "el1_irq", "el0_irq",
 };
 
-// Where the kernel runs what was to happen at a time.
+// The kernel's functions that run timers.
 constexpr std::string_view kTimerFunctions[] = {
     "hrtimer_interrupt", "__hrtimer_run_queues", "hrtimer_run_softirq", "call_timer_fn",
     "expire_timers",     "__run_timers",         "run_timer_softirq",
@@ -174,7 +174,7 @@ std::optional<Wait> Waits::take_wait(const ResolvedSample& sample, const EventFa
   const auto duration = number(facts.time, sample);
   if (!duration || *duration <= 0) return std::nullopt;
   if (!is_wanted(sample)) {
-    // The waker of this wait is not the waker of the next one.
+    // Forget the waker, which is not the one of the next wait.
     if (const auto old = woken_.find(sample.tid()); old != woken_.end()) old->second.is_new = false;
     return std::nullopt;
   }
@@ -231,7 +231,7 @@ void Waits::leave(const ResolvedSample& sample, const EventFacts& facts) {
   if (options_.takes_all) seen_.insert(thread);
 }
 
-// What is known of a thread begins when it comes to a CPU.
+// A thread's state is known from its first switch to a CPU on.
 std::optional<Wait> Waits::first_seen(std::uint32_t thread, std::uint64_t time) {
   if (!options_.takes_all || thread == 0 || seen_.size() >= kMostThreads || !seen_.insert(thread).second)
     return std::nullopt;
@@ -278,7 +278,7 @@ std::optional<Wait> Waits::arrive(std::uint32_t thread, std::uint64_t time) {
   return ended(asleep.wait, time - asleep.since, time);
 }
 
-// Between two switches the first to wake is who woke: a thread that is awake is not woken.
+// Of several wake-ups during one wait the first counts: later ones found the thread awake.
 void Waits::wake(const ResolvedSample& sample, std::uint32_t thread) {
   if (woken_.size() >= kMostThreads && !woken_.contains(thread)) return;
   const auto old = woken_.find(thread);
@@ -286,7 +286,7 @@ void Waits::wake(const ResolvedSample& sample, std::uint32_t thread) {
   Woken woken;
   woken.is_new = true;
   woken.by.push_back(waker_of(sample));
-  // An interrupt comes by itself.
+  // No thread woke an interrupt, so the chain of wakers ends here.
   const auto before = woken_.find(sample.tid());
   if (!woken.by.front().is_interrupt && before != woken_.end()) {
     const auto& by = before->second.by;
@@ -313,8 +313,8 @@ Wait Waits::ended(Wait wait, std::uint64_t duration, std::uint64_t end) {
   return wait;
 }
 
-std::string_view Waits::waker_name(const ResolvedSample& sample, const PayloadField* told) {
-  const auto value = told != nullptr ? read_field(*told, sample.raw->raw, sample.order) : std::nullopt;
+std::string_view Waits::waker_name(const ResolvedSample& sample, const PayloadField* field) {
+  const auto value = field != nullptr ? read_field(*field, sample.raw->raw, sample.order) : std::nullopt;
   if (!value || !std::holds_alternative<std::string_view>(*value)) return sample.comm;
   const std::string_view name = std::get<std::string_view>(*value);
   if (names_.size() >= kMostThreads && !names_.contains(std::string(name))) return sample.comm;

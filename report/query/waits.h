@@ -1,9 +1,9 @@
-// Waits of threads in a capture, each told once it is over: who waited where, for how long, and who ended it.
+// Off-CPU waits of threads: which thread waited, in which stack, for how long, and which thread woke it. Each
+// wait is reported when it ends.
 //
-// A wait is an event of its own (a payload with a time and the stack that went to sleep, as the recorder
-// offcpu makes them), or it lies between two sched:sched_switch. Who woke a thread is told by samples of
-// whoever did: of sched:sched_waking, or of an event one of whose fields has ROLE("wakes") (the number of the
-// thread).
+// A wait is one sample (a payload with a duration and the stack that went to sleep, as `-e offcpu` records
+// them), or the time between two sched:sched_switch. Wakers are found in samples of the waking thread: of
+// sched:sched_waking, or of an event with a field of ROLE("wakes"), the woken thread's number.
 #pragma once
 
 #include <cstdint>
@@ -25,107 +25,107 @@ namespace tacho::report {
 
 struct WaitOptions {
   bool is_asked_for = false;
-  unsigned wakers = 0;  // how many follow one another: who woke, who woke whoever woke, ...
-  Filter who;           // whose waits: of it only what take_who() takes counts
-  // Everything that threads do off the CPU: also times in which they could run, waits without a stack, and
-  // those that had begun before the capture or go on when it ends.
+  unsigned wakers = 0;  // length of the chain of wakers: 2 is the waker and the thread that woke the waker
+  Filter who;           // which threads' waits; made by take_who()
+  // Report all time off the CPU: also time in the run queue, waits without a stack, and waits that began
+  // before the capture or continue after it.
   bool takes_all = false;
 };
 constexpr unsigned kMostWakers = 16;
 
-// What stands between a stack and the stack that ended its wait, and in place of the thread that an interrupt
-// hit: what a timer ended has its own.
+// Frames in a printed chain: the one between a stack and its waker's stack, and the ones that stand for an
+// interrupt and for a timer's interrupt in place of the interrupted thread.
 constexpr std::string_view kWakerMark = "-- waker --", kInterruptMark = "[irq]", kTimerMark = "[timer]";
 
-// Takes from a session's filter what chooses processes, threads, their names and processors. That is asked of
-// who waits, when it begins: the end of a wait, and who woke, are told by samples of others, which the
-// session must give.
+// Moves the conditions on processes, threads, names and CPUs out of a session's filter. Only the thread that
+// waits must match them, when its wait begins. The end of a wait and its waker are in samples of other
+// threads, which the session must not filter out.
 Filter take_who(Filter& filter);
 
-// Who woke. What it points to lives as long as the session.
+// The waker of a thread. Pointers are valid as long as the session.
 struct Waker {
   const Stack* stack = nullptr;  // null: none was recorded
-  std::size_t frames = 0;        // of the stack, from the leaf: an interrupt's are those it did not hit
-  bool is_interrupt = false;     // then no thread's
-  std::string_view comm{};       // of its thread, or the mark of an interrupt
+  std::size_t frames = 0;        // number of frames from the leaf; of an interrupt, its own frames only
+  bool is_interrupt = false;     // woken by an interrupt and not by a thread
+  std::string_view comm{};       // the thread's name, kInterruptMark or kTimerMark
   std::uint32_t pid = 0, tid = 0;
   bool operator==(const Waker&) const = default;
 };
 
 struct Wait {
-  // Of the sample that the wait began with, or that tells of all of it.
+  // From the sample with which the wait began, or which reports the whole wait.
   std::size_t event = 0;
   const Thread* thread = nullptr;
   std::string_view comm{};
   std::uint32_t pid = 0, tid = 0;
-  std::uint32_t place = 0;       // number of its location
-  const Stack* stack = nullptr;  // with takes_all it may be null, else never
+  std::uint32_t place = 0;       // index of its location
+  const Stack* stack = nullptr;  // null only with takes_all
   std::uint64_t duration = 0;    // ns, above 0
-  std::uint64_t end = 0;         // ns, of the recording's clock: the thread is back
-  std::uint64_t queued = 0;      // ns, the last ones of it, in which the thread could run
-  // With takes_all. Not: it had begun before the capture, and its duration is 0.
+  std::uint64_t end = 0;         // ns, recording clock: the thread runs again
+  std::uint64_t queued = 0;      // ns at the end of the wait that the thread was runnable, in a run queue
+  // With takes_all. False: the wait began before the capture, and its duration is 0.
   bool has_begin = true;
-  // With takes_all. Not: the thread went to sleep again, and nobody told that it had come back before; `end` is
-  // then.
+  // With takes_all. False: no sample shows that the thread ran again before its next wait; `end` is the start
+  // of that wait.
   bool has_end = true;
-  // With takes_all: of it only the time in which the thread could run is known, as another event tells of a
-  // wait that came before. `was_woken`: there was one.
+  // With takes_all: this is only the time in a run queue; another event reports the wait before it, if there
+  // was one (`was_woken`).
   bool is_queue = false, was_woken = false;
-  std::uint32_t kept = 0;           // see Waits
-  std::span<const Waker> wakers{};  // the last one first; valid until the next sample
+  std::uint32_t kept = 0;           // what Waits::Keep returned
+  std::span<const Waker> wakers{};  // the direct waker first; valid until the next sample
 };
 
-// Of all call chains with wakers that a view keeps: a few samples can make chains of many others' stacks.
+// The limit of memory for call chains with wakers in a view: a few samples can make chains of many stacks.
 inline constexpr std::size_t kMostChainBytes = std::size_t{1} << 28;
 
 class Waits {
  public:
-  // `keep`: asked once of each sample that a wait begins with, for a number that comes back with the wait, as
-  // the sample itself is gone by then. Null: 0. The session must outlive this.
+  // `keep` is called once for each sample that begins a wait and returns a number that Wait::kept has, since
+  // the sample is gone when the wait ends. Null: 0. The session must outlive this.
   using Keep = std::function<std::uint32_t(const ResolvedSample&)>;
   Waits(Session& session, const WaitOptions& options, Keep keep = nullptr);
 
-  // Once the events are known. An error of the use: nothing in the capture is a wait, or tells of wakers.
+  // To be called once the events are known. Refused when the capture has no waits, or no wakers when they are
+  // wanted.
   Result<> find_events();
   bool has_switches() const { return has_switches_; }
 
-  // With takes_all: of threads that could run, which are told apart from those that wait.
+  // With takes_all: whether the capture separates time in a run queue from time asleep.
   bool has_queues() const { return has_queues_; }
-  // With takes_all, after the last sample: waits that went on when the capture ended, at `time`, by thread.
+  // With takes_all, after the last sample: waits that continue when the capture ends at `time`, by thread.
   std::vector<Wait> unfinished(std::uint64_t time);
-
-  // With takes_all: those of which no sample tells the end, up to the last one that take() was given.
+  // With takes_all: the waits so far whose end is in no sample.
   std::vector<Wait> take_without_end() { return std::exchange(lost_, {}); }
 
-  // The wait that this sample ends; nothing: none. All samples of the session come here, in their order.
+  // The wait that this sample ends, if any. To be called for all samples of the session, in their order.
   std::optional<Wait> take(const ResolvedSample& sample);
 
-  // Waits that end from now on have no wakers: the chains of those before take kMostChainBytes.
+  // From now on waits get no wakers: the chains so far have used up kMostChainBytes.
   void leave_wakers_out() { keeps_wakers_ = false; }
 
-  // What a reader of the waits should know, as lines.
+  // Lines for stderr: what the waits lack.
   std::vector<std::string> notes() const;
 
  private:
   enum class What : std::uint8_t { Nothing, Switch, Wake, Wait, Queue };
   struct EventFacts {
     What what = What::Nothing;
-    const PayloadField* state = nullptr;   // Switch: in which the thread leaves
-    const PayloadField* thread = nullptr;  // Switch: who comes; Wake: who is woken
-    const PayloadField* time = nullptr;    // Wait, Queue: how long
-    const PayloadField* queued = nullptr;  // Wait: how much of it the thread could run
+    const PayloadField* state = nullptr;   // Switch: state of the thread that leaves the CPU
+    const PayloadField* thread = nullptr;  // Switch: the thread that runs next; Wake: the woken thread
+    const PayloadField* time = nullptr;    // Wait, Queue: duration
+    const PayloadField* queued = nullptr;  // Wait: the part of it in a run queue
     const PayloadField* why = nullptr;     // Queue: why the thread did not run
-    const PayloadField* waker = nullptr;   // Wake: the waker's name, where it is told
+    const PayloadField* waker = nullptr;   // Wake: the waker's name; may be null
   };
-  // Who woke a thread, and who had woken that one, and so on.
+  // The chain of wakers of a thread: its waker, the waker of that one, and so on.
   struct Woken {
     std::vector<Waker> by;
-    bool is_new = false;  // since the thread went to sleep
+    bool is_new = false;  // happened after the thread went to sleep
   };
   struct Asleep {
     std::uint64_t since = 0;     // ns
-    std::uint64_t woken_at = 0;  // ns; 0: it was not yet
-    Wait wait;                   // without its duration and its wakers
+    std::uint64_t woken_at = 0;  // ns; 0: not woken yet
+    Wait wait;                   // duration and wakers are not set yet
   };
 
   EventFacts facts_of(std::size_t event, const std::string& name);
@@ -140,7 +140,7 @@ class Waits {
   void wake(const ResolvedSample& sample, std::uint32_t thread);
   Wait ended(Wait wait, std::uint64_t duration, std::uint64_t end);
   std::optional<std::int64_t> number(const PayloadField* field, const ResolvedSample& sample) const;
-  std::string_view waker_name(const ResolvedSample& sample, const PayloadField* told);
+  std::string_view waker_name(const ResolvedSample& sample, const PayloadField* field);
   Waker waker_of(const ResolvedSample& sample);
 
   Session* session_;
@@ -151,18 +151,18 @@ class Waits {
   bool has_switches_ = false, has_queues_ = false, keeps_wakers_ = true;
   std::unordered_map<std::uint32_t, Asleep> asleep_;  // by thread
   std::unordered_map<std::uint32_t, Woken> woken_;
-  // With takes_all: threads that were seen on a CPU, and when others were woken first.
+  // With takes_all: threads that were seen on a CPU, and the first wake-up of the others.
   std::unordered_set<std::uint32_t> seen_;
   std::unordered_map<std::uint32_t, std::uint64_t> woken_unseen_;
-  std::vector<Wait> lost_;  // for take_without_end()
-  std::vector<Waker> ended_by_;            // of the wait that was told last
-  std::unordered_set<std::string> names_;  // that payloads tell
+  std::vector<Wait> lost_;                 // for take_without_end()
+  std::vector<Waker> ended_by_;            // wakers of the wait that take() returned last
+  std::unordered_set<std::string> names_;  // names of wakers from payloads
   enum class Part : std::uint8_t { Unasked, Code, Timer, Entry };
   Part part_of(std::uint32_t location);
-  ByNumber<Part> parts_;  // what a location is of an interrupt's stack
+  ByNumber<Part> parts_;  // by location: which part of an interrupt's stack it is
   std::uint64_t waits_ = 0, with_waker_ = 0, without_stack_ = 0, shortened_ = 0;
-  bool is_of_all_ = false;         // idle processors switch, too: of all threads, as with -a
-  std::uint64_t without_end_ = 0;  // the thread went to sleep again, and nobody told that it had come back
+  bool is_of_all_ = false;         // the capture has switches of idle CPUs, so it was recorded with -a
+  std::uint64_t without_end_ = 0;  // waits after which no sample shows the thread running again
 };
 
 }  // namespace tacho::report

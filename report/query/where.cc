@@ -43,7 +43,7 @@ class Where : public SampleCondition {
 
   bool holds(const ResolvedSample& sample, Resolver* names) override {
     const std::size_t event = sample.record_event;
-    // An event that a pipe brought later.
+    // An event of a pipe that came after bind().
     while (by_event_.size() <= event) {
       auto bound = BoundExpression::bind(option_, expression_, schemas_->of(by_event_.size()),
                                          BoundExpression::Names::Asked);
@@ -60,7 +60,8 @@ class Where : public SampleCondition {
            std::to_string(doubt.lowest);
   }
 
-  // `event == "NAME"` where no event has this name: nothing would be shown, or everything, without a word.
+  // Refuses `event == "NAME"` for an unknown event, which would silently match nothing, or with !=
+  // everything.
   std::string note_on_names(const format::EventSet& events) const {
     std::vector<std::string> names;
     for (const format::Event& event : events) names.push_back(event.name);
@@ -79,7 +80,7 @@ class Where : public SampleCondition {
     return {};
   }
 
-  // Is it the right side of a comparison, where a text may be meant?
+  // Whether the name is the right side of a comparison: perhaps a text without its quotes.
   bool is_compared_with(std::size_t node) const {
     return std::ranges::any_of(expression_.nodes, [node](const cli::ExpressionNode& one) {
       return one.operation >= cli::Operation::Equal && one.operation <= cli::Operation::GreaterOrEqual &&

@@ -1,4 +1,4 @@
-// --where: an expression as the condition that samples of all events are asked for.
+// --where: a condition on samples, written as an expression (cli/expression.h).
 #pragma once
 
 #include <memory>
@@ -9,8 +9,7 @@
 
 namespace tacho::report {
 
-// An error of the use: what is wrong with the text. What is wrong with its names turns out when it is bound
-// to a capture's events.
+// Refused when the text does not parse. Its names are checked later, against the events of the capture.
 Result<std::unique_ptr<SampleCondition>> parse_where(std::string_view option, std::string_view text);
 
 }  // namespace tacho::report

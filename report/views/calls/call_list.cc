@@ -21,7 +21,7 @@ namespace tacho::report {
 namespace {
 
 constexpr std::string_view kAttachment = "prototypes";
-// Of all of them together: unpacked bytes; functions, arguments and names of numbers.
+// Limits for all attachments together: bytes after decompression; functions, arguments and enumerators.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26;
 constexpr std::size_t kMostEntries = std::size_t{1} << 20;
 
@@ -32,11 +32,11 @@ CallTypes::CallTypes(const format::Features& features) {
   std::size_t entries = kMostEntries;
   for (const format::Attachment& attachment : features.attachments) {
     if (attachment.name != kAttachment || attachment.raw_size > bytes) continue;
-    bytes -= attachment.raw_size;  // whether it can be read or not: that takes its time
+    bytes -= attachment.raw_size;  // also if it cannot be read, which takes as long
     const auto content = symbolize::unpack_attached_text(attachment);
     if (!content) continue;
     auto read = read_prototypes({reinterpret_cast<const char*>(content->data()), content->size()}, entries);
-    // A file has several where several events follow its functions: what came first stays.
+    // A file has several if several events trace its functions: the first one counts.
     prototypes_[attachment.origin].merge(read);
   }
 }
@@ -72,8 +72,8 @@ Error too_many(const PayloadSchema& schema) {
   return use_error(fmt::format("{}: has more than {} values of a call", schema.event, kMostValues));
 }
 
-// An object of JSON has each name once, and a member of a followed object may be called like what every call
-// has: it is "object.pid" then.
+// A member of a traced object with the name of a call's own field ("pid") is "object.pid": names in a JSON
+// object must be unique.
 std::string free_name(std::string name, std::set<std::string>& taken) {
   if (taken.insert(name).second) return name;
   name.insert(0, "object.");
@@ -155,7 +155,7 @@ std::uint32_t CallList::number_of(std::string text) {
   return entry->second;
 }
 
-// A place in user code is shown as a place in its file.
+// An address in user code is shown as an offset in its file.
 std::uint32_t CallList::function_of(const symbolize::Frame* frame, std::uint64_t address) {
   CallFunction function{{}, address};
   if (frame != nullptr && frame->module != nullptr) function = {frame->module->path, frame->shown_address};
@@ -165,7 +165,7 @@ std::uint32_t CallList::function_of(const symbolize::Frame* frame, std::uint64_t
   return known->second;
 }
 
-// A register that holds no argument has what was there before.
+// A register that holds no argument has an arbitrary value.
 bool CallList::has_object(const Prototype* prototype, const CallValue& value) const {
   using Is = CallValue::Is;
   if (value.is_text() || value.is_number || value.value != *object_) return false;
@@ -222,9 +222,9 @@ Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
   return Flow::GoOn;
 }
 
-// A sample's time is that of its writing. An interrupt between a return and its sample moves the whole call,
-// which then begins later than calls inside it; they say by how much at least. Calls return the innermost
-// first.
+// A sample has the time when it was written. An interrupt between a return and its sample delays the call,
+// which then seems to start after calls inside it. These give a lower bound of the delay, by which the call
+// is moved back. Inner calls return first.
 void CallList::move_to_callees() {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const Call*>> returned;  // of no caller yet
   for (Call& call : calls_) {
@@ -256,7 +256,7 @@ namespace {
 using ThreadIds = std::pair<std::uint32_t, std::uint32_t>;
 using OpenCalls = std::vector<std::uint32_t>;  // calls that have begun, the outermost first
 
-// One thread's, with how many of them are of each function: stacks may be too deep to be looked through for
+// The open calls of one thread, with counts by function, since a stack may be too deep to be searched for
 // each call.
 class OpenFunctions {
  public:
@@ -269,8 +269,7 @@ class OpenFunctions {
     stack_.push_back(call);
     ++counts_[(*calls_)[call].name];
   }
-  // Takes off what ended before `call` began; a call that was not seen to its end (records were lost) is told
-  // by its depth.
+  // Pops calls that ended before `call` began. A call whose end was lost is recognized by its depth.
   void leave_for(const Call& call) {
     while (!stack_.empty()) {
       const Call& last = (*calls_)[stack_.back()];

@@ -1,5 +1,5 @@
-// Calls of functions, read from samples: a payload with a time (its value), a function
-// (ROLE("function")) and a depth (ROLE("depth")), taken when the call returned.
+// The calls of functions in a capture. Each is one sample, taken when the function returned, whose payload
+// has a duration (the value), a function (ROLE("function")) and a depth (ROLE("depth")).
 #pragma once
 
 #include <array>
@@ -21,20 +21,18 @@
 
 namespace tacho::report {
 
-// The types of functions that a capture has, by where they begin.
-
-// Where a function begins: in which file, and how far from its first byte.
+// The start of a function: a file and an offset in it.
 struct CallFunction {
   std::string_view file;
   std::uint64_t offset = 0;
 };
 
+// The function prototypes in a capture, by the start of the function.
 class CallTypes {
  public:
-  // Attachments that cannot be read, and those that would take too much memory beside the ones before them,
-  // are as if they were not there.
+  // Attachments that cannot be read or would exceed the memory limit are ignored.
   explicit CallTypes(const format::Features& features);
-  // Null: nothing is known.
+  // Null when the prototype is unknown.
   const Prototype* of(const CallFunction& function) const;
 
  private:
@@ -45,17 +43,17 @@ class CallTypes {
 struct Call {
   std::uint64_t begin = 0, end = 0;  // ns
   std::uint32_t pid = 0, tid = 0;
-  std::uint32_t name = 0, comm = 0;  // texts of CallList
-  std::uint32_t depth = 0;           // 1: no followed function called it
-  std::uint32_t more = 0;            // of CallList::values: arguments and what was returned
-  std::uint32_t function = 0;        // of CallList::functions
+  std::uint32_t name = 0, comm = 0;  // indices for CallList::text()
+  std::uint32_t depth = 0;           // 1: the outermost traced function
+  std::uint32_t more = 0;            // index of its arguments and return value, for CallList::values()
+  std::uint32_t function = 0;        // index into CallList::functions()
 };
 
-// What else a call has: fields of its payload, by their names.
+// A further field of a call's payload: an argument, the return value, or any other.
 struct CallValue {
-  // By the field's role: what the registers for arguments and for what is returned held (an argument's is
-  // `place`), the texts that they pointed to (`place`: the how-manieth), and which of these could not be
-  // read: bit 0 and 1 of the arguments', bit 2 what is returned.
+  // By the field's role: a register for arguments (number `place`) or for the return value; a text that one
+  // of these points to (`place` counts the texts); or a mask of texts that could not be read (bits 0 and 1:
+  // arguments; bit 2: return value).
   enum class Is : std::uint8_t {
     Other,
     Argument,
@@ -66,29 +64,29 @@ struct CallValue {
   } is = Is::Other;
   std::uint8_t place = 0;
   std::uint32_t name = 0;
-  bool is_number = false;   // and no address or the like, which is shown in hex
-  std::uint64_t value = 0;  // of a text its number
+  bool is_number = false;   // a number, and no address or mask, which is shown in hexadecimal
+  std::uint64_t value = 0;  // of a text, its index for CallList::text()
   bool is_text() const { return is == Is::ArgumentText || is == Is::ReturnedText; }
 };
 
 class CallList : public Sink {
  public:
-  // With `object` only calls that have it among their values; where `types`, which must outlive this, tells
-  // what a function is called with and returns, among those.
+  // With `object`, keeps only calls that have this number among their arguments and return value (as `types`
+  // gives them), or without a prototype among all values. `types` must outlive this.
   CallList(Session& session, std::optional<std::uint64_t> object, const CallTypes& types)
       : session_(&session), object_(object), types_(&types), schemas_(session.events(), session.features()) {}
 
-  // Once the events are known. An error of the use: none of them is a call.
+  // To be called once the events are known. Refused when no event is a call.
   Result<> find_events();
   Flow on_sample(const ResolvedSample& sample) override;
 
-  // Once all have come: in the order of begin; of equal ones the outer first.
+  // After the last sample: sorts calls by their start, with the outer call first among equal ones.
   void sort();
   const std::vector<Call>& calls() const { return calls_; }
   const std::string& text(std::uint32_t number) const { return *texts_[number]; }
   const CallFunction& function(const Call& call) const { return functions_[call.function]; }
   const std::vector<CallFunction>& functions() const { return functions_; }  // by number
-  // Its arguments and what it returned, as far as it has them.
+  // The arguments and return value that were recorded, and its other fields.
   std::vector<CallValue> values(const Call& call) const;
 
  private:
@@ -96,8 +94,8 @@ class CallList : public Sink {
     const PayloadField *time = nullptr, *function = nullptr, *depth = nullptr;
     struct Other {
       const PayloadField* field = nullptr;
-      std::uint32_t element = 0;  // of a list
-      CallValue shape;            // all but its value
+      std::uint32_t element = 0;  // index in a list
+      CallValue shape;            // without its value
     };
     std::vector<Other> others;
   };
@@ -116,29 +114,27 @@ class CallList : public Sink {
   std::vector<CallFunction> functions_;
   std::map<std::pair<std::string_view, std::uint64_t>, std::uint32_t> function_numbers_;
   std::vector<CallValue> values_;
-  std::vector<std::size_t> values_end_;  // by Call::more: where in values_ its values end
+  std::vector<std::size_t> values_end_;  // by Call::more: end of its values in values_
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<const std::string*> texts_;  // keys of numbers_
 };
 
-// Who called whom: calls of each thread, each below the call that it is inside of.
-
-// By the number of a call in CallList::calls(), once these are sorted.
+// The call tree of each thread: for every call its caller. Indices are those of CallList::calls() after
+// sort().
 struct Callers {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  std::vector<std::uint32_t> callers;       // kNone: no followed function called it
-  std::vector<std::uint64_t> in_callees;    // ns of its time
-  std::vector<bool> has_callees, recurses;  // recurses: a call of its own function is above it
+  std::vector<std::uint32_t> callers;       // kNone: no traced function called it
+  std::vector<std::uint64_t> in_callees;    // ns spent in calls that it made
+  std::vector<bool> has_callees, recurses;  // recurses: the same function is among its callers
 };
 
 Callers find_callers(const CallList& list);
 
-// Begins and ends of calls, in time; what belongs together stands together as long as its thread alone is
-// looked at.
+// The starts and ends of all calls, in the order of time; within a thread, calls are nested correctly.
 struct CallStep {
   std::uint64_t time = 0;  // ns
   std::uint32_t call = 0;
-  std::uint32_t level = 0;  // calls around it
+  std::uint32_t level = 0;  // number of calls around it
   bool is_end = false;
 };
 std::vector<CallStep> call_steps(const CallList& list, const Callers& tree);

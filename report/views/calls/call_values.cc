@@ -27,7 +27,7 @@ std::int64_t with_sign(std::uint64_t bits, std::uint8_t bytes) {
   return static_cast<std::int64_t>(bits << unused) >> unused;
 }
 
-// "READ", "READ|SYNC" where the names are bits, else the number.
+// "READ", or "READ|SYNC" for flags; the number when there is no enumerator.
 std::string enum_text(const EnumNames& names, std::uint64_t bits, std::uint8_t bytes, bool escapes) {
   const auto shown_name = [escapes](const std::string& name) { return escapes ? printable(name) : name; };
   const std::int64_t number = with_sign(bits, bytes);

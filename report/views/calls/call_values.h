@@ -1,5 +1,4 @@
-// Arguments of calls and what they returned, as their programmers see them: by the types that the capture has
-// of the functions.
+// Arguments and return values of calls, formatted by the types in the functions' prototypes.
 #pragma once
 
 #include <cstdint>
@@ -22,27 +21,27 @@ class CallValues {
   // Both must outlive this.
   CallValues(const CallTypes& types, const CallList& list) : types_(&types), list_(&list) {}
 
-  // "n=3, line=\"a b\""; empty: the function has no arguments, or it is not known which.
+  // "n=3, line=\"a b\""; empty: no arguments, or the prototype is unknown.
   std::string arguments(const Call& call) const;
-  // "12"; empty: it returns nothing, or it is not known what.
+  // "12"; empty: no return value, or the prototype is unknown.
   std::string returned(const Call& call) const;
-  // The same as two fields: a list of objects (name, type, value), and an object.
+  // Both as JSON fields: a list of objects (name, type, value), and one object.
   void describe(JsonFields& to, const Call& call) const;
-  // The same as fields called like the arguments, and "returned".
+  // Both as JSON fields that have the names of the arguments, and "returned".
   void describe_by_name(JsonFields& to, const Call& call) const;
-  // What is known of the call's function; null: nothing.
+  // The prototype of the call's function; null when unknown.
   const Prototype* prototype(const Call& call) const { return types_->of(list_->function(call)); }
 
  private:
-  struct Held {  // of one call
+  struct Held {  // the recorded values of one call
     std::vector<std::optional<std::uint64_t>> registers;
-    std::vector<std::optional<std::string_view>> texts;  // nothing: it could not be read
+    std::vector<std::optional<std::string_view>> texts;  // nullopt: it could not be read
     std::optional<std::uint64_t> returned;
     std::optional<std::string_view> returned_text;
   };
   struct Shown {
     const symbolize::Argument* argument = nullptr;
-    std::optional<std::uint64_t> bits;  // nothing: it is in no register that was recorded
+    std::optional<std::uint64_t> bits;  // nullopt: it is in no recorded register
     std::optional<std::string_view> text;
   };
   Held held(const Call& call) const;

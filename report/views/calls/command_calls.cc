@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kDuration = 10, kThread = 7, kCount = 9;  // widths
 constexpr std::size_t kIndent = 2, kDeepest = 64;               // levels with an indentation of their own
 
-// What stands at the end of a line, behind `before` columns.
+// Writes the end of a line, from column `before` on.
 struct LineEnd {
   std::size_t room = 0;
   void write(TextOutput& out, std::size_t before, std::size_t level, const std::string& text) const {
@@ -40,7 +40,7 @@ void line_end(TextOutput& out) {
   out.line_end();
 }
 
-// A call without others in it is one line; others have one at their end, with their duration.
+// A call without inner calls is one line; others have a second line at their end, with the duration.
 void write_replay(TextOutput& out, const CallList& list, const Callers& tree, const CallValues* values,
                   Names names, LineEnd line) {
   const auto returned = [&](const Call& call) {
@@ -130,7 +130,7 @@ struct FunctionRow {
   std::uint64_t total = 0, self = 0, calls = 0, longest = 0;
 };
 
-// A function's total counts what it called, and a call inside another of the same function once.
+// A function's total includes its callees, and counts recursive calls once.
 void write_report(TextOutput& out, const CallList& list, const Callers& tree, Names names, LineEnd line) {
   std::map<std::uint32_t, FunctionRow> rows;
   for (std::uint32_t i = 0; i < list.calls().size(); ++i) {
@@ -187,7 +187,7 @@ void write_json(TextOutput& out, const CallList& list, const CallValues* values)
   }
 }
 
-// What chrome://tracing and Perfetto read: complete events, in microseconds.
+// The JSON format of chrome://tracing and Perfetto: complete events, in microseconds.
 void write_chrome(TextOutput& out, const CallList& list, const CallValues* values) {
   const auto microseconds = [](std::uint64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); };
   out.text("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");

@@ -11,15 +11,15 @@
 
 namespace tacho::report {
 
-// Calls as text: one after another, as a tree of who called whom, by function; and as JSON.
+// The forms of the output: calls one after another, a call graph, a table by function, JSON, Chrome's trace.
 
 enum class CallForm : std::uint8_t { Replay, Graph, Report, Json, Chrome };
 
-// `values`: null leaves arguments and what was returned out. `room`: columns of a line of text; 0: no limit.
+// `values` null: without arguments and return values. `room` is the width of a line; 0: no limit.
 void write_calls(TextOutput& out, CallForm form, const CallList& list, const Callers& tree,
                  const CallValues* values, Names names, std::size_t room);
 
-// "1.234 us", "12.001 ms": three decimals of the unit in which it has one to three digits before them.
+// "1.234 us", "12.001 ms": in the unit that gives one to three digits before the point.
 std::string duration_text(std::uint64_t nanoseconds);
 
 Result<cli::ExitStatus> run_calls(const std::vector<std::string>& arguments);

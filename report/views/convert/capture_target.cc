@@ -14,7 +14,7 @@
 namespace tacho::report {
 namespace {
 
-// As whatever writes to a pipe says it.
+// The usual message of a program that writes to a closed pipe.
 Result<> done_or_gone(const Result<OutputFile::Reader>& reader) {
   if (reader && *reader == OutputFile::Reader::There) return Done{};
   const int code = reader ? EPIPE : reader.error().code;
@@ -36,7 +36,7 @@ Result<CaptureTarget> CaptureTarget::open(TargetOptions options) {
   if (!file) return std::move(file.error());
   target.file_.emplace(std::move(*file));
   if (target.file_->has_temporary_name()) target.not_stopped_ = std::make_unique<NoStopping>();
-  // A file that has its name while it is written can be followed; a worker may set no such mark.
+  // A file that is named while it grows is marked for --follow here, since the sandboxed child may not do so.
   if (auto mark = target.file_->duplicate(); mark && !wish.is_whole_or_nothing)
     format::hold_for_writing(mark->get());
   return target;

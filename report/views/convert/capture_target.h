@@ -1,5 +1,5 @@
-// Where a capture goes that is made of another one. Whoever may write opens the file and names it; whoever
-// reads the other capture, in a sandboxed child (sandbox/process.h), writes to what is open.
+// The output of convert and redact. The parent process opens the file and gives it its name; a sandboxed
+// child (sandbox/process.h) reads the input and writes to the open file.
 #pragma once
 
 #include <cstdint>
@@ -19,29 +19,29 @@ namespace tacho::report {
 
 struct TargetOptions {
   std::string input, output;             // paths; "-" is standard input, standard output
-  bool is_whole_or_nothing = false;      // a file takes its name when it is whole, and not when it is begun
-  bool replaces_input = false;           // and then it takes the input's, with its owner and mode
-  std::optional<FileState> input_state;  // nothing is replaced when the input has another one by then
+  bool is_whole_or_nothing = false;      // name the file only when it is complete
+  bool replaces_input = false;           // then replace the input, keeping its owner and mode
+  std::optional<FileState> input_state;  // do not replace an input that has changed since
 };
 
-// What writes a capture asks of its target.
+// The functions with which a writer writes its capture.
 struct CaptureOutput {
-  // The head is known. An empty file, to be read and written; without one the bytes go to `write`.
+  // To be called first. Returns an empty file to read and write, or no descriptor: then call `write`.
   std::function<Result<format::Fd>()> begin;
   std::function<Result<>(format::Bytes)> write;
-  // All of it is there.
+  // Completes the output.
   std::function<Result<>()> finish;
 };
 
 class CaptureTarget {
  public:
-  // Opens a file without its name. Before any process is forked that writes to it.
+  // Opens the file under a temporary name. To be called before the writing process is forked.
   static Result<CaptureTarget> open(TargetOptions options);
 
   // For a writer in this process.
   CaptureOutput here();
-  // For a writer in a worker, there and, as sandbox::run_view() wants it, in its parent. All must live as
-  // long as this, and this as long as the worker.
+  // For a writer in a sandboxed child: in_worker() there, prepare() in its parent, for sandbox::run_view().
+  // `child` and `task` must outlive this, and this the child.
   CaptureOutput in_worker(sandbox::Child& child);
   void prepare(sandbox::Task& task);
 
@@ -52,21 +52,21 @@ class CaptureTarget {
   Result<> finish();
 
   TargetOptions options_;
-  // While there is a file under a name that it must not keep; outlives the file, which takes that name away.
+  // Set while a temporary file exists; destroyed after `file_`, which removes it.
   std::unique_ptr<NoStopping> not_stopped_;
-  std::optional<format::WholeOutput> file_;  // nothing: standard output
-  std::optional<OutputFile> elsewhere_;      // in a worker
+  std::optional<format::WholeOutput> file_;  // nullopt: standard output
+  std::optional<OutputFile> elsewhere_;      // in a sandboxed child
 };
 
-// Lets `make` read the input and write to a target, in a worker or, without `has_worker`, here.
+// Options of make_capture(), which calls `make` in a sandboxed child, or here without `has_worker`.
 struct Making {
   TargetOptions target{};
   bool has_worker = true;
   bool can_restart = true;
   sandbox::FileTimes times{};
-  std::function<bool()> is_asked_to_stop = {};  // may be empty; here, also where a worker makes it
+  std::function<bool()> is_asked_to_stop = {};  // may be empty; called in the parent
 };
-// `child`: null where this process makes it.
+// `child` is null without a worker.
 using Make = std::function<Result<cli::ExitStatus>(const CaptureOutput&, sandbox::Child* child)>;
 Result<cli::ExitStatus> make_capture(const Making& making, const Make& make);
 

@@ -120,7 +120,7 @@ Result<> settle(Words& words) {
   if (words.is_plain) convert.packing = Packing::Plain;
   if (words.is_compressed) convert.packing = Packing::Compressed;
   const bool is_stdout = convert.output == "-";
-  // What comes through a pipe is gone when it was read: of that there is what was written by then.
+  // A pipe cannot be read again, so its copy is named at once and kept as far as it was written.
   struct stat input {};
   const int known =
       convert.input == "-" ? ::fstat(STDIN_FILENO, &input) : ::stat(convert.input.c_str(), &input);
@@ -134,7 +134,7 @@ Result<> settle(Words& words) {
   return Done{};
 }
 
-// Ctrl-C ends the copy of a pipe, and the copy is whole as far as it came. Whoever writes the pipe mostly
+// Ctrl-C ends the copy of a pipe, and the copy is complete up to there. The writer of the pipe mostly
 // gets it as well, and what it still writes then belongs to the copy.
 class Ending {
  public:

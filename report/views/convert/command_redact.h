@@ -1,4 +1,4 @@
-// tacho redact: a capture that may be given away.
+// tacho redact: copies a capture without private data.
 #pragma once
 
 #include <string>

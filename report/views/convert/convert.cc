@@ -105,7 +105,7 @@ using format::RecordView;
 
 constexpr std::size_t kPiece = std::size_t{512} << 10;  // bytes of records written at a time
 constexpr std::uint64_t kName = 2;                      // EVENT_UPDATE's kind
-// A pipe has its events' names somewhere before its first live record: so much of it is held until then.
+// A pipe has its events' names somewhere before its first sample: up to so many bytes are held until then.
 constexpr std::size_t kMostHeld = std::size_t{8} << 20;  // bytes
 
 std::uint64_t first_word(const RecordView& record) { return record.body().u64(); }
@@ -205,8 +205,8 @@ class Conversion {
   format::ByteWriter pending_;             // records to be written together
   format::ByteWriter rounds_;              // and marks of rounds in which nothing came, to stand before them
   bool ends_with_round_ = false;           // what was written so far does
-  std::bitset<abi::kFeatureCount> late_;   // sections that came after the start
-  std::bitset<abi::kFeatureCount> early_;  // and before
+  std::bitset<abi::kFeatureCount> late_;   // feature sections that came after the start
+  std::bitset<abi::kFeatureCount> early_;  // feature sections that came before the start
   std::size_t known_events_ = 0;           // at the start
   bool names_known_ = false;               // the capture says its events' names
   bool names_written_ = false;
@@ -258,7 +258,7 @@ Result<> Conversion::run_in_order() {
   return close();
 }
 
-// Records put in order are those of the kernel: a pipe's header records are in the reader alone.
+// Only kernel records are sorted; the header records of a pipe are kept by the reader.
 void Conversion::take_late_head() {
   if (!is_pipe_in()) return;
   early_.reset(abi::kFeatureUserStacks).reset(abi::kFeatureAttachedPrograms);  // these are written again
@@ -285,7 +285,7 @@ Result<> Conversion::take(const RecordView& record) {
   return pass(record);
 }
 
-// The head is known: chooses events, opens the output and passes what had to wait.
+// To be called when the head is known: selects events, opens the output and passes the held records.
 Result<> Conversion::start() {
   if (reader_.events().empty()) return Error{options_.input + ": describes no event before its records"};
   if (options_.unwinds) {
@@ -339,8 +339,7 @@ Result<> Conversion::start() {
   return Done{};
 }
 
-// Of a pipe nothing can be read twice. A file on standard input can, but opening it again gives the same
-// position in it.
+// A pipe cannot be read twice. A file on standard input can, but reopening it gives the same file position.
 Result<> Conversion::keep_symbols(const format::EventSet& events, Features& features) const {
   if (!is_part() || is_pipe_in() || features.symbol_pack.empty()) return Done{};
   const bool is_stdin = options_.input == "-";
@@ -429,7 +428,7 @@ Result<> Conversion::finish_round() {
   return std::visit([](auto& writer) { return writer.finish_round(); }, *writer_);
 }
 
-// A pipe may go on describing itself after its first records.
+// A pipe may have header records after its first samples.
 Result<> Conversion::pass_late_header(const RecordView& record) {
   const auto section = section_of(record);
   if (!section) {

@@ -1,4 +1,4 @@
-// A capture read and written again in another form: file or pipe, compressed or plain, whole or a part of it.
+// Rewrites a capture in another form (file or pipe, compressed or plain), as a whole or in part.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace tacho::report {
 
-// What becomes of a capture's content on its way into a copy.
+// A change of a capture's content while it is copied, as redact makes it.
 
 class CaptureChange {
  public:
@@ -27,18 +27,16 @@ class CaptureChange {
   CaptureChange& operator=(const CaptureChange&) = delete;
   virtual ~CaptureChange() = default;
 
-  // Once, before the first record: the events and the sections of the copy. Sections that are not taken apart
-  // (Features::raw) are not among them.
+  // Called once before the first record: changes events and feature sections of the copy. Sections that are
+  // not parsed (Features::raw) are not copied.
   virtual Result<> change_head(format::EventSet& events, format::Features& features) = 0;
-  // What a record of those events, in this machine's byte order, becomes: itself, or bytes in `scratch`;
-  // nothing when it goes.
+  // Called for each record, in this machine's byte order. Returns the record itself, a new one in `scratch`,
+  // or nullopt to drop it.
   virtual std::optional<format::RecordView> change(const format::RecordView& record,
                                                    format::ByteWriter& scratch) = 0;
 };
 
-// Of the symbols that were packed into a capture, the ones that the samples of a part of it need.
-
-// Which samples of which file; empty: all.
+// A part of a capture: samples of some processes and times; empty: all.
 struct CapturePart {
   std::string input;
   format::ReadOptions capture;
@@ -47,9 +45,9 @@ struct CapturePart {
   std::string times;  // as --time takes it
 };
 
-// Reads the capture once more, for what its samples of `events` hit, and takes everything else out of the
-// pack, and copies of files, perf maps and jitdumps that they did not hit. Where stacks were copied nothing
-// goes: which addresses stand in them only the files say.
+// Reads the part's samples of `events` and drops from `features` what they did not hit: packed symbols,
+// copies of files, perf maps and jitdumps. Drops nothing if stacks were copied, since their addresses are
+// known only after unwinding.
 Result<> keep_needed_symbols(const CapturePart& part, const format::EventSet& events,
                              format::Features& features);
 
@@ -62,22 +60,20 @@ struct ConvertOptions {
   std::string output;  // "-": standard output
   CaptureForm form = CaptureForm::File;
   Packing packing = Packing::AsItIs;
-  int level = 1;                    // zstd's, when packing is Compressed
-  std::string times;                // as --time takes it; empty: all
+  int level = 1;                    // of zstd, with Packing::Compressed
+  std::string times;                // the value of --time; empty: all
   std::vector<std::string> events;  // names; empty: all
-  std::vector<std::uint32_t>
-      pids;              // whose symbols stay; `change` takes out what else is of others; empty: all
-  bool unwinds = false;  // pieces of stack become call chains; records come in order of time then
-  std::string symfs;     // for that: a folder in place of this machine's root; empty: this machine
-  symbolize::FileGate* gate = nullptr;  // of the files that this reads; may be null
-  // What becomes of its content, to outlive the conversion; null: nothing. Then sections and records that are
-  // not understood do not come along.
+  std::vector<std::uint32_t> pids;  // keep only symbols of these (`change` drops their records); empty: all
+  bool unwinds = false;             // replace copied stacks by call chains; records come in order of time
+  std::string symfs;                // root of the files for unwinding; empty: this machine's
+  symbolize::FileGate* gate = nullptr;  // access to files of modules; may be null
+  // Changes the content and drops sections and records that are not parsed; null: copy everything. Must
+  // outlive the conversion.
   CaptureChange* change = nullptr;
-  bool is_whole_or_nothing = false;  // a file is of no use before it is whole, and has no name until then
+  bool is_whole_or_nothing = false;  // name the file only when it is complete
 };
 
-// Streams the capture through, and finishes what it wrote to. A reader of our pipe that goes away ends it
-// quietly.
+// Copies the capture and finishes the output. When the reader of an output pipe goes away, that is no error.
 Result<> convert(const ConvertOptions& options, const CaptureOutput& output,
                  format::Diagnostics& diagnostics);
 

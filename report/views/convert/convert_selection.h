@@ -1,4 +1,5 @@
-// Which events and samples of a capture go into its copy, and whose the other records are there.
+// convert --events and --time: selects the events and samples of the copy, and assigns other records to the
+// events that stay.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +19,16 @@ namespace tacho::report {
 
 class ConvertSelection {
  public:
-  // `names`: events to keep, empty for all; `times`: the text after --time, empty for all. An error when one
-  // of them cannot be found in the capture. `events` must outlive the selection.
+  // `names` are the events to keep, `times` is the value of --time; both may be empty: all. Refused when the
+  // capture lacks one of them. `events` must outlive this.
   static Result<ConvertSelection> create(const std::vector<std::string>& names, const std::string& times,
                                          const format::EventSet& events, const format::Features& features);
 
-  // The events that stay: all of them as they stand, or else a part in `scratch`.
+  // The events of the copy: `events` itself, or a part of them in `scratch`.
   const format::EventSet& events(format::EventSet& scratch) const;
-  // Makes the header's sections true for what stays.
+  // Adjusts the feature sections to the events of the copy.
   void adjust(format::Features& features) const;
-  // What a record, which is in this machine's byte order, becomes in the copy: itself, or bytes in `scratch`;
-  // nothing when it goes.
+  // A record (in this machine's byte order) in the copy: itself, a new one in `scratch`, or nullopt: dropped.
   std::optional<format::RecordView> apply(const format::RecordView& record, format::ByteWriter& scratch,
                                           format::Diagnostics& diagnostics) const;
 
@@ -47,8 +47,8 @@ class ConvertSelection {
   format::RecordView shorten_id_index(const format::RecordView& record, format::ByteWriter& scratch) const;
 
   const format::EventSet* all_;
-  std::vector<bool> kept_;  // for each event; empty: all of them
-  std::size_t heir_ = 0;    // the first that stays: records of mappings and threads become its own
+  std::vector<bool> kept_;  // by event; empty: all
+  std::size_t heir_ = 0;    // the first event that stays, which gets the mmap, comm and fork records
   Filter filter_;           // times only
 };
 

@@ -1,5 +1,4 @@
-// Copies of stacks (--call-graph dwarf) unwound for good: samples with plain call chains in place of pieces
-// of stack and registers.
+// convert --unwind: replaces copied stacks and registers (--call-graph dwarf) by call chains.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +24,16 @@
 
 namespace tacho::report {
 
-// The call chains of copied stacks, unwound before the copies go.
-
-// By a key of a sample's bytes: the number of its stack.
+// The index of a sample's stack, by a hash of the sample's bytes.
 using ChainsBySample = std::unordered_map<std::uint64_t, std::uint32_t, format::SeededHash>;
 
+// All unwound call chains of a capture; redact makes them before it drops the copied stacks.
 class UnwoundChains {
  public:
-  // Reads the capture and the files that it names, by the gates that `reading` has.
+  // Reads the capture and the files of its modules, with the FileGates in `reading`.
   static Result<UnwoundChains> read(SessionOptions reading);
 
-  // The user part of the chain, leaf first, of a sample by all its bytes. Empty: there is
-  // none.
+  // The user part of the call chain of a sample (given by its bytes), leaf first; may be empty.
   std::span<const std::uint64_t> of(format::Bytes sample) const;
 
  private:
@@ -49,29 +46,29 @@ class UnwoundChains {
 
 class ConvertUnwinding {
  public:
-  // An error when no event keeps pieces of stack. `events` and `features` must outlive it.
+  // Refused when no event has copied stacks. `events` and `features` must outlive this.
   static Result<ConvertUnwinding> create(const symbolize::SymbolOptions& symbols,
                                          const format::EventSet& events, const format::Features& features);
 
-  // What the events are in the copy.
+  // The events of the copy.
   static format::EventSet changed(const format::EventSet& events);
-  // The same of the header's sections.
+  // Changes the feature sections to those of the copy.
   static void adjust(format::Features& features);
 
-  // The record, in order of time, takes effect: mappings and processes.
+  // Applies a record of mappings or processes. To be called in order of time.
   void note(const format::RecordView& record, const format::EventAttr& attr,
             format::Diagnostics& diagnostics);
-  // What a sample of the event, in this machine's byte order, becomes: bytes in `scratch`; the record itself
-  // where there is nothing to unwind. Nothing when it is damaged, which is counted.
+  // The sample (in this machine's byte order) with a call chain, in `scratch`; the record itself when there
+  // is nothing to unwind; nullopt when it is damaged, which `diagnostics` counts.
   std::optional<format::RecordView> apply(const format::RecordView& record, const format::EventAttr& attr,
                                           format::ByteWriter& scratch, format::Diagnostics& diagnostics);
-  // Where chains ended for want of unwind information.
+  // Reports modules in which call chains ended because unwind information was missing.
   void report(format::Diagnostics& diagnostics) const;
 
  private:
   ConvertUnwinding(const symbolize::SymbolOptions& symbols, const format::Features& features);
 
-  std::unique_ptr<symbolize::AddressSpaces> spaces_;  // where it is, since the unwinder looks into it
+  std::unique_ptr<symbolize::AddressSpaces> spaces_;  // at a stable address: the unwinder refers to it
   symbolize::Unwinder unwinder_;
 };
 

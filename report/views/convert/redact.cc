@@ -76,7 +76,7 @@ class Head {
   PathRule path_rule_;
 };
 
-// Places of probes and breakpoints are addresses in the attr.
+// The attr of probes and breakpoints has an address.
 format::Event Head::event(format::Event event) const {
   event.name = event_name(event.name);
   if (!hides(Content::Kernel)) return event;
@@ -161,7 +161,7 @@ std::string Head::moved_lines(std::string_view text) const {
   return moved_text;
 }
 
-// Names that makers of code gave it: "LazyCompile:*run /home/me/app.js:7".
+// Names of JIT code: "LazyCompile:*run /home/me/app.js:7".
 std::string Head::paths_in_lines(std::string_view text) const {
   std::string changed;
   while (!text.empty()) {
@@ -184,7 +184,7 @@ Result<> Head::change_text(format::Attachment& attachment,
   return Done{};
 }
 
-// Of a jitdump as `tacho pack` keeps it: the names that makers of code gave it, and their source files.
+// Redacts the names of code and source files in a jitdump that `tacho pack` attached.
 Result<> Head::change_jitdump(format::Attachment& attachment) const {
   auto content = symbolize::unpack_attached_text(attachment);
   if (!content) return content.error();
@@ -226,7 +226,7 @@ Result<> Head::attachments(std::vector<format::Attachment>& attachments) const {
     } else if (attachment.name != "vdso" && (attachment.name != "processes" || hides_processes)) {
       continue;
     }
-    if (done) kept.push_back(std::move(attachment));  // what cannot be unpacked, no view can use
+    if (done) kept.push_back(std::move(attachment));  // drop what cannot be decompressed
   }
   attachments = std::move(kept);
   return Done{};
@@ -298,7 +298,7 @@ namespace {
 
 using format::CaptureReader;
 
-// What is known of a capture before it is written again.
+// The first reading of the capture, before the copy is written.
 struct Scan {
   Census census;
   RedactProcesses processes;
@@ -394,7 +394,7 @@ Redacted described(const RedactOptions& options, const Census& census, const Ali
   return redacted;
 }
 
-// Nothing where it failed, which is said.
+// nullopt after a failure, which is reported.
 std::optional<UnwoundChains> unwind(const RedactOptions& options, format::Diagnostics& diagnostics) {
   SessionOptions reading;
   reading.input = options.copy.input;

@@ -67,8 +67,8 @@ void clear_bits(const PayloadField& field, std::span<std::byte> place) {
     place[bit / 8] &= ~(std::byte{1} << (bit % 8));
 }
 
-// A place that several fields have (a union) gets what the last of them makes of it: what reveals nothing
-// comes first. Texts that stand elsewhere come after all of these.
+// Fields may overlap (a union), and the last one written counts: fields that stay unchanged come first, then
+// others, and texts outside the fixed part at the end.
 enum class Step : std::uint8_t { Numbers, Addresses, Bytes };
 
 Step step_of(const PayloadField& field) {
@@ -114,7 +114,7 @@ void PayloadRedaction::move_addresses(const PayloadField& field, std::span<std::
   }
 }
 
-// What the field's own place holds: of a text that stands elsewhere, where.
+// Copies the field's own bytes: for __data_loc, offset and length.
 void PayloadRedaction::copy_place(const PayloadField& field, std::span<std::byte> raw) {
   if (field.kind == FieldKind::Text && !is_located(field)) return;
   const Range range = bytes_of(field, raw.size());

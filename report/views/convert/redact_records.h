@@ -1,4 +1,4 @@
-// The records of a capture without what is to be hidden.
+// Redacts the records of a capture.
 #pragma once
 
 #include <bit>
@@ -25,11 +25,11 @@
 
 namespace tacho::report {
 
-// The payload of a sample without its texts.
+// Redacts the raw data of samples: payloads of BPF events and tracepoints.
 
 class PayloadRedaction {
  public:
-  // All of it must outlive this; events and features are those of the capture that is read.
+  // `events` and `features` are those of the input. All arguments must outlive this.
   PayloadRedaction(const format::EventSet& events, const format::Features& features,
                    const Redaction& redaction, const Aliases& aliases, const KernelPlaces& kernel)
       : schemas_(events, features),
@@ -38,9 +38,8 @@ class PayloadRedaction {
         aliases_(&aliases),
         kernel_(&kernel) {}
 
-  // Changes RAW, in this machine's byte order, in its place. Of texts and arrays of bytes only an alias
-  // stays, kernel addresses of code become its new ones, and an alias of others. What no field describes
-  // becomes zero.
+  // Changes PERF_SAMPLE_RAW (in this machine's byte order) in place: texts and byte arrays become aliases,
+  // addresses of kernel code are moved, other kernel addresses become aliases, and bytes of no field zero.
   void change(std::size_t event, std::span<std::byte> raw);
 
  private:
@@ -57,20 +56,20 @@ class PayloadRedaction {
   std::vector<std::byte> before_;  // scratch
 };
 
-// A capture of which only some processes are to be given away: what is of others goes.
+// redact --pid: drops what belongs to other processes.
 
 class RedactProcesses {
  public:
-  // None: all stay.
+  // Empty: keep all processes.
   explicit RedactProcesses(const std::vector<std::uint32_t>& pids) : pids_(pids.begin(), pids.end()) {}
 
-  // Before anything else, every record: what the processes that stay have mapped.
+  // To be called first for every record: collects the files that the kept processes map.
   void see(const format::RecordView& record, const format::EventSet& events);
-  // Records of others go, and so do samples that do not say whose they are, lists of threads and AUX traces.
-  // Records that are of no process stay: the kernel's mappings and functions, cgroups, lost events.
+  // False for records of other processes, samples without a pid, lists of threads and AUX traces. True for
+  // records of no process: mappings and functions of the kernel, cgroups, lost events.
   bool keeps(const format::RecordView& record, const format::EventSet& events) const;
-  // Takes out perf maps of others, the packed symbols and build ids of files that no remaining process has
-  // mapped, and lists of processes. The kernel's stay. An error when the symbol pack cannot be read.
+  // Drops perf maps of other processes, packed symbols and build ids of files that no kept process maps, and
+  // lists of processes. Those of the kernel stay. An error when the symbol pack cannot be read.
   Result<> reduce(format::Features& features) const;
 
  private:
@@ -85,9 +84,9 @@ class RedactProcesses {
 
 class RecordRedaction {
  public:
-  // `events` and `features` are those of the records that come. All of it must outlive this. Of every record
-  // `time_shift` ns are taken off its time, but of those without one. `chains` may be null: then the calls go
-  // with the copied stacks that they stand in.
+  // `events` and `features` are those of the input. All arguments must outlive this. `time_shift` (ns) is
+  // subtracted from each time. `chains` has the call chains of copied stacks; null: they are dropped with the
+  // stacks.
   RecordRedaction(const format::EventSet& events, const format::Features& features,
                   const Redaction& redaction, const Aliases& aliases, const KernelPlaces& kernel,
                   std::uint64_t time_shift, const UnwoundChains* chains)
@@ -99,15 +98,15 @@ class RecordRedaction {
         time_shift_(time_shift),
         chains_(chains) {}
 
-  // The record as it may be given away, in `out`; nothing when it goes. Only fields that are known are passed
-  // on: what a record has besides goes, and so do records of types that nothing is known of.
+  // The redacted record, in `out`; nullopt: dropped. Only known fields are copied; other bytes and records of
+  // unknown types are dropped.
   std::optional<format::RecordView> change(const format::RecordView& record, format::ByteWriter& out);
-  // Records that were dropped without being asked for, by type.
+  // The number of dropped records of unknown types, by type.
   const std::map<std::uint32_t, std::uint64_t>& not_understood() const { return not_understood_; }
 
  private:
-  struct Cut {  // bytes of a record in place of which others stand: where nothing else is said, a word of
-                // zero
+  // Bytes of a record that are replaced by `words`.
+  struct Cut {
     std::size_t begin = 0, size = 0;
     std::vector<std::uint64_t> words{0};
   };
@@ -123,8 +122,8 @@ class RecordRedaction {
                       format::ByteWriter& out);
   bool change_namespaces(const format::RecordView& record, std::size_t trailer, format::ByteWriter& out);
   void change_thread_map(const format::RecordView& record, format::ByteWriter& out);
-  // The first `fixed` bytes of the record, the text in place of what follows, and the trailer. False: it is
-  // too short for them.
+  // Writes the first `fixed` bytes of the record, `text`, and the last `trailer` bytes. False: the record is
+  // too short.
   static bool with_text(const format::RecordView& record, std::size_t fixed, std::string_view text,
                         std::size_t trailer, format::ByteWriter& out);
   std::string comm(std::string_view name) const;
@@ -132,7 +131,7 @@ class RecordRedaction {
   std::uint64_t moved(std::uint64_t address) const {
     return redaction_->hides(Content::Kernel) ? kernel_->moved(address) : address;
   }
-  // In bytes that were copied: a word, if it is there.
+  // Changes one word of `bytes`, if they are long enough.
   template <class Change>
   static void patch(std::vector<std::byte>& bytes, std::size_t at, Change&& change);
   void shift_time(std::vector<std::byte>& bytes, std::size_t at) const;
@@ -146,7 +145,7 @@ class RecordRedaction {
   const UnwoundChains* chains_;
   std::map<std::uint32_t, std::uint64_t> not_understood_;
   format::SampleParser samples_;
-  std::vector<std::byte> bytes_;  // scratch: the record as it came, fields changed in their places
+  std::vector<std::byte> bytes_;  // scratch: a copy of the record, changed in place
   std::vector<Cut> cuts_;
 };
 

@@ -144,9 +144,9 @@ void Examiner::name_places() {
 void Examiner::add(std::string_view name, std::uint64_t count, std::string what) {
   if (count == 0) return;
   const auto& content = session_.features().environment.content;
-  const auto told = std::ranges::find(content, name, &format::ContentClass::name);
-  const bool is_changed = told != content.end() && told->state != format::kAsRecorded;
-  facts_.sensitive.push_back({name, count, std::move(what), is_changed ? told->state : std::string()});
+  const auto found = std::ranges::find(content, name, &format::ContentClass::name);
+  const bool is_changed = found != content.end() && found->state != format::kAsRecorded;
+  facts_.sensitive.push_back({name, count, std::move(what), is_changed ? found->state : std::string()});
 }
 
 // As tacho redact --dry-run counts them.

@@ -1,4 +1,4 @@
-// tacho doctor FILE: what a capture shows and lacks on another machine.
+// tacho doctor FILE: reports what a capture lacks on another machine.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,7 @@
 
 namespace tacho::report {
 
-// What a capture can tell on a machine that has nothing of the host where it was recorded, and what it would
-// give away there.
-
-// Frames without a name, of one module for one reason.
+// Frames without a name in one module, for one reason.
 struct LackingModule {
   std::string path;      // empty: nothing was mapped there
   std::string build_id;  // hexadecimal; empty: none is known
@@ -28,25 +25,26 @@ struct LackingModule {
 struct SensitiveClass {
   std::string_view name;  // as tacho redact calls it
   std::uint64_t count = 0;
-  std::string what;   // counted in
-  std::string state;  // what tacho redact made of it; empty: nothing
+  std::string what;   // the unit of `count`
+  std::string state;  // what tacho redact did with it; empty: nothing
 };
 
+// What a capture shows on a machine without the files of the recording host, and its private content.
 struct CaptureFacts {
   std::uint64_t samples = 0;
   NamedFrames names;
   std::vector<LackingModule> lacking;  // most frames first
-  std::uint64_t unsure_frames = 0;     // of modules whose build id is not known
+  std::uint64_t unsure_frames = 0;     // frames in modules without a build id
   std::uint64_t lost = 0, throttled = 0;
-  std::uint64_t cut_chains = 0;     // call chains with as many frames as the kernel takes down
-  std::uint64_t copied_stacks = 0;  // that have to be unwound, which takes the files of the host
-  std::uint64_t cut_copies = 0;     // of these, as large as the room for them
-  std::uint64_t file_copies = 0;    // programs and libraries that travel in the capture
-  std::uint64_t source_files = 0;   // likewise
-  std::string clock;                // what times count
-  bool has_wall_clock = false;      // times can be told as times of day
+  std::uint64_t cut_chains = 0;     // call chains with the kernel's maximum number of frames
+  std::uint64_t copied_stacks = 0;  // copied stacks, whose unwinding needs the files of the host
+  std::uint64_t cut_copies = 0;     // copied stacks that fill their space
+  std::uint64_t file_copies = 0;    // copies of programs and libraries in the capture
+  std::uint64_t source_files = 0;   // copies of source files in the capture
+  std::string clock;                // the recording clock
+  bool has_wall_clock = false;      // times can be converted to times of day
   std::uint64_t cgroups = 0, namespaces = 0, deleted_modules = 0;
-  std::vector<SensitiveClass> sensitive;  // without those that the capture has nothing of
+  std::vector<SensitiveClass> sensitive;  // the classes of which the capture has any content
 };
 
 // Reads the whole capture. The session's symfs is symbolize::kNoFiles: names come from the capture alone.

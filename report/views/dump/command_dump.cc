@@ -17,7 +17,7 @@ using format::CaptureReader;
 using format::Damage;
 using format::RecordView;
 
-// One line for each thing, in the form that was asked for.
+// Prints one line for each item, as text or JSON.
 class Dump {
  public:
   Dump(TextOutput& out, CaptureReader& reader, format::Diagnostics& diagnostics, bool as_json)
@@ -64,7 +64,7 @@ class Dump {
   }
 
  private:
-  // False when the record is too short for what it should hold.
+  // False when the record is too short for its type.
   bool fields(FieldSink& to, const RecordView& view, const format::EventAttr& attr) {
     if (view.type == format::abi::kRecordSample) {
       const auto sample = format::parse_sample(view, attr);

@@ -54,7 +54,7 @@ struct EvlistOptions {
   bool verbose = false, frequency = false, groups = false, trace_fields = false, as_json = false;
 };
 
-// What stands behind an event's name.
+// The text behind an event's name.
 std::string details(const EvlistOptions& options, const format::Event& event, EventSchemas& schemas,
                     std::size_t index) {
   std::string text;
@@ -76,7 +76,7 @@ std::string details(const EvlistOptions& options, const format::Event& event, Ev
   return text;
 }
 
-// Events that stand on one line, from their leader on.
+// Events on one line, the leader first.
 struct EventLine {
   std::size_t members = 1;
   std::string_view name{};  // of a group that has one; lives as long as the session

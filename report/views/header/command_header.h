@@ -1,4 +1,4 @@
-// tacho header, tacho evlist: what a capture says about itself.
+// tacho header and tacho evlist: print the header of a capture and its events.
 #pragma once
 
 #include "report/command.h"

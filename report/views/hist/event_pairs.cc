@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of each of the two maps
 constexpr std::size_t kNodeBytes = 96;                     // of an entry without its key
-constexpr std::string_view kUsualKey = "sample.tid";       // whatever fields are called tid
+constexpr std::string_view kUsualKey = "sample.tid";       // also if a payload field is called tid
 
-// The same number is equal whatever its type in either event.
+// Numbers are compared by value, also if their types in the two events differ.
 KeyValue normal(KeyValue value) {
   const auto* const bits = std::get_if<std::uint64_t>(&value);
   if (bits != nullptr && static_cast<std::int64_t>(*bits) >= 0) return static_cast<std::int64_t>(*bits);
@@ -46,7 +46,7 @@ Result<std::vector<FieldKey>> find_keys(std::string_view names, const PayloadSch
   }
 }
 
-// At the comma that has the name of an event on either side.
+// Splits at the comma between two names of events.
 Result<std::array<std::string, 2>> split_events(std::string_view text,
                                                 const std::vector<std::string>& names) {
   const auto is_event = [&](std::string_view name) { return report::find_event(name, names).has_value(); };

@@ -1,5 +1,5 @@
-// Times between plain events: from one of the first kind to the next of the second kind that has the same
-// key. So latency needs no program in the kernel, only two events in a capture.
+// hist --between: the time from each first event to the next second event with the same key. So a latency can
+// be measured from any two events in a capture, without a BPF program.
 #pragma once
 
 #include <cstddef>
@@ -17,34 +17,35 @@
 namespace tacho::report {
 
 struct PairQuestion {
-  // The first and the second, which may be the same, with a comma between them; empty: no pairs. Their names
-  // may have commas, too: "cpu/mem-loads,ldlat=30/P,page-faults".
+  // "FIRST,SECOND", which may be the same event; empty: no pairs. The names may have commas themselves:
+  // "cpu/mem-loads,ldlat=30/P,page-faults".
   std::string events;
-  // Of the first, and of the second where it is called otherwise there; none: the thread. "dev+sector": both.
+  // The key's field in the first event and, if it has another name there, in the second. "dev+sector" is a
+  // key of two fields. Empty: the thread.
   std::vector<std::string> keys;
 };
 
 class EventPairs {
  public:
-  // `names`: of all events. An error of the use: events or keys that there are not, events without times.
-  // `schemas` must outlive this.
+  // `names` are those of all events. Refused: unknown events or keys, events without times. `schemas` must
+  // outlive this.
   static Result<EventPairs> find(const PairQuestion& question, const format::EventSet& events,
                                  const std::vector<std::string>& names, EventSchemas& schemas);
 
   std::size_t first() const { return first_; }
   // The event that ends a pair.
   std::size_t second() const { return second_; }
-  // Nanoseconds since the first event of this key, when the sample ends a pair. Where a first event comes
-  // again before the second, the later one counts. Samples must come in the order of their times.
+  // The time (ns) since the first event with this key, if the sample is its second event. If the first event
+  // repeats before that, the later one counts. Samples must come in the order of their times.
   std::optional<std::uint64_t> take(const ResolvedSample& sample);
-  // The field of a key that the payload of the last sample ended before: so it is in no pair. Null: it has
-  // all.
+  // If the payload of the last sample was too short for its key (so it is in no pair), the missing field;
+  // else null.
   const FieldKey* lacking() const { return lacking_; }
 
-  // First events whose second was not seen, and the other way round.
+  // The number of first events without a second one, and of second events without a first one.
   std::uint64_t without_end() const { return begun_.size() + older_.size() + replaced_ + forgotten_; }
   std::uint64_t without_begin() const { return without_begin_; }
-  // First events that were given up: of keys that never come again there could be any number.
+  // The number of first events that were dropped to bound the memory.
   std::uint64_t forgotten() const { return forgotten_; }
 
  private:
@@ -57,8 +58,8 @@ class EventPairs {
   std::size_t first_ = 0, second_ = 0;
   std::vector<FieldKey> first_keys_, second_keys_;
   const FieldKey* lacking_ = nullptr;
-  // First events that wait: when the younger ones have become many, they are the older ones, and the older
-  // ones before them are given up.
+  // First events that wait for their second one, in two generations: when `begun_` is full it replaces
+  // `older_`, whose events are dropped.
   Begun begun_, older_;
   std::size_t bytes_ = 0;  // about, of begun_
   std::uint64_t replaced_ = 0, forgotten_ = 0, without_begin_ = 0;

@@ -169,7 +169,7 @@ void HistSink::finish() {
   write();
 }
 
-// What has come since the last time.
+// Prints the groups since the last time.
 void HistSink::write() {
   for (const auto* const entry : in_order()) {
     if (!is_first_ && !options_->is_json) out_->character('\n');

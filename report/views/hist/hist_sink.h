@@ -1,4 +1,4 @@
-// The values of a field while samples come, in groups, and their histograms in the end.
+// Collects the values of a field by group and prints a histogram for each.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace tacho::report {
 
-// How wide rows are: a number of what the field counts, or of nanoseconds or bytes, whatever it counts in.
+// --linear: the width of rows, in the field's own unit, or in ns or bytes when the option has a unit.
 struct RowWidth {
   std::uint64_t value = 0;
   cli::NumberUnit unit = cli::NumberUnit::None;
@@ -29,13 +29,13 @@ struct HistOptions {
   ReadingOptions reading;
   std::string event, field;
   std::string by;                   // names of keys; empty: default_keys(); kNoKey: none
-  RowWidth step;                    // of rows of equal width; 0: powers of two
-  std::uint64_t rows = 0;           // for each power of two: itself a power of two; 0: nothing was said
+  RowWidth step;                    // 0: rows are powers of two
+  std::uint64_t rows = 0;           // rows for each power of two, a power of two; 0: not given
   std::uint64_t top = 0;            // 0: all
   PairQuestion pairs;               // of --between
   std::uint64_t interval = 0;       // ns; 0: one histogram
-  std::vector<double> percentiles;  // of 100
-  bool is_json = false;             // an object for each histogram
+  std::vector<double> percentiles;  // 0 to 100
+  bool is_json = false;             // print an object for each histogram
 };
 
 class HistSink : public Sink {
@@ -62,7 +62,7 @@ class HistSink : public Sink {
   struct Group {
     Group(std::uint64_t step, int bits) : distribution(step, bits) {}
     Distribution distribution;                            // of numbers
-    std::map<KeyValue, std::uint64_t, ValueLess> counts;  // of what is counted by value
+    std::map<KeyValue, std::uint64_t, ValueLess> counts;  // of fields with is_counted_by_value()
     std::uint64_t total = 0;
     Summary values;  // for percentiles
   };
@@ -94,22 +94,22 @@ class HistSink : public Sink {
   EventSchemas schemas_;
   std::uint64_t step_;
   int bits_;
-  ChosenField chosen_;                   // without a field: not chosen yet
-  const PayloadField* count_ = nullptr;  // of samples that stand for many values
-  std::string event_;                    // its name
+  ChosenField chosen_;                   // its field is null: not chosen yet
+  const PayloadField* count_ = nullptr;  // CountedFields::count
+  std::string event_;                    // name of the chosen event
   std::vector<FieldKey> keys_;
   std::optional<EventPairs> pairs_;
-  std::string first_event_;   // of pairs
-  PayloadField between_;      // what is shown of pairs
-  PayloadSchema no_payload_;  // of an event that has none
+  std::string first_event_;   // with --between: name of the first event
+  PayloadField between_;      // with --between: describes the time between the events
+  PayloadSchema no_payload_;  // schema of events without a payload
   std::vector<std::string> notes_;
   Groups groups_, whole_;
   Intervals intervals_;
-  Readings readings_;  // where samples stand for many values each
+  Readings readings_;  // of samples that hold counts
   bool is_first_ = true, is_whole_ = false;
 };
 
-// What --by says for a single histogram.
+// The value of --by that makes a single histogram.
 inline constexpr std::string_view kNoKey = "none";
 
 }  // namespace tacho::report

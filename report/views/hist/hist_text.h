@@ -1,4 +1,4 @@
-// A distribution as rows with bars, in the form that bcc's tools print.
+// Prints a distribution as rows with bars, in the form of bcc's tools.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@
 
 namespace tacho::report {
 
-// How many rows are written at most. Steps can be any number, parts of powers are some thousand at most.
+// The maximum number of rows. There can be any number of linear rows, but only some thousand logarithmic
+// ones.
 enum class Rows : std::uint8_t { Thousand, All };
 
-// `label` heads the column of values: "bytes", "latency (ns)". Of too many rows the last ones are left out;
-// in the place of what is left out stands a line that says so.
+// `label` is the heading of the values: "bytes", "latency (ns)". If there are too many rows, a line replaces
+// the last ones.
 void write_distribution(TextBuffer& out, std::string_view label, const std::vector<Bucket>& buckets,
                         Rows rows = Rows::Thousand);
 
-// Values that are counted one by one (texts, named numbers): a table with the most frequent ones first.
-
+// A row of a table of values (texts, enums) with their counts.
 struct ValueCount {
-  std::string value;  // as it is shown
+  std::string value;  // as it is printed
   std::uint64_t count = 0;
 };
 
-// Rows "count  share  value" below a line of headers, in the order given; at most `top` of them (0: all).
-// What was left out is counted in a last line. Shares are of `total`, which is not 0. `room`: columns that a
-// row has; 0: no limit.
+// Prints "count  share  value" for each row, below a heading, in the given order; at most `top` rows (0:
+// all), and a last line that counts the others. Shares are of `total`, which is not 0. `room` is the width of
+// a row; 0: no limit.
 void write_values(TextBuffer& out, std::string_view label, const std::vector<ValueCount>& rows,
                   std::uint64_t total, std::size_t top, std::size_t room);
 

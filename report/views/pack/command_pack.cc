@@ -47,9 +47,9 @@ namespace {
 
 constexpr std::uint64_t kMostOfOne = std::uint64_t{128} << 20, kMostOfAll = std::uint64_t{512} << 20,
                         kMostPacked = std::uint64_t{128} << 20;
-// Bytes of a copy, compressed: so little room is none.
+// A copy is not tried when less space than this (compressed bytes) is left.
 constexpr std::uint64_t kLeast = std::uint64_t{1} << 12;
-constexpr std::size_t kMostTold = 20;     // files that are not copied
+constexpr std::size_t kMostListed = 20;   // omissions that are listed
 constexpr std::size_t kMostMisfits = 50;  // files that are read and compressed in vain
 
 std::uint64_t less(std::uint64_t from, std::uint64_t what) { return from - std::min(from, what); }
@@ -67,15 +67,14 @@ Modules programs_and_libraries(const format::SymbolPack& pack) {
   return modules;
 }
 
-// The room that is left, in bytes of content and of the capture. What a capture says of its own copies may be
-// anything.
+// The space left, in uncompressed and compressed bytes. Sizes of copies in the capture are not trusted.
 class Room {
  public:
   void take(const format::Attachment& copy) {
     content_ = less(content_, copy.raw_size);
     packed_ = less(packed_, copy.packed.size());
   }
-  // What there is when `old`, which may be null, goes.
+  // The space left if `old` (may be null) is removed.
   Room without(const format::Attachment* old) const {
     Room room = *this;
     if (old == nullptr) return room;
@@ -123,7 +122,7 @@ class FileCopier {
  private:
   static Error no_room() { return Error{"there is no room for it"}; }
   void omit(std::string line) {
-    if (copies_.omissions.size() < kMostTold)
+    if (copies_.omissions.size() < kMostListed)
       copies_.omissions.push_back(std::move(line));
     else
       ++copies_.more_omissions;
@@ -252,7 +251,7 @@ void move_aux_index(format::Features& features, std::uint64_t moved_by, format::
   format::keep_section(late, abi::kFeatureAuxtrace, out.view());
 }
 
-// Where what is written goes in the end: behind a link, the file that it names.
+// The file that is replaced: the target of a symbolic link.
 std::string real_path(const std::string& path) {
   std::error_code ignored;
   const auto real = std::filesystem::canonical(path, ignored);
@@ -438,8 +437,8 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
-// Conversions of tracepoints' print formats that show a kernel address as a function: what they are given is
-// in the payload, and only printing it shows.
+// printf conversions in tracepoint formats that print a kernel address as a function (%pS). Their addresses
+// are in payloads, and only printing finds them.
 bool prints_functions(const format::TracingData& tracing) {
   return std::ranges::any_of(tracing.formats, [](const format::TracepointFormat& format) {
     for (std::size_t at = 0; (at = format.text.find("%p", at)) != std::string::npos; ++at)
@@ -450,7 +449,7 @@ bool prints_functions(const format::TracingData& tracing) {
   });
 }
 
-// Everything that was in the kernel's list and was hit is in the pack now.
+// kallsyms can be dropped: the symbols that were hit are in the pack now.
 void drop_kallsyms(format::Features& features) {
   std::erase_if(features.attachments, [](const format::Attachment& attachment) {
     return attachment.name == format::kKallsymsAttachment;
@@ -491,7 +490,7 @@ void add_jitdumps(GatheredSymbols& gathered, std::vector<format::Attachment>& to
   }
 }
 
-// Those that were packed before stay unless there is a new one, or a lower level was asked for.
+// Earlier copies stay unless there is a new one, or a lower level was given.
 void put_copies(const Options& options, std::vector<format::Attachment>& copies, format::Features& features) {
   const auto is_replaced = [&](const format::Attachment& attachment) {
     const bool is_copy = attachment.name.starts_with(symbolize::kAttachedFile);
@@ -519,7 +518,7 @@ constexpr std::uint64_t kMostAttached = 2 * kMostCopies;  // with jitdumps
 constexpr std::uint64_t kMostLines =
     1 << 14;  // there is one for a module, and of the modules a thousand are listed
 
-// What the worker found, and what it has to say.
+// The results of the worker, and its notes.
 struct Report {
   std::uint64_t addresses = 0, named = 0, modules = 0;
   struct Nameless {
@@ -544,7 +543,7 @@ std::string take_text(format::Cursor& in) {
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
-std::vector<std::byte> told(const Error& error) {
+std::vector<std::byte> encoded(const Error& error) {
   format::ByteWriter out;
   out.u8(static_cast<std::uint8_t>(Outcome::Failed)).u8(static_cast<std::uint8_t>(error.fault));
   put_text(out, error.what);
@@ -555,14 +554,14 @@ std::string_view name_of(format::PackLevel level) {
   return level == format::PackLevel::Code ? "code" : level == format::PackLevel::Names ? "names" : "inlines";
 }
 
-// What was packed into it before; names when nothing was.
+// The level of the capture's pack; Names when there is none.
 format::PackLevel packed_level(const format::Features& features) {
   if (features.symbol_pack.empty()) return format::PackLevel::Names;
   const auto pack = format::parse_symbol_pack(features.symbol_pack);
   return pack ? pack->level : format::PackLevel::Names;
 }
 
-// What other captures and archives gave.
+// The symbols from other captures and archives (--from).
 struct Others {
   symbolize::OtherPacks packs;
   symbolize::HeldFiles held;
@@ -590,7 +589,7 @@ Result<> read_other(const Options& options, const std::string& name, Others& oth
 
 Result<> read_others(const Options& options, symbolize::FileGate& gate, Others& others) {
   for (const std::string& name : options.others) {
-    if (!gate.lack(name).empty()) continue;  // which is told
+    if (!gate.lack(name).empty()) continue;  // the gate reports it
     gate.at(name);
     auto read = read_other(options, name, others);
     gate.at({});
@@ -620,21 +619,21 @@ std::vector<std::byte> pack_here(const Options& options, const sandbox::Child& c
   Others others;
   if (options.held >= 0) {
     auto read = symbolize::HeldFiles::read(options.held);
-    if (!read) return told(std::move(read.error()).in("--held-files"));
+    if (!read) return encoded(std::move(read.error()).in("--held-files"));
     others.held = std::move(*read);
   }
-  if (auto read = read_others(options, gate, others); !read) return told(read.error());
+  if (auto read = read_others(options, gate, others); !read) return encoded(read.error());
   if (options.held >= 0 || !options.others.empty()) reading.symbols.held = &others.held;
   if (!options.others.empty()) reading.symbols.others = &others.packs;
   const symbolize::SymbolOptions symbols = reading.symbols;
   auto session = Session::open(std::move(reading));
-  if (!session) return told(session.error());
+  if (!session) return encoded(session.error());
   const format::PackLevel before = packed_level(session->features());
   const format::PackLevel usual = std::max(before, format::PackLevel::Inlines);
   const GatherRules rules{options.level.value_or(usual), &gate};
   GatheredSymbols gathered = gather_symbols(*session, rules);
   const auto section = format::write_symbol_pack_section(gathered.pack);
-  if (!section) return told(section.error());
+  if (!section) return encoded(section.error());
   session->report_missing_symbols();
   std::vector<std::string> lines = findings_text(session->diagnostics(), options.reading.session.input);
   std::ranges::copy(others.lacks, std::back_inserter(lines));
@@ -712,7 +711,7 @@ Result<Report> parse_report(format::Bytes bytes) {
   return report;
 }
 
-// The names that a person could still bring about, in the words of a closing line; empty: none.
+// The closing line about names that further files would give; empty: none.
 std::string mendable(const Report& report, const std::string& file) {
   const auto& [addresses, places, most, where] = report.nameless;
   if (addresses == 0) return {};
@@ -741,7 +740,7 @@ void tell(const Options& options, const Report& report, const std::vector<sandbo
   for (const std::string& line : report.lines) std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
 
-// What --held-files names is open here, and has to stay so in the worker.
+// The descriptors in --held-files are open here and must stay open in the worker.
 Result<std::vector<int>> held_descriptors(const Options& options) {
   if (options.held < 0) return std::vector<int>();
   auto held = symbolize::HeldFiles::read(options.held);

@@ -1,4 +1,4 @@
-// tacho pack: puts names of all addresses that were hit into the capture.
+// tacho pack: embeds symbols of all addresses that samples hit into the capture.
 #pragma once
 
 #include <cstddef>
@@ -19,47 +19,46 @@
 
 namespace tacho::report {
 
-// Copies of the files that were hit, for `tacho pack --level elf`.
+// pack --level elf: copies of ELF files that samples hit.
 
 inline constexpr std::size_t kMostCopies = std::size_t{1} << 14;
 
 struct FileCopies {
   std::vector<format::Attachment> attachments;  // kMostCopies at most
   std::vector<std::string> omissions;           // "PATH: why it was not copied", the first few
-  std::size_t more_omissions = 0;               // that are not listed
+  std::size_t more_omissions = 0;               // omissions that are not listed
 };
 
-// Of the programs and libraries of the pack, those with most addresses first, as far as there is room: 128 MB
-// of one, 512 MB of all before they are compressed, and 128 MB after. Among `before`, the capture's
-// attachments, copies stay and take room, but where a new one of the same file takes its place; a file whose
-// old copy stays is no omission. `gate` gets the one that is read.
+// Copies the programs and libraries of the pack, most addresses first, up to 128 MB of one file, 512 MB of
+// all, and 128 MB compressed. Copies in `before`, the capture's attachments, stay and count towards the
+// limits unless a new copy of the same file replaces them; a file whose old copy stays is no omission. `gate`
+// records which file is being read.
 FileCopies copy_files(const format::SymbolPack& pack, std::span<const format::Attachment> before,
                       const symbolize::SymbolOptions& options, symbolize::FileGate& gate);
 
-// Copies of source files, for `tacho pack --level code`.
+// pack --level code: copies of source files.
 
 struct SourceCopies {
   std::vector<format::Attachment> attachments;
-  std::size_t left_out = 0;  // files that are here and found no room
+  std::size_t left_out = 0;  // files beyond the limits
 };
 
-// Copies the files among `paths` that are source by their names. The paths come from debugging information,
-// which can name any file, and others may get the capture. At most 4 MB of one file and 64 MB of all.
+// Copies the files in `paths` whose names are those of source files: the paths come from debug information,
+// which could name any file, and the capture may be given to others. At most 4 MB of one file and 64 MB of
+// all.
 SourceCopies copy_sources(const std::set<std::string>& paths, const symbolize::SymbolOptions& options,
                           symbolize::FileGate& gate);
 
-// A capture written again with another header: its records stay as they are, byte for byte.
-
+// Rewriting of a capture with changed feature sections: its records stay the same, byte for byte.
 struct RewriteOptions {
   std::string input;
-  std::string output;  // empty: in place of the input
+  std::string output;  // empty: replace the input
 };
-
-// Why the capture at `input` cannot be rewritten, in words that say what to do; opens it.
+// Opens the capture and checks that it can be rewritten; the error says what to do.
 Result<> check_rewritable(const std::string& input);
-// `change` gets the header's sections: the ones that it drops (format::drop_section) are written from the
-// values. The output gets its name when it is whole; one that had the name is kept as NAME.old, but for the
-// input itself.
+// `change` changes the feature sections: for those that it drops (format::drop_section) the values are
+// encoded anew. The output gets its name when it is complete; an old file of that name, other than the input,
+// is kept as NAME.old.
 Result<> rewrite(const RewriteOptions& options, const std::function<Result<>(format::Features&)>& change);
 
 Result<cli::ExitStatus> run_pack(const std::vector<std::string>& arguments);

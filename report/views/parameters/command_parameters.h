@@ -1,5 +1,5 @@
-// tacho-report parameters: where a function's arguments are when it begins. For tacho-record, which reads no
-// debugging information itself: the two meet in the lines that are printed.
+// tacho-report parameters (internal): the locations of a function's arguments at its entry, from DWARF.
+// tacho-record, which has no DWARF reader, runs it and parses the lines.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace tacho::report {
 
-// FILE OFFSET SYMBOL NAME...: of the function at OFFSET of FILE, which the linker calls SYMBOL. Prints for
-// each NAME
+// Arguments FILE OFFSET SYMBOL NAME...: the function at OFFSET of FILE, whose ELF symbol is SYMBOL. Prints
+// for each NAME
 //   value REGISTER SHIFT BYTES unsigned|signed|pointer|text register|memory|address DISPLACEMENT POINTER...
 // (symbolize/elf/function_parameters.h), or one line: "error" and why.
 Result<cli::ExitStatus> run_parameters(const std::vector<std::string>& arguments);

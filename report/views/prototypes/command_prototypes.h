@@ -1,5 +1,5 @@
-// tacho-report prototypes: what functions are called with and what they return. For tacho-record, which reads
-// no debugging information itself, and puts what is printed into the capture.
+// tacho-report prototypes (internal): types of arguments and return values of functions, from DWARF.
+// tacho-record, which has no DWARF reader, runs it and attaches the output to the capture.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace tacho::report {
 
-// FILE OFFSET...: of the functions at these places of FILE. Prints the lines of
-// report/decode/prototype_text.h; none for functions that FILE's debugging information does not tell of, or
-// one line: "error" and why, or "too-long" where they would be more than 1 MB.
+// Arguments FILE OFFSET...: the functions at these offsets of FILE. Prints the lines of
+// report/decode/prototype_text.h, without functions that have no debug information; or one line, "error" with
+// the reason, or "too-long" when the output would exceed 1 MB.
 Result<cli::ExitStatus> run_prototypes(const std::vector<std::string>& arguments);
 
 }  // namespace tacho::report

@@ -20,7 +20,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// Where the kernel puts a thread aside: what called these is where it waits.
+// The scheduler's functions: the function that called these is the one that waits.
 constexpr std::string_view kScheduler[] = {"schedule",
                                            "__schedule",
                                            "schedule_timeout",
@@ -307,8 +307,7 @@ void Summarizer::list_processes(std::size_t most) {
   heaviest.resize(std::min(heaviest.size(), most));
 }
 
-// What runs where the row's samples were taken; as a caller, the innermost function of the program, where
-// there is one.
+// The function in which the row's samples were taken, or as a caller the innermost user function, if any.
 std::uint32_t Summarizer::function_of(std::size_t row, bool is_caller) {
   const Stack* const stack = is_caller ? profile_.stack_of(row) : nullptr;
   if (stack == nullptr) return functions_.of_place(profile_.rows()[row].location);

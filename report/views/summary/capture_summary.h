@@ -1,5 +1,5 @@
-// What there is to see in a capture, gathered in one run: samples of each event, the heaviest processes and
-// functions, waits, fields of payloads, what was lost and what has no name.
+// Collects the facts for tacho summary in one reading: samples by event, the heaviest processes and
+// functions, waits, fields of payloads, lost samples, frames without names.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@
 namespace tacho::report {
 
 struct EventSummary {
-  // What the event measures: Clock and Counter are taken every so often, Other at each time that it happens.
+  // Samples of a Clock or Counter are taken periodically, those of the others each time the event happens.
   enum class Kind : std::uint8_t { Clock, Counter, Tracepoint, Payload, Other };
   std::string name;
   Kind kind = Kind::Other;
   std::uint64_t samples = 0;
-  std::uint64_t period = 0;                // of all samples; where all periods are 0: the samples
+  std::uint64_t period = 0;                // sum of all periods; the number of samples when all are 0
   std::string unit;                        // of the period
-  std::optional<std::uint64_t> frequency;  // samples a second that were asked for
-  bool has_stacks = false;                 // some sample has a call chain
+  std::optional<std::uint64_t> frequency;  // requested samples per second (-F)
+  bool has_stacks = false;                 // any sample has a call chain
 };
 
-// What rows weigh: samples, and the period of the chosen event.
+// The weight of a row: samples, and the period of the chosen event.
 struct SummaryWeight {
   std::uint64_t samples = 0, period = 0;
 };
@@ -41,13 +41,14 @@ struct ProcessSummary {
   std::uint64_t period = 0;   // of the chosen event
 };
 struct FunctionSummary {
-  std::string name;         // of code without one: the address
+  std::string name;         // the address for code without a name
   std::string_view module;  // its short name; empty: nothing was mapped there
   SummaryWeight weight;
 };
 struct WaitSummary {
   std::string_view comm;  // of the thread that waited
-  std::string function;   // the innermost of the program; without one, of the kernel outside of its scheduler
+  std::string
+      function;  // innermost user function; without one, innermost kernel function outside the scheduler
   std::uint64_t waits = 0, time = 0;  // ns
 };
 struct WaitsSummary {
@@ -58,32 +59,32 @@ struct WaitsSummary {
 struct FieldSummary {
   std::size_t event = 0;  // in CaptureSummary::events
   std::string name, unit;
-  bool is_value = false;    // the one that `tacho hist` shows
-  bool is_counted = false;  // of values that were counted in the kernel: no sample has the time of one
+  bool is_value = false;    // the field that `tacho hist` shows by default
+  bool is_counted = false;  // values were counted in the kernel, so single ones have no time
   Summary values;
 };
 
 struct CaptureSummary {
   std::uint64_t samples = 0;
-  std::optional<std::pair<std::uint64_t, std::uint64_t>> time;  // of the first and the last sample, ns
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> time;  // first and last sample, ns
   std::uint64_t lost = 0;
   NamedFrames names;
-  std::vector<EventSummary> events;  // those with samples, most samples first
-  // The event whose period rows are ordered by: a clock, else a counter, else the one with most samples. Its
-  // number in `events`; nothing: there are no samples.
+  std::vector<EventSummary> events;  // events with samples, most samples first
+  // Index in `events` of the event by whose period rows are sorted: a clock, else a counter, else the event
+  // with most samples. nullopt: no samples.
   std::optional<std::size_t> chosen;
-  // Functions are those where samples were taken. Of events that are no clock and no counter, which are taken
-  // in the kernel, they are the innermost of the program in each call chain.
+  // False: functions are those in which samples were taken. True, for events that are no clock or counter and
+  // happen in the kernel: functions are the innermost user function of each call chain.
   bool functions_are_callers = false;
-  std::size_t processes = 0, functions = 0;  // how many there are
+  std::size_t processes = 0, functions = 0;  // total numbers
   std::vector<ProcessSummary> heaviest_processes;
   std::vector<FunctionSummary> heaviest_functions;
-  std::optional<WaitsSummary> waits;  // nothing: no event is a wait
-  std::vector<FieldSummary> fields;   // numbers with a unit of BPF events
+  std::optional<WaitsSummary> waits;  // nullopt: no event is a wait
+  std::vector<FieldSummary> fields;   // numeric fields with a unit, of BPF events
 };
 
-// `most`: of each list of heaviest ones. `run` gives the samples of the session to a sink, whose head was
-// read. Texts live as long as the session.
+// `most` limits each list of the heaviest. `run` passes the samples of the session, whose head was read, to a
+// sink. Texts are valid as long as the session.
 CaptureSummary summarize(Session& session, std::size_t most, const std::function<void(Sink&)>& run);
 
 }  // namespace tacho::report

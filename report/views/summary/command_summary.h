@@ -10,14 +10,14 @@
 
 namespace tacho::report {
 
-// The commands that show most of a capture: what it has decides which.
+// A command that the summary recommends, depending on what the capture has.
 
 struct NextCommand {
-  std::string command;  // to be typed or pasted
+  std::string command;  // quoted for a shell
   std::string why;      // what it shows
 };
 
-// Three, or fewer of a capture without samples. `input`: the capture as it was named; "-" stands as FILE.
+// Three commands, or fewer for a capture without samples. `input` is the capture's name; "-" becomes FILE.
 std::vector<NextCommand> next_commands(const CaptureSummary& summary, const std::string& input);
 
 Result<cli::ExitStatus> run_summary(const std::vector<std::string>& arguments);

@@ -64,7 +64,7 @@ cli::CommandLine describe(Options& options) {
        [&options](std::string_view text) { return set_value(options, text); }});
   rows.push_back(
       cli::text("--columns", "LIST",
-                "what is told of a row: count, sum, mean, min, max, median, and percentiles as p99 or "
+                "the columns of a row: count, sum, mean, min, max, median, and percentiles as p99 or "
                 "p99.9, which are right to 1 part in 128 (default: count,sum,mean,min,p50,p99,max; "
                 "without a value count)",
                 options.columns));
@@ -88,7 +88,7 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
-// A number as JSON writes them: no octal one with its 0 in front, no version, no lone sign.
+// Whether a text is a valid JSON number: no leading 0, no version number, no lone sign.
 bool is_json_number(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   const auto digits = [&text] {
@@ -151,7 +151,7 @@ class TableSink : public Sink {
     write();
   }
 
-  // What has come since the last table.
+  // Prints the rows since the last table.
   void write() {
     if (rows_.empty()) return;
     std::vector<const Rows::value_type*> order;
@@ -168,7 +168,7 @@ class TableSink : public Sink {
   }
   bool is_empty() const { return is_first_; }
   std::string samples_without_times() const { return intervals_.samples_without_times(session_->events()); }
-  // What to know about the tables, in words.
+  // Notes about the tables.
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
     if (std::string left_out = source_.what_is_left_out(); !left_out.empty())
@@ -257,7 +257,7 @@ class TableSink : public Sink {
     return " -> " + std::to_string(slot_of(*key.field(), static_cast<std::int64_t>(*low)).highest);
   }
 
-  // What writes JSON makes names safe by itself.
+  // The JSON writer makes names safe itself.
   Names cell_names() const {
     return options_->form == TableForm::Json ? Names::Raw : options_->reading.names;
   }

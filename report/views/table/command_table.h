@@ -1,4 +1,4 @@
-// tacho table: samples in groups, and what their values come to.
+// tacho table: counts, sums and percentiles of a value by groups of samples.
 #pragma once
 
 #include "report/command.h"

@@ -27,7 +27,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
-// What --by says, or what the payloads' roles say.
+// The keys of --by, or else of the payloads' roles.
 std::vector<std::string> TableSource::keys_of(const TableQuestion& question, Session& session) {
   if (!question.by.empty()) return parse_name_list(question.by);
   std::vector<std::string> names;
@@ -71,7 +71,7 @@ Result<TableEvent> TableSource::bind(const TableQuestion& question, const format
   return bound;
 }
 
-// Nothing: the value was not named, and the event does not have it.
+// nullopt when there is no --value and the event lacks the default value.
 Result<std::optional<BoundExpression>> TableSource::bind_value(const TableQuestion& question,
                                                                const format::Event& event,
                                                                const PayloadSchema* schema) const {
@@ -99,7 +99,7 @@ bool TableSource::has_keys(const format::Event& event, const PayloadSchema* sche
   });
 }
 
-// The field that says what is summed up, of the first event that has one.
+// The default value: the value field of the first event that has one.
 void TableSource::take_default_value(const PayloadSchema* schema) {
   const PayloadField* field = schema != nullptr ? value_field(*schema) : nullptr;
   if (field == nullptr && schema != nullptr) field = counted_fields(*schema).sum;
@@ -135,12 +135,12 @@ Result<> TableSource::find(const TableQuestion& question, Session& session) {
     if (!is_asked_for(i)) continue;
     auto bound = bind(question, events[i], schemas_->of(i));
     if (!bound) {
-      // The event that was meant describes a payload, and has the keys.
+      // Prefer an event with a payload and the keys: probably the intended one.
       const bool has_all_keys = has_keys(events[i], schemas_->of(i));
       const int fits = (has_all_keys ? 2 : 0) + (schemas_->of(i) != nullptr ? 1 : 0);
       if (fits > fit) failed = std::move(bound.error());
       fit = std::max(fit, fits);
-      // Who names what an event does not have leaves it out knowingly.
+      // No note when the user named a value or keys that the event lacks: he left it out knowingly.
       if (!question.value && (question.by.empty() || has_all_keys)) left_out_.push_back(names[i]);
       continue;
     }
@@ -175,18 +175,18 @@ bool TableSource::has_values() const {
 }
 
 std::string TableSource::what_is_left_out() const {
-  std::string told;
+  std::string note;
   if (!left_out_.empty()) {
-    told = fmt::format("the table is without {}, which {} not its keys; --event {} shows {}",
+    note = fmt::format("the table is without {}, which {} not its keys; --event {} shows {}",
                        listed(left_out_), left_out_.size() > 1 ? "have" : "has",
                        cli::shell_word(left_out_.front()), left_out_.size() > 1 ? "the first of them" : "it");
   }
   if (!only_counted_.empty() && has_values()) {
-    told += fmt::format("{}{} {} only counted: no field is called '{}' there; --value says what is summed up",
-                        told.empty() ? "" : ". ", listed(only_counted_),
+    note += fmt::format("{}{} {} only counted: no field is called '{}' there; --value says what is summed up",
+                        note.empty() ? "" : ". ", listed(only_counted_),
                         only_counted_.size() > 1 ? "are" : "is", value_->source);
   }
-  return told;
+  return note;
 }
 
 std::string TableSource::title(Names names) const {

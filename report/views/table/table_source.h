@@ -1,4 +1,4 @@
-// Where the rows of a table come from: the keys and the value of each event that has them.
+// Chooses the events of a table and binds its keys and its value to each of them.
 #pragma once
 
 #include <cstddef>
@@ -19,32 +19,32 @@ struct TableQuestion {
   std::string event;  // empty: every event that has the keys and the value
   std::string by;     // names of keys; empty: default_table_keys(), else comm
   std::optional<cli::Expression> value;
-  bool only_counts = false;  // no number of values is shown, so that none is chosen where `value` is not
+  bool only_counts = false;  // the table shows only counts, so it needs no default value
 };
 
 // One event of the table.
 struct TableEvent {
   std::string name;
   std::vector<FieldKey> keys;
-  std::optional<BoundExpression> value;  // nothing: only counted
-  const PayloadField* count = nullptr;   // how many values a sample stands for; null: each is one
-  ValueOfMany how;                       // its sum only where no value was named
+  std::optional<BoundExpression> value;  // nullopt: only counted
+  const PayloadField* count = nullptr;   // number of values in a sample; null: each is one value
+  ValueOfMany how;                       // how samples are added; `sum` only without --value
 };
 
 class TableSource {
  public:
-  // Once the session's events are known. An error of the use: no event has the field. Both must
-  // outlive this, and this stays where it is.
+  // To be called once the session's events are known. Refused when no event has the fields. Both arguments
+  // must outlive this, which must not be moved afterwards.
   Result<> find(const TableQuestion& question, Session& session);
 
-  // By the number of the event; null: it is not in the table.
+  // The event at this index; null: not in the table.
   TableEvent* event(std::size_t index);
-  // Names of the keys; the first is "event" where several events are in the table.
+  // Names of the keys; the first one is "event" when the table has several events.
   const std::vector<std::string>& key_names() const { return key_names_; }
   bool has_values() const;
-  // Which events are not in the table, or only counted, without being refused, in words; empty: none.
+  // A note about events that lack the keys (not in the table) or the value (only counted); may be empty.
   std::string what_is_left_out() const;
-  // That sums are of the least values of slots, in words; empty: they are not.
+  // A note when sums are made from the lowest values of slots; else empty.
   std::string what_slots_hide() const;
   // "bigread: bytes in bytes"
   std::string title(Names names) const;
@@ -60,7 +60,7 @@ class TableSource {
 
   std::optional<EventSchemas> schemas_;
   PayloadSchema empty_;
-  std::vector<bool> asked_;  // by event: --event names it
+  std::vector<bool> asked_;  // by event: --event has it
   std::vector<std::optional<TableEvent>> events_;
   std::vector<std::string> key_names_;
   std::vector<std::string> left_out_, only_counted_;  // names of events

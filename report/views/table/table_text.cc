@@ -135,7 +135,7 @@ void write_json(TextOutput& out, const TableHead& head, std::optional<double> be
   }
 }
 
-// Keys stand at the left of their columns, but for numbers; all others at the right.
+// Text keys are aligned left, numbers right.
 void write_text(TextOutput& out, const TableHead& head, std::optional<double> begin,
                 const std::vector<TableLine>& lines, bool is_first) {
   std::vector<std::vector<std::string>> cells;

@@ -1,4 +1,4 @@
-// A table on its way out: aligned text, CSV, or JSON lines.
+// Prints a table as aligned text, CSV or JSON lines, with the statistics that its columns show.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,13 @@
 
 namespace tacho::report {
 
-// The columns of `tacho table` behind its keys: statistics of the values of a row.
-
-// The samples of one row, and the values of the samples that have one.
+// One row: its samples, and the values of those samples that have one.
 struct TableRow {
   std::uint64_t samples = 0;
   Summary values;
 };
 
+// A column behind the keys: one statistic of a row's values.
 struct TableColumn {
   enum class Of : std::uint8_t { Count, Sum, Mean, Least, Largest, Percentile };
   std::string name;  // "p99"
@@ -31,17 +30,17 @@ struct TableColumn {
   ExpressionValue value(const TableRow& row) const;
 };
 
-// "count,sum,min,mean,p50,p99.9,max". An error of the use names what there is.
+// Parses "count,sum,min,mean,p50,p99.9,max". An error lists the columns that exist.
 Result<std::vector<TableColumn>> parse_columns(std::string_view option, std::string_view text);
 
-// As it stands in a table: whole numbers as they are, others with three decimals; "-" for nothing.
+// A cell of a table: integers as they are, other numbers with three decimals, "-" for nothing.
 std::string show_number(const ExpressionValue& value);
 
 enum class TableForm : std::uint8_t { Text, Csv, Json };
 
 struct TableKey {
-  std::string text;        // as it is shown
-  bool is_number = false;  // and JSON may have it as one
+  std::string text;        // as it is printed
+  bool is_number = false;  // JSON gets a number
 };
 
 struct TableLine {
@@ -51,12 +50,13 @@ struct TableLine {
 
 struct TableHead {
   std::vector<std::string> keys, numbers;  // names of columns
-  std::string title;                       // "bigread: bytes in bytes"; of text only
-  std::size_t room = 0;                    // that text fits into; 0: no limit
+  std::string title;                       // "bigread: bytes in bytes"; text form only
+  std::size_t room = 0;                    // width of the text form; 0: no limit
   bool has_begin = false;                  // CSV: a first column for the start of an interval
 };
 
-// Lines of one interval; `begin` in seconds with --interval. Names are safe already.
+// Prints the lines of one interval; `begin` (seconds) is set with --interval. Names are safe to print
+// already.
 void write_table(TextOutput& out, TableForm form, const TableHead& head, std::optional<double> begin,
                  const std::vector<TableLine>& lines, bool is_first);
 
