@@ -137,7 +137,7 @@ cli::Option wide_option(std::string names, ReadingOptions& options) {
 
 cli::Option inflate_option(format::ReadOptions& options) {
   return {"--inflate-all", cli::Takes::Nothing, "",
-          "read all compressed records, even of a capture that grows more than recorders make it",
+          "read all compressed records, also those that expand more than a recorder's do",
           [&options](std::string_view) -> Result<> {
             options.inflate.total = false;
             return Done{};
@@ -146,8 +146,8 @@ cli::Option inflate_option(format::ReadOptions& options) {
 
 cli::Option worker_option(bool& has_worker) {
   return {"--no-worker", cli::Takes::Nothing, "",
-          "read the capture and the files that it names in this process; by default a process of its "
-          "own does, which may only read, and a file that it dies of is left out",
+          "read the capture and the files of its modules in this process; by default a sandboxed process "
+          "reads them, and a file that crashes it is left out",
           [&has_worker](std::string_view) -> Result<> {
             has_worker = false;
             return Done{};
@@ -163,8 +163,8 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) 
                            "pipe, else perf.data)",
                            options.session.input));
   rows.push_back(cli::text("-o,--output", "FILE",
-                           "where the text goes; FILE gets its name when it is whole (default: standard "
-                           "output)",
+                           "write the text to FILE, which gets its name when it is complete (default: "
+                           "standard output)",
                            options.output));
   rows.push_back({"--no-pager", cli::Takes::Nothing, "",
                   "print on a terminal without a pager (TACHO_PAGER, PAGER, else less)",
@@ -183,22 +183,21 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) 
   options.has_worker = true;
   rows.push_back(worker_option(options.has_worker));
   rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
-                          "accepted as perf has it; files of other owners are read anyway"));
+                          "accepted as in perf, without effect: files of other owners are always read"));
   cli::mark_common(rows, first);
 }
 
 cli::Option file_time_option(std::optional<std::uint64_t>& seconds) {
-  return {
-      "--max-file-time", cli::Takes::Value, "SECONDS",
-      "read the files that names come from for so long at most, all together; what needs further ones has "
-      "no name. Default: 300, or 3600 with --debuginfod; 0: any time",
-      [&seconds](std::string_view text) -> Result<> {
-        constexpr std::uint64_t kYear = 365 * 24 * 60 * 60;
-        const auto number = cli::parse_number("--max-file-time", text, 0, kYear);
-        if (!number) return number.error();
-        seconds = *number;
-        return Done{};
-      }};
+  return {"--max-file-time", cli::Takes::Value, "SECONDS",
+          "spend at most so long on reading files with symbols, all together; code in further files has no "
+          "names. Default: 300, or 3600 with --debuginfod; 0: no limit",
+          [&seconds](std::string_view text) -> Result<> {
+            constexpr std::uint64_t kYear = 365 * 24 * 60 * 60;
+            const auto number = cli::parse_number("--max-file-time", text, 0, kYear);
+            if (!number) return number.error();
+            seconds = *number;
+            return Done{};
+          }};
 }
 
 sandbox::FileTimes file_times(std::optional<std::uint64_t> seconds, symbolize::Servers servers) {
@@ -213,8 +212,8 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
   add_input_options(rows, options);
   rows.push_back(file_time_option(options.file_seconds));
   rows.push_back({"--skip-file", cli::Takes::Value, "FILE",
-                  "read nothing from FILE, a module as the capture names it: what needs it has no name. May "
-                  "be given several times",
+                  "do not read FILE, a module's path in the capture: its code has no names. May be given "
+                  "several times",
                   [&options](std::string_view text) -> Result<> {
                     options.skipped_files.emplace_back(text);
                     return Done{};
@@ -231,8 +230,7 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                   }});
   auto& symbols = options.session.symbols;
   rows.push_back(cli::text("--symfs", "DIR",
-                           "a folder that stands for the recording host's root: binaries are looked for "
-                           "below it",
+                           "look for binaries below this folder, a copy of the recording host's root",
                            symbols.symfs));
   rows.push_back(cli::text("--kallsyms", "FILE", "kernel symbols (default: those attached to the capture)",
                            symbols.kallsyms));
@@ -252,7 +250,7 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                            symbols.build_id_dir));
   rows.push_back({"--debuginfod", cli::Takes::Nothing, "",
                   "fetch missing files of modules that samples hit, by build id, from the servers in "
-                  "DEBUGINFOD_URLS; each within ten minutes, or the seconds that DEBUGINFOD_MAXTIME says",
+                  "DEBUGINFOD_URLS; each within ten minutes, or DEBUGINFOD_MAXTIME seconds",
                   [&symbols](std::string_view) -> Result<> {
                     symbols.debuginfod = symbolize::Servers::Asked;
                     // For libdebuginfod.
@@ -277,10 +275,9 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                     symbols.inlines = symbolize::Inlines::No;
                     return Done{};
                   }});
-  rows.push_back(
-      accepted("--demangle", cli::Takes::Nothing, "names as programmers wrote them; what is done anyway"));
+  rows.push_back(accepted("--demangle", cli::Takes::Nothing, "show names as in the source (the default)"));
   rows.push_back({"--no-demangle", cli::Takes::Nothing, "",
-                  "show C++, Rust, OCaml and Java names as the linker knows them",
+                  "show C++, Rust, OCaml and Java functions by their ELF symbols",
                   [&symbols](std::string_view) -> Result<> {
                     symbols.demangle = symbolize::Demangle::No;
                     return Done{};
@@ -290,8 +287,8 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
 
 cli::Option truncated_stacks_option(symbolize::CutMark& mark) {
   return {"--truncated-stacks", cli::Takes::Value, "HOW",
-          "which stacks get a last frame at address -1, as their copy ended before they did: 'all' of them; "
-          "'perf' (the default): those of perf 6.1, none on arm64; 'none': as in perf 7",
+          "which copied stacks that are cut off end in a frame at address -1: 'all'; 'perf' (the default): "
+          "those of perf 6.1, none on arm64; 'none': as in perf 7",
           [&mark](std::string_view text) -> Result<> {
             constexpr std::pair<std::string_view, symbolize::CutMark> kHow[] = {
                 {"perf", symbolize::CutMark::AsPerf6},

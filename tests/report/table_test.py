@@ -222,7 +222,7 @@ class Table(programs.Scratch):
                       "for example: --event op\n", error)
         out, error = self.output("--by", "comm")
         self.assertTrue(out.startswith("op, cache: lat in ns\n"), out)
-        self.assertIn("cache is only counted: no field is called 'lat' there; --value says what is summed up\n", error)
+        self.assertIn("cache is only counted: no field is called 'lat' there; --value chooses the value\n", error)
         rows = {row["event"]: (row["count"], row["sum"]) for row in self.rows("--by", "comm")}
         self.assertEqual(rows, {"op": (1, 5), "cache": (1, None)})
         out, error = self.output("--by", "event", "--columns", "count")

@@ -289,32 +289,31 @@ Result<> set_object(Options& options, std::string_view text) {
 cli::CommandLine describe(Options& options) {
   auto line =
       command_line("calls",
-                   "Shows the calls of functions that -e calls or -e follow recorded: one after another with "
-                   "their durations, who called whom, or by function.");
+                   "Shows function calls that -e calls, fastcalls or follow recorded: one after another with "
+                   "their durations, as a call graph, or by function.");
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
   rows.push_back(form_option(options, "--replay",
-                             "calls in their order, indented by who called them (the default)",
+                             "calls in the order of time, indented below their callers (the default)",
                              CallForm::Replay));
   rows.push_back(form_option(options, "--graph",
-                             "who called whom: calls of one function from the same callers are "
-                             "one line, with their time together",
+                             "call graph: one line for all calls of a function from the same callers, with "
+                             "their total time",
                              CallForm::Graph));
   rows.push_back(form_option(options, "--report",
-                             "a line for each function: its time with all that it called, "
-                             "without, its longest call, and how many there were",
+                             "a line for each function: time with callees, without callees, longest call, "
+                             "number of calls",
                              CallForm::Report));
   rows.push_back(
       form_option(options, "--json", "one JSON object a call, times in nanoseconds", CallForm::Json));
   rows.push_back(
-      form_option(options, "--chrome", "what chrome://tracing and Perfetto read", CallForm::Chrome));
+      form_option(options, "--chrome", "JSON for chrome://tracing and Perfetto", CallForm::Chrome));
   rows.push_back(
       {"--object", cli::Takes::Value, "ADDR",
-       "only calls that had this address among their arguments (of -e follow: that got this object) or "
+       "only calls with this address among their arguments (with -e follow: calls on this object), or that "
        "returned it: the life of one object, through functions and threads",
        [&options](std::string_view text) { return set_object(options, text); }});
-  rows.push_back(flag("--no-values", "names of functions without arguments and what they returned",
-                      options.leaves_values_out));
+  rows.push_back(flag("--no-values", "leave out arguments and return values", options.leaves_values_out));
   rows.push_back(wide_option("-w,--wide", options.reading));
   add_filter_options(rows, options.reading.session.filter);
   return line;

@@ -20,12 +20,12 @@ namespace tacho::report {
 namespace {
 
 constexpr std::string_view kDescription =
-    "Writes a capture again in another form: a file for a pipe and a pipe for a file, compressed or plain, "
-    "one file for the folder of a recorder with several threads, a whole file for one that was cut short or "
-    "never closed. Nothing is lost that was not asked away; of packed symbols a part of a capture keeps what "
-    "its samples need. A capture of the other byte order is written in "
-    "this machine's; the payloads in it, and the descriptions of its tracepoints, stay as they were "
-    "recorded.";
+    "Rewrites a capture in another form: as a file or for a pipe, compressed or plain, one file for the "
+    "directory of perf record --threads, a complete file for one that was cut short or never closed. All "
+    "records stay unless --time or --events leave them out; a part of a capture keeps the packed symbols "
+    "that "
+    "its samples need. A capture of the other byte order is converted to this machine's, except for payloads "
+    "and tracepoint formats.";
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -61,11 +61,11 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
                            "what to write; - is standard output. An existing file is kept as FILE.old",
                            convert.output));
   rows.push_back({"--to", cli::Takes::Value, "FORM",
-                  "file or pipe: the layout of what is written (default: pipe for -o -, else file)",
+                  "the layout of the output: file or pipe (default: pipe for -o -, else file)",
                   [&words](std::string_view text) { return set_form(text, words.form); }});
   rows.push_back(
       {"-z,--compression-level", cli::Takes::Optional, "LEVEL",
-       "compress with zstd, level 1 to 22 (1 without a number; 0: do not; default: as the input is)",
+       "compress with zstd, level 1 to 22 (1 without a number; 0: not at all; default: like the input)",
        [&words](std::string_view text) -> Result<> {
          const Result<std::uint64_t> level =
              text.empty() ? Result<std::uint64_t>(1) : cli::parse_number("-z", text, 0, 22);
@@ -90,22 +90,21 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
        }});
   rows.push_back(
       flag("--unwind",
-           "unwind the pieces of stack that --call-graph dwarf kept (by perf or tacho): samples get plain "
-           "call chains in their place, which every reader shows without the binaries' unwind information; "
-           "none has the frame at -1 that --truncated-stacks of other commands is about. "
-           "Records are written in order of time",
+           "replace copied stacks (--call-graph dwarf of perf or tacho) by plain call chains, which every "
+           "reader shows without the binaries; stacks that are cut off get no frame at -1. Records are "
+           "written in the order of time",
            convert.unwinds));
-  rows.push_back(cli::text(
-      "--symfs", "DIR",
-      "with --unwind: a folder that stands for the recording host's root, with its binaries", convert.symfs));
-  rows.push_back(flag("--in-place",
-                      "the copy takes the place of the input at once when it is whole, and the input is gone",
-                      words.in_place));
+  rows.push_back(
+      cli::text("--symfs", "DIR",
+                "with --unwind: look for binaries below this folder, a copy of the recording host's root",
+                convert.symfs));
+  rows.push_back(
+      flag("--in-place", "replace the input by the copy, atomically when it is complete", words.in_place));
   rows.push_back(inflate_option(convert.capture));
   rows.push_back(file_time_option(words.file_seconds));
   rows.push_back(worker_option(words.has_worker));
   rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
-                          "accepted as perf has it; files of other owners are read anyway"));
+                          "accepted as in perf, without effect: files of other owners are always read"));
 }
 
 // Checks of the whole command line.

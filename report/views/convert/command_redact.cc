@@ -29,12 +29,11 @@ constexpr std::string_view kDescription =
     "functions, build ids, times and numbers of processes stay.";
 
 std::string epilog() {
-  return "Classes of content, and what becomes of them by default:\n" + Redaction::table() +
-         "\nAddresses of functions of the kernel are moved to where they would be without KASLR, in samples, "
-         "mappings "
-         "and\nnames alike. Texts in payloads are those of a tracepoint or BPF program; of a payload without "
-         "a "
-         "description\nnothing stays.\n\n"
+  return "Classes of content, and how they are treated by default:\n" + Redaction::table() +
+         "\nKernel addresses are moved to where they would be without KASLR, in samples, mappings and "
+         "names.\n"
+         "Payloads of tracepoints and BPF programs are redacted field by field; a payload without a\n"
+         "description is replaced by zeros.\n\n"
          "Examples:\n"
          "  tacho redact perf.data --dry-run\n"
          "  tacho redact perf.data public.data\n"
@@ -57,27 +56,26 @@ cli::Option class_option(std::string name, std::string help, Redaction& redactio
 
 void add_options(std::vector<cli::Option>& rows, Options& options) {
   RedactOptions& redact = options.redact;
-  rows.push_back(flag(
-      "--dry-run", "write nothing; say what the capture holds, class by class, and what would become of it",
-      options.is_dry));
-  rows.push_back(flag("--in-place", "the copy takes the place of IN at once when it is whole, and IN is gone",
-                      redact.in_place));
-  rows.push_back(class_option("--keep", "leave these as they are: names of the classes below, or all",
+  rows.push_back(flag("--dry-run",
+                      "write nothing; list the capture's content by class, and how it would be treated",
+                      options.is_dry));
+  rows.push_back(
+      flag("--in-place", "replace IN by the copy, atomically when it is complete", redact.in_place));
+  rows.push_back(class_option("--keep", "leave these classes unchanged: names as below, or all",
                               redact.redaction, &Redaction::keep));
-  rows.push_back(class_option("--hide", "hide these in their usual way after all: --keep all --hide stacks",
+  rows.push_back(class_option("--hide", "treat these as by default: --keep all --hide stacks",
                               redact.redaction, &Redaction::hide));
-  rows.push_back(class_option("--drop", "take these out", redact.redaction, &Redaction::drop));
-  rows.push_back(
-      class_option("--hash", "put aliases in the place of these", redact.redaction, &Redaction::hash));
-  rows.push_back(
-      cli::text("--key", "TEXT",
-                "make aliases with this key, so that several captures have the same ones; who knows it can "
-                "find out words by trying. Default: a random key, which is not kept",
-                redact.key));
+  rows.push_back(class_option("--drop", "drop these", redact.redaction, &Redaction::drop));
+  rows.push_back(class_option("--hash", "replace these by aliases", redact.redaction, &Redaction::hash));
+  rows.push_back(cli::text(
+      "--key", "TEXT",
+      "the key of the aliases: several captures with one key have the same aliases, but with the key "
+      "words can be found by trying. Default: a random key, which is not kept",
+      redact.key));
   rows.push_back(
       {"--pid", cli::Takes::Value, "LIST",
-       "only these processes: of others no sample, name, mapping, perf map or list stays, nor the symbols "
-       "and build ids of files that they alone have mapped. What is the kernel's stays, and cgroups",
+       "only these processes: drop samples, names, mappings, perf maps and lists of other processes, and the "
+       "symbols and build ids of files that only these have mapped. Kernel records and cgroups stay",
        [&redact](std::string_view text) -> Result<> {
          auto pids = parse_number_list("--pid", text);
          if (!pids) return std::move(pids.error());
@@ -97,7 +95,7 @@ void add_options(std::vector<cli::Option>& rows, Options& options) {
                 "only samples between these times, in seconds (either side may be empty), or parts of the "
                 "capture: 10%-20%",
                 redact.copy.times));
-  rows.push_back(flag("-q,--quiet", "say nothing but what went wrong", options.is_quiet));
+  rows.push_back(flag("-q,--quiet", "print errors only", options.is_quiet));
   rows.push_back(flag("--brief", "one line in the form of tacho record's, as at the end of a recording",
                       options.is_brief));
   rows.push_back(inflate_option(redact.copy.capture));

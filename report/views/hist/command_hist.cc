@@ -50,21 +50,21 @@ void add_value_options(std::vector<cli::Option>& rows, HistOptions& options) {
   rows.push_back(
       event_list_option("--event", "only one of them may have the field; default: all", options.event));
   rows.push_back(cli::text("--field", "NAME",
-                           "which field (default: the one tagged role:value, else the only one with a unit)",
+                           "the field (default: the one with role:value, else the only one with a unit)",
                            options.field));
   rows.push_back(cli::text("--between", "FIRST,SECOND",
-                           "not a field, but the nanoseconds from each event FIRST to the next event SECOND "
-                           "of the same --key; keys of --by are those of SECOND",
+                           "instead of a field, the time (ns) from each event FIRST to the next event SECOND "
+                           "with the same --key; --by takes fields of SECOND",
                            options.pairs.events));
   rows.push_back(name_list("--key", "FIELD[,FIELD]",
-                           "the field by which two events of --between belong together, and how it is called "
-                           "in SECOND; several at once as dev+sector (default: the thread)",
+                           "the field that two events of --between have in common, and its name in SECOND if "
+                           "that differs; several as dev+sector (default: the thread)",
                            options.pairs.keys));
   rows.push_back(cli::text(
       "--by", "KEY[,KEY]",
-      "a histogram for each value of these: other fields of the event, or the thread's comm, pid, tid and "
-      "cpu (sample.comm and so on where a field has that name); none: a single one (default: the fields "
-      "tagged role:function or role:key)",
+      "a histogram for each value of these: other fields of the event, or comm, pid, tid, cpu (sample.comm "
+      "where a field has that name); none: a single histogram (default: fields with role:function or "
+      "role:key)",
       options.by));
 }
 
@@ -83,19 +83,19 @@ void add_form_options(std::vector<cli::Option>& rows, HistOptions& options) {
   rows.push_back({"--linear", cli::Takes::Value, "STEP",
                   "rows of equal width instead of powers of two: a number, or with a unit as in 100us or 4k",
                   [&options](std::string_view text) { return set_step(options, text); }});
-  rows.push_back({"--log", cli::Takes::Value, "ROWS",
-                  "so many rows for each power of two: 1, 2, 4, 8, 16, 32 or 64 (default: 1, and 0 and 1 in "
-                  "one row)",
-                  [&options](std::string_view text) { return set_rows(options, text); }});
+  rows.push_back(
+      {"--log", cli::Takes::Value, "ROWS",
+       "rows for each power of two: 1, 2, 4, 8, 16, 32 or 64 (default: 1, with 0 and 1 in one row)",
+       [&options](std::string_view text) { return set_rows(options, text); }});
   rows.push_back(
       {"--percentiles", cli::Takes::Value, "P[,P]",
-       "below each histogram the values that so many of 100 do not exceed, as in 50,99,99.9: right to 1 part "
-       "in 128; of what was counted in slots, a slot's last value",
+       "print percentiles below each histogram, as in 50,99,99.9: exact to 1 part in 128; for values counted "
+       "in slots, the last value of a slot",
        [&options](std::string_view text) { return set_percentiles(options, text); }});
   rows.push_back(
-      interval_option("one histogram for each interval of this length: seconds, or as in 100ms; of what was "
-                      "counted in the kernel a multiple of the recorder's --interval; with "
-                      "--follow those of the whole at the end, too",
+      interval_option("one histogram for each interval of this length: seconds, or as in 100ms; for values "
+                      "counted in the kernel, a multiple of the recorder's --interval. With --follow, also "
+                      "one of the whole at the end",
                       options.interval));
   rows.push_back(cli::number("--top", "N",
                              "only the N groups of --by with the most values, and the N most frequent texts",
@@ -105,9 +105,9 @@ void add_form_options(std::vector<cli::Option>& rows, HistOptions& options) {
 cli::CommandLine describe(HistOptions& options) {
   auto line = command_line(
       "hist",
-      "Shows how the values of a field are distributed, in powers of two: a field of a BPF event's payload "
-      "or of a tracepoint, or the time between two events. Texts and named numbers are counted one by one, "
-      "the most frequent first.");
+      "Shows the distribution of a value in powers of two: a field of a BPF event's payload or of a "
+      "tracepoint, or the time between two events. Texts and enums are counted by value, the most frequent "
+      "first.");
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
   rows.push_back(follow_option(options.reading));

@@ -40,10 +40,10 @@ Result<> set_value(Options& options, std::string_view text) {
 }
 
 cli::CommandLine describe(Options& options) {
-  auto line = command_line("table",
-                           "Counts samples in groups, and says what their values come to: sums, means and "
-                           "percentiles of a field of a BPF "
-                           "event's payload or of a tracepoint, or of an expression over such fields.");
+  auto line =
+      command_line("table",
+                   "Groups samples, and prints counts, sums, means and percentiles of a value: a field "
+                   "of a BPF event's payload or of a tracepoint, or an expression over such fields.");
   auto& rows = line.options;
   add_input_options(rows, options.reading);
   rows.push_back(follow_option(options.reading));
@@ -52,33 +52,29 @@ cli::CommandLine describe(Options& options) {
       options.question.event));
   rows.push_back(cli::text(
       "--by", "KEY[,KEY]",
-      "a row for each value of these: fields of the event, or what every sample has: comm, pid, "
-      "tid, cpu, time, period, cgroup, event (sample.comm where a field has that name) (default: what "
-      "the program says that made the event, else the fields tagged role:function, else those tagged "
-      "role:key, else comm)",
+      "group by these: fields of the event, or comm, pid, tid, cpu, time, period, cgroup, event "
+      "(sample.comm where a field has that name) (default: the program's own choice, else fields with "
+      "role:function, else with role:key, else comm)",
       options.question.by));
   rows.push_back(
       {"--value", cli::Takes::Value, "EXPR",
-       "what is summed up: a field, or an expression as --where takes it, 'bytes / 1024' (default: the "
-       "field tagged role:value, else the only one with a unit)",
+       "the value: a field, or an expression as for --where, 'bytes / 1024' (default: the field with "
+       "role:value, else the only one with a unit)",
        [&options](std::string_view text) { return set_value(options, text); }});
   rows.push_back(
       cli::text("--columns", "LIST",
-                "the columns of a row: count, sum, mean, min, max, median, and percentiles as p99 or "
-                "p99.9, which are right to 1 part in 128 (default: count,sum,mean,min,p50,p99,max; "
-                "without a value count)",
+                "the columns: count, sum, mean, min, max, median, and percentiles such as p99.9, which are "
+                "exact to 1 part in 128 (default: count,sum,mean,min,p50,p99,max; without a value: count)",
                 options.columns));
   rows.push_back(
       cli::text("--sort", "NAME",
-                "the order of rows: a column, largest first, or a key in its own order (default: sum, "
-                "without a value count)",
+                "sort rows by a column, largest first, or by a key (default: sum; without a value: count)",
                 options.sort));
-  rows.push_back(cli::flag("--reverse", "the other way round", options.is_reversed));
+  rows.push_back(cli::flag("--reverse", "reverse the order of rows", options.is_reversed));
   rows.push_back(cli::number("--top", "N", "only the first N rows", 1, std::uint64_t{1} << 32, options.top));
   rows.push_back(interval_option(
-      "one table for each interval of this length: seconds, or as in 100ms; of what was "
-      "counted in the kernel a multiple of the recorder's --interval; with --follow the whole "
-      "at the end, too",
+      "one table for each interval of this length: seconds, or as in 100ms; for values counted in the "
+      "kernel, a multiple of the recorder's --interval. With --follow, also one of the whole at the end",
       options.interval));
   rows.push_back(wide_option("-w,--wide", options.reading));
   rows.push_back(

@@ -182,7 +182,7 @@ std::string TableSource::what_is_left_out() const {
                        cli::shell_word(left_out_.front()), left_out_.size() > 1 ? "the first of them" : "it");
   }
   if (!only_counted_.empty() && has_values()) {
-    note += fmt::format("{}{} {} only counted: no field is called '{}' there; --value says what is summed up",
+    note += fmt::format("{}{} {} only counted: no field is called '{}' there; --value chooses the value",
                         note.empty() ? "" : ". ", listed(only_counted_),
                         only_counted_.size() > 1 ? "are" : "is", value_->source);
   }
