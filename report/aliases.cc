@@ -243,7 +243,7 @@ std::optional<std::size_t> file_of_probe(std::string_view name) {
   return between.empty() || between.starts_with('.') ? std::optional(end + 1) : std::nullopt;
 }
 
-// "cpu/event=0x3c/u": one word, what is between two slashes, and letters.
+// "cpu/event=0x3c/u": a word, terms between two slashes, and modifiers.
 bool is_of_pmu(std::string_view name) {
   const auto first = name.find('/'), last = name.rfind('/');
   return first != std::string_view::npos && first != 0 && first != last &&
@@ -264,7 +264,7 @@ bool is_breakpoint(std::string_view name) {
 }  // namespace
 
 std::string hidden_paths_in(std::string_view text, PathRule rule, const Aliases& aliases) {
-  // What may stand before a path that begins with its slash, and before one that does not.
+  // Characters that may precede an absolute path, and a relative one.
   constexpr std::string_view kBeforeWhole = " \t:=(,'\"@*~<[{|;", kBeforeRest = " \t:@*~'\"";
   const auto slash = text.find('/');
   if (rule == PathRule::Keep || slash == std::string_view::npos) return std::string(text);

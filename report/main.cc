@@ -26,7 +26,7 @@ void print_commands(std::FILE* to) {
   }
 }
 
-// One command a line, for the dispatcher's --help and its search for the word that was meant.
+// Prints one command a line, for the dispatcher's --help and its suggestions for misspelled commands.
 void list_commands() {
   for (const Command& command : commands()) {
     if (command.help.empty()) continue;

@@ -10,7 +10,7 @@ namespace {
 using format::Bytes;
 using format::Cursor;
 
-// Where the fields of struct bpf_prog_info stand (linux/bpf.h). Arrays are offsets into the data behind.
+// Offsets of the fields of struct bpf_prog_info (linux/bpf.h). Arrays are offsets into the data behind it.
 constexpr std::size_t kId = 4, kCodeSize = 16, kCodeArray = 24, kName = 64, kFunctions = 104, kSizes = 108,
                       kAddressArray = 112, kSizeArray = 120;
 constexpr std::size_t kBtfId = 128, kFuncInfoSize = 132, kFuncInfoArray = 136, kFuncInfos = 144,
@@ -90,7 +90,7 @@ const BtfFunctions* BpfFunctions::btf(std::uint32_t id) {
   return known->second ? &*known->second : nullptr;
 }
 
-// As perf does: a program of several functions whose BTF is missing has functions called F.
+// As in perf, the functions of a program without BTF are called F when it has several.
 std::vector<BpfFunction> BpfFunctions::of(const format::BpfProgramInfo& program) {
   const Bytes info = program.info, data = program.data;
   std::vector<BpfFunction> functions;

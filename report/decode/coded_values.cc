@@ -32,7 +32,7 @@ BranchType branch_type(std::uint64_t flags) {
 
 std::string_view branch_type_name(BranchType type) {
   if (type.type != BranchType::kExtended) return kTypes[type.type];
-  // As perf prints what it has no name for.
+  // perf's text for a type without a name.
   return type.extended < std::size(kExtendedTypes) ? kExtendedTypes[type.extended] : "(null)";
 }
 
@@ -71,7 +71,7 @@ constexpr std::string_view kLocks[] = {"N/A", "Yes"};
 constexpr std::string_view kTlbs[] = {"N/A", "HIT", "MISS", "L1", "L2", "Walker", "Fault"};
 constexpr std::uint64_t kHit = 2, kMiss = 4;  // among levels and TLBs
 
-// The names of the bits that are set, " or " between them and what stands in `text` already.
+// Appends the names of the bits that are set to `text`, separated by " or ".
 void add_names(std::string& text, std::uint64_t bits, std::span<const std::string_view> names,
                bool& has_some) {
   for (std::size_t i = 0; i < names.size(); ++i) {

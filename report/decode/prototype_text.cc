@@ -114,7 +114,7 @@ std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view te
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     const auto fields = fields_of(line);
-    if (fields[0] == "begin") {  // enumerations are numbered anew
+    if (fields[0] == "begin") {  // numbers of enumerations start at 0 again
       enumerations.clear();
     } else if (fields[0] == "enum") {
       enumerations.push_back(names_of(std::span(fields).subspan(1)));

@@ -61,7 +61,7 @@ void describe_branches(FieldSink& to, const Sample& sample, const EventAttr& att
     describe_words(to, "branch_counters", sample.branch_counters);
 }
 
-// The fields of a sample, in the order in which they stand in the record. A sample has a field when its
+// The fields of a sample, in the order of the record. A sample has a field when its
 // event's sample_type has the field's bit.
 struct SampleFieldRow {
   std::uint64_t bit;

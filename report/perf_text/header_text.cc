@@ -458,7 +458,7 @@ void write_symbol_pack(TextBuffer& out, format::Bytes section) {
                        section.size()));
 }
 
-// A line for each event and CPU, as many as a screen has; the sum of all stands first.
+// The sum of all, then a line for each event and CPU, as many as fit a screen.
 void write_losses(TextBuffer& out, const format::RecordingLosses& losses, Names names) {
   constexpr std::size_t kMostLines = 20;
   if (losses.events.empty()) return;

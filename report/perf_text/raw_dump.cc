@@ -86,7 +86,7 @@ class RawTrace {
     return record.type == abi::kRecordSample || record.type == abi::kRecordLostSamples;
   }
 
-  // A file's stand in its header; a pipe brings more of them while it is read.
+  // The events of a file are in its header; a pipe may bring more while it is read.
   void take_build_ids() {
     const auto& known = capture_.features().environment.build_ids;
     for (; build_ids_seen_ < known.size(); ++build_ids_seen_) spaces_.add_build_id(known[build_ids_seen_]);
@@ -253,7 +253,7 @@ void write_values(TextBuffer& out, const format::ReadValues& values) {
   }
 }
 
-// Where the size of the copied stack stands, as perf counts: bytes from the record's begin.
+// The position of the copied stack's size, as perf counts it: bytes from the start of the record.
 std::size_t stack_offset(const format::RecordView& record, const format::Sample& sample) {
   return static_cast<std::size_t>(sample.user_stack.data() - record.bytes.data()) - sizeof(std::uint64_t);
 }
@@ -300,7 +300,7 @@ std::string hex(std::uint64_t value) { return value == 0 ? "0" : fmt::format("{:
 
 std::int32_t as_signed(std::uint32_t value) { return static_cast<std::int32_t>(value); }
 
-// "0-3,6": as ascending numbers stand in it, whose neighbours are joined.
+// "0-3,6": ascending numbers, with consecutive ones as a range.
 std::string ranges_text(const std::vector<std::int64_t>& numbers) {
   std::string text;
   for (std::size_t i = 0; i < numbers.size();) {

@@ -184,7 +184,7 @@ Result<> FieldChoice::change(std::size_t type, char sign, Field field, std::stri
   if (row.invalid.has(field)) {
     const std::string message = fmt::format("'{}' not valid for {} events.", name, row.name);
     if (is_named_type) return use_error("-F: " + message);
-    // Our own field is meant for payloads alone: no word about the types that have none.
+    // tacho's own field is for payloads only: no line about event types without payloads.
     if (field != Field::Payload) remarks.push_back(message + " Ignoring.");
     return Done{};
   }

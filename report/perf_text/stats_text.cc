@@ -48,7 +48,7 @@ void RecordCounts::write(TextBuffer& out, Names names, Losses losses) {
   }
 }
 
-// A sample with counter values stands for one of each event of its group whose counter has moved.
+// A sample with counter values counts as one sample of each event of its group whose counter has changed.
 void RecordCounts::add_sample(const RecordView& record, std::size_t event, const EventAttr& attr) {
   const auto sample = parse_sample(record, attr);
   if (!sample || sample->unread != 0)

@@ -295,7 +295,7 @@ ExpressionValue BoundExpression::function_at(std::size_t node, std::uint64_t add
   if (names == nullptr) return {};
   const symbolize::Frame* const frame = frame_at(*names, sample, address);
   if (frame == nullptr || frame->function.empty()) return {};
-  // A frame is good until the next one is asked for.
+  // A frame is valid until the next call of frame().
   functions_[node] = frame->function;
   return ExpressionValue::of_text(functions_[node]);
 }

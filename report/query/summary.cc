@@ -14,7 +14,7 @@ using Kind = ExpressionValue::Kind;
 
 constexpr int kBits = 7;  // of a value's mantissa that a bucket keeps
 constexpr std::int32_t kPerPower = 1 << kBits;
-constexpr std::int32_t kLowestPower = -64;  // what is smaller counts as 0
+constexpr std::int32_t kLowestPower = -64;  // smaller values count as 0
 
 double as_double(const ExpressionValue& value) {
   return value.kind == Kind::Whole ? static_cast<double>(value.whole) : value.real;
@@ -30,7 +30,7 @@ bool is_less(const ExpressionValue& a, const ExpressionValue& b) {
 
 }  // namespace
 
-// 0 for 0; from 1 up for what is larger, in the order of the values; the same below 0 for negative values.
+// The bucket of a value: 0 for 0, positive numbers for positive values in their order, negative for negative.
 std::int32_t Summary::bucket_of(double value) {
   int power = 0;
   const double mantissa = std::frexp(std::fabs(value), &power);  // from 0.5 to below 1

@@ -86,7 +86,7 @@ void write_node(TextOutput& out, const CallList& list, const std::vector<Node>& 
     std::uint32_t name, number;
     std::size_t level;
   };
-  // Not by recursion: how deep calls go is the capture's to say.
+  // Without recursion: the capture determines the depth.
   std::vector<Open> open{{name, number, level}};
   while (!open.empty() && !out.is_done()) {
     const Open next = open.back();
@@ -104,7 +104,7 @@ void write_node(TextOutput& out, const CallList& list, const std::vector<Node>& 
 }
 
 void write_graph(TextOutput& out, const CallList& list, const Callers& tree, Names names, LineEnd line) {
-  std::vector<Node> nodes(1);  // the first stands for no caller
+  std::vector<Node> nodes(1);  // the first is the root
   std::vector<std::uint32_t> node_of(list.calls().size());
   for (std::uint32_t i = 0; i < list.calls().size(); ++i) {
     const Call& call = list.calls()[i];

@@ -202,16 +202,16 @@ class Conversion {
   std::optional<ConvertUnwinding> unwinding_;
   // Scratch: a record in our byte order, selected, with its call chain, and changed.
   format::ByteWriter turned_, selected_, unwound_, changed_;
-  format::ByteWriter pending_;             // records to be written together
-  format::ByteWriter rounds_;              // and marks of rounds in which nothing came, to stand before them
-  bool ends_with_round_ = false;           // what was written so far does
-  std::bitset<abi::kFeatureCount> late_;   // feature sections that came after the start
+  format::ByteWriter pending_;            // records to be written together
+  format::ByteWriter rounds_;             // FINISHED_ROUND records of empty rounds, to be written before them
+  bool ends_with_round_ = false;          // the output so far ends with a whole round
+  std::bitset<abi::kFeatureCount> late_;  // feature sections that came after the start
   std::bitset<abi::kFeatureCount> early_;  // feature sections that came before the start
   std::size_t known_events_ = 0;           // at the start
   bool names_known_ = false;               // the capture says its events' names
   bool names_written_ = false;
   bool has_samples_ = false, keeps_samples_ = false;
-  bool is_parted_ = false;  // IN is several files whose rounds do not match
+  bool is_parted_ = false;  // the input is a directory of several files, whose rounds do not match
   struct AuxPlace {
     std::uint64_t offset, size;
   };
@@ -317,7 +317,7 @@ Result<> Conversion::start() {
     features.event_descriptions.assign(reader_.events().begin(), reader_.events().end());
   selection_->adjust(features);
   if (unwinding_) ConvertUnwinding::adjust(features);
-  format::drop_section(features, abi::kFeatureAuxtrace);  // holds offsets: made anew at the end
+  format::drop_section(features, abi::kFeatureAuxtrace);  // has offsets, so it is rebuilt at the end
   format::drop_section(features, abi::kFeatureDirFormat);
   features.environment.directory_format.reset();
   if (auto kept = keep_symbols(events, features); !kept) return std::move(kept.error()).in(options_.input);

@@ -170,7 +170,7 @@ std::optional<RecordView> ConvertSelection::apply_to_kernel(const RecordView& re
   return filter_.accepts_time(*time) ? std::optional(record) : std::nullopt;
 }
 
-// The same record with the trailer, and the id in it, of the event that stands in for its own.
+// The same record with the sample_id and the id of the event that replaces its own.
 RecordView ConvertSelection::give_to_heir(const RecordView& record, const EventAttr& from,
                                           format::ByteWriter& scratch) const {
   const format::Event& heir = (*all_)[heir_];

@@ -88,7 +88,7 @@ constexpr std::uint64_t kOfCopies = abi::kSampleRegsUser | abi::kSampleStackUser
 constexpr std::uint64_t kBranchIndex = 1U << 17, kBranchCounters = 1U << 19;  // PERF_SAMPLE_BRANCH_...
 constexpr std::size_t kBranchWords = 3;
 
-// Where the pieces of a sample stand that change: bytes from the start of its body.
+// The positions of the parts of a sample that change, in bytes from the start of its body.
 struct Pieces {
   std::size_t chain = 0, behind_chain = 0;
   std::size_t copies = 0, behind_copies = 0;  // registers and stack, side by side
@@ -203,7 +203,7 @@ std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, cons
   const std::size_t kept = head.size() + body.size() - (pieces->behind_copies - pieces->copies);
   const std::size_t room = (kLargestRecord - std::min(kLargestRecord, kept)) / kWord;
   frames = frames.first(std::min(frames.size(), room == 0 ? 0 : room - 1));
-  // A handle on the frames: they live until the unwinder is asked again.
+  // The frames are valid until the next call of the unwinder.
   const std::vector<std::uint64_t> callers(frames.begin(), frames.end());
   const std::uint64_t known = Cursor(body.subspan(pieces->chain)).u64();
   std::vector<std::byte> copy(head.begin(), head.end());  // `record` may be inside `scratch`

@@ -260,7 +260,7 @@ void Head::pack_module(const format::PackTexts& texts, format::PackedModule& mod
     if (!is_kernel) continue;
     const std::uint64_t before = address.address;
     address.address = moved(before);
-    // Without a file that says otherwise the ELF address is the same; a file's own is known to everybody.
+    // Without a file the ELF address equals the shown one; an address in a file is no secret.
     if (address.elf_address == before) address.elf_address = address.address;
   }
 }

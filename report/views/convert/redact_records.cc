@@ -411,7 +411,7 @@ void RecordRedaction::change_registers(const format::Registers& registers, const
                    .size = kWord + values.size()});
 }
 
-// The chain, with what stands in the copied stack, as the kernel records those of processes.
+// Appends the unwound call chain of the copied stack, in the kernel's form of user chains.
 void RecordRedaction::add_unwound(const format::Sample& sample, const RecordView& record) {
   if (chains_ == nullptr || !redaction_->hides(Content::Stacks)) return;
   const auto unwound = chains_->of(record.bytes);
@@ -474,7 +474,7 @@ bool RecordRedaction::change_sample(const RecordView& record, std::size_t event,
   if (type & abi::kSampleRegsUser) change_registers(sample->user_registers, record);
   if (type & abi::kSampleStackUser) change_user_stack(*sample, record);
   if (type & abi::kSampleRegsIntr) change_registers(sample->interrupt_registers, record);
-  // Behind it stand words alone, and the AUX data with its size.
+  // The fields behind it are words, and the AUX data with its size.
   std::size_t end = bytes_.size();
   if (type & abi::kSampleAux) {
     const std::size_t data = sample->aux.size();
@@ -496,7 +496,7 @@ bool RecordRedaction::change_sample(const RecordView& record, std::size_t event,
   return true;
 }
 
-// MMAP and MMAP2: of the kernel's own, the place of its text stands twice.
+// MMAP and MMAP2. The record of the kernel has the address of its text twice.
 bool RecordRedaction::change_mapping(const RecordView& record, const EventAttr& attr,
                                      format::ByteWriter& out) {
   const auto parsed = format::parse_record(record, attr);

@@ -245,7 +245,7 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
-// 99.99 is not 100: what is missing is never rounded away.
+// Rounds down, so that 99.99 is not shown as 100.
 std::string percent(const CaptureFacts& facts) {
   const double share = 100 * facts.names.share();
   const bool is_all = facts.names.named_frames == facts.names.frames;

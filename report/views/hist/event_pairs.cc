@@ -50,7 +50,7 @@ Result<std::vector<FieldKey>> find_keys(std::string_view names, const PayloadSch
 Result<std::array<std::string, 2>> split_events(std::string_view text,
                                                 const std::vector<std::string>& names) {
   const auto is_event = [&](std::string_view name) { return report::find_event(name, names).has_value(); };
-  const bool is_alone = std::ranges::count(text, ',') == 1;  // what is no event gets a message of its own
+  const bool is_alone = std::ranges::count(text, ',') == 1;  // then the message names the unknown event
   for (std::size_t comma = text.find(','); comma != std::string_view::npos;
        comma = text.find(',', comma + 1)) {
     const std::string_view first = text.substr(0, comma), second = text.substr(comma + 1);

@@ -471,7 +471,7 @@ bool is_jitdump(const format::Attachment& attachment) {
   return attachment.name.starts_with(symbolize::kAttachedJitdump);
 }
 
-// Of jitdumps, what was hit, as attachments; lines in `lines` for each of which something is left out.
+// Attaches the functions of jitdumps that were hit; `lines` gets a line for each jitdump that is incomplete.
 void add_jitdumps(GatheredSymbols& gathered, std::vector<format::Attachment>& to,
                   std::vector<std::string>& lines) {
   constexpr const char* kWhy = "readers would refuse as many bytes for their size in the capture";
@@ -578,7 +578,7 @@ Result<> read_archive(const std::string& name, Others& others) {
   return Done{};
 }
 
-// Of another capture the pack, whose records are not read; or an archive.
+// Reads the pack of another capture (but not its records), or an archive.
 Result<> read_other(const Options& options, const std::string& name, Others& others) {
   if (symbolize::is_archive(name)) return read_archive(name, others);
   format::Diagnostics unasked;

@@ -63,7 +63,7 @@ struct FieldInUse {
 // An event while samples come.
 struct EventInUse {
   const PayloadSchema* schema = nullptr;
-  const PayloadField* count = nullptr;  // how many values a sample stands for
+  const PayloadField* count = nullptr;  // the number of values in a sample
   bool has_stacks = false;
   std::vector<FieldInUse> fields;
 };

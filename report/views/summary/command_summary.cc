@@ -82,7 +82,7 @@ class Chooser {
           "which calls lead there");
   }
 
-  // The value that a view shows where nobody names one comes before other fields.
+  // The default value of views comes before other fields.
   void add_fields() {
     const FieldSummary* shown = nullptr;
     for (const FieldSummary& field : summary_.fields)
@@ -200,7 +200,7 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
                     : fmt::format("{:.2f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// 99.99 is not 100: what is missing is never rounded away.
+// Rounds down, so that 99.99 is not shown as 100.
 std::string named_share(const NamedFrames& names) {
   const bool is_all = names.named_frames == names.frames;
   return fmt::format("{:.1f} %", is_all ? 100.0 : std::min(100 * names.share(), 99.9));

@@ -182,7 +182,7 @@ class TableSink : public Sink {
  private:
   using Keys = std::vector<KeyValue>;
   struct Row {
-    const TableEvent* event = nullptr;  // whose keys they are
+    const TableEvent* event = nullptr;  // the event of the keys
     TableRow row;
   };
   using Rows = std::map<Keys, Row, KeyValuesLess>;
@@ -286,7 +286,7 @@ class TableSink : public Sink {
   bool is_whole_ = false;  // the rows are those of the whole capture
   bool is_first_ = true;
   Intervals intervals_;
-  std::unordered_map<const TableEvent*, Readings> readings_;  // of events whose samples stand for many values
+  std::unordered_map<const TableEvent*, Readings> readings_;  // of events whose samples hold counts
 };
 
 Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
