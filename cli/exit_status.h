@@ -10,7 +10,7 @@ enum ExitStatus : int {
   kWrongUse = 1,    // the command line is wrong
   kUnreadable = 2,  // an input cannot be read, or the kernel refused
   kIncomplete = 3,  // a result was given, but something is missing from it; stderr says what
-  kNoOutput = 4,    // what was produced could not be written
+  kNoOutput = 4,    // the output could not be written
 };
 
 inline ExitStatus status_of(const Error& error) {

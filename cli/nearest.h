@@ -1,4 +1,4 @@
-// The spelling that was probably meant: "unknown option '--ouptut'; did you mean '--output'?"
+// Suggestions for misspelled names: "unknown option '--ouptut'; did you mean '--output'?"
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 // "; did you mean 'CANDIDATE'?", or nothing: for the end of a message about an unknown name.
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
-// The same, or where nothing is near those there are: "; it has A, B and 80 more".
+// The same, or when no candidate is near enough, a list: "; it has A, B and 80 more".
 std::string suggestion_or_all(std::string_view word, std::span<const std::string> candidates);
 
 // A name for a message: a long one is cut, and "..." stands for the rest.

@@ -1,5 +1,5 @@
-// What a program's command line looks like, as a table of rows: parsed by getopt_long, and walked by --help,
-// completions and manual pages alike. No row's meaning is known here.
+// The command line of a program as a table of options. getopt_long parses by it; --help, shell completions
+// and manual pages are made from it.
 #pragma once
 
 #include <cstdint>

@@ -9,9 +9,9 @@
 
 namespace tacho::cli {
 
-// Takes the free ones of 0, 1 and 2, so that nothing else gets them. What stands there then cannot be read
-// from or written to, as if it were still closed: a result that goes nowhere is an error. False when the
-// system refuses.
+// Opens those of 0, 1 and 2 that are closed, so that no other file gets these numbers. Reading and writing
+// them still fails as on a closed descriptor, so that a lost result is an error. False when the system
+// refuses.
 inline bool take_standard_descriptors() {
   for (int number = 0; number <= STDERR_FILENO; ++number) {
     if (::fcntl(number, F_GETFD) != -1 || errno != EBADF) continue;

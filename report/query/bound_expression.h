@@ -41,8 +41,8 @@ class BoundExpression {
   const std::vector<std::size_t>& missing() const { return missing_; }
   // Whether its values are texts.
   bool is_text() const { return is_text_; }
-  // A comparison of a histogram's slots with a number inside a slot. The slot's lowest value is compared, so
-  // other values of that slot are treated as on the wrong side. The first such comparison, or nullopt.
+  // The first comparison of a histogram's slots with a number inside a slot, or nullopt. Only the slot's
+  // lowest value is compared, so the result is wrong for some values in that slot.
   struct SlotInDoubt {
     std::size_t node = 0;  // of the comparison
     std::string field;
