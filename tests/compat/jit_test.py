@@ -34,7 +34,7 @@ class Jit(programs.Scratch):
         moved = dumps.rename(self.folder / "elsewhere")
         done = self.tacho("script", "--as-perf", "-i", capture, "--jitdump-dir", moved)
         self.assert_same_text(done.stdout, theirs)
-        self.assertIn(b"jit-", self.tacho("script", "-i", capture).stderr, "a missing jitdump is told")
+        self.assertIn(b"jit-", self.tacho("script", "-i", capture).stderr, "a missing jitdump is reported")
 
     def test_another_clock_is_reported(self):
         capture, _ = self.record()

@@ -38,7 +38,7 @@ VIEWS = {
     "loads-in-detail": [f"--mem-mode {words}" for words in MEMORY] + ["--sort ins_lat,sym"],
     "loads-with-stacks": [f"--mem-mode {words}" for words in MEMORY] + ["-g none"],
 }
-# Rows of callers are not told by lines: perf looks their lines up by a wrong address.
+# Rows of callers are not compared by lines: perf looks their lines up by a wrong address.
 HISTORY = [
     "-s sym", "--no-children", "-s comm", "-s comm,dso -g callee,0", "-g caller,0 --no-children", "-G -s pid",
     "--no-children --max-stack 2", "--no-children -U", "--no-children -v", "--hierarchy -s comm,dso", "-s sym -g fractal",
@@ -125,11 +125,11 @@ class MadeReports(programs.Scratch):
     def test_cycles_of_blocks_equal_their_branches(self):
         sample, stacks = made_capture.Capture.sample, []
 
-        def told(made, **fields):
+        def reported(made, **fields):
             stacks.append(fields["branches"])
             return sample(made, **fields)
 
-        with unittest.mock.patch.object(made_capture.Capture, "sample", told):
+        with unittest.mock.patch.object(made_capture.Capture, "sample", reported):
             made = made_reports.branch_samples(8, 100, ["cycles"], places=made_reports.SPIN_PLACES, nowhere=False)
         self.capture = self.folder / "capture.data"
         self.capture.write_bytes(made.file())

@@ -90,9 +90,9 @@ class PerfReadsOurs(programs.Scratch):
         for capture in captures:
             dump = self.perf("script", "-D", "-i", capture)
             self.assertNotRegex(dump.stderr.decode(), "failed to process|out of order")
-            told = re.findall(r"\[(0x[0-9a-f]+)\]: PERF_RECORD_BPF_EVENT", dump.stdout.decode(errors="replace"))
-            self.assertGreater(len(told), 3)
-            self.assertEqual(len(set(told)), 1, told)
+            reported = re.findall(r"\[(0x[0-9a-f]+)\]: PERF_RECORD_BPF_EVENT", dump.stdout.decode(errors="replace"))
+            self.assertGreater(len(reported), 3)
+            self.assertEqual(len(set(reported)), 1, reported)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ int main(void) {
   return wait(0) < 0;
 }
 """
-# Of its own: 10 blocks when it begins, 5 when it is told to, and then it waits to be told to end.
+# Its own: 10 blocks at its start, 5 after a byte on standard input, and then it waits for another byte to end.
 WAITS = r"""
 #include <stdio.h>
 #include <stdlib.h>

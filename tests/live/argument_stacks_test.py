@@ -10,7 +10,7 @@ from pathlib import Path
 
 import programs
 
-# Each call of reached() is told how many calls of descend() lead to it.
+# The argument of reached() is the number of calls of descend() that lead to it.
 PROGRAM = r"""
 #include <pthread.h>
 #include <stdio.h>

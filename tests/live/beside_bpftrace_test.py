@@ -87,9 +87,9 @@ class BesideBpftrace(programs.Scratch):
         self.end(process)
         maps = {}
         for line in (self.folder / "theirs").read_text().splitlines():
-            told = json.loads(line) if line.startswith("{") else {}
-            if told.get("type") in ("map", "hist"):
-                maps.update({name.removeprefix("@"): value for name, value in told["data"].items()})
+            reported = json.loads(line) if line.startswith("{") else {}
+            if reported.get("type") in ("map", "hist"):
+                maps.update({name.removeprefix("@"): value for name, value in reported["data"].items()})
         return maps
 
     def rows(self, *options):

@@ -195,7 +195,7 @@ class Calls(programs.Scratch):
 
     def test_the_life_of_one_object(self):
         address = self.record()
-        # Registers are told as they are: a call without arguments may find it there from before.
+        # Registers are shown as they are: in a call without arguments they may have earlier values.
         counts = self.counts("--object", address)
         self.assertEqual((counts["outer"], counts["leaf"]), (3, 6))
         self.assertNotIn("again", counts)

@@ -83,8 +83,8 @@ class Catalogue(Travels):
         """A row that is another one's name tells the same events."""
         def events(name):
             text = self.run_program(programs.BIN / "tacho-record", "-e", f"{name}/help/").stdout.decode()
-            told = re.search(r"(?s)\nEvents:\n(.*?)\n\n", text)
-            return told.group(1) if told else name
+            reported = re.search(r"(?s)\nEvents:\n(.*?)\n\n", text)
+            return reported.group(1) if reported else name
         known = {events(name) for name in CASES}
         self.assertEqual([name for name in self.rows() if events(name) not in known], [])
 
@@ -104,7 +104,7 @@ class Catalogue(Travels):
                 far = self.run_program(*there.command(view[0], "-i", place, *view[1:]), status=None)
                 self.assertEqual(far.returncode, here.returncode, far.stderr)
                 self.assert_same_text(far.stdout, here.stdout)
-                # What has no value is told so by hist alone.
+                # Only hist says that an event has no value.
                 if view[0] != "hist":
                     self.assertEqual(here.returncode, 0, here.stderr)
 

@@ -85,10 +85,10 @@ class Cgroups(CgroupCase):
 
     def test_a_container_removed_meanwhile_is_reported(self):
         gone, stays = self.cgroup(f"tacho-{os.getpid()}.slice/gone.service"), f"tacho-{os.getpid()}.slice/x.service"
-        for name, told in ((f"tacho-{os.getpid()}.slice/gone.service", True), (stays, False)):
+        for name, reported in ((f"tacho-{os.getpid()}.slice/gone.service", True), (stays, False)):
             done = self.run_program(programs.BIN / "tacho-record", "-e", "page-faults", "-G", name, "-a", "-o", "c.data", "--", "sh", "-c",
                                     f"test ! -d {gone} || rmdir {gone}")
-            self.assertEqual(f"the cgroup {name} was removed while it was recorded" in done.stderr.decode(), told, done.stderr)
+            self.assertEqual(f"the cgroup {name} was removed while it was recorded" in done.stderr.decode(), reported, done.stderr)
         gone.mkdir()  # for the cleanup
 
     def test_several_have_all_events_each(self):
@@ -166,8 +166,8 @@ class Namespaces(CgroupCase):
                            self.text("script", "--show-mmap-events"))
         self.assertEqual({build_id for build_id, _ in found}, {self.build_id}, "the container's libc, not the host's")
         # The record has its namespaces on the lines that follow.
-        told = self.text("script", "--show-namespace-events").split(f"PERF_RECORD_NAMESPACES {pid}/{pid} ")[1:]
-        self.assertTrue(any(f"{mount:#x}" in text[:500] for text in told), (f"{mount:#x}", [text[:500] for text in told]))
+        reported = self.text("script", "--show-namespace-events").split(f"PERF_RECORD_NAMESPACES {pid}/{pid} ")[1:]
+        self.assertTrue(any(f"{mount:#x}" in text[:500] for text in reported), (f"{mount:#x}", [text[:500] for text in reported]))
         cgroups = self.text("report", "--stdio", "--sort", "cgroup")
         self.assertIn(f"/docker-{ID}.scope", cgroups)
         self.assertIn("load", self.text("report", "--stdio", "--sort", "comm,cgroup"))

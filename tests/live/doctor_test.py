@@ -10,9 +10,9 @@ import programs
 class Doctor(programs.Scratch):
     def findings(self):
         done = self.tacho("doctor", "--json")
-        told = json.loads(done.stdout)
-        self.assertIs(told["recording"], True)
-        return {each["name"]: each for each in told["findings"]}
+        reported = json.loads(done.stdout)
+        self.assertIs(reported["recording"], True)
+        return {each["name"]: each for each in reported["findings"]}
 
     def test_its_statements_are_true(self):
         findings = self.findings()

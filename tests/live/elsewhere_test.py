@@ -90,8 +90,8 @@ class Elsewhere(Travels):
             frames = [line for line in lines if line.strip()]
             # A function without a symbol is shown as its module and start.
             named = [line for line in frames if not re.search(rb"\[unknown\]|\S\+0x[0-9a-f]+$", line)]
-            told = self.tacho("doctor", capture, "--json", "--at-least", "30", status=0 if enough else 3)
-            facts = json.loads(told.stdout)
+            reported = self.tacho("doctor", capture, "--json", "--at-least", "30", status=0 if enough else 3)
+            facts = json.loads(reported.stdout)
             self.assertEqual((facts["frames"], facts["named_frames"]), (len(frames), len(named)))
             self.assertEqual(sum(module["frames"] for module in facts["lacking"]), len(frames) - len(named))
             shares.append(facts["named_share"])

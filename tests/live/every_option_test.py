@@ -83,11 +83,11 @@ def rows(table):
 class EveryOption(programs.Scratch):
     def setUp(self):
         super().setUp()
-        self.told = []
+        self.reported = []
 
     def tearDown(self):
         if "-v" in sys.argv:
-            print("", *self.told, sep="\n")
+            print("", *self.reported, sep="\n")
 
     def words_for(self, words):
         """With a process, a cgroup and pipes of this moment in the place of their names."""
@@ -122,7 +122,7 @@ class EveryOption(programs.Scratch):
             self.assertRegex(said, may_say, name)
             self.assertRegex(said, r"\A[^\n]+\n(    [^\n]*\n *\^\n)?\Z", "one line, or with a caret below the spec")
             self.assertEqual(list(self.folder.glob("one.data*")), [], name)
-            self.told.append(f"{name}: refused: {said.strip()}")
+            self.reported.append(f"{name}: refused: {said.strip()}")
             return
         captures = sorted(self.folder.glob("one.data*"))
         if "I?" not in name:
@@ -132,7 +132,7 @@ class EveryOption(programs.Scratch):
             self.assertNotIn(b"damage", read.stderr, name)
         samples = re.findall(r"\((\d+) samples, (\d+) lost\)", said)
         note = next((line for line in said.splitlines() if "changes nothing" in line), "")
-        self.told.append(f"{name}: taken, {len(captures)} files{', ' + samples[-1][0] + ' samples' if samples else ''}"
+        self.reported.append(f"{name}: taken, {len(captures)} files{', ' + samples[-1][0] + ' samples' if samples else ''}"
                          f"{'; ' + note if note else ''}")
 
     def try_all(self, table, option=None):

@@ -94,11 +94,11 @@ class Growing(programs.Scratch):
         until = time.monotonic() + programs.PATIENCE
         while left := self.left_of(program):
             if time.monotonic() > until:
-                self.fail("processes are left behind: " + "; ".join(map(self.told, left)))
+                self.fail("processes are left behind: " + "; ".join(map(self.reported, left)))
             time.sleep(0.05)
 
     @staticmethod
-    def told(process):
+    def reported(process):
         """What it is and what it waits for."""
         folder = Path("/proc") / process
         try:

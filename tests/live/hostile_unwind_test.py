@@ -31,7 +31,7 @@ def mutant(elf, dice):
     made = bytearray(elf)
     sections, headers = sections_of(elf)
     note = sections.get(".note.gnu.build-id")
-    if note:  # by which files are told apart
+    if note:  # distinguishes the files
         made[note[0] + 16:note[0] + 36] = dice.randbytes(20)
     for _ in range(dice.choice((1, 1, 2, 4, 16))):
         begin, size = sections[dice.choice((".eh_frame", ".eh_frame", ".eh_frame", ".eh_frame_hdr"))]

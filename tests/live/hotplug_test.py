@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A processor that goes and comes back while it is recorded: it is recorded again, with stacks, programs and probes, within a
-second, and what happened is told at once and in the capture.
+second, and what happened is reported at once and in the capture.
 
 It changes the machine, so it only runs where TACHO_MAY_CHANGE_MACHINE=1 says that nobody minds (tests/vm)."""
 import os

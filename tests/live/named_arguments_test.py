@@ -128,8 +128,8 @@ class NamedArguments(programs.Scratch):
         for compiler, level in builds():
             with self.subTest(compiler=compiler, level=level):
                 self.build(C, compiler, level)
-                told = self.ask("program", "request", "size", "at.y", "w.b", "m.n", "last", "request->next->text", "request->path")
-                self.assertEqual(told, ["value rdi 0 8 pointer register 0", "value rdx 0 4 signed register 0",
+                reported = self.ask("program", "request", "size", "at.y", "w.b", "m.n", "last", "request->next->text", "request->path")
+                self.assertEqual(reported, ["value rdi 0 8 pointer register 0", "value rdx 0 4 signed register 0",
                                         "value rcx 32 4 signed register 0", "value rsp 0 8 signed memory 16",
                                         "value r9 0 8 signed register 0", "value rsp 0 1 unsigned memory 32",
                                         "value rdi 0 8 text address 20 40", "value rdi 0 8 pointer memory 0"])
@@ -168,8 +168,8 @@ class NamedArguments(programs.Scratch):
                 offset, size = dice.choice(places)
                 mutant[offset + dice.randrange(size)] = dice.randrange(256)
             (self.folder / "mutant").write_bytes(mutant)
-            told = self.ask("program", "request->next->text", "at.y", "seventh", program="mutant")
-            self.assertTrue(told and all(line.startswith(("value ", "error ")) for line in told), told)
+            reported = self.ask("program", "request->next->text", "at.y", "seventh", program="mutant")
+            self.assertTrue(reported and all(line.startswith(("value ", "error ")) for line in reported), reported)
 
     def test_they_are_listed(self):
         self.build(C, "cc", "-O2")

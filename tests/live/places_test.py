@@ -79,7 +79,7 @@ class Places(programs.Scratch):
                     self.assertIn(words, done.stderr)
                     self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
                     self.assertEqual((os.lstat(path).st_ino, os.lstat(path).st_mode), (before.st_ino, before.st_mode))
-                    self.assertFalse((self.folder / "ran").exists(), "told before the command runs")
+                    self.assertFalse((self.folder / "ran").exists(), "refused before the command runs")
         # Links are moved, never followed.
         for kind in ("endless_link", "link_to_nothing", "link", "hard_link"):
             for form, more in forms.items():

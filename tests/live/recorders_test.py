@@ -190,10 +190,10 @@ class Waits(Recorders):
                 continue
             head, *stack = sample.splitlines()
             tid, period, event = head.split()[:3]
-            told, waits = (added_up, int(re.search(r" waits=(\d+) ", head)[1])) if event == "offcputime:" else (one_by_one, 1)
+            reported, waits = (added_up, int(re.search(r" waits=(\d+) ", head)[1])) if event == "offcputime:" else (one_by_one, 1)
             place = tid, *(line.strip() for line in stack)
-            before = told.get(place, (0, 0))
-            told[place] = (before[0] + waits, before[1] + int(period))
+            before = reported.get(place, (0, 0))
+            reported[place] = (before[0] + waits, before[1] + int(period))
         self.assertGreaterEqual(sum(count for count, _ in added_up.values()), 40)
         self.assertEqual({place: count for place, (count, _) in added_up.items()},
                          {place: count for place, (count, _) in one_by_one.items()})
@@ -242,9 +242,9 @@ class Waits(Recorders):
         truth = int(done.stdout)
         rows = self.rows("--by", "pid,why", "--columns", "sum,count")
         first = min(int(row["pid"]) for row in rows)
-        told = sum(float(row["sum"]) for row in rows if int(row["pid"]) == first)
+        reported = sum(float(row["sum"]) for row in rows if int(row["pid"]) == first)
         self.assertGreater(truth, 0)
-        self.assertAlmostEqual(told / truth, 1, delta=0.25)
+        self.assertAlmostEqual(reported / truth, 1, delta=0.25)
         self.assertIn("preempted", {row["why"] for row in rows})
         self.read_everywhere(sum(int(row["count"]) for row in rows))
 
@@ -368,8 +368,8 @@ class UnfinishedWaits(Recorders):
 
     def test_samples_without_an_address_are_no_frames(self):
         self.record_for(0.15, "runqlat", "pair")
-        told = self.tacho("doctor", "-i", "out.data").stdout.decode()
-        self.assertRegex(told, r"(?m)^100\.0 % of 0 frames")
+        reported = self.tacho("doctor", "-i", "out.data").stdout.decode()
+        self.assertRegex(reported, r"(?m)^100\.0 % of 0 frames")
         report = self.tacho("report", "-i", "out.data").stdout.decode()
         self.assertIn("(no address)", report)
         self.assertNotIn("0000000000000000", report)
@@ -583,9 +583,9 @@ class Calls(Recorders):
             self.assertLess(int(re.search(r"\((\d+) samples, 0 lost\)", said)[1]), 20)
         self.record("stackcount/tracepoint='syscalls:sys_enter_getppid',comm=nobody/", load, "10")
         self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
-        for event, told in (("stackcount", "which functions? name="), ("stackcount/tracepoint='sched:sched_swich'/", "sched_switch"),
+        for event, reported in (("stackcount", "which functions? name="), ("stackcount/tracepoint='sched:sched_swich'/", "sched_switch"),
                             (f"stackcount/name='{load}:main',tracepoint='sched:sched_switch'/", "not both")):
-            self.assertIn(told, self.record(event, "true", status=1))
+            self.assertIn(reported, self.record(event, "true", status=1))
 
     def test_options_are_the_objects_own(self):
         text = self.run_program(programs.BIN / "tacho-record", "-e", "syscall/help/").stdout.decode()

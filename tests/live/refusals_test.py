@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the programs do when the system refuses one call: every file, thread, map, event and piece of memory that a short
 recording or a report asks for is refused once (tests/support/refusals.c). They end by themselves, with an exit status of
-ours and a line that says why; or they do without, and then the result is the same, or the loss is told.
+ours and a line that says why; or they do without, and then the result is the same, or the loss is reported.
 
 By default a sample of the calls is tried: one of each kind, 3 with script/test --long. TACHO_REFUSALS_EACH=N tries N of each; 1000000 is all of them,
 which takes hours. TACHO_REFUSALS_PART=K/N tries every Nth of these, beginning with the Kth (from 1), so that N processes that run

@@ -73,15 +73,15 @@ class RightsMatrix(programs.Scratch):
 
     def check(self, who, lack, what):
         status, said, ran, samples = self.cell(who, lack, WHAT[what])
-        told = f"{who or 'user'}, without {lack}, {what}: status {status}, {said}"
+        reported = f"{who or 'user'}, without {lack}, {what}: status {status}, {said}"
         if status == 0:
-            self.assertTrue(ran and samples is not None, told)
+            self.assertTrue(ran and samples is not None, reported)
             return True
-        self.assertIn(status, (1, 2, 4), told)  # no death, and nothing that comes from the command
-        self.assertFalse(ran, told)
-        self.assertIsNone(samples, told)
+        self.assertIn(status, (1, 2, 4), reported)  # no death, and nothing that comes from the command
+        self.assertFalse(ran, reported)
+        self.assertIsNone(samples, reported)
         lines = [line for line in said.splitlines() if line and not line.startswith("[")]
-        self.assertTrue(lines and any(len(line) > 30 for line in lines), told)
+        self.assertTrue(lines and any(len(line) > 30 for line in lines), reported)
         return False
 
     def check_all(self, cells):

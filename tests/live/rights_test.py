@@ -75,7 +75,7 @@ class Rights(programs.Scratch):
         if "unwound in the kernel" not in (self.folder / "log").read_text():
             self.skipTest("-g goes by frame pointers here")
         if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 1):
-            self.skipTest("this kernel's mappings are told, which takes CAP_BPF")
+            self.skipTest("on this kernel the recorder sends mappings, which takes CAP_BPF")
         threads = list(self.each_thread(process))
         holders = [held for held in threads if held["CapPrm"] - {PERFMON}]
         # One builds tables, one unwinds copied stacks; each may have a thread that opens files, which may hang.
@@ -168,11 +168,11 @@ class WithoutRoot(programs.Scratch):
             done = self.as_user("./tacho-record", *options, "-o", "own.data", "--", "./getppid_load", "200000")
             self.assertIn(b"perf_event_paranoid is 2: events are recorded outside of the kernel alone", done.stderr, options)
             self.assertNotIn(b"hidden", done.stderr, options)
-            told = {line.split()[-1] for line in self.script("own.data", "-F", "event").splitlines() if line}
-            self.assertTrue(told, options)
-            self.assertEqual({name.rstrip(":") for name in told} - names, set(), options)
+            reported = {line.split()[-1] for line in self.script("own.data", "-F", "event").splitlines() if line}
+            self.assertTrue(reported, options)
+            self.assertEqual({name.rstrip(":") for name in reported} - names, set(), options)
             self.assertNotIn("[kernel", self.script("own.data"), options)
-        # Who names the kernel is told why not; its own side is enough for nobody who asked for that.
+        # An event that names the kernel (:k) is refused with the reason, and not replaced by user samples.
         for options in (("-e", "cpu-clock:k"), ("--all-kernel",)):
             done = self.as_user("./tacho-record", *options, "-o", "no.data", "--", "true", status=2)
             self.assertIn(b"nor :k behind events", done.stderr, options)

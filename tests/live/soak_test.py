@@ -101,7 +101,7 @@ class Soak(programs.Scratch):
         return len(re.findall(rb"(?m)^ *%d .*child_pid=" % forker, text))
 
     def check_loss(self, forks, forker):
-        """Every fork of the load is a sample of one of the files; or the loss is told, and is not smaller."""
+        """Every fork of the load is a sample of one of the files; or the loss is reported, and is not smaller."""
         self.assertGreater(len(self.files()), SECONDS / PERIOD / 4)
         samples = sum(self.forks_in(file, forker) for file in self.files())
         lost = int(re.search(rb"\(\d+ samples, (\d+) lost\)", (self.folder / "log").read_bytes()).group(1))

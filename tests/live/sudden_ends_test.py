@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Recorders that are killed, signalled, or whose disk is full at any step: what is in the file is every call up to some
-point, none missing in between, and what is missing is told.
+point, none missing in between, and the loss at the end is reported.
 
 By default a few of each; TACHO_KILLS, TACHO_SIGNALS (of each signal) and TACHO_DISK_STEPS are the numbers (script/torture)."""
 import os
@@ -78,7 +78,7 @@ class SuddenEnds(programs.Scratch):
             run.wait()
             numbers, times, messages = self.calls("one.data")
             self.assert_contiguous(numbers)
-            self.assertIn("not closed", messages, "that the end is missing is told")
+            self.assertIn("not closed", messages, "the missing end is reported")
             oldest = max(oldest, killed_at - times[-1])
         print(f"{KILLS} recorders killed (seed {self.seed}): the newest call kept was {oldest / 1e6:.0f} ms old at most")
         # The recorder writes once a second at least; a busy machine may keep it from that for a while.
@@ -106,7 +106,7 @@ class SuddenEnds(programs.Scratch):
                         time.sleep(self.random.random() * 0.02)
                     run.wait(20)
                     slowest = max(slowest, time.monotonic() - began)
-                    # After the second signal nobody waits for it, but it was told to end.
+                    # After the second signal the recorder does not wait for it, but it got the signal to end.
                     self.wait_until_gone(child)
                     numbers, _, messages = self.calls("one.data", status=[0])
                     self.assertEqual(numbers, list(range(len(numbers))), "calls are missing")

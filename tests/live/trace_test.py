@@ -76,11 +76,11 @@ class Trace(programs.Scratch):
         said = self.record(SIGNS, "-g", "--filter", "n < -2")
         self.assertIn("(3 samples, 0 lost)", said)
         self.assertIn("main", self.tacho("folded", "-i", "out.data").stdout.decode())
-        for condition, told in (("n / 2 > 1", "only a value, or bits of it"), ("time > 5", "there is no 'time' that the kernel can be asked about"),
+        for condition, reported in (("n / 2 > 1", "only a value, or bits of it"), ("time > 5", "there is no 'time' that the kernel can be asked about"),
                                 ("n > n", "one side of a comparison is a constant")):
             said = self.record(f"trace/probe='{SIGNS}',if='{condition}'/", status=1)
             self.assertEqual(len(self.without_caret(said)), 1, said)
-            self.assertIn(told, said)
+            self.assertIn(reported, said)
 
     def test_hits_are_added_up_in_the_kernel(self):
         said = self.record(f"argdist/probe='{PROBE}',value=bytes,key=kind/")
@@ -128,7 +128,7 @@ class Trace(programs.Scratch):
 
     def test_an_unknown_field_is_refused_at_once(self):
         every = "; every sample has comm, pid, tid, cpu, time, period, cgroup, event"
-        for event, place, told in (
+        for event, place, reported in (
                 (f"trace/probe='{PROBE}',if='byts > 4096'/", "if: ", f"has no 'byts'; it has kind, bytes{every}; did you mean 'bytes'?"),
                 (f"trace/probe='{PROBE}',if='bytes > 1 && uidd == 0'/", "if: ", "has no 'uidd'; it has kind, bytes"),
                 (f"argdist/probe='{PROBE}',value='size / 64'/", "value: ", f"has no 'size'; it has kind, bytes{every}"),
@@ -140,7 +140,7 @@ class Trace(programs.Scratch):
             self.assertEqual(len(self.without_caret(said)), 1, said)
             self.assertIn("column ", said)
             self.assertIn(place, said)
-            self.assertIn(told, said)
+            self.assertIn(reported, said)
         # What every sample has, of each of them.
         for name in every.rsplit(" has ", 1)[1].split(", "):
             self.shown(self.record(f"argdist/probe='{PROBE}',key='{name},sample.comm'/"))

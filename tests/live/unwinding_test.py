@@ -335,8 +335,8 @@ class Unwinding(programs.Scratch):
         files = sorted(path.name for path in self.folder.glob("x.data.2*"))
         self.assertGreater(len(files), 1, said)
         counted = sum(self.tacho("script", "-i", name, "-F", "time").stdout.count(b":") for name in files)
-        told = re.findall(r"\((\d+) samples, 0 lost\)", said)
-        self.assertEqual(counted, int(told[-1]), said)
+        reported = re.findall(r"\((\d+) samples, 0 lost\)", said)
+        self.assertEqual(counted, int(reported[-1]), said)
         self.assertGreater(sum(self.finished(name) for name in files), 0, said)
 
     def test_without_btf_the_recorder_sends_mappings_to_the_program(self):
@@ -373,8 +373,8 @@ class Unwinding(programs.Scratch):
                 for name in files:  # the last one that was switched to may have no sample
                     header = self.tacho("header", "-i", name).stdout.decode()
                     self.assertIn("unwound in the kernel (ehframe)", header)
-                    told = re.findall(r"# user stacks : walked: (\d+)\n# user stacks : whole: \d+ \(\d+\.\d\d %\)", header)
-                    walked += sum(map(int, told))
+                    reported = re.findall(r"# user stacks : walked: (\d+)\n# user stacks : whole: \d+ \(\d+\.\d\d %\)", header)
+                    walked += sum(map(int, reported))
                 self.assertEqual(walked, count, said)
 
     def test_pipes_and_snapshots_say_the_same(self):

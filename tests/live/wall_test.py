@@ -95,18 +95,18 @@ class Wall(programs.Scratch):
 
     def recorded(self, *words):
         done = self.tacho("record", "-o", "wall.data", *words, "--", self.built / "threads")
-        told = {match[0].decode(): [float(number) for number in match[1:]] for match in TOLD.findall(done.stdout)}
-        self.assertEqual(set(told), {"spin-a", "spin-b", "sleeper", "locker"}, done)
+        reported = {match[0].decode(): [float(number) for number in match[1:]] for match in TOLD.findall(done.stdout)}
+        self.assertEqual(set(reported), {"spin-a", "spin-b", "sleeper", "locker"}, done)
         times = {}
         for line in self.tacho("folded", "--wall", "--tid", "-i", "wall.data", status=None).stdout.decode().splitlines():
             stack, weight = line.rsplit(" ", 1)
             thread, rest = stack.split(";", 1)
             times.setdefault(int(thread.rsplit("/", 1)[1]), {})[rest] = int(weight) / MS
-        return told, times
+        return reported, times
 
-    def check(self, told, times, share):
+    def check(self, reported, times, share):
         """`share`: of a thread's life that its times may be wrong by."""
-        for name, (tid, life, ran, waited) in told.items():
+        for name, (tid, life, ran, waited) in reported.items():
             mine = times[int(tid)]
             sums = {}
             for rest, ms in mine.items():
@@ -123,7 +123,7 @@ class Wall(programs.Scratch):
                 self.assertGreater(sums.get(state, 0), right - near - gone, f"{state} of {say}")
                 self.assertLess(sums.get(state, 0), right + near + max(edges, 0), f"{state} of {say}")
             self.assertLess(gone, 0.2 * life, say)
-        spin_a, sleeper, locker = (times[int(told[name][0])] for name in ("spin-a", "sleeper", "locker"))
+        spin_a, sleeper, locker = (times[int(reported[name][0])] for name in ("spin-a", "sleeper", "locker"))
         self.assertGreater(sum(ms for rest, ms in spin_a.items() if rest.startswith("[runnable]")), 100)  # beside spin-b
         self.assertGreater(sum(ms for rest, ms in spin_a.items() if rest.startswith("[on-CPU]") and ";spins" in rest), 100)
         self.assertGreater(sum(ms for rest, ms in sleeper.items() if rest.startswith("[blocked: sleep];")), 140)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What a capture costs follows its size, however it is made: below 5 s of processor time and 64 MiB + 4 times the file
-for each of a dozen captures that were made to cost more, through every command; what is left out is told.
+for each of a dozen captures that were made to cost more, through every command; what is left out is reported.
 """
 import os
 import resource
@@ -26,7 +26,7 @@ def limit_time():
 
 @unittest.skipIf(SANITIZED, "what a sanitizer costs is not the program's")
 class CostlyCaptures(programs.Scratch):
-    def check(self, path, command, status=WHOLE, told=None):
+    def check(self, path, command, status=WHOLE, reported=None):
         """Runs the command within the limits."""
         words = [programs.BIN / "tacho-report", command[0], "-i", path, *command[1:]]
         environment = dict(os.environ, HOME=str(self.folder), LC_ALL="C.UTF-8")
@@ -39,8 +39,8 @@ class CostlyCaptures(programs.Scratch):
         self.assertEqual(child.returncode, status, said[-500:])
         self.assertLess(used.ru_utime + used.ru_stime, SECONDS)
         self.assertLess(used.ru_maxrss * 1024, MEMORY + MEMORY_FOR_EACH * path.stat().st_size)
-        if told is not None:
-            self.assertIn(told, said)
+        if reported is not None:
+            self.assertIn(reported, said)
 
     def write(self, name, contents):
         path = self.folder / f"{name}.data"
@@ -52,11 +52,11 @@ class CostlyCaptures(programs.Scratch):
         self.captures = getattr(self, "captures", 0) + 1
         return programs.part_of(commands, zlib.crc32(self.id().encode()) + self.captures)
 
-    def check_all(self, make, status=WHOLE, told=None, commands=COMMANDS):
+    def check_all(self, make, status=WHOLE, reported=None, commands=COMMANDS):
         path = self.write(make.__name__, make())
         for command in self.some(commands):
             with self.subTest(capture=make.__name__, command=command[0]):
-                self.check(path, command, status, told)
+                self.check(path, command, status, reported)
 
     def compressed(self, make):
         plain = self.write("plain", make())

@@ -49,8 +49,8 @@ class ElfMutants(programs.Scratch):
         self.assertIn(done.returncode, (WHOLE, INCOMPLETE), done.stderr)
         self.assertIsNone(REPORT.search(done.stderr), done.stderr)
         self.assertEqual(self.samples(done), whole[name, form[0]], done.stderr)
-        told = [line for line in done.stderr.splitlines() if f"/tmp/c/{name}".encode() in line]
-        self.assertLessEqual(len(told), 1, done.stderr)
+        reported = [line for line in done.stderr.splitlines() if f"/tmp/c/{name}".encode() in line]
+        self.assertLessEqual(len(reported), 1, done.stderr)
 
     def test_none_hurts_or_costs_a_sample(self):
         places = {name: self.symfs / "tmp/c" / name for name in CAPTURES}

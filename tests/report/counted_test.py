@@ -61,8 +61,8 @@ class Counted(programs.Scratch):
                 [row] = [row for row in shown["rows"] if row["low"] <= low <= row["high"]]
                 self.assertEqual(row["count"], 4 * times)
                 self.assertGreaterEqual(row["high"], ends[low], "no row cuts a slot")
-                told = json.loads(self.output("heatmap", "--json", "--field", "took", "--box", f"2..3,{low}..{ends[low]}")[0])
-                self.assertEqual((told["inside"], told["outside"]), (times, 4 * sum(times for _, times in slots) - times))
+                reported = json.loads(self.output("heatmap", "--json", "--field", "took", "--box", f"2..3,{low}..{ends[low]}")[0])
+                self.assertEqual((reported["inside"], reported["outside"]), (times, 4 * sum(times for _, times in slots) - times))
 
     def test_keys_that_are_slots_are_shown_as_ranges(self):
         self.write()

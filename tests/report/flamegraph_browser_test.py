@@ -345,9 +345,9 @@ class FlameGraphInABrowser(programs.Scratch):
 
     def test_the_list_of_keys_has_all_that_work(self):
         self.press("?")
-        told = self.browser.run("return document.querySelector('#help').innerText")
+        reported = self.browser.run("return document.querySelector('#help').innerText")
         for key in ("arrows", "Enter, click", "Esc", "0", "/", "n, N", "f", "h, Alt+click", "r", "m", "i", "p", "u, back", "?"):
-            self.assertIn(f"{key}\n", told)
+            self.assertIn(f"{key}\n", reported)
 
     def test_a_window_of_another_size_is_filled(self):
         for width in (700, 1900, 1280):

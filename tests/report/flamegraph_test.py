@@ -77,7 +77,7 @@ class FlameGraph(programs.Scratch):
         valued = [Field("off_ns", unit="ns", role="value")]
         for fields, values, period, unit in ((live, (70, 2), 70, "bytes"), (summed, (3, 90), 90, "ns"),
                                              (counted, (5,), 5, "hits"), (valued, (40,), 40, "ns"), (valued, (40,), 1, "samples")):
-            capture = made_payload.capture(True, told=fields)
+            capture = made_payload.capture(True, reported=fields)
             capture.sample(raw=struct.pack(f"<{len(values)}Q", *values), chain=chain, period=period)
             (self.folder / "perf.data").write_bytes(capture.file())
             picture = self.draw(status=None)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--follow of a capture that is far ahead of who reads it: it ends when it is told to, not when it has caught up."""
+"""--follow of a capture that is far ahead of who reads it: it ends at the signal, not when it has caught up."""
 import signal
 import struct
 import subprocess

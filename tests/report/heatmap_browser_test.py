@@ -70,7 +70,7 @@ class HeatMapInABrowser(programs.Scratch):
         actions.perform()
         self.settle()
 
-    def told(self, words):
+    def reported(self, words):
         done = self.tacho("heatmap", "--json", "--box", words, status=None)
         return json.loads(done.stdout)
 
@@ -81,7 +81,7 @@ class HeatMapInABrowser(programs.Scratch):
         self.assertIn("lat 32 ns to 64 ns", self.said())
         words = self.said().split("--box ")[1]
         self.assertEqual(words, "7..8,32..63")
-        self.assertEqual(self.told(words)["inside"], 2)
+        self.assertEqual(self.reported(words)["inside"], 2)
         self.assertEqual(self.fragment(), "#box=7..8,32..63")
 
     def test_a_drag_chooses_several_boxes(self):
@@ -89,7 +89,7 @@ class HeatMapInABrowser(programs.Scratch):
         self.assertIn("15 samples, 62.50 % of all", self.said())
         words = self.said().split("--box ")[1]
         self.assertEqual(words, "6..9,32..127")
-        self.assertEqual(self.told(words)["inside"], 15)
+        self.assertEqual(self.reported(words)["inside"], 15)
         self.assertIn("tacho heatmap -i perf.data --field lat --box", self.said())
 
     def test_keys_go_from_box_to_box(self):

@@ -104,9 +104,9 @@ class HeatMap(programs.Scratch):
             box = lines[-1].split(" --box ")[1]
             columns, _, words = lines[2].partition(" columns of ")
             self.assertIn("2,000 samples in ", columns)
-            told = self.json("--box", box)
+            reported = self.json("--box", box)
             most = int(legend.rpartition("-")[2].rpartition("= ")[2])
-            self.assertEqual(told["inside"], most)
+            self.assertEqual(reported["inside"], most)
 
     def test_one_column_is_no_columns(self):
         self.plant()
@@ -125,9 +125,9 @@ class HeatMap(programs.Scratch):
             title = rect.find(f"{SVG}title").text
             self.assertTrue(title.endswith("--box " + words[int(rect.get("x")), rows - 1 - int(rect.get("y"))]), title)
         for rect in programs.part_of(rects):
-            told = self.json("--box", rect.find(f"{SVG}title").text.split("--box ")[1])
-            self.assertEqual(told["inside"], int(rect.get("n")))
-            self.assertEqual(told["outside"], 2000 - int(rect.get("n")))
+            reported = self.json("--box", rect.find(f"{SVG}title").text.split("--box ")[1])
+            self.assertEqual(reported["inside"], int(rect.get("n")))
+            self.assertEqual(reported["outside"], 2000 - int(rect.get("n")))
 
     def test_the_same_input_gives_the_same_bytes(self):
         self.plant()
@@ -159,19 +159,19 @@ class HeatMap(programs.Scratch):
             for row in shown["rows"]:
                 if right:
                     self.assertEqual(row["count"], sum(row["low"] <= value <= row["high"] for value in right), (name, row))
-            told = self.json("--field", name, "--box", "..," + (f"{min(right)}..{max(right)}" if right else ".."))
-            self.assertEqual((told["inside"], told["outside"]), (5, 0))
+            reported = self.json("--field", name, "--box", "..," + (f"{min(right)}..{max(right)}" if right else ".."))
+            self.assertEqual((reported["inside"], reported["outside"]), (5, 0))
             # What chooses the samples for other commands does so here, too: also where fractions were cut off.
             for one in right or []:
-                told = self.json("--field", name, "--box", f"..,{one}..{one}")
-                self.assertEqual(self.selected(told["samples"]), told["inside"], (name, one))
+                reported = self.json("--field", name, "--box", f"..,{one}..{one}")
+                self.assertEqual(self.selected(reported["samples"]), reported["inside"], (name, one))
         self.assertIn("texts or names", self.heatmap("--field", "text", status=1)[1])
         self.assertIn("is a list", self.heatmap("--field", "list", status=1)[1])
         self.assertIn("no field 'lat'", self.heatmap("--field", "lat", status=1)[1])
         self.assertIn("has no rows", self.heatmap("--field", "comm", status=1)[1])
-        told = self.json("--field", "odd name-1", "--box", "..,9..9")
-        self.assertEqual(told["inside"], 5)
-        self.assertNotIn("samples", told, "no condition can name it")
+        reported = self.json("--field", "odd name-1", "--box", "..,9..9")
+        self.assertEqual(reported["inside"], 5)
+        self.assertNotIn("samples", reported, "no condition can name it")
 
     def test_samples_that_lack_the_field_or_the_time_are_counted(self):
         capture = made_payload.capture(io=[Field("at", size=4), Field("value", unit="ns", role="value")])
@@ -193,10 +193,10 @@ class HeatMap(programs.Scratch):
         self.assertEqual([self.json("--event", name)["samples"] for name in ("read", "write")], [20, 10])
         # Offsets and what every sample has are of all events, and the event is a field of theirs.
         self.assertEqual(self.json("--offset")["samples"], 30)
-        told = self.json("--field", "period", "--box", "..,..", "--event", "write")
-        self.assertEqual((told["inside"], told["outside"]), (10, 0))
-        told = self.json("--offset", "--box", "..,..")
-        self.assertEqual(self.selected(told["samples"]), 30)
+        reported = self.json("--field", "period", "--box", "..,..", "--event", "write")
+        self.assertEqual((reported["inside"], reported["outside"]), (10, 0))
+        reported = self.json("--offset", "--box", "..,..")
+        self.assertEqual(self.selected(reported["samples"]), 30)
 
     def test_the_processor_is_shown_where_it_was_recorded(self):
         self.write(made.Capture(made.Event("clock", made.SOFTWARE, 0, made.USUAL)).started().sample().sample())
@@ -248,10 +248,10 @@ class HeatMap(programs.Scratch):
         inside = self.count(104 * SECOND, 106 * SECOND, 1_000_000, 1_099_999)
         self.assertEqual(inside, sum(tid == 103 for *_, tid in self.samples))
         self.assertGreater(inside, 30)
-        told = self.json("--box", "104..106,1ms..1.1ms", *SYMBOLS, status=None)
-        self.assertEqual((told["inside"], told["outside"]), (inside, 2000 - inside))
+        reported = self.json("--box", "104..106,1ms..1.1ms", *SYMBOLS, status=None)
+        self.assertEqual((reported["inside"], reported["outside"]), (inside, 2000 - inside))
         first = {}
-        for row in told["rows"]:
+        for row in reported["rows"]:
             if row["inside"] == inside and row["outside"] == 0:
                 first.setdefault(row["kind"], []).append(row)
                 self.assertEqual((row["share_inside"], row["share_outside"], row["factor"]), (1, 0, None))
@@ -260,11 +260,11 @@ class HeatMap(programs.Scratch):
         self.assertEqual({(row["name"], row["value"]) for row in first["field"]}, {("comm", "writer"), ("op", "WRITE")})
         self.assertEqual([row["frames"] for row in first["stack"]], [["main", "leaf_b"]])
         # Nothing comes before these, and what is as frequent outside does not come at all.
-        self.assertEqual(len({row["g2"] for row in told["rows"][:5]}), 1)
-        self.assertTrue(all(row["g2"] < told["rows"][0]["g2"] for row in told["rows"][5:]))
-        self.assertEqual(told["rows"][0]["kind"], "thread")
-        self.assertNotIn("main", [row.get("name") for row in told["rows"]])
-        self.assertNotIn("file", [row.get("name") for row in told["rows"]])
+        self.assertEqual(len({row["g2"] for row in reported["rows"][:5]}), 1)
+        self.assertTrue(all(row["g2"] < reported["rows"][0]["g2"] for row in reported["rows"][5:]))
+        self.assertEqual(reported["rows"][0]["kind"], "thread")
+        self.assertNotIn("main", [row.get("name") for row in reported["rows"]])
+        self.assertNotIn("file", [row.get("name") for row in reported["rows"]])
 
     def test_the_text_says_the_same(self):
         self.plant()
@@ -283,9 +283,9 @@ class HeatMap(programs.Scratch):
             is_inside = number % 40 == 0
             capture.sample(raw=struct.pack("<QQI", 5000 if is_inside else 10, number * 7919, 9 if number % 80 == 0 else 1))
         self.write(capture)
-        told = self.json("--box", "..,5000..5000")
-        self.assertEqual((told["rows"][0]["name"], told["rows"][0]["value"], told["rows"][0]["inside"]), ("op", "9", 5))
-        self.assertNotIn("unique", [row["name"] for row in told["rows"] if row["inside"] == 1])
+        reported = self.json("--box", "..,5000..5000")
+        self.assertEqual((reported["rows"][0]["name"], reported["rows"][0]["value"], reported["rows"][0]["inside"]), ("op", "9", 5))
+        self.assertNotIn("unique", [row["name"] for row in reported["rows"] if row["inside"] == 1])
 
     def test_fields_with_too_many_values_are_named_or_counted_in_ranges(self):
         capture = made_payload.capture(io=[Field("lat", unit="ns", role="value"), Field("text", TEXT, 1, 8), Field("number")])
@@ -313,17 +313,17 @@ class HeatMap(programs.Scratch):
                            [["--offset", "--interval", "100ms"], "103..104,0.01..0.035"], [["--field", "period"], "101..102,.."],
                            [["--time", "101,103 104,105"], "..,1000..800000"], [["--where", "op == READ || size > 100k"], "104..106,1ms.."],
                            [["--tid", "103", "--comm", "writer"], "..,1050000.."]):
-            told = self.json("--box", box, *words, status=None)
-            self.assertGreater(told["inside"], 0, words)
-            self.assertEqual(self.drawn(told["flamegraph"]), told["inside"], (words, told["flamegraph"]))
-            self.assertEqual(self.selected(told["samples"]), told["inside"], (words, told["samples"]))
+            reported = self.json("--box", box, *words, status=None)
+            self.assertGreater(reported["inside"], 0, words)
+            self.assertEqual(self.drawn(reported["flamegraph"]), reported["inside"], (words, reported["flamegraph"]))
+            self.assertEqual(self.selected(reported["samples"]), reported["inside"], (words, reported["samples"]))
         for _ in range(programs.scaled(40)):
             begin, low = chance.randrange(100 * SECOND, 110 * SECOND), chance.randrange(1_000_000)
             end, high = begin + chance.randrange(1, 3 * SECOND), low + chance.randrange(800_000)
-            told = self.json("--box", f"{begin / SECOND:.9f}..{end / SECOND:.9f},{low}..{high}", status=None)
-            self.assertEqual(told["inside"], self.count(begin, end, low, high))
-            if told["inside"]:
-                self.assertEqual(self.selected(told["samples"]), told["inside"])
+            reported = self.json("--box", f"{begin / SECOND:.9f}..{end / SECOND:.9f},{low}..{high}", status=None)
+            self.assertEqual(reported["inside"], self.count(begin, end, low, high))
+            if reported["inside"]:
+                self.assertEqual(self.selected(reported["samples"]), reported["inside"])
 
     def test_a_point_means_the_box_around_it(self):
         self.plant()
@@ -331,9 +331,9 @@ class HeatMap(programs.Scratch):
         for box in programs.part_of(shown["boxes"]):
             begin = shown["begin"] + box["column"] * shown["interval"] + shown["interval"] / 3
             value = shown["rows"][box["row"]]["low"]
-            told = self.json("--box", f"{begin:.9f},{value}")
+            reported = self.json("--box", f"{begin:.9f},{value}")
             # The text has other boxes: JSON is of the picture's.
-            self.assertEqual((told["box"], told["inside"]), (box["box"], box["count"]))
+            self.assertEqual((reported["box"], reported["inside"]), (box["box"], box["count"]))
 
     def test_names_stay_text(self):
         hostile = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e"

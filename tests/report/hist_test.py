@@ -42,10 +42,10 @@ class Hist(programs.Scratch):
     def test_percentiles_equal_those_of_the_values(self):
         self.write_operations()
         [(_, _, text)] = self.histograms("--percentiles", "0,50,p90,99.9")
-        told = dict(one.split() for one in text.split(", "))
+        reported = dict(one.split() for one in text.split(", "))
         values = sorted(self.values)
-        self.assertEqual(list(told), ["p0", "p50", "p90", "p99.9"])
-        for name, value in told.items():
+        self.assertEqual(list(reported), ["p0", "p50", "p90", "p99.9"])
+        for name, value in reported.items():
             right = values[max(-(-len(values) * float(name[1:]) // 100), 1).__int__() - 1]
             self.assertGreaterEqual(int(value), right)
             self.assertLessEqual(int(value), right + right / 127)
@@ -164,7 +164,7 @@ class Hist(programs.Scratch):
         out, said = self.output("--between", "issue,done", "--key", "dev+sector,device+where", status=3)
         self.assertIn("done: time since issue in ns, 1 value\n", out)
         self.assertIn("a payload of 'issue' that ends before its field 'sector' (3 times)", said)
-        self.assertEqual(len(said.splitlines()), 1, "none of them is told as one without a partner")
+        self.assertEqual(len(said.splitlines()), 1, "none of them is counted as one without a partner")
 
     def test_names_of_events_may_have_commas(self):
         names = ["cpu/loads,ldlat=30/P", "mem:0x10/8:w", "cpu/loads"]

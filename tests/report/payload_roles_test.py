@@ -106,14 +106,14 @@ class PayloadRoles(programs.Scratch):
         for payload in (struct.pack("<QQ", 3, 100), struct.pack("<Q", 3), struct.pack("<QQ", 3, 28)):
             capture.sample(chain=CHAIN, raw=payload)
         self.write(capture)
-        told = "a payload without the number that weighs its sample, which is left out"
+        reported = "a payload without the number that weighs its sample, which is left out"
         for words in ([], ["--weight", "size"]):
             out, said = self.output("folded", *words, status=3)
             self.assertRegex(out, r"^spin;.* 128\n$")
-            self.assertIn(told, said)
+            self.assertIn(reported, said)
             out, said = self.output("report", "--stdio", *words, status=3)
             self.assertIn("Event count (approx.): 128", out)
-            self.assertIn(told, said)
+            self.assertIn(reported, said)
         self.assertIn("have no number named 'nosuch'", self.output("report", "--weight", "nosuch", status=1)[1])
 
     def test_where_no_payload_has_its_weight_stacks_are_not_blamed(self):
@@ -130,14 +130,14 @@ class PayloadRoles(programs.Scratch):
         for size in (100, -5, 28):
             capture.sample(chain=CHAIN, raw=struct.pack("<q", size))
         self.write(capture)
-        told = "1 samples are left out: what weighs them is below 0"
+        reported = "1 samples are left out: what weighs them is below 0"
         for words in ([], ["--weight", "size"]):
             out, said = self.output("folded", *words)
             self.assertRegex(out, r"^spin;.* 128\n$")
-            self.assertIn(told, said)
+            self.assertIn(reported, said)
             out, said = self.output("report", "--stdio", *words)
             self.assertIn("Event count (approx.): 128", out)
-            self.assertIn(told, said)
+            self.assertIn(reported, said)
 
     def test_several_events_give_a_note(self):
         self.weighed()

@@ -68,9 +68,9 @@ class PipesAsFiles(programs.Scratch):
         for parts in ((records, feature), (feature, records)):
             (self.folder / "piped").write_bytes(b"PERFILE2" + struct.pack("<Q", 16) + attr + b"".join(parts) + head + sample)
             self.tacho("convert", "-i", "piped", "-o", "whole.data")
-            told = self.tacho("dump", "-i", "whole.data").stdout.decode()
+            reported = self.tacho("dump", "-i", "whole.data").stdout.decode()
             for number in (1, 2, 3):
-                self.assertIn(f"{number:02x}" * 20, told)
+                self.assertIn(f"{number:02x}" * 20, reported)
             done = self.tacho("script", "--symfs", GOLDEN / "symfs", "-i", "piped")
             self.assertIn(b"has another build id", done.stderr)
 
@@ -94,8 +94,8 @@ class PipesAsFiles(programs.Scratch):
         unwind = ["--unwind", "--symfs", GOLDEN / "symfs"]
         for form, words in (("file", []), ("file", unwind), ("pipe", unwind)):
             self.tacho("convert", "--to", form, *words, "-i", "piped", "-o", "whole")
-            told = [line for line in self.tacho("dump", "-i", "whole").stdout.decode().splitlines() if '"in some way"' in line]
-            self.assertEqual(len(told), 1, (form, words))
+            reported = [line for line in self.tacho("dump", "-i", "whole").stdout.decode().splitlines() if '"in some way"' in line]
+            self.assertEqual(len(reported), 1, (form, words))
             (self.folder / "whole").unlink()
 
     def unwound_pipe(self):

@@ -126,7 +126,7 @@ class ReportForms(programs.Scratch):
         capture = self.folder / "odd.data"
         capture.write_bytes(odd_names().file())
         rows = self.json("-i", capture, "--sort", "comm")["reports"][0]["rows"]
-        # What was made safe can be told from what the name had itself.
+        # An escape sequence differs from the same characters in a name.
         back = {re.sub(rb"\\(\\|x(..))", lambda m: bytes([int(m[2], 16)]) if m[2] else b"\\", row["keys"]["comm"].encode())
                 for row in rows}
         self.assertEqual(back, set(ODD_NAMES))

@@ -210,7 +210,7 @@ class Table(programs.Scratch):
                          [f"function {0x1280}", f"function {0x12a0}"])
 
     def test_events_of_different_recorders_are_named(self):
-        """One table has one value and one set of keys: what is not in it is told, and how it is shown."""
+        """One table has one value and one set of keys: a note names the events that are not in it, and how to show them."""
         capture = made_payload.capture(op=[Field("lat", unit="ns"), Field("file", TEXT, 1, 4, role="key")],
                                        cache=[Field("pages", unit="pages"), Field("what", TEXT, 1, 4, role="key")])
         for event in range(2):

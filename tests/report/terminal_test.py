@@ -68,7 +68,7 @@ class Terminal(programs.Scratch):
         pager = f"tee {self.folder}/paged"
         shown = self.at_terminal(*REPORT, TACHO_PAGER=pager, PAGER="false")
         self.assertIn(b"# Samples:", shown)
-        # What was missing is told behind the text.
+        # Lines about missing data follow the text.
         self.assertEqual((self.folder / "paged").read_bytes(), self.text_of(shown))
 
     def test_the_pager_gets_lesss_options_unless_the_user_has_some(self):

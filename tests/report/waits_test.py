@@ -152,7 +152,7 @@ class Waits(programs.Scratch):
         self.switch(MAIN, SLEEPING, 0)
         self.switch(MAIN, SLEEPING, 0)
         self.assertIn("so record with -a to have them", self.folded("--off-cpu")[1])
-        # That a processor was idle is told by recordings of all threads alone.
+        # Only recordings of all threads show that a CPU was idle.
         self.switch(0, RUNNING, WAKER)
         said = self.folded("--off-cpu")[1]
         self.assertIn("; that a thread is back is recorded by the thread before it, and some switches are not in the capture\n", said)
@@ -208,7 +208,7 @@ class Waits(programs.Scratch):
         self.assertIn("--off-cpu: no event of the capture is a wait", self.view("report", "--off-cpu", status=1).stderr.decode())
 
     def test_without_asking_waits_are_taken_and_not_who_ended_them(self):
-        """Whichever comes first; who ended them is told and can be asked for."""
+        """Whichever event comes first; their wakers are shown and can be filtered."""
         self.begin(waking=[Field("blocked_ns", role="value"), Field("woken_tid", size=4, role="wakes"), Field("pad", size=4)],
                    wait=[Field("off_ns", role="value"), Field("runq_ns", role="queued")])
         self.take("waking", WAKER, ("do_wake", "entry"), "<QII", 500, MAIN, 0)

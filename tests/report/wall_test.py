@@ -143,7 +143,7 @@ class Wall(programs.Scratch):
         self.queued(40, WORKER, 10, "preempted")
         self.take(45, "waking", WORKER, ("do_wake", "entry"), "<QII", 35 * MS, MAIN, 0)
         self.task(49, EXIT, WORKER)
-        self.queued(50, MAIN, 5, "woken")  # before the same told by offcpu, and elsewhere behind it
+        self.queued(50, MAIN, 5, "woken")  # before the same wait from offcpu; in other tests after it
         self.off(50, MAIN, 40, 5)
         self.runs(58, MAIN, "busy", "entry")
         self.runs(60, MAIN, "entry")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Twenty-three mixtures of a capture with what is not of it: files, lists of kernel symbols, maps of made code, packs of other
-builds, hosts, boots and processes. None gives a wrong name; each is said, or what is right is told by itself."""
+builds, hosts, boots and processes. None gives a wrong name: each is reported, or the right file is found."""
 import bz2
 import fcntl
 import json
@@ -111,11 +111,11 @@ class WrongIdentities(programs.Scratch):
 
     def script(self, *options, capture="perf.data", said=None):
         done = self.tacho("script", "-i", capture, "-F", "ip,sym,dso", *(options or self.options), status=None)
-        text, told = done.stdout.decode(), done.stderr.decode()
+        text, reported = done.stdout.decode(), done.stderr.decode()
         self.assertNotIn("wrong_", text)
         self.assertNotEqual(text, "")
         if said is not None:
-            self.assertRegex(told, said)
+            self.assertRegex(reported, said)
         return text
 
     def refuse(self, *options, said, capture="perf.data"):
@@ -333,9 +333,9 @@ class WrongIdentities(programs.Scratch):
         said = f"{program}: is another file than the one that was mapped (inode {inode}; {inode + 1} was recorded); --symfs / takes it"
         for ids in (table, None):
             write(other, ids=ids)
-            count, told = names()
+            count, reported = names()
             self.assertEqual(count, 0)
-            self.assertIn(said, told)
+            self.assertIn(said, reported)
             for options in (["--symfs", "/"], ["--as-perf"]):
                 self.assertEqual(names(*options)[0], 1, options)
         write(same)

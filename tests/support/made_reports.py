@@ -73,7 +73,7 @@ def branch_samples(seed, count, kinds, sample_type=0, places=None, nowhere=True,
 
 
 def branches_in_loops():
-    """Few places, so that branches come again in the same order, with and without call chains that they have told."""
+    """Few places, so that branches come again in the same order, with and without the call chains that they give."""
     chance = Chance(7)
     made = two_programs(Capture(Event("branches:upp", PMU, 0xc4, USUAL | BRANCH_STACK | CALLCHAIN, branch=ANY_BRANCH),
                                 features={HAS_BRANCH_STACK: b""}))
