@@ -254,8 +254,10 @@ bool ReportSink::asks_for_names() const {
                              !shown.symbol_part.empty() || options_->parent ||
                              !options_->ignored_callees.empty() || session_->filter().looks_at_names() ||
                              session_->filter().condition != nullptr || session_->has_condition();
+  // On the terminal they are sorted by other keys later.
   return mode_ != ReportMode::Samples || shows_chains || filters_names || needs_records_ ||
-         options_->is_verbose || std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
+         options_->is_verbose || options_->is_walked ||
+         std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
            const bool is_of_thread = use.key->of == KeyOf::Comm || use.key->of == KeyOf::Thread;
            const bool is_fact = use.key->of == KeyOf::Sample && use.field == nullptr;
            return !is_of_thread && !is_fact && use.key->name != "dso";
