@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho flamegraph --slowest: what threads do in their slowest intervals, against the others."""
+"""--slowest of tacho flamegraph and tacho folded: what threads do in their slowest intervals, against the others."""
 import struct
 import unittest
 
@@ -65,6 +65,51 @@ class Slowest(programs.Scratch):
         for words in (["--slow-where", "lat_ns > 5ms"], ["--slowest", "9%", "--of", "call"],
                       ["--slow-where", "lat_ns > 5ms && code < 1000", "--of", "call.lat_ns"]):
             self.assertEqual(self.sums(self.draw(*words)), self.sums(whole), words)
+
+    def test_folded_has_a_number_for_each_side(self):
+        self.write()
+        lines = [line.rsplit(" ", 2) for line in self.folded("--slowest", "9%").splitlines()]
+        self.assertEqual({stack: (int(other), int(slow)) for stack, other, slow in lines},
+                         {"spin;main;leaf_a": (FAST * 2000, SLOW * 2000), "spin;main;leaf_b": (0, SLOW * 8000)})
+        (self.folder / "two.folded").write_text(self.folded("--slow-where", "lat_ns > 5ms"))
+        picture = Picture(self.tacho("flamegraph", "--folded", "two.folded", "--min-width", "0").stdout.decode())
+        self.assertEqual(self.sums(picture)["leaf_b"], (0, SLOW * 8000))
+
+    def folded(self, *words, status=0):
+        done = self.tacho("folded", "-i", "a.data", *SYMBOLS, *words, status=status)
+        return done.stdout.decode() if status == 0 else done.stderr.decode()
+
+    def plain(self):
+        """Requests without a latency of their own, from one event to another of the same number: every fourth is slow, and in
+        leaf_b."""
+        id_ = [Field("id")]
+        capture = made.Capture(
+            made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN),
+            *(made.Event(name, made.SOFTWARE, BPF_OUTPUT, made.USUAL | made.RAW, 1) for name in ("begin", "end")),
+            features={PAYLOAD_SCHEMAS: schemas(begin=id_, end=id_)}).started()
+        for number in range(16):
+            is_slow = number % 4 == 3
+            capture.sample(event=1, raw=struct.pack("<Q", number))
+            for _ in range(8 if is_slow else 2):
+                capture.sample(ip=made.LEAF_B if is_slow else made.LEAF_A, chain=[made.CONTEXT_USER, made.LEAF_B if is_slow else made.LEAF_A])
+            capture.sample(event=2, raw=struct.pack("<Q", number))
+            capture.sample(ip=made.RECURSE, chain=[made.CONTEXT_USER, made.RECURSE])  # in none
+        (self.folder / "a.data").write_bytes(capture.file())
+
+    def test_intervals_of_plain_events(self):
+        self.plain()
+        right = {"leaf_a": (12 * 2000, 0), "leaf_b": (0, 4 * 8000)}
+        for words in (["--key", "id"], ["--key", "id,id"], []):
+            picture = self.draw("--slowest", "25%", "--between", "begin,end", *words)
+            self.assertEqual(self.sums(picture), right, words)
+        self.assertIn("slow: 4 of 16 intervals of begin to end, from 11.111 ms up: 32 samples", "\n".join(picture.notes))
+        lines = self.folded("--slow-where", "id == 3 || id == 7 || id == 11 || id == 15", "--between", "begin,end")
+        self.assertEqual(lines, "spin;leaf_a 24000 0\nspin;leaf_b 0 32000\n")
+        for words, said in ((["--between", "begin,end"], "--slowest 1%"), (["--slowest", "1%", "--key", "id"], "--between FIRST,SECOND"),
+                            (["--slowest", "1%", "--between", "begin,end", "--of", "begin"], "one of them"),
+                            (["--slowest", "1%", "--between", "begin,nothing"], "nothing"), (["--slowest", "1%", "--between", "begin"], "two events")):
+            self.assertIn(said, self.draw(*words, status=1), words)
+            self.assertIn(said, self.folded(*words, status=1), words)
 
     def test_stacks_never_seen_in_slow_intervals_have_their_own_pane(self):
         self.write()

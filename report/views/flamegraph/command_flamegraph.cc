@@ -16,7 +16,6 @@
 #include "report/filter_options.h"
 #include "report/output/svg_text.h"
 #include "report/profile/name_pattern.h"
-#include "report/query/where.h"
 #include "report/samples/filter.h"
 #include "report/views/flamegraph/flame_stacks.h"
 #include "report/views/flamegraph/flame_svg.h"
@@ -98,35 +97,6 @@ cli::Option files_option(std::string name, std::string help, std::vector<std::st
           }};
 }
 
-void add_slow_options(std::vector<cli::Option>& rows, SlowQuestion& slow) {
-  rows.push_back(
-      {"--slowest", cli::Takes::Value, "SHARE",
-       "draw a difference within the capture: what threads did in the slowest intervals (1%: the slowest "
-       "hundredth) against the others. Each sample of an event whose payload has a latency (--of) ends an "
-       "interval of its thread. Samples in no interval, and of other threads, are not drawn",
-       [&slow](std::string_view text) -> Result<> {
-         const auto share = parse_slow_share("--slowest", text);
-         if (!share) return share.error();
-         slow.share = *share;
-         return Done{};
-       }});
-  rows.push_back(
-      {"--slow-where", cli::Takes::Value, "EXPR",
-       "in place of --slowest: the intervals for whose event the expression holds, as --where has it: "
-       "'lat_ns > 10ms && name == \"fsync\"'",
-       [&slow](std::string_view text) -> Result<> {
-         auto condition = parse_where("--slow-where", text);
-         if (!condition) return std::move(condition.error());
-         slow.condition = std::move(*condition);
-         return Done{};
-       }});
-  rows.push_back(
-      cli::text("--of", "EVENT[.FIELD]",
-                "with --slowest and --slow-where, the event that ends intervals, and its latency: a field "
-                "whose unit is a time (default: the only event with one; its value)",
-                slow.of));
-}
-
 cli::CommandLine describe(Options& options) {
   auto line = command_line("flamegraph",
                            "Draws the stacks of a capture as a flame graph: one SVG file without parts "
@@ -185,7 +155,7 @@ cli::CommandLine describe(Options& options) {
                 "EVENT happened (the sum of the periods of its samples); changes are in points of all that "
                 "one EVENT cost before. EVENT itself is not drawn",
                 options.source.per));
-  add_slow_options(rows, options.source.slow);
+  add_slow_options(rows, options.source.slow, "draw a difference within the capture");
   rows.push_back(
       {"--width-of", cli::Takes::Value, "WHAT",
        "with --base, how wide frames are: after (the default), before, larger or common: of each stack "
@@ -544,11 +514,7 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
     }
     const bool has_base = !options.base.empty(), has_per = !options.source.per.empty();
     const SlowQuestion& slow = options.source.slow;
-    if (slow.share > 0 && slow.condition != nullptr)
-      return use_error("--slowest and --slow-where both say which intervals are slow: one of them");
-    if (!slow.of.empty() && !slow.is_asked_for())
-      return use_error(
-          "--of says whose intervals are compared: --slowest 1% or --slow-where say which of them");
+    if (auto sound = check_slow(slow); !sound) return std::move(sound.error());
     const bool has_others = has_base || has_per || !options.also.empty() || !options.folded.empty();
     if (slow.is_asked_for() && (has_others || options.source.waits.is_asked_for))
       return use_error(

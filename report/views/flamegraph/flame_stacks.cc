@@ -155,10 +155,7 @@ class FlameSink : public Sink {
   Flow on_sample(const ResolvedSample& sample) override {
     if (units_.takes(sample)) return Flow::GoOn;
     has_samples_ = true;
-    if (slow_ && sample.event_index == slow_->event()) {
-      slow_->end(sample);
-      return Flow::GoOn;
-    }
+    if (slow_ && slow_->take(sample)) return Flow::GoOn;
     if (sample.stack == nullptr || !events_.takes(sample)) return Flow::GoOn;
     const auto weight = events_.weight_of(sample);
     if (!weight) return Flow::GoOn;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "format/base/result.h"
+#include "report/profile/slow_intervals.h"
 #include "report/profile/source_line.h"
-#include "report/query/slow_intervals.h"
 #include "report/query/waits.h"
 #include "report/samples/session.h"
 #include "report/views/flamegraph/flame_tree.h"
@@ -28,9 +28,9 @@ struct FlameSource {
   std::string event, weight;  // as tacho folded takes them; empty: its defaults
   std::string per;            // an event that is counted and not drawn; empty: none
   WaitOptions waits;
-  SlowQuestion slow;  // where it is asked for, weights before are those in the other intervals
-  bool is_wall = false;  // the time of threads, on the CPU and off it
-  bool is_reversed = false;     // callees first
+  SlowQuestion slow;             // where it is asked for, weights before are those in the other intervals
+  bool is_wall = false;          // the time of threads, on the CPU and off it
+  bool is_reversed = false;      // callees first
   bool expands_inlines = false;  // inlined calls of every stack are shown
 };
 

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
+#include <optional>
+#include <utility>
 
 #include "report/filter_options.h"
 #include "report/profile/frame_names.h"
 #include "report/profile/profile.h"
+#include "report/profile/slow_intervals.h"
 #include "report/profile/stack_events.h"
 #include "report/samples/filter.h"
 #include "report/views/folded/folded.h"
@@ -26,6 +30,7 @@ struct Options {
   bool expands_inlines = false;
   WaitOptions waits;
   bool is_wall = false;
+  SlowQuestion slow;
   Context context = Context::None;
 };
 
@@ -105,6 +110,8 @@ cli::CommandLine describe(Options& options) {
          options.weight = text;
          return Done{};
        }});
+  add_slow_options(rows, options.slow,
+                   "two numbers on each line, as difffolded.pl and tacho flamegraph --folded have them");
   add_wait_options(rows, options.waits);
   rows.push_back(
       flag("--wall",
@@ -119,8 +126,9 @@ cli::CommandLine describe(Options& options) {
 // Adds up samples by their process's name and their stack, and names the stacks.
 class FoldedSink : public Sink {
  public:
-  FoldedSink(Session& session, const Options& options)
+  FoldedSink(Session& session, const Options& options, std::optional<SlowIntervals> slow)
       : options_(options.fold),
+        slow_(std::move(slow)),
         events_(session, options.event_filter, options.weight, options.fold.as_perl),
         folded_(options.reading.names),
         names_(
@@ -128,7 +136,7 @@ class FoldedSink : public Sink {
         places_(places_of_stacks(session,
                                  options.expands_inlines || options.fold.marks.addresses ||
                                      options.reading.session.symbols.inlines == symbolize::Inlines::All)),
-        reads_(session.layout().is_pipe || events_.reads_fields() ? Reads::All : Reads::Start) {}
+        reads_(session.layout().is_pipe || events_.reads_fields() || slow_ ? Reads::All : Reads::Start) {}
 
   Needs needs() const override { return Needs::Names; }
   Places places() const override { return places_; }
@@ -137,13 +145,15 @@ class FoldedSink : public Sink {
 
   Flow on_sample(const ResolvedSample& sample) override {
     has_samples_ = true;
+    if (slow_ && slow_->take(sample)) return Flow::GoOn;
     if (sample.stack == nullptr || !events_.takes(sample)) return Flow::GoOn;
     FoldedStarts& starts = starts_of(sample);
     const FoldedStarts::Start& start = starts.of(sample, events_.name_of(sample));
     if (!start.is_seen) return Flow::GoOn;
     const auto weight = events_.weight_of(sample);
     if (!weight) return Flow::GoOn;
-    profile_.add(LateSample{.comm = start.key, .stack = sample.stack}, *weight);
+    const std::uint32_t row = profile_.add(LateSample{.comm = start.key, .stack = sample.stack}, *weight);
+    if (slow_) slow_->see(sample, row, *weight);
     if (profile_.rows().size() > begins_.size())
       begins_.push_back({starts.root(), start.name, start.is_java});
     if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
@@ -152,11 +162,25 @@ class FoldedSink : public Sink {
 
   StackEvents& events() { return events_; }
   bool has_samples() const { return has_samples_; }
+  std::vector<std::string> notes_of_slow() const {
+    if (!slow_) return {};
+    std::vector<std::string> notes = slow_->legend();
+    std::ranges::copy(slow_->notes(), std::back_inserter(notes));
+    return notes;
+  }
   // Once the capture was read.
   const FoldedStacks& folded() {
     name_new_rows();
-    for (std::uint32_t row = 0; row < lines_.size(); ++row)
-      folded_.add(lines_[row], profile_.rows()[row].only.period);
+    if (slow_) {
+      slow_->split([this](std::uint32_t row, SlowIntervals::Side side, std::uint64_t weight) {
+        side == SlowIntervals::Side::Slow ? folded_.add(lines_[row], weight)
+                                          : folded_.add_other(lines_[row], weight);
+      });
+      folded_.has_two_sides();
+    } else {
+      for (std::uint32_t row = 0; row < lines_.size(); ++row)
+        folded_.add(lines_[row], profile_.rows()[row].only.period);
+    }
     lines_.clear();
     return folded_;
   }
@@ -189,6 +213,7 @@ class FoldedSink : public Sink {
   }
 
   FoldOptions options_;
+  std::optional<SlowIntervals> slow_;
   StackEvents events_;
   bool has_samples_ = false;
   FoldedStacks folded_;
@@ -214,7 +239,14 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
       return use_error("--off-cpu: stacks are weighed by time; leave --weight and --event out");
     return show_waits(session, out, options.waits, options.fold, options.reading.names);
   }
-  FoldedSink sink(session, options);
+  std::optional<SlowIntervals> slow;
+  if (options.slow.is_asked_for()) {
+    read_head(session);
+    auto found = SlowIntervals::find(session, options.slow);
+    if (!found) return std::move(found.error());
+    slow.emplace(std::move(*found));
+  }
+  FoldedSink sink(session, options, std::move(slow));
   run_with_progress(session, sink, out);
   if (auto sound = sink.events().check(); !sound) return std::move(sound.error());
   const FoldedStacks& folded = sink.folded();
@@ -222,6 +254,7 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   Shown shown(Symbols::Used);
   if (!sink.has_samples())
     shown.notes.emplace_back("tacho folded: the capture holds no samples, or none that the options ask for");
+  for (const std::string& note : sink.notes_of_slow()) shown.notes.push_back("tacho folded: " + note);
   for (const std::string& note : sink.events().notes(!folded.empty() || !sink.has_samples()))
     shown.notes.push_back("tacho folded: " + note);
   return shown;
@@ -237,6 +270,9 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
       return use_error("--context says where inlined calls stand: it needs --inline");
     if (options.expands_inlines)
       take_addr2line_names(options.reading.perf_bytes, options.reading.session.symbols);
+    if (auto sound = check_slow(options.slow); !sound) return std::move(sound.error());
+    if (options.slow.is_asked_for() && (options.is_wall || options.waits.is_asked_for))
+      return use_error("--slowest and --slow-where compare samples, without --wall and --off-cpu");
     if (options.is_wall)
       if (auto fit = check_wall_filter(options.reading.session.filter); !fit) return std::move(fit.error());
     if (options.waits.is_asked_for || options.is_wall)

@@ -1,5 +1,7 @@
 #include "report/views/folded/folded.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <numeric>
@@ -211,6 +213,11 @@ void FoldedStacks::write(TextOutput& out, std::size_t skipped) const {
       if (!is_first) out.character(';');
       out.text(names_[name]);
       is_first = false;
+    }
+    if (!others_.empty()) {
+      const auto row = static_cast<std::size_t>(stack - stacks_.data());
+      out.character(' ');
+      out.decimal(row < others_.size() ? others_[row] : 0);
     }
     out.character(' ');
     out.decimal(stack->weight);

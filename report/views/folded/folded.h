@@ -55,6 +55,14 @@ class FoldedStacks {
     stacks_[row].weight += weight;
     stacks_[row].is_counted = true;
   }
+  // On the other side of a comparison: all lines have two numbers then, this one first.
+  void add_other(std::uint32_t row, std::uint64_t weight) {
+    others_.resize(stacks_.size());
+    others_[row] += weight;
+    stacks_[row].is_counted = true;
+  }
+  // Lines have two numbers, also where the other one is 0 in all.
+  void has_two_sides() { others_.resize(stacks_.size()); }
   // All lines, sorted. Each begins behind the first `skipped` names of its stack, which are the same in all.
   void write(TextOutput& out, std::size_t skipped = 0) const;
   bool empty() const { return stacks_.empty(); }
@@ -75,6 +83,7 @@ class FoldedStacks {
   IndexTable by_frames_;
   std::vector<std::uint32_t> frames_;
   std::vector<Stack> stacks_;
+  std::vector<std::uint64_t> others_;  // of stacks; empty: there is one side
 };
 
 }  // namespace tacho::report

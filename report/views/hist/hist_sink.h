@@ -11,10 +11,10 @@
 #include "report/command.h"
 #include "report/intervals.h"
 #include "report/profile/distribution.h"
+#include "report/profile/event_pairs.h"
 #include "report/profile/field_key.h"
 #include "report/query/field_choice.h"
 #include "report/query/summary.h"
-#include "report/views/hist/event_pairs.h"
 #include "report/views/hist/hist_text.h"
 
 namespace tacho::report {

@@ -1,17 +1,20 @@
 // Splits samples into those taken during slow intervals of their thread and the others (--slowest). An event
 // with a latency in its payload (a request, a call) ends an interval of its thread, which began that long
-// before.
+// before. So does the second of two plain events with one key (--between), from the first one on.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/options.h"
 #include "format/base/result.h"
 #include "report/decode/payload.h"
+#include "report/profile/event_pairs.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/sample_condition.h"
 #include "report/samples/session.h"
@@ -22,11 +25,15 @@ struct SlowQuestion {
   double share = 0;                            // --slowest: 0.01 takes the slowest 1 % of all intervals
   std::shared_ptr<SampleCondition> condition;  // --slow-where: an interval is slow if its event matches
   std::string of;                              // EVENT or EVENT.FIELD; empty: the only event with a latency
+  PairQuestion pairs;                          // of two plain events; none: see `of`
   bool is_asked_for() const { return share > 0 || condition != nullptr; }
 };
 
-// "1%", "0.1%": a share above 0 and below 1.
-Result<double> parse_slow_share(std::string_view option, std::string_view text);
+// The rows for --slowest, --slow-where, --of, --between and --key. `shows`: what the view does with the two
+// sides, as a sentence begins.
+void add_slow_options(std::vector<cli::Option>& rows, SlowQuestion& slow, std::string_view shows);
+// Once all were given. An error of the use: they do not go together.
+Result<> check_slow(const SlowQuestion& slow);
 
 class SlowIntervals {
  public:
@@ -34,9 +41,9 @@ class SlowIntervals {
   // latency. The session must outlive this.
   static Result<SlowIntervals> find(Session& session, const SlowQuestion& question);
 
-  // The event whose samples end intervals.
-  std::size_t event() const { return event_; }
-  void end(const ResolvedSample& sample);
+  // Whether it is of an event that begins or ends intervals: then it was taken for that. All samples come
+  // here in their order.
+  bool take(const ResolvedSample& sample);
   // A sample of another event. split() passes `row` and `weight` on.
   void see(const ResolvedSample& sample, std::uint32_t row, std::uint64_t weight);
 
@@ -63,12 +70,17 @@ class SlowIntervals {
     std::uint32_t row = 0, tid = 0;
   };
   SlowIntervals(Session& session, const SlowQuestion& question) : session_(&session), question_(&question) {}
+  Result<> find_pairs(const std::vector<std::string>& names);
+  Result<> find_latency(const std::vector<std::string>& names);
+  void add(const ResolvedSample& ended, std::uint64_t latency);
   void choose();
 
   Session* session_;
   const SlowQuestion* question_;
-  std::size_t event_ = 0;
-  std::string name_;  // "syscall: lat_ns", safe to print
+  std::size_t event_ = 0;                  // which ends intervals
+  std::string name_;                       // "syscall.lat_ns", "a to b", safe to print
+  std::unique_ptr<EventSchemas> schemas_;  // of the keys of pairs
+  std::optional<EventPairs> pairs_;
   PayloadField field_;
   std::uint64_t unit_ = 1;  // ns
   std::vector<Interval> intervals_;

@@ -1,4 +1,4 @@
-#include "report/query/slow_intervals.h"
+#include "report/profile/slow_intervals.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,11 @@
 #include <tuple>
 #include <utility>
 
+#include "cli/option_rows.h"
 #include "report/output/text_output.h"
 #include "report/query/bound_expression.h"
 #include "report/query/field_choice.h"
+#include "report/query/where.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 
@@ -47,8 +49,7 @@ std::string counted(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-}  // namespace
-
+// "1%", "0.1%": a share above 0 and below 1.
 Result<double> parse_slow_share(std::string_view option, std::string_view text) {
   double percent = 0;
   const std::string_view number = text.substr(0, text.size() - (text.ends_with('%') ? 1 : 0));
@@ -61,11 +62,96 @@ Result<double> parse_slow_share(std::string_view option, std::string_view text) 
   return percent / 100;
 }
 
+}  // namespace
+
+void add_slow_options(std::vector<cli::Option>& rows, SlowQuestion& slow, std::string_view shows) {
+  rows.push_back(
+      {"--slowest", cli::Takes::Value, "SHARE",
+       std::string(shows) +
+           ": what threads did in the slowest intervals (1%: the slowest hundredth) against the "
+           "others. Each sample of an event whose payload has a latency (--of), or each second of "
+           "two events (--between), ends an interval of its thread. Samples in no interval, and of "
+           "other threads, are left out",
+       [&slow](std::string_view text) -> Result<> {
+         const auto share = parse_slow_share("--slowest", text);
+         if (!share) return share.error();
+         slow.share = *share;
+         return Done{};
+       }});
+  rows.push_back(
+      {"--slow-where", cli::Takes::Value, "EXPR",
+       "in place of --slowest: the intervals for whose event the expression holds, as --where has it: "
+       "'lat_ns > 10ms && name == \"fsync\"'",
+       [&slow](std::string_view text) -> Result<> {
+         auto condition = parse_where("--slow-where", text);
+         if (!condition) return std::move(condition.error());
+         slow.condition = std::move(*condition);
+         return Done{};
+       }});
+  rows.push_back(
+      cli::text("--of", "EVENT[.FIELD]",
+                "with --slowest and --slow-where, the event that ends intervals, and its latency: a field "
+                "whose unit is a time (default: the only event with one; its value)",
+                slow.of));
+  rows.push_back(
+      cli::text("--between", "FIRST,SECOND",
+                "in place of --of: intervals from each event FIRST to the next event SECOND of the "
+                "same --key",
+                slow.pairs.events));
+  rows.push_back({"--key", cli::Takes::Value, "FIELD[,FIELD]",
+                  "the field by which two events of --between belong together, and how it is called in "
+                  "SECOND; several at once as dev+sector (default: the thread)",
+                  [&slow](std::string_view text) -> Result<> {
+                    slow.pairs.keys = parse_name_list(text);
+                    return slow.pairs.keys.empty() ? use_error("--key names nothing") : Result<>(Done{});
+                  }});
+}
+
+Result<> check_slow(const SlowQuestion& slow) {
+  if (slow.share > 0 && slow.condition != nullptr)
+    return use_error("--slowest and --slow-where both say which intervals are slow: one of them");
+  const bool has_pairs = !slow.pairs.events.empty();
+  if ((!slow.of.empty() || has_pairs) && !slow.is_asked_for())
+    return use_error(std::string(has_pairs ? "--between" : "--of") +
+                     " says whose intervals are compared: --slowest 1% or --slow-where say which of them");
+  if (!slow.of.empty() && has_pairs)
+    return use_error("--of and --between both say what intervals are: one of them");
+  if (!has_pairs && !slow.pairs.keys.empty())
+    return use_error("--key says which events of --between FIRST,SECOND belong together");
+  return Done{};
+}
+
 Result<SlowIntervals> SlowIntervals::find(Session& session, const SlowQuestion& question) {
-  EventSchemas schemas(session.events(), session.features());
   std::vector<std::string> names;
   for (const format::Event& event : session.events()) names.push_back(event.name);
-  std::string event = question.of, field;
+  SlowIntervals found(session, question);
+  auto has_found = question.pairs.events.empty() ? found.find_latency(names) : found.find_pairs(names);
+  if (!has_found) return std::move(has_found.error());
+  const auto has_thread_and_time = [](const format::Event& one) {
+    return one.attr.samples(abi::kSampleTid) && one.attr.samples(abi::kSampleTime);
+  };
+  if (!has_thread_and_time(session.events()[found.event_]))
+    return use_error((found.pairs_ ? "--between " : "--of ") + found.name_ +
+                     ": the event was recorded without threads or times");
+  if (question.condition == nullptr) return found;
+  if (auto bound = question.condition->bind(session.events(), session.features()); !bound)
+    return std::move(bound.error());
+  return found;
+}
+
+Result<> SlowIntervals::find_pairs(const std::vector<std::string>& names) {
+  schemas_ = std::make_unique<EventSchemas>(session_->events(), session_->features());
+  auto pairs = EventPairs::find(question_->pairs, session_->events(), names, *schemas_);
+  if (!pairs) return std::move(pairs.error());
+  event_ = pairs->second();
+  name_ = printable(names[pairs->first()]) + " to " + printable(names[event_]);
+  pairs_.emplace(std::move(*pairs));
+  return Done{};
+}
+
+Result<> SlowIntervals::find_latency(const std::vector<std::string>& names) {
+  EventSchemas schemas(session_->events(), session_->features());
+  std::string event = question_->of, field;
   if (const auto dot = event.rfind('.');
       !event.empty() && dot != std::string::npos && !find_event(event, names)) {
     field = event.substr(dot + 1);
@@ -95,36 +181,38 @@ Result<SlowIntervals> SlowIntervals::find(Session& session, const SlowQuestion& 
                     event.empty() ? "the slowest intervals" : "--of " + printable(event)));
   if (fitting.size() != 1)
     return use_error(fmt::format("{}: which latency is meant? --of takes one of {}",
-                                 event.empty() ? "the slowest intervals" : "--of " + printable(question.of),
+                                 event.empty() ? "the slowest intervals" : "--of " + printable(question_->of),
                                  choices));
 
-  SlowIntervals found(session, question);
-  found.event_ = fitting[0].first;
-  found.field_ = *fitting[0].second;
-  found.unit_ = *time_unit(&found.field_);
-  found.name_ = printable(names[found.event_]) + "." + printable(found.field_.name);
-  const auto has_thread_and_time = [](const format::Event& one) {
-    return one.attr.samples(abi::kSampleTid) && one.attr.samples(abi::kSampleTime);
-  };
-  if (!has_thread_and_time(session.events()[found.event_]))
-    return use_error("--of " + found.name_ + ": the event was recorded without threads or times");
-  if (question.condition == nullptr) return found;
-  if (auto bound = question.condition->bind(session.events(), session.features()); !bound)
-    return std::move(bound.error());
-  return found;
+  event_ = fitting[0].first;
+  field_ = *fitting[0].second;
+  unit_ = *time_unit(&field_);
+  name_ = printable(names[event_]) + "." + printable(field_.name);
+  return Done{};
 }
 
-void SlowIntervals::end(const ResolvedSample& sample) {
+bool SlowIntervals::take(const ResolvedSample& sample) {
+  if (pairs_) {
+    if (sample.event_index != pairs_->first() && sample.event_index != event_) return false;
+    if (const auto latency = pairs_->take(sample)) add(sample, *latency);
+    return true;
+  }
+  if (sample.event_index != event_) return false;
   const auto latency = read_number(field_, sample.raw->raw, sample.order);
   std::uint64_t ns = 0;
   if (!latency || *latency < 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(*latency), unit_, &ns)) {
     ++without_latency_;
-    return;
+  } else {
+    add(sample, ns);
   }
-  const std::uint64_t end = sample.raw->time;
+  return true;
+}
+
+void SlowIntervals::add(const ResolvedSample& ended, std::uint64_t latency) {
+  const std::uint64_t end = ended.raw->time;
   const bool is_slow =
-      question_->condition != nullptr && question_->condition->holds(sample, &session_->resolver());
-  intervals_.push_back({end - std::min(end, ns), end, ns, sample.tid(), is_slow});
+      question_->condition != nullptr && question_->condition->holds(ended, &session_->resolver());
+  intervals_.push_back({end - std::min(end, latency), end, latency, ended.tid(), is_slow});
 }
 
 void SlowIntervals::see(const ResolvedSample& sample, std::uint32_t row, std::uint64_t weight) {
@@ -207,7 +295,9 @@ std::vector<std::string> SlowIntervals::notes() const {
   if (without_latency_ > 0)
     notes.push_back(counted(without_latency_, "sample") + " of " + name_ + " have no latency: left out");
   if (intervals_.empty()) {
-    notes.push_back("no interval: the event of " + name_ + " has no samples, or none that the options take");
+    notes.push_back(pairs_ ? "no interval: no two events " + name_ + " with one key"
+                           : "no interval: the event of " + name_ +
+                                 " has no samples, or none that the options take");
   } else if (slow_intervals_ == 0) {
     notes.emplace_back("no interval is slow: the condition holds for none");
   } else if (slow_intervals_ == intervals_.size()) {

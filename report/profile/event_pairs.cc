@@ -1,4 +1,4 @@
-#include "report/views/hist/event_pairs.h"
+#include "report/profile/event_pairs.h"
 
 #include <algorithm>
 #include <array>
