@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "format/base/cursor.h"
+#include "format/base/elf.h"
 #include "format/base/file.h"
 #include "format/base/result.h"
 
@@ -41,36 +42,23 @@ class ElfImage {
   std::vector<Code> code_segments() const;
   // The `size` bytes at an offset, 4 or 8; nothing past the end of the file.
   std::optional<std::uint64_t> word(std::uint64_t offset, std::uint8_t size = 8) const;
-  std::uint8_t address_size() const { return address_size_; }
-  std::endian order() const { return order_; }
+  std::uint8_t address_size() const { return header_.is_64 ? 8 : 4; }
+  std::endian order() const { return header_.order; }
   std::uint64_t file_size() const { return size_; }
   // The ELF address where the program begins; 0: nowhere.
-  std::uint64_t entry() const { return entry_; }
+  std::uint64_t entry() const { return header_.entry; }
 
  private:
-  struct Segment {
-    std::uint32_t type = 0, flags = 0;
-    std::uint64_t offset = 0, address = 0, file_size = 0;
-  };
-  struct SectionHeader {
-    std::uint32_t name = 0, type = 0;
-    std::uint64_t flags = 0, address = 0, offset = 0, size = 0;
-  };
-
   Result<> parse(Width width);
-  std::uint64_t read_address(format::Cursor& in) const;
-  void parse_segments(std::uint64_t offset, std::uint64_t size);
-  void parse_sections(std::uint64_t offset, std::uint64_t size, std::uint16_t names);
   // All of `size` bytes, or nothing.
   std::optional<std::vector<std::byte>> read(std::uint64_t offset, std::uint64_t size) const;
 
   format::Fd file_;
   std::vector<std::byte> memory_;  // when there is no file
-  std::uint64_t size_ = 0, entry_ = 0;
-  std::endian order_ = std::endian::little;
-  std::uint8_t address_size_ = 8;
-  std::vector<Segment> segments_;
-  std::vector<SectionHeader> sections_;
+  std::uint64_t size_ = 0;
+  format::ElfHeader header_;
+  std::vector<format::ElfSegment> segments_;
+  std::vector<format::ElfSection> sections_;
   std::vector<std::byte> section_names_;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "format/base/cursor.h"
+#include "format/base/elf.h"
 #include "format/base/result.h"
 
 namespace tacho::bpf {
@@ -19,16 +20,10 @@ struct ElfSection {
   format::Bytes content;  // empty when it takes no room in the file
 };
 
-struct ElfSymbol {
-  std::string_view name;
-  std::uint16_t section = 0;  // index; 0 when undefined
-  std::uint64_t value = 0;    // offset in the section
-};
-
 // Points into the bytes it was parsed from.
 struct ElfObject {
   std::vector<ElfSection> sections;
-  std::vector<ElfSymbol> symbols;
+  std::vector<format::ElfSymbol> symbols;
 
   const ElfSection* find(std::string_view name) const;
 };

@@ -27,12 +27,9 @@ std::vector<std::byte> own_vdso() {
   const auto maps = format::read_file("/proc/self/maps");
   const std::uint64_t address = getauxval(AT_SYSINFO_EHDR);
   if (!maps || address == 0) return {};
-  std::string_view rest = format::as_text(*maps);
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    const auto parsed = parse_maps_line(line);
-    if (!parsed || parsed->mapping.start != address) continue;
+  MapsReader reader(format::as_text(*maps));
+  while (const auto parsed = reader.next()) {
+    if (parsed->mapping.start != address) continue;
     const auto* const begin = reinterpret_cast<const std::byte*>(address);
     return {begin, begin + parsed->mapping.length};
   }

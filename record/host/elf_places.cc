@@ -15,7 +15,9 @@
 #include <utility>
 
 #include "cli/nearest.h"
+#include "format/base/elf.h"
 #include "format/base/file.h"
+#include "record/host/running_processes.h"
 #include "record/host/source_name.h"
 
 namespace tacho::record {
@@ -24,164 +26,49 @@ namespace {
 
 using format::Bytes;
 using format::Cursor;
+using format::ElfSection;
+using format::ElfSymbol;
+using format::ElfView;
 
 // Names that are compared when none is right; programs have hundreds of thousands.
 constexpr std::size_t kMostCandidates = 50'000;
 constexpr std::size_t kLongestName = 4096;  // of the list: a damaged file may have no end
 
-struct Section {
-  std::uint32_t name = 0, type = 0, link = 0;
-  std::uint64_t address = 0;
-  Bytes content;
-};
-struct Segment {
-  std::uint64_t offset = 0, address = 0, size = 0;  // size: in the file
-};
-
-struct ElfFile {
-  bool is_wide = true;  // 64 bits
-  std::vector<Section> sections;
-  std::vector<Segment> segments;
-
-  // Addresses and offsets of a file of this width.
-  std::uint64_t word(Cursor& in) const { return is_wide ? in.u64() : in.u32(); }
-  std::string_view section_name(const Section& section) const {
-    const Bytes names = names_index < sections.size() ? sections[names_index].content : Bytes{};
-    return section.name < names.size() ? format::text_of(names.subspan(section.name)) : std::string_view{};
-  }
-  std::optional<std::uint64_t> offset_of(std::uint64_t address) const {
-    for (const Segment& segment : segments) {
-      if (address >= segment.address && address - segment.address < segment.size)
-        return segment.offset + (address - segment.address);
-    }
-    return std::nullopt;
-  }
-  std::size_t names_index = 0;
-};
-
-// The bytes at an address, as far as the file goes.
-Bytes part(Bytes file, std::uint64_t offset, std::uint64_t size) {
-  if (offset > file.size() || size > file.size() - offset) return {};
-  return file.subspan(offset, size);
-}
-
-Section read_section(const ElfFile& elf, Cursor& in, Bytes file) {
-  Section section;
-  section.name = in.u32();
-  section.type = in.u32();
-  elf.word(in);  // flags
-  section.address = elf.word(in);
-  const std::uint64_t offset = elf.word(in), size = elf.word(in);
-  section.link = in.u32();
-  if (section.type != SHT_NOBITS) section.content = part(file, offset, size);
-  return section;
-}
-
-Segment read_segment(const ElfFile& elf, Cursor& in, std::uint32_t& type) {
-  Segment segment;
-  type = in.u32();
-  if (elf.is_wide) in.u32();  // flags
-  segment.offset = elf.word(in);
-  segment.address = elf.word(in);
-  elf.word(in);  // physical address
-  segment.size = elf.word(in);
-  return segment;
-}
-
-Result<ElfFile> parse_elf(Bytes file) {
-  Cursor in(file);
-  const Bytes identity = in.take(EI_NIDENT);
-  const std::string_view magic =
-      format::text_of(identity.first(std::min<std::size_t>(identity.size(), SELFMAG)));
-  if (in.failed() || magic != std::string_view(ELFMAG, SELFMAG)) return Error{"it is no ELF file"};
-  constexpr unsigned char kOurs = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
-  if (std::to_integer<unsigned char>(identity[EI_DATA]) != kOurs)
+Result<ElfView> parse_elf(Bytes file) {
+  auto elf = ElfView::parse(file);
+  if (!elf) return Error{"it is no ELF file"};
+  if (elf->header().order != std::endian::native)
     return Error{"it is a program for a machine of the other byte order"};
-  ElfFile elf;
-  elf.is_wide = std::to_integer<unsigned char>(identity[EI_CLASS]) == ELFCLASS64;
-  in.u16(), in.u16(), in.u32();  // type, machine, version
-  elf.word(in);                  // entry
-  const std::uint64_t segments_at = elf.word(in), sections_at = elf.word(in);
-  in.u32(), in.u16();  // flags, size of this header
-  const std::uint16_t segment_size = in.u16(), segment_count = in.u16();
-  const std::uint16_t section_size = in.u16(), section_count = in.u16();
-  elf.names_index = in.u16();
-  if (in.failed()) return Error{"its ELF header is cut short"};
-  for (std::uint32_t i = 0; i < segment_count; ++i) {
-    const Bytes bytes = part(file, segments_at + std::uint64_t{i} * segment_size, segment_size);
-    if (bytes.empty()) break;
-    Cursor header(bytes);
-    std::uint32_t type = 0;
-    const Segment segment = read_segment(elf, header, type);
-    if (!header.failed() && type == PT_LOAD) elf.segments.push_back(segment);
-  }
-  for (std::uint32_t i = 0; i < section_count; ++i) {
-    const Bytes bytes = part(file, sections_at + std::uint64_t{i} * section_size, section_size);
-    if (bytes.empty()) break;
-    Cursor header(bytes);
-    elf.sections.push_back(read_section(elf, header, file));
-  }
-  return elf;
+  return std::move(*elf);
 }
 
-struct Symbol {
-  std::uint32_t name = 0;
-  std::uint8_t info = 0;
-  std::uint16_t section = 0;
-  std::uint64_t value = 0;
-};
-
-Symbol read_symbol(const ElfFile& elf, Cursor& in) {
-  Symbol symbol;
-  symbol.name = in.u32();
-  if (elf.is_wide) {
-    symbol.info = in.u8();
-    in.u8();
-    symbol.section = in.u16();
-    symbol.value = in.u64();
-    in.u64();
-    return symbol;
-  }
-  symbol.value = in.u32();
-  in.u32();
-  symbol.info = in.u8();
-  in.u8();
-  symbol.section = in.u16();
-  return symbol;
-}
-
-// Calls `seen` with name and symbol of every symbol that has a name, and whether it is one for the dynamic
-// linker; true ends it.
+// Calls `seen` with every symbol, and whether it is one for the dynamic linker; true ends it.
 template <class Seen>
-void each_symbol_and_kind(const ElfFile& elf, Seen&& seen) {
-  for (const Section& table : elf.sections) {
+void each_symbol_and_kind(const ElfView& elf, Seen&& seen) {
+  bool is_over = false;
+  for (const ElfSection& table : elf.sections()) {
+    if (is_over) return;
     if (table.type != SHT_SYMTAB && table.type != SHT_DYNSYM) continue;
-    if (table.link >= elf.sections.size()) continue;
-    const Bytes names = elf.sections[table.link].content;
-    Cursor in(table.content);
-    const std::size_t size = elf.is_wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-    while (in.left() >= size) {
-      const Symbol symbol = read_symbol(elf, in);
-      if (symbol.name >= names.size()) continue;
-      if (seen(format::text_of(names.subspan(symbol.name)), symbol, table.type == SHT_DYNSYM)) return;
-    }
+    elf.each_symbol(table, [&](const ElfSymbol& symbol) {
+      return is_over = seen(symbol.name, symbol, table.type == SHT_DYNSYM);
+    });
   }
 }
 template <class Seen>
-void each_symbol(const ElfFile& elf, Seen&& seen) {
+void each_symbol(const ElfView& elf, Seen&& seen) {
   each_symbol_and_kind(
-      elf, [&seen](std::string_view name, const Symbol& symbol, bool) { return seen(name, symbol); });
+      elf, [&seen](std::string_view name, const ElfSymbol& symbol, bool) { return seen(name, symbol); });
 }
 
-bool is_function(const Symbol& symbol) {
-  const int kind = symbol.info & 0xf;
+bool is_function(const ElfSymbol& symbol) {
+  const int kind = symbol.type();
   return (kind == STT_FUNC || kind == STT_GNU_IFUNC) && symbol.section != SHN_UNDEF;
 }
 
 // Calls `seen` with name and address of every function that the file has; true ends it.
 template <class Seen>
-void each_function(const ElfFile& elf, Seen&& seen) {
-  each_symbol(elf, [&seen](std::string_view name, const Symbol& symbol) {
+void each_function(const ElfView& elf, Seen&& seen) {
+  each_symbol(elf, [&seen](std::string_view name, const ElfSymbol& symbol) {
     return is_function(symbol) && seen(name, symbol.value);
   });
 }
@@ -205,9 +92,10 @@ bool switches_stacks(std::string_view name) {
 }
 
 // One note of .note.stapsdt: three addresses, then provider, name and arguments, each ended by a NUL.
-std::optional<UsdtPlace> parse_marker(const ElfFile& elf, Bytes description, std::uint64_t base_now) {
+std::optional<UsdtPlace> parse_marker(const ElfView& elf, Bytes description, std::uint64_t base_now) {
   Cursor in(description);
-  const std::uint64_t place = elf.word(in), base_then = elf.word(in), semaphore = elf.word(in);
+  const std::uint64_t place = elf.header().word(in), base_then = elf.header().word(in),
+                      semaphore = elf.header().word(in);
   const auto text = [&in] {
     const std::string_view found = format::text_of(in.rest());
     in.skip(found.size() + 1);
@@ -227,7 +115,7 @@ std::optional<UsdtPlace> parse_marker(const ElfFile& elf, Bytes description, std
   return marker;
 }
 
-void read_markers(const ElfFile& elf, Bytes notes, std::uint64_t base_now, std::vector<UsdtPlace>& out) {
+void read_markers(const ElfView& elf, Bytes notes, std::uint64_t base_now, std::vector<UsdtPlace>& out) {
   constexpr std::uint32_t kMarkerType = 3;
   Cursor in(notes);
   while (in.left() > 0 && !in.failed()) {
@@ -297,11 +185,11 @@ Result<std::vector<UsdtPlace>> usdt_places(Bytes file) {
   if (!elf) return elf.error();
   std::vector<UsdtPlace> markers;
   std::uint64_t base_now = 0;
-  for (const Section& section : elf->sections) {
-    if (elf->section_name(section) == ".stapsdt.base") base_now = section.address;
+  for (const ElfSection& section : elf->sections()) {
+    if (elf->name(section) == ".stapsdt.base") base_now = section.address;
   }
-  for (const Section& section : elf->sections) {
-    if (elf->section_name(section) == ".note.stapsdt") read_markers(*elf, section.content, base_now, markers);
+  for (const ElfSection& section : elf->sections()) {
+    if (elf->name(section) == ".note.stapsdt") read_markers(*elf, elf->content(section), base_now, markers);
   }
   return markers;
 }
@@ -325,12 +213,12 @@ Result<FunctionPlaces> functions_of(Bytes file) {
   const auto elf = parse_elf(file);
   if (!elf) return elf.error();
   FunctionPlaces found;
-  for (const Section& section : elf->sections) found.is_go |= elf->section_name(section) == ".gopclntab";
-  each_symbol(*elf, [&](std::string_view name, const Symbol& symbol) {
+  for (const ElfSection& section : elf->sections()) found.is_go |= elf->name(section) == ".gopclntab";
+  each_symbol(*elf, [&](std::string_view name, const ElfSymbol& symbol) {
     found.throws |= throws(name);
     if (!is_function(symbol) || symbol.value == 0) return false;
     if (const auto offset = elf->offset_of(symbol.value))
-      found.places.push_back({std::string(name), *offset, (symbol.info & 0xf) == STT_GNU_IFUNC});
+      found.places.push_back({std::string(name), *offset, symbol.type() == STT_GNU_IFUNC});
     return false;
   });
   return found;
@@ -340,7 +228,7 @@ Result<CallFacts> call_facts(Bytes file) {
   const auto elf = parse_elf(file);
   if (!elf) return elf.error();
   CallFacts facts;
-  each_symbol_and_kind(*elf, [&facts](std::string_view name, const Symbol& symbol, bool is_dynamic) {
+  each_symbol_and_kind(*elf, [&facts](std::string_view name, const ElfSymbol& symbol, bool is_dynamic) {
     facts.handles_exceptions |= handles_exceptions(name);
     if (!is_dynamic || symbol.section != SHN_UNDEF || name.empty()) return false;
     facts.has_libraries = true;
@@ -363,15 +251,13 @@ bool is_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, failed);
 }
 
-// The path of the first mapped file of that name, as the process itself sees it. Lines of /proc/PID/maps end
-// with it; a removed file's with " (deleted)", too, and that cannot be probed.
+// The path of the first mapped file of that name, as the process itself sees it. A removed file's name ends
+// with " (deleted)", and cannot be probed.
 std::optional<std::string> mapped_file(std::string_view maps, const std::string& name) {
-  while (!maps.empty()) {
-    const std::string_view line = maps.substr(0, maps.find('\n'));
-    maps.remove_prefix(std::min(line.size() + 1, maps.size()));
-    const std::size_t slash = line.find('/');
-    if (slash != std::string_view::npos && line.ends_with("/" + name)) return std::string(line.substr(slash));
-  }
+  MapsReader reader(maps);
+  while (const auto line = reader.next())
+    if (line->mapping.filename.starts_with('/') && line->mapping.filename.ends_with("/" + name))
+      return std::string(line->mapping.filename);
   return std::nullopt;
 }
 

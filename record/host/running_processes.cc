@@ -208,6 +208,12 @@ std::optional<MapsLine> parse_maps_line(std::string_view line) {
   return out;
 }
 
+std::optional<MapsLine> MapsReader::next() {
+  while (!rest_.empty())
+    if (auto line = parse_maps_line(take_line(rest_, '\n'))) return line;
+  return std::nullopt;
+}
+
 std::vector<int> RunningProcesses::all() const { return numbers_in(proc_); }
 
 void RunningProcesses::describe(int process, format::ByteWriter& out, Describe describe) {
@@ -246,12 +252,8 @@ void RunningProcesses::describe_namespaces(int process, format::ByteWriter& out)
 void RunningProcesses::describe_mappings(int process, format::ByteWriter& out) {
   const auto text = text_of(proc_ + "/" + std::to_string(process) + "/maps");
   if (!text) return;
-  std::string_view rest = *text;
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    auto parsed = parse_maps_line(line);
-    if (!parsed) continue;
+  MapsReader reader(*text);
+  while (auto parsed = reader.next()) {
     format::MmapRecord& mapping = parsed->mapping;
     if (!parsed->is_executable) {
       if (!records_.data_mappings || (mapping.protection & PROT_READ) == 0) continue;

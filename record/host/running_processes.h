@@ -49,6 +49,16 @@ struct MapsLine {
 };
 std::optional<MapsLine> parse_maps_line(std::string_view line);
 
+// The lines of /proc/PID/maps, one by one; what is no such line is skipped.
+class MapsReader {
+ public:
+  explicit MapsReader(std::string_view text) : rest_(text) {}
+  std::optional<MapsLine> next();
+
+ private:
+  std::string_view rest_;
+};
+
 // What is described beside names and code mappings.
 struct ProcessRecords {
   bool data_mappings = false;  // also mappings without execute permission

@@ -139,12 +139,11 @@ class FilePinner::Work {
   void look_at(int process) {
     const auto text = format::read_file(fmt::format("/proc/{}/maps", process));
     if (!text) return;
-    std::string_view rest = format::as_text(*text);
-    while (!rest.empty() && !state_.is_left) {
-      const std::string_view line = rest.substr(0, rest.find('\n'));
-      rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-      auto parsed = parse_maps_line(line);
-      if (!parsed || !parsed->is_executable) continue;
+    MapsReader reader(format::as_text(*text));
+    while (!state_.is_left) {
+      auto parsed = reader.next();
+      if (!parsed) break;
+      if (!parsed->is_executable) continue;
       parsed->mapping.pid = static_cast<std::uint32_t>(process);
       consider(file_of(parsed->mapping));
     }

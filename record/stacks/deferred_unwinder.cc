@@ -402,12 +402,11 @@ std::optional<unwind::RowFinder::Found> DeferredUnwinder::row_at(const Work& wor
 CodeMaps::Ranges DeferredUnwinder::ranges_of_running(std::uint32_t process) {
   CodeMaps::Ranges ranges;
   const auto maps = format::read_file(fmt::format("/proc/{}/maps", process));
-  std::string_view text = maps ? format::as_text(*maps) : std::string_view{};
-  while (!text.empty() && ranges.size() < TACHO_MOST_RANGES_OF_PROCESS) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const auto parsed = parse_maps_line(line);
-    if (!parsed || !parsed->is_executable) continue;
+  MapsReader reader(maps ? format::as_text(*maps) : std::string_view{});
+  while (ranges.size() < TACHO_MOST_RANGES_OF_PROCESS) {
+    const auto parsed = reader.next();
+    if (!parsed) break;
+    if (!parsed->is_executable) continue;
     MappedFile file = file_of(parsed->mapping);
     file.process = process;
     const std::uint32_t module =

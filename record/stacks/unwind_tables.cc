@@ -461,12 +461,9 @@ void UnwindTables::answer_questions(std::unique_lock<std::mutex>& lock) {
 void UnwindTables::look_at_one(int process) {
   const auto maps = format::read_file(fmt::format("/proc/{}/maps", process));
   if (!maps) return;
-  std::string_view text = format::as_text(*maps);
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const auto parsed = parse_maps_line(line);
-    if (!parsed || !parsed->is_executable || parsed->mapping.inode == 0) continue;
+  MapsReader reader(format::as_text(*maps));
+  while (const auto parsed = reader.next()) {
+    if (!parsed->is_executable || parsed->mapping.inode == 0) continue;
     MappedFile file = file_of(parsed->mapping);
     file.process = static_cast<std::uint32_t>(process);
     if (is_code_of_no_file(file.name) || !seen_.insert(identity(file)).second) continue;

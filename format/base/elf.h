@@ -1,0 +1,95 @@
+// The headers, sections and symbols of an ELF file, of 32 or 64 bits and either byte order. What is outside
+// the file has no bytes; no size in the file is trusted.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "format/base/cursor.h"
+
+namespace tacho::format {
+
+struct ElfSegment {
+  std::uint32_t type = 0, flags = 0;
+  std::uint64_t offset = 0, address = 0, file_size = 0;
+};
+
+struct ElfSection {
+  std::uint32_t name = 0, type = 0, link = 0;
+  std::uint64_t flags = 0, address = 0, offset = 0, size = 0;
+};
+
+struct ElfSymbol {
+  std::string_view name;
+  std::uint8_t info = 0;
+  std::uint16_t section = 0;
+  std::uint64_t value = 0;
+
+  std::uint8_t type() const { return info & 15; }
+};
+
+// The file header.
+struct ElfHeader {
+  static constexpr std::size_t kLongest = 64;  // bytes
+  bool is_64 = true;
+  std::endian order = std::endian::native;
+  std::uint16_t type = 0, machine = 0;
+  std::uint64_t entry = 0;
+  std::uint64_t segments_at = 0, sections_at = 0;  // file offsets of the tables
+  std::uint16_t segment_size = 0, segment_count = 0, section_size = 0, section_count = 0;
+  std::uint16_t names = 0;  // the section with the names of sections
+
+  // Of the first kLongest bytes of a file; nothing when they are no ELF header, or cut short.
+  static std::optional<ElfHeader> parse(Bytes start);
+  std::uint64_t segments_size() const { return std::uint64_t{segment_count} * segment_size; }
+  std::uint64_t sections_size() const { return std::uint64_t{section_count} * section_size; }
+  // The tables, as far as `table` goes.
+  std::vector<ElfSegment> segments(Bytes table) const;
+  std::vector<ElfSection> sections(Bytes table) const;
+  // An address or offset of the file's width.
+  std::uint64_t word(Cursor& in) const { return is_64 ? in.u64() : in.u32(); }
+};
+
+// An ELF file in memory, or the start of one.
+class ElfView {
+ public:
+  static std::optional<ElfView> parse(Bytes file);
+
+  const ElfHeader& header() const { return header_; }
+  const std::vector<ElfSegment>& segments() const { return segments_; }
+  const std::vector<ElfSection>& sections() const { return sections_; }
+  // Empty for SHT_NOBITS, and when it is not all in the file.
+  Bytes content(const ElfSection& section) const;
+  Bytes content(const ElfSegment& segment) const { return part(segment.offset, segment.file_size); }
+  std::string_view name(const ElfSection& section) const { return text(names_, section.name); }
+  // The file offset of a loaded address.
+  std::optional<std::uint64_t> offset_of(std::uint64_t address) const;
+  // Calls `seen` with each symbol of a table of symbols, in order; true ends it.
+  template <class Seen>
+  void each_symbol(const ElfSection& table, Seen&& seen) const {
+    if (table.link >= sections_.size()) return;
+    const Bytes names = content(sections_[table.link]);
+    const std::size_t size = header_.is_64 ? 24 : 16;
+    for (Cursor in(content(table), header_.order); in.left() >= size;)
+      if (seen(symbol(in, names))) return;
+  }
+
+  // The text at an offset of a string table.
+  static std::string_view text(Bytes table, std::uint32_t offset) {
+    return offset < table.size() ? text_of(table.subspan(offset)) : std::string_view();
+  }
+
+ private:
+  Bytes part(std::uint64_t offset, std::uint64_t size) const;
+  ElfSymbol symbol(Cursor& in, Bytes names) const;
+
+  Bytes file_, names_;
+  ElfHeader header_;
+  std::vector<ElfSegment> segments_;
+  std::vector<ElfSection> sections_;
+};
+
+}  // namespace tacho::format

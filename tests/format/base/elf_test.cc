@@ -1,0 +1,83 @@
+#include "format/base/elf.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "format/base/file.h"
+
+namespace tacho::format {
+namespace {
+
+// This test program, and what is left of it when its bytes are wrong.
+class Elf : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto file = read_file("/proc/self/exe");
+    ASSERT_TRUE(file);
+    file_ = std::move(*file);
+  }
+  // The file offset of a function by this name; 0: there is none.
+  static std::uint64_t offset_of(const ElfView& elf, std::string_view name) {
+    std::uint64_t address = 0;
+    for (const ElfSection& section : elf.sections()) {
+      if (section.type != SHT_SYMTAB && section.type != SHT_DYNSYM) continue;
+      elf.each_symbol(section, [&](const ElfSymbol& symbol) {
+        if (symbol.name == name && symbol.type() == STT_FUNC) address = symbol.value;
+        return address != 0;
+      });
+    }
+    return elf.offset_of(address).value_or(0);
+  }
+
+  std::vector<std::byte> file_;
+};
+
+TEST_F(Elf, SectionsSegmentsAndSymbolsAreThoseOfTheFile) {
+  const auto elf = ElfView::parse(file_);
+  ASSERT_TRUE(elf);
+  EXPECT_TRUE(elf->header().is_64);
+  EXPECT_EQ(elf->sections().size(), elf->header().section_count);
+  EXPECT_EQ(elf->segments().size(), elf->header().segment_count);
+  EXPECT_NE(offset_of(*elf, "main"), 0U);
+  bool has_text = false;
+  for (const ElfSection& section : elf->sections())
+    has_text |= elf->name(section) == ".text" && elf->content(section).size() == section.size;
+  EXPECT_TRUE(has_text);
+}
+
+TEST_F(Elf, ACutFileIsReadAsFarAsItGoes) {
+  for (std::size_t size = 0; size < file_.size(); size += size < 4096 ? 1 : 65521) {
+    const auto elf = ElfView::parse(Bytes(file_).first(size));
+    EXPECT_EQ(bool(elf), size >= ElfHeader::kLongest) << size;
+    if (!elf) continue;
+    for (const ElfSection& section : elf->sections()) {
+      const Bytes content = elf->content(section);
+      EXPECT_TRUE(content.empty() || content.size() == section.size);
+      elf->each_symbol(section, [](const ElfSymbol&) { return false; });
+    }
+  }
+}
+
+TEST_F(Elf, WhatIsNoElfFileIsNone) {
+  file_[1] = std::byte{'F'};
+  EXPECT_FALSE(ElfView::parse(file_));
+  file_[1] = std::byte{'E'};
+  file_[EI_CLASS] = std::byte{3};
+  EXPECT_FALSE(ElfView::parse(file_));
+}
+
+TEST_F(Elf, OfTheOtherByteOrderNumbersAreTurned) {
+  ElfHeader header = *ElfHeader::parse(Bytes(file_).first(ElfHeader::kLongest));
+  header.order = std::endian::big;
+  const std::vector<std::byte> table = {std::byte{0}, std::byte{0}, std::byte{0}, std::byte{PT_LOAD}};
+  std::vector<std::byte> whole(header.segment_size);
+  std::copy(table.begin(), table.end(), whole.begin());
+  ASSERT_EQ(header.segments(whole).size(), 1U);
+  EXPECT_EQ(header.segments(whole)[0].type, std::uint32_t{PT_LOAD});
+}
+
+}  // namespace
+}  // namespace tacho::format
