@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/message_text.h"
+#include "format/base/units.h"
 
 namespace tacho::cli {
 namespace {
@@ -41,31 +42,6 @@ struct Level {
 constexpr Level kLevels[] = {{kOr, 1},     {kAnd, 1}, {kCompare, 8}, {kBitOr, 1},
                              {kBitAnd, 1}, {kSum, 2}, {kProduct, 3}};
 constexpr std::size_t kCompareLevel = 2;
-
-struct Suffix {
-  std::string_view letters;
-  NumberUnit unit;
-  std::uint64_t times;
-};
-constexpr std::uint64_t kKilo = 1024;
-constexpr Suffix kSuffixes[] = {
-    {"ns", NumberUnit::Time, 1},
-    {"us", NumberUnit::Time, 1'000},
-    {"ms", NumberUnit::Time, 1'000'000},
-    {"s", NumberUnit::Time, 1'000'000'000},
-    {"B", NumberUnit::Bytes, 1},
-    {"k", NumberUnit::Bytes, kKilo},
-    {"K", NumberUnit::Bytes, kKilo},
-    {"KB", NumberUnit::Bytes, kKilo},
-    {"kB", NumberUnit::Bytes, kKilo},
-    {"KiB", NumberUnit::Bytes, kKilo},
-    {"M", NumberUnit::Bytes, kKilo* kKilo},
-    {"MB", NumberUnit::Bytes, kKilo* kKilo},
-    {"MiB", NumberUnit::Bytes, kKilo* kKilo},
-    {"G", NumberUnit::Bytes, kKilo* kKilo* kKilo},
-    {"GB", NumberUnit::Bytes, kKilo* kKilo* kKilo},
-    {"GiB", NumberUnit::Bytes, kKilo* kKilo* kKilo},
-};
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 bool begins_name(char letter) {
@@ -245,16 +221,16 @@ class Parser {
     while (at_ < text_.size() && is_in_name(text_[at_])) ++at_;
     const std::string_view letters = text_.substr(at, at_ - at);
     if (letters.empty()) return Done{};
-    const auto suffix = std::ranges::find(kSuffixes, letters, &Suffix::letters);
-    if (suffix == std::end(kSuffixes)) return wrong(at, "a unit is ns, us, ms or s, or k, M or G (of 1024)");
-    node.unit = suffix->unit;
+    const format::Unit* const suffix = format::find_unit(letters);
+    if (suffix == nullptr) return wrong(at, "a unit is ns, us, ms or s, or k, M or G (of 1024)");
+    node.unit = suffix->quantity;
     if (node.operation == Operation::Whole &&
-        node.whole <= std::numeric_limits<std::uint64_t>::max() / suffix->times) {
-      node.whole *= suffix->times;
+        node.whole <= std::numeric_limits<std::uint64_t>::max() / suffix->size) {
+      node.whole *= suffix->size;
     } else {
       if (node.operation == Operation::Whole) node.real = static_cast<double>(node.whole);
       node.operation = Operation::Real;
-      node.real *= static_cast<double>(suffix->times);
+      node.real *= static_cast<double>(suffix->size);
     }
     return Done{};
   }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "format/base/result.h"
+#include "format/base/units.h"
 
 namespace tacho::cli {
 
@@ -49,7 +50,7 @@ enum class Operation : std::uint8_t {
 };
 
 // The unit of a number: a Time is kept in nanoseconds and a size in bytes, with any unit in the text.
-enum class NumberUnit : std::uint8_t { None, Time, Bytes };
+using NumberUnit = format::Quantity;
 
 struct ExpressionNode {
   Operation operation = Operation::Whole;

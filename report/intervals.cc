@@ -10,33 +10,25 @@
 #include <string>
 #include <vector>
 
+#include "format/base/units.h"
+
 namespace tacho::report {
 namespace {
 
 constexpr double kShortest = 1e-6, kLongest = 1e9;  // s
 
-struct Unit {
-  std::string_view name;
-  double seconds;
-};
-// No minutes ("m") here: a slip of one letter in "ms" would make another valid time. The recorder has them.
-constexpr Unit kUnits[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
-constexpr Unit kRecorderUnits[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}, {"d", 86400}};
-
 // In ns.
-std::optional<std::uint64_t> time_in(std::string_view text, std::span<const Unit> units) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const auto unit =
-      std::ranges::find(units, text.substr(static_cast<std::size_t>(end - text.data())), &Unit::name);
-  if (error != std::errc{} || unit == units.end()) return std::nullopt;
-  const double seconds = number * unit->seconds;
-  if (!(seconds >= kShortest && seconds <= kLongest)) return std::nullopt;
-  return static_cast<std::uint64_t>(std::llround(seconds * 1e9));
+std::optional<std::uint64_t> time_in(std::string_view text) {
+  constexpr double kSecond = 1e9;
+  const auto time = format::parse_time(text, kSecond);
+  if (!time || !(*time >= kShortest * kSecond && *time <= kLongest * kSecond)) return std::nullopt;
+  return static_cast<std::uint64_t>(std::llround(*time));
 }
 
 Result<std::uint64_t> parse_interval(std::string_view text) {
-  const auto length = time_in(text, kUnits);
+  // No minutes ("m") here: a slip of one letter in "ms" would make another valid time. The recorder has them.
+  const bool is_long = !text.empty() && std::string_view("mhd").find(text.back()) != std::string_view::npos;
+  const auto length = is_long ? std::nullopt : time_in(text);
   if (!length)
     return use_error("--interval: '" + std::string(text) +
                      "' is no time from 0.000001 up: seconds, or a number with ns, us, ms or s, as in 100ms");
@@ -79,7 +71,7 @@ std::string note_on_readings(std::string_view event, const format::Environment& 
     if (!readings.is_one()) return {};
     return counted + "once, so all of it is in one interval; record with --interval to spread it over time";
   }
-  const auto interval = time_in(*text, kRecorderUnits);
+  const auto interval = time_in(*text);
   if (!interval || length % *interval == 0) return {};
   const std::string seconds = fmt::format("{}", static_cast<double>(*interval) / 1e9);
   return fmt::format(

@@ -11,6 +11,7 @@
 
 #include "cli/message_text.h"
 #include "cli/nearest.h"
+#include "format/base/units.h"
 
 namespace tacho::record {
 namespace {
@@ -35,17 +36,6 @@ constexpr OwnName kNumbers[] = {
     {"gid", FilterValue::Group},   {"cpu", FilterValue::Cpu},    {"cgroup_id", FilterValue::Cgroup},
 };
 constexpr std::string_view kAllNames = "pid, tid, comm, cgroup, cgroup_id, uid, gid, cpu";
-
-struct UnitRow {
-  std::string_view name;
-  cli::NumberUnit unit;
-  std::int64_t size;  // ns, bytes
-};
-constexpr UnitRow kUnits[] = {
-    {"us", cli::NumberUnit::Time, 1'000},        {"ms", cli::NumberUnit::Time, 1'000'000},
-    {"s", cli::NumberUnit::Time, 1'000'000'000}, {"KiB", cli::NumberUnit::Bytes, 1024},
-    {"sectors", cli::NumberUnit::Bytes, 512},
-};
 
 Operation mirrored(Operation operation) {
   switch (operation) {
@@ -318,10 +308,9 @@ class Compiler {
     if (at.operation == Operation::Real && !(at.real < kBeyond)) return wrong(i, "the number is too large");
     const auto value = at.operation == Operation::Real ? static_cast<std::uint64_t>(whole_part) : at.whole;
     if (at.unit == cli::NumberUnit::None || beside.field == nullptr) return static_cast<Wide>(value);
-    const auto row = std::ranges::find(kUnits, beside.field->unit, &UnitRow::name);
-    if (row == std::end(kUnits) || row->unit != at.unit) return static_cast<Wide>(value);
-    const auto size = static_cast<std::uint64_t>(row->size);
-    if (value % size == 0) return static_cast<Wide>(value / size);
+    const format::Unit* const unit = format::find_unit(beside.field->unit, at.unit);
+    if (unit == nullptr) return static_cast<Wide>(value);
+    if (value % unit->size == 0) return static_cast<Wide>(value / unit->size);
     return wrong(i, "'" + beside.name + "' is in whole " + beside.field->unit);
   }
   Result<Wide> named_number(std::size_t i, const Subject& beside) const {

@@ -11,6 +11,7 @@
 
 #include "cli/option_rows.h"
 #include "format/base/result.h"
+#include "format/base/units.h"
 #include "record/events/target.h"
 #include "record/host/pfm_events.h"
 #include "record/options/output_options.h"
@@ -26,12 +27,6 @@ struct Gathered {
   bool takes_off_cpu = false;
 };
 
-struct SizeUnit {
-  char letter;
-  int shift;
-};
-constexpr SizeUnit kSizeUnits[] = {{'B', 0},  {'K', 10}, {'k', 10}, {'M', 20},
-                                   {'m', 20}, {'G', 30}, {'g', 30}};
 constexpr std::uint64_t kMostRingBytes = std::uint64_t{1} << 32;
 constexpr std::uint64_t kLeastBudget = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostUsualBudget = std::uint64_t{256} << 20;
@@ -80,10 +75,10 @@ Result<> set_ring_size(RecordOptions& options, std::string_view text) {
     options.ring_bytes.reset();
     return Done{};
   }
-  const auto row = std::ranges::find(kSizeUnits, unit.front(), &SizeUnit::letter);
-  if (unit.size() != 1 || row == std::end(kSizeUnits)) return wrong();
-  if (value > (kMostRingBytes >> row->shift)) return too_large("4G");
-  options.ring_bytes = value << row->shift;
+  const format::Unit* const known = format::find_unit(unit, format::Quantity::Bytes);
+  if (known == nullptr) return wrong();
+  if (value > kMostRingBytes / known->size) return too_large("4G");
+  options.ring_bytes = value * known->size;
   options.ring_pages.reset();
   return Done{};
 }

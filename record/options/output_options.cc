@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/option_rows.h"
+#include "format/base/units.h"
 #include "format/container/content_classes.h"
 #include "record/options/time_options.h"
 
@@ -21,14 +22,6 @@ constexpr double kMostBytes = 1e18;
 constexpr std::uint64_t kMostFiles = 1'000'000;
 // A file has its own description of the host, which takes a megabyte and more.
 constexpr std::uint64_t kLeastSwitchBytes = std::uint64_t{1} << 20;
-
-struct SizeUnit {
-  std::string_view name;
-  double bytes;
-};
-constexpr SizeUnit kSizeUnits[] = {{"", 1},        {"B", 1},       {"K", 1 << 10},
-                                   {"k", 1 << 10}, {"M", 1 << 20}, {"m", 1 << 20},
-                                   {"G", 1 << 30}, {"g", 1 << 30}, {"T", 1LL << 40}};
 
 // Names of classes between commas; nothing is all of them.
 Result<> check_classes(std::string_view classes) {
@@ -86,13 +79,7 @@ cli::Option size_option(std::string names, std::string help, std::uint64_t& byte
 }  // namespace
 
 Result<std::uint64_t> parse_size(std::string_view option, std::string_view text) {
-  double value = 0;
-  const auto [end, code] =
-      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  const auto* const unit = std::ranges::find(
-      kSizeUnits, text.substr(static_cast<std::size_t>(end - text.data())), &SizeUnit::name);
-  const bool is_size = code == std::errc{} && unit != std::end(kSizeUnits) && std::isfinite(value);
-  const double bytes = is_size ? value * unit->bytes : 0;
+  const double bytes = format::parse_bytes(text).value_or(0);
   if (bytes < 1 || bytes > kMostBytes) {
     return use_error(std::string(option) + ": '" + std::string(text) +
                      "' is not a size such as 512K, 10M or 1.5G");

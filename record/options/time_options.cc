@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "format/base/units.h"
+
 namespace tacho::record {
 
 std::optional<int> parse_descriptor(std::string_view text) {
@@ -44,13 +46,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLongest = std::chrono::hours(24 * 365);
-
-struct TimeUnit {
-  std::string_view name;
-  double ms;
-};
-constexpr TimeUnit kTimeUnits[] = {{"", 1e3},   {"s", 1e3},    {"ms", 1},
-                                   {"m", 60e3}, {"h", 3600e3}, {"d", 24 * 3600e3}};
 
 Error wrong_delay(std::string_view text) {
   return use_error("-D: '" + std::string(text) +
@@ -94,13 +89,8 @@ Result<Delay> parse_delay(std::string_view text) {
 }
 
 Result<milliseconds> parse_duration(std::string_view option, std::string_view text) {
-  double value = 0;
-  const auto [end, code] =
-      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  const auto* const unit = std::ranges::find(
-      kTimeUnits, text.substr(static_cast<std::size_t>(end - text.data())), &TimeUnit::name);
-  const bool is_time = code == std::errc{} && unit != std::end(kTimeUnits) && std::isfinite(value);
-  const double ms = is_time ? std::round(value * unit->ms) : 0;
+  constexpr double kSecond = 1e9, kNsOfMs = 1e6;
+  const double ms = std::round(format::parse_time(text, kSecond).value_or(0) / kNsOfMs);
   if (ms < 1 || ms > static_cast<double>(kLongest.count())) {
     return use_error(std::string(option) + ": '" + std::string(text) +
                      "' is not a time such as 10 or 0.5 (seconds), 500ms, 15m or 2h");

@@ -11,6 +11,7 @@
 
 #include "cli/message_text.h"
 #include "cli/nearest.h"
+#include "format/base/units.h"
 #include "report/query/summary.h"
 #include "report/samples/address_name.h"
 
@@ -19,18 +20,6 @@ namespace {
 
 using cli::NumberUnit;
 using cli::Operation;
-
-struct UnitRow {
-  std::string_view name;
-  NumberUnit unit;
-  std::uint64_t size;
-};
-constexpr UnitRow kUnits[] = {
-    {"ns", NumberUnit::Time, 1},         {"us", NumberUnit::Time, 1'000},
-    {"ms", NumberUnit::Time, 1'000'000}, {"s", NumberUnit::Time, 1'000'000'000},
-    {"bytes", NumberUnit::Bytes, 1},     {"B", NumberUnit::Bytes, 1},
-    {"KiB", NumberUnit::Bytes, 1024},    {"sectors", NumberUnit::Bytes, 512},
-};
 
 bool is_leaf(const cli::ExpressionNode& node) { return node.operation <= Operation::Name; }
 bool is_comparison(Operation operation) {
@@ -56,9 +45,8 @@ ExpressionValue as_value(const FieldValue& value) {
 }  // namespace
 
 std::optional<FieldUnit> field_unit(std::string_view name) {
-  const auto row = std::ranges::find(kUnits, name, &UnitRow::name);
-  if (row == std::end(kUnits)) return std::nullopt;
-  return FieldUnit{row->unit, row->size};
+  const format::Unit* const unit = format::find_unit(name);
+  return unit == nullptr ? std::nullopt : std::optional(FieldUnit{unit->quantity, unit->size});
 }
 
 class BoundExpression::Binder {

@@ -43,7 +43,8 @@ TEST(OutputOptions, SizesHaveUnits) {
   EXPECT_EQ(*parse_size("--max-size", "4096"), 4096u);
   EXPECT_EQ(*parse_size("--max-size", "1.5K"), 1536u);
   EXPECT_EQ(*parse_size("--max-size", "10M"), 10u << 20);
-  for (const char* text : {"", "M", "0", "-1", "1X", "1KB", "inf", "nan", "99999999999999999999", "0.1"})
+  EXPECT_EQ(*parse_size("--max-size", "1KB"), 1024u);
+  for (const char* text : {"", "M", "0", "-1", "1X", "1Kb", "inf", "nan", "99999999999999999999", "0.1"})
     EXPECT_FALSE(parse_size("--max-size", text)) << text;
 }
 
