@@ -29,7 +29,7 @@ FOREIGN = {
     "dwarf.h": {"symbolize"},
     "traceevent/": {"report"},
     "rapidjson/": {"report"},
-    "xxhash.h": {"report"},
+    "xxhash.h": {"format", "report"},
     "curses.h": {"report"},
     "term.h": {"report"},
 }

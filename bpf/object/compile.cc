@@ -27,6 +27,7 @@
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/shipped_headers.h"
+#include "format/base/digest.h"
 #include "format/base/file.h"
 #include "format/base/trusted_path.h"
 
@@ -74,14 +75,6 @@ bool PrivateFolder::become(const std::string& path) {
 namespace {
 
 constexpr const char* kKernelBtf = "/sys/kernel/btf/vmlinux";
-
-// FNV-1a: distinguishes contents that differ by accident. The folder is private, so no collision is made on
-// purpose.
-constexpr std::uint64_t kHashStart = 0xcbf29ce484222325;
-std::uint64_t hash(std::string_view text, std::uint64_t state = kHashStart) {
-  for (const char c : text) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return state;
-}
 
 std::string hex(std::uint64_t value) {
   char digits[17];
@@ -142,10 +135,11 @@ Result<std::string> folder_of(const std::string& parent, const std::string& name
 }
 
 Result<std::string> shipped_folder(const std::string& parent) {
-  std::uint64_t state = kHashStart;
+  std::uint64_t state = 0;
   std::vector<HeaderFile> files;
   for (const ShippedHeader& header : shipped_headers()) {
-    state = hash(header.content, hash(header.path, state));
+    for (const std::string_view text : {header.path, header.content})
+      state = format::digest(std::as_bytes(std::span(text)), state);
     files.push_back({std::string(header.path), header.content});
   }
   const std::string name = "headers-" + hex(state);
@@ -161,7 +155,7 @@ Result<std::optional<std::string>> vmlinux_folder(const std::string& parent, con
   }
   auto btf = format::read_file(kKernelBtf);
   if (!btf) return std::move(btf.error());
-  const std::string name = "vmlinux-" + kernel_name().release + "-" + hex(hash(format::as_text(*btf)));
+  const std::string name = "vmlinux-" + kernel_name().release + "-" + hex(format::digest(*btf));
   if (::access((parent + "/" + name).c_str(), R_OK | X_OK) == 0) return std::optional(parent + "/" + name);
   auto text = vmlinux_header(*btf);
   if (!text) return std::move(text.error());

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "format/base/digest.h"
 #include "format/records/perf_abi.h"
 #include "format/records/record_view.h"
 
@@ -14,8 +15,9 @@ namespace tacho::format {
 namespace {
 
 constexpr std::size_t kMaxRecord = 65535;  // a record's size field is 16 bits wide
-// A frame that zstd skips, with the checksum of the next one.
-constexpr std::uint32_t kCheckMagic = 0x184D2A57, kCheckSize = 8;
+// A frame that zstd skips, with the digest of the next one. In captures of older versions the sum is another
+// one, and is not checked.
+constexpr std::uint32_t kCheckMagic = 0x184D2A58, kOldCheckMagic = 0x184D2A57, kCheckSize = 8;
 constexpr std::size_t kCheckFrame = 4 + 4 + kCheckSize;
 constexpr std::size_t kMaxPacked = kMaxRecord - kRecordHeaderSize - kCheckFrame;
 constexpr std::size_t kMinChunk = 32 * 1024;  // compressing less does not pay
@@ -25,26 +27,6 @@ constexpr int kMaxWindowLog = 23;  // 8 MiB: what zstd recommends to accept from
 // Pieces from one trial of both ways to the next, so that trials are a fraction of what is saved. What comes
 // first in a recording is often unlike the rest, so trials are frequent until many have failed.
 constexpr unsigned kMostPiecesBetweenTrials = 64;
-
-// Each step can be undone, so that no change of a single word is without effect.
-std::uint64_t checksum(Bytes bytes) {
-  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;
-  std::uint64_t sum = bytes.size();
-  const auto add = [&sum](std::uint64_t word) {
-    sum = (sum ^ word) * kFactor;
-    sum ^= sum >> 29;
-  };
-  std::size_t at = 0;
-  for (; at + sizeof sum <= bytes.size(); at += sizeof sum) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes.data() + at, sizeof word);
-    add(word);
-  }
-  std::uint64_t rest = 0;
-  if (at < bytes.size()) std::memcpy(&rest, bytes.data() + at, bytes.size() - at);
-  add(rest);
-  return sum;
-}
 
 // The longest run of whole records at the start of `records` that is at most `limit` bytes; at least one
 // record.
@@ -168,7 +150,7 @@ void RecordCompressor::append_packed(std::vector<std::byte>& out) const {
   std::array<std::byte, kRecordHeaderSize + kCheckFrame> head{};
   const std::uint32_t type = abi::kRecordCompressed;
   const auto whole = static_cast<std::uint16_t>(head.size() + packed_.size());
-  const std::uint64_t sum = checksum(packed_);
+  const std::uint64_t sum = digest(packed_);
   std::byte* const check = head.data() + kRecordHeaderSize;
   std::memcpy(head.data(), &type, sizeof type);
   std::memcpy(head.data() + 6, &whole, sizeof whole);
@@ -181,17 +163,19 @@ void RecordCompressor::append_packed(std::vector<std::byte>& out) const {
 
 PackedBytes packed_bytes(Bytes content) {
   Cursor in(content, std::endian::little);
-  if (in.u32() != kCheckMagic || in.u32() != kCheckSize) return {content};
+  const std::uint32_t magic = in.u32();
+  if ((magic != kCheckMagic && magic != kOldCheckMagic) || in.u32() != kCheckSize) return {content};
   const std::uint64_t sum = in.u64();
   if (in.failed()) return {content};
-  return {in.rest(), sum == checksum(in.rest())};
+  return {in.rest(), magic == kOldCheckMagic || sum == digest(in.rest())};
 }
 
 bool begins_as_frame(Bytes content) {
   constexpr std::uint32_t kFrameMagic = 0xFD2FB528;
   Cursor in(content, std::endian::little);
   const std::uint32_t magic = in.u32();
-  if (magic != kCheckMagic || in.u32() != kCheckSize) return magic == kFrameMagic;
+  if ((magic != kCheckMagic && magic != kOldCheckMagic) || in.u32() != kCheckSize)
+    return magic == kFrameMagic;
   in.u64();
   return in.u32() == kFrameMagic;
 }

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "format/base/digest.h"
 #include "format/extensions/symbol_pack.h"
 #include "report/decode/record_fields.h"
 
@@ -13,16 +14,9 @@ namespace {
 
 using namespace format;
 
-// FNV-1a, 64 bit: shows that contents differ, and is easy to compute elsewhere.
-std::uint64_t hash_of(Bytes bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint8_t>(byte)) * 0x100000001b3;
-  return hash;
-}
-
 void content(FieldSink& to, Bytes bytes) {
   to.number("bytes", bytes.size());
-  to.hex("hash", hash_of(bytes));
+  to.hex("hash", format::digest(bytes));
 }
 
 void content(FieldSink& to, std::string_view text) { content(to, std::as_bytes(std::span(text))); }
@@ -169,7 +163,7 @@ void bpf_programs(FieldSink& to, const Features& from) {
     to.hex("arrays", program.arrays);
     content(to, program.info);
     to.number("data_bytes", program.data.size());
-    to.hex("data_hash", hash_of(program.data));
+    to.hex("data_hash", format::digest(program.data));
   });
 }
 
