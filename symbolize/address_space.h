@@ -11,7 +11,7 @@
 #include "format/container/environment.h"
 #include "format/records/address.h"
 #include "format/records/record.h"
-#include "symbolize/mapping.h"
+#include "symbolize/mapping_list.h"
 
 namespace tacho::symbolize {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "symbolize/packed_code.h"
+#include "symbolize/packed_names.h"
 
 namespace tacho::symbolize {
 

@@ -18,6 +18,12 @@
 
 namespace tacho::symbolize {
 
+// Code that was packed piece by piece, as it is read again.
+
+// Joins pieces that overlap or follow each other; of bytes that several have, the first one's
+// stay. Pieces must be ascending by their start, and their bytes in the module's `code_bytes`.
+void join_code(format::PackedModule& module);
+
 // One module's. Addresses are as perf prints them; addresses that were not packed are unknown.
 class PackedSource {
  public:

@@ -61,6 +61,17 @@ struct SymbolOptions {
 };
 
 // Whether the user says where the names of such modules come from.
-bool names_are_given(const SymbolOptions& options, ModuleKind kind);
+inline bool names_are_given(const SymbolOptions& options, ModuleKind kind) {
+  switch (kind) {
+    case ModuleKind::Kernel:
+      return !options.kallsyms.empty() || !options.vmlinux.empty();
+    case ModuleKind::KernelModule:
+      return !options.kallsyms.empty();
+    case ModuleKind::Anonymous:
+      return !options.perf_map_dir.empty() || !options.symfs.empty();
+    default:
+      return !options.symfs.empty();
+  }
+}
 
 }  // namespace tacho::symbolize

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "symbolize/elf/dwarf_terms.h"
+#include "symbolize/elf/dwarf_file.h"
 
 namespace tacho::symbolize {
 namespace {

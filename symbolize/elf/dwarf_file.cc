@@ -3,14 +3,79 @@
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
 #include "format/base/cursor.h"
-#include "symbolize/elf/dwarf_terms.h"
 
 namespace tacho::symbolize {
+
+bool names_are_the_linkers(int language) {
+  constexpr std::array kPlain = {DW_LANG_C89,     DW_LANG_C,       DW_LANG_C99,           DW_LANG_C11,
+                                 DW_LANG_Cobol74, DW_LANG_Cobol85, DW_LANG_Fortran77,     DW_LANG_Pascal83,
+                                 DW_LANG_PLI,     DW_LANG_UPC,     DW_LANG_Mips_Assembler};
+  return std::ranges::find(kPlain, language) != kPlain.end();
+}
+
+bool needs_shared_part(unsigned form) {
+  constexpr std::array kForms = {DW_FORM_GNU_ref_alt, DW_FORM_GNU_strp_alt, DW_FORM_ref_sup4,
+                                 DW_FORM_ref_sup8, DW_FORM_strp_sup};
+  return std::ranges::find(kForms, static_cast<int>(form)) != kForms.end();
+}
+
+void add_range(AddressRanges& ranges, std::uint64_t start, std::uint64_t end) {
+  constexpr std::size_t kLookedAt = 64;
+  const std::size_t count = std::min(ranges.size(), kLookedAt);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (start == ranges[i].second) {
+      ranges[i].second = end;
+      return;
+    }
+    if (end == ranges[i].first) {
+      ranges[i].first = start;
+      return;
+    }
+  }
+  ranges.emplace_back(start, end);
+}
+
+bool DieWalk::next() {
+  if (levels_.empty() || is_too_deep() || leads_back_) return false;
+  const Dwarf_Off last = dwarf_dieoffset(&levels_.back());
+  Dwarf_Die child{};
+  if (dwarf_haschildren(&levels_.back()) > 0 && dwarf_child(&levels_.back(), &child) == 0) {
+    levels_.push_back(child);
+  } else if (levels_.size() == 1 || !step()) {
+    levels_.clear();
+    return false;
+  }
+  leads_back_ = dwarf_dieoffset(&levels_.back()) <= last;
+  return !leads_back_ && !is_too_deep();
+}
+
+// To what follows the last entry, which has no children.
+bool DieWalk::step() {
+  Dwarf_Die next{};
+  const int status = dwarf_siblingof(&levels_.back(), &next);
+  if (status == 0) levels_.back() = next;
+  if (status <= 0 || next.addr == nullptr) return status == 0;
+  // Past the last entry of a level stands a zero byte; libdw says where. What follows is the next entry of
+  // the level above, or the zero that ends that one. libdw reads no byte beyond the unit, and knows no tag
+  // for zero.
+  auto* at = static_cast<unsigned char*>(next.addr);
+  for (levels_.pop_back(); levels_.size() > 1; levels_.pop_back()) {
+    Dwarf_Die follower = levels_.back();
+    follower.addr = ++at;
+    follower.abbrev = nullptr;
+    if (dwarf_tag(&follower) == DW_TAG_invalid) continue;
+    levels_.back() = follower;
+    return true;
+  }
+  return false;
+}
 
 Error libdw_error() {
   const char* const text = dwarf_errmsg(-1);

@@ -3,23 +3,73 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <climits>
+#include <cstdlib>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
-#include "symbolize/elf/die_walk.h"
 #include "symbolize/elf/dwarf_file.h"
-#include "symbolize/elf/dwarf_terms.h"
 #include "symbolize/elf/line_program.h"
-#include "symbolize/elf/named_file.h"
-#include "symbolize/names/range_index.h"
+#include "symbolize/names/symbol_table.h"
 
 namespace tacho::symbolize {
 namespace {
+
+// The folder of an open file, with its slash, as libdw finds it; empty when unknown.
+std::string folder_of(int fd) {
+  std::array<char, PATH_MAX> target{};
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  const ssize_t size = ::readlink(link.c_str(), target.data(), target.size());
+  if (size <= 0) return {};
+  const std::string path(target.data(), static_cast<std::size_t>(size));
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+enum class Place : std::uint8_t { Empty, Harmless, Harmful };
+
+// What opening `path` would do: a regular file below `root` does no harm. An empty `root` holds everything.
+Place look_at(const std::string& path, const std::string& root) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return Place::Empty;
+  if (!S_ISREG(status.st_mode)) return Place::Harmful;
+  if (root.empty()) return Place::Harmless;
+  const auto resolved = [](const std::string& name) {
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(name.c_str(), nullptr), &std::free);
+    return std::string(real ? real.get() : "");
+  };
+  const std::string real_root = resolved(root);
+  const bool is_below = !real_root.empty() && resolved(path).starts_with(real_root + "/");
+  return is_below ? Place::Harmless : Place::Harmful;
+}
+
+// Where a part that was split off may be, as libdw looks for it: beside the file in `folder`, then in
+// `compiler_folder`.
+std::array<std::string, 2> split_places(std::string_view folder, std::string_view compiler_folder,
+                                        std::string_view name) {
+  const auto joined = [](std::string_view before, std::string_view after) {
+    return after.starts_with('/') ? std::string(after) : std::string(before) + "/" + std::string(after);
+  };
+  return {joined(folder, name), joined(joined(folder, compiler_folder), name)};
+}
+
+// True when libdw finds a part that was split off (a .dwo file) and nothing harmful on its way: first beside
+// the file in `folder`, then in `compiler_folder`.
+bool may_open_split(std::string_view folder, std::string_view compiler_folder, std::string_view name,
+                    const std::string& root) {
+  if (name.empty() || folder.empty()) return false;
+  const auto places = split_places(folder, compiler_folder, name);
+  const Place beside = look_at(places[0], root), built = look_at(places[1], root);
+  return beside != Place::Harmful && built != Place::Harmful &&
+         (beside == Place::Harmless || built == Place::Harmless);
+}
 
 constexpr int kLongestReference = 100;  // DIEs from a concrete function to its name
 constexpr std::uint32_t kNone = InlineFunction::kNone;

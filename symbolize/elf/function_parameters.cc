@@ -9,9 +9,7 @@
 #include <utility>
 
 #include "symbolize/elf/call_convention.h"
-#include "symbolize/elf/die_walk.h"
 #include "symbolize/elf/dwarf_file.h"
-#include "symbolize/elf/dwarf_terms.h"
 #include "symbolize/elf/type_view.h"
 
 namespace tacho::symbolize {

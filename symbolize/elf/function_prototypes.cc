@@ -8,9 +8,7 @@
 #include <unordered_map>
 
 #include "symbolize/elf/call_convention.h"
-#include "symbolize/elf/die_walk.h"
 #include "symbolize/elf/dwarf_file.h"
-#include "symbolize/elf/dwarf_terms.h"
 #include "symbolize/elf/type_view.h"
 
 namespace tacho::symbolize {

@@ -10,7 +10,6 @@
 
 #include "format/codec/compression.h"
 #include "symbolize/files/packed_section.h"
-#include "symbolize/files/xz.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
 #include "unwind/fde_index.h"

@@ -1,5 +1,5 @@
 // Sections that are packed inside an ELF file: marked SHF_COMPRESSED (zlib or zstd), or by the older name
-// .zdebug_*.
+// .zdebug_*; and whole ELF files under xz, as .gnu_debugdata holds them.
 #pragma once
 
 #include <cstddef>
@@ -34,5 +34,13 @@ Result<std::vector<std::byte>> unpack_marked_section(format::Bytes section, std:
                                                      std::uint64_t limit);
 // One whose name begins with .zdebug_.
 Result<std::vector<std::byte>> unpack_named_section(format::Bytes section, std::uint64_t limit);
+
+// Bytes that were packed with xz, as .gnu_debugdata sections are; and the checksum that comes with it.
+
+// The unpacked bytes; an error when they are more than `limit` or when `packed` is damaged.
+Result<std::vector<std::byte>> unpack_xz(format::Bytes packed, std::uint64_t limit);
+
+// The CRC-32 that .gnu_debuglink names, of bytes that come in pieces: `before` is that of the pieces before.
+std::uint32_t crc32(format::Bytes bytes, std::uint32_t before = 0);
 
 }  // namespace tacho::symbolize

@@ -1,4 +1,4 @@
-#include "symbolize/files/xz.h"
+#include "symbolize/files/packed_section.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "symbolize/names/range_index.h"
+#include "symbolize/names/symbol_table.h"
 
 #include <gtest/gtest.h>
 
