@@ -183,7 +183,7 @@ Result<> ReportSink::arrange() {
     return use_error("--sort parent: the capture has no call chains; record with -g to have them");
   ProfileShape shape;
   shape.by_stack = plan_->has_children || plan_->has_graph || has_key("parent");
-  shape.by_comm = has_key_of(KeyOf::Comm) || !options_->filter.comms.empty();
+  shape.by_comm = options_->is_walked || has_key_of(KeyOf::Comm) || !options_->filter.comms.empty();
   shape.by_thread = options_->is_walked || has_key_of(KeyOf::Thread) || !options_->filter.pids.empty() ||
                     !options_->filter.tids.empty();
   for (const KeyUse& use : plan_->columns.keys) {

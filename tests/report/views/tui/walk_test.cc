@@ -21,7 +21,8 @@ constexpr std::uint64_t kKernel = 0xffffffff81000000;
 
 // Two threads in functions f0 to f3 of a kernel: f0 calls f1 calls f2, f0 calls f3.
 struct Walked {
-  Walked() : kallsyms(std::as_bytes(std::span(text))) {
+  explicit Walked(std::string sort = {}) : kallsyms(std::as_bytes(std::span(text))) {
+    options.sort = std::move(sort);
     CaptureBuilder capture;
     capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
     capture.comm(1, 1, "one").comm(1, 2, "two");
@@ -158,6 +159,16 @@ TEST(Walk, OtherKeysAndOrdersNeedNoReading) {
   walked.type("cpu");
   EXPECT_EQ(walked.press(Key::Enter), Walk::Flow::ReadAgain);
   EXPECT_EQ(walked.walk->wanted_sort(), "cpu");
+}
+
+TEST(Walk, NamesOfThreadsAreThereForLaterKeys) {
+  Walked walked("sym");
+  walked.type("o");
+  walked.press(static_cast<Key>(21));
+  walked.type("comm");
+  EXPECT_EQ(walked.press(Key::Enter), Walk::Flow::Stay);
+  EXPECT_EQ(walked.lines()[2], "+   60.00%    60.00%  one");
+  EXPECT_EQ(walked.lines()[3], "+   40.00%    40.00%  two");
 }
 
 TEST(Walk, EscAsksBeforeItLeaves) {
