@@ -42,10 +42,13 @@ static __always_inline __u32 state_of(struct task_struct *task) {
   return bits & frozen ? 2 : bits & 0xff;
 }
 
-/* Whether a wait of it may have begun before. The command that will be recorded is a child of the recorder until it is let go,
- * and --filter asks about the thread that is running. */
+/* Whether --filter asks about the thread that is running, which no earlier wait can answer. Only for recorders that take such
+ * a filter: an object that reads tacho_filter is one (bpf::UserObject::asks_filter()). */
+static __always_inline bool has_filter(void) { return tacho_filter.steps[0].value; }
+
+/* Whether a wait of it may have begun before. The command that will be recorded is a child of the recorder until it is let go. */
 static __always_inline bool may_wait(struct task_struct *task) {
-  if (!task->pid || task->on_cpu || tacho_filter.steps[0].value) return false;
+  if (!task->pid || task->on_cpu) return false;
   return task->real_parent->tgid != tacho_recorder && is_task_chosen(task);
 }
 

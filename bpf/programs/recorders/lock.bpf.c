@@ -84,7 +84,7 @@ static __always_inline void note(struct task_struct *task) {
   __u32 only = 0, op, state = state_of(task);
   struct wait *wait = bpf_map_lookup_elem(&before, &only);
   struct pt_regs registers, *saved = (struct pt_regs *)bpf_task_pt_regs(task);
-  if (!wait || !state || state >= 16 || bpf_probe_read_kernel(&registers, sizeof registers, saved)) return;
+  if (!wait || has_filter() || !state || state >= 16 || bpf_probe_read_kernel(&registers, sizeof registers, saved)) return;
   op = registers.rsi & COMMAND;
   if ((long)registers.orig_rax != futex || registers.cs == code_of_32_bit || !is_wait(op)) return;
   wait->address = registers.rdi;

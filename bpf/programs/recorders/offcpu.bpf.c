@@ -88,7 +88,7 @@ PER_CPU(before, struct wait);
 static __always_inline void note(struct task_struct *task) {
   __u32 only = 0, state = state_of(task);
   struct wait *wait = bpf_map_lookup_elem(&before, &only);
-  if (!wait || !is_state_meant(state)) return;
+  if (!wait || has_filter() || !is_state_meant(state)) return;
   wait->process = task->tgid;
   wait->state = state;
   wait->began_before = 1;

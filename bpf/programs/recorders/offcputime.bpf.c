@@ -132,7 +132,7 @@ static __always_inline void note(struct task_struct *task) {
   __u32 only = 0;
   struct wait wait = {};
   struct stack *stack = bpf_map_lookup_elem(&room_before, &only);
-  if (!stack || !is_state_meant(state_of(task))) return;
+  if (!stack || has_filter() || !is_state_meant(state_of(task))) return;
   wait.key.pid = task->tgid;
   wait.key.tid = task->pid;
   wait.key.began_before = 1;
