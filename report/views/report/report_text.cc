@@ -32,7 +32,7 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
 
 // Writes the rows up to the last that has a graph, and returns how many they are.
 std::size_t ReportText::write_graphed(TextOutput& out, const Block& block) const {
-  constexpr std::size_t kMostStrands = 4096, kMostRows = 256;  // of a piece
+  constexpr std::size_t kMostStrands = 512, kMostRows = 256;  // of a piece; several are in memory
   const Kind weight = options_->has_children ? Kind::Children : Kind::Overhead;
   std::vector<GraphRow> rows;
   rows.reserve(block.rows.size());
