@@ -11,7 +11,7 @@ SOURCES = ["views/dump/command_dump.cc", "decode/feature_fields.cc", "decode/rec
 # table of an attribute's fields.
 NAME = re.compile(r'(?:\bto\.\w+\(|\(to, |^\s*\{)"([a-z0-9_]+)"', re.MULTILINE)
 # Words in backquotes that are no names of fields.
-NOT_NAMES = {"tacho dump", "tacho dump --json", "tacho header --json", '"0x..."', "\\xNN", "\\\\", '\\"'}
+NOT_NAMES = {"xxhsum -H3", "tacho dump", "tacho dump --json", "tacho header --json", '"0x..."', "\\xNN", "\\\\", '\\"'}
 
 
 def names_in_code():
