@@ -22,6 +22,7 @@ class Screen:
         self.socket = Path(tempfile.mkdtemp(prefix="tacho-tmux-")) / "tmux"
         environment = {"HOME": str(folder), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC",
                        "TERM": "xterm-256color", "PS1": "$ ", "PAGER": "cat", "HISTFILE": "/dev/null"}
+        environment.update({name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")})
         shell = "env -i " + " ".join(f"{name}='{value}'" for name, value in {**environment, **variables}.items()
                                      if value is not None) + " bash --norc --noprofile"
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), "-c", str(folder), shell)
