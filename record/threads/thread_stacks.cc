@@ -162,8 +162,8 @@ class Copying {
  public:
   explicit Copying(const bpf::ThreadList& list) : list_(list) {}
 
-  // A round: copies the stacks of threads that are off the CPUs, and keeps the copies of those that did not
-  // run meanwhile. Threads that are gone are left out.
+  // One round: copies the stacks of the threads that are off the CPUs, and keeps each copy whose thread did
+  // not run meanwhile. Threads that ended are left out.
   Result<> go_over(std::vector<bpf::ListedThread> listed) {
     std::vector<Copied> copies;
     std::set<std::uint32_t> met;
@@ -400,10 +400,10 @@ std::string file_of(const ThreadStack& thread) {
   return path;
 }
 
-// The lock behind a futex. A mutex of pthreads keeps 2 in its futex while others wait, and its owner two
-// words behind (glibc's struct __pthread_mutex_s: lock, count, owner, nusers); robust ones and those that
-// inherit priority keep the owner in the futex, as the kernel's interface says. Only an owner that is a
-// thread of the same process counts: other users of futexes keep anything there.
+// The mutex and its owner, from the futex that a thread waits for. A pthread mutex with waiters has 2 in its
+// futex and the owner's thread id two words later (glibc's struct __pthread_mutex_s: lock, count, owner,
+// nusers). A robust or priority-inheriting mutex has the owner's id in the futex itself, as futex(2) says. An
+// id that is no thread of the same process is not taken: other futexes may hold any number there.
 AwaitedLock lock_of(const ThreadStack& thread, const std::set<std::pair<std::uint32_t, std::uint32_t>>& all) {
   if (thread.call.number != kFutex || thread.registers.empty()) return {};
   const std::uint64_t command = thread.call.arguments[1] & kFutexCommand;

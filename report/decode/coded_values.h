@@ -39,8 +39,7 @@ std::string data_source_text(std::uint64_t source);
 
 // The parts of a data source. Each text is cut at 63 characters as by perf report.
 enum class DataSourcePart : std::uint8_t { Level, Snoop, Tlb, Lock, Blocked };
-// The bits that make two data sources different in this part; for Level, only those that perf report
-// compares.
+// The bits of a data source that this part compares. Level has only the bits that perf report compares.
 std::uint64_t data_source_bits(DataSourcePart part, std::uint64_t source);
 std::string data_source_part(DataSourcePart part, std::uint64_t source);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Waits that began before the recording: a program that the recorder runs when events are switched on looks at every thread,
- * and notes those that are off the CPUs as if their waits began at that moment. Include recorder.h first.
+ * Waits that began before the recording: a task iterator, which the recorder runs when events are enabled, enters every thread
+ * that is off the CPUs into the map of waits, with that moment as the begin. Include recorder.h first.
  */
 #ifndef TACHO_BEFORE_H
 #define TACHO_BEFORE_H

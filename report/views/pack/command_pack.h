@@ -56,8 +56,8 @@ struct RewriteOptions {
 };
 // Opens the capture and checks that it can be rewritten; the error says what to do.
 Result<> check_rewritable(const std::string& input);
-// `change` changes the feature sections: for those that it drops (format::drop_section) the values are
-// encoded anew. The output gets its name when it is complete; an old file of that name, other than the input,
+// `change` changes the feature sections. A section that it drops (format::drop_section) is encoded again from
+// its values. The output gets its name when it is complete; an old file of that name, other than the input,
 // is kept as NAME.old.
 Result<> rewrite(const RewriteOptions& options, const std::function<Result<>(format::Features&)>& change);
 

@@ -62,7 +62,7 @@ struct Frame {
   std::vector<FrameRow> rows;
 };
 
-// The shown columns of a character: 0 for those that join the one before, 2 for wide ones.
+// Terminal columns of a character: 0 for a combining one, 2 for a wide one.
 std::size_t column_width(char32_t character);
 // Of UTF-8; a broken byte counts as one.
 std::size_t columns_of(std::string_view text);
