@@ -44,6 +44,21 @@ class PageColumn {
     bytes_ = std::move(other.bytes_);
   }
 
+  // Calls `take` with each number of a column of form Numbers.
+  template <class Take>
+  void each(Take&& take) const {
+    std::uint32_t number = 0;
+    int shift = 0;
+    for (const char byte : bytes_) {
+      number |= (static_cast<std::uint32_t>(byte) & 0x7f) << shift;
+      shift += 7;
+      if ((static_cast<std::uint8_t>(byte) & 0x80) != 0) continue;
+      take(number);
+      number = 0;
+      shift = 0;
+    }
+  }
+
   const std::string& name() const { return name_; }
   ColumnForm form() const { return form_; }
   std::uint64_t count() const { return count_; }

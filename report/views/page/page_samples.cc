@@ -105,29 +105,36 @@ Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
   (void)weights_.takes(sample);  // learns about the event
   periods_.see(sample);
   EventColumns& event = event_of(sample);
-  if (nodes_.size() >= most_) {
+  if (samples_ == most_) {
     ++left_out_;
     return Flow::GoOn;
   }
   ++event.samples;
   event.has_stacks |= sample.stack != nullptr;
-  const format::EventAttr& attr = sample.event().attr;
-  times_.push_back(sample.raw->time);
-  cpus_.push_back(attr.samples(abi::kSampleCpu) ? sample.raw->cpu + 1 : 0);
-  of_threads_.push_back(thread_of(sample));
-  of_events_.push_back(static_cast<std::uint32_t>(sample.event_index));
-  nodes_.push_back(row_of(sample));
   const std::uint64_t weight = weights_.weight_of(sample).value_or(0);
-  weights_of_samples_.push_back(weight);
-  if (take_ == Take::Everything && reads_ == Reads::All) {
-    const bool has_cgroup = attr.samples(abi::kSampleCgroup);
-    has_cgroups_ |= has_cgroup;
-    cgroups_.push_back(has_cgroup ? parts_.texts.number_of(names_.of(Content::Containers, sample.cgroup()))
-                                  : 0);
-    add_payload(event, sample);
-  }
+  const std::uint32_t row = row_of(sample);
+  rows_[row].weight += weight;
+  ++rows_[row].samples;
+  if (samples_++ == 0) first_time_ = sample.raw->time;
+  if (take_ == Take::Everything) add_columns(event, sample, row, weight);
   if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
   return Flow::GoOn;
+}
+
+void PageSamples::add_columns(EventColumns& event, const ResolvedSample& sample, std::uint32_t row,
+                              std::uint64_t weight) {
+  const format::EventAttr& attr = sample.event().attr;
+  times_.add_signed(static_cast<std::int64_t>(sample.raw->time - first_time_));
+  cpus_.add(attr.samples(abi::kSampleCpu) ? std::uint64_t{sample.raw->cpu} + 1 : 0);
+  of_threads_.add(thread_of(sample));
+  of_events_.add(sample.event_index);
+  weights_of_samples_.add(weight);
+  rows_of_samples_.add(row);
+  if (reads_ != Reads::All) return;
+  const bool has_cgroup = attr.samples(abi::kSampleCgroup);
+  has_cgroups_ |= has_cgroup;
+  cgroups_.add(has_cgroup ? parts_.texts.number_of(names_.of(Content::Containers, sample.cgroup())) : 0);
+  add_payload(event, sample);
 }
 
 PageSamples::EventColumns& PageSamples::event_of(const ResolvedSample& sample) {
@@ -198,13 +205,15 @@ std::uint32_t PageSamples::row_of(const ResolvedSample& sample) {
     const std::uint32_t text = parts_.texts.number_of(name.empty() ? "[unnamed]" : name);
     comms_.push_back({parts_.tree.frame_of({text, 0, PageKind::Thread}), sample.comm.starts_with("java")});
   }
-  const Row row{comm->second, sample.stack, sample.stack == nullptr ? sample.place : 0};
+  const Row row{static_cast<std::uint32_t>(sample.event_index), comm->second, sample.stack,
+                sample.stack == nullptr ? sample.place : 0};
   const std::uint64_t chain = row.stack == nullptr ? row.place : row.stack->number;
   return by_row_.find_or_make(
-      by_row_.hash(row.comm, chain, row.stack == nullptr),
+      by_row_.hash(row.event, row.comm, chain, row.stack == nullptr),
       [&](std::uint32_t known) {
         const Row& other = rows_[known];
-        return other.comm == row.comm && other.stack == row.stack && other.place == row.place;
+        return other.event == row.event && other.comm == row.comm && other.stack == row.stack &&
+               other.place == row.place;
       },
       [&] {
         rows_.push_back(row);
@@ -242,7 +251,7 @@ void PageSamples::finish() { name_new_rows(); }
 std::vector<std::uint32_t> PageSamples::lines() {
   const std::vector<PageTree::Node>& nodes = parts_.tree.nodes();
   std::vector<std::uint64_t> weights(nodes.size());
-  for (std::size_t i = 0; i < nodes_.size(); ++i) weights[row_nodes_[nodes_[i]]] += weights_of_samples_[i];
+  for (std::size_t row = 0; row < rows_.size(); ++row) weights[row_nodes_[row]] += rows_[row].weight;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> heaviest(places_of_frames_.size());
   for (std::uint32_t frame = 0; frame < heaviest.size(); ++frame) heaviest[frame].second = frame;
   for (std::size_t node = nodes.size(); node-- > 1;) {  // a node stands behind its caller
@@ -262,24 +271,11 @@ std::vector<std::uint32_t> PageSamples::lines() {
 
 std::vector<PageColumn> PageSamples::columns(const PageTree::Order& order) {
   std::vector<PageColumn> columns;
-  PageColumn time("time", ColumnForm::Differences), cpu("cpu", ColumnForm::Numbers),
-      thread("thread", ColumnForm::Numbers), event("event", ColumnForm::Numbers),
-      node("node", ColumnForm::Numbers), weight("weight", ColumnForm::Wide);
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    time.add_signed(static_cast<std::int64_t>(times_[i] - times_.front()));
-    cpu.add(cpus_[i]);
-    thread.add(of_threads_[i]);
-    event.add(of_events_[i]);
-    node.add(order.places[row_nodes_[nodes_[i]]]);
-    weight.add(weights_of_samples_[i]);
-  }
-  for (PageColumn* column : {&time, &cpu, &thread, &event, &node, &weight})
+  PageColumn node("node", ColumnForm::Numbers);
+  rows_of_samples_.each([&](std::uint32_t row) { node.add(order.places[row_nodes_[row]]); });
+  for (PageColumn* column : {&times_, &cpus_, &of_threads_, &of_events_, &node, &weights_of_samples_})
     columns.push_back(std::move(*column));
-  if (has_cgroups_) {
-    PageColumn cgroup("cgroup", ColumnForm::Numbers);
-    for (const std::uint32_t text : cgroups_) cgroup.add(text);
-    columns.push_back(std::move(cgroup));
-  }
+  if (has_cgroups_) columns.push_back(std::move(cgroups_));
   PageColumn pid("threads.pid", ColumnForm::Signed), tid("threads.tid", ColumnForm::Signed),
       comm("threads.comm", ColumnForm::Numbers);
   for (const ThreadName& one : threads_) {
@@ -308,10 +304,10 @@ std::vector<PageColumn> PageSamples::sums(const PageTree::Order& order, const st
     std::uint64_t weight = 0, samples = 0;
   };
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> sums;  // by event and place
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    Sum& sum = sums[{of_events_[i], order.places[row_nodes_[nodes_[i]]]}];
-    sum.weight += weights_of_samples_[i];
-    ++sum.samples;
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    Sum& sum = sums[{rows_[row].event, order.places[row_nodes_[row]]}];
+    sum.weight += rows_[row].weight;
+    sum.samples += rows_[row].samples;
   }
   std::vector<PageColumn> columns;
   for (std::size_t event = 0; event < events_.size(); ++event) {
@@ -339,7 +335,7 @@ void PageSamples::describe(JsonFields& to) {
   const auto text = [&](std::string_view name, const std::string& value) {
     to.number(name, parts_.texts.number_of(value));
   };
-  to.text("start", times_.empty() ? "0" : fmt::format("{}", times_.front()));
+  to.text("start", fmt::format("{}", first_time_));
   to.number("left_out", left_out_);
   to.begin_list("events");
   for (std::size_t i = 0; i < events_.size(); ++i) {

@@ -61,9 +61,9 @@ class PageSamples : public Sink {
   // By frame: its source line as a text, of the functions that weigh most; 0: none is known.
   std::vector<std::uint32_t> lines();
   std::uint64_t left_out() const { return left_out_; }
-  bool empty() const { return nodes_.empty(); }
+  bool empty() const { return samples_ == 0; }
 
-  // The columns, by the places of nodes in a page's order.
+  // The columns, by the places of nodes in a page's order. Once: they are moved out.
   std::vector<PageColumn> columns(const PageTree::Order& order);
   // The same as sums by event and node: "NUMBER.node", "NUMBER.weight", "NUMBER.samples" behind `prefix`.
   std::vector<PageColumn> sums(const PageTree::Order& order, const std::string& prefix) const;
@@ -71,10 +71,12 @@ class PageSamples : public Sink {
   void describe(JsonFields& to);
 
  private:
-  struct Row {               // samples of one thread's name with one chain
-    std::uint32_t comm = 0;  // in comms_
+  struct Row {                // samples of one event with one thread name and one call chain
+    std::uint32_t event = 0;  // in the capture
+    std::uint32_t comm = 0;   // in comms_
     const Stack* stack = nullptr;
     std::uint32_t place = 0;  // of samples without a stack
+    std::uint64_t weight = 0, samples = 0;
   };
   struct Comm {
     std::uint32_t frame = 0;
@@ -99,6 +101,8 @@ class PageSamples : public Sink {
   std::uint32_t thread_of(const ResolvedSample& sample);
   void name_new_rows();
   EventColumns& event_of(const ResolvedSample& sample);
+  void add_columns(EventColumns& event, const ResolvedSample& sample, std::uint32_t row,
+                   std::uint64_t weight);
   void add_payload(EventColumns& event, const ResolvedSample& sample);
   std::string text_of(const PayloadField& field, const ResolvedSample& sample) const;
   std::string unit_of(std::size_t event);
@@ -131,9 +135,12 @@ class PageSamples : public Sink {
   std::unordered_map<std::uint64_t, std::uint32_t> thread_numbers_;
   std::vector<EventColumns> events_;
 
-  // By sample.
-  std::vector<std::uint64_t> times_, weights_of_samples_;
-  std::vector<std::uint32_t> cpus_, of_threads_, of_events_, nodes_, cgroups_;  // nodes_: rows
+  // By sample: encoded at once, as a capture may have millions. A base has none.
+  std::uint64_t samples_ = 0, first_time_ = 0;
+  PageColumn times_{"time", ColumnForm::Differences}, cpus_{"cpu", ColumnForm::Numbers},
+      of_threads_{"thread", ColumnForm::Numbers}, of_events_{"event", ColumnForm::Numbers},
+      rows_of_samples_{"", ColumnForm::Numbers}, weights_of_samples_{"weight", ColumnForm::Wide},
+      cgroups_{"cgroup", ColumnForm::Numbers};
   bool has_cgroups_ = false;
 };
 
