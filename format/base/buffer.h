@@ -81,7 +81,7 @@ class Buffer {
   std::size_t size_ = 0, capacity_ = 0;
 };
 
-// Bytes of a capture that records point into; shared by all records that are still needed.
+// A piece of a capture that records point into. All records that are still in use share it.
 struct Block {
   Buffer bytes;
   // Bytes of the capture it was inflated from; 0 when it stands in the capture as it is.

@@ -42,7 +42,7 @@ class Diagnostics {
            std::uint64_t bytes = 0);
   // For kinds whose every detail matters (NoSymbols): kept as lines of their own.
   void add_line(Damage kind, std::string detail);
-  // Adds what another part of the program found, and leaves that one empty.
+  // Moves the entries of `other` here.
   void take(Diagnostics& other);
 
   const std::vector<Finding>& findings() const { return findings_; }

@@ -1,4 +1,5 @@
-// XXH3 of 64 bits: the digest wherever tacho chooses one. It is no protection against a forger.
+// XXH3 with 64 bits, for all digests whose kind tacho may choose. Not cryptographic: an attacker can make
+// collisions.
 #pragma once
 
 #include <cstdint>

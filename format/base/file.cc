@@ -37,8 +37,7 @@ Mapping::~Mapping() {
 }
 
 Result<Fd> open_input(const std::string& path, Streams streams) {
-  // O_NONBLOCK: opening a FIFO without a writer must not hang; the flag is cleared on files that are
-  // accepted.
+  // O_NONBLOCK: opening a FIFO without a writer must not block. The flag is cleared again below.
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!file) return system_error(path, errno);
   struct stat status {};

@@ -1,4 +1,4 @@
-// Files as owned values.
+// File descriptors and memory mappings that close themselves, and reading and writing of whole files.
 #pragma once
 
 #include <cstddef>
@@ -61,8 +61,8 @@ Result<std::vector<std::byte>> read_file(const std::string& path,
                                          std::uint64_t limit = std::uint64_t{1} << 30);
 // At most `size` bytes from `offset`; fewer only at the end of the file.
 Result<std::vector<std::byte>> read_at(int fd, std::uint64_t offset, std::size_t size);
-// How many bytes behind the descriptor's position were never written, and so read as zeros; 0: none, or the
-// file system does not tell. The position stays.
+// The length of the hole (SEEK_DATA) at the descriptor's position, in bytes; 0: no hole, or the file system
+// does not support it. The position stays.
 std::uint64_t hole_ahead(int fd);
 inline std::string_view as_text(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

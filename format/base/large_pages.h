@@ -1,5 +1,5 @@
-// Memory for the few tables that grow with a capture. Fresh pages cost more than what is written to them when
-// they come four kilobytes at a time, so large pieces ask the kernel for pages of two megabytes.
+// Allocator for the few tables that grow with a capture. Large allocations ask for transparent huge pages
+// (MADV_HUGEPAGE), since a page fault for each 4 KiB costs more than filling the page.
 #pragma once
 
 #include <sys/mman.h>
@@ -13,11 +13,11 @@
 namespace tacho::format {
 
 inline constexpr std::size_t kLargePage = std::size_t{2} << 20;  // bytes
-// What one thread writes all the time stands so far from what another reads: cache lines have 64 bytes, and
-// are fetched in pairs.
+// Distance between data of different threads, against false sharing: cache lines have 64 bytes, and the
+// prefetcher fetches them in pairs.
 inline constexpr std::size_t kApart = 128;  // bytes
 
-// Below a large page: plain memory. Null when there is none. Give it back with std::free.
+// Less than a large page comes from std::malloc. Null when memory is exhausted. Free it with std::free.
 inline void* large_memory(std::size_t bytes) noexcept {
   if (bytes < kLargePage) return std::malloc(bytes);
   if (bytes > PTRDIFF_MAX - kLargePage) return nullptr;  // no object is larger

@@ -29,7 +29,7 @@ constexpr unsigned kMostAttempts = 100;  // at an unused name
 
 std::string self_path(const Fd& file) { return "/proc/self/fd/" + std::to_string(file.get()); }
 
-// While it lives, signals that would end the program wait: a file has a name that it is not to keep.
+// Blocks the signals that end the program, while a file has its temporary name.
 class NotInterrupted {
  public:
   NotInterrupted() {
@@ -54,7 +54,7 @@ std::string temporary_name(const std::string& name, unsigned attempt) {
   return temporary.append(1, '.').append(std::to_string(attempt));
 }
 
-// Who may rename files in a folder may put another one in our place; the sticky bit forbids that.
+// Users who may rename files in a folder may replace the output file; the sticky bit forbids that.
 Result<> refuse_open_folder(const Place& place) {
   struct stat status {};
   if (::geteuid() != 0 || ::fstat(place.folder.get(), &status) != 0) return Done{};
@@ -91,8 +91,8 @@ Result<> refuse_open_file(const Place& place) {
                       EEXIST);
 }
 
-// Whether something stands there that can be moved out of the way: only a regular file (or a link, which is
-// moved itself, never followed) is; anything else was not meant, and an error.
+// Whether there is an old file to rename: a regular file, or a link, which is renamed itself and not
+// followed. Anything else is an error.
 Result<bool> can_be_kept(const Place& place) {
   struct stat status {};
   if (::fstatat(place.folder.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
@@ -102,7 +102,7 @@ Result<bool> can_be_kept(const Place& place) {
   }
   if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
     return output_error(place.path + ": exists and is not a regular file; name another file", EEXIST);
-  status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // who may write to it keeps it, under either name
+  status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // renaming changes nothing for users who may write to it
   if (const auto other = who_else_may_change(status); ::geteuid() == 0 && other)
     return output_error(place.path + ": exists and " + *other + "; root does not move it: name another file",
                         EACCES);
@@ -125,7 +125,7 @@ Result<> keep_old(const Place& place) {
   return output_error(system_error(place.path + ".old", errno).what, errno);
 }
 
-// A new file under a name that it is not meant to keep.
+// A new file under a temporary name.
 Result<Fd> create_temporary(const Place& place, std::string& temporary) {
   for (unsigned attempt = 0; attempt < kMostAttempts; ++attempt) {
     temporary = temporary_name(place.name, attempt);

@@ -1,5 +1,4 @@
-// Output files: created under a temporary name, with safe permissions, and given their name when they are
-// whole.
+// Output files: created under a temporary name with mode 0600, and renamed when they are complete.
 #pragma once
 
 #include <sys/types.h>
@@ -57,8 +56,7 @@ class WholeOutput {
   std::unique_ptr<State> state_;
 };
 
-// Whether create_output() would be allowed to make that file, checked before the time when it is
-// wanted.
+// Whether create_output() would succeed. Lets a command refuse before it does its work.
 Result<> check_output(const std::string& path);
 
 }  // namespace tacho::format

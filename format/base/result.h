@@ -1,4 +1,4 @@
-// How everything says that it failed: a value that carries what went wrong and, on its way up, where.
+// Result: a value or an error. Callers add where it happened while they return it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tacho {
 
-// Whose fault it is; `main` turns it into the exit status (cli/exit_status.h).
+// Decides the exit status (cli/exit_status.h).
 enum class Fault : std::uint8_t {
   Use,     // the command line asks for something that does not exist or does not go together
   Input,   // a file, the kernel or its permissions do not let us go on

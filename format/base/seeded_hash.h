@@ -1,5 +1,5 @@
-// Hash tables whose keys come from a capture (ids, pids, addresses): the maker of a capture must not be
-// able to choose keys that all collide. So each table hashes with a random seed of its own.
+// Hash functions with a random seed for each table. Keys come from captures (ids, pids, addresses): without a
+// seed, a made-up capture could choose keys that all collide.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ std::string_view TextPool::operator[](Number number) const {
   return {at + sizeof size, size};
 }
 
-// Where the text stands, or the free place where it would.
+// The slot of the text, or the free slot where it belongs.
 std::size_t TextPool::place_of(std::uint32_t tag, std::string_view text) const {
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = tag & mask;

@@ -1,5 +1,5 @@
-// Texts, each kept once: of a capture's million names most are short and many are equal, so each takes its
-// bytes, their number and about two words, and a reference to a name is a number of four bytes.
+// Interned texts: equal texts are stored once, and a reference is a number of four bytes. A capture has up to
+// a million names, most of them short and many equal; each takes its bytes and about three words.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,7 @@
 
 namespace tacho::format {
 
-// One thread adds. What was added stays where it is as long as the pool, so its views may go to other
-// threads.
+// One thread adds. A text does not move until the pool is destroyed, so other threads may hold views of it.
 class TextPool {
  public:
   using Number = std::uint32_t;

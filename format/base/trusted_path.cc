@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kMostLinks = 40;  // the kernel's own bound
 
-// The number that sudo left in the environment; only root's own environment is asked.
+// The user id in SUDO_UID, read only as root.
 bool is_sudo_caller(const char* variable, unsigned id) {
   const char* const text = ::geteuid() == 0 ? std::getenv(variable) : nullptr;
   if (text == nullptr) return false;
@@ -37,7 +37,7 @@ bool is_trusted_group(gid_t group) {
   return group == 0 || group == ::getegid() || is_sudo_caller("SUDO_GID", group);
 }
 
-// Puts the parts of a path in front of those still to walk; the last of `ahead` is the next.
+// Pushes the components of a path onto `ahead`, a stack of the components to walk.
 void add_parts(std::string_view path, std::vector<std::string>& ahead) {
   while (!path.empty()) {
     const auto slash = path.rfind('/');

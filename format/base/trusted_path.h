@@ -1,5 +1,5 @@
-// Checks that only root and the caller can change or replace a file. Root acts on files that the caller
-// names: what it loads into the kernel and where it writes must not be up to other users.
+// Checks that only root and the caller can change or replace a file. As root, tacho loads BPF objects and
+// writes files that the command line names: no other user may decide what is in them or where they are.
 #pragma once
 
 #include <sys/stat.h>

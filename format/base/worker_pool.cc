@@ -62,7 +62,8 @@ void WorkerPool::take_tasks(std::unique_lock<std::mutex>& lock, unsigned worker)
     --running_;
     if (result && thrown == nullptr) continue;
     next_ = count_;
-    // Tasks begin in order, so each one below the lowest that fails was begun and will be seen here.
+    // Tasks begin in order, so all tasks before the first that fails were begun, and the first error is
+    // known.
     if (number >= failed_) continue;
     failed_ = number;
     result_ = std::move(result);

@@ -8,7 +8,7 @@
 namespace tacho::format {
 namespace {
 
-constexpr int kLevel = 1;  // what was packed once packs well, and this is done while somebody waits
+constexpr int kLevel = 1;  // zstd: fast, since the reader waits for it
 
 }  // namespace
 
@@ -38,7 +38,7 @@ Buffer BlockCache::unpack(const CompressedBlock& parked) {
   block.resize(parked.size);
   const std::size_t size = ZSTD_decompressDCtx(unpacker_.get(), block.data(), parked.size,
                                                parked.packed.data(), parked.packed.size());
-  // What this program packed itself can only fail to come out for want of memory.
+  // This process compressed the block, so inflating fails only without memory.
   if (size != parked.size) throw std::bad_alloc();
   return block;
 }

@@ -1,4 +1,4 @@
-// Blocks whose records wait for long, packed in memory meanwhile.
+// Compresses blocks of records in memory while the records wait for their place in time order.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,14 @@ struct CompressedBlock {
   std::size_t size = 0;  // bytes that it holds
 };
 
-// It keeps the memory of one block from one use to the next.
+// Keeps the memory of one inflated block for reuse, since page faults cost more than inflating.
 class BlockCache {
  public:
-  // Nothing when the block is hardly smaller when packed. Throws std::bad_alloc when there is no memory to do
-  // it in.
+  // Nothing when compression does not pay. Throws std::bad_alloc.
   std::optional<CompressedBlock> pack(Bytes block);
-  // The same bytes anew. Throws std::bad_alloc when there is no memory for them.
+  // Inflates the block. Throws std::bad_alloc.
   Buffer unpack(const CompressedBlock& parked);
-  // What unpack() gave is not needed any more: the next ones are inflated there, as fresh pages cost more
-  // than what is inflated into them.
+  // Takes memory of unpack() back for the next block.
   void take_back(Buffer block);
   void free_spare() { spare_ = {}; }
 

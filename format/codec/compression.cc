@@ -15,17 +15,17 @@ namespace tacho::format {
 namespace {
 
 constexpr std::size_t kMaxRecord = 65535;  // a record's size field is 16 bits wide
-// A frame that zstd skips, with the digest of the next one. In captures of older versions the sum is another
-// one, and is not checked.
+// Skippable zstd frame with the digest of the next frame. Captures of older versions have another digest
+// there, which is not checked.
 constexpr std::uint32_t kCheckMagic = 0x184D2A58, kOldCheckMagic = 0x184D2A57, kCheckSize = 8;
 constexpr std::size_t kCheckFrame = 4 + 4 + kCheckSize;
 constexpr std::size_t kMaxPacked = kMaxRecord - kRecordHeaderSize - kCheckFrame;
 constexpr std::size_t kMinChunk = 32 * 1024;  // compressing less does not pay
 constexpr const char* kWrongSum = "its checksum disagrees";
-constexpr int kMaxWindowLog = 23;  // 8 MiB: what zstd recommends to accept from strangers
+constexpr int kMaxWindowLog = 23;  // 8 MiB: the limit that RFC 8878 recommends for untrusted frames
 
-// Pieces from one trial of both ways to the next, so that trials are a fraction of what is saved. What comes
-// first in a recording is often unlike the rest, so trials are frequent until many have failed.
+// Pieces between two trials of both compressors, so that trials cost a fraction of what they save. The start
+// of a recording often differs from the rest, so trials are frequent until many have failed.
 constexpr unsigned kMostPiecesBetweenTrials = 64;
 
 // The longest run of whole records at the start of `records` that is at most `limit` bytes; at least one
@@ -53,11 +53,11 @@ Result<RecordCompressor> RecordCompressor::create(int level) {
   const std::size_t set = ZSTD_CCtx_setParameter(compressor.context_.get(), ZSTD_c_compressionLevel, level);
   if (ZSTD_isError(set) != 0)
     return use_error("zstd level " + std::to_string(level) + ": " + ZSTD_getErrorName(set));
-  if (level == kQuickLevel) compressor.alike_ = std::make_unique<DeltaMatcher>();
+  if (level == kQuickLevel) compressor.delta_ = std::make_unique<DeltaMatcher>();
   return compressor;
 }
 
-// Pieces of one size, as the last would otherwise be a small rest.
+// Divides the records into pieces of equal size, so that the last piece is not small.
 std::size_t RecordCompressor::piece_size(Bytes records) const {
   const std::size_t pieces = (records.size() + chunk_ - 1) / chunk_;
   return (records.size() + pieces - 1) / pieces;
@@ -68,8 +68,8 @@ void RecordCompressor::append_piece(std::vector<std::byte>& out) {
   if (packed_.size() < kMaxPacked / 4) chunk_ = std::min(kMaxInput, chunk_ * 2);
 }
 
-std::size_t RecordCompressor::compress_alike(Bytes records, std::vector<std::byte>& out) {
-  const std::size_t size = records.empty() ? 0 : pack_alike(records, piece_size(records));
+std::size_t RecordCompressor::compress_by_delta(Bytes records, std::vector<std::byte>& out) {
+  const std::size_t size = records.empty() ? 0 : pack_by_delta(records, piece_size(records));
   if (size != 0) append_piece(out);
   return size;
 }
@@ -77,13 +77,13 @@ std::size_t RecordCompressor::compress_alike(Bytes records, std::vector<std::byt
 Result<> RecordCompressor::compress(Bytes records, std::vector<std::byte>& out) {
   while (!records.empty()) {
     const std::size_t most = piece_size(records);
-    std::size_t size = pack_alike(records, most);
+    std::size_t size = pack_by_delta(records, most);
     if (size == 0) {
       size = whole_records(records, most);
       if (size == 0) return Error{"records to compress do not end where their sizes say"};
       if (!pack_by_zstd(records.first(size))) {
-        // Does not shrink enough for one record: less at a time. A single record that does not fit stays
-        // plain.
+        // The frame is too large for one COMPRESSED record: try fewer records. A single record that does not
+        // fit is written uncompressed.
         const bool is_least = chunk_ <= kMinChunk;
         chunk_ = std::max(kMinChunk, chunk_ / 2);
         if (!is_least) continue;
@@ -98,26 +98,27 @@ Result<> RecordCompressor::compress(Bytes records, std::vector<std::byte>& out) 
   return Done{};
 }
 
-void RecordCompressor::Trial::decide(bool alike_is_good, std::size_t ratio) {
-  after_failure = alike_is_good ? 1 : std::min(2 * after_failure, kMostPiecesBetweenTrials);
-  pieces_left = alike_is_good ? kMostPiecesBetweenTrials : after_failure;
-  is_alike_good = alike_is_good;
+void RecordCompressor::Trial::decide(bool delta_is_better, std::size_t ratio) {
+  after_failure = delta_is_better ? 1 : std::min(2 * after_failure, kMostPiecesBetweenTrials);
+  pieces_left = delta_is_better ? kMostPiecesBetweenTrials : after_failure;
+  is_delta_better = delta_is_better;
   least_ratio = ratio;
 }
 
-// The frame in packed_ holds as much of the records; 0: zstd is to pack the next piece alone.
-std::size_t RecordCompressor::pack_alike(Bytes records, std::size_t most) {
-  if (!alike_) return 0;
-  // What a small rest comes to says nothing of the next pieces.
-  if (trial_.is_alike_good && std::min(records.size(), most) < kMinChunk) {
+// Makes a frame with DeltaMatcher in packed_. Returns the bytes of `records` in it; 0: use zstd for the next
+// piece.
+std::size_t RecordCompressor::pack_by_delta(Bytes records, std::size_t most) {
+  if (!delta_) return 0;
+  // The ratio of a small rest says nothing about the next pieces.
+  if (trial_.is_delta_better && std::min(records.size(), most) < kMinChunk) {
     packed_.clear();
-    return alike_->pack(records, most, packed_);
+    return delta_->pack(records, most, packed_);
   }
   const bool is_trial_due = trial_.pieces_left == 0;
   if (!is_trial_due) --trial_.pieces_left;
-  if (!is_trial_due && !trial_.is_alike_good) return 0;
+  if (!is_trial_due && !trial_.is_delta_better) return 0;
   packed_.clear();
-  const std::size_t size = alike_->pack(records, most, packed_);
+  const std::size_t size = delta_->pack(records, most, packed_);
   const bool fits = size != 0 && packed_.size() <= kMaxPacked;
   if (fits && !is_trial_due && packed_.size() * trial_.least_ratio <= size) return size;
   if (fits) return try_both(records.first(size));
@@ -125,7 +126,8 @@ std::size_t RecordCompressor::pack_alike(Bytes records, std::size_t most) {
   return 0;
 }
 
-// Packs by zstd as well what packed_ holds, and decides for the next pieces. The smaller one is taken.
+// Compresses the records in packed_ with zstd too, keeps the smaller frame, and chooses the compressor of the
+// next pieces.
 std::size_t RecordCompressor::try_both(Bytes records) {
   std::swap(packed_, other_);
   if (!pack_by_zstd(records)) packed_.resize(kMaxPacked);
@@ -204,7 +206,7 @@ Result<> RecordInflater::inflate(Bytes packed, std::size_t limit, Buffer& out) {
     out.resize(filled + piece.pos);
     if (ZSTD_isError(hint) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(hint)};
     if (out.size() - start > limit) return Error{"inflates to more than " + std::to_string(limit) + " bytes"};
-    // More output may wait inside zstd only when the piece was filled to its end.
+    // zstd may hold more output only when it filled the output buffer.
     if (in.pos == in.size && piece.pos < room) return Done{};
     if (piece.pos == 0 && in.pos != in.size && hint != 0 && room != 0) {
       // Neither side moved although both could: the stream is stuck.

@@ -25,8 +25,8 @@ std::uint64_t word_at(const std::byte* at) {
   return word;
 }
 
-// The number of equal bytes at the start of both, in whole steps; `size`: of both. Most of a record is, so
-// they are compared in vectors, which the compiler makes of what the processor has.
+// The number of equal bytes at the start of two records of `size` bytes, in whole steps. Most bytes are
+// equal, so the loop is written for vector instructions.
 std::size_t equal_steps(const std::byte* one, const std::byte* other, std::size_t size) {
   using Vector [[gnu::vector_size(16)]] = std::uint64_t;
   const auto vector_at = [](const std::byte* at) {
@@ -54,12 +54,12 @@ struct DeltaMatcher::State {
     if (context == nullptr) throw std::bad_alloc();
     ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, 1);
     ZSTD_CCtx_setParameter(context.get(), ZSTD_c_blockDelimiters, ZSTD_sf_noBlockDelimiters);
-    // What is not equal are mostly times: Huffman coding costs more than it saves.
+    // Literals are mostly times: Huffman coding costs more than it saves.
     ZSTD_CCtx_setParameter(context.get(), ZSTD_c_literalCompressionMode, ZSTD_ps_disable);
   }
 
-  // The last record before with the same head, and, when there is one, with the same words behind: a sample's
-  // event, instruction and thread. Whatever it is, it is only compared.
+  // The candidate to compare with: the last record with the same header, and if possible the same words
+  // behind it (a sample's event, instruction and thread). A bad candidate costs ratio, not correctness.
   const std::byte* alike_before(Bytes record, const std::byte* first) {
     constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;
     constexpr unsigned kShift = 64 - 8;
@@ -120,9 +120,9 @@ struct DeltaMatcher::State {
   }
 
   std::unique_ptr<ZSTD_CCtx, Free> context;
-  using LastPlaces = std::array<std::uint32_t, kKinds>;  // where a record begins, and 1; 0: none yet
+  using LastPlaces = std::array<std::uint32_t, kKinds>;  // offset of a record plus 1; 0: none yet
   LastPlaces last_of_kind{}, last_of_size{};
-  // The sequence that is open: `same` bytes that are equal at `distance`, behind `plain` others.
+  // The open sequence: `plain` literals, then a match of `same` bytes at offset `distance`.
   std::size_t plain = 0, same = 0, literals = 0;
   std::uint32_t distance = 0;
   std::vector<ZSTD_Sequence> sequences;

@@ -1,8 +1,8 @@
-// A compressor for records of one kind: zstd frames whose matches come from comparing each record, word by
-// word, with the previous record of its kind.
+// Makes zstd frames from matches found by comparing each record, word by word, with the previous record of
+// the same type and size.
 //
-// Records of a frequent event differ in little but their time. zstd itself looks for repeats anywhere, with a
-// hash table, which takes longer.
+// Records of a frequent event hardly differ but in their time. zstd's own search for matches anywhere, with a
+// hash table, takes longer.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,8 @@ class DeltaMatcher {
   DeltaMatcher(const DeltaMatcher&) = delete;
   DeltaMatcher& operator=(const DeltaMatcher&) = delete;
   ~DeltaMatcher();
-  // Makes one frame of the whole records at the start of `records`, at most `most` bytes of them, and appends
-  // it to `out`. The bytes of those records; 0 when they are not alike enough for this, or no records, and
-  // nothing was appended.
+  // Appends one frame of the whole records at the start of `records`, at most `most` bytes of them. Returns
+  // how many bytes these are. 0: nothing was appended, because the records differ too much or none is whole.
   std::size_t pack(Bytes records, std::size_t most, Buffer& out);
 
  private:

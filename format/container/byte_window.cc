@@ -16,12 +16,12 @@ namespace {
 
 // Read at a time: large enough that calls do not count, small enough to stay in the second-level cache.
 constexpr std::size_t kChunk = 1024 * 1024;
-// Behind bytes that were stepped over: others to be stepped over may come soon.
+// Read at a time behind skipped bytes: more bytes to skip may follow.
 constexpr std::size_t kFirstChunk = 16 * 1024;
 
 }  // namespace
 
-// A block without other owners: a used one, whose memory is in the caches already, or a new one.
+// A block without other owners: one that was used before, whose memory is in the caches, or a new one.
 std::shared_ptr<Block> ByteWindow::free_block() {
   constexpr std::size_t kMostUsed = 4;
   for (const std::shared_ptr<Block>& block : used_) {

@@ -1,5 +1,4 @@
-// A window that moves forward over a capture's bytes. It holds what was read from the file and not taken yet,
-// and reads more when more is asked for.
+// Read buffer over a capture's file descriptor: holds the bytes that were read and not consumed yet.
 #pragma once
 
 #include <cstddef>
@@ -30,25 +29,25 @@ class ByteWindow {
   // The block that holds the window: a view of the window's bytes is valid as long as its block is kept.
   const std::shared_ptr<Block>& block() const { return block_; }
 
-  // Makes at least `size` bytes stand there. False when the source ends before; then all of the rest stands
-  // there. Memory grows only with bytes that really came.
+  // Reads until the window has at least `size` bytes. False: the source ended before, and the window has the
+  // rest. Memory grows only with bytes that were read.
   bool ensure(std::size_t size);
-  // Takes the first `size` bytes, which stand there.
+  // Consumes the first `size` bytes, which must be in the window.
   void skip(std::size_t size) {
     at_ += size;
     offset_ += size;
   }
-  // Takes up to `size` bytes without reading them where the source is a file: how many. Fewer only at the end
-  // of what is there.
+  // Skips up to `size` bytes, of a file without reading them. Returns how many; fewer only at the end of the
+  // source.
   std::uint64_t step_over(std::uint64_t size);
-  // Of a file: how many bytes it has from the window's start on; and those that stand `ahead` bytes on, at
-  // most `size` of them. Nothing of a pipe.
+  // Of a file, else nothing: the number of bytes from the window's start to the file's end; and the bytes
+  // `ahead` bytes behind the window's start, at most `size`.
   std::optional<std::uint64_t> left_in_file() const;
   std::vector<std::byte> peek(std::uint64_t ahead, std::size_t size) const;
-  // Takes what stands there and the hole of the file behind it, when all of it is zeros. The hole's last
-  // bytes stay: in the other byte order a record may start with zeros. Whether anything was taken.
+  // Consumes the window and the hole of the file behind it when both are all zeros. The hole's last bytes
+  // stay, since a record in the other byte order may start with zeros. Returns whether anything was consumed.
   bool skip_hole();
-  // Gives back the memory; what stands there is dropped.
+  // Drops the window's bytes and frees the memory.
   void forget();
 
   bool grows() const { return grows_; }

@@ -25,7 +25,7 @@ namespace tacho::format {
 
 namespace {
 
-constexpr std::size_t kPackingSize = 262;  // bytes by which parse_file_head() knows what is no capture: tar's
+constexpr std::size_t kPackingSize = 262;  // bytes that parse_file_head() needs to recognize a tar archive
 constexpr std::uint64_t kIdsSection = 16;  // bytes behind each attr in the table of events
 constexpr std::uint64_t kUpdateName = 2;   // kind of an EVENT_UPDATE record that names its event
 
@@ -44,7 +44,7 @@ struct CaptureReader::State {
   // Of a file: events and features moved here when it was open, so that no record can change them.
   std::shared_ptr<CaptureHeader> fixed;
 
-  // Of a file that is followed: what is known of its growth, and where what the stream may read ends.
+  // Of a file that is followed: its growth, and the end of the bytes that the stream may read.
   std::optional<GrowingFile> growing;
   std::uint64_t known_end = 0;  // offset in the file
   std::uint32_t following_records = 0;
@@ -290,9 +290,9 @@ void CaptureReader::State::read_section(const FeatureSection& section) {
   take_section(section.feature, *bytes, section.place.offset);
 }
 
-// One section, wherever it came from; it stood at `offset`.
+// Reads one section, of a file or a pipe, which was at `offset`.
 void CaptureReader::State::take_section(std::uint32_t feature, Bytes bytes, std::uint64_t offset) {
-  // A flag has no bytes; anything else without them was begun by its recorder and left out.
+  // A flag has no body. Any other section without a body was reserved by the recorder and never written.
   if (bytes.empty() && !is_flag(feature)) return;
   if (layout.is_pipe && taken.leaves_out(feature, bytes, offset, *diagnostics)) return;
   FieldLog log;
@@ -362,22 +362,21 @@ void CaptureReader::State::end_of_pieces() {
 }
 
 void CaptureReader::State::apply_feature(const HeaderFeatureRecord& header, std::uint64_t offset) {
-  // Without a section it is a mere flag, or perf's mark for the end of the features, whose number is that of
-  // the first feature the writer does not know.
+  // Without a section it is a flag, or perf's end of the features: the number of the first feature that the
+  // writer does not know.
   if (header.section.empty() && !is_flag(header.feature)) return;
   if (header.feature >= abi::kFeatureCount) return;
   const auto feature = static_cast<std::uint32_t>(header.feature);
   take_section(feature, header.section, offset);
   if (feature != abi::kFeatureEventDesc) return;
-  // The events themselves came before, as perf writes them; when they did not, there is nothing to compare
-  // yet.
+  // perf writes events before this section. Otherwise there is nothing to compare yet.
   if (events.size() == features.event_descriptions.size())
     check_descriptions(events, features, 0, *diagnostics);
 }
 
-// A file's header stands in front of its records, and readers on other threads look at it: a record that
-// would change it is left out. (Recorders write such records into pipes only. Build ids are no part of this:
-// perf inject puts them among a file's records, and AddressSpaces applies them.)
+// Records that would change the header of a file are left out, since other threads read the header meanwhile.
+// Recorders write such records into pipes only. Except build ids: perf inject writes them between a file's
+// records, and AddressSpaces applies them.
 void CaptureReader::State::refuse(const RecordView& record) {
   bool changes_header = record.type == abi::kRecordHeaderAttr || record.type == abi::kRecordTracingData ||
                         record.type == abi::kRecordHeaderFeature;
@@ -391,7 +390,7 @@ void CaptureReader::State::refuse(const RecordView& record) {
                        " record within a file, whose header stands at its start: left out");
 }
 
-// A record that swallowed what follows it, because its size is wrong, has bytes that are no field of it.
+// Reports a record that is longer than its fields: its size is damaged, and it covers the records behind it.
 void CaptureReader::State::check_length(const RecordView& record) {
   static const EventAttr kNone;
   if (record.type == abi::kRecordSample) return;  // checked when its fields are parsed: Sample::unread
@@ -460,7 +459,7 @@ bool CaptureReader::State::end_following(Following::End why) {
   return false;
 }
 
-// A reader that follows may be far behind: it waits only after it has read all that is there.
+// Waits only after all available bytes were read.
 bool CaptureReader::State::is_stopped() {
   constexpr std::uint32_t kRecordsUnasked = 1024;
   if (options.following == nullptr || was_stopped) return was_stopped;

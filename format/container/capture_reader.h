@@ -1,11 +1,11 @@
-// A capture in, its records out, in the order they stand in it.
+// Reads the records of a capture in file order.
 //
 //   auto reader = CaptureReader::open("perf.data", diagnostics);
 //   while (auto record = reader->next()) ...
 //
-// Files, directories (perf record --threads) and pipes ("-" is standard input), plain and compressed, either
-// byte order. A torn end gives everything before the tear. Compressed records are inflated and their contents
-// given instead.
+// Reads files, directories (perf record --threads) and pipes ("-" is standard input), of either byte order. A
+// file that is cut short gives all records before the cut. COMPRESSED records are inflated: next() gives the
+// records in them.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@ namespace tacho::format {
 
 struct ReadOptions {
   InflateLimits inflate;
-  // For passing a capture on: every header section's bytes are kept too, in this machine's byte order
-  // (Features::raw), and records of unknown types are given out.
+  // For copying a capture: keeps the bytes of every header section too, in this machine's byte order
+  // (Features::raw), and next() gives records of unknown types as well.
   bool keep_all = false;
-  // The capture may still be written: its end is waited for. Null: what is there now is read. Must outlive
-  // the reader.
+  // Follows a capture that is still being written until its recorder closes it. Null: reads what is there
+  // now. Must outlive the reader.
   Following* following = nullptr;
 };
 
@@ -46,7 +46,7 @@ struct CaptureLayout {
   std::endian order = std::endian::native;
 };
 
-// What a capture says before its records.
+// The header of a capture.
 struct CaptureHeader {
   CaptureLayout layout;
   EventSet events;
@@ -85,7 +85,7 @@ class CaptureReader {
   // After an AUXTRACE record: the next piece of the trace behind it, valid until the next call; empty at its
   // end. What is not taken is stepped over.
   Bytes next_payload();
-  // Records of a compressed type opened so far: they are not given out themselves.
+  // How many COMPRESSED and COMPRESSED2 records were inflated so far; next() does not give them.
   std::uint64_t compressed_records(abi::RecordType type) const;
 
  private:

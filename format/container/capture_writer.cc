@@ -50,7 +50,7 @@ std::uint32_t common_attr_size(const EventSet& events, const WriteOptions& optio
 
 Result<CaptureWriter> CaptureWriter::create(const std::string& path, const EventSet& events,
                                             Features features, WriteOptions options) {
-  // It has its name once the head is whole: on a full disk nothing is left that is no capture.
+  // The file gets its name when the header is complete, so a full disk leaves no file that cannot be read.
   auto output = WholeOutput::create(path, WholeOutput::Old::Kept);
   if (!output) return std::move(output.error());
   auto file = output->duplicate();
@@ -125,7 +125,7 @@ Result<> CaptureWriter::append(Bytes bytes) {
   return Done{};
 }
 
-// The kernel copies where it can, and where the file system can, nothing is copied at all.
+// copy_file_range() copies in the kernel, or shares the blocks where the file system can.
 Result<> CaptureWriter::copy_data(int from, std::uint64_t offset, std::uint64_t size) {
   constexpr std::uint64_t kPiece = std::uint64_t{4} << 20;
   while (size > 0) {
@@ -148,7 +148,7 @@ Result<> CaptureWriter::copy_data(int from, std::uint64_t offset, std::uint64_t 
 
 Result<> CaptureWriter::write_plain(Bytes records) { return append(records); }
 
-// As they go into the file; until the next call.
+// The records as written to the file, compressed or not; valid until the next call.
 Result<Bytes> CaptureWriter::packed(Bytes records) {
   if (!compressor_) return records;
   packed_.clear();
@@ -193,8 +193,8 @@ Result<> CaptureWriter::finish_round() {
   return make_true(end_);
 }
 
-// The table goes behind the data before the header says that the data ends there: killed between the two, the
-// file has the old size, and readers use the table in front of the data.
+// Writes the table behind the data before the header's data size. After a kill between the two writes the
+// header has the old size, and readers use the table in front of the data.
 Result<> CaptureWriter::make_true(std::uint64_t data_end) {
   ByteWriter table;
   FileHead head;
@@ -249,7 +249,7 @@ Result<> CaptureWriter::add_late(const Features& late) {
   return seal();
 }
 
-// Where late sections of our own stand: entries were kept for them.
+// Fills the entries that were reserved in the early table for tacho's late sections.
 Result<> CaptureWriter::write_early_entries() {
   for (std::size_t i = 0; i < early_.size(); ++i) {
     const auto section = std::ranges::find(sections_, early_[i].feature, &FeatureSection::feature);
@@ -262,7 +262,7 @@ Result<> CaptureWriter::write_early_entries() {
   return Done{};
 }
 
-// The times that packing made the records smaller, rounded, in the section that said 1 until now.
+// Writes the compression ratio, rounded, into section COMPRESSED, which was written with ratio 1.
 Result<> CaptureWriter::write_ratio() {
   const auto section = std::ranges::find(sections_, abi::kFeatureCompressed, &FeatureSection::feature);
   if (packed_bytes_ == 0 || section == sections_.end()) return Done{};
@@ -289,7 +289,7 @@ Result<> CaptureWriter::seal() {
 Result<> CaptureWriter::close_after_failure() {
   end_ = sound_end_;
   file_end_ = end_ + table_size();
-  // Gives the room of what was not whole back before the table is written into it.
+  // Truncates an incomplete round first, so that there is room for the table.
   if (::ftruncate(file_.get(), static_cast<off_t>(file_end_)) != 0)
     return output_error(system_error("truncate", errno).what, errno);
   if (auto made = make_true(end_); !made) return made;

@@ -1,9 +1,9 @@
-// Records in, a capture file out, readable at every moment (docs/capture-format.md, "Readable after any
+// Writes a capture file that is readable at every moment (docs/capture-format.md, "Readable after any
 // death").
 //
-// Everything known at the start stands before the data: header, ids, attrs, feature sections. After each
-// round the data size and the table of sections behind the data are made true, so a file whose writer was
-// killed is read by us and by perf up to the last round.
+// Header, ids, attrs and the feature sections known at the start are written before the data. After each
+// round the data size in the header and the table of sections behind the data are updated, so tacho and perf
+// can read the file of a killed writer up to its last round.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct WriteOptions {
   // A capture that is passed on: attrs keep a size above perf's, and EVENT_DESC is written only when
   // `features` has it.
   bool as_given = false;
-  // Its data comes through copy_data(), as another capture has it: COMPRESSED stays what `features` says, and
-  // write_records() is not called.
+  // The data section is copied from another capture with copy_data(): COMPRESSED stays as `features` has it,
+  // and write_records() must not be called.
   bool copies_data = false;
 };
 
@@ -56,15 +56,14 @@ class CaptureWriter {
   Result<> write_plain(Bytes records);
   // Whole records from a ring: compressed when the options say so.
   Result<> write_records(Bytes records);
-  // Records that somebody else packed, of so many bytes.
+  // COMPRESSED records made elsewhere; `inflated`: bytes of the records in them.
   Result<> write_packed(Bytes packed, std::uint64_t inflated);
   // The same within a file of `most_bytes`, the end included. False: there is no room, and nothing was
   // written.
   Result<bool> write_records_within(Bytes records, std::uint64_t most_bytes);
-  // Bytes that the end of a recording may take: marks, losses, late sections. Of these alone close() is not
-  // held to anything.
+  // Bytes to keep free for the end of a recording: marks, losses and late sections. close() may exceed them.
   std::uint64_t closing_room() const { return closing_room_; }
-  // Ends a round: writes the FINISHED_ROUND mark, then makes the header true.
+  // Ends a round: writes a FINISHED_ROUND record, then updates the header.
   Result<> finish_round();
   // Adds or replaces sections known only at the end, closes the file for good and makes it durable.
   Result<> close(const Features& late);

@@ -1,5 +1,5 @@
-// Classes of what a capture may reveal about the people, programs and secrets of its host: what to look for
-// before a capture is given away.
+// Classes of sensitive content of a capture (command lines, host names, payloads, ...), to check before a
+// capture is given to others.
 #pragma once
 
 #include <cstddef>

@@ -83,8 +83,8 @@ void TableFinder::read_early() {
   if (entries) early_sections_ = parse_early_entries(*entries, head_.order);
 }
 
-// False when a section of the table behind the data cannot be where it says: the table is not there, because
-// the recorder did not get to write it.
+// Whether all sections of the table behind the data are at possible offsets. Otherwise the recorder was
+// killed before it wrote the table.
 bool TableFinder::read_table() {
   if (!lies_inside(place_, file_size_)) return false;
   const auto bytes = read_at(fd_, place_.offset, static_cast<std::size_t>(place_.size));
@@ -93,15 +93,15 @@ bool TableFinder::read_table() {
   return is_inside(found_.sections, file_size_);
 }
 
-// perf leaves data size 0 until it closes the file; then what stands where the table should be is data.
+// perf writes data size 0 until it closes the file; then the bytes at the table's offset are data.
 bool TableFinder::table_is_data() const {
   return head_.data.size == 0 && std::ranges::any_of(found_.sections, [&](const FeatureSection& section) {
            return section.place.size != 0 && section.place.offset < head_.data.offset;
          });
 }
 
-// Whether the sections fill a file that has `missing` bytes more than this one: one behind the other from the
-// table's end to the file's, but for those that stand before the data.
+// Whether the sections behind the data would fill the file without gaps, from the end of the table to the end
+// of the file, if the file had `missing` more bytes.
 bool TableFinder::fits_whole_file(const std::vector<FeatureSection>& sections, std::uint64_t missing) const {
   constexpr std::uint64_t kPadding = 8;  // a section may be followed by less than this many bytes
   if (!is_inside(sections, file_size_ + missing)) return false;
@@ -134,8 +134,8 @@ bool TableFinder::fits_whole_file(const std::vector<FeatureSection>& sections, s
   return true;
 }
 
-// Bytes that are cut out of the data move the table and all behind it towards the file's start. Where it went
-// to is known when its entries fill the file that it was written for.
+// Finds the table when bytes are missing from the data: the table has moved towards the start of the file, to
+// the offset at which its sections fill the file.
 bool TableFinder::find_moved_table() {
   constexpr std::uint64_t kMostMissing = 4096;
   const std::uint64_t most = std::min(kMostMissing, head_.data.size);
@@ -255,8 +255,8 @@ Result<std::optional<SectionPieces::Section>> SectionPieces::take(const EventUpd
 
 namespace {
 
-// What a recorder writes again when there is more to say (record/session/capture_end.cc). Nobody holds parts
-// of it.
+// Sections that a recorder writes again at the end with more in them (record/session/capture_end.cc). No view
+// keeps pointers into them.
 bool may_come_again(std::uint32_t feature) {
   return feature == abi::kFeatureEventDesc || feature == abi::kFeatureAttachedPrograms ||
          feature == abi::kFeatureUserStacks;

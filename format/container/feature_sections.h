@@ -33,7 +33,7 @@ struct FeatureTable {
 FeatureTable find_feature_sections(int fd, const FileHead& head, std::uint64_t file_size,
                                    Diagnostics& diagnostics);
 
-// Feature sections without a body: their presence is what they say.
+// Feature sections without a body: their presence is the information.
 inline bool is_flag(std::uint64_t feature) {
   return feature == abi::kFeatureBranchStack || feature == abi::kFeatureStat;
 }

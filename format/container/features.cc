@@ -12,8 +12,8 @@ namespace {
 // Strings and lists in feature sections: u32 length, then so many bytes of text padded with NULs.
 std::string header_string(Cursor& in) { return std::string(in.text(in.u32())); }
 
-// `count` when that many entries of at least `entry_size` bytes can be in the rest of the section; else the
-// cursor fails.
+// Returns `count` if so many entries of at least `entry_size` bytes fit into the rest of the section.
+// Otherwise the cursor fails.
 std::uint32_t checked_count(Cursor& in, std::uint64_t count, std::size_t entry_size) {
   if (count > in.left() / entry_size) {
     in.fail();

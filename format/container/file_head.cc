@@ -33,7 +33,7 @@ void read_features(Cursor& in, FileHead& head) {
   if (!head.features[abi::kFeatureHostname]) head.features = as_u64;
 }
 
-// Files that captures are sent in.
+// Archive and compression formats, to name them in the error.
 struct PackingRow {
   std::string_view name;
   std::size_t at;  // in the file, bytes

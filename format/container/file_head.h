@@ -1,5 +1,5 @@
-// The fixed parts of a capture file: the header at its start, the table of sections behind its data, and our
-// own copy of that table before the data, which a recorder that was killed has left behind
+// The fixed parts of a capture file: the header at its start, the table of sections behind its data, and
+// tacho's copy of that table in front of the data, from which the file of a killed recorder is read
 // (docs/capture-format.md).
 #pragma once
 
@@ -41,7 +41,7 @@ struct FeatureSection {
   FileSection place;
 };
 
-// Our table before the data. It ends with a trailer right before data.offset:
+// tacho's table in front of the data. It ends with a trailer right before data.offset:
 //   u64 offset of the table, u32 entries, u32 state (0 open, 1 closed), u64 0, "TACHOHD1"
 // and the table is, for each entry, u64 feature, u64 offset, u64 size. Sections of our own (from
 // abi::kFirstOwnFeature on) stand here only, and not in the table behind the data: perf 6.1's inject falls

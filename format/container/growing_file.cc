@@ -58,14 +58,14 @@ std::uint64_t GrowingFile::data_end() {
   if (is_closed) {
     end_ = Following::End::Closed;
   } else if (mark_now == Mark::Free && (was_held_ || early)) {
-    // Our recorder marks a file before it writes the head: where there is one and no mark, it is gone
-    // already.
+    // tacho locks a file before it writes the header: a header without a lock means that the recorder has
+    // ended.
     end_ = Following::End::Died;
   }
   was_held_ = was_held_ || mark_now == Mark::Held;
   const std::uint64_t before = std::exchange(size_before_, size);
-  // Other recorders say how much data there is when they close the file, and write header sections behind the
-  // data shortly before: what was there at the last look already is data.
+  // Other recorders write the data size when they close the file, and header sections behind the data shortly
+  // before. Bytes that were in the file at the previous look are data.
   const std::uint64_t end = head->data.size != 0 || early ? data_offset_ + head->data.size : before;
   return std::clamp(end, data_offset_, std::max(size, data_offset_));
 }

@@ -1,4 +1,4 @@
-// A capture file that its recorder still writes: how far its data goes by now, and whether more will come.
+// Follows a capture file that its recorder is still writing: where its data ends, and whether more will come.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct Following {
   // Whether to go on: asked ten times a second while nothing new is there, and at every 1024th record.
   std::function<bool()> waits;
   End end = End::NotYet;
-  // Somebody looks on: what waits for its turn in time is shown after some silence, though something older
-  // may come.
+  // Output is watched live: after a pause, records that wait for their place in time order are given although
+  // older ones may still come.
   bool shows_at_once = false;
 };
 

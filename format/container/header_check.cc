@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::uint64_t kPadding = 8;  // a body may be followed by less than this many bytes
 
-// The attr's own size may differ: a recorder that is older than its kernel keeps the kernel's in one place.
+// attr.size may differ: a recorder that is older than the kernel keeps the kernel's size in one of the
+// copies.
 bool is_same(const EventAttr& one, const EventAttr& other) {
   EventAttr copy = other;
   copy.size = one.size;

@@ -17,16 +17,16 @@ namespace tacho::format {
 
 namespace {
 
-constexpr unsigned kMaxThreads = 4;  // more only wait for the one reader
+constexpr unsigned kMaxThreads = 4;  // more threads would wait for the reader
 
 struct FreeContext {
   void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
 };
 using Context = std::unique_ptr<ZSTD_DCtx, FreeContext>;
 
-// Memory that another processor touched last is fetched here by one write a cache line, so many at a time.
-// Left to zstd, which copies from what it has just written, each line would be waited for by itself: it took
-// four times as long to inflate a frame as on the reader's own processor.
+// Fetches memory that another CPU used last, with one write to each cache line, many in flight at a time.
+// zstd would wait for each line, since it copies from bytes it has just written: inflating took four times as
+// long as on the reader's CPU.
 void fetch_lines(Buffer& bytes) {
   constexpr std::size_t kLine = 64;
   volatile std::byte* const first = bytes.data();
@@ -153,7 +153,7 @@ Result<std::shared_ptr<Block>> InflateAhead::take(const JobRef& job) {
     std::erase(state_->waiting, job);
     state_->run(*job, state_->own.get(), Job::Memory::Own, lock);
   }
-  // While another thread is at it, the next ones are done instead of waiting: waking up costs as much as a
+  // Another thread inflates this frame. Inflate the next frames meanwhile: waking up costs as much as a
   // frame.
   while (job->stage != Job::Stage::Done && !state_->waiting.empty()) {
     const JobRef other = std::move(state_->waiting.front());

@@ -1,5 +1,5 @@
-// Inflates frames that stand alone on several threads, a few records ahead of their reader. The caller helps:
-// a frame that no worker has started when it is needed is inflated by the caller.
+// Inflates independent zstd frames on worker threads, a few records ahead of the reader. A frame that no
+// worker has started when the reader needs it is inflated by the reader.
 #pragma once
 
 #include <cstddef>

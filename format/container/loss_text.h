@@ -1,4 +1,4 @@
-// What was lost, in words: of which event, on which CPU, and when.
+// Messages about lost samples: which events, on which CPUs, and when.
 #pragma once
 
 #include <span>

@@ -26,9 +26,9 @@ void finish_record(ByteWriter& out, std::size_t start) {
   out.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(out.size() - start));
 }
 
-// In a pipe perf 6.1 knows these by a record each, and refuses numbers from this one on. perf ends the
-// sections with an empty record of the first number it does not know itself, which to a later perf is a
-// section that is cut short; every perf reads a pipe without that mark.
+// perf 6.1 refuses HEADER_FEATURE records with numbers from this one on. perf ends the sections with an empty
+// record of the first number that it does not know; a later perf takes that for a section that is cut short.
+// tacho leaves that record out, which every perf accepts.
 constexpr std::uint32_t kFirstUnknown = 32;
 bool fits_feature_record(std::uint32_t feature, Bytes section) {
   return feature < kFirstUnknown &&
@@ -50,7 +50,7 @@ void write_tracing_record(ByteWriter& out, Bytes section) {
   out.bytes(section).zeros(padded - section.size());
 }
 
-// The section is records already, but for their type and for the multiple of 8 that records of a pipe end at.
+// The section consists of records already; only the type is missing and the padding to a multiple of 8 bytes.
 void write_build_id_records(ByteWriter& out, Bytes section) {
   while (section.size() >= kRecordHeaderSize) {
     Cursor header(section);
@@ -65,7 +65,8 @@ void write_build_id_records(ByteWriter& out, Bytes section) {
   }
 }
 
-// Sections that have a record of their own, or no meaning where nothing has an offset.
+// Sections that pipes carry as records of their own types, and sections that are meaningless without file
+// offsets.
 using WriteSection = void (*)(ByteWriter& out, Bytes section);
 struct OwnRecordRow {
   std::uint32_t feature;
@@ -92,7 +93,7 @@ Result<> write_attr_record(ByteWriter& out, const Event& event, std::uint32_t at
 
 void write_name_record(ByteWriter& out, const Event& event) {
   constexpr std::uint64_t kName = 2;
-  if (event.name.empty() || event.name_is_made) return;  // a reader makes the same one
+  if (event.name.empty() || event.name_is_made) return;  // readers derive the same name
   const std::size_t start = begin_record(out, abi::kRecordEventUpdate);
   // Without ids there is one event, and any id is its.
   out.u64(kName).u64(event.ids.empty() ? 0 : event.ids.front());

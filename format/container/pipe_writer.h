@@ -1,5 +1,5 @@
-// Records in, a capture in perf's pipe form out: no tables, nothing is ever written twice, so it can go
-// through a pipe. What a file's header holds comes first, as records.
+// Writes a capture in perf's pipe format: header sections come first, as records, and nothing that was
+// written is changed later.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace tacho::format {
 
-// Whether each event's name is written as a record of its own, which is what perf reads in pipes.
+// Whether each event's name is written as an EVENT_UPDATE record, where perf looks for it in pipes.
 enum class PipeNames : std::uint8_t { Write, LeaveOut };
 
 class PipeWriter {
  public:
-  // Takes all bytes of a piece, or says why not.
+  // Writes all of the bytes, or returns why not.
   using Write = std::function<Result<>(Bytes)>;
 
   // Writes the head to `out`: events, `features`, tracepoint formats, build ids. An error when an event has

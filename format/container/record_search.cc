@@ -41,8 +41,8 @@ struct SizeRow {
   std::size_t least, most;
 };
 constexpr std::size_t kAny = 65535;
-// Others are not searched for: of the records that perf stat and perf sched write nothing is known that could
-// not be anything, and nothing here acts on them.
+// No other types are searched for: records of perf stat and perf sched have no field to check, and no view
+// uses them.
 constexpr SizeRow kUserSizes[] = {
     {abi::kRecordHeaderAttr, 72, kAny},   {abi::kRecordTracingData, 12, 16},
     {abi::kRecordBuildId, 40, 36 + 4096}, {abi::kRecordFinishedRound, 8, 8},
@@ -59,7 +59,7 @@ const SizeRow* size_row(std::uint32_t type) {
   return row == std::end(kUserSizes) ? nullptr : row;
 }
 
-// Whether a type that is known may have such a size.
+// Whether a record of a known type may have this size.
 bool can_be(const RecordHeader& header) {
   const SizeRow* const row = size_row(header.type);
   return is_possible(header) && !record_name(header.type).empty() &&
@@ -118,7 +118,7 @@ bool is_user_record(const RecordView& record, bool& is_strong) {
   return parsed && unread_bytes(record, kNoEvent) == 0 && std::visit(IsPossible{}, *parsed);
 }
 
-// How many of the first bytes are 0: where a file system lost what was written, there are many.
+// The number of zero bytes at the start: a file system that lost writes leaves many.
 std::size_t zeros_from(Bytes bytes) {
   std::size_t at = 0;
   for (std::uint64_t word = 0; at + sizeof word <= bytes.size(); at += sizeof word) {
@@ -152,7 +152,7 @@ bool is_simpleperf_type(std::uint32_t type) {
   return type - kFirst < kTypes;
 }
 
-// What the kernel says with every record about where it comes from.
+// Whether pid, tid, CPU and time of a kernel record have possible values.
 bool RecordSearch::has_possible_ids(const RecordView& record, const EventAttr& attr) const {
   if (record.type != abi::kRecordSample) {
     if (!has_sound_trailer(record, attr)) return false;
@@ -239,8 +239,8 @@ bool RecordSearch::leads_on(const SearchArea& have, std::size_t size) const {
   return true;
 }
 
-// A record at `at` that is beyond doubt, or from which sound ones lead to one that is or to the end, or which
-// is the first of so many. `size` is set to its size.
+// Whether a sound record begins at `at`: one that is certain, or the first of a row of plausible records that
+// reaches a certain one, the end, or kEnough records. Sets `size` to its size.
 bool RecordSearch::is_accepted(const SearchArea& have, std::size_t at, std::size_t* size) const {
   constexpr int kEnough = 4;  // sound records one behind the other
   for (int i = 0; i < kEnough; ++i) {
@@ -259,10 +259,10 @@ bool RecordSearch::is_accepted(const SearchArea& have, std::size_t at, std::size
   return true;
 }
 
-// In a record that is doubted: where other records begin that lead beyond its end. Then bytes of it are
-// missing, and it has swallowed the start of the next.
+// Looks inside a doubtful record for a row of records that continues behind its end. Then bytes of the record
+// are missing, and its size covers the start of the next.
 std::optional<std::size_t> RecordSearch::swallowed(const SearchArea& have, std::size_t size) const {
-  // A place that was tried leads nowhere, and so does all that leads to it.
+  // Offsets that were tried without success; rows that reach one of them fail as well.
   std::vector<bool> is_tried(size, false);
   for (std::size_t from = 1; from < size; ++from) {
     std::size_t at = from;
@@ -289,8 +289,8 @@ std::optional<std::size_t> RecordSearch::next_sound(const SearchArea& have, std:
   return std::nullopt;
 }
 
-// The first place from `at` on where a record may begin, by its first 8 bytes; `last` when there is none
-// before.
+// The first offset from `at` on where the first 8 bytes may be a record header; `last` when there is none
+// before it.
 std::size_t RecordSearch::next_known_header(Bytes bytes, std::size_t at, std::size_t last) const {
   for (; at < last; ++at) {
     const std::size_t zeros = zeros_from(bytes.subspan(at));

@@ -1,8 +1,8 @@
-// Finds damage between the records of a capture, and the way back to sound ones.
+// Finds damage between the records of a capture, and the next sound record behind it.
 //
-// What the framing allows is believed: a size of at least 8 that is within what is there. Damage is looked
-// for only where a record cannot be, by its type and size, or where the header behind it cannot be one. misc
-// is no sign: perf 3.4 to 6.8 left it uninitialized in records of its own.
+// A record counts as sound when its header is plausible (a size of at least 8, within the bytes that are
+// there; a type that exists with that size) and another plausible header follows. misc is not checked:
+// perf 3.4 to 6.8 left it uninitialized in its own records.
 #pragma once
 
 #include <bit>
@@ -16,8 +16,8 @@
 
 namespace tacho::format {
 
-// Gives the bytes that are searched, from some place on: at least so many, unless the source ends before.
-// Valid until the next call.
+// Returns the bytes to search, from a given offset on: at least as many as requested, unless the source ends
+// before. Valid until the next call.
 using SearchArea = std::function<Bytes(std::size_t)>;
 
 // A record's first 8 bytes.

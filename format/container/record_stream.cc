@@ -14,8 +14,8 @@ bool is_compressed(std::uint32_t type) {
   return type == abi::kRecordCompressed || type == abi::kRecordCompressed2;
 }
 
-// Whether these 8 bytes may be the header of a record of the kernel or of FINISHED_ROUND, which nearly all
-// records are. Other headers are checked more closely.
+// Whether these 8 bytes may be the header of a kernel record or of FINISHED_ROUND, as nearly all are. Other
+// headers go through RecordSearch.
 bool begins_known(Bytes bytes, std::endian order) {
   const RecordHeader header = record_header(bytes, order);
   const bool is_kernel = header.type - 1 < abi::kRecordCallchainDeferred && header.size % 8 == 0;
@@ -43,15 +43,15 @@ RecordStream::RecordStream(const Source& source, InflateLimits limits, const Eve
         return window_.bytes();
       }) {}
 
-// Of the record at `offset` the capture has the beginning only.
+// Reports that the capture ends inside the record at `offset`.
 void RecordStream::cut_short(std::uint64_t offset) {
   if (!torn_end_is_reported_)
     diagnostics_->add(Damage::CutShort, offset, "the last record should go on beyond the end");
   window_.skip(window_.bytes().size());
 }
 
-// The next record when it stands in the block as a whole, followed by another, and has nothing special about
-// it.
+// Fast path: the next record, if it and the header behind it are in the block and nothing about it is
+// special.
 bool RecordStream::next_plain(RecordView& record) {
   const Bytes bytes = window_.bytes();
   const std::size_t left = bytes.size();
@@ -84,7 +84,7 @@ bool RecordStream::next_outer(RecordView& record) {
       continue;
     }
     const auto payload = window_.ensure(header.size) ? payload_behind(header) : std::nullopt;
-    if (!payload && grows()) return false;  // its rest will come
+    if (!payload && grows()) return false;  // the rest will be written
     if (!payload) {
       // The capture ends inside this record, or what says its size is damaged.
       search(IfNone::CutShort);
@@ -109,8 +109,8 @@ bool RecordStream::next_outer(RecordView& record) {
   }
 }
 
-// How many bytes that are no records follow the one at the window's start. Nothing when the capture ends
-// before they do.
+// The payload size of the record at the window's start (TRACING_DATA, AUXTRACE). Nothing when the capture
+// ends before the payload does.
 std::optional<std::uint64_t> RecordStream::payload_behind(const RecordHeader& header) {
   Cursor body = whole_record(window_.bytes().first(header.size), order_).body();
   if (header.type == abi::kRecordTracingData) {
@@ -148,7 +148,7 @@ Bytes RecordStream::next_payload() {
   return piece;
 }
 
-// False when the next record does not stand behind it yet, or never will.
+// Skips the rest of a payload. False while, or because, the bytes behind it are not there.
 bool RecordStream::skip_payload() {
   if (payload_left_ == 0) return true;
   payload_left_ -= window_.step_over(payload_left_);
@@ -158,7 +158,7 @@ bool RecordStream::skip_payload() {
   return false;
 }
 
-// No record starts at the window's start: moves forward to the next sound one, or to the end.
+// Resynchronizes: moves the window's start to the next sound record, or to the end.
 void RecordStream::search(IfNone if_none) {
   constexpr std::size_t kPiece = 64 * 1024;
   const std::uint64_t start = window_.offset();
@@ -191,7 +191,8 @@ void RecordStream::leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_
 
 namespace {
 
-// The zstd bytes of a COMPRESSED or COMPRESSED2 record; nothing when the latter says more than it holds.
+// The zstd bytes of a COMPRESSED or COMPRESSED2 record. Nothing when the size in COMPRESSED2 exceeds the
+// record.
 std::optional<Bytes> packed_content(const RecordView& record) {
   if (record.type == abi::kRecordCompressed) return record.bytes.subspan(kRecordHeaderSize);
   Cursor body = record.body();
@@ -202,7 +203,7 @@ std::optional<Bytes> packed_content(const RecordView& record) {
 
 }  // namespace
 
-// Reads on until enough frames are being inflated. Plain records between them wait in line.
+// Reads ahead until enough frames are being inflated. Plain records between them wait in the queue.
 void RecordStream::look_ahead() {
   constexpr std::size_t kJobs = 8;
   // Larger frames than any recorder makes are inflated one at a time, so that what waits here stays small.
@@ -225,8 +226,8 @@ void RecordStream::look_ahead() {
   }
 }
 
-// A small capture must not keep its reader busy for hours. What recorders compress has at least a few bytes
-// for each record, as its time is never foreseen.
+// Limits how much a small capture can inflate to. In recorded captures each record takes at least a few
+// compressed bytes, since times do not compress to nothing.
 bool RecordStream::may_inflate(const RecordView& record) {
   constexpr std::uint64_t kBytes = std::uint64_t{256} << 20, kBytesForEach = 256;
   constexpr std::uint64_t kRecords = std::uint64_t{2} << 20, kRecordsForEach = 1;
@@ -243,7 +244,7 @@ bool RecordStream::may_inflate(const RecordView& record) {
   return false;
 }
 
-// One record of a stream that goes over many.
+// Inflates one record of a stream that spans many.
 void RecordStream::inflate(const RecordView& record) {
   const auto packed = packed_content(record);
   if (!packed) return diagnostics_->add(Damage::BadFrame, record.offset, "holds fewer bytes than it says");
@@ -258,7 +259,7 @@ void RecordStream::inflate(const RecordView& record) {
   }
   auto block = std::make_shared<Block>();
   block->packed = record.bytes.size();
-  // The block before may be as large as this one becomes: it goes first.
+  // Frees the previous block first, which may be as large as the next.
   block->bytes.append(rest_of_inflated());
   inflated_.reset();
   given_.reset();
@@ -315,7 +316,7 @@ bool RecordStream::next(RecordView& record) {
       if (given_ != inflated_) given_ = inflated_;
       return true;
     }
-    // Records that nothing stands before go straight out.
+    // No records wait in the queue: give this one at once.
     if (ahead_.empty() && payload_left_ == 0 && next_plain(record)) {
       if (given_ != window_.block()) given_ = window_.block();
       return true;
@@ -327,7 +328,7 @@ bool RecordStream::next(RecordView& record) {
         diagnostics_->add(Damage::CutShort, inflated_offset_,
                           "a compressed record ends in the middle of a record");
       inflated_.reset();
-      // Whatever is made of the records now may take long.
+      // The caller may take long over the records: start inflating the next frames now.
       window_.forget();
       return false;
     }

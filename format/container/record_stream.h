@@ -1,5 +1,5 @@
-// Bytes in, records out: finds where each record ends, inflates compressed ones, and after a broken one finds
-// the way back (record_search.h).
+// Splits a capture's bytes into records, inflates COMPRESSED records, and resynchronizes after damage
+// (record_search.h).
 #pragma once
 
 #include <bit>
@@ -50,7 +50,7 @@ class RecordStream {
   // Sets `record` to the next one that is no COMPRESSED record. False at the end; of a source that grows, at
   // the end of what is there, and a record that is not whole yet waits for its rest.
   bool next(RecordView& record);
-  // Of a source that grows: so many more bytes may be read; and: nothing more will come.
+  // Of a source that grows: allows so many more bytes to be read; and marks the source as complete.
   void extend(std::uint64_t bytes) { window_.extend(bytes); }
   void end_growing() { window_.end_growing(); }
   bool grows() const { return window_.grows(); }

@@ -1,6 +1,6 @@
-// What a capture of simpleperf has in records of its own at the start of its data, where perf and we have
-// sections of the header: descriptions of tracepoints, and the kernel's symbols. One of more than 65,535
-// bytes is cut into the bodies of several SPLIT records, behind which is a SPLIT_END.
+// simpleperf's own records at the start of its data: tracepoint formats and kernel symbols, which perf and
+// tacho keep in header sections. A record of more than 65,535 bytes is split into several SPLIT records and a
+// SPLIT_END.
 #pragma once
 
 #include <bit>

@@ -28,7 +28,7 @@ Result<std::vector<std::byte>> unpack_attachment(const Attachment& attachment, s
   const std::string place = "attachment '" + attachment.name + "'";
   if (attachment.raw_size > limit)
     return Error{place + ": " + std::to_string(attachment.raw_size) + " bytes are more than is unpacked"};
-  // The frame's own word about its size comes first: nothing is reserved for a size that the frame denies.
+  // Checks the content size in the frame header before it allocates raw_size bytes.
   const auto said = ZSTD_getFrameContentSize(attachment.packed.data(), attachment.packed.size());
   if (said != attachment.raw_size) return Error{place + ": does not hold what its header says"};
   std::vector<std::byte> content(static_cast<std::size_t>(attachment.raw_size));

@@ -1,5 +1,5 @@
-// Whose map of code made at run time a file is: its name, /tmp/perf-PID.map, says a number that many
-// processes have had, in a folder that everybody may write to.
+// Checks that a /tmp/perf-PID.map belongs to the process that was sampled: pids are reused, and everybody may
+// write to /tmp.
 #pragma once
 
 #include <sys/stat.h>

@@ -18,7 +18,8 @@ constexpr std::size_t kFixed = 24;  // bytes before the frame: version, level, r
 constexpr int kLevel = 6;           // of zstd: a fifth smaller than 3, and no slower that shows
 constexpr std::size_t kAlignment = 8;
 
-// What may be unpacked: real packs grow to 3 to 6 times their size, and what is made of them to 16 times.
+// Limits of unpacking: real packs inflate to 3 to 6 times their size, and the tables made of them take 16
+// times.
 constexpr std::uint64_t kMostAlways = std::uint64_t{16} << 20;
 constexpr std::uint64_t kMostTimes = 16, kMostMadeTimes = 40;
 constexpr std::size_t kLongestText = std::size_t{1} << 20;
@@ -76,8 +77,8 @@ class PackReader {
   }
   std::uint8_t byte() { return in_.u8(); }
   Bytes bytes(std::uint64_t size) { return in_.take(size); }
-  // How many items of `made_size` bytes follow, each of which takes at least `least` bytes here. Memory for
-  // them is promised: it counts against what may be made.
+  // Reads the number of items that follow, each of `made_size` bytes in memory and at least `least` bytes in
+  // the section. Counts their memory against the limit.
   std::size_t count(std::size_t least, std::size_t made_size) {
     const std::uint64_t count = number();
     if (count > in_.left() / least || count > left_to_make_ / made_size) {
@@ -203,7 +204,7 @@ void read_functions(PackReader& in, PackedModule& module) {
   in.column32(functions, &PackedFunction::name);
   for (PackedFunction& function : functions) function.is_linkers = in.byte() != 0;
   in.column(functions, [](PackedFunction& function, std::uint64_t value) { function.start = value; });
-  // A caller stands before whom it calls, so that no chain of them ends in itself.
+  // A caller has a lower number than its callee, so chains of callers have no cycles.
   std::uint64_t number = 0;
   in.column(functions, [&](PackedFunction& function, std::uint64_t value) {
     if (value > number++) in.fail();
@@ -295,7 +296,7 @@ Result<Head> read_head(Bytes section) {
 Result<std::vector<std::byte>> unpack(const Head& head) {
   if (head.raw_size > kMostAlways + kMostTimes * head.frame.size())
     return Error{"would take " + std::to_string(head.raw_size) + " bytes, too many for its size", EFBIG};
-  // The frame's own word comes first: nothing is reserved for a size that it denies.
+  // Checks the content size in the frame header before it allocates that much.
   if (ZSTD_getFrameContentSize(head.frame.data(), head.frame.size()) != head.raw_size)
     return Error{"does not hold what its head says"};
   std::vector<std::byte> raw(static_cast<std::size_t>(head.raw_size));

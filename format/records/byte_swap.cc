@@ -23,7 +23,7 @@ void turn_bits(std::byte* at, std::size_t width) {
   }
 }
 
-// A word of flags: its fields change places when the word is a number of this machine.
+// Words of bit fields: byte swapping reverses the order of the fields.
 void turn_branch_flags(std::byte* at, std::endian from) {
   std::uint64_t word;
   std::memcpy(&word, at, sizeof word);

@@ -13,7 +13,7 @@
 
 namespace tacho::format {
 
-// Turns round the logged fields of `original`, which is in the order `from`, in `copy`, a copy of it.
+// Swaps the logged fields in `copy`, a copy of `original`, which is in byte order `from`.
 void swap_fields(std::span<std::byte> copy, Bytes original, const FieldLog& log, std::endian from);
 
 // Appends the record in the byte order it does not have, without its payload. False, and nothing is appended,

@@ -60,8 +60,8 @@ void EventSet::know_id(std::uint64_t id, std::size_t event) {
   near_[place] = static_cast<std::uint32_t>(event);
 }
 
-// Recorders write ids in ascending order, so mostly there is one run. Whatever the order, there are few runs,
-// and an id moves from one to the next few times.
+// Merges sorted runs of ids, as merge sort does. Recorders write ids in ascending order, so mostly there is
+// one run; in any order there are at most log2(n) runs, and each id is moved log2(n) times.
 void EventSet::add_to_runs(IdOf added) {
   if (by_id_.empty() || added.id < by_id_.back().id) runs_.push_back(by_id_.size());
   by_id_.push_back(added);

@@ -121,7 +121,7 @@ inline constexpr std::uint64_t kBranchCallStack = 1ULL << 11;
 inline constexpr std::uint64_t kBranchHwIndex = 1ULL << 17;
 inline constexpr std::uint64_t kBranchCounters = 1ULL << 19;
 
-// Below 64 the kernel writes them, from 64 on perf (and we) do.
+// The kernel writes types below 64; perf and tacho write types from 64 on.
 enum RecordType : std::uint32_t {
   kRecordMmap = 1,
   kRecordLost = 2,

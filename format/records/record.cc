@@ -15,8 +15,8 @@ Cursor kernel_body(const RecordView& record, const EventAttr& attr, FieldLog* lo
   return Cursor(body.first(body.size() - std::min(trailer, body.size())), record.order, log);
 }
 
-// A name up to the end of the body; the zeros behind it are padding, of which some writers have more than
-// they need. What stands behind the padding is not taken.
+// A name up to its first NUL; the zeros behind it are padding, and some writers pad more than needed. Bytes
+// behind the padding are not consumed.
 std::string_view name_of(Cursor& in) {
   const std::string_view name = Cursor(in).text(in.left());
   in.skip(std::min(in.left(), name.size() + 1));
@@ -26,7 +26,7 @@ std::string_view name_of(Cursor& in) {
   return name;
 }
 
-// What pads a record to the size that its writer gave it.
+// Consumes the padding at the end of a record.
 void skip_zeros(Cursor& in) {
   const Bytes rest = in.rest();
   if (std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; })) in.skip(rest.size());
@@ -45,9 +45,9 @@ bool is_synthesized(const Parsing& about) {
   return has_id ? id.id == 0 : id.time == 0;
 }
 
-// Whether a mapping carries a build id of 1 to 20 bytes where it says so, and not a device and an inode. When
-// two recorders run at once and one of them asks for build ids, the kernel says so in mappings of the other
-// too.
+// Whether an MMAP2 record with kMiscMmapBuildId really has a build id of 1 to 20 bytes and not device and
+// inode. When two recorders run at once and one of them asks for build ids, the kernel sets the flag in the
+// other's records too.
 bool carries_build_id(const Cursor& identity, const Parsing& about) {
   const std::uint8_t size = Cursor(identity).u8();
   return (about.record.misc & abi::kMiscMmapBuildId) != 0 && size >= 1 && size <= BuildId{}.bytes.size() &&
@@ -266,7 +266,7 @@ Record parse_build_id(Cursor& in, const Parsing& about) {
 
 Record parse_other(Cursor& in, const Parsing&) { return OtherRecord{in.take(in.left())}; }
 
-// Those that carry nothing.
+// Records without a body.
 Record parse_mark(Cursor&, const Parsing&) { return OtherRecord{}; }
 
 // Entries behind their number; of each id there may be a second one, about guests.
@@ -352,8 +352,8 @@ const RecordRow* row_of(std::uint32_t type) {
   return &kRecords[kRowOfType[type] - 1];
 }
 
-// Whether the bytes behind a record are the records that follow it, judged by their headers and times:
-// what a ring held before is older.
+// Whether the bytes behind a record are the records that follow it, by their headers and times: old contents
+// of the ring have older times.
 bool follow(Bytes bytes, const RecordView& record, const EventAttr& attr) {
   for (const auto since = record_time(record, attr); !bytes.empty();) {
     if (bytes.size() < kRecordHeaderSize) return false;

@@ -1,5 +1,5 @@
-// Every record but SAMPLE, as small structs. One row of a table for each type: name, parser, writer.
-// Text and arrays point into the record's bytes.
+// Parsers and writers of all records but SAMPLE, one small struct for each type. Texts and arrays point into
+// the record's bytes.
 #pragma once
 
 #include <array>
@@ -131,8 +131,8 @@ using Record = std::variant<OtherRecord, MmapRecord, CommRecord, TaskRecord, Los
 // `attr` is the record's event: it says how long the trailer is and what READ holds. The fields are noted in
 // `log` when there is one.
 Result<Record> parse_record(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);
-// Bytes of the record that are neither a field nor padding: in a sound record there are none. 0 for types of
-// which not every field is known, and for a record too short for its fields.
+// Bytes of the record that are neither a field nor padding; 0 in a sound record. Also 0 for types that are
+// not fully parsed, and for a record that is too short for its fields.
 std::size_t unread_bytes(const RecordView& record, const EventAttr& attr);
 // "MMAP2", "FINISHED_ROUND"; empty for a type we do not know.
 std::string_view record_name(std::uint32_t type);

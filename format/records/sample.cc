@@ -50,7 +50,7 @@ void parse_weight_struct(Cursor& in, Sample& out) {
   out.weight3 = static_cast<std::uint16_t>(word >> 48);
 }
 
-// The part every sample has cheap access to: fixed words in the kernel's order (not bit order).
+// The fixed-size fields at the start of a sample, in the kernel's order (not bit order).
 void parse_fixed(Cursor& in, const EventAttr& attr, Sample& out) {
   const std::uint64_t type = attr.sample_type;
   if (type & abi::kSampleIdentifier) out.identifier = in.u64();

@@ -36,7 +36,7 @@ void RingCompressor::add(format::Bytes run, std::vector<std::byte>& out, std::ve
   run = end_record(run, out, packed);
   while (!run.empty()) {
     const std::size_t begin = out.size();
-    const std::size_t size = compressor_.compress_alike(run, out);
+    const std::size_t size = compressor_.compress_by_delta(run, out);
     if (size == 0) break;
     add_run(begin, out.size(), run.first(size), packed);
     run = run.subspan(size);
