@@ -32,17 +32,18 @@ bool is_blocked() {
   return sigismember(&now, SIGTSTP) == 1;
 }
 
-// The kernel does not stop a process group that no shell would continue; then the child goes on at once.
+// The kernel does not stop an orphaned process group; then the child goes on at once.
 void stop_both(pid_t child) {
   ::kill(-child, SIGSTOP);
   const sigset_t set = stop_signal();
   (void)::pthread_kill(::pthread_self(), SIGTSTP);
-  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);  // here all threads stand, until it is continued
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);  // the process stops here, until SIGCONT
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   ::kill(-child, SIGCONT);
 }
 
-// No signal tells the end: one of a kind stands for many, and SIGCONT takes away one that waits.
+// The thread ends by a socket and not by a signal: signals of one number merge, and SIGCONT discards pending
+// SIGTSTP.
 void wait_for_stops(int signals, int end, pid_t child) {
   std::array<pollfd, 2> news{{{signals, POLLIN, 0}, {end, POLLIN, 0}}};
   for (;;) {
@@ -63,7 +64,7 @@ JobControl::JobControl(pid_t child) {
   (void)::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data());
   end_ = format::Fd(ends[0]);
   watched_end_ = format::Fd(ends[1]);
-  if (!signals_ || !end_) return;  // this process stops alone, and the child when it has nothing more to do
+  if (!signals_ || !end_) return;  // SIGTSTP stops this process alone; the child stops when its pipe is full
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   try {
     thread_ = std::thread(wait_for_stops, signals_.get(), watched_end_.get(), child);
@@ -74,7 +75,7 @@ JobControl::JobControl(pid_t child) {
 
 void JobControl::end() {
   if (!thread_.joinable()) return;
-  (void)::shutdown(end_.get(), SHUT_WR);  // needs no memory; copies of `end_` in children do not matter
+  (void)::shutdown(end_.get(), SHUT_WR);  // unlike close(), it works although children have copies of `end_`
   thread_.join();
   const sigset_t set = stop_signal();
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
@@ -88,7 +89,7 @@ Result<Interruption> Interruption::watch() {
   if (::sigprocmask(SIG_BLOCK, &set, &before) != 0) return system_error("sigprocmask", errno);
   format::Fd signals(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
   const int code = errno;
-  // Of others nothing is changed: they may be blocked or unblocked meanwhile (JobControl).
+  // Unblocks these signals alone: JobControl may have blocked others meanwhile.
   for (const int signal : {SIGINT, SIGTERM})
     if (sigismember(&before, signal) == 1) sigdelset(&set, signal);
   if (signals) return Interruption(std::move(signals), set);

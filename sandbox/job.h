@@ -15,9 +15,9 @@ namespace tacho::sandbox {
 // Stops and continues the process group of a child with this process. The child has a group of its own, so
 // that all it starts can be killed; but a terminal sends Ctrl-Z to the parent's group alone.
 //
-// While it lives, SIGTSTP stops this process and the group, and what continues this process continues both.
-// A thread does it, as the calling one may be writing to a pager that was stopped as well. Nothing happens
-// where SIGTSTP is ignored.
+// While the object exists, SIGTSTP stops this process and the group, and SIGCONT continues both. A thread
+// handles the signals, because the calling thread may be blocked in a write to a pager that was stopped too.
+// Does nothing where SIGTSTP is ignored.
 class JobControl {
  public:
   explicit JobControl(pid_t child);
@@ -25,7 +25,7 @@ class JobControl {
   JobControl& operator=(const JobControl&) = delete;
   ~JobControl() { end(); }
 
-  // From here on this process stops alone. To be called before another group can get the number.
+  // Leaves the child's group alone from now on. Call it before the group's number can be reused.
   void end();
 
  private:
@@ -33,9 +33,9 @@ class JobControl {
   std::thread thread_;
 };
 
-// INT and TERM as a wish to come to an end, for commands that wait for more: while it lives the first one is
-// noted, the second one ends the process. A signal that was blocked before stays blocked. Threads that are
-// started meanwhile are in the same state.
+// Turns the first SIGINT or SIGTERM into a request to stop, for commands that follow a capture or record; the
+// second one kills the process. Signals that were blocked before stay blocked. Threads that are started
+// meanwhile inherit the signal mask.
 class Interruption {
  public:
   static Result<Interruption> watch();
@@ -48,7 +48,7 @@ class Interruption {
  private:
   Interruption(format::Fd signals, sigset_t blocked) : signals_(std::move(signals)), blocked_(blocked) {}
   format::Fd signals_;
-  sigset_t blocked_;  // by this
+  sigset_t blocked_;  // by this object
   bool is_asked_for_ = false;
 };
 

@@ -47,25 +47,25 @@ constexpr std::array kReadFiles = {
     SCMP_SYS(set_tid_address), SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(sched_yield),
     SCMP_SYS(sched_getaffinity), SCMP_SYS(getcpu), SCMP_SYS(exit), SCMP_SYS(exit_group),
     SCMP_SYS(restart_syscall), SCMP_SYS(arch_prctl),
-    // its own signals; tgkill() has a rule of its own
+    // handling of its own signals; tgkill() has a rule of its own
     SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
-    // who and when
+    // ids and clocks
     SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(uname),
     SCMP_SYS(sysinfo), SCMP_SYS(getrandom), SCMP_SYS(getrusage), SCMP_SYS(times), SCMP_SYS(clock_gettime),
     SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday),
     SCMP_SYS(time), SCMP_SYS(poll), SCMP_SYS(ppoll)};
 
-// Also for writing a file that is open: at offsets, and durably.
+// Policy::WriteOutput: writes an open file at offsets, and syncs it.
 constexpr std::array kWriteOutput = {SCMP_SYS(pwrite64), SCMP_SYS(ftruncate), SCMP_SYS(fsync),
                                      SCMP_SYS(fdatasync)};
 
-// Also for files in memory.
+// Policy::MemoryFiles.
 constexpr std::array kMemoryFiles = {SCMP_SYS(memfd_create)};
 
-// Also for trying something in a child.
+// Policy::Trials.
 constexpr std::array kTrials = {SCMP_SYS(wait4), SCMP_SYS(alarm)};
 
-// Also for asking servers, and keeping the files that came.
+// Policy::Servers.
 constexpr std::array kServers = {
     SCMP_SYS(socket),      SCMP_SYS(socketpair),    SCMP_SYS(connect),     SCMP_SYS(bind),
     SCMP_SYS(shutdown),    SCMP_SYS(sendto),        SCMP_SYS(sendmsg),     SCMP_SYS(sendmmsg),
@@ -94,18 +94,18 @@ struct ReleaseFilter {
 using Filter = std::unique_ptr<void, ReleaseFilter>;
 
 void allow(const Filter& filter, std::span<const int> calls) {
-  // A call that this processor does not have needs no rule.
+  // A system call that this architecture does not have needs no rule.
   for (const int call : calls) (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);
 }
 
-// Threads, but no processes. A filter cannot see the flags of clone3(), which are in memory; without that
-// call the C library uses clone().
+// Allows threads, but no processes. A filter cannot read the flags of clone3(), which are in memory; it
+// returns ENOSYS, and the C library falls back to clone().
 void allow_threads(const Filter& filter) {
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                          SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
 }
 
-// fork(): nothing is shared, and no namespace is made.
+// Allows fork(): clone() without flags for sharing or namespaces.
 void allow_trials(const Filter& filter) {
   (void)seccomp_rule_add(
       filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
@@ -113,7 +113,7 @@ void allow_trials(const Filter& filter) {
   allow(filter, kTrials);
 }
 
-// The flags of openat2() are in memory as well; callers fall back to openat().
+// Allows openat() for reading. The flags of openat2() are in memory; callers fall back to openat().
 void allow_opening(const Filter& filter, bool is_writing_forbidden) {
   constexpr scmp_datum_t kWrites = O_ACCMODE | O_CREAT | O_TRUNC;
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(open), 1,
@@ -123,13 +123,13 @@ void allow_opening(const Filter& filter, bool is_writing_forbidden) {
   if (is_writing_forbidden) (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(openat2), 0);
 }
 
-// Calls of which only some commands are harmless.
+// System calls of which only some commands are allowed.
 void allow_questions(const Filter& filter) {
   for (const scmp_datum_t question : {scmp_datum_t{TCGETS}, scmp_datum_t{FS_IOC_GETVERSION}})
     (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, question));
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_EQ, 0));
-  // Not those by which a file sends signals to any process.
+  // Not F_SETOWN and the like, with which a file can send signals to any process.
   for (const scmp_datum_t command : {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_OFD_GETLK})
     (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, command));
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 2, SCMP_A1(SCMP_CMP_EQ, F_SETFL),
@@ -178,7 +178,7 @@ bool forbid_changes() {
   return set && ::syscall(SYS_landlock_restrict_self, set.get(), 0) == 0 && knows_truncate;
 }
 
-// Root packs files of every user: it keeps the right to read them, and drops all others.
+// Drops all capabilities but those for reading files of every user and kernel symbols.
 Result<> keep_reading_rights() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
@@ -194,7 +194,7 @@ Result<> keep_reading_rights() {
   return Done{};
 }
 
-// Descriptors that the command line names: "/dev/fd/63", as a shell makes it of <(zcat x.data.gz).
+// Descriptors named on the command line: "/dev/fd/63", as a shell makes it of <(zcat x.data.gz).
 std::vector<int> named_descriptors() {
   std::vector<int> named;
   const auto words = format::read_file("/proc/self/cmdline");
@@ -255,10 +255,11 @@ constexpr bool kHasShadow = false;
 constexpr bool kHasShadow = false;
 #endif
 
-// Files are not mapped whole, so that RLIMIT_AS limits what the process uses, and stacks and arenas.
+// Sets the resource limits. No file is mapped whole, so RLIMIT_AS bounds the memory that the process really
+// uses.
 void limit_resources() {
-  // A core would hold what was read. Of 1 byte the kernel makes none at all; with 0 it would start a program
-  // for it.
+  // A core dump would hold the capture's contents. With a limit of 1 byte the kernel writes none; with 0 it
+  // would still start the program of core_pattern.
   const rlimit none{1, 1};
   (void)::setrlimit(RLIMIT_CORE, &none);
   const auto limit = [](auto resource, rlim_t most) {

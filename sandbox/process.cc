@@ -32,8 +32,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using format::printable;
 
-constexpr std::size_t kMostDeaths = 8;   // at files, of a task
-constexpr std::size_t kMostUnknown = 4;  // at no file
+constexpr std::size_t kMostDeaths = 8;   // of a task's children while they read files
+constexpr std::size_t kMostUnknown = 4;  // of a task's children while they read no file
 constexpr std::size_t kLongestPath = 4096;
 constexpr std::size_t kMostText = std::size_t{1} << 18;  // bytes of a message
 constexpr int kPipeSize = 1 << 20;
@@ -43,7 +43,7 @@ constexpr std::chrono::seconds kMostAfterKill(3);  // until a process is gone
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::string_view kDied = "the process that reads the files died";
 
-// The two kinds of reading, each done by one thread at a time.
+// The two kinds of reading (for symbols, for unwinding), each done by one thread at a time.
 enum Lane : std::uint8_t { kNames, kStacks, kLanes };
 
 // Which file the child reads. The parent reads the numbers at any time, the path when the child is dead.
@@ -57,7 +57,7 @@ struct CrashMarker {
   std::string name() const { return {path.data(), std::min(size.load(), kLongestPath)}; }
 };
 
-// In memory that both processes have. The parent believes nothing that it finds there.
+// Shared memory of parent and child. The parent trusts nothing in it.
 struct Shared {
   std::array<CrashMarker, kLanes> markers;
   std::atomic<bool> is_closed, has_refused;  // no more files are read; and some were not
@@ -78,13 +78,13 @@ SharedMemory share_memory() {
   return shared;
 }
 
-// In the child: writes the marker, and refuses files that children before died at.
+// In the child: writes the marker, and refuses files at which earlier children died.
 class Gate final : public SkippedFiles {
  public:
   Gate(Shared& shared, Lane lane, const Task& task, const std::vector<Death>& deaths)
       : SkippedFiles(task.skipped), shared_(shared), marker_(shared.markers.at(lane)), deaths_(deaths) {}
   void at(std::string_view path) override {
-    // Where memory ran out at a file, that is the file.
+    // The file that was being read when memory ran out counts as its cause.
     if (path.empty() && std::uncaught_exceptions() > 0) return;
     path = path.substr(0, kLongestPath);
     path.copy(marker_.path.data(), path.size());
@@ -99,7 +99,8 @@ class Gate final : public SkippedFiles {
   }
 
  private:
-  // A child reads what the one before read, so that its names do not vanish.
+  // After time was up, a restarted child still reads the files that the previous child read, so that their
+  // names do not vanish from the output.
   bool is_closed() const {
     if (!shared_.is_closed.load()) return false;
     if (marker_.closed_from.load() == kNever) marker_.closed_from.store(marker_.turn.load());
@@ -113,18 +114,18 @@ class Gate final : public SkippedFiles {
   const std::vector<Death>& deaths_;
 };
 
-// Measures how long files keep the child. A person at a terminal sees which one it is.
+// Measures how long the child takes for each file, and shows on a terminal which file it reads.
 class Watch {
  public:
   Watch(const Task& task, Shared& shared)
       : times_(task.times), show_progress_(task.show_progress), shared_(shared) {
-    // A file that does not answer leaves time for the others.
+    // One file that does not answer must not use up the time of the others.
     if (times_.at_all.count() != 0) times_.at_one = std::min(times_.at_one, times_.at_all * 2 / 5);
   }
 
   void begin() {
     for (CrashMarker& marker : shared_.markers) {
-      // The child before ended at its last turn, and asked for no file after time was up.
+      // The previous child ended with its last file and asked for no other after time was up.
       if (shared_.is_closed.load() && marker.closed_from.load() == kNever)
         marker.closed_from.store(marker.turn.load() + 1);
       marker.turn.store(0);
@@ -133,8 +134,8 @@ class Watch {
     at_ = {};
     last_ = Clock::now();
   }
-  // To be called every so often. The lane whose file takes too long. More than twice the time between two
-  // looks is not counted: then both processes were stopped.
+  // Returns the lane whose file takes too long. Call it periodically: a gap of more than two periods is not
+  // counted, because both processes were stopped then (Ctrl-Z).
   std::optional<Lane> look() {
     const auto now = Clock::now();
     if (now - last_ < kLookEvery) return std::nullopt;
@@ -157,7 +158,7 @@ class Watch {
     if (show_progress_) show_progress_(busy != nullptr ? line(*busy) : std::string());
     return stuck;
   }
-  // Text is on the terminal from here on.
+  // The output's text is on the terminal from now on.
   void be_quiet() {
     if (show_progress_) show_progress_({});
     show_progress_ = {};
@@ -187,12 +188,12 @@ class Watch {
   Clock::time_point last_;
 };
 
-// What the child says over its pipe: a head, and so many bytes.
+// Messages from the child over its pipe: a header, then its bytes.
 enum class Kind : std::uint8_t {
-  Begin,   // it is confined, and reads what others made from here on
-  Open,    // text will come; answered: whether a person reads it
-  Text,    // this text
-  Finish,  // that was all of it; answered when it is written
+  Begin,   // the child is confined; it reads untrusted files from now on
+  Open,    // opens the output; answered: whether it is a terminal
+  Text,    // bytes of the output
+  Finish,  // ends the output; answered when all of it is written
   Fail,    // the work failed, with this error
   End,     // the work is done, with this exit status
 };
@@ -218,7 +219,7 @@ struct Pipe {
   }
 };
 
-// Bytes to the pipe, whole. False: nobody reads there.
+// Writes all bytes to the pipe. False: the other end is closed.
 bool write_all(int to, std::span<iovec> parts) {
   while (!parts.empty()) {
     ssize_t sent = ::writev(to, parts.data(), static_cast<int>(parts.size()));
@@ -237,17 +238,17 @@ bool write_all(int to, std::span<iovec> parts) {
   return true;
 }
 
-// The child's ends. Whatever goes wrong here, the parent is gone, and the child ends.
-class Speaker {
+// The child's ends of the pipes. Any error means that the parent is gone, and ends the child.
+class MessageSender {
  public:
-  Speaker(int to, int from) : to_(to), from_(from) {}
-  void say(Kind kind, std::uint8_t detail = 0, std::string_view text = {}) const {
+  MessageSender(int to, int from) : to_(to), from_(from) {}
+  void send(Kind kind, std::uint8_t detail = 0, std::string_view text = {}) const {
     Head head{kind, detail, 0, static_cast<std::uint32_t>(text.size())};
     std::array<iovec, 2> parts{{{&head, sizeof head}, {const_cast<char*>(text.data()), text.size()}}};
     if (!write_all(to_, std::span(parts).first(text.empty() ? 1 : 2))) ::_exit(0);
   }
   bool ask(Kind kind) const {
-    say(kind);
+    send(kind);
     char answer = 0;
     ssize_t got = 0;
     while ((got = ::read(from_, &answer, 1)) < 0 && errno == EINTR) {
@@ -260,10 +261,10 @@ class Speaker {
   int to_, from_;
 };
 
-// The parent's end.
-class Listener {
+// The parent's end of the pipe.
+class MessageReceiver {
  public:
-  explicit Listener(int from) : from_(from), buffer_(sizeof(Head) + kMostText) {}
+  explicit MessageReceiver(int from) : from_(from), buffer_(sizeof(Head) + kMostText) {}
   // Reads what there is. False: the other end is closed.
   Result<bool> fill() {
     const ssize_t got = ::read(from_, buffer_.data() + end_, buffer_.size() - end_);
@@ -271,7 +272,7 @@ class Listener {
     end_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     return got != 0;
   }
-  // A message that is whole by now. What makes no sense is an error.
+  // The next complete message, if there is one. An invalid message is an error.
   Result<std::optional<Message>> next() {
     Message message;
     const std::size_t there = end_ - start_;
@@ -298,8 +299,8 @@ class Listener {
   std::size_t start_ = 0, end_ = 0;
 };
 
-// Standard error of a child goes by way of its parent where it is no terminal: whoever waits for the end of
-// that pipe would wait for a child as well that cannot be killed.
+// The parent passes on the child's standard error where it is no terminal. If the child held that pipe open,
+// its reader would also wait for a child that cannot be killed (state D).
 void pass_on_errors(int from) {
   std::array<char, 4096> piece{};
   for (;;) {
@@ -311,7 +312,7 @@ void pass_on_errors(int from) {
   }
 }
 
-// The same for a screen that is open: 64 kB are kept, the rest is lost.
+// Keeps up to 64 kB of the child's standard error while a screen (the interactive view) is open.
 void keep_errors(int from, std::string& kept) {
   constexpr std::size_t kMostKept = std::size_t{64} << 10;
   std::array<char, 4096> piece{};
@@ -323,7 +324,8 @@ void keep_errors(int from, std::string& kept) {
   }
 }
 
-// Whether it ended. The pipe does not say so while a child of it holds the other end.
+// Whether the child ended. The pipe does not show it while a process started by the child holds the other
+// end.
 bool has_died(pid_t child) {
   siginfo_t info{};
   return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -335,15 +337,16 @@ void kill_group(pid_t child) {
   ::kill(child, SIGKILL);
 }
 
-// Kills the child and what it started, and waits for that, for some seconds. Its status, as waitpid() gives
-// it; nothing: it stays, as the kernel waits for a file system that does not answer (state D).
+// Kills the child and the processes it started, and waits up to kMostAfterKill. Returns the status of
+// waitpid(), or nothing when the child does not end because it waits for a file system that does not answer
+// (state D).
 std::optional<int> end_child(pid_t child, JobControl& job) {
   kill_group(child);
   const auto until = Clock::now() + kMostAfterKill;
   int pause = 1;  // milliseconds
   for (; !has_died(child) && Clock::now() < until; pause = std::min(2 * pause, 20))
     (void)::poll(nullptr, 0, pause);
-  kill_group(child);  // what it started meanwhile; until its status is taken, the group's number is its own
+  kill_group(child);  // processes it started meanwhile; the group's number is not reused before waitpid()
   job.end();
   int status = 0;
   const bool is_dead = has_died(child);
@@ -369,7 +372,7 @@ std::string how_it_ended(std::optional<int> status, bool took_too_long, const Fi
 
 enum class End : std::uint8_t { Done, Died, Unconfined };
 
-// A task, by as many children as it takes.
+// Runs a task, restarting the child as often as needed.
 class Supervisor {
  public:
   Supervisor(const Task& task, Shared& shared) : task_(task), shared_(shared), watch_(task, shared) {}
@@ -378,10 +381,10 @@ class Supervisor {
   const std::vector<Death>& deaths() const { return deaths_; }
 
  private:
-  [[noreturn]] void be_child(const Speaker& speaker, std::vector<int> kept, pid_t parent) noexcept;
+  [[noreturn]] void be_child(const MessageSender& sender, std::vector<int> kept, pid_t parent) noexcept;
   Result<> confine_child(std::vector<int> kept, pid_t parent) const;
-  void work(const Speaker& speaker);
-  Output output_of(const Speaker& speaker);
+  void work(const MessageSender& sender);
+  Output output_of(const MessageSender& sender);
   Result<End> run_child();
   Result<End> serve(pid_t child, int from, int errors, JobControl& job);
   Result<> take(const Message& message);
@@ -401,8 +404,8 @@ class Supervisor {
   std::vector<Death> deaths_;
   std::size_t unknown_deaths_ = 0;
   bool is_serial_ = false, is_restarted_ = false;
-  bool is_confined_ = false;  // a child was, once: it may have read the capture
-  int answers_ = -1;          // to the child
+  bool is_confined_ = false;  // a child was confined, so it may have read the capture
+  int answers_ = -1;          // pipe to the child
   std::optional<Output> output_;
   bool is_given_ = false, is_finished_ = false, is_reader_gone_ = false;
   bool is_screen_open_ = false;
@@ -411,25 +414,25 @@ class Supervisor {
   std::optional<Error> error_;
 };
 
-Output Supervisor::output_of(const Speaker& speaker) {
-  const bool is_for_person = speaker.ask(Kind::Open);
+Output Supervisor::output_of(const MessageSender& sender) {
+  const bool is_for_person = sender.ask(Kind::Open);
   const auto is_gone = [this] { return shared_.is_reader_gone.load(); };
-  return {.write = [is_gone, &speaker](std::string_view text) -> Result<Reader> {
+  return {.write = [is_gone, &sender](std::string_view text) -> Result<Reader> {
             for (; !text.empty() && !is_gone(); text.remove_prefix(std::min(text.size(), kMostText)))
-              speaker.say(Kind::Text, 0, text.substr(0, kMostText));
+              sender.send(Kind::Text, 0, text.substr(0, kMostText));
             return is_gone() ? Reader::Gone : Reader::There;
           },
-          .finish = [&speaker]() -> Result<> {
-            (void)speaker.ask(Kind::Finish);
+          .finish = [&sender]() -> Result<> {
+            (void)sender.ask(Kind::Finish);
             return Done{};
           },
           .is_reader_gone = is_gone,
           .is_for_person = is_for_person};
 }
 
-void Supervisor::work(const Speaker& speaker) {
+void Supervisor::work(const MessageSender& sender) {
   const auto fail = [&](const Error& error) {
-    speaker.say(Kind::Fail, static_cast<std::uint8_t>(error.fault),
+    sender.send(Kind::Fail, static_cast<std::uint8_t>(error.fault),
                 std::string_view(error.what).substr(0, kMostText));
   };
   try {
@@ -438,16 +441,16 @@ void Supervisor::work(const Speaker& speaker) {
                 stacks,
                 is_serial_,
                 deaths_,
-                [&] { return output_of(speaker); },
+                [&] { return output_of(sender); },
                 [this] { return shared_.is_asked_to_stop.load(); }};
     if (const auto status = task_.work(child); status)
-      speaker.say(Kind::End, static_cast<std::uint8_t>(*status));
+      sender.send(Kind::End, static_cast<std::uint8_t>(*status));
     else
       fail(status.error());
   } catch (const std::bad_alloc&) {
     ::_exit(kNoMemory);
   } catch (const std::exception& fault) {
-    // Thrown at a file, it costs that file.
+    // The parent sees a death while a file was read, and leaves that file out.
     if (std::ranges::any_of(shared_.markers, &CrashMarker::is_at_file)) std::abort();
     fail(Error{fault.what()});
   }
@@ -455,10 +458,10 @@ void Supervisor::work(const Speaker& speaker) {
 
 // At a terminal its group is one in the background, which may write and gets no answer when it reads.
 Result<> Supervisor::confine_child(std::vector<int> kept, pid_t parent) const {
-  // Ctrl-C is the parent's affair, which may wait for a pager; with it this process ends.
+  // The parent handles Ctrl-C, since it may have to wait for a pager; this process ends with the parent.
   for (const int signal : {SIGINT, SIGQUIT, SIGTTOU, SIGTTIN}) std::signal(signal, SIG_IGN);
   (void)::setpgid(0, 0);
-  // When memory runs out, it is this one that shall go.
+  // The OOM killer should choose this process and not its parent.
   if (const format::Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); score)
     (void)!::write(score.get(), "1000", 4);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -468,13 +471,13 @@ Result<> Supervisor::confine_child(std::vector<int> kept, pid_t parent) const {
   return confine(task_.policy, kept);
 }
 
-// Nothing of the parent's is unwound or destroyed here.
-void Supervisor::be_child(const Speaker& speaker, std::vector<int> kept, pid_t parent) noexcept {
+// Runs the work in the child. Ends with _exit(): no destructors of the parent's objects run.
+void Supervisor::be_child(const MessageSender& sender, std::vector<int> kept, pid_t parent) noexcept {
   if (const auto done = confine_child(std::move(kept), parent); done) {
-    speaker.say(Kind::Begin);
-    work(speaker);
+    sender.send(Kind::Begin);
+    work(sender);
   } else {
-    speaker.say(Kind::Fail, 0, std::string_view(done.error().what).substr(0, kMostText));
+    sender.send(Kind::Fail, 0, std::string_view(done.error().what).substr(0, kMostText));
   }
   std::fflush(stderr);
   ::_exit(0);
@@ -550,18 +553,18 @@ void Supervisor::take_errors(int from) {
   pass_on_errors(from);
 }
 
-// Of a child that died or failed: the terminal is as before when somebody says so.
+// After a child that died or failed: closes the screen before messages are printed.
 Result<> Supervisor::close_screen() {
   return std::exchange(is_screen_open_, false) ? output_->finish() : Result<>(Done{});
 }
 
 Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job) {
-  Listener listener(from);
+  MessageReceiver receiver(from);
   std::optional<Lane> stuck;
   std::optional<Error> failure;
   bool is_dead = false, is_open = true;
   while (!status_ && !error_ && !failure) {
-    auto message = listener.next();
+    auto message = receiver.next();
     if (message && *message) {
       if (auto done = take(**message); !done) failure = std::move(done.error());
       continue;
@@ -576,11 +579,11 @@ Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job
     std::array<pollfd, 2> news{{{from, POLLIN, 0}, {errors, POLLIN, 0}}};
     const int timeout = is_dead ? 0 : static_cast<int>(kLookEvery.count());
     if (::poll(news.data(), news.size(), timeout) > 0 && news[0].revents != 0) {
-      auto more = listener.fill();
+      auto more = receiver.fill();
       if (!more) failure = std::move(more.error());
       is_open = more && *more;
     } else if (is_dead) {
-      break;  // and all that it said was heard
+      break;  // and all of its messages were read
     } else if ((is_dead = has_died(child))) {
       kill_group(child);
     }
@@ -589,7 +592,7 @@ Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job
   if (auto closed = close_screen(); !closed && !failure) failure = std::move(closed.error());
   take_errors(errors);
   if (failure) return std::move(*failure);
-  // What a confined child says about its confinement is worth nothing.
+  // A confined child is not trusted about whether it is confined.
   if (error_ && !is_confined_) return End::Unconfined;
   return status_ || error_ ? End::Done : after_death(status, stuck);
 }
@@ -598,7 +601,7 @@ Result<End> Supervisor::run_child() {
   Pipe texts, answers, errors;
   if (!texts.make() || !answers.make()) return system_error("a pipe for text", errno);
   (void)::fcntl(texts.from.get(), F_SETPIPE_SZ, kPipeSize);
-  // Without this pipe the child writes to standard error by itself.
+  // Without this pipe the child writes to standard error directly.
   if ((task_.is_screen || ::isatty(STDERR_FILENO) == 0) && errors.make())
     (void)::fcntl(errors.from.get(), F_SETFL, O_NONBLOCK);
   watch_.begin();
@@ -612,9 +615,9 @@ Result<End> Supervisor::run_child() {
   }
   if (child == 0) {
     if (errors.to) (void)::dup2(errors.to.get(), STDERR_FILENO);
-    be_child(Speaker(texts.to.get(), answers.from.get()), {texts.to.get(), answers.from.get()}, parent);
+    be_child(MessageSender(texts.to.get(), answers.from.get()), {texts.to.get(), answers.from.get()}, parent);
   }
-  (void)::setpgid(child, child);  // whichever of the two comes first
+  (void)::setpgid(child, child);  // in both processes, whichever runs first
   texts.to = format::Fd();
   errors.to = format::Fd();
   answers.from = format::Fd();
@@ -659,7 +662,7 @@ Result<End> Supervisor::after_death(std::optional<int> status, std::optional<Lan
   return End::Died;
 }
 
-// The output stays as it is, and the user gets to know why.
+// Ends an incomplete output with a message.
 Result<> Supervisor::end_there(const std::string& path, std::string what) {
   status_ = cli::kIncomplete;
   if (is_reader_gone_) {
@@ -686,7 +689,7 @@ Result<> Supervisor::end_there(const std::string& path, std::string what) {
 }
 
 Result<cli::ExitStatus> Supervisor::run(bool& is_confined) {
-  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, the child's end would be lost
+  std::signal(SIGCHLD, SIG_DFL);  // inherited as SIG_IGN, it would discard the child's status
   is_confined = true;
   for (;;) {
     const auto end = run_child();

@@ -23,7 +23,8 @@ namespace tacho::sandbox {
 
 enum class Reader : std::uint8_t { There, Gone };
 
-// Where bytes go. In the child: over the pipe, so that is_reader_gone() knows it some time after a write.
+// The output. In the child its bytes go over the pipe, so is_reader_gone() becomes true some time after a
+// write.
 struct Output {
   std::function<Result<Reader>(std::string_view)> write;
   std::function<Result<>()> finish;
@@ -31,7 +32,7 @@ struct Output {
   bool is_for_person = false;
 };
 
-// How long files may keep the child. Time in which it reads none does not count.
+// How long the child may take for files. Time in which it reads no file does not count.
 struct FileTimes {
   std::chrono::milliseconds at_one{
       120'000};  // then the child is killed, and the next one leaves the file out
@@ -42,7 +43,7 @@ struct Death {
   std::string path, how;  // "/usr/lib/libfoo.so", "Segmentation fault"
 };
 
-// Files that the user leaves out: a gate for reading them in this process.
+// Refuses the files of --skip-file, for reading in this process.
 class SkippedFiles : public symbolize::FileGate {
  public:
   explicit SkippedFiles(const std::vector<std::string>& paths) : paths_(paths) {}
@@ -53,7 +54,7 @@ class SkippedFiles : public symbolize::FileGate {
   const std::vector<std::string>& paths_;
 };
 
-// What the work has in the child.
+// The child's environment, passed to the work.
 struct Child {
   symbolize::FileGate& names;              // for files that symbols are read from
   symbolize::FileGate& stacks;             // for files that stacks are unwound with
@@ -76,24 +77,24 @@ struct Task {
   std::vector<std::string> skipped{};  // files that are left out
   std::string skip_option{};           // that leaves one out, in messages; empty: there is none
   bool can_restart = true;             // false: the input is a pipe, and what was read of it is gone
-  // Takes back what the child before wrote, to the file that is open for it (Policy::WriteOutput) or else.
-  // Empty: what was given out stays.
+  // Discards the output of the previous child before a restart (with Policy::WriteOutput, its file's
+  // contents). Empty: the output stays.
   std::function<Result<>()> restart = {};
-  bool is_whole_or_nothing = false;  // output that is not whole is thrown away
-  // The output is a screen, and what the child writes are frames: `restart` has nothing to take back. The
-  // child's stderr waits until the screen is closed, which is the output's end or the child's. A child that
-  // dies while at no file is an error at once.
+  bool is_whole_or_nothing = false;  // an incomplete output is discarded
+  // The output is an interactive screen: `restart` has nothing to discard. The child's stderr is shown after
+  // the screen was closed, at the end of the output or of the child. A child that dies while it reads no file
+  // is an error at once.
   bool is_screen = false;
   FileTimes times{};
   std::vector<int> kept{};  // descriptors that the work needs besides standard input, which is the input "-"
 };
 
-// A view, or a capture that is made. Files that were left out are named on stderr; the status is kIncomplete
-// then. An error: of the work; or no child could be made or confined (`is_confined` is false then); or it
-// died again and again. No other thread may hold a lock meanwhile (it is a fork).
+// Runs a task that writes an output: a view or a new capture. If files were left out, stderr names them and
+// the status is kIncomplete. Errors: that of the work; no child could be made or confined (`is_confined` is
+// false then); children died too often. It forks: no other thread may hold a lock meanwhile.
 Result<cli::ExitStatus> run_view(const Task& task, bool& is_confined);
-// The same, or `here` in this process, with a line that says so, where the kernel has no seccomp. Root is
-// refused: files of others are not read with root's rights.
+// The same. Where the kernel has no seccomp, runs `here` in this process after a warning; as root it refuses
+// instead, because untrusted files must not be parsed with root's rights.
 Result<cli::ExitStatus> run_view_or(const Task& task, const std::function<Result<cli::ExitStatus>()>& here);
 
 struct JobDone {
@@ -107,11 +108,11 @@ struct JobLimits {
   std::vector<int> kept{};
   ShowProgress show_progress = {};
 };
-// Work that makes bytes for its parent.
+// Runs work whose result are bytes for the parent.
 using Job = std::function<std::vector<std::byte>(Child&)>;
 Result<JobDone> run_job(const Job& job, Policy policy, const JobLimits& limits);
 
-// The line about a task that read no more files of `input`.
+// The message about a task that ran out of time for files of `input`.
 std::string out_of_time(const std::string& input, const FileTimes& times);
 
 }  // namespace tacho::sandbox

@@ -66,8 +66,8 @@ std::optional<EntryHead> read_head(const CfiSection& section, std::uint64_t offs
   if (in.failed() || length == 0) return std::nullopt;
   head.end = size - in.left();
   head.body = format::Cursor(rest, section.order);
-  // The Linux Standard Base keeps four bytes in a wide entry of .eh_frame too; what writes such entries, and
-  // what reads them, takes eight.
+  // In an entry with a 64-bit length the Linux Standard Base has a 4-byte CIE pointer in .eh_frame; compilers
+  // write, and unwinders read, eight bytes.
   head.id = head.is_wide ? head.body.u64() : head.body.u32();
   if (head.body.failed()) return std::nullopt;
   return head;
@@ -78,13 +78,13 @@ bool is_cie(const CfiSection& section, const EntryHead& head) {
   return head.id == (head.is_wide ? ~std::uint64_t{0} : 0xffffffff);
 }
 
-// Address just past the bytes a cursor over part of the section still has.
+// The address behind the last byte of a cursor over a part of the section.
 std::uint64_t end_address(const CfiSection& section, const format::Cursor& in) {
   const auto offset = static_cast<std::uint64_t>(in.rest().data() - section.bytes.data());
   return section.address + offset + in.left();
 }
 
-// "zPLR": what each letter brings along. False when the rest cannot be understood.
+// Parses the augmentation ("zPLR") and its data. False when an unknown letter makes the rest unreadable.
 bool read_augmentation(const CfiSection& section, std::string_view letters, format::Cursor& in, Cie& cie) {
   if (letters.starts_with('z')) {
     cie.has_sized_augmentation = true;
@@ -146,7 +146,7 @@ std::optional<Fde> parse_fde_body(const CfiSection& section, EntryHead head, con
   return Fde{*start, *start + std::min(*size, ~*start), cie, in.rest()};
 }
 
-// Runs the small programs of a CIE and an FDE: rows of rules, one after another, by rising address.
+// Runs the call frame instructions of a CIE and an FDE. Gives the rows in ascending order of addresses.
 class Program {
  public:
   Program(const CfiSection& section, const Fde& fde) : section_(section), fde_(fde) {}
@@ -161,7 +161,7 @@ class Program {
 
   // Every row, from the function's start on.
   CfiWalk walk(const std::function<void(const CfiRow&)>& take) {
-    // Compilers write a few dozen bytes; the work of a longer one is not bounded by the rows it makes.
+    // Compilers write a few dozen bytes. A long program could cost much time without making rows.
     if (fde_.program.size() > kLongestProgram || fde_.cie.program.size() > kLongestProgram ||
         !run(fde_.cie.program, ~std::uint64_t{0}))
       return {false, fde_.start};
@@ -287,7 +287,7 @@ class Program {
     };
     const auto row = std::ranges::find(kRows, code, &Row::code);
     if (row == std::end(kRows)) {
-      failed_ = true;  // its operands are unknown, so is everything behind it
+      failed_ = true;  // the length of its operands is unknown, so the rest cannot be read
       return;
     }
     row->apply(*this, operands);

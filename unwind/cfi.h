@@ -1,5 +1,5 @@
-// Call frame information (DWARF 5 section 6.4, and the Linux Standard Base for .eh_frame): at every address
-// of a function, where its frame starts and where the registers of its caller are.
+// Parser of call frame information (DWARF 5 section 6.4, and the Linux Standard Base for .eh_frame): for each
+// address of a function, where its frame starts and where the registers of its caller are saved.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ struct CfiSection {
 
 // How the caller's value of a register is found.
 enum class RuleKind : std::uint8_t {
-  Same,             // it was not touched
-  Undefined,        // it is lost
+  Same,             // unchanged
+  Undefined,        // lost
   AtCfa,            // in memory at CFA + value
-  IsCfa,            // it is CFA + value
+  IsCfa,            // CFA + value
   Register,         // in the register with this number
-  Expression,       // in memory at what the expression gives
-  ValueExpression,  // it is what the expression gives
+  Expression,       // in memory at the expression's address
+  ValueExpression,  // the expression's value
 };
 struct Rule {
   RuleKind kind = RuleKind::Same;
@@ -76,7 +76,7 @@ struct Cie {
   format::Bytes program;
 };
 
-// What describes one function: [start, end) in the ELF file's addresses.
+// A frame description entry: the call frame information of one function, [start, end) in ELF addresses.
 struct Fde {
   std::uint64_t start = 0, end = 0;
   Cie cie;

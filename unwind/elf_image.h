@@ -1,5 +1,4 @@
-// The bytes of an ELF file that unwinding needs: its loaded segments, a few sections, and single words, as
-// the process had them mapped.
+// Reads the parts of an ELF file that unwinding needs: loaded segments, a few sections, single words.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// Which function's call frame information covers an address, found without reading all of it: by the sorted
-// table that linkers write beside .eh_frame.
+// Finds the FDE that covers an address by binary search in .eh_frame_hdr, without reading all of .eh_frame.
 #pragma once
 
 #include <bit>
@@ -19,8 +18,8 @@ class FdeIndex {
   // From .eh_frame_hdr, or the segment that is the same; nothing when it cannot be searched.
   static std::optional<FdeIndex> of(const ElfImage& image);
 
-  // The ELF address of the last FDE whose function does not start behind `pc`. It is what the file says:
-  // whether an FDE is there, and covers `pc`, is for the caller to see.
+  // The ELF address of the last FDE whose function starts at or before `pc`, as the table has it. The caller
+  // checks that there is an FDE and that it covers `pc`.
   std::optional<std::uint64_t> fde_address(std::uint64_t pc) const;
   std::size_t bytes() const { return section_.bytes.size(); }  // that it holds of the file
 

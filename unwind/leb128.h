@@ -1,4 +1,4 @@
-// DWARF's numbers of variable length.
+// LEB128, DWARF's variable-length numbers.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Single rows of a module's unwind table, made when they are asked for: for the few frames that somebody
-// cannot wait for a whole table with. The rows are those of row_table.h.
+// Makes single rows of a module's unwind table on demand, for the first frames of a module, whose whole table
+// takes too long to make. The rows are equal to those of row_table.h.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ class RowFinder {
   RowFinder(RowFinder&&) = default;
   RowFinder& operator=(RowFinder&&) = default;
 
-  // A row, and what no table has room for: where the caller's rbx is, by which the dynamic linker finds its
-  // frame.
+  // A row, and where the caller's rbx is saved, which rows have no room for: the dynamic linker's code finds
+  // its frame by rbx.
   struct Found {
     tacho_unwind_row row{};
     std::int8_t rbx = TACHO_UNWIND_RBP_SAME;  // as `rbp` of rows
@@ -38,7 +38,7 @@ class RowFinder {
   Found row_at_offset(std::uint64_t offset);
   // The same of an ELF address.
   Found row_at(std::uint64_t address);
-  std::size_t bytes() const;  // that it takes now: of the file, and of what was made of it
+  std::size_t bytes() const;  // memory in use: sections of the file and rows made of them
 
  private:
   static constexpr std::size_t kMostKnown = 1U << 12;  // rows

@@ -98,7 +98,7 @@ bool set_cfa_by_expression(Row& row, format::Bytes expression) {
   return false;
 }
 
-// The kernel's frame as libraries describe it: every register at its place above rsp.
+// The signal frame of the kernel, as libraries describe it: every register at a fixed offset from rsp.
 bool is_signal_frame(const CfiRow& rules) {
   const auto is_at = [&](std::uint64_t number, int words) {
     const Rule& rule = rules.rules[static_cast<std::size_t>(number)];
@@ -145,7 +145,7 @@ class Builder {
   bool begins(std::uint64_t start, std::uint64_t end) {
     if (is_stopped() || table_.rows.size() > limits_.most_rows) return false;
     if (table_.rows.empty()) table_.base = begun_ = start;
-    if (end - table_.base > std::numeric_limits<std::uint32_t>::max()) return false;  // foreign, and far away
+    if (end - table_.base > std::numeric_limits<std::uint32_t>::max()) return false;  // offsets have 32 bits
     if (end > begun_ && start > begun_) add(begun_, of_kind(TACHO_UNWIND_NOTHING));
     return true;
   }
@@ -231,7 +231,7 @@ void add_entry(RowTable& table, std::uint64_t entry, const RowLimits& limits) {
     table.rows.insert(next, end);
 }
 
-// The return address is in a register, which is known of the sampled function alone.
+// The return address is in a register, whose value is known in the sampled function only.
 Row returning_to_register(const CfiRow& rules) {
   const std::int64_t number = rules.rules[static_cast<std::size_t>(kReturn)].value;
   Row row = of_kind(TACHO_UNWIND_OTHER);

@@ -1,5 +1,5 @@
-// A module's call frame information as a compact table, which a BPF program can search: a row of 8 bytes for
-// each change of rules, ascending by address, with neighbours that say the same made one. x86-64 only.
+// Compiles a module's call frame information into a compact table for the BPF program that walks stacks: 8
+// bytes for each change of rules, sorted by address; equal neighbours are merged. x86-64 only.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ namespace tacho::unwind {
 
 using Row = tacho_unwind_row;
 
-// Of a program's first instructions, up to the first call that does not return: where nothing describes them,
-// nobody called.
+// The code at a program's entry point, up to the first call that does not return: without an FDE it counts as
+// the outermost frame.
 inline constexpr std::uint64_t kEntryBytes = 64;
 
-// What hostile call frame information may cost.
+// Limits against hostile call frame information.
 struct RowLimits {
   std::size_t most_rows = std::size_t{1} << 22;  // libclang-cpp, 59 MB, has 1.0 million
   std::function<bool()> stop = {};               // asked between functions: true gives up
@@ -37,7 +37,7 @@ struct RowTable {
   const Row* find(std::uint64_t pc) const;
 };
 
-// The error says what does not fit: too many rows, or stopped.
+// Errors: too many rows; stopped by `stop`.
 Result<RowTable> build_row_table(const CfiSection& section, const RowLimits& limits = {});
 // The same of a section .sframe (sframe.h) that is mapped at `address`.
 Result<RowTable> build_row_table(format::Bytes sframe, std::uint64_t address, const RowLimits& limits = {});

@@ -97,7 +97,7 @@ std::int32_t read_offset(format::Cursor& in, unsigned bytes) {
   return bytes == 2 ? static_cast<std::int16_t>(in.u16()) : static_cast<std::int32_t>(in.u32());
 }
 
-// A row from what stands there: the CFA's place, and the frame pointer's when it was saved.
+// Makes a row from a frame row entry: offsets of the CFA and, when it was saved, of the frame pointer.
 tacho_unwind_row row_of(std::uint32_t pc, bool is_from_sp, unsigned count, std::int32_t cfa,
                         std::int32_t fp) {
   constexpr std::int32_t kMost = std::numeric_limits<std::int16_t>::max() * kWord;
@@ -116,8 +116,8 @@ tacho_unwind_row row_of(std::uint32_t pc, bool is_from_sp, unsigned count, std::
   return row;
 }
 
-// Code in alike pieces of 16 bytes is the procedure linkage table, each entry of which pushes a word on its
-// way.
+// The procedure linkage table is described once for all of its entries of 16 bytes, each of which pushes a
+// word.
 void join_pieces(SframeFunction& function, std::uint64_t size_of_piece) {
   auto& rows = function.rows;
   const bool is_plt = size_of_piece == kPltEntry && rows.size() == 2 && rows[0].kind == TACHO_UNWIND_RSP &&
@@ -131,8 +131,8 @@ void join_pieces(SframeFunction& function, std::uint64_t size_of_piece) {
   rows.assign(1, joined);
 }
 
-// `budget`: rows that may be read yet. Honest sections have each row once. Of more rows than `limits` takes
-// one too many comes back.
+// `budget`: rows that may still be read, since a hostile section can refer to its rows many times. Returns
+// one row too many when there are more than `limits` allows.
 SframeFunction read_function(const Description& from, const Header& header, format::Bytes section,
                              const SframeLimits& limits, std::size_t& budget) {
   constexpr std::uint32_t kRowsBetween = 1024;  // two questions whether to stop

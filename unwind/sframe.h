@@ -17,7 +17,7 @@ struct SframeFunction {
   std::vector<tacho_unwind_row> rows;  // ascending; their `pc` counts from the start
 };
 
-// What a hostile section may cost.
+// Limits against hostile sections.
 struct SframeLimits {
   std::size_t most = std::size_t{1} << 22;  // functions, and rows of one of them
   std::function<bool()> stop = {};          // asked between functions and rows: true gives up
