@@ -1,4 +1,5 @@
-// Tries which kinds of BPF programs, and which programs of an object, this kernel takes from this process.
+// Tries which kinds of BPF programs the kernel lets this process load, and opens foreign objects in a sandbox
+// first.
 #pragma once
 
 #include <functional>
@@ -19,9 +20,9 @@ struct ProgramTrial {
 // Nothing stays loaded or attached.
 std::vector<ProgramTrial> try_programs();
 
-// libbpf crashes on some damaged objects. So an object that was not compiled here is opened and loaded once
-// by a sandboxed child, against a fake kernel that accepts everything: if the child survives, libbpf gets
-// it in this process.
+// libbpf crashes on some damaged objects. So an object that tacho did not compile is first opened and loaded
+// in a sandboxed child, in which a seccomp filter makes every bpf() call succeed without effect. If the child
+// survives, libbpf opens the object in this process.
 
 // Fails when the child was killed by the object, or worked on it for more than 10 s, or `stop` said so (code
 // EINTR). What libbpf merely refuses is no failure here: it will say so again. To be called while the process

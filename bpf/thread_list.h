@@ -1,5 +1,5 @@
-// Threads as they are now, from BPF's task iterator: state, kernel stack and registers of user code, of
-// running and blocked threads alike, without stopping any.
+// Lists threads with BPF's task iterator: state, kernel stack and user registers of running and blocked
+// threads, without stopping them.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct ListedThread {
   std::string comm;
 };
 
-// What the iterator wrote: records one after another, of which the last may be cut short.
+// Parses the iterator's output: records one after another; the last may be cut short.
 std::vector<ListedThread> parse_thread_records(format::Bytes records);
 
 class ThreadList {

@@ -32,13 +32,13 @@
 namespace tacho::bpf {
 
 struct ObjectOptions {
-  // Lines for -v: which alternative won, what was skipped and why, libbpf's own warnings.
+  // Lines for -v: the chosen alternatives, programs left out and why, libbpf's warnings.
   std::function<void(std::string_view)> log;
   // Asked while a compiler runs: true ends it.
   std::function<bool()> stop = {};
 };
 
-// How much of what happens is wanted; 0: all of it.
+// Rate limits of an object's events; 0: none.
 struct EventRate {
   std::uint32_t one_in = 0;  // every n-th event
   std::uint64_t most_a_second = 0;
@@ -52,7 +52,7 @@ struct ObjectOption {
   std::string name, type, help;
 };
 
-// Programs that stand or fall together, by what they hook: "tp_btf/sys_enter".
+// Programs that are loaded all or none, by their sections: "tp_btf/sys_enter".
 struct Hooks {
   std::vector<std::string> sections;
   std::string group;  // of alternatives; empty: all of them are wanted
@@ -86,19 +86,20 @@ class UserObject {
   // Before load_and_attach(): only threads of this table are wanted (follower.h), which must outlive the
   // object. False: the object does not ask tacho_wants() (tacho/emit.h), and emits events of all threads.
   bool follow(int table_fd);
-  // Before load_and_attach(): how much is wanted. False as for follow().
+  // Before load_and_attach(): sets rate limits. False as for follow().
   bool limit(const EventRate& rate);
   // Before load_and_attach(): the condition of --filter. Whether its programs ask about one: before their
   // events are filled (tacho_wants()), and of each event once it is (tacho_wants_this(), tacho_submit()).
   bool asks_filter() const;
   bool asks_filter_of(const Channel& channel) const;
-  // For all its programs, or for one channel only, where steps may look into the payload.
+  // Sets the condition of all programs, or of one channel, whose steps may compare members of the payload.
   void filter(std::span<const FilterStep> steps);
   void filter(const Channel& channel, std::span<const FilterStep> steps);
 
   // Whether it has programs for functions that the caller has to find, and before load_and_attach(): which.
   bool wants_functions() const;
-  // Names that programs ask for, the required ones first; none: they take all.
+  // Function names in the sections of its programs, required ones first; none: the programs take any
+  // function.
   std::vector<std::string> wanted_functions() const;
   void follow_functions(FunctionTargets targets);
   // After load_and_attach(): functions that the kernel cannot probe, and left out.
@@ -114,8 +115,9 @@ class UserObject {
   // What its programs leave to the unwinder (walk_link.h), with which they find stacks without frame
   // pointers.
   WalkUse walk_use() const;
-  // Before load_and_attach(): they run it, with these maps of a StackWalker by name, which must be open until
-  // then; with none they do not. Fails where it cannot be linked in, and then they do not.
+  // Before load_and_attach(): links the unwinder into its programs, with these maps of a StackWalker by name,
+  // which must stay open until then. Without maps it is not linked. Fails where it cannot be linked, and then
+  // it is not.
   Result<> walk_stacks(MapsByName maps);
 
   // After load_and_attach(): whether its events are wanted from now on; at first they are not. Programs that

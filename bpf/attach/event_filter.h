@@ -1,6 +1,6 @@
-// Conditions that the kernel decides before it walks a stack: as a bounded list of comparisons. BPF objects
-// evaluate them in tacho_wants() (tacho/emit.h); for events that the kernel itself samples they become a
-// small program, and of probes with arguments a part of the program that reads those.
+// Conditions of --filter that are evaluated in the kernel before a stack is walked: a bounded list of
+// comparisons. BPF objects evaluate them in tacho_wants() (tacho/emit.h). For perf events they are compiled
+// to a small BPF program, and for probes with arguments to a part of the program that reads the arguments.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@ enum class FilterValue : std::uint8_t {
   None = 0,
   Process,
   Thread,
-  User,  // ids as the host counts them
+  User,  // ids of the host's user namespace
   Group,
   Cpu,
-  Cgroup,       // its id, of version 2
-  CgroupAbove,  // that of the one at level FilterStep::at
-  Name,         // half FilterStep::at of the 16 bytes of the thread's name
-  Member,       // of the payload
+  Cgroup,       // id of the thread's cgroup (version 2)
+  CgroupAbove,  // id of its ancestor cgroup at level FilterStep::at
+  Name,         // 8 of the 16 bytes of the thread's name: half FilterStep::at
+  Member,       // a member of the payload
 };
 
-// As enum tacho_test. Others are these with `yes` and `no` exchanged.
+// As enum tacho_test. The opposite tests are these with `yes` and `no` exchanged.
 enum class FilterTest : std::uint8_t { Equal, Less, LessOrEqual, SignedLess, SignedLessOrEqual };
 
 inline constexpr std::size_t kMostFilterSteps = 32;
@@ -51,10 +51,11 @@ static_assert(sizeof(FilterStep) == 24);
 // At most kMostFilterSteps; none: everything passes.
 using FilterSteps = std::vector<FilterStep>;
 
-// Appends to a program: it ends with `result` where the condition does not hold. Spoils r0 to r5 and r7.
+// Appends the condition to a program, which returns `result` where it does not hold. Clobbers r0 to r5 and
+// r7.
 struct ConditionPlaces {
-  std::int16_t scratch = -16;  // 16 bytes of the stack, aligned, to spoil
-  std::int16_t payload = 0;    // where the payload begins on the stack; of no use without members
+  std::int16_t scratch = -16;  // 16 aligned bytes of the stack that the program may overwrite
+  std::int16_t payload = 0;    // stack offset of the payload; used by steps on members
   std::int32_t result = 0;
 };
 void leave_unless(Assembler& program, std::span<const FilterStep> steps, ConditionPlaces places);
@@ -62,19 +63,19 @@ void leave_unless(Assembler& program, std::span<const FilterStep> steps, Conditi
 // Whether some step compares a member of a payload.
 bool has_members(std::span<const FilterStep> steps);
 
-// A table of one program, its first entry, for programs that hand over to it (bpf_tail_call()).
+// A program array with one program, for bpf_tail_call().
 Result<format::Fd> table_with(int program);
 
 // The condition as a program for perf events; without members of payloads, which those do not have.
 class EventFilter {
  public:
-  // What takes the samples: the overflow of a counter or clock, or a probe of the kernel's PMUs.
+  // The event's kind: overflow of a counter or clock, or a probe of the kprobe or uprobe PMU.
   enum class Hook : std::uint8_t { Overflow, Probe };
   // `next`: a program of the same kind that runs when the condition holds; -1: none.
   static Result<EventFilter> load(std::span<const FilterStep> steps, Hook hook, int next = -1);
 
-  // From now on the event takes no other samples. It keeps the program until it is closed; the returned
-  // value only as long as this lives.
+  // Attaches the program: from now on the event samples only where the condition holds. The event keeps the
+  // program until it is closed; a returned link, until it is destroyed.
   Result<> attach(int event_fd) const;
   int fd() const { return program_.get(); }
 

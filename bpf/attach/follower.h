@@ -1,6 +1,6 @@
-// Thread filter of BPF programs: an array with one byte for each thread number, kept up to date by two
-// small programs on fork and exec. Objects look a thread up in it before they do anything expensive
-// (tacho/emit.h); the recorder does where they did not.
+// Thread filter of BPF programs: an array with one byte for each thread id, updated by two small programs on
+// fork and exec. BPF objects look threads up in it before they do anything expensive (tacho/emit.h); for
+// objects that do not, the recorder drops events of other threads.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ enum class Children : std::uint8_t { Ignored, Followed };
 // Whether this is a PID namespace, where threads have other numbers than in the kernel.
 bool is_in_pid_namespace();
 
-// Appends to a program: it ends with `result` where the current thread is not followed by the table. Spoils
+// Appends the lookup to a program, which returns `result` where the current thread is not followed. Clobbers
 // r0 to r5, r7, r8 and the first word of the stack.
 void leave_unless_followed(Assembler& program, int table, std::int32_t result = 0);
 

@@ -18,7 +18,7 @@ struct bpf_program;
 
 namespace tacho::bpf {
 
-// Where functions begin: in bytes of the file, or as addresses of the kernel.
+// Functions to probe: file offsets, or kernel addresses.
 struct FunctionTargets {
   std::string path;
   std::vector<std::uint64_t> offsets;
@@ -31,12 +31,12 @@ struct FunctionTargets {
   static constexpr unsigned kNumberBit = 8;
   int process = -1;                    // probes only its calls; -1: of all that use the file
   bool in_kernel = false;              // there is no path (kernel_probes.h)
-  bool one_by_one = false;             // in the kernel, which does not take them together
+  bool one_by_one = false;             // kernel functions, on a kernel without kprobe.multi
   std::vector<std::uint64_t> cookies;  // as many as offsets, for programs that take all of them; or none: 0
   bool entries_only = false;           // programs for returns stay idle
-  std::string tracepoint = {};         // "sched/sched_switch": in their place (section.h: kNamedTracepoint)
-  Log log = {};                        // in the kernel: how long it took to put them on and off
-  Log notice = {};                     // in the kernel: that taking them off will take long
+  std::string tracepoint = {};  // "sched/sched_switch" instead of functions (section.h: kNamedTracepoint)
+  Log log = {};                 // kernel functions: how long attaching and detaching took
+  Log notice = {};              // kernel functions: that detaching will take long
 };
 
 // Result of the program's bpf_get_attach_cookie(): for programs that name their functions
@@ -47,12 +47,12 @@ struct ChosenFunctions {
 // The targets that the section's target names; all of them when it names none.
 ChosenFunctions chosen_functions(const FunctionTargets& targets, std::string_view section_target);
 
-// Some of them, from one place to before another.
+// The targets with indexes [begin, end).
 ChosenFunctions part_of(const ChosenFunctions& functions, std::size_t from, std::size_t to);
 
 enum class FunctionEnd : std::uint8_t { Entry, Return };
 
-// The attach type of such programs, which is the kernel's to give and newer than our headers.
+// BPF_TRACE_UPROBE_MULTI, which is newer than Debian 12's headers.
 constexpr std::uint32_t kFunctionsAttachType = 48;
 
 // Closing the result detaches all of them. An error has the kernel's errno.
@@ -65,17 +65,17 @@ struct DestroyLink {
 };
 using ProbeLink = std::unique_ptr<bpf_link, DestroyLink>;
 
-// A probe for each, on kernels that cannot do that (before Linux 6.6). Functions that cannot be probed are
-// left out. An error has the kernel's errno.
+// One perf event with a uprobe for each function, on kernels before Linux 6.6. Functions that cannot be
+// probed are left out. An error has the kernel's errno.
 Result<std::vector<ProbeLink>> probe_one_by_one(const bpf_program* program, const FunctionTargets& targets,
                                                 const ChosenFunctions& functions, FunctionEnd end);
 
-// One program on many functions of the kernel: all together (kprobe.multi: Linux 5.18 with CONFIG_FPROBE), or
-// a probe for each (Linux 5.15).
+// One program on many kernel functions: with one kprobe.multi link (Linux 5.18 with CONFIG_FPROBE), or with a
+// kprobe for each (Linux 5.15).
 
-// Whether this kernel takes them together, found by putting a program on a function that it has for tests.
+// Whether this kernel has kprobe.multi, tried with a function that the kernel has for tests.
 bool takes_functions_together();
-// Whether it takes probes of single functions. The error says what is missing.
+// Whether it takes kprobes of single functions. The error says what is missing.
 Result<> takes_functions_one_by_one();
 
 // Meaning of the kernel's errno when it attaches no probes: it was interrupted, it would be the same with
@@ -90,7 +90,7 @@ using LinkFunctions = std::function<Result<format::Fd>(const ChosenFunctions&)>;
 Result<std::size_t> link_functions(const ChosenFunctions& functions, const LinkFunctions& link,
                                    std::vector<format::Fd>& links);
 
-// Probes that are there as long as this lives.
+// Attached probes; detached on destruction.
 class KernelProbes {
  public:
   KernelProbes() = default;
@@ -98,8 +98,8 @@ class KernelProbes {
   KernelProbes& operator=(KernelProbes&&) = default;
   KernelProbes(const KernelProbes&) = delete;
   KernelProbes& operator=(const KernelProbes&) = delete;
-  // Takes them off. The kernel waits for all CPUs several times for each single probe; where there are many
-  // FunctionTargets::notice says so before.
+  // Detaches the probes. For each single probe the kernel waits for all CPUs several times; with many probes
+  // FunctionTargets::notice is called before.
   ~KernelProbes();
 
   // Attaches the program to the functions in `targets`, with their cookies. Functions that the kernel

@@ -1,6 +1,6 @@
-// BPF programs assembled here, which need no compiler: an assembler, loading, attaching to a perf event,
-// and running once. Registers: r1 holds the context at first, r6 to r9 survive calls, r10 is the end of the
-// stack.
+// Assembler for small BPF programs, which need no compiler; loading them, attaching them to a perf event, and
+// running them once. Registers: r1 holds the context at the start, r6 to r9 survive calls, r10 is the frame
+// pointer.
 #pragma once
 
 #include <linux/bpf.h>
@@ -85,29 +85,29 @@ class Assembler {
   std::vector<bpf_insn> program_;
 };
 
-// Programs that are made here, into the kernel.
+// Loading.
 
 // `name`: 15 letters at most, as `tacho list bpf` shows it. `what` it is, for the error, which has the errno.
 Result<format::Fd> load_made(bpf_prog_type type, const char* name, std::span<const bpf_insn> program,
                              const std::string& what);
 
-// A BPF program on a perf event, with a number that it can ask for.
+// Attaching to a perf event, with a cookie.
 
-// The program runs until this is closed, or the event is. `number`: what bpf_get_attach_cookie() says there.
+// The program runs until the result or the event is closed. `number`: result of bpf_get_attach_cookie().
 // Linux 5.15.
 Result<format::Fd> link_to_event(int program, int event_fd, std::uint64_t number = 0);
 
-// BPF programs that run when the recorder wants them to, and not when something happens.
+// Programs that the recorder runs itself.
 
-// A program SEC("syscall"), once.
+// Runs a program SEC("syscall") once.
 Result<> run_once(int program_fd);
 
 using RunUntil = std::chrono::steady_clock::time_point;
 
-// Runs a program SEC("iter/task") or the like once, by its link, for all objects of its kind; its output
-// (bpf_seq_write()) is dropped. ETIMEDOUT: it had not ended by then.
+// Runs an iterator (SEC("iter/task") and the like) once over all objects of its kind. Its output
+// (bpf_seq_write()) is dropped. Error ETIMEDOUT: it did not end in time.
 Result<> run_iterator(int link_fd, RunUntil until);
-// The same of an iterator that is open.
+// The same for an iterator that is open.
 Result<> read_iterator(int fd, RunUntil until);
 
 }  // namespace tacho::bpf

@@ -39,7 +39,7 @@ struct SummaryTypes {
   std::optional<format::PayloadSchema> key, value;
 };
 
-// A word of tacho/event.h, or a name, that is none of those it could be.
+// An unknown word in a declaration of tacho/event.h, such as a misspelled role or event name.
 struct UnknownWord {
   std::string place;  // "member 'bytes' of 'slow_read': ROLE("valu")"
   std::string word;

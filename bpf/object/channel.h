@@ -15,9 +15,9 @@
 
 namespace tacho::bpf {
 
-// How events of a channel arrive: through a perf event array into perf's rings; through a ring buffer of
-// the program, each event with a header that has time, CPU and thread (RING_CHANNEL() in tacho/emit.h), or
-// without; or counted in a map (SUMMARY() in tacho/event.h), with or without asking tacho_wants().
+// How events of a channel reach the recorder: through a perf event array and perf's rings; through a BPF ring
+// buffer, with a header of time, CPU and thread before each event (RING_CHANNEL() in tacho/emit.h) or
+// without; or summed up in a map (SUMMARY() in tacho/event.h), with or without a call of tacho_wants().
 enum class ChannelKind : std::uint8_t { PerfEventArray, RingWithHeads, PlainRing, Summary, PlainSummary };
 
 constexpr bool is_summary(ChannelKind kind) {
@@ -37,26 +37,25 @@ struct Channel {
   std::optional<SummaryLayout> summary = {};  // of one
 };
 
-// The map with which tacho/emit.h asks whose events are wanted, and the variable that says whether it shall.
+// tacho/emit.h's map of followed threads, and the variable that switches the lookup on.
 constexpr const char* kFollowedMap = "tacho_followed";
 // A program of section "iter/task" that runs when events are switched on, and the map of user stacks for it
 // (programs/recorders/before.h).
 constexpr std::string_view kAtBegin = "at_begin", kSleepingStacks = "tacho_sleeping";
 constexpr const char* kFollowsConstant = "tacho_follows";
-// And the name of a channel's map: the counter of what found no room in it.
+// Prefix of the counter of events that found no room in a channel's map, followed by the map's name.
 constexpr const char* kLostCounter = "tacho_lost_";
 constexpr const char* kLosersMap = "tacho_losers_of_";
 
-// Fails when a SUMMARY() names no map that it could be made of.
+// Fails when a SUMMARY() names a map that cannot be summarized.
 Result<std::vector<Channel>> channels_of(Object& object, const Declarations& declared);
 
-// Summaries whose members depend on a `const volatile bool` (ROLE("sum unless count")), once it is set or
-// not.
+// Resolves members of summaries that depend on a `const volatile bool` (ROLE("sum unless count")), given its
+// value.
 void choose_members(std::vector<Channel>& channels, Object& object, const Declarations& declared,
                     std::string_view constant, format::Bytes value);
 
-// Puts fields of 64 bits in the place of the last field of a payload, if that is called `field`; the payload
-// ends behind them.
+// Replaces the last field of a payload, if it is called `field`, by fields of 64 bits.
 void replace_tail(format::PayloadSchema& schema, std::string_view field,
                   const std::vector<format::PayloadField>& instead);
 

@@ -23,9 +23,9 @@ struct ConstantFault {
 
 // "u32", "s64", "char[16]", "bool", "enum", "u16[4]".
 std::string type_in_words(const format::PayloadField& field);
-// All that can be set, with types: "min_bytes (u32), limits.low (s64)".
+// The settable globals with their types, for messages: "min_bytes (u32), limits.low (s64)".
 std::string constants_in_words(const std::vector<Global>& globals);
-// Of a recorder that tacho carries, whose globals without help are no business of the user's.
+// The same for an embedded recorder: only globals with HELP().
 ConstantFault no_such_option(std::vector<Global> globals);
 
 // Which variable `name` is in: "limits" for "limits.low" and "limits[2].low".

@@ -1,5 +1,5 @@
-// Checks of an ELF object before libbpf reads it: is it one at all, and does it hold something that libbpf
-// refuses with a message that does not help.
+// Checks an ELF object before libbpf reads it, for clearer messages: whether it is a BPF object, and whether
+// it has constructs that libbpf refuses with an unhelpful message.
 #pragma once
 
 #include <cstdint>

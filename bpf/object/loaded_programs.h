@@ -1,5 +1,5 @@
-// BPF programs loaded in this kernel, by any process: where they are attached, which processes hold them,
-// what they cost, and which make perf events lose samples.
+// BPF programs loaded in the kernel by any process: where they are attached, which processes hold them, their
+// run time, and which of them make perf events lose samples.
 #pragma once
 
 #include <array>
@@ -30,7 +30,8 @@ struct ListedProgram {
 // The error says what right is missing.
 Result<std::vector<ListedProgram>> list_programs();
 
-// While it is open the kernel counts how often every program runs, and for how long: some 20 ns a run.
+// Enables BPF_STATS_RUN_TIME while open: the kernel counts runs and run time of every program, which costs
+// some 20 ns a run.
 Result<format::Fd> count_runs();
 
 // Runs and run time of programs within an interval, by id. Turns the kernel's statistics on for that long.

@@ -1,5 +1,5 @@
-// One BPF object, opened, loaded and attached through libbpf, of which nothing is visible outside. Refusals
-// come back as messages.
+// One BPF object: opened, loaded and attached through libbpf, which no other file includes. Errors carry
+// libbpf's and the verifier's messages.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,7 @@ class Object {
   // Whether it writes to the kernel's trace pipe: bpf_printk(), bpf_trace_printk().
   bool prints(std::size_t program) const;
 
-  // Before attach(): where programs of Hook::Functions go.
+  // Before attach(): the functions for programs of Hook::Functions.
   void follow_functions(FunctionTargets targets);
 
   // Before load().
@@ -74,25 +74,25 @@ class Object {
   // of that name.
   std::span<std::byte> constant(std::string_view name);
 
-  // Sets one of 32 or 64 bits; does nothing when there is none of that name and size.
+  // Sets a variable of 32 or 64 bits; does nothing when there is none of that name and size.
   void set_number(std::string_view name, std::uint64_t value);
   bool has_map(std::string_view name) const;
-  // Puts maps of the caller's in the place of the object's own.
+  // Replaces maps of the object by maps of the caller.
   Result<> replace_maps(const MapsByName& maps);
 
   std::optional<Refusal> load(const Log& log);
-  // Attaches where its section says.
+  // Attaches a program as its section says.
   std::optional<Refusal> attach(std::size_t program, const Section& section);
-  // That of Hook::Functions: to all of them at once, on kernels before 6.6 to one after the other.
+  // Attaches a program of Hook::Functions: with one multi link, or with a link for each function on kernels
+  // before 6.6.
   std::optional<Refusal> attach_to_functions(std::size_t program, const Section& section);
-  // Of these, functions whose first instruction the kernel cannot probe.
+  // How many of the functions the kernel could not probe.
   std::size_t unprobed_functions() const;
   std::optional<Refusal> attach_to_kernel_functions(std::size_t program);
-  // Runs a program of Hook::AtEnd, or of Hook::Iterator for all there are of its kind, once.
+  // Runs a program of Hook::AtEnd or Hook::Iterator once.
   Result<> run(std::size_t program, RunUntil until) const;
-  // A program of section "perf_event" to an open event, which the caller enables. The link holds both
-  // together until it is closed; there is none before Linux 5.15, where the program stays until the event is
-  // closed.
+  // Attaches a program of section "perf_event" to an open event, which the caller enables. The program stays
+  // until the link is closed; before Linux 5.15 there is no link, and it stays until the event is closed.
   Result<format::Fd> attach_to_event(std::size_t program, int event_fd);
   // Sets an entry of a map; after load().
   Result<> put(const std::string& map, format::Bytes key, format::Bytes value) const;

@@ -33,9 +33,9 @@ class ObjectTypes {
   // Of the bytes of one BTF.
   static Result<ObjectTypes> of(format::Bytes bytes);
 
-  // `type`: "struct bio", "union name", or a typedef's name; the word struct may be left out. An error of the
-  // use: there is none, or no function takes a pointer to it in a register. Functions of several prototypes
-  // by one name are left out.
+  // The functions that take a pointer to `type` in a register. `type`: "struct bio", "union name", or a
+  // typedef's name; the word struct may be left out. Error (Fault::Use): there is no such type or no such
+  // function. Names that stand for functions with different prototypes are left out.
   Result<std::vector<TakingFunction>> functions_taking(std::string_view type) const;
   // `path`: "bi_opf", "bi_iter.bi_sector", "bi_bdev.bd_dev" or "bi_bdev->bd_dev" (a pointer is followed).
   // Only numbers of 1 to 8 bytes. A use error names the members that there are.

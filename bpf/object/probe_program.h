@@ -1,4 +1,4 @@
-// The BPF program of a probe with arguments, assembled here: reads registers and memory into a payload, or
+// Assembles the BPF program of a probe with arguments, which copies registers and memory into a payload, or
 // counts hits in a map.
 #pragma once
 
@@ -20,8 +20,8 @@ namespace tacho::bpf {
 
 // One value of the payload.
 struct ProbeArgument {
-  // Address: of Memory, itself. Record: of a tracepoint, `displacement` bytes into its record. A text of
-  // `size` 1 is there, one of 4 where that word points (__data_loc).
+  // Address: the address that Memory would read from. Record: `displacement` bytes into a tracepoint's
+  // record; a text of `size` 1 is there, one of `size` 4 where that word points to (__data_loc).
   enum class Source : std::uint8_t { Register, Memory, Address, Constant, Record };
   enum class Shape : std::uint8_t { Number, Hex, UserText, KernelText };  // texts: what the value points to
 
@@ -30,8 +30,8 @@ struct ProbeArgument {
   Shape shape = Shape::Number;
   std::uint16_t place = 0;  // of the register: bytes into pt_regs
   std::uint8_t shift = 0;   // Register: bits of it below the value
-  // Memory: of user space, at the register's value plus the displacement, or behind the last of `pointers`:
-  // each of them is that far from there, and holds an address.
+  // Memory: user memory at the register's value plus `displacement`. `pointers` are followed before: the
+  // value is replaced by the pointer at the value plus the first offset, and so on.
   std::int32_t displacement = 0;
   std::vector<std::int32_t> pointers = {};
   std::int64_t constant = 0;
@@ -45,8 +45,8 @@ inline bool is_text(const ProbeArgument& argument) {
          argument.shape == ProbeArgument::Shape::KernelText;
 }
 
-// Where pt_regs has a register, by any of its names ("rdi", "edi", "di", "dil"), with its bytes; nothing:
-// there is none.
+// Offset in pt_regs and size of a register, by any of its names ("rdi", "edi", "di", "dil"). Nothing: unknown
+// name.
 struct RegisterPlace {
   std::uint16_t place = 0;
   std::uint8_t size = 8;
@@ -61,9 +61,9 @@ inline constexpr std::size_t kRegisterArguments = 6;
 inline constexpr std::size_t kMostProbeArguments = 12, kMostProbeTexts = 4, kProbeTextBytes = 64;
 format::PayloadSchema schema_of(const std::string& event, std::span<const ProbeArgument> arguments);
 
-// Instead of a sample for each hit: hits counted in the kernel by process, the first `keys` of the arguments
-// and what else is asked for. With `has_value` the argument behind those is a number, whose sum is kept, and
-// which is counted under its power of two.
+// Counts hits in the kernel instead of writing samples: by process, the first `keys` arguments, and the
+// further keys chosen here. With `has_value` the next argument is a number: its sum and a histogram in powers
+// of two are kept.
 struct ProbeSum {
   std::size_t keys = 0;
   bool has_value = false;
@@ -80,9 +80,9 @@ struct ProbeTask {
   std::span<const ProbeArgument> arguments;    // at most kMostProbeArguments, kMostProbeTexts of them texts
   std::span<const FilterStep> condition = {};  // members: of schema_of()
   std::optional<int> followed =
-      {};  // a follower's table, which must outlive it: only threads of it are wanted
-  // A program of the same kind that runs before a sample is written, where the condition holds, and hands
-  // over to reader().
+      {};  // a follower's table, which must outlive the program: only its threads are recorded
+  // A program of the same kind that runs first where the condition holds, and ends with a tail call to
+  // reader() (it walks the user's stack).
   std::optional<int> walk = {};
   std::optional<ProbeSum> sum = {};
 };
@@ -90,14 +90,15 @@ struct ProbeTask {
 class ProbeProgram {
  public:
   static Result<ProbeProgram> load(const ProbeTask& task);
-  // The first one to run. A probe's own samples are kept away; a tracepoint's go on.
+  // The program to attach. It suppresses a probe's own samples; a tracepoint's own samples are written.
   int fd() const { return start_ ? start_.get() : reader_.get(); }
   int reader() const { return reader_.get(); }
   Result<> attach(int event_fd) const;
-  // The bpf-output event of a CPU that the payloads are samples of. Nothing where it counts.
+  // Sets the bpf-output event of a CPU to which payloads are written. Does nothing where hits are counted.
   Result<> put_output(int cpu, int event_fd) const;
 
-  // Where it counts: the entries, as layout_of() has them, and how many hits found no room there.
+  // Where hits are counted: the map's entries, as layout_of() describes them, and how many hits found no
+  // room.
   MapReader counts() const;
   std::uint64_t lost() const;
 

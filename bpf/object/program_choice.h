@@ -1,5 +1,5 @@
-// Chooses the programs of an object that run: all required ones, the optional ones that can, and of each
-// group of alternatives the first that can.
+// Chooses which programs of an object are loaded: all required ones, the optional ones that the kernel takes,
+// and of each group of alternatives the first that it takes.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Candidate {
   std::string name;
   std::string section;
   std::string group;  // of alternatives; empty when it stands alone
-  std::string set;    // programs of one set stand or fall together; unique for each alternative
+  std::string set;    // programs of one set are loaded all or none; each alternative has its own set
   bool optional = false;
   bool drops_events = false;  // it can cost perf events on its tracepoint samples (return_value.h)
 };
@@ -32,8 +32,8 @@ class ProgramChoice {
   bool wanted(std::size_t candidate) const;
   // Rejects a program, and with it the others of its set. Fails when no alternative is left.
   Result<> reject(std::size_t candidate, std::string reason);
-  // Why it is not wanted: the reason it was rejected for, or the alternative preferred to it; empty when it
-  // is wanted.
+  // Why the program is not loaded: the reason of its rejection, or the alternative chosen instead. Empty: it
+  // is loaded.
   std::string why_not(std::size_t candidate) const;
 
  private:

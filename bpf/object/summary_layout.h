@@ -23,7 +23,7 @@ class SummaryLayout {
   // Of the samples' payloads. Roles that views know: key, value, count, sum.
   const format::PayloadSchema& schema() const { return schema_; }
   bool has_stack() const { return !stacks_.empty(); }
-  // Whether a number in it goes up and down, so that only its last value is reported.
+  // Whether it has a gauge, a number that goes up and down, of which only the last value is reported.
   bool is_live() const { return is_live_; }
   // Maps of stacks by name, for each member with a number of one; empty: the object's only one.
   std::vector<std::string> stack_maps() const;

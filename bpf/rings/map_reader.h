@@ -1,4 +1,4 @@
-// Reads maps of a BPF object: entry by entry while programs go on changing it, and ring buffers.
+// Reads maps of a BPF object entry by entry, while programs change them, and BPF ring buffers.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct MapFacts {
 
   bool is_array() const;
   bool is_per_cpu() const;
-  bool forgets() const;  // the oldest entries make room for others
+  bool forgets() const;  // an LRU map, which evicts entries when it is full
   // Whether it holds entries that a summary can be made of.
   bool holds_entries() const;
 };
