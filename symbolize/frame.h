@@ -1,5 +1,5 @@
-// What a lookup returns: one place in code, with its names. An address inside inlined calls gives several
-// frames.
+// Frame: the result of looking up an address, with function, module and source line. An address inside
+// inlined calls has several frames.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct MappedFile {
   }
 };
 
-// What code was loaded from, named as perf names it. Equal (path, build id) are one Module, but for two files
-// that had one path after each other. Who made it keeps the bytes of its names.
+// What code was loaded from, named as perf names it. Each (path, build id) is one Module, except when two
+// different files had the same path one after the other. The creator of a Module owns the bytes of its names.
 struct Module {
   ModuleKind kind = ModuleKind::User;
   std::string_view path;        // perf script's dso: the full path, or the names above
@@ -46,8 +46,8 @@ struct Module {
   std::uint64_t began = 0;     // of code made at run time: when its process was forked, ns; 0: unknown
   MappedFile mapped = {};      // of a file whose mappings have no build ids
 
-  // Whether its names are a guess: the recording does not say which file of that name it was. What a
-  // jitdump describes is called so in its place (symbolize/jit/jit_code.h).
+  // Whether its names are a guess: the recording does not identify which file of that path it was. Code
+  // described by a jitdump has its own flag (symbolize/jit/jit_code.h).
   bool is_unsure() const {
     return kind == ModuleKind::User && build_id.empty() && path.starts_with('/') &&
            !short_name.starts_with("jitted-");
@@ -61,7 +61,7 @@ struct ModuleLack {
   bool was_used = false;  // before that was known: names of some samples may be wrong
 };
 
-// What is known of a frame's source line.
+// Whether a frame's source line is known.
 enum class LineState : std::uint8_t {
   NotAsked,
   NoSource,  // the module has no such information: perf shows "MODULE[address]" or "SYMBOL+offset" instead
@@ -84,7 +84,7 @@ struct Frame {
   bool is_inlined = false;
   bool is_guess = false;  // the names may be of another file than the one that ran
   bool is_data = false;   // what is named is a variable
-  // No symbol is there: `function` names the module and where the function starts, as .eh_frame tells.
+  // There is no symbol: `function` is the module's name and the start of the function's range in .eh_frame.
   bool is_unnamed = false;
   LineState line_state = LineState::NotAsked;
   std::string_view file;  // with its folder; empty: not asked for or not known

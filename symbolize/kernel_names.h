@@ -1,4 +1,4 @@
-// Where a recorded kernel's list of symbols comes from.
+// Finds the symbol list (kallsyms) of the recorded kernel.
 #pragma once
 
 #include <optional>
@@ -18,13 +18,13 @@ class KernelNames {
   KernelNames(const SymbolOptions& options, const format::Features& features, const KernelSpace& kernel)
       : options_(&options), features_(&features), kernel_(&kernel) {}
 
-  // Read when it is first asked for: the file that the user names, the one in the capture, or this machine's
-  // if it runs the recorded kernel.
+  // Read on first use: the file of --kallsyms, the one in the capture, or this machine's if it runs the
+  // recorded kernel.
   Result<Kallsyms>& kallsyms();
   // Of the kernel or one of its modules, which must be at its recorded address: otherwise it is another
   // boot's, even if that kernel is at the recorded address.
   Result<SymbolTable*> table_of(const Module& module);
-  // It is going to be asked for: what takes long is begun.
+  // Starts to read the list in the background, because it will be needed.
   void expect();
   // By its build id, or where the capture has none (no sample lay in the kernel) by the names of host and
   // kernel. Never with --symfs, which names another machine.
@@ -38,7 +38,7 @@ class KernelNames {
   const SymbolOptions* options_;
   const format::Features* features_;
   const KernelSpace* kernel_;
-  std::optional<FileAhead> running_;  // this machine's, when it is expected to be asked for
+  std::optional<FileAhead> running_;  // this machine's list, read in the background
   std::optional<Result<Kallsyms>> kallsyms_;
 };
 

@@ -1,8 +1,7 @@
-// A mapping, and the mappings of one address space by address, none over another.
+// Mapping, and MappingList: the mappings of one address space by address, without overlaps.
 //
-// Copies share everything until one of them is written, and then what a write does not touch: a process that
-// forks costs nothing, a change in its child some hundred bytes. It is a search tree whose nodes belong to
-// all lists that reach them; a node of several lists is copied before it is written.
+// A persistent search tree: copies share nodes, and a write copies the path to the changed node only. A fork
+// costs nothing, a change in the child some hundred bytes.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +22,10 @@ struct Mapping {
   std::uint64_t start = 0, end = 0;  // runtime addresses, end is past the last
   std::uint64_t page_offset = 0;     // bytes into the file
   std::uint32_t protection = 0;      // PROT_*
-  std::uint32_t pid = 0;             // whose it is (JIT maps are named by it); -1 the kernel
+  std::uint32_t pid = 0;             // of the process (perf maps are named by it); -1: the kernel
   bool is_identity = false;          // kernel, BPF: shown addresses are runtime addresses
 
-  // perf's "map-relative" address: what it prints, and what file offsets are.
+  // perf's "map-relative" address, which perf prints: an offset in the file.
   std::uint64_t shown_address(format::RuntimeAddress ip) const {
     return is_identity ? ip.value : ip.value - start + page_offset;
   }
@@ -48,7 +47,7 @@ class MappingList {
  public:
   // The mapping that covers `address`; null when there is none.
   const Mapping* find(std::uint64_t address) const { return range_at(address).mapping; }
-  // The same, and for which other addresses the answer holds as well.
+  // The same, and the range of addresses for which the result is valid.
   AddressRange range_at(std::uint64_t address) const;
   // Removes every mapping that overlaps [start, end), and returns them in ascending order.
   std::vector<const Mapping*> take(std::uint64_t start, std::uint64_t end);
@@ -61,7 +60,7 @@ class MappingList {
 
  private:
   struct Node;
-  // Counts who holds a node; the last one deletes it. All lists belong to one thread.
+  // Reference to a node, counted; not atomic, so all lists belong to one thread.
   class NodeRef {
    public:
     NodeRef() = default;

@@ -1,4 +1,4 @@
-// The symbol source of one module: its table of symbols, and what else its files have.
+// Symbol sources: the symbol table, source lines and other tables of one module.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,8 @@ struct Source {
   std::uint64_t elf_address_of(const Frame& frame, std::uint64_t offset) const;
 };
 
-// The sources of the modules that were asked for. Those without names share the reason, as a capture may name
-// any number of files that are gone.
+// The opened symbol sources, by module. Modules without names share a source for each reason, since a capture
+// may name any number of deleted files.
 class Sources {
  public:
   struct Known {
@@ -80,8 +80,8 @@ class Sources {
   void keep(Source source, Known& known);
   // A source that no other module has, to be changed.
   Source& own(Known& known);
-  // Whether `known`, which was opened, has the names of another file, as a build id says that came since.
-  // Asked once.
+  // Whether the opened source `known` is of the wrong file, by a build id that a pipe brought later. Call it
+  // once.
   static bool is_another_by_now(Known& known, const Module& module);
   // Of which of these modules the names are a guess, and of which they were another file's.
   void tell_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics);
@@ -124,7 +124,7 @@ class CarriedNames {
   std::optional<CarriedSymbols> symbols_;
 };
 
-// True of reasons with the code EFBIG: what there is would take more memory or time than its file is worth.
+// Whether the error is EFBIG: the file's symbols would take more memory or time than its size justifies.
 bool is_left_out(const Error& reason);
 
 struct Lack {

@@ -1,8 +1,8 @@
-// Names that were packed into other captures, for programs and libraries that are the same by build id.
+// Uses the symbol packs of other captures for programs and libraries with equal build ids.
 //
-// Not those of the kernel and its modules: these are packed by the addresses of one boot, and every capture
-// has its own. And of a file only the addresses that another capture hit: the rest of a function's range
-// may be of another function, which was not hit there.
+// The kernel and its modules are left out: they are packed by addresses of one boot, and each capture has its
+// own pack of them. Only addresses that the other capture hit have names, because a pack does not know where
+// functions end.
 #pragma once
 
 #include <map>

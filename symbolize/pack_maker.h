@@ -1,4 +1,4 @@
-// What a symbolizer knows of a capture's addresses, gathered to be packed into it.
+// Collects the names and lines of a capture's addresses for its symbol pack.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the user says about where names come from and how they are shown.
+// Options about symbol sources and how names are shown.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ enum class CutMark : std::uint8_t { AsPerf6, All, None };
 // Where a caller's function, inlined calls and line are looked up. ByCall: at its address minus one, which is
 // in the call. ByReturnAddress: as perf, behind the call, where the next function may begin.
 enum class Callers : std::uint8_t { ByCall, ByReturnAddress };
-// What code without a symbol is: the function whose entry in .eh_frame covers it, or, as perf has it, an
-// address.
+// How code without a symbol is named: by the function range (FDE) in .eh_frame that covers it, or, as in
+// perf, by its address.
 enum class Unnamed : std::uint8_t { Functions, Addresses };
 enum class Servers : std::uint8_t { NotAsked, Asked };
 
@@ -30,7 +30,7 @@ class FileGate;
 class HeldFiles;
 class OtherPacks;
 
-// In place of a folder for `symfs`: no file is there, and names come from the capture alone.
+// Value of `symfs` for no folder at all: names come from the capture only.
 inline constexpr std::string_view kNoFiles = "/dev/null";
 
 struct SymbolOptions {
@@ -60,7 +60,7 @@ struct SymbolOptions {
   OtherPacks* others = nullptr;            // where names come from last; must outlive its users
 };
 
-// Whether the user says where the names of such modules come from.
+// Whether an option names the source for modules of this kind.
 inline bool names_are_given(const SymbolOptions& options, ModuleKind kind) {
   switch (kind) {
     case ModuleKind::Kernel:

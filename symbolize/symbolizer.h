@@ -1,5 +1,5 @@
-// The front door: mapping and address to frames. Chooses among the sources of names, keeps those open, and
-// counts what it lacked.
+// Symbolizer: from (mapping, address) to frames. Chooses and keeps the symbol sources, and collects messages
+// about missing symbols.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ enum class Origin : std::uint8_t {
 // line are those of the byte before; the address that is shown stays.
 enum class Behind : std::uint8_t { Nothing, Call };
 
-// What is known of a place in code before options choose from it: for packing.
+// All facts about an address, before options select from them: for packing.
 struct PlaceFacts {
   const Module* module = nullptr;  // null: nothing was mapped there
   Source* source = nullptr;        // null: the module's own name is all there is
@@ -68,13 +68,13 @@ class Symbolizer {
   // What was packed of a module; null: nothing. As long as this.
   PackedSource* packed(const Module& module);
 
-  // From now on nobody asks for functions: frames have their modules alone, and no file is read for them.
-  // WithModules::No: nor for the module of code that the kernel made, which its list of symbols knows.
+  // From now on frames have only modules and no functions, so no symbol file is read. WithModules::No:
+  // modules of BPF and other generated kernel code are not looked up in kallsyms either.
   enum class WithModules : bool { No, Yes };
   void leave_names_out(WithModules modules);
-  // Begins to read the kernel's list of symbols, where names will come from this machine's.
+  // Starts to read this machine's kallsyms in the background, if kernel names will come from it.
   void expect_kernel_code();
-  // What names the addresses of a mapping that stand alone, without inlined calls.
+  // The symbol table for addresses of a mapping, without inlined calls.
   struct Names {
     SymbolTable* table = nullptr;  // asked by shown address; null: there is none, or more than one decides
     bool is_all = false;           // an address that the table does not name has no name

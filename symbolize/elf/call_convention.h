@@ -1,4 +1,4 @@
-// Where a function finds its arguments when it begins, by their types: the System V convention of x86-64.
+// The System V calling convention of x86-64: registers and stack slots of arguments, by their types.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -26,10 +26,10 @@ struct ValuePlace {
 // DWARF's number of a general register as its name; empty for others.
 std::string_view general_register(std::uint64_t number);
 
-// Whether functions of this language (DW_LANG_*) are called so.
+// Whether functions of this language (DW_LANG_*) follow it.
 bool follows_convention(int language);
 
-// Gives places to arguments in order.
+// Assigns registers and stack slots to arguments in order.
 class CallConvention {
  public:
   // `returned`: the type of what the function returns; it may take the first register.

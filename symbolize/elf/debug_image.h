@@ -1,6 +1,5 @@
-// The debugging sections of an ELF file in memory, unpacked, at the places that the file gives them, with
-// zeroes behind. libdw 0.188 reads strings to their end without asking where their section ends: here that
-// costs nothing.
+// An ELF file's debugging sections in memory, decompressed, at their offsets in the file and followed by
+// zeros. libdw 0.188 reads strings to their NUL without checking the end of the section; the zeros end them.
 #pragma once
 
 #include <bit>
@@ -20,7 +19,7 @@ namespace tacho::symbolize {
 
 class DebugImage {
  public:
-  // Other sections are not read: they look as if they held zeroes. The error does not name the file.
+  // Other sections are not read; their bytes are zeros. The error does not name the file.
   static Result<DebugImage> read(const format::Fd& file);
 
   struct Section {

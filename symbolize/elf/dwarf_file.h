@@ -1,5 +1,5 @@
-// The DWARF of one file, opened by libdw, and the part of it that it shares with other files; how much of it
-// is read, and the walk over its entries.
+// A file's DWARF, opened by libdw, with its supplementary file (dwz); limits of how much is read, and an
+// iterator over its entries.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -21,17 +21,17 @@ namespace tacho::symbolize {
 
 // What DWARF's numbers mean, as far as names depend on it, and how much of it is read of one file.
 
-// C and its like (DW_LANG_*) write names into DWARF as the linker has them; other languages mangle.
+// Whether names in DWARF are also the linker's names, as in C; other languages (DW_LANG_*) mangle them.
 bool names_are_the_linkers(int language);
-// True when what has this form (DW_FORM_*) stands in the file that several files share.
+// Whether an attribute of this form (DW_FORM_*) refers to the supplementary file.
 bool needs_shared_part(unsigned form);
 
 using AddressRanges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
-// Ranges that meet become one, as binutils has it: the shortest range decides who an address belongs to.
+// Merges adjacent ranges, as binutils does: the shortest range that covers an address owns it.
 void add_range(AddressRanges& ranges, std::uint64_t start, std::uint64_t end);
 
-// How much may still be read of one file, by its size: an honest one never has more. Several entries can name
-// one list, and then a small file stands for any number of ranges, functions and rows.
+// How much may still be read of a file, derived from its size. In a hostile file many entries can refer to
+// one list, so a small file can describe any number of ranges, functions and rows.
 struct DwarfBudget {
   std::size_t units = 0;       // some 500 bytes each, with libdw's part
   std::size_t functions = 0;   // some 150 bytes each
@@ -46,11 +46,10 @@ struct DwarfBudget {
   }
 };
 
-// The entries of a unit of DWARF one after another.
+// Iterator over the entries of a unit.
 
-// Walks a unit's tree of entries in the order they stand in the file, in time linear in them however deep
-// they lie: libdw's own step over an entry with children looks at all of them again, at each level, where the
-// compiler left no shortcut.
+// Visits the entries in file order, in linear time at any depth. libdw's own step over an entry with children
+// visits all of them again at each level, where the compiler wrote no DW_AT_sibling.
 class DieWalk {
  public:
   static constexpr std::size_t kDeepest = std::size_t{1} << 16;  // levels; compilers stay below some hundred

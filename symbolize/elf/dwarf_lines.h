@@ -1,4 +1,4 @@
-// Source line and chain of inlined calls of an address, read by libdw.
+// Looks up source lines and inlined calls of addresses in DWARF, read by libdw.
 //
 // Names and lines equal those of addr2line (binutils 2.40), which perf 6.1 prints. Each
 // compilation unit is read when an address first falls into it, and then indexed: a lookup is two binary
@@ -30,7 +30,7 @@ class DwarfLines {
   DwarfLines& operator=(DwarfLines&&) noexcept;
   ~DwarfLines();
 
-  // To be given before the first lookup; without it the names in that file are missing.
+  // Sets the supplementary file. Call it before the first lookup; without it names in that file are missing.
   std::optional<SharedPart> shared_part() const;
   Result<> use_shared_part(format::Fd file);
 
@@ -50,10 +50,9 @@ class DwarfLines {
   // Of spot_of(), or a caller of such a one. As long as this.
   InlineFunction& function(std::uint32_t unit, std::uint32_t number);
 
-  // The first thing that the lookups so far needed and that is damaged or not there; empty when there was
-  // none.
+  // The first missing or damaged part that a lookup needed; empty: none.
   const std::string& lack() const;
-  // True when it was left out because it would have taken more than the file is worth.
+  // Whether a part was left out because it exceeds the limits of the file's size.
   bool left_out() const;
 
  private:

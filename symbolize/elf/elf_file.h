@@ -1,4 +1,4 @@
-// libelf behind a small class: what an ELF file says about its symbols and itself.
+// ElfFile: wraps libelf; symbols, segments, build id and debuglink of an ELF file.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// The parameters of a function by name, and where their values are when it begins: what a probe there reads.
-// x86-64.
+// Finds the parameters of a function by name, and where their values are at its entry, for probes with
+// arguments. x86-64.
 //
-// The compiler's own word on it comes first (DW_AT_location at the first instruction). Where that names the
-// place that the function will copy the value to, or nothing, the calling convention and the declared types
-// tell: for functions that others can call, and in languages that follow it.
+// DW_AT_location at the first instruction is used if it is valid there. Where it is missing, or is the place
+// to which the function copies the value later, the calling convention and the declared types decide: for
+// functions with external linkage, in languages that follow the convention.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@
 
 namespace tacho::symbolize {
 
-// How to come to a value: the register's bits from `shift` on; or memory, `displacement` bytes from where the
-// register points, or from where the last of `pointers` points: each is `pointers[i]` bytes from there, and
-// holds an address.
+// Location of a value: bits of a register from `shift` on; or memory at the register's value plus
+// `displacement`. `pointers` are followed before: the value is replaced by the pointer at the value plus
+// pointers[i], in order.
 struct ParameterValue {
   std::string_view register_name;                                                      // "rdi"
   std::uint8_t shift = 0;                                                              // bits

@@ -1,5 +1,5 @@
-// What functions are called with and what they return, by type, and in which registers the values are: what
-// turns the registers of a call into words. x86-64, and languages that follow its calling convention.
+// Types and registers of functions' parameters and return values, to print the arguments of recorded calls.
+// x86-64, and languages that follow its calling convention.
 #pragma once
 
 #include <cstdint>

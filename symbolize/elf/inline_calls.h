@@ -1,5 +1,4 @@
-// Calls that a compiler inlined: what is known of the functions, and how their names are listed. DWARF and
-// packed symbols share the rules.
+// Chains of inlined calls, and the rules for their names. DWARF and symbol packs share them.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +11,8 @@
 
 namespace tacho::symbolize {
 
-// One function that covers an address: the innermost inlined one, its caller, and so on to the one that has
-// code of its own. Views stay valid as long as what gave it.
+// One function that covers an address: the innermost inlined one, its caller, and so on to the function that
+// was not inlined. Texts are owned by the source.
 struct Call {
   std::string_view function;  // as the linker knows it where the language mangles names; empty: unknown
   std::string_view file;      // with its folder; empty: unknown
@@ -34,7 +33,7 @@ enum class StandIn : std::uint8_t {
             // only if both start at the same place; so an answer depends on the questions before
 };
 
-// A function at one of the places where it has code: its own, or that of a call that was inlined.
+// One instance of a function: its own code, or an inlined call of it.
 struct InlineFunction {
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   std::string_view name;

@@ -1,6 +1,5 @@
-// How large the line table of a compilation unit becomes, computed before libdw reads it: a byte of its
-// program can stand for a row, which takes libdw a hundred bytes, and one of its header for a file, which
-// takes as much.
+// Computes the size of a line table before libdw decodes it: each byte of a line number program can be a row,
+// for which libdw takes a hundred bytes, and each byte of its header a file, which takes as much.
 #pragma once
 
 #include <bit>

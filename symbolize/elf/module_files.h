@@ -1,5 +1,5 @@
-// The files of a module: which of the candidates has its symbols, and which its source
-// lines. Every one of them is used only if it carries the recorded build id.
+// Chooses the files of a module for symbols and for source lines. A file is used only if it has the recorded
+// build id.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The code that this machine's kernel gives to every process, as an ELF file.
+// The vdso of the running kernel, as an ELF file.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tacho::symbolize {
 
-// Why there is none for a capture without it, where --symfs was said.
+// The reason for a missing vdso under --symfs.
 inline constexpr const char* kVdsoOfAnother =
     "it is not attached to the capture: --symfs names another machine";
 

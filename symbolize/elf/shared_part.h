@@ -1,5 +1,5 @@
-// Another file that holds what the debugging information of several files had in common (dwz): by
-// .gnu_debugaltlink, or by DWARF 5's .debug_sup.
+// The link to a supplementary file, which holds debugging information that several files share (dwz):
+// .gnu_debugaltlink, or DWARF 5's .debug_sup.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
-// A copy of an ELF file without what neither unwinding, nor naming by its symbols, nor showing instructions
-// needs.
+// Makes a reduced copy of an ELF file for the capture: code, symbols and call frame information only.
 #pragma once
 
 #include <cstddef>

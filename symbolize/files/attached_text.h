@@ -1,5 +1,5 @@
-// The files that travel inside a capture, unpacked within a limit: kallsyms, maps of generated code, the
-// vdso, copies of programs.
+// Decompresses files that are attached to a capture, within a limit: kallsyms, perf maps, the vdso, copies of
+// programs.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Where a module's file and its split-off debug information may be, in perf's order, and how they are
-// opened: always below one root folder, whatever the names in a capture say.
+// Candidate paths of a module's file and of its separate debug file, in perf's order, and opening them:
+// always below one root folder, since paths in a capture are untrusted.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +39,8 @@ class DebugFiles {
 
   const std::string& root() const { return root_; }
 
-  // Opens a regular file, and none that the kernel makes up (/proc, /sys): anything else is looked at and
-  // left alone. Symbolic links and ".." cannot lead out of the root. The error names the file looked at.
+  // Opens a regular file, but none of /proc or /sys. Symbolic links and ".." cannot lead out of the root. The
+  // error names the file.
   Result<format::Fd> open(const std::string& path) const;
   // The same, but nothing when the last part of the path is a link.
   Result<format::Fd> open_itself(const std::string& path) const;

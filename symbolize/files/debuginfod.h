@@ -1,5 +1,4 @@
-// Debug files from servers, by build id. The library that speaks to them is looked for when it is first
-// needed, so a machine without it only lacks this one source.
+// Fetches debug files from debuginfod servers by build id. libdebuginfod is loaded on first use and optional.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,4 @@
-// A file that is read on a thread of its own until somebody needs it: the kernel takes long to write its list
-// of symbols.
+// Reads a file on a background thread: the kernel takes some 50 ms to print /proc/kallsyms.
 #pragma once
 
 #include <condition_variable>

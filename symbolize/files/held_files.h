@@ -1,5 +1,5 @@
-// Files that tacho-record held open while it recorded, as some are gone by their names when the capture is
-// packed, and others that somebody opened.
+// Files that tacho-record kept open while it recorded, since some are deleted or replaced before the capture
+// is packed.
 #pragma once
 
 #include <cstdint>

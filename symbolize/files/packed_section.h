@@ -1,5 +1,5 @@
-// Sections that are packed inside an ELF file: marked SHF_COMPRESSED (zlib or zstd), or by the older name
-// .zdebug_*; and whole ELF files under xz, as .gnu_debugdata holds them.
+// Decompresses sections of ELF files: SHF_COMPRESSED (zlib or zstd), .zdebug_*, and ELF files under xz
+// (.gnu_debugdata).
 #pragma once
 
 #include <cstddef>

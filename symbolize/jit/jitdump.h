@@ -1,5 +1,5 @@
-// jitdump files: code that was made at run time, as its maker wrote it down while it ran ("jit-PID.dump", the
-// format of Linux's tools/perf/Documentation/jitdump-specification.txt).
+// Parser of jitdump files ("jit-PID.dump"), in which a JIT compiler logs the code it makes. Format:
+// tools/perf/Documentation/jitdump-specification.txt of Linux.
 //
 //   header: magic, version, size, machine, pad, pid (u32 each), time, flags (u64)
 //   records: id, size (u32), time (u64), then by id

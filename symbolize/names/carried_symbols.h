@@ -1,5 +1,5 @@
-// The symbols of files that simpleperf puts into its captures (header feature 128, "file"): they were read
-// from the very files that ran, on the machine where they ran.
+// Parser of the symbols that simpleperf stores in its captures (header feature 128, "file"). They were read
+// on the recorded device, from the files that ran.
 //
 //   for each file: u32 size of what follows, path, NUL, u32 type, u64 address of its code,
 //                  u32 symbols, each: u64 address, u32 length, name, NUL;

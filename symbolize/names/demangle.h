@@ -1,5 +1,5 @@
-// Names as their programmers wrote them: C++, Rust (legacy and v0) and OCaml, in the form perf shows: without
-// parameters, return types or the hash of a legacy Rust name.
+// Demangles C++, Rust (legacy and v0) and OCaml names into the form that perf shows: without parameters,
+// return types, or the hash of a legacy Rust name.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ enum class NameForm : std::uint8_t {
 // Nothing when `name` is not mangled, or so that its readable form would be longer than 64 KiB.
 std::optional<std::string> demangle(std::string_view name, NameForm form = NameForm::Short);
 
-// Remembers every name it was asked for.
+// Caches demangled names.
 class Demangler {
  public:
   explicit Demangler(NameForm form = NameForm::Short) : form_(form) {}
@@ -31,7 +31,7 @@ class Demangler {
 
  private:
   NameForm form_;
-  // Where a name's bytes stand is enough to know it again: a table of names is asked for the same few ones.
+  // Keyed by the address of a name's bytes, since names of a symbol table do not move.
   struct Name {
     const char* data;
     std::size_t size;

@@ -1,4 +1,4 @@
-// The kernel's own list of its symbols, as /proc/kallsyms gives it:
+// Parser of /proc/kallsyms:
 //   ffffffff81000000 T _text
 //   ffffffffc0201000 t ext4_readdir<TAB>[ext4]
 // Kernel and modules become tables in the addresses of the recording.

@@ -1,4 +1,4 @@
-// Names of code made at run time, as its maker wrote them to /tmp/perf-PID.map, one line each:
+// Parser of /tmp/perf-PID.map, the symbols that a JIT compiler writes for its code, one line each:
 //   START SIZE name, blanks allowed      (hexadecimal)
 #pragma once
 

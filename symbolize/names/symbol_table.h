@@ -1,4 +1,4 @@
-// Names of address ranges: what every source of symbols produces.
+// SymbolTable: symbols by address range. Every symbol source makes one.
 //
 // A source adds its symbols in its own order, settles them (perf's rules for missing ends and for aliases),
 // may add some more that the rules do not touch, and finishes. Then addresses are looked up. Big binaries
@@ -25,8 +25,8 @@
 
 namespace tacho::symbolize {
 
-// Which of many overlapping ranges an address belongs to, decided once for every address, so that a lookup is
-// one binary search.
+// Index over overlapping ranges: the owner of every address is computed once, so a lookup is one binary
+// search.
 
 struct RankedRange {
   std::uint64_t start = 0, end = 0;  // end is past the last

@@ -1,4 +1,4 @@
-// One module's call frame information: which function an address is in, and the rules there, found once.
+// Looks up call frame rules of a module by address, and caches functions.
 #pragma once
 
 #include <cstdint>

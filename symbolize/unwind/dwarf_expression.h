@@ -1,4 +1,4 @@
-// DWARF expressions as call frame information uses them: where a register was saved, where a frame begins.
+// Evaluates DWARF expressions of call frame information.
 #pragma once
 
 #include <cstdint>

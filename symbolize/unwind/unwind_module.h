@@ -1,4 +1,4 @@
-// What unwinding needs of one mapped file: its bytes and its call frame information.
+// A mapped file for unwinding: its bytes and its call frame information.
 #pragma once
 
 #include <cstdint>
