@@ -22,6 +22,67 @@ void Browser::changed(std::size_t at) {
   top_ = {};
 }
 
+// Of each node: the frames from the root to its last one.
+std::vector<std::string> Browser::paths_of(const std::vector<BrowsedNode>& nodes) {
+  std::vector<std::string> paths(nodes.size());
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    for (const std::string& frame : nodes[node].frames) paths[node].append(1, '\n').append(frame);
+    for (std::uint32_t child = 0; child < nodes[node].children; ++child)
+      paths[nodes[node].first_child + child] = paths[node];
+  }
+  return paths;
+}
+
+Browser::Memory Browser::remember() const {
+  Memory memory{.open = {},
+                .cursor = cursor_ == Place() ? std::string() : rows_->identity(cursor_.row),
+                .line = cursor_.line,
+                .above = cursor_.row - std::min(cursor_.row, top_.row),
+                .scrolled = scrolled_,
+                .has_head = has_head_,
+                .is_wide = is_wide_};
+  for (const auto& [row, one] : open_) {
+    Memory::OpenRow& kept = memory.open.emplace_back(Memory::OpenRow{rows_->identity(row), {}, {}});
+    const auto paths = paths_of(one.nodes);
+    for (std::size_t node = 0; node < paths.size(); ++node) {
+      if (one.first_open[node]) kept.first_open.insert(paths[node]);
+      if (one.last_open[node]) kept.last_open.insert(paths[node]);
+    }
+  }
+  return memory;
+}
+
+void Browser::restore(const Memory& memory) {
+  has_head_ = memory.has_head;
+  is_wide_ = memory.is_wide;
+  scrolled_ = memory.scrolled;
+  std::map<std::string_view, const Memory::OpenRow*> wanted;
+  for (const Memory::OpenRow& one : memory.open) wanted.emplace(one.row, &one);
+  bool is_cursor_known = memory.cursor.empty();
+  for (std::size_t row = 0; row < rows_->size() && !(wanted.empty() && is_cursor_known); ++row) {
+    const std::string identity = rows_->identity(row);
+    if (!is_cursor_known && identity == memory.cursor) {
+      cursor_ = {row, memory.line};
+      top_ = {row - std::min(row, memory.above), 0};
+      is_cursor_known = true;
+    }
+    const auto found = wanted.find(identity);
+    if (found == wanted.end()) continue;
+    if (rows_->has_graph(row)) {
+      Open& one = open(row);
+      const auto paths = paths_of(one.nodes);
+      for (std::size_t node = 0; node < paths.size(); ++node) {
+        one.first_open[node] = found->second->first_open.contains(paths[node]);
+        one.last_open[node] = found->second->last_open.contains(paths[node]);
+      }
+      make_lines(one);
+    }
+    wanted.erase(found);
+  }
+  if (memory.cursor.empty()) cursor_.line = memory.line;
+  cursor_.line = std::min(cursor_.line, lines_of(cursor_.row));
+}
+
 void Browser::move_to(Place place) {
   if (place.row >= rows_->size()) return;
   cursor_ = {place.row, std::min(place.line, lines_of(place.row))};
@@ -244,7 +305,7 @@ bool Browser::on_key(const KeyPress& press) {
     cursor_.line = 0;
   } else if (press.is('H')) {
     has_head_ = !has_head_;
-  } else if (press.is('w')) {
+  } else if (press.is('w') || press.is('n')) {
     is_wide_ = !is_wide_;
     scrolled_ = 0;
   } else {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,8 @@ class BrowsedRows {
     double share = 0;
   };
   virtual std::vector<Cell> cells(std::size_t row) const = 0;
+  // What it is of, without its numbers: the same in rows that are made anew.
+  virtual std::string identity(std::size_t row) const = 0;
   virtual bool has_graph(std::size_t row) const = 0;
   // Node 0 is the root, without frames.
   virtual std::vector<BrowsedNode> graph(std::size_t row) const = 0;
@@ -75,6 +78,22 @@ class Browser {
   // Opens all of a row's graph.
   void open_all(std::size_t row);
 
+  // Where the cursor is and what is open, for rows that are made anew: by names, as their numbers change.
+  struct Memory {
+    struct OpenRow {
+      std::string row;
+      std::set<std::string> first_open, last_open;  // nodes, by the frames that lead to them
+    };
+    std::vector<OpenRow> open;
+    std::string cursor;  // empty: the first row, whichever it is
+    std::size_t line = 0, above = 0,
+                scrolled = 0;  // above: rows between the screen's first one and the cursor
+    bool has_head = true, is_wide = false;
+  };
+  Memory remember() const;
+  // After the constructor. Rows that are gone are closed, and a cursor on one stays in its place.
+  void restore(const Memory& memory);
+
  private:
   struct Line {
     std::uint32_t node = 0, frame = 0;
@@ -90,6 +109,7 @@ class Browser {
   Open& open(std::size_t row);
   void set_all(Open& one, bool is_open);
   static void make_lines(Open& one);
+  static std::vector<std::string> paths_of(const std::vector<BrowsedNode>& nodes);
   std::size_t lines_of(std::size_t row) const;
   bool step_down(Place& place) const;
   bool step_up(Place& place) const;

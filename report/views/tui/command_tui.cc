@@ -3,93 +3,20 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <optional>
 #include <stop_token>
 #include <utility>
 
-#include "format/records/perf_abi.h"
 #include "report/views/report/command_report.h"
 #include "report/views/report/report_options.h"
-#include "report/views/report/report_sink.h"
+#include "report/views/tui/link.h"
 #include "report/views/tui/screen.h"
 #include "report/views/tui/walk.h"
 
 namespace tacho::report {
 namespace {
-
-// The screen, seen from the process that reads: a frame goes there, a key comes back for each.
-class Link {
- public:
-  Link(TextOutput& out, int keys) : out_(out), keys_(keys) {}
-
-  // Nothing: the screen is gone.
-  std::optional<KeyPress> show(Frame frame) {
-    frame.begins = std::exchange(begins_, false);
-    out_.text(encode(frame));
-    out_.flush();
-    if (out_.is_done()) return std::nullopt;
-    std::array<std::byte, kKeyBytes> bytes{};
-    std::size_t got = 0;
-    while (got < bytes.size()) {
-      const ssize_t more = ::read(keys_, bytes.data() + got, bytes.size() - got);
-      if (more < 0 && errno == EINTR) continue;
-      if (more <= 0) return std::nullopt;
-      got += static_cast<std::size_t>(more);
-    }
-    auto press = decode_key(bytes);
-    if (!press) return std::nullopt;
-    size_ = press->size;
-    return *press;
-  }
-  // Before the first frame nobody knows.
-  ScreenSize size() {
-    if (begins_) {
-      Frame first(size_);
-      first.waits = false;
-      (void)show(std::move(first));
-    }
-    return size_;
-  }
-
- private:
-  TextOutput& out_;
-  int keys_;
-  ScreenSize size_;
-  bool begins_ = true;
-};
-
-// Rows, and what annotated code counts, of one reading.
-class WalkSink : public Sink {
- public:
-  WalkSink(Session& session, const ReportOptions& options)
-      : rows_(session, options, false), hits_(session.events().size()) {
-    // Of a pipe the events are not known yet.
-    has_branches_ =
-        session.layout().is_pipe || std::ranges::any_of(session.events(), [](const format::Event& event) {
-          return event.attr.samples(format::abi::kSampleBranchStack);
-        });
-  }
-  Reads reads() const override { return has_branches_ ? Reads::All : rows_.reads(); }
-  Places places() const override { return Places::Addresses; }
-  Needs needs() const override { return has_branches_ ? Needs::Everything : rows_.needs(); }
-  Flow on_sample(const ResolvedSample& sample) override {
-    hits_.add(sample);
-    if (has_branches_) hits_.add_branches(sample);
-    return rows_.on_sample(sample);
-  }
-  Flow on_other(const OtherEvent& other) override { return rows_.on_other(other); }
-
-  ReportSink& rows() { return rows_; }
-  const CodeHits& hits() const { return hits_; }
-
- private:
-  ReportSink rows_;
-  CodeHits hits_;
-  bool has_branches_ = false;
-};
 
 Frame progress_frame(ScreenSize size, const std::string& input, const ReadProgress& read) {
   Frame frame(size);

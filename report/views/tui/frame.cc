@@ -106,6 +106,17 @@ std::string padded_to(std::string text, std::size_t width) {
   return text;
 }
 
+std::string text_of(const FrameRow& row) {
+  std::string line;
+  for (const StyledText& run : row.runs) {
+    std::string text = padded_to(std::string(fit_begin(line, run.column)), run.column);
+    const std::string_view behind = from_column(line, run.column + columns_of(run.text));
+    line = text.append(run.text).append(behind);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
 void Frame::put(std::size_t row, std::size_t column, Style style, std::string_view text) {
   if (row >= rows.size() || column >= size.width || text.empty()) return;
   // Four bytes a column are the most that can be shown.
@@ -123,12 +134,18 @@ void Frame::bar(std::size_t row, Style style, std::string_view text) {
 
 std::string encode(const Frame& frame) {
   std::string bytes;
-  add_number(bytes, (frame.waits ? 1U : 0U) | (frame.begins ? 2U : 0U), 1);
+  add_number(bytes, (frame.waits ? 1U : 0U) | (frame.begins ? 2U : 0U) | (frame.draws ? 4U : 0U), 1);
+  add_number(bytes, frame.kept_bytes, 8);
   add_number(bytes, frame.size.width, 2);
   add_number(bytes, frame.size.height, 2);
   const auto [row, column] = frame.cursor.value_or(std::pair{kNoCursor, kNoCursor});
   add_number(bytes, row, 2);
   add_number(bytes, column, 2);
+  if (!frame.draws) {
+    std::string all;
+    add_number(all, bytes.size(), kLengthBytes);
+    return all + bytes;
+  }
   for (const FrameRow& one : frame.rows) {
     add_number(bytes, static_cast<std::uint8_t>(one.fill), 1);
     add_number(bytes, one.is_selected ? 1 : 0, 1);
@@ -152,6 +169,7 @@ Result<Frame> decode_frame(format::Bytes bytes) {
   };
   format::Cursor in(bytes, std::endian::little);
   const auto flags = in.read<std::uint8_t>();
+  const auto kept_bytes = in.read<std::uint64_t>();
   ScreenSize size;
   size.width = in.read<std::uint16_t>();
   size.height = in.read<std::uint16_t>();
@@ -159,8 +177,11 @@ Result<Frame> decode_frame(format::Bytes bytes) {
   Frame frame(size);
   frame.waits = (flags & 1U) != 0;
   frame.begins = (flags & 2U) != 0;
+  frame.draws = (flags & 4U) != 0;
+  frame.kept_bytes = kept_bytes;
   const auto row = in.read<std::uint16_t>(), column = in.read<std::uint16_t>();
   if (row < size.height && column < size.width) frame.cursor = {row, column};
+  if (!frame.draws) frame.rows.clear();
   for (FrameRow& one : frame.rows) {
     one.fill = style_of(in.read<std::uint8_t>());
     one.is_selected = in.read<std::uint8_t>() != 0;

@@ -58,6 +58,10 @@ struct Frame {
   ScreenSize size;
   bool waits = true;    // for a key; false: the frame shows how far work is
   bool begins = false;  // the first of a process: keys before it were another's
+  bool draws = true;    // false: the screen stays, and only a key is asked for
+  // A capture of so many bytes stands in the file of captures (Screen::keeps_captures()), to be kept under a
+  // name; 0: none. Answered by Key::Kept or Key::NotKept.
+  std::uint64_t kept_bytes = 0;
   std::optional<std::pair<std::uint16_t, std::uint16_t>> cursor;  // row and column; nothing: hidden
   std::vector<FrameRow> rows;
 };
@@ -71,6 +75,8 @@ std::string fit_middle(std::string_view text, std::size_t width);
 std::string_view fit_begin(std::string_view text, std::size_t width);
 // Without its first `columns`.
 std::string_view from_column(std::string_view text, std::size_t columns);
+// What a terminal would show of a row, without its styles.
+std::string text_of(const FrameRow& row);
 // Blanks behind, up to `width`.
 std::string padded_to(std::string text, std::size_t width);
 // The first character of `text` and the bytes it takes; U+FFFD and 1 for a broken one. `text` is not empty.
@@ -104,6 +110,8 @@ enum class Key : std::uint32_t {
   DoubleClick,
   WheelUp,
   WheelDown,
+  Kept,     // the capture got a name; column: its number (Screen::keeps_captures())
+  NotKept,  // it did not; column: errno
 };
 
 // A key with the size of the screen when it was pressed, and where a mouse was.

@@ -8,6 +8,8 @@
 #include <langinfo.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <term.h>
 #include <termios.h>
@@ -41,6 +43,7 @@ struct GivenBack {
   std::array<char, 256> bytes{};
   std::size_t size = 0;
   termios modes{};
+  int terminal = STDIN_FILENO;
   std::atomic<bool> is_needed{false};
 };
 GivenBack& given_back() {
@@ -55,7 +58,7 @@ void leave_and_die(int signal) {
   GivenBack& back = given_back();
   if (back.is_needed.exchange(false)) {
     (void)!::write(STDOUT_FILENO, back.bytes.data(), back.size);
-    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &back.modes);
+    ::tcsetattr(back.terminal, TCSADRAIN, &back.modes);
   }
   std::signal(signal, SIG_DFL);
   ::raise(signal);
@@ -137,7 +140,11 @@ bool has_a_child_ended() {
 
 struct Screen::State {
   format::Fd keys, to_keys;
-  std::string pending;  // bytes of frames that are not whole yet
+  format::Fd captures;  // what frames keep
+  std::function<std::string(unsigned)> name_of;
+  std::FILE* input = stdin;
+  bool may_keep = false;  // the last key was w: the process that makes frames cannot keep what it likes
+  std::string pending;    // bytes of frames that are not whole yet
   SCREEN* screen = nullptr;
   bool is_open = false, has_colours = false, is_unicode = false;
   ScreenSize last;
@@ -151,6 +158,9 @@ struct Screen::State {
   void draw_run(int row, const StyledText& run);
   attr_t look(Style style, bool is_selected, short& pair) const;
   Result<> answer(bool waits);
+  Result<> answer(KeyPress press);
+  KeyPress keep(std::uint64_t bytes);
+  int terminal() const { return ::fileno(input); }
   KeyPress read_key(bool waits);
   KeyPress key_of(int result, wint_t code);
   KeyPress mouse_key();
@@ -173,16 +183,61 @@ Result<Screen> Screen::make() {
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("a pipe for keys", errno);
   state->keys = format::Fd(ends[0]);
   state->to_keys = format::Fd(ends[1]);
+  if (::isatty(STDIN_FILENO) == 0) {
+    state->input = std::fopen("/dev/tty", "re");
+    if (state->input == nullptr) return system_error("the terminal's keys: /dev/tty", errno);
+  }
   return Screen(std::move(state));
 }
 
 Screen::Screen(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Screen::Screen(Screen&&) noexcept = default;
 Screen::~Screen() {
-  if (state_) state_->close();
+  if (!state_) return;
+  state_->close();
+  if (state_->input != stdin) std::fclose(state_->input);
 }
 
 int Screen::keys() const { return state_->keys.get(); }
+
+int Screen::captures() const { return state_->captures.get(); }
+
+Result<> Screen::keep_captures(std::function<std::string(unsigned number)> name) {
+  state_->captures = format::Fd(::memfd_create("tacho top", MFD_CLOEXEC));
+  if (!state_->captures) return system_error("a file in memory", errno);
+  state_->name_of = std::move(name);
+  return Done{};
+}
+
+// A capture gets a name that nothing has, so that no file is written over and no link is followed.
+KeyPress Screen::State::keep(std::uint64_t bytes) {
+  constexpr unsigned kMostNames = 10'000;
+  const auto failed = [](int code) {
+    return KeyPress{.key = Key::NotKept, .size = {}, .row = 0, .column = static_cast<std::uint16_t>(code)};
+  };
+  if (!captures || !name_of || !std::exchange(may_keep, false)) return failed(EINVAL);
+  for (unsigned number = 0; number < kMostNames; ++number) {
+    const std::string path = name_of(number);
+    const format::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file && errno == EEXIST) continue;
+    if (!file) return failed(errno);
+    int code = 0;
+    std::array<char, std::size_t{64} << 10> piece{};
+    for (std::uint64_t at = 0; at < bytes && code == 0;) {
+      const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), bytes - at));
+      const ssize_t got = ::pread(captures.get(), piece.data(), wanted, static_cast<off_t>(at));
+      const ssize_t done = got > 0 ? ::write(file.get(), piece.data(), static_cast<std::size_t>(got)) : got;
+      if (done <= 0) code = done < 0 ? errno : EIO;
+      at += static_cast<std::uint64_t>(std::max<ssize_t>(done, 0));
+    }
+    (void)!::ftruncate(captures.get(), 0);
+    if (code == 0)
+      return {.key = Key::Kept, .size = {}, .row = 0, .column = static_cast<std::uint16_t>(number)};
+    (void)::unlink(path.c_str());
+    return failed(code);
+  }
+  return failed(EEXIST);
+}
 
 OutputFile Screen::output() {
   return OutputFile(
@@ -203,9 +258,10 @@ Result<> Screen::State::open() {
   if (screen == nullptr) {
     std::setlocale(LC_CTYPE, "");
     is_unicode = std::string_view(::nl_langinfo(CODESET)) == "UTF-8";
-    ::tcgetattr(STDIN_FILENO, &given_back().modes);
+    given_back().terminal = terminal();
+    ::tcgetattr(terminal(), &given_back().modes);
     ::use_tioctl(TRUE);
-    screen = ::newterm(nullptr, stdout, stdin);
+    screen = ::newterm(nullptr, stdout, input);
     if (screen == nullptr) return Error{"curses knows no terminal '" + std::string(variable("TERM")) + "'"};
     ::set_escdelay(25);
     has_colours = ::has_colors() && variable("NO_COLOR").empty();
@@ -225,10 +281,10 @@ Result<> Screen::State::open() {
   ::keypad(::stdscr, TRUE);
   ::meta(::stdscr, TRUE);
   termios modes{};
-  if (::tcgetattr(STDIN_FILENO, &modes) == 0) {
+  if (::tcgetattr(terminal(), &modes) == 0) {
     modes.c_cc[VSUSP] = _POSIX_VDISABLE;  // Ctrl-Z is a key: the screen is left before this process stops
     modes.c_iflag &= ~static_cast<tcflag_t>(IXON);
-    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &modes);
+    ::tcsetattr(terminal(), TCSADRAIN, &modes);
   }
   ::mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON1_DOUBLE_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED,
               nullptr);
@@ -250,7 +306,7 @@ void Screen::State::close() {
   ::curs_set(1);
   ::endwin();
   given_back().is_needed = false;
-  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &given_back().modes);
+  ::tcsetattr(terminal(), TCSADRAIN, &given_back().modes);
   for (std::size_t i = 0; i < kDeadly.size(); ++i) ::sigaction(kDeadly[i], &before[i], nullptr);
   is_open = false;
 }
@@ -280,8 +336,8 @@ Result<> Screen::State::show(const Frame& frame) {
     }
   }
   // The first frame asks for the size only.
-  if (frame.size == size()) draw(frame);
-  return answer(frame.waits);
+  if (frame.draws && frame.size == size()) draw(frame);
+  return frame.kept_bytes != 0 ? answer(keep(frame.kept_bytes)) : answer(frame.waits);
 }
 
 attr_t Screen::State::look(Style style, bool is_selected, short& pair) const {
@@ -343,8 +399,10 @@ ScreenSize Screen::State::size() {
 
 // One key for each frame; None, if the frame does not wait and nothing was pressed, or the other process
 // ended.
-Result<> Screen::State::answer(bool waits) {
-  KeyPress press = read_key(waits);
+Result<> Screen::State::answer(bool waits) { return answer(read_key(waits)); }
+
+Result<> Screen::State::answer(KeyPress press) {
+  may_keep = press.is('w');
   press.size = last = size();
   const std::string bytes = encode(press);
   if (::write(to_keys.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
@@ -369,7 +427,7 @@ KeyPress Screen::State::read_key(bool waits) {
     }
     if (!waits || has_a_child_ended()) return {};
     // A terminal that hung up is at its end for good.
-    pollfd news{STDIN_FILENO, POLLIN, 0};
+    pollfd news{terminal(), POLLIN, 0};
     if (::poll(&news, 1, 0) > 0 && (news.revents & (POLLHUP | POLLERR)) != 0) ::raise(SIGHUP);
   }
 }
@@ -414,7 +472,7 @@ KeyPress Screen::State::key_of(int result, wint_t code) {
   constexpr wint_t kStop = 26, kErase = 8, kRedraw = 12;  // Ctrl-Z, Ctrl-H, Ctrl-L
   if (code == kStop) {
     close();
-    ::raise(SIGSTOP);
+    ::kill(0, SIGSTOP);  // the whole job, as the terminal would
     (void)open();
     ::clearok(::stdscr, TRUE);
     return {.key = Key::Resize, .size = {}};

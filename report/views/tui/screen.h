@@ -2,6 +2,7 @@
 // nothing of captures. It lives in the process that owns the terminal; frames come from the one that reads.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,7 @@ std::string why_no_screen();
 
 class Screen {
  public:
+  // Keys come from standard input, or where that is something else from the terminal of this process.
   // Keys go into a pipe, from whose other end the process that makes frames reads them.
   static Result<Screen> make();
   Screen(Screen&&) noexcept;
@@ -25,6 +27,10 @@ class Screen {
 
   // For the process that makes frames: where a key waits after each frame that was written.
   int keys() const;
+  // Captures that frames keep (Frame::kept_bytes): they are written into this file in memory, and get the
+  // first free one of the paths that `name` makes of 0, 1, 2, ...
+  Result<> keep_captures(std::function<std::string(unsigned number)> name);
+  int captures() const;
   // What is written to it are frames; its end leaves the screen. The screen must outlive it.
   OutputFile output();
 

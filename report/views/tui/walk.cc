@@ -32,16 +32,16 @@ constexpr KeyRow kListKeys[] = {
     {"m", "menu of what can be done with this row"},
     {"a", "annotate the function here"},
     {"x", "callers and callees of the function here"},
-    {"f", "flame graph in characters: arrows, Enter zooms, Esc: back"},
+    {"g f", "flame graph in characters: arrows, Enter zooms, Esc: back"},
     {"d t k", "zoom into its module, its thread, the kernel; again: out"},
     {"/", "show functions whose names have this in them"},
     {"o", "sort by other keys"},
     {"< >", "sort by the column to the left, to the right"},
     {"W", "count periods or samples"},
-    {"F", "shares of all samples, or of those that zooms leave"},
+    {"F", "100 % are all samples, or the samples shown here"},
     {"L", "the least share of a row"},
     {"H", "names of columns on and off"},
-    {"w", "whole names: Left and Right scroll then"},
+    {"n w", "whole names: Left and Right scroll then"},
     {"V", "modules in call graphs on and off"},
     {"0-9", "sort by the n-th event of a group"},
     {"i", "the capture's header"},
@@ -49,6 +49,13 @@ constexpr KeyRow kListKeys[] = {
     {"Ctrl-L Ctrl-Z", "draw anew; stop, and go on with fg"},
     {"mouse", "click: go there; on a sign or twice: open; wheel: move"},
     {"P r s S", "of perf, not here: each says where its work is done"},
+};
+// Those of tacho top. The first three stand in for keys of the list.
+constexpr KeyRow kLiveKeys[] = {
+    {"f", "freeze: the rows stay as they are; again: go on"},
+    {"z", "zero the counts at each refresh, or count the whole window"},
+    {"w", "write what is counted as a capture"},
+    {"g n", "the flame graph; whole names"},
 };
 constexpr KeyRow kCodeKeys[] = {
     {"Tab Shift-Tab", "next and previous of the hottest lines"},
@@ -95,6 +102,7 @@ class Walk::Sides : public BrowsedRows {
   std::vector<Cell> cells(std::size_t row) const override {
     return {{fmt::format("{:>8}", share_), 0}, {names_.at(row), 0}};
   }
+  std::string identity(std::size_t row) const override { return names_.at(row); }
   bool has_graph(std::size_t row) const override { return of(row).size() > 1; }
   std::vector<BrowsedNode> graph(std::size_t row) const override { return of(row); }
 
@@ -105,9 +113,35 @@ class Walk::Sides : public BrowsedRows {
   std::array<std::string, 2> names_;
 };
 
-Walk::Walk(ReportSink& sink, const ReportOptions& options, const CodeHits& hits)
-    : sink_(sink), options_(options), hits_(hits), rows_(sink, options), browser_(rows_) {
+Walk::Walk(ReportSink& sink, const ReportOptions& options, const CodeHits& hits, Of of)
+    : sink_(sink), options_(options), hits_(hits), rows_(sink, options), browser_(rows_), of_(of) {
   if (rows_.blocks().size() > 1) offer_events();
+}
+
+Walk::Memory Walk::remember() const {
+  Memory memory{.sort = rows_.sort_keys(),
+                .choice = rows_.named(rows_.choice()),
+                .before = {},
+                .browser = browser_.remember(),
+                .shows_debug = shows_debug_,
+                .message = message_};
+  for (const RowChoice& one : before_) memory.before.push_back(rows_.named(one));
+  return memory;
+}
+
+void Walk::restore(const Memory& memory) {
+  menu_.reset();
+  shows_debug_ = memory.shows_debug;
+  message_ = memory.message;
+  if (memory.sort != rows_.sort_keys()) (void)rows_.sort_by(memory.sort);
+  for (const auto& one : memory.before)
+    if (const auto choice = rows_.found(one)) before_.push_back(*choice);
+  if (const auto choice = rows_.found(memory.choice))
+    rows_.choose(*choice);
+  else
+    message_ = "what was zoomed into has no samples any more";
+  browser_.changed();
+  browser_.restore(memory.browser);
 }
 
 const Function* Walk::function_here() const {
@@ -371,7 +405,13 @@ Walk::Flow Walk::on_flame_key(const KeyPress& press) {
 }
 
 void Walk::show_help() {
-  std::vector<std::string> lines{"The list of rows and call graphs", ""};
+  std::vector<std::string> lines;
+  if (of_ == Of::Live) {
+    lines = {"While it is recorded", ""};
+    std::ranges::copy(key_lines(kLiveKeys), std::back_inserter(lines));
+    lines.emplace_back();
+  }
+  lines.insert(lines.end(), {"The list of rows and call graphs", ""});
   std::ranges::copy(key_lines(kListKeys), std::back_inserter(lines));
   lines.insert(lines.end(), {"", "Annotated code", ""});
   std::ranges::copy(key_lines(kCodeKeys), std::back_inserter(lines));
@@ -432,7 +472,7 @@ bool Walk::on_page_key(const KeyPress& press) {
     annotate();
   } else if (press.is('x')) {
     sandwich();
-  } else if (press.is('f')) {
+  } else if (press.is('g') || press.is('f')) {
     show_flame();
   } else if (press.is('D')) {
     shows_debug_ = !shows_debug_;
@@ -553,6 +593,8 @@ std::string Walk::status() const {
                        sink_.profile().rows().size());
   }
   if (!sandwiches_.empty()) return "Esc: back  Enter: open  a: annotate  x: its callers and callees  h: help";
+  if (of_ == Of::Live)
+    return "h: help  Enter: open  /: filter  a: annotate  f: freeze  z: zero  w: write  q: leave";
   return "h: help  Enter: open  /: filter  a: annotate  t d k: zoom  x: callers  q: leave";
 }
 
@@ -574,7 +616,9 @@ Frame Walk::draw(ScreenSize size) {
     const bool is_list = sandwiches_.empty();
     std::string title = is_list ? rows_.title(WalkedRows::Count::Yes) : sandwiches_.back()->title;
     // What was zoomed into is worth more room than the count.
-    if (is_list && columns_of(title) > size.width) title = rows_.title(WalkedRows::Count::No);
+    const std::string note = is_list && !note_.empty() ? ", " + note_ : std::string();
+    if (is_list && columns_of(title) + note.size() > size.width) title = rows_.title(WalkedRows::Count::No);
+    title += note;
     frame.bar(0, Style::Bar, title);
     (is_list ? browser_ : *sandwiches_.back()->browser).draw(frame, 1, size.height - std::size_t{2});
     frame.bar(size.height - std::size_t{1}, Style::Bar, status());

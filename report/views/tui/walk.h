@@ -21,15 +21,35 @@ namespace tacho::report {
 class Walk {
  public:
   enum class Flow : std::uint8_t { Stay, Quit, ReadAgain };
+  // Live: of a recording that goes on. It has keys more, which its caller takes (live_keys()).
+  enum class Of : std::uint8_t { Capture, Live };
 
   // What is passed must outlive it. `hits`: of the same run.
-  Walk(ReportSink& sink, const ReportOptions& options, const CodeHits& hits);
+  Walk(ReportSink& sink, const ReportOptions& options, const CodeHits& hits, Of of = Of::Capture);
 
   Flow on_key(const KeyPress& press);
   Frame draw(ScreenSize size);
   // With Flow::ReadAgain: the sort keys that the profile had no facts for.
   const std::string& wanted_sort() const { return wanted_sort_; }
   void say(std::string message) { message_ = std::move(message); }
+  // Stands behind the list's title: "last 20 s".
+  void note(std::string note) { note_ = std::move(note); }
+
+  // Nothing stands over the list or in its place, which would be gone with these rows.
+  bool is_at_list() const {
+    return sandwiches_.empty() && !code_ && !flame_ && !page_ && !menu_ && !question_;
+  }
+  // What a person chose, for the rows of another reading.
+  struct Memory {
+    std::string sort;
+    WalkedRows::NamedChoice choice;
+    std::vector<WalkedRows::NamedChoice> before;
+    Browser::Memory browser;
+    bool shows_debug = false;
+    std::string message;
+  };
+  Memory remember() const;
+  void restore(const Memory& memory);
 
  private:
   Flow on_list_key(const KeyPress& press);
@@ -70,6 +90,8 @@ class Walk {
   Browser browser_;
   std::vector<RowChoice> before_;  // zooms, to be undone
   std::string message_;            // for one key
+  std::string note_;
+  Of of_;
   std::string wanted_sort_;
   bool shows_debug_ = false;
 

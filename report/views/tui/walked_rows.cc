@@ -230,6 +230,48 @@ std::vector<BrowsedRows::Cell> WalkedRows::cells(std::size_t row) const {
   return cells;
 }
 
+// The texts of its keys.
+std::string WalkedRows::identity(std::size_t row) const {
+  const ReportCells texts(text_, columns_, sink_->facts());
+  const RowFacts facts = entries_->facts(rows_[row]);
+  std::string identity;
+  for (const report::Cell& cell : cells_)
+    if (cell.column.kind == Kind::Key) identity.append(stripped(texts.key(cell, facts))).append(1, '\n');
+  return identity;
+}
+
+WalkedRows::NamedChoice WalkedRows::named(const RowChoice& choice) const {
+  NamedChoice named{.choice = choice, .leader = 0, .thread = {}, .module = {}};
+  named.choice.thread = nullptr;
+  named.choice.module.reset();
+  named.leader = sink_->profile().blocks()[choice.block].leader;
+  if (choice.thread != nullptr) named.thread.emplace(choice.thread->tid, choice.thread->comm);
+  if (choice.module) named.module = *choice.module == nullptr ? std::string() : (*choice.module)->path;
+  return named;
+}
+
+std::optional<RowChoice> WalkedRows::found(const NamedChoice& named) const {
+  const Profile& profile = sink_->profile();
+  RowChoice choice = named.choice;
+  const auto block = std::ranges::find(profile.blocks(), named.leader, &EventBlock::leader);
+  if (block == profile.blocks().end()) return std::nullopt;
+  choice.block = static_cast<std::uint32_t>(block - profile.blocks().begin());
+  if (std::ranges::find(blocks_, choice.block) == blocks_.end()) return std::nullopt;
+  if (!named.thread && !named.module) return choice;
+  const NamedRows& names = sink_->names();
+  for (const std::uint32_t row : profile.rows_of(choice.block)) {
+    const ProfileRow& one = profile.rows()[row];
+    if (named.thread && one.thread != nullptr && one.thread->tid == named.thread->first &&
+        one.thread->comm == named.thread->second)
+      choice.thread = one.thread;
+    const symbolize::Module* const module = sink_->functions()[names[row].function].module;
+    if (named.module && (module == nullptr ? named.module->empty() : module->path == *named.module))
+      choice.module = module;
+  }
+  if ((named.thread && choice.thread == nullptr) || (named.module && !choice.module)) return std::nullopt;
+  return choice;
+}
+
 bool WalkedRows::has_graph(std::size_t row) const {
   if (!text_.graph) return false;
   const std::uint32_t entry = rows_[row];

@@ -45,6 +45,17 @@ class WalkedRows : public BrowsedRows {
   Result<bool> sort_by(const std::string& keys);
   const std::string& sort_keys() const { return sort_; }
 
+  // A choice by names, for the rows of another reading.
+  struct NamedChoice {
+    RowChoice choice;                                             // without pointers
+    std::uint32_t leader = 0;                                     // event
+    std::optional<std::pair<std::uint32_t, std::string>> thread;  // tid and name
+    std::optional<std::string> module;                            // path; empty: none is known
+  };
+  NamedChoice named(const RowChoice& choice) const;
+  // Nothing: the thread or module has no samples here.
+  std::optional<RowChoice> found(const NamedChoice& named) const;
+
   enum class Count : std::uint8_t { No, Yes };
   std::string title(Count count) const;  // with what the samples sum up to, or without
   // By what rows are sorted first: the header of a column.
@@ -68,6 +79,7 @@ class WalkedRows : public BrowsedRows {
   std::size_t size() const override { return rows_.size(); }
   std::vector<BrowsedColumn> columns() const override;
   std::vector<Cell> cells(std::size_t row) const override;
+  std::string identity(std::size_t row) const override;
   bool has_graph(std::size_t row) const override;
   std::vector<BrowsedNode> graph(std::size_t row) const override;
 

@@ -21,6 +21,7 @@ class MadeRows : public BrowsedRows {
   std::vector<Cell> cells(std::size_t row) const override {
     return {{"  12.50%", 12.5}, {"a_shared_object_of_some_length", 0}, {"function" + std::to_string(row), 0}};
   }
+  std::string identity(std::size_t row) const override { return "function" + std::to_string(row + first); }
   bool has_graph(std::size_t row) const override { return row % 2 == 0; }
   std::vector<BrowsedNode> graph(std::size_t) const override {
     return {{.frames = {}, .functions = {}, .share = "", .first_child = 1, .children = 1},
@@ -30,6 +31,8 @@ class MadeRows : public BrowsedRows {
             {.frames = {"x"}, .functions = {5}, .share = "40.00%"},
             {.frames = {"y"}, .functions = {6}, .share = "20.00%"}};
   }
+
+  std::size_t first = 0;  // the function of the first row
 
  private:
   std::size_t count_;
@@ -65,6 +68,41 @@ TEST(Browser, OpensACallGraphLevelByLevel) {
             "   + main\n"
             "    12.50%  a_shared_object_of_some_length  function1\n"
             "\n");
+}
+
+TEST(Browser, RowsThatAreMadeAnewAreOpenAsBefore) {
+  const MadeRows rows(30);
+  Browser browser(rows);
+  for (int i = 0; i < 4; ++i) press(browser, Key::Down);
+  pressed(browser, "e");
+  press(browser, Key::Down);
+  const std::string before = drawn(browser, {80, 20});
+  const Browser::Memory memory = browser.remember();
+  // The same function is two rows up now.
+  MadeRows anew(30);
+  anew.first = 2;
+  Browser other(anew);
+  other.restore(memory);
+  EXPECT_EQ(other.cursor(), (Browser::Place{2, 1}));
+  const std::string after = drawn(other, {80, 20});
+  EXPECT_NE(after.find(">     start\n   - main\n      - 60.00% a\n"), std::string::npos) << after;
+  // Gone: closed, and the cursor is at the first row.
+  MadeRows others(30);
+  others.first = 100;
+  Browser third(others);
+  third.restore(memory);
+  EXPECT_EQ(third.cursor(), Browser::Place());
+  EXPECT_EQ(drawn(third, {80, 20}).find("start"), std::string::npos);
+}
+
+TEST(Browser, ACursorThatWasNotMovedStaysAtTheFirstRow) {
+  const MadeRows rows(5);
+  Browser browser(rows);
+  MadeRows anew(5);
+  anew.first = 3;
+  Browser other(anew);
+  other.restore(browser.remember());
+  EXPECT_EQ(other.cursor(), Browser::Place());
 }
 
 TEST(Browser, OpensAllOfItAsPerfDrawsIt) {

@@ -29,6 +29,18 @@ TEST(Frame, ComesBackAsItWasSent) {
   EXPECT_EQ(read->cursor, (std::pair<std::uint16_t, std::uint16_t>(2, 5)));
 }
 
+TEST(Frame, OneThatAsksForAKeyHasNoRows) {
+  Frame frame({100, 3});
+  frame.bar(0, Style::Bar, "title");
+  frame.draws = false;
+  frame.kept_bytes = 123456789012;
+  const auto read = decode_frame(body_of(encode(frame)));
+  ASSERT_TRUE(read);
+  EXPECT_FALSE(read->draws);
+  EXPECT_TRUE(read->rows.empty());
+  EXPECT_EQ(read->kept_bytes, 123456789012U);
+}
+
 TEST(Frame, WhatATerminalWouldActOnIsNeverInIt) {
   Frame frame({200, 2});
   frame.put(0, 0, Style::Normal, "a\033]0;x\007b\u202e\n");

@@ -68,17 +68,7 @@ struct Walked {
   std::vector<std::string> lines(ScreenSize size = {120, 24}) {
     const Frame frame = walk->draw(size);
     std::vector<std::string> lines;
-    for (const FrameRow& row : frame.rows) {
-      std::string line;
-      for (const StyledText& run : row.runs) {
-        // Later runs cover earlier ones: what boxes are made of.
-        std::string before = padded_to(std::string(fit_begin(line, run.column)), run.column);
-        const std::string_view behind = from_column(line, run.column + columns_of(run.text));
-        line = before + run.text + std::string(behind);
-      }
-      line.erase(line.find_last_not_of(' ') + 1);
-      lines.push_back(line);
-    }
+    for (const FrameRow& row : frame.rows) lines.push_back(text_of(row));
     return lines;
   }
   bool shows(std::string_view what) {
@@ -107,6 +97,37 @@ TEST(Walk, ShowsRowsAsTheReportDoes) {
   EXPECT_EQ(lines[3], "+   60.00%     0.00%  one      [kernel.kallsyms]  [k] f0");
   EXPECT_EQ(lines[4], "+   60.00%     0.00%  one      [kernel.kallsyms]  [k] f1");
   EXPECT_EQ(lines[5], "+   40.00%     0.00%  two      [kernel.kallsyms]  [k] f0");
+}
+
+TEST(Walk, WhatWasChosenIsFoundAgainInAnotherReading) {
+  Walked walked;
+  walked.press(Key::End);
+  walked.type("tF/f");
+  walked.press(Key::Enter);
+  walked.type("e");
+  const auto before = walked.lines();
+  const Walk::Memory memory = walked.walk->remember();
+  Walked again;
+  again.walk->restore(memory);
+  EXPECT_EQ(again.lines(), before);
+  again.press(Key::Escape);
+  EXPECT_FALSE(again.shows("Symbol: f"));
+  EXPECT_TRUE(again.shows(", Thread: two"));
+  again.press(Key::Escape);
+  EXPECT_FALSE(again.shows(", Thread: two"));
+}
+
+TEST(Walk, OfARecordingItSaysWhatIsCounted) {
+  Walked walked;
+  Walk live(*walked.sink, walked.options, *walked.hits, Walk::Of::Live);
+  live.note("last 20 s");
+  EXPECT_EQ(text_of(live.draw({120, 24}).rows[0]),
+            "Samples: 10  of event 'cpu-clock', Event count (approx.): 100, last 20 s");
+  EXPECT_EQ(text_of(live.draw({60, 24}).rows[0]), "Samples: 10  of event 'cpu-clock', last 20 s");
+  EXPECT_TRUE(live.is_at_list());
+  (void)live.on_key({.key = static_cast<Key>('?'), .size = {}});
+  EXPECT_FALSE(live.is_at_list());
+  EXPECT_EQ(text_of(live.draw({120, 24}).rows[1]), "While it is recorded");
 }
 
 TEST(Walk, ZoomsFilterAndAreUndone) {
