@@ -251,11 +251,41 @@ cli::CommandLine command_line(Gathered& to) {
   return line;
 }
 
-}  // namespace
+// The options of `record` behind those of another command.
+void reshape(cli::CommandLine& line, CommandShape shape) {
+  const auto spellings = [](std::string_view names) {
+    std::vector<std::string> out;
+    for (std::size_t at = 0; at <= names.size();) {
+      const std::size_t end = std::min(names.find(',', at), names.size());
+      out.emplace_back(names.substr(at, end - at));
+      at = end + 1;
+    }
+    return out;
+  };
+  std::vector<std::string> taken;
+  for (const cli::Option& own : shape.options)
+    std::ranges::move(spellings(own.names), std::back_inserter(taken));
+  const std::size_t first = shape.options.size();
+  for (cli::Option& option : line.options) {
+    std::string left;
+    for (const std::string& one : spellings(option.names))
+      if (std::ranges::find(taken, one) == taken.end()) left.append(left.empty() ? "" : ",").append(one);
+    option.names = std::move(left);
+    if (!option.names.empty()) shape.options.push_back(std::move(option));
+  }
+  cli::mark_common(shape.options, first);
+  line.options = std::move(shape.options);
+  line.program = std::move(shape.program);
+  line.synopsis = std::move(shape.synopsis);
+  line.description = std::move(shape.description);
+  line.epilog = std::move(shape.epilog);
+}
 
-Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments) {
+Result<ParsedOptions> parse(const std::vector<std::string>& arguments, std::optional<CommandShape> shape) {
   Gathered gathered;
-  const auto outcome = cli::parse(command_line(gathered), arguments);
+  cli::CommandLine line = command_line(gathered);
+  if (shape) reshape(line, std::move(*shape));
+  const auto outcome = cli::parse(line, arguments);
   if (!outcome) return outcome.error();
   ParsedOptions out{*outcome, {}};
   if (*outcome == cli::Parsed::HelpShown) return out;
@@ -279,6 +309,15 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments) {
   }
   out.options = std::move(options);
   return out;
+}
+
+}  // namespace
+
+Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments) {
+  return parse(arguments, std::nullopt);
+}
+Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments, CommandShape shape) {
+  return parse(arguments, std::move(shape));
 }
 
 namespace {

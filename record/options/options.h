@@ -41,6 +41,12 @@ struct ParsedOptions {
   RecordOptions options;
 };
 Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments);
+// The same for a command that records and has options of its own. A spelling of these is no other option's.
+struct CommandShape {
+  std::string program, synopsis, description, epilog;
+  std::vector<cli::Option> options;
+};
+Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments, CommandShape shape);
 
 // Options of perf record that tacho record does not have: each is refused with a line that says what to do,
 // or taken with a line that says why it changes nothing.

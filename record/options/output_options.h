@@ -24,6 +24,8 @@ struct OutputOptions {
   bool is_named = false;               // -o was given
   bool is_compression_chosen = false;  // -z was given
   bool to_pipe = false;                // perf's pipe form to standard output
+  bool to_screen =
+      false;  // whose reader has the terminal: the command gets none, and ends when that reader does
   SwitchRule switch_rule;
   bool overwrite = false;         // the last samples are kept in memory, a capture is made on demand
   std::size_t most_files = 0;     // 0: all are kept

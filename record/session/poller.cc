@@ -10,7 +10,7 @@ namespace tacho::record {
 namespace {
 
 // One entry of epoll: whose descriptor became ready.
-enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer, Channel, Switch };
+enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer, Reader, Channel, Switch };
 std::uint64_t tag(Source source, std::size_t index = 0) {
   return static_cast<std::uint64_t>(source) << 32 | index;
 }
@@ -28,6 +28,8 @@ Result<> Poller::watch(KernelEvents& events, const Descriptors& descriptors) {
     if (auto done = add(event, tag(Source::Switch), EPOLLIN | EPOLLET); !done) return done;
   if (auto done = add(descriptors.signals, tag(Source::Signals)); !done) return done;
   if (auto done = add(descriptors.writer, tag(Source::Writer)); !done) return done;
+  // A pipe always reports that nobody reads it.
+  if (auto done = add(descriptors.reader, tag(Source::Reader), 0); !done) return done;
   control_ = descriptors.control;
   if (auto done = add(descriptors.control, tag(Source::Control)); !done)
     return std::move(done.error()).in("--control");
@@ -99,6 +101,9 @@ Result<Poller::Ready> Poller::wait(std::chrono::milliseconds patience) {
         break;
       case Source::Writer:
         ready.writer = true;
+        break;
+      case Source::Reader:
+        ready.reader_gone = true;
         break;
       case Source::Channel:
         ready.rings = true;

@@ -19,6 +19,7 @@ class Poller {
   struct Descriptors {
     int signals = -1;
     int writer = -1;                 // readable when the writing thread has ended
+    int reader = -1;                 // a pipe that the capture goes to
     int control = -1;                // commands
     int command = -1;                // readable when the recorded command has ended
     std::vector<int> channels = {};  // ring buffers of BPF objects
@@ -30,6 +31,7 @@ class Poller {
     bool rings = false;
     bool signals = false;
     bool writer = false;
+    bool reader_gone = false;
     bool control = false;
     bool switches = false;
     bool last_task_ended = false;  // nothing can come any more

@@ -127,6 +127,7 @@ class RecordLoop::Loop {
   Result<> watch_everything() {
     return poller_.watch(events_, {.signals = signals_.fd(),
                                    .writer = writing_.ended_fd(),
+                                   .reader = recording_.options().files.to_screen ? STDOUT_FILENO : -1,
                                    .control = control_ == nullptr ? -1 : control_->fd(),
                                    .command = workload_ == nullptr ? -1 : workload_->end_fd(),
                                    .channels = channels_ == nullptr ? std::vector<int>() : channels_->fds(),
@@ -140,6 +141,7 @@ class RecordLoop::Loop {
     if (ready->control) take_commands();
     if (ready->switches) take_switch_events();
     if (ready->writer) stop_for_failure();  // it ends by itself only when it failed
+    if (ready->reader_gone && stop_signals_ == 0) stop_by_hand(SIGTERM, false);
     if (ready->last_task_ended && workload_ == nullptr) stop();
     report_.wakeups += ready->rings ? 1 : 0;
   }
@@ -169,6 +171,7 @@ class RecordLoop::Loop {
       } else if (stopped_at_) {
         shall_not_wait_ = true;
       } else {
+        if (report_.stop_signal == 0) report_.stop_signal = signal->number;
         stop_by_hand(signal->for_command, signal->from_terminal, signal->number);
       }
     }

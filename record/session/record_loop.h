@@ -24,6 +24,7 @@ struct LoopReport {
   Channels::LeftOut left_out;         // of BPF objects; set by the loop's caller
   std::optional<int> command_status;  // when it ended
   bool command_left_running = false;  // it did not end when signalled
+  int stop_signal = 0;                // that ended the recording first; 0: none did
   std::optional<Error> failure;       // of writing, or of the rings
   Limit limit = Limit::None;          // what ended the recording, if one did
   // The disk holds the writing thread and does not let go. The writer is still in use: the process can only

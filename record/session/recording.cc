@@ -236,7 +236,9 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
     return use_error(
         "-e fastcalls: its library is loaded when a program starts; name the COMMAND, or take -e calls");
   if (!options.command.empty()) {
-    const auto output = options.files.to_pipe ? Workload::Output::ToErrors : Workload::Output::AsOurs;
+    const auto output = options.files.to_screen ? Workload::Output::Nowhere
+                        : options.files.to_pipe ? Workload::Output::ToErrors
+                                                : Workload::Output::AsOurs;
     auto workload = Workload::create(options.command, output, objects->environment);
     if (!workload) return std::move(workload.error());
     out.workload.emplace(std::move(*workload));

@@ -129,6 +129,11 @@ Result<Workload> Workload::create(const std::vector<std::string>& command, Outpu
     // Our own copy of the end that lets go would keep the child waiting if the recorder died.
     close(go->write_end.release());
     if (output == Output::ToErrors && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) _exit(127);
+    if (output == Output::Nowhere) {
+      const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+      for (const int one : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (dup2(nowhere, one) < 0) _exit(127);
+    }
     wait_and_exec(go->read_end.get(), failed->write_end.get(), argv.data(), variables.data());
   }
   workload.pidfd_ = format::Fd(static_cast<int>(syscall(SYS_pidfd_open, workload.pid_, 0)));

@@ -57,8 +57,8 @@ class StopSignals {
 class Workload {
  public:
   // The command's standard output: the recorder's, or standard error when the capture goes to standard
-  // output.
-  enum class Output { AsOurs, ToErrors };
+  // output. Nowhere: it has neither, nor input, as another process owns the terminal.
+  enum class Output { AsOurs, ToErrors, Nowhere };
   // Forks a child that waits. A command that does not exist is found out here, before anything is recorded.
   // It has the recorder's environment, with the variables ("NAME=VALUE") of `environment` replaced.
   static Result<Workload> create(const std::vector<std::string>& command, Output output = Output::AsOurs,
