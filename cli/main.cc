@@ -30,6 +30,7 @@ using namespace tacho;
 
 constexpr std::string_view kRecordHelp = "record events with stacks into a capture";
 constexpr std::string_view kLiveHelp = "record and show at once what comes";
+constexpr std::string_view kTopHelp = "what runs now, on the terminal: functions with their call graphs";
 constexpr std::string_view kListHelp = "list the events that can be recorded here";
 constexpr std::string_view kDoctorHelp =
     "what can be recorded on this host; doctor FILE: what a capture lacks when it is read elsewhere";
@@ -79,9 +80,6 @@ constexpr AbsentCommand kAbsentCommands[] = {
      "thread"},
     {"test", "script/test in the sources"},
     {"timechart", "tacho script --importer is drawn over time by Firefox Profiler and speedscope"},
-    {"top",
-     "tacho live --view 'table --by comm' cpu-clock -a; by function: tacho record -a -g -- sleep 10, then "
-     "tacho report"},
     {"trace", "tacho live syscall -p PID, or tacho record -e 'raw_syscalls:*' -- COMMAND, then tacho script"},
 };
 
@@ -159,6 +157,7 @@ struct Command {
 std::vector<Command> commands() {
   std::vector<Command> out{{"record", std::string(kRecordHelp)},
                            {"live", std::string(kLiveHelp)},
+                           {"top", std::string(kTopHelp)},
                            {"list", std::string(kListHelp)},
                            {"doctor", std::string(kDoctorHelp)}};
   const std::string lines = report_commands();
@@ -207,7 +206,7 @@ bool means_record(const std::string& word) {
   std::vector<std::string> names;
   for (Command& command : commands()) names.push_back(std::move(command.name));
   // Without tacho-report its commands are unknown.
-  return names.size() > 4 && std::ranges::find(names, word) == names.end() &&
+  return names.size() > 5 && std::ranges::find(names, word) == names.end() &&
          cli::nearest(word, names) == "record";
 }
 
@@ -255,7 +254,7 @@ int main(int count, char** texts) {
   if (word == "doctor" && names_a_capture(arguments)) return become("tacho-report", std::move(arguments));
   if (word == "stacks" && names_a_capture_of_stacks(arguments))
     return become("tacho-report", std::move(arguments));
-  if (word == "list" || word == "live" || word == "doctor" || word == "stacks") {
+  if (word == "list" || word == "live" || word == "top" || word == "doctor" || word == "stacks") {
     arguments.front() = word == "list" ? "--list-events" : "--" + word;
     return become("tacho-record", std::move(arguments));
   }

@@ -1,5 +1,7 @@
 // tacho-record: options -> plan -> open -> loop -> close.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/guarded_main.h"
+#include "format/base/file.h"
 #include "format/base/printable.h"
 #include "record/doctor/doctor.h"
 #include "record/events/sample_fields.h"
@@ -42,6 +45,7 @@ struct Recorded {
   bool is_whole = false;  // the capture
   std::optional<Captured> captured = {};
   bool copies_stacks = false;  // in place of unwinding them
+  int stop_signal = 0;         // that ended it; 0: none did
 };
 
 // What there is of the capture when the recording has failed.
@@ -72,7 +76,8 @@ Result<Recorded> record_events(const RecordOptions& options, const std::vector<s
   if (!finished.status) return finished.status.error();
   return Recorded{
       *finished.status, !ran->report.failure, finished.captured,
-      std::ranges::any_of(recording.plan->events, [](const auto& event) { return event.copies_stacks; })};
+      std::ranges::any_of(recording.plan->events, [](const auto& event) { return event.copies_stacks; }),
+      ran->report.stop_signal};
 }
 
 int fail(const Error& error, std::string_view command = "record") {
@@ -170,6 +175,69 @@ int run_live(const std::vector<std::string>& command_line) {
   return end_live(*view, recorded, file_state, *signals);
 }
 
+// Standard error while another process owns the terminal: kept in memory, and printed in the end.
+class HeldErrors {
+ public:
+  explicit HeldErrors(bool is_wanted) {
+    if (!is_wanted || ::isatty(STDERR_FILENO) == 0) return;
+    held_ = format::Fd(::memfd_create("tacho top", MFD_CLOEXEC));
+    terminal_ = format::Fd(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (held_ && terminal_) (void)::dup2(held_.get(), STDERR_FILENO);
+  }
+  HeldErrors(const HeldErrors&) = delete;
+  HeldErrors& operator=(const HeldErrors&) = delete;
+  ~HeldErrors() { print(); }
+  void print() {
+    if (!held_ || !terminal_) return;
+    std::fflush(stderr);
+    (void)::dup2(terminal_.get(), STDERR_FILENO);
+    constexpr std::size_t kMost = std::size_t{64} << 10;
+    const auto text = format::read_at(held_.get(), 0, kMost);
+    if (text) (void)std::fwrite(text->data(), 1, text->size(), stderr);
+    held_ = {};
+  }
+
+ private:
+  format::Fd held_, terminal_;
+};
+
+// `tacho top`, as the dispatcher asks for it.
+int run_top(const std::vector<std::string>& command_line) {
+  auto parsed = parse_top_options({command_line.begin() + 2, command_line.end()});
+  if (!parsed) return fail(parsed.error(), "top");
+  if (parsed->recording.outcome == cli::Parsed::HelpShown) return cli::kWhole;
+  RecordOptions& options = parsed->recording.options;
+  if (const auto status = handle_recorder_help(options, "top")) return *status;
+  if (options.sampling.show_registers || options.show_version)
+    return fail(use_error("only tacho record says versions and registers"), "top");
+  auto signals = StopSignals::block();
+  if (!signals) return fail(signals.error(), "top");
+  auto view = LiveView::start(std::move(parsed->top.view), parsed->top.has_screen);
+  if (!view) return fail(view.error(), "top");
+  if (auto done = choose_output(options.output, options.files, look_at_standard_output()); !done) {
+    view->give_up();
+    return fail(done.error(), "top");
+  }
+  options.files.to_screen = true;
+  options.compression_level.reset();
+  options.time.needs_summary = false;
+  HeldErrors errors(parsed->top.has_screen);
+  FileState file_state = FileState::None;
+  const auto recorded = record_events(options, command_line, *signals, file_state);
+  if (!recorded && file_state == FileState::None)
+    view->give_up();
+  else if (recorded && recorded->stop_signal != 0 && parsed->top.has_screen)
+    view->terminate();
+  const int shown = view->finish();
+  errors.print();
+  if (!recorded && recorded.error().code != EPIPE)
+    return signals->start_ended_by() == 0 ? fail(recorded.error(), "top")
+                                          : interrupted(*signals, recorded.error());
+  // Whatever ended it from outside, it was left.
+  const bool is_left = !recorded || recorded->stop_signal != 0 || shown >= 128;
+  return shown != cli::kWhole && shown < 128 ? shown : is_left ? cli::kWhole : recorded->status;
+}
+
 int run_program(const std::vector<std::string>& command_line) {
   if (command_line.size() > 1 && command_line[1] == "--list-events")
     return run_list({command_line.begin() + 2, command_line.end()});
@@ -177,6 +245,7 @@ int run_program(const std::vector<std::string>& command_line) {
   if (command_line.size() > 1 && command_line[1] == "--doctor")
     return run_doctor({command_line.begin() + 2, command_line.end()});
   if (command_line.size() > 1 && command_line[1] == "--live") return run_live(command_line);
+  if (command_line.size() > 1 && command_line[1] == "--top") return run_top(command_line);
   if (command_line.size() > 1 && command_line[1] == "--stacks")
     return run_stacks({command_line.begin() + 2, command_line.end()}, command_line);
   auto parsed = parse_options({command_line.begin() + 1, command_line.end()});

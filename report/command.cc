@@ -475,6 +475,24 @@ Result<cli::ExitStatus> show_on_screen(const ReadingOptions& options, const Scre
   return options.has_worker ? show_in_worker(options, here, around) : show_here(options, here, around);
 }
 
+Result<cli::ExitStatus> show_alone(const ReadingOptions& options, const ScreenPlan* screen,
+                                   const ShowAlone& show) {
+  const ShowHere here = [&](const SessionOptions& wanted,
+                            const Surroundings& around) -> Result<cli::ExitStatus> {
+    auto file = around.open_output();
+    if (!file) return std::move(file.error());
+    TextOutput out(std::move(*file));
+    const auto shown = show(wanted, out);
+    if (!shown) return shown.error();
+    if (auto written = out.finish(); !written) return std::move(written.error());
+    return end(*shown, format::Diagnostics(), options);
+  };
+  const Surroundings around{
+      .open_output = screen != nullptr ? screen->open_output : [&options] { return open_output(options); },
+      .screen = screen};
+  return options.has_worker ? show_in_worker(options, here, around) : show_here(options, here, around);
+}
+
 Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show) {
   return show_capture(options, [&](const SessionOptions& wanted, const Surroundings& around) {
     return show_records_here(options, wanted, show, around);

@@ -119,6 +119,10 @@ struct ScreenPlan {
 };
 Result<cli::ExitStatus> show_on_screen(const ReadingOptions& options, const ScreenPlan& screen,
                                        const ShowBeside& show);
+// For a view that opens captures itself. `screen`: null for text.
+using ShowAlone = std::function<Result<Shown>(const SessionOptions& wanted, TextOutput&)>;
+Result<cli::ExitStatus> show_alone(const ReadingOptions& options, const ScreenPlan* screen,
+                                   const ShowAlone& show);
 // run_command() with show_session().
 Result<cli::ExitStatus> run_view(const cli::CommandLine& line, const std::vector<std::string>& arguments,
                                  const ReadingOptions& options, const ShowSession& show);

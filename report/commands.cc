@@ -19,6 +19,7 @@
 #include "report/views/stacks/command_stacks.h"
 #include "report/views/summary/command_summary.h"
 #include "report/views/table/command_table.h"
+#include "report/views/tui/command_top.h"
 #include "report/views/tui/command_tui.h"
 
 namespace tacho::report {
@@ -47,6 +48,7 @@ constexpr Command kCommands[] = {
     {"doctor", "what a capture lacks on another machine", run_doctor},
     {"parameters", "", run_parameters},
     {"prototypes", "", run_prototypes},
+    {"top", "", run_top},
 };
 
 }  // namespace

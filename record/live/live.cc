@@ -2,13 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -21,6 +25,7 @@
 namespace tacho::record {
 namespace {
 
+constexpr int kScreenPipe = 1 << 20;  // bytes; of a view that draws meanwhile
 constexpr std::string_view kEachEvent = "script --columns auto";
 constexpr std::string_view kFollowing[] = {"script", "table", "hist"};  // views that show what still grows
 
@@ -74,12 +79,16 @@ cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& wo
 
 // In the child: its input is the pipe, and Ctrl-C is for the recorder, whose end is its own.
 [[noreturn]] void become_view(const std::string& program, std::vector<std::string>& words, int input,
-                              int failed) {
+                              int failed, bool has_screen) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGQUIT, SIG_IGN);
+  if (has_screen) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  } else {
+    std::signal(SIGINT, SIG_IGN);
+    std::signal(SIGQUIT, SIG_IGN);
+  }
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -114,6 +123,125 @@ Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments
   options.recording.emplace_back("-e");
   std::ranges::move(words, std::back_inserter(options.recording));
   return options;
+}
+
+namespace {
+
+// What the rows of `tacho top` set beside the recording.
+struct TopGathered {
+  std::vector<std::string> view{"top"};
+  std::chrono::milliseconds delay{2000}, window{15'000};
+  bool is_text = false, wants_no_stacks = false, hides_kernel = false, hides_user = false;
+};
+
+cli::Option duration(std::string names, std::string help, std::chrono::milliseconds& to) {
+  const std::string last = names.substr(names.rfind(',') + 1);
+  return {std::move(names), cli::Takes::Value, "TIME", std::move(help),
+          [last, &to](std::string_view text) -> Result<> {
+            const auto time = parse_duration(last, text);
+            if (!time) return time.error();
+            to = *time;
+            return Done{};
+          }};
+}
+
+// An option of the view, passed on as it is.
+cli::Option passed_on(std::string names, cli::Takes takes, std::string value, std::string help,
+                      std::vector<std::string>& to) {
+  const std::string last = names.substr(names.rfind(',') + 1);
+  return {std::move(names), takes, std::move(value), std::move(help),
+          [last, &to](std::string_view text) -> Result<> {
+            to.push_back(text.empty() ? last : last + "=" + std::string(text));
+            return Done{};
+          }};
+}
+
+CommandShape shape_of(TopGathered& to) {
+  using cli::Takes;
+  CommandShape shape;
+  shape.program = "tacho top";
+  shape.synopsis = "[-e EVENT] [-a | -p PID[,PID] | -G CGROUP | COMMAND] [OPTION]...";
+  shape.description =
+      "Shows what runs now: functions with their call graphs, refreshed every two seconds, in the view that "
+      "tacho report has on a terminal. Without -p, -t, -u, -C, -G or a COMMAND it is the whole system. Rows "
+      "count "
+      "the last 15 to 30 seconds, so that its memory stays the same however long it runs. h lists the keys; "
+      "f "
+      "freezes the rows, z counts anew at each refresh, w writes what is counted as a capture, q leaves. "
+      "Where "
+      "there is no terminal, rows are printed as text.";
+  shape.options = {
+      duration("-d,--delay", "From one refresh to the next, in seconds or as in 500ms. Default: 2", to.delay),
+      duration("--window", "How long a sample counts at least, and at most twice that. Default: 15",
+               to.window),
+      passed_on("-s,--sort", Takes::Value, "KEYS",
+                "What makes a row, as for tacho report. Default: dso,symbol", to.view),
+      passed_on("--children", Takes::Nothing, "",
+                "Rows also count what they call (the default, with call graphs)", to.view),
+      passed_on("--no-children", Takes::Nothing, "", "Rows count their own samples alone", to.view),
+      passed_on("--percent-limit", Takes::Value, "PERCENT", "The least share of a row", to.view),
+      cli::flag("-U,--hide_user_symbols", "Only what runs in the kernel", to.hides_user),
+      cli::flag("-K,--hide_kernel_symbols", "Only what runs outside of the kernel", to.hides_kernel),
+      passed_on("-z,--zero", Takes::Nothing, "", "Count anew at each refresh, as the key z does", to.view),
+      cli::flag("--no-call-graph", "No call graphs", to.wants_no_stacks),
+      {"-o,--output", Takes::Value, "FILE",
+       "The capture that the key w writes, with a number where that exists. Default: top.data",
+       [&to](std::string_view text) -> Result<> {
+         to.view.push_back("--keep=" + std::string(text));
+         return Done{};
+       }},
+      cli::flag("--stdio", "Print rows as text, also on a terminal", to.is_text),
+  };
+  shape.epilog =
+      "Examples:\n"
+      "  tacho top                       the whole system, 99 samples a second of each CPU\n"
+      "  tacho top -p 4711 -d 1          a process\n"
+      "  tacho top -e offcputime         what threads wait for\n"
+      "  tacho top --stdio | head -40    as text\n"
+      "\n"
+      "Exit status: 0 when it was left, or that of COMMAND when that ended by itself; 1 wrong use; 2 when "
+      "the "
+      "kernel\n"
+      "refuses.";
+  return shape;
+}
+
+bool is_terminal() {
+  const char* const term = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb" && *term != 0;
+}
+
+}  // namespace
+
+Result<ParsedTop> parse_top_options(const std::vector<std::string>& arguments) {
+  constexpr std::uint64_t kUsualFrequency = 99;
+  TopGathered to;
+  auto parsed = parse_options(arguments, shape_of(to));
+  if (!parsed) return std::move(parsed.error());
+  ParsedTop out{.recording = std::move(*parsed), .top = {}};
+  if (out.recording.outcome == cli::Parsed::HelpShown) return out;
+  RecordOptions& options = out.recording.options;
+  SamplingOptions& sampling = options.sampling;
+  if (to.hides_kernel && to.hides_user) return use_error("-K and -U: together they leave nothing");
+  sampling.all_user |= to.hides_kernel;
+  sampling.all_kernel |= to.hides_user;
+  if (!sampling.frequency && !sampling.period && !sampling.most_frequent)
+    sampling.frequency = kUsualFrequency;
+  const bool are_counters = std::ranges::all_of(options.events, &EventRequest::is_counter);
+  if (to.wants_no_stacks)
+    sampling.stacks = {};
+  else if (are_counters && sampling.stacks.method == CallGraph::None)
+    sampling.stacks.method = CallGraph::Best;
+  options.time.interval = to.delay;
+  options.quiet = true;
+  options.output = "-";
+  options.files.is_named = true;
+  out.top.has_screen = !to.is_text && is_terminal();
+  out.top.view = std::move(to.view);
+  out.top.view.push_back("--delay=" + std::to_string(to.delay.count()));
+  out.top.view.push_back("--window=" + std::to_string(std::max(to.window, to.delay).count()));
+  if (!out.top.has_screen) out.top.view.emplace_back("--text");
+  return out;
 }
 
 std::vector<std::string> words_of(std::string_view text) {
@@ -162,7 +290,7 @@ Result<std::vector<std::string>> live_view(const LiveOptions& options,
   return words;
 }
 
-Result<LiveView> LiveView::start(std::vector<std::string> words) {
+Result<LiveView> LiveView::start(std::vector<std::string> words, bool has_screen) {
   const auto program = report_program();
   if (!program)
     return Error{"tacho-report is not installed beside tacho-record, and nothing shows what is recorded"};
@@ -173,10 +301,11 @@ Result<LiveView> LiveView::start(std::vector<std::string> words) {
   const format::Fd failure(news[0]);
   format::Fd failed(news[1]);
   words.insert(words.begin(), *program);
+  if (has_screen) (void)::fcntl(input.get(), F_SETPIPE_SZ, kScreenPipe);
   std::signal(SIGCHLD, SIG_DFL);  // ignored by the parent, its end would not be reported
   const pid_t pid = ::fork();
   if (pid < 0) return system_error("fork", errno);
-  if (pid == 0) become_view(*program, words, input.get(), failed.get());
+  if (pid == 0) become_view(*program, words, input.get(), failed.get(), has_screen);
   LiveView view(pid);
   failed = format::Fd();
   int code = 0;
@@ -192,6 +321,7 @@ LiveView::~LiveView() {
 }
 
 void LiveView::give_up() { static_cast<void>(::kill(pid_, SIGKILL)); }
+void LiveView::terminate() { static_cast<void>(::kill(pid_, SIGTERM)); }
 
 int LiveView::finish() {
   const format::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));

@@ -45,7 +45,7 @@ def recorder_of(words):
     program = Path(words[0])
     if program.parent != BIN and program.name != "perf":
         return None
-    records = program.name == "tacho-record" or {"record", "live"} & set(words[1:2])
+    records = program.name == "tacho-record" or {"record", "live", "top"} & set(words[1:2])
     if not records or {"--help", "--version", "-h"} & set(words):
         return None
     return "perf" if program.name == "perf" else "tacho"

@@ -114,6 +114,7 @@ struct ReportOptions {
   std::size_t top = 0;
   Colour colour = Colour::Auto;
   bool is_walked = false;  // rows are for the terminal's view: zooms, other orders, code
+  bool is_live = false;    // of a recording that goes on, through a pipe
   WaitOptions waits;
   std::string weight;  // empty: the field tagged role:weight, else the period
 };

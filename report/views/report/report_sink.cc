@@ -129,7 +129,7 @@ ColumnRequest ReportSink::request_of(bool has_children) const {
           .shows_period = options_->shows_period,
           .prefers_latency = options_->prefers_latency,
           .has_parent = options_->parent.has_value(),
-          .has_ipc = !options_->waits.is_asked_for};
+          .has_ipc = !options_->waits.is_asked_for && !options_->is_live};
 }
 
 Result<> ReportSink::find_events() {
@@ -166,7 +166,7 @@ Result<> ReportSink::arrange() {
   plan_->has_chains = has_chains;
   // perf asks for call chains before a pipe has described its events, and then does not add up children.
   plan_->has_children = mode_ == ReportMode::Samples && options_->wants_children && has_stacks_of_its_own &&
-                        !session_->layout().is_pipe && !options_->has_levels;
+                        (!session_->layout().is_pipe || options_->is_live) && !options_->has_levels;
   plan_->has_graph = has_chains && options_->graph.form != GraphForm::None;
   plan_->graph.order = options_->begins_with_caller() ? ChainOrder::Caller : ChainOrder::Callee;
   if (options_->asks_for_graph && plan_->graph.form != GraphForm::None && !has_chains)

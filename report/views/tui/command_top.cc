@@ -1,0 +1,477 @@
+#include "report/views/tui/command_top.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+#include <utility>
+
+#include "format/container/pipe_writer.h"
+#include "report/samples/ordered_records.h"
+#include "report/views/report/command_report.h"
+#include "report/views/report/report_options.h"
+#include "report/views/tui/link.h"
+#include "report/views/tui/live_window.h"
+#include "report/views/tui/screen.h"
+#include "report/views/tui/walk.h"
+
+namespace tacho::report {
+namespace {
+
+using Clock = LiveWindow::Clock;
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kMostMilliseconds = 24 * 60 * 60 * 1000;
+constexpr std::size_t kMostWindow = std::size_t{256} << 20;  // bytes
+constexpr std::size_t kTextRows = 20;
+
+struct TopOptions {
+  ReportOptions report;
+  std::uint64_t delay = 2000, window = 15'000;  // ms
+  bool zeroes = false, is_text = false;
+  std::string kept = "top.data";  // the captures that w writes
+};
+
+// The sink of a reading whose counts may begin anew. Nothing is made before the first record: of a pipe the
+// events are not known earlier.
+class LiveSink : public Sink {
+ public:
+  LiveSink(Session& session, const ReportOptions& options) : session_(session), options_(options) {}
+  Flow on_sample(const ResolvedSample& sample) override { return of_now().on_sample(sample); }
+  Flow on_other(const OtherEvent& other) override { return of_now().on_other(other); }
+  void begin_anew() { walked_.reset(); }
+  // Null: no sample came yet.
+  WalkSink* walked() { return walked_ && !walked_->rows().empty() ? &*walked_ : nullptr; }
+  std::optional<Error> failure() { return walked_ ? walked_->rows().failure() : std::nullopt; }
+
+ private:
+  WalkSink& of_now() { return walked_ ? *walked_ : walked_.emplace(session_, options_); }
+  Session& session_;
+  const ReportOptions& options_;
+  std::optional<WalkSink> walked_;
+};
+
+// "top.data" -> "top.3.data".
+std::string numbered(const std::string& path, unsigned number) {
+  if (number == 0) return path;
+  const std::size_t name = path.rfind('/') + 1, dot = path.rfind('.');
+  const std::size_t at = dot == std::string::npos || dot <= name ? path.size() : dot;
+  return fmt::format("{}.{}{}", path.substr(0, at), number, path.substr(at));
+}
+
+// The recording is read by one reader that goes on for all time, into the window. A session reads the window
+// through a pipe, and is another one whenever the window's older half goes: what it knows of processes,
+// places and stacks goes with it.
+class Top {
+ public:
+  // `link`: null for text.
+  Top(TopOptions& options, const SessionOptions& wanted, TextOutput& out, Link* link, int captures)
+      : options_(options),
+        wanted_(wanted),
+        out_(out),
+        link_(link),
+        captures_(captures),
+        window_(milliseconds(options.window), kMostWindow),
+        zeroes_(options.zeroes) {}
+
+  Result<Shown> run() {
+    format::Following following{.waits = [this] { return !is_over_; }, .shows_at_once = true};
+    format::ReadOptions with = wanted_.capture;
+    with.keep_all = true;
+    with.following = &following;
+    auto reader = format::CaptureReader::open("-", diagnostics_, with);
+    if (!reader) return std::move(reader.error());
+    if (reader->layout().order != std::endian::native || !reader->layout().is_pipe)
+      return use_error("tacho top shows what is recorded on this machine; tacho tui FILE shows a capture");
+    reader_.emplace(std::move(*reader));
+    records_.emplace(*reader_, diagnostics_);
+    records_->use(no_filter_);
+    wait_for_head();
+    while (!is_over_)
+      if (auto done = run_session(); !done) return std::move(done.error());
+    return Shown(Symbols::NotUsed);
+  }
+
+ private:
+  // Events are known with the first record that is of one.
+  void wait_for_head() {
+    show_waiting();
+    while (!is_over_ && reader_->events().empty() && !has_ended_) collect(Clock::now());
+    if (reader_->events().empty()) is_over_ = true;
+  }
+
+  // Reads the recording into the window until then, and does what keys say. Rows that stand still go on
+  // standing meanwhile.
+  void collect(Clock::time_point until) {
+    constexpr unsigned kBetween = 4096;  // records
+    OrderedRecord record;
+    for (unsigned count = 0;;) {
+      const auto step = has_ended_ ? RecordFeed::Step::End : records_->next(record);
+      if (step == RecordFeed::Step::Record) {
+        window_.take(record, reader_->events()[record.event].attr);
+        if (++count % kBetween != 0) continue;
+      }
+      if (step == RecordFeed::Step::End && !std::exchange(has_ended_, true)) until = {};
+      take_keys();
+      if (is_over_ || reads_anew_) return;
+      const auto now = Clock::now();
+      if (is_held() && window_.is_full(now)) turn(now);
+      if (!is_held() && (now >= until || is_due_)) {
+        if (!has_ended_ || !is_last_shown_) return;
+      }
+    }
+  }
+
+  // A key, or several. When nothing more comes they are waited for.
+  void take_keys() {
+    if (link_ == nullptr) {
+      is_over_ = is_over_ || out_.is_done() || (has_ended_ && is_last_shown_);
+      return;
+    }
+    if (has_ended_ && is_last_shown_) return on_key(link_->show(frame()));
+    do {
+      if (is_drawn_)
+        on_key(link_->ask());
+      else
+        draw();
+    } while (!is_drawn_ && !is_over_ && !reads_anew_);
+  }
+
+  void on_key(const std::optional<KeyPress>& press) {
+    if (!press) {
+      is_over_ = true;
+      return;
+    }
+    if (press->key == Key::None) return;
+    is_drawn_ = false;
+    const bool is_at_list = !walk_ || walk_->is_at_list();
+    if (is_at_list && press->is('f')) {
+      is_frozen_ = !is_frozen_;
+      is_due_ = !is_frozen_;
+    } else if (is_at_list && press->is('z')) {
+      zeroes_ = !zeroes_;
+      say(zeroes_ ? "rows count what came since the refresh before" : "rows count the whole window");
+      reads_whole_window_ = true;
+    } else if (is_at_list && press->is('w')) {
+      write_capture();
+    } else if (is_at_list && press->is('P')) {
+      say("P: w writes the capture; tacho report --stdio -i FILE prints the table of it");
+    } else if (!walk_) {
+      is_over_ = press->is('q');
+    } else {
+      const auto flow = walk_->on_key(*press);
+      if (flow == Walk::Flow::Quit) is_over_ = true;
+      if (flow == Walk::Flow::ReadAgain) {
+        options_.report.sort = walk_->wanted_sort();
+        options_.report.fields.clear();
+        has_other_sort_ = reads_anew_ = true;
+      }
+    }
+  }
+
+  void say(std::string message) {
+    if (walk_) return walk_->say(std::move(message));
+    message_ = std::move(message);  // for the next rows
+  }
+  bool is_held() const { return is_frozen_ || (walk_ && !walk_->is_at_list()); }
+
+  // The session that is read has no place for what follows.
+  void turn(Clock::time_point now) {
+    window_.turn(now);
+    reads_whole_window_ = true;
+  }
+
+  // One session, until the window turns.
+  Result<> run_session() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return system_error("a pipe", errno);
+    const format::Fd from(ends[0]);
+    to_ = format::Fd(ends[1]);
+    if (auto done = begin_feeding(); !done) return done;
+    SessionOptions options = wanted_;
+    format::Following following{.waits =
+                                    [this] {
+                                      feed();
+                                      return true;
+                                    },
+                                .shows_at_once = true};
+    options.input = fmt::format("/dev/fd/{}", from.get());
+    options.capture.following = &following;
+    options.in_step = true;
+    auto session = Session::open(options);
+    if (!session) return std::move(session.error());
+    LiveSink sink(*session, options_.report);
+    std::stop_source stop;
+    RunControl control;
+    control.cancel = stop.get_token();
+    control.progress = [&](const ReadProgress& read) {
+      feed();
+      // The last record is a mark.
+      if (read.bytes_read + format::kRecordHeaderSize < fed_bytes_ || !is_all_fed()) return;
+      show_and_collect(sink);
+      if (is_over_ || reads_whole_window_ || failure_) stop.request_stop();
+    };
+    session->run(sink, control);
+    leave_rows();
+    if (failure_) return std::move(*failure_);
+    return Done{};
+  }
+
+  void show_and_collect(LiveSink& sink) {
+    // What the window holds already was counted before: the rows of then stay for one interval more.
+    const bool begins_anew = std::exchange(is_catching_up_, false) && zeroes_ && memory_;
+    if (begins_anew)
+      sink.begin_anew();
+    else
+      show(sink);
+    if (is_over_ || failure_) return;
+    const auto now = Clock::now();
+    if (window_.is_full(now)) turn(now);
+    reads_anew_ = is_due_ = false;
+    collect(now + milliseconds(options_.delay));
+    window_.finish_round();
+    if (is_over_) return;
+    if (std::exchange(reads_anew_, false)) reads_whole_window_ = true;
+    if (reads_whole_window_ || !zeroes_) return;
+    leave_rows();
+    sink.begin_anew();
+  }
+
+  void leave_rows() {
+    if (!walk_) return;
+    memory_ = walk_->remember();
+    walk_.reset();
+  }
+
+  // Rows of what the session has read by now, in the place of those before.
+  void show(LiveSink& sink) {
+    leave_rows();
+    is_last_shown_ = has_ended_;
+    if ((failure_ = sink.failure())) return;
+    WalkSink* const walked = sink.walked();
+    if (walked == nullptr) return show_waiting();
+    walked->rows().settle();
+    walk_.emplace(walked->rows(), options_.report, walked->hits(), Walk::Of::Live);
+    if (memory_) {
+      if (std::exchange(has_other_sort_, false)) memory_->sort = options_.report.sort;
+      walk_->restore(*memory_);
+    }
+    walk_->note(note());
+    if (has_ended_) walk_->say("the recording has ended; q: leave, w: write it");
+    if (!message_.empty()) walk_->say(std::exchange(message_, {}));
+    if (link_ != nullptr) return draw();
+    print();
+  }
+
+  std::string note() const {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - window_.begin());
+    std::string note =
+        zeroes_ ? std::string("zeroed at each refresh") : fmt::format("last {} s", seconds.count());
+    if (window_.lost() > 0) note += fmt::format(", {} lost", window_.lost());
+    if (is_frozen_) note += ", frozen";
+    return note;
+  }
+
+  Frame frame() {
+    if (walk_) {
+      walk_->note(note());
+      return walk_->draw(link_->size());
+    }
+    Frame waiting(link_->size());
+    waiting.bar(0, Style::Bar, "tacho top: no sample yet");
+    if (waiting.size.height > 1)
+      waiting.bar(waiting.size.height - std::size_t{1}, Style::Bar,
+                  has_ended_ ? "the recording has ended; q: leave" : "q: leave");
+    waiting.draws = !memory_;  // the rows of before stay
+    return waiting;
+  }
+
+  void draw() {
+    Frame next = frame();
+    next.waits = false;
+    is_drawn_ = true;
+    on_key(link_->show(std::move(next)));
+  }
+  void show_waiting() {
+    if (link_ != nullptr) draw();
+  }
+
+  // The list as it would be on a screen of so many rows.
+  void print() {
+    const auto width =
+        static_cast<std::uint16_t>(std::clamp<std::size_t>(options_.report.reading.width, 100, 1000));
+    const auto rows = options_.report.top == 0 ? kTextRows : std::min<std::size_t>(options_.report.top, 1000);
+    Frame frame = walk_->draw({width, static_cast<std::uint16_t>(rows + 3)});
+    frame.rows.pop_back();
+    while (!frame.rows.empty() && text_of(frame.rows.back()).empty()) frame.rows.pop_back();
+    for (const FrameRow& row : frame.rows) out_.text(text_of(row) + "\n");
+    out_.text("\n");
+    out_.flush();
+  }
+
+  // Head, older half, newer half: what the session reads from its beginning on.
+  Result<> begin_feeding() {
+    head_.clear();
+    const auto write = [this](format::Bytes bytes) -> Result<> {
+      head_.insert(head_.end(), bytes.begin(), bytes.end());
+      return Done{};
+    };
+    auto head = format::PipeWriter::create(write, reader_->events(), reader_->take_features(),
+                                           {.compression_level = {}});
+    if (!head) return std::move(head.error());
+    window_.finish_round();
+    part_ = at_ = fed_bytes_ = 0;
+    skips_older_ = zeroes_ && !is_first_;
+    is_first_ = reads_whole_window_ = false;
+    is_catching_up_ = true;
+    feed();
+    return Done{};
+  }
+  const std::vector<std::byte>* part() const {
+    return part_ == 0 ? &head_ : part_ == 1 ? &window_.older() : &window_.newer();
+  }
+  bool is_all_fed() const { return part_ == 2 && at_ == window_.newer().size(); }
+  // As much as the pipe takes.
+  void feed() {
+    // The window turned, and another session will read it.
+    if (reads_whole_window_) return;
+    for (;;) {
+      const std::vector<std::byte>& bytes = *part();
+      if (at_ == bytes.size() || (part_ == 1 && skips_older_)) {
+        if (part_ == 2) return;
+        ++part_;
+        at_ = 0;
+        continue;
+      }
+      const ssize_t count = ::write(to_.get(), bytes.data() + at_, bytes.size() - at_);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return;
+      at_ += static_cast<std::size_t>(count);
+      fed_bytes_ += static_cast<std::uint64_t>(count);
+    }
+  }
+
+  void write_capture() {
+    if (::lseek(captures_, 0, SEEK_SET) < 0) return say("w: no file in memory for the capture");
+    std::uint64_t size = 0;
+    window_.finish_round();
+    for (const std::vector<std::byte>* const part :
+         {&std::as_const(head_), &window_.older(), &window_.newer()}) {
+      for (format::Bytes left(*part); !left.empty();) {
+        const ssize_t count = ::write(captures_, left.data(), left.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return say(fmt::format("w: {}", system_error("memory for the capture", errno).what));
+        left = left.subspan(static_cast<std::size_t>(count));
+        size += static_cast<std::uint64_t>(count);
+      }
+    }
+    Frame asking = frame();
+    asking.kept_bytes = size;
+    const auto answer = link_->show(std::move(asking));
+    if (!answer) {
+      is_over_ = true;
+      return;
+    }
+    const std::string name = numbered(options_.kept, answer->column);
+    if (answer->key == Key::Kept)
+      say(fmt::format("wrote {} ({:.1f} MB): tacho report -i {}", printable(name),
+                      static_cast<double>(size) / 1e6, printable(name)));
+    else
+      say(fmt::format("w: {}", system_error(printable(options_.kept), answer->column).what));
+  }
+
+  TopOptions& options_;
+  const SessionOptions& wanted_;
+  TextOutput& out_;
+  Link* link_;
+  int captures_;
+
+  format::Diagnostics diagnostics_;
+  std::optional<format::CaptureReader> reader_;
+  Filter no_filter_;
+  std::optional<OrderedRecords> records_;
+  LiveWindow window_;
+
+  format::Fd to_;  // the session's pipe
+  std::vector<std::byte> head_;
+  std::size_t part_ = 0, at_ = 0;  // what is fed next
+  std::uint64_t fed_bytes_ = 0;
+
+  std::optional<Walk> walk_;
+  std::optional<Walk::Memory> memory_;
+  std::string message_;
+  std::optional<Error> failure_;
+  bool zeroes_;
+  bool is_first_ = true, is_catching_up_ = false, skips_older_ = false;
+  bool is_drawn_ = true;  // else a key changed what is shown
+  bool is_frozen_ = false, is_due_ = false, is_over_ = false;
+  bool has_ended_ = false, is_last_shown_ = false;
+  bool reads_anew_ = false;          // collect() ends: other sort keys were asked for
+  bool reads_whole_window_ = false;  // by another session
+  bool has_other_sort_ = false;
+};
+
+Result<cli::ExitStatus> show_text(TopOptions& options) {
+  return show_alone(options.report.reading, nullptr,
+                    [&options](const SessionOptions& wanted, TextOutput& out) {
+                      return Top(options, wanted, out, nullptr, -1).run();
+                    });
+}
+
+Result<cli::ExitStatus> show_screen(TopOptions& options) {
+  auto screen = Screen::make();
+  if (!screen) return std::move(screen.error());
+  if (auto done =
+          screen->keep_captures([&options](unsigned number) { return numbered(options.kept, number); });
+      !done)
+    return std::move(done.error());
+  const ScreenPlan plan{.open_output = [&screen]() -> Result<OutputFile> { return screen->output(); },
+                        .kept = {screen->keys(), screen->captures()}};
+  return show_alone(options.report.reading, &plan, [&](const SessionOptions& wanted, TextOutput& out) {
+    Link link(out, screen->keys());
+    return Top(options, wanted, out, &link, screen->captures()).run();
+  });
+}
+
+Result<cli::ExitStatus> show(TopOptions& options) {
+  ReportOptions& report = options.report;
+  report.is_walked = report.is_live = true;
+  if (report.sort.empty()) report.sort = "dso,symbol";
+  if (auto prepared = prepare_report(report); !prepared) return std::move(prepared.error());
+  report.reading.session.input = "-";
+  report.reading.file_seconds = 0;  // sessions come and go for hours
+  report.reading.paging = Paging::Never;
+  const std::string lack = options.is_text ? std::string("this is no terminal") : why_no_screen();
+  if (lack.empty()) return show_screen(options);
+  std::fprintf(stderr, "tacho top: %s: rows are printed as text, every %.1f s\n", lack.c_str(),
+               static_cast<double>(options.delay) / 1000);
+  return show_text(options);
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_top(const std::vector<std::string>& arguments) {
+  TopOptions options;
+  auto line = describe_report(options.report);
+  line.program = "tacho-report top";
+  line.options.insert(
+      line.options.begin(),
+      {cli::number("--delay", "MS", "from one refresh to the next", 1, kMostMilliseconds, options.delay),
+       cli::number("--window", "MS", "how long each half of the window is", 1, kMostMilliseconds,
+                   options.window),
+       cli::flag("--zero", "count anew at each refresh", options.zeroes),
+       cli::flag("--text", "print text", options.is_text),
+       cli::text("--keep", "FILE", "what w writes", options.kept)});
+  return run_command(line, arguments, [&options] { return show(options); });
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,14 @@
+// What `tacho top` shows: the rows of a recording that goes on, which tacho-record writes to standard input.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/command.h"
+
+namespace tacho::report {
+
+// For tacho-record. On a terminal the interactive view, else rows as text every so often.
+Result<cli::ExitStatus> run_top(const std::vector<std::string>& arguments);
+
+}  // namespace tacho::report

@@ -1,0 +1,270 @@
+#include "report/views/tui/live_window.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "format/records/perf_abi.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using format::Bytes;
+using format::RecordView;
+
+constexpr std::uint32_t kKernelPid = ~0U;
+constexpr std::size_t kMiscAt = 4, kPidAt = format::kRecordHeaderSize;  // bytes into a record
+// Where records were lost, ends of processes are lost, too: beyond so many the longest unseen ones go.
+constexpr std::size_t kMostProcesses = std::size_t{1} << 16;
+constexpr std::size_t kMostOfKernel = std::size_t{1} << 14;  // mappings
+
+template <class Number>
+void put(std::byte* at, Number value) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+// Where the time stands in a record that is no sample; 0: nowhere.
+std::size_t place_of_time(const RecordView& view, const format::EventAttr& attr) {
+  const std::size_t trailer = format::sample_id_size(attr);
+  if (trailer == 0 || !attr.samples(abi::kSampleTime)) return 0;
+  const std::size_t before = attr.samples(abi::kSampleTid) ? sizeof(std::uint64_t) : 0;
+  if (view.bytes.size() < format::kRecordHeaderSize + trailer) return 0;
+  return view.bytes.size() - trailer + before;
+}
+
+}  // namespace
+
+void LiveWindow::append(Bytes record) {
+  newer_.records.insert(newer_.records.end(), record.begin(), record.end());
+}
+
+// A record that begins with a process and a thread, as that of these.
+void LiveWindow::append_as(const Kept& kept, std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
+  if (kept.bytes == nullptr) return;
+  const std::size_t start = newer_.records.size();
+  append(*kept.bytes);
+  std::byte* const record = newer_.records.data() + start;
+  put(record + kPidAt, pid);
+  put(record + kPidAt + sizeof pid, tid);
+  if (kept.time_at != 0) put(record + kept.time_at, time);
+}
+
+LiveWindow::Process& LiveWindow::process(std::uint32_t pid) {
+  Process& one = processes_[pid];
+  one.seen_in = number_;
+  return one;
+}
+
+LiveWindow::Thread& LiveWindow::thread(std::uint32_t pid, std::uint32_t tid) {
+  const auto [found, is_new] = threads_.try_emplace(tid);
+  Thread& one = found->second;
+  if (is_new || one.pid != pid) {
+    one.pid = pid;
+    one.shown_in = 0;
+    ++process(pid).threads;
+  }
+  return one;
+}
+
+void LiveWindow::begin_thread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent_pid,
+                              std::uint32_t parent_tid) {
+  if (threads_.contains(tid)) end_thread(tid);  // its end was lost, or its number is used again
+  Thread from;
+  if (const auto parent = threads_.find(parent_tid); parent != threads_.end()) from = parent->second;
+  if (pid != parent_pid) {
+    const auto parent = processes_.find(parent_pid);
+    Process& child = process(pid);
+    child.mappings = parent == processes_.end() ? nullptr : parent->second.mappings;
+    child.shown_in = 0;
+  }
+  Thread& one = thread(pid, tid);
+  one.name = std::move(from.name);
+  one.namespaces = std::move(from.namespaces);
+  one.has_ended = false;
+}
+
+void LiveWindow::end_thread(std::uint32_t tid) {
+  const auto one = threads_.find(tid);
+  if (one == threads_.end()) return;
+  if (const auto of = processes_.find(one->second.pid); of != processes_.end() && --of->second.threads == 0)
+    processes_.erase(of);
+  threads_.erase(one);
+}
+
+void LiveWindow::take_mapping(const RecordView& view, const Kept& kept) {
+  format::Cursor in = view.body();
+  const std::uint32_t pid = in.u32(), tid = in.u32();
+  const std::uint64_t begin = in.u64(), length = in.u64();
+  if (in.failed()) return;
+  if (pid == kKernelPid) {
+    if (kernel_.size() < kMostOfKernel) kernel_.push_back(kept);
+    return append(view.bytes);
+  }
+  (void)thread(pid, tid);
+  Process& of = process(pid);
+  if (of.mappings == nullptr) {
+    of.mappings = std::make_shared<Mappings>();
+  } else if (of.mappings.use_count() > 1) {
+    of.mappings = std::make_shared<Mappings>(*of.mappings);
+  }
+  const std::uint64_t end = begin + length < begin ? ~std::uint64_t{0} : begin + length;
+  std::erase_if(*of.mappings, [&](const Mapping& one) { return one.begin >= begin && one.end <= end; });
+  of.mappings->push_back({begin, end, kept});
+  if (of.shown_in == number_) append(view.bytes);
+}
+
+void LiveWindow::take_name(const RecordView& view, Kept kept) {
+  format::Cursor in = view.body();
+  const std::uint32_t pid = in.u32(), tid = in.u32();
+  if (in.failed()) return;
+  Thread& one = thread(pid, tid);
+  Process& of = process(pid);
+  if ((view.misc & abi::kMiscCommExec) != 0) of.mappings = nullptr;
+  if (of.shown_in == number_ && one.shown_in == number_) append(view.bytes);
+  auto plain = std::make_shared<std::vector<std::byte>>(*kept.bytes);
+  put(plain->data() + kMiscAt, static_cast<std::uint16_t>(view.misc & ~abi::kMiscCommExec));
+  one.name = {std::move(plain), kept.time_at};
+}
+
+// Registered, or not any more.
+void LiveWindow::take_symbol(const RecordView& view, Kept kept) {
+  format::Cursor in = view.body();
+  const std::uint64_t address = in.u64();
+  (void)in.u32();  // its length
+  (void)in.u16();  // its type
+  const bool is_gone = (in.u16() & 1U) != 0;
+  if (in.failed()) return;
+  if (is_gone)
+    symbols_.erase(address);
+  else if (symbols_.size() < kMostOfKernel)
+    symbols_[address] = std::move(kept);
+  append(view.bytes);
+}
+
+// The sample's process and thread, if this half does not have them.
+void LiveWindow::show(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
+  Thread& one = thread(pid, tid);
+  Process& of = process(pid);
+  if (of.shown_in != number_) {
+    of.shown_in = number_;
+    const auto leader = threads_.find(pid);
+    if (pid != tid && leader != threads_.end() && leader->second.pid == pid) {
+      append_as(leader->second.name, pid, pid, time);
+      leader->second.shown_in = number_;
+    }
+    if (of.mappings != nullptr)
+      for (const Mapping& mapping : *of.mappings) append_as(mapping.record, pid, pid, time);
+  }
+  if (one.shown_in == number_) return;
+  one.shown_in = number_;
+  append_as(one.name, pid, tid, time);
+  append_as(one.namespaces, pid, tid, time);
+}
+
+void LiveWindow::take(const OrderedRecord& record, const format::EventAttr& attr) {
+  const RecordView& view = record.view;
+  const auto kept = [&] {
+    return Kept{std::make_shared<const std::vector<std::byte>>(view.bytes.begin(), view.bytes.end()),
+                place_of_time(view, attr)};
+  };
+  format::Cursor in = view.body();
+  switch (view.type) {
+    case abi::kRecordSample:
+      if (const format::Sample* const start = parser_.parse_start(view, attr))
+        if (attr.samples(abi::kSampleTid)) show(start->pid, start->tid, record.time);
+      return append(view.bytes);
+    case abi::kRecordMmap:
+    case abi::kRecordMmap2:
+      return take_mapping(view, kept());
+    case abi::kRecordComm:
+      return take_name(view, kept());
+    case abi::kRecordFork: {
+      const std::uint32_t pid = in.u32(), parent_pid = in.u32(), tid = in.u32(), parent_tid = in.u32();
+      if (!in.failed()) begin_thread(pid, tid, parent_pid, parent_tid);
+      return;
+    }
+    case abi::kRecordExit: {
+      (void)in.u64();
+      const std::uint32_t tid = in.u32();
+      const auto one = in.failed() ? threads_.end() : threads_.find(tid);
+      if (one == threads_.end()) return;
+      if (one->second.shown_in == number_) append(view.bytes);
+      if (!std::exchange(one->second.has_ended, true)) ended_.push_back(tid);
+      return;
+    }
+    case abi::kRecordNamespaces: {
+      const std::uint32_t pid = in.u32(), tid = in.u32();
+      if (in.failed()) return;
+      Thread& one = thread(pid, tid);
+      one.namespaces = kept();
+      if (one.shown_in == number_) append(view.bytes);
+      return;
+    }
+    case abi::kRecordKsymbol:
+      return take_symbol(view, kept());
+    case abi::kRecordBpfEvent: {
+      const std::uint16_t type = in.u16();
+      (void)in.u16();
+      const std::uint32_t id = in.u32();
+      if (in.failed()) return;
+      if (type == 2)
+        programs_.erase(id);
+      else if (programs_.size() < kMostOfKernel)
+        programs_[id] = kept();
+      return append(view.bytes);
+    }
+    case abi::kRecordCgroup: {
+      const std::uint64_t id = in.u64();
+      if (in.failed()) return;
+      if (cgroups_.size() < kMostOfKernel) cgroups_[id] = kept();
+      return append(view.bytes);
+    }
+    case abi::kRecordLost:
+      (void)in.u64();
+      newer_.lost += in.u64();
+      return append(view.bytes);
+    default:
+      return append(view.bytes);
+  }
+}
+
+void LiveWindow::forget_ended() {
+  for (const std::uint32_t tid : std::exchange(ended_, {}))
+    if (const auto one = threads_.find(tid); one != threads_.end() && one->second.has_ended) end_thread(tid);
+}
+
+void LiveWindow::forget_unseen() {
+  if (processes_.size() <= kMostProcesses) return;
+  std::vector<std::uint64_t> seen;
+  for (const auto& [pid, one] : processes_) seen.push_back(one.seen_in);
+  const auto middle = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / 2);
+  std::ranges::nth_element(seen, middle);
+  const std::uint64_t least = std::min(*middle + 1, number_);
+  std::erase_if(processes_, [least](const auto& one) { return one.second.seen_in < least; });
+  std::erase_if(threads_, [this](const auto& one) { return !processes_.contains(one.second.pid); });
+}
+
+// Of what came before the mark before the last one nothing older is expected: two marks let all go out.
+void LiveWindow::finish_round() {
+  std::array<std::byte, format::kRecordHeaderSize> mark{};
+  put(mark.data(), static_cast<std::uint32_t>(abi::kRecordFinishedRound));
+  put(mark.data() + kMiscAt + sizeof(std::uint16_t), static_cast<std::uint16_t>(mark.size()));
+  append(mark);
+  append(mark);
+  forget_ended();
+}
+
+void LiveWindow::turn(Clock::time_point now) {
+  ++number_;
+  forget_unseen();
+  older_ = std::exchange(newer_, {});
+  newer_.records.reserve(older_.records.size());
+  newer_.begin = now;
+  for (const Kept& one : kernel_) append(*one.bytes);
+  for (const auto* const table : {&symbols_, &cgroups_})
+    for (const auto& [key, one] : *table) append(*one.bytes);
+  for (const auto& [id, one] : programs_) append(*one.bytes);
+}
+
+}  // namespace tacho::report

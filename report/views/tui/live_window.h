@@ -1,0 +1,113 @@
+// The last seconds of a recording that goes on, as a capture: two halves, of which the older one is dropped
+// when the newer one is full. Memory stays the same however long it goes on and however many processes start
+// and end meanwhile, which no single reading of the recording could promise.
+//
+// A half is whole by itself: before the first sample of a process stand its mappings and the names of its
+// threads as they were then, whatever record brought them (its parent's, when it was forked). Processes
+// without a sample are left out, so that a machine that starts hundreds of programs a second costs what its
+// samples cost.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "format/base/cursor.h"
+#include "format/records/event_attr.h"
+#include "format/records/sample.h"
+#include "report/samples/ordered_records.h"
+
+namespace tacho::report {
+
+class LiveWindow {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `half`: how long a half may become; `most_bytes`: of both.
+  LiveWindow(Clock::duration half, std::size_t most_bytes) : half_(half), most_bytes_(most_bytes / 2) {
+    older_.begin = newer_.begin = Clock::now();
+  }
+
+  // Kernel records in the order of time, in this machine's byte order. `attr`: of the record's event.
+  void take(const OrderedRecord& record, const format::EventAttr& attr);
+  // Everything so far may be shown: readers do not wait for older records.
+  void finish_round();
+  bool is_full(Clock::time_point now) const {
+    return now - newer_.begin >= half_ || newer_.records.size() >= most_bytes_;
+  }
+  // The newer half becomes the older one.
+  void turn(Clock::time_point now);
+
+  // Records, to stand behind the head of a capture.
+  const std::vector<std::byte>& older() const { return older_.records; }
+  const std::vector<std::byte>& newer() const { return newer_.records; }
+  // When the older half begins, or the newer one where that is empty.
+  Clock::time_point begin() const { return older_.records.empty() ? newer_.begin : older_.begin; }
+  std::uint64_t lost() const { return older_.lost + newer_.lost; }
+  // Processes and threads that are known, for tests.
+  std::size_t processes() const { return processes_.size(); }
+  std::size_t threads() const { return threads_.size(); }
+
+ private:
+  struct Half {
+    std::vector<std::byte> records;
+    std::uint64_t lost = 0;
+    Clock::time_point begin;
+  };
+  // A record that says something of later samples.
+  struct Kept {
+    std::shared_ptr<const std::vector<std::byte>> bytes;  // null: none
+    std::size_t time_at = 0;                              // where its time stands; 0: it has none
+  };
+  struct Mapping {
+    std::uint64_t begin = 0, end = 0;
+    Kept record;
+  };
+  using Mappings = std::vector<Mapping>;
+  struct Process {
+    std::shared_ptr<Mappings>
+        mappings;  // shared with its parent until one of them maps something; may be null
+    std::size_t threads = 0;
+    std::uint64_t shown_in = 0;  // number of the half that has its mappings
+    std::uint64_t seen_in = 0;   // likewise, of its last record
+  };
+  struct Thread {
+    std::uint32_t pid = 0;
+    Kept name, namespaces;
+    std::uint64_t shown_in = 0;
+    bool has_ended = false;
+  };
+
+  Process& process(std::uint32_t pid);
+  Thread& thread(std::uint32_t pid, std::uint32_t tid);
+  void begin_thread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent_pid, std::uint32_t parent_tid);
+  void end_thread(std::uint32_t tid);
+  void take_mapping(const format::RecordView& view, const Kept& kept);
+  void take_name(const format::RecordView& view, Kept kept);
+  void take_symbol(const format::RecordView& view, Kept kept);
+  void show(std::uint32_t pid, std::uint32_t tid, std::uint64_t time);
+  void append(format::Bytes record);
+  void append_as(const Kept& kept, std::uint32_t pid, std::uint32_t tid, std::uint64_t time);
+  void forget_ended();
+  void forget_unseen();
+
+  Clock::duration half_;
+  std::size_t most_bytes_;
+  Half older_, newer_;
+  std::uint64_t number_ = 1;  // of the newer half
+  std::unordered_map<std::uint32_t, Process> processes_;
+  std::unordered_map<std::uint32_t, Thread> threads_;
+  std::vector<std::uint32_t> ended_;                  // threads; their last samples may still come
+  std::vector<Kept> kernel_;                          // its mappings
+  std::unordered_map<std::uint64_t, Kept> symbols_;   // of code made at run time in the kernel, by address
+  std::unordered_map<std::uint64_t, Kept> cgroups_;   // by id
+  std::unordered_map<std::uint32_t, Kept> programs_;  // BPF, by id
+  format::SampleParser parser_;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""tacho top through tmux: it shows what runs, its keys do what its help says, w writes what was seen, and whatever ends
+it leaves the terminal and nothing else behind."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+import programs
+import screen
+
+SOURCE = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+volatile long sink;
+__attribute__((noinline)) long top_leaf(long x) { for (int i = 0; i < 3000; i++) x = x * 31 + (x >> 3); return x; }
+__attribute__((noinline)) long middle(long x) { return top_leaf(x) + top_leaf(x + 1); }
+__attribute__((noinline)) long other(long x) { for (int i = 0; i < 2000; i++) x = x * 7 + 1; return x; }
+int main(int count, char** words) {
+  time_t end = time(0) + atoi(words[1]);
+  puts("printed by the command");
+  while (time(0) < end) for (int i = 0; i < 100; i++) sink = middle(sink) + other(sink);
+  return 5;
+}
+"""
+
+
+def descendants(parent):
+    found = []
+    try:
+        for child in screen.children(parent):
+            found += [child, *descendants(child)]
+    except FileNotFoundError:
+        pass
+    return found
+
+
+@screen.needs_tmux
+class Top(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0 or shutil.which("cc") is None:
+            self.skipTest("needs root and a C compiler")
+        (self.folder / "spin.c").write_text(SOURCE)
+        self.run_program("cc", "-O1", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", "spin", "spin.c")
+
+    def screen(self, width=80, height=24, **variables):
+        one = screen.Screen(self.folder, width, height, **variables)
+        self.addCleanup(one.close)
+        return one
+
+    def spin(self, seconds=120):
+        load = subprocess.Popen([self.folder / "spin", str(seconds)], stdout=subprocess.DEVNULL)
+        self.addCleanup(lambda: (load.kill(), load.wait()))
+        return load.pid
+
+    def recorders(self, one):
+        """The processes of what runs in the shell: recorder, view, the view's worker."""
+        return descendants(one.shell())
+
+    def assert_gone(self, pids):
+        end = time.monotonic() + screen.PATIENCE
+        while any(Path(f"/proc/{pid}").exists() for pid in pids):
+            self.assertLess(time.monotonic(), end, "processes are left")
+            time.sleep(0.05)
+
+    def test_functions_of_a_process(self):
+        pid = self.spin()
+        for width, height in ((80, 24), (200, 60)):
+            with self.subTest(width=width):
+                one = self.screen(width, height)
+                one.run("top", "-d", "0.5", "-p", pid)
+                shown = one.wait_for(r"\] top_leaf")
+                self.assertRegex(shown.split("\n")[0], r"^Samples: .* of event 'cpu-clock'.*, last \d+ s$")
+                self.assertIn("Shared Object", shown.split("\n")[1])
+                one.wait_for(r"^\+.* spin +\[\.\] middle")
+                one.keys("/", "m", "i", "d", "Enter", "e")
+                one.wait_for(r"^ +top_leaf$|^   [+-] top_leaf$")
+                time.sleep(1.2)  # two refreshes later the graph is still open, the filter still set
+                self.assertRegex(one.text(), r"(?m)^ +top_leaf$|^   [+-] top_leaf$")
+                one.keys("Escape")
+                one.wait_for(r"\] other")
+                one.keys("/", "l", "e", "a", "f", "Enter")
+                one.wait_until_gone(r"\] other")
+                one.keys("a")
+                one.wait_for(r"Percent")
+                time.sleep(1.2)
+                self.assertIn("top_leaf  ", one.lines()[0])
+                one.keys("q", "q")
+                one.wait_for(r"^\$ *$")
+                one.close()
+
+    def test_counts_freeze_and_begin_anew(self):
+        one = self.screen(120)
+        one.run("top", "-d", "0.3", "-F", "999", "-p", self.spin())
+        count = lambda: one.lines()[0].split("Event count")[0]
+        one.wait_for(r"\] top_leaf")
+        one.keys("f")
+        one.wait_for(", frozen")
+        frozen = count()
+        time.sleep(1.5)
+        self.assertEqual(count(), frozen)
+        one.keys("f")
+        one.wait_until_gone("frozen")
+        end = time.monotonic() + screen.PATIENCE
+        while count() == frozen and time.monotonic() < end:
+            time.sleep(0.1)
+        self.assertNotEqual(count(), frozen)
+        one.keys("z")
+        one.wait_for("zeroed at each refresh")
+
+        def is_small():  # 0.3 s at 999 Hz, and some more on a busy machine
+            number = re.match(r"Samples: (\d+)  ", count())
+            return number is not None and int(number[1]) < 800
+        end = time.monotonic() + screen.PATIENCE
+        while not is_small() and time.monotonic() < end:
+            time.sleep(0.1)
+        time.sleep(2)
+        self.assertTrue(is_small(), count())
+        one.keys("z")
+        one.wait_for(r"last \d+ s")
+        one.keys("?")
+        one.wait_for("freeze: the rows stay as they are")
+        one.keys("q", "o", "C-u")
+        one.type("pid,sym")
+        one.wait_for(r"Pid:Command +Symbol")
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
+
+    def test_what_was_seen_is_written(self):
+        one = self.screen(120)
+        one.run("top", "-d", "0.3", "-p", self.spin(), "-o", "seen.data")
+        one.wait_for(r"\] top_leaf")
+        one.keys("w")
+        one.wait_for(r"wrote seen\.data ")
+        one.keys("w")
+        one.wait_for(r"wrote seen\.1\.data ")
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
+        for name in ("seen.data", "seen.1.data"):
+            self.assertEqual(os.stat(self.folder / name).st_mode & 0o777, 0o600)
+            text = self.tacho("report", "--stdio", "--no-children", "-i", name).stdout.decode()
+            self.assertRegex(text, r"spin +spin +\[\.\] top_leaf")
+
+    def test_the_window_moves(self):
+        """After two windows the first samples are gone, though the recording goes on."""
+        one = self.screen(120)
+        self.spin(4)
+        one.run("top", "-d", "0.3", "--window", "2", "-a")
+        one.wait_for("h: help")
+        one.keys("/", "t", "o", "p", "_", "l", "e", "Enter")
+        one.wait_for(r"spin +\[\.\] top_leaf")
+        one.wait_until_gone(r"spin +\[\.\] top_leaf")
+        self.assertRegex(one.lines()[0], r"last [0-5] s")
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
+
+    def test_a_command_and_its_end(self):
+        one = self.screen()
+        one.run("top", "-d", "0.3", "--", "./spin", "2")
+        one.wait_for(r"\] top_leaf")
+        shown = one.wait_for("the recording has ended; q: leave")
+        self.assertNotIn("printed by the command", shown)
+        one.keys("e")
+        one.wait_for(r"^-")
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
+        one.type("echo status $?")
+        shown = one.wait_for("status 5")
+        self.assertNotIn("printed by the command", shown)
+
+    def test_whatever_ends_it_leaves_nothing(self):
+        pid = self.spin()
+        one = self.screen()
+        before = one.state()
+        ends = {
+            "q": lambda of: one.keys("q"),
+            "Ctrl-C": lambda of: one.keys("C-c"),
+            "TERM": lambda of: os.kill(of[0], signal.SIGTERM),
+            "KILL of the recorder": lambda of: os.kill(of[0], signal.SIGKILL),
+            "TERM of the view": lambda of: os.kill(of[1], signal.SIGTERM),
+            "KILL of the worker": lambda of: os.kill(of[2], signal.SIGKILL),
+        }
+        for name, end in ends.items():
+            with self.subTest(end=name):
+                one.type("clear")
+                one.run("top", "-d", "0.3", "-p", pid)
+                one.wait_for(r"\] top_leaf")
+                running = self.recorders(one)
+                self.assertGreaterEqual(len(running), 3)
+                end(running)
+                self.assert_gone(running)
+                one.wait_for(r"\$ *$")
+                one.type("clear")
+                self.assertEqual(one.state(), before)
+
+    def test_a_terminal_that_goes_takes_it_along(self):
+        one = self.screen()
+        one.run("top", "-d", "0.3", "-a")
+        one.wait_for("h: help")
+        running = self.recorders(one)
+        one.close()
+        self.assert_gone(running)
+
+    def test_an_idle_recording_is_left_at_once(self):
+        sleeper = subprocess.Popen(["sleep", "600"])
+        self.addCleanup(lambda: (sleeper.kill(), sleeper.wait()))
+        one = self.screen()
+        one.run("top", "-p", sleeper.pid)
+        one.wait_for("no sample yet")
+        running = self.recorders(one)
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
+        self.assert_gone(running)
+
+    def test_a_recorder(self):
+        sleeper = subprocess.Popen(["sh", "-c", "while :; do sleep 0.05; done"])
+        self.addCleanup(lambda: (sleeper.kill(), sleeper.wait()))
+        one = self.screen(120)
+        one.run("top", "-d", "0.5", "-e", "syscall", "-p", sleeper.pid)
+        one.wait_for("of event 'syscall'")
+        one.wait_for(r"^. +\d+\.\d\d%")
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
+
+    def test_without_a_terminal_rows_are_text(self):
+        done = self.run_program(programs.BIN / "tacho", "top", "-d", "0.5", "--", "./spin", "2", status=5)
+        self.assertIn("this is no terminal: rows are printed as text, every 0.5 s", done.stderr.decode())
+        text = done.stdout.decode()
+        self.assertGreater(text.count("Samples: "), 1)
+        self.assertRegex(text, r"spin +\[\.\] top_leaf")
+        one = self.screen(100, 60, TERM="dumb")
+        one.run("top", "-d", "0.5", "--", "./spin", "2")
+        one.wait_for("rows are printed as text")
+        one.wait_for(r"\] top_leaf")
+        one.wait_for(r"^\$ *$")
+
+    def test_wrong_use_and_refusals(self):
+        for words, said in ((("-K", "-U"), "together they leave nothing"), (("-d", "x"), "-d"), (("--sortt", "x"), "--sort"),
+                            (("-e", "opne"), "opne"), (("-p", "2147483647"), "2147483647")):
+            done = self.run_program(programs.BIN / "tacho", "top", *words, status=None)
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assertIn(said, done.stderr.decode())
+            self.assertEqual(done.stdout, b"")
+
+
+if __name__ == "__main__":
+    programs.main()
