@@ -1,7 +1,6 @@
 // A whole capture through the session: every field of its samples as text, every other record, the header.
 #include "fuzz/capture_session.h"
 #include "report/perf_text/header_text.h"
-#include "report/views/script/script_records.h"
 #include "report/views/script/script_text.h"
 
 using namespace tacho;

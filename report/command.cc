@@ -13,8 +13,7 @@
 #include <utility>
 
 #include "format/records/perf_abi.h"
-#include "report/output/fit.h"
-#include "report/output/progress.h"
+#include "report/output/terminal.h"
 #include "sandbox/job.h"
 
 namespace tacho::report {

@@ -13,7 +13,7 @@
 #include "cli/exit_status.h"
 #include "cli/option_rows.h"
 #include "cli/options.h"
-#include "report/output/pager.h"
+#include "report/output/terminal.h"
 #include "report/output/text_output.h"
 #include "report/perf_bytes.h"
 #include "report/samples/session.h"

@@ -1,12 +1,41 @@
-// The table of commands.
+// The commands of tacho-report: their table, and the entry point of each.
 #pragma once
 
 #include <span>
+#include <string>
+#include <vector>
 
 #include "report/command.h"
 
 namespace tacho::report {
 
 std::span<const Command> commands();
+
+// Defined in views/NAME/command_NAME.cc; `arguments` are those after the command's name.
+Result<cli::ExitStatus> run_summary(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_hist(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_table(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_calls(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_heatmap(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_page(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_header(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_evlist(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_dump(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_convert(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_redact(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_pack(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_doctor(const std::vector<std::string>& arguments);
+// Arguments FILE OFFSET SYMBOL NAME...: the function at OFFSET of FILE, whose ELF symbol is SYMBOL. Prints
+// for each NAME
+//   value REGISTER SHIFT BYTES unsigned|signed|pointer|text register|memory|address DISPLACEMENT POINTER...
+// (symbolize/elf/function_parameters.h), or one line: "error" and why.
+Result<cli::ExitStatus> run_parameters(const std::vector<std::string>& arguments);
+// Arguments FILE OFFSET...: the functions at these offsets of FILE. Prints the lines of
+// report/decode/prototype_text.h, without functions that have no debug information; or one line, "error" with
+// the reason, or "too-long" when the output would exceed 1 MB.
+Result<cli::ExitStatus> run_prototypes(const std::vector<std::string>& arguments);
 
 }  // namespace tacho::report

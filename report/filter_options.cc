@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cli/option_rows.h"
-#include "report/query/where.h"
+#include "report/query/expressions.h"
 
 namespace tacho::report {
 
@@ -55,7 +55,7 @@ Result<> set_condition(Filter& filter, std::string_view name, std::string_view t
   return Done{};
 }
 
-constexpr FilterRow kRows[] = {
+constexpr FilterRow kFilterRows[] = {
     {"-C,--cpu", "LIST", "only samples of these processors: 0,2-5", set_numbers<&Filter::cpus>},
     {"--pid", "LIST", "only samples of these processes", set_numbers<&Filter::pids>},
     {"--tid", "LIST", "only samples of these threads", set_numbers<&Filter::tids>},
@@ -107,7 +107,7 @@ std::string free_names(std::string_view names, const std::vector<std::string_vie
 void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
                         const std::vector<std::string_view>& taken) {
   const std::size_t first = rows.size();
-  for (const FilterRow& row : kRows) {
+  for (const FilterRow& row : kFilterRows) {
     const std::string names = free_names(row.names, taken);
     if (names.empty()) continue;
     rows.push_back(

@@ -15,13 +15,13 @@
 namespace tacho::report {
 namespace {
 
-constexpr double kShortest = 1e-6, kLongest = 1e9;  // s
+constexpr double kShortest = 1e-6, kLongestInterval = 1e9;  // s
 
 // In ns.
 std::optional<std::uint64_t> time_in(std::string_view text) {
   constexpr double kSecond = 1e9;
   const auto time = format::parse_time(text, kSecond);
-  if (!time || !(*time >= kShortest * kSecond && *time <= kLongest * kSecond)) return std::nullopt;
+  if (!time || !(*time >= kShortest * kSecond && *time <= kLongestInterval * kSecond)) return std::nullopt;
   return static_cast<std::uint64_t>(std::llround(*time));
 }
 

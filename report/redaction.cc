@@ -191,7 +191,7 @@ namespace abi = format::abi;
 using format::Content;
 
 constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 63;
-constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kNanosecondsInSecond = 1'000'000'000;
 
 bool is_file(std::string_view path) { return path.starts_with('/') && !path.starts_with("//"); }
 
@@ -349,7 +349,8 @@ std::array<Census::Count, format::kContentCount> Census::counts() const {
 
 std::uint64_t Census::time_shift() const {
   const bool is_known = first_time_ != std::numeric_limits<std::uint64_t>::max();
-  return is_wall_clock_ && is_known && first_time_ > kSecond ? first_time_ - kSecond : 0;
+  return is_wall_clock_ && is_known && first_time_ > kNanosecondsInSecond ? first_time_ - kNanosecondsInSecond
+                                                                          : 0;
 }
 
 }  // namespace tacho::report

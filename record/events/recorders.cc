@@ -361,7 +361,7 @@ bool is_plain_name(std::string_view text) {
   return text.find_first_of(" +-*/%&|()") == std::string_view::npos;
 }
 
-// What conditions and views know of every sample (report/query/bound_expression.cc).
+// What conditions and views know of every sample (report/query/expressions.cc).
 constexpr std::string_view kOfEverySample[] = {"comm", "pid",    "tid",    "cpu",
                                                "time", "period", "cgroup", "event"};
 

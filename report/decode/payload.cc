@@ -208,7 +208,7 @@ std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian
 namespace {
 
 // The text between `key` and the next ';', blanks trimmed.
-std::optional<std::string_view> part(std::string_view line, std::string_view key) {
+std::optional<std::string_view> value_of_key(std::string_view line, std::string_view key) {
   const auto at = line.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   const std::string_view value = line.substr(at + key.size());
@@ -216,7 +216,7 @@ std::optional<std::string_view> part(std::string_view line, std::string_view key
 }
 
 std::optional<std::uint64_t> number_part(std::string_view line, std::string_view key) {
-  const auto text = part(line, key);
+  const auto text = value_of_key(line, key);
   std::uint64_t number = 0;
   if (!text || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc{}) {
     return std::nullopt;
@@ -225,7 +225,7 @@ std::optional<std::uint64_t> number_part(std::string_view line, std::string_view
 }
 
 std::optional<PayloadField> tracepoint_field(std::string_view line) {
-  const auto declaration = part(line, "field:");
+  const auto declaration = value_of_key(line, "field:");
   const auto offset = number_part(line, "offset:"), size = number_part(line, "size:");
   if (!declaration || !offset || !size || *offset > kLargestRecord || *size > kLargestRecord)
     return std::nullopt;

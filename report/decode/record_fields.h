@@ -1,6 +1,12 @@
 // Decodes records into named fields, for `tacho dump`.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "format/container/capture_reader.h"
+#include "format/container/features.h"
 #include "format/records/event_attr.h"
 #include "format/records/record.h"
 #include "format/records/record_view.h"
@@ -8,6 +14,12 @@
 #include "report/output/field_sinks.h"
 
 namespace tacho::report {
+
+// perf_event_attr as text, in the forms of perf's header and of `perf evlist -v`.
+
+// The fields that are not zero: ", type = 1, size = 128" (Header), "type: 1, size: 128" (Evlist).
+enum class AttrList : std::uint8_t { Header, Evlist };
+std::string attr_text(const format::EventAttr& attr, AttrList form);
 
 void describe_attr(FieldSink& to, const format::EventAttr& attr);
 // The fields that attr.sample_type selects.
@@ -22,5 +34,14 @@ void describe_sample_id(FieldSink& to, const format::SampleId& id, const format:
 void describe_user_record(FieldSink& to, const format::RecordView& view, format::Bytes body);
 // The body of PERF_RECORD_CPU_MAP and of PERF_EVENT_UPDATE__CPUS: a list, bitmap or range of CPUs.
 void describe_cpu_map(FieldSink& to, format::Cursor in);
+
+// Decodes all feature sections of the header into named fields, for `tacho dump` and `tacho header --json`.
+
+void describe_layout(FieldSink& to, const format::CaptureLayout& layout);
+// One event: its index, perf_event_attr and ids.
+void describe_event(FieldSink& to, std::size_t index, const format::EventSet& events);
+// One feature section. For large contents (attachments, tracepoint formats, BPF programs) it gives size and
+// hash, with which two captures can be compared.
+void describe_feature(FieldSink& to, std::uint32_t feature, const format::Features& features);
 
 }  // namespace tacho::report

@@ -29,7 +29,7 @@ namespace {
 // it have 16 bits, and lengths are checked or have 16 bits of at most 8 bytes each. So the record is copied
 // into a buffer of this size, filled with zeros, and all reads stay inside.
 constexpr std::size_t kRoom = std::size_t{1} << 20;  // bytes
-constexpr int kDeepest = 64;                         // nested expressions
+constexpr int kDeepestFormat = 64;                   // nested expressions
 // The number of formats in one handle of the library: adding one takes time proportional to those it has.
 constexpr std::size_t kFormatsOfAHandle = 1024;
 // Constant strings, of which each handle has a copy, in all handles; a kernel has hundreds.
@@ -111,7 +111,7 @@ class SafetyCheck {
     return true;
   }
   bool one_safe(const tep_print_arg* arg, int depth) {
-    if (arg == nullptr || depth > kDeepest) return false;
+    if (arg == nullptr || depth > kDeepestFormat) return false;
     switch (arg->type) {
       case TEP_PRINT_NULL:
       case TEP_PRINT_ATOM:

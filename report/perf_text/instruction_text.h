@@ -8,7 +8,7 @@
 #include <string>
 
 #include "report/decode/instructions.h"
-#include "report/perf_text/frame_text.h"
+#include "report/perf_text/sample_text.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {

@@ -13,8 +13,8 @@
 #include "format/records/record.h"
 #include "format/records/sample.h"
 #include "report/decode/coded_values.h"
-#include "report/perf_text/sample_fields_text.h"
-#include "report/perf_text/stats_text.h"
+#include "report/perf_text/header_text.h"
+#include "report/perf_text/sample_text.h"
 #include "report/samples/counter_values.h"
 #include "symbolize/address_space.h"
 

@@ -12,7 +12,7 @@
 
 #include "report/decode/instructions.h"
 #include "report/profile/code_hits.h"
-#include "report/query/code_places.h"
+#include "report/query/capture_gaps.h"
 #include "report/samples/resolver.h"
 #include "report/samples/session.h"
 #include "symbolize/frame.h"

@@ -1,11 +1,10 @@
-#include "report/profile/branch_keys.h"
-
+// Sort keys of branches: where they came from and went to, and how.
 #include <fmt/format.h>
 
 #include <functional>
 
 #include "report/decode/coded_values.h"
-#include "report/profile/key_cells.h"
+#include "report/profile/sort_keys.h"
 #include "report/samples/index_table.h"
 
 namespace tacho::report {

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "report/decode/coded_values.h"
-#include "report/profile/branch_place.h"
+#include "report/profile/branches.h"
 
 namespace tacho::report {
 

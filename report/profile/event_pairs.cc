@@ -12,9 +12,9 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of each of the two maps
-constexpr std::size_t kNodeBytes = 96;                     // of an entry without its key
-constexpr std::string_view kUsualKey = "sample.tid";       // also if a payload field is called tid
+constexpr std::size_t kMostPairBytes = std::size_t{64} << 20;  // of each of the two maps
+constexpr std::size_t kNodeBytes = 96;                         // of an entry without its key
+constexpr std::string_view kUsualKey = "sample.tid";           // also if a payload field is called tid
 
 // Numbers are compared by value, also if their types in the two events differ.
 KeyValue normal(KeyValue value) {
@@ -131,7 +131,7 @@ void EventPairs::begin(Key key, std::uint64_t time) {
   if (end(key)) ++replaced_;
   bytes_ += bytes_of(key);
   begun_.emplace(std::move(key), time);
-  if (bytes_ < kMostBytes) return;
+  if (bytes_ < kMostPairBytes) return;
   forgotten_ += older_.size();
   older_ = std::exchange(begun_, {});
   bytes_ = 0;

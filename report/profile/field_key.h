@@ -11,7 +11,7 @@
 
 #include "format/base/result.h"
 #include "report/decode/payload.h"
-#include "report/query/expression_value.h"
+#include "report/query/expressions.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/resolver.h"
 

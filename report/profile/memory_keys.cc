@@ -1,10 +1,9 @@
-#include "report/profile/memory_keys.h"
-
+// Sort keys of memory accesses: what was touched, and what answered.
 #include <fmt/format.h>
 
 #include "format/records/perf_abi.h"
 #include "report/decode/coded_values.h"
-#include "report/profile/key_cells.h"
+#include "report/profile/sort_keys.h"
 
 namespace tacho::report {
 namespace {
@@ -24,7 +23,7 @@ std::uint64_t read_code_place(const KeyUse&, SampleFacts&, const ResolvedSample&
   return sample.locate_in(sample.raw->ip, abi::kCpumodeKernel).number;
 }
 template <auto Field>
-std::uint64_t read_sample(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
+std::uint64_t read_memory_field(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
   return sample.raw->*Field;
 }
 
@@ -96,7 +95,7 @@ constexpr SortKey source_key(std::string_view name, std::string_view header, std
   return {.name = name,
           .header = header,
           .help = help,
-          .read = read_sample<&Sample::data_source>,
+          .read = read_memory_field<&Sample::data_source>,
           .identity = source_bits<Part>,
           .order = by_source_bits<Part>,
           .show = show_source<Part>,
@@ -164,7 +163,7 @@ constexpr SortKey kMemoryKeys[] = {
     {.name = "phys_daddr",
      .header = "Data Physical Address",
      .help = "its physical address",
-     .read = read_sample<&Sample::phys_addr>,
+     .read = read_memory_field<&Sample::phys_addr>,
      .identity = fact_of,
      .order = [](Show show, Row a, Row b) { return address_order(show.fact(a), show.fact(b)); },
      .show =
@@ -177,7 +176,7 @@ constexpr SortKey kMemoryKeys[] = {
     {.name = "data_page_size",
      .header = "Data Page Size",
      .help = "the size of its page",
-     .read = read_sample<&Sample::data_page_size>,
+     .read = read_memory_field<&Sample::data_page_size>,
      .identity = fact_of,
      .order = by_fact,
      .show = show_page_size,

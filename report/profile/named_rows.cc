@@ -6,6 +6,97 @@
 
 namespace tacho::report {
 
+void FunctionStacks::ask(const Stack& stack) {
+  Asked& asked = asked_.emplace_back(Asked{.stack = stack.number, .known = by_stack_.find(stack.number)});
+  if (asked.known != kUnasked) return;
+  asked.begin = frames_.size();
+  add_frames(stack);
+  asked.end = frames_.size();
+  asked.hash = asked.end - asked.begin;
+  for (std::size_t i = asked.begin; i < asked.end; ++i)
+    asked.hash = by_frames_.hash.add(asked.hash, frames_[i]);
+  by_frames_.prefetch(asked.hash);
+}
+
+void FunctionStacks::add_frames(const Stack& stack) {
+  const std::size_t begin = frames_.size();
+  // Names are asked for in the order in which perf asks: where binutils' names depend on it, so do ours.
+  const bool is_caller = options_.order == ChainOrder::Caller;
+  std::span<const std::uint32_t> steps;
+  if (options_.branches != nullptr) steps = options_.branches->steps_of(stack);
+  std::span<const std::uint32_t> names;
+  if (options_.waits != nullptr) names = options_.waits->names_of(stack);
+  for (std::size_t i = 0; i < stack.frames.size(); ++i) {
+    const std::size_t at = is_caller ? stack.frames.size() - 1 - i : i;
+    const std::uint32_t location = stack.frames[at];
+    if (!names.empty() && names[at] != WaitChains::kPlace) {
+      frames_.push_back(functions_->of_name(options_.waits->name(names[at])));
+      continue;
+    }
+    if (!steps.empty() && steps[at] != 0) {
+      frames_.push_back(functions_->of_step(location, steps[at]));
+      continue;
+    }
+    if (const std::uint32_t only = functions_->only_of_frame(location); only != FunctionTable::kNone) {
+      frames_.push_back(only);
+      continue;
+    }
+    const auto functions = functions_->of_frame(location);
+    const std::size_t before = frames_.size();
+    frames_.insert(frames_.end(), functions.begin(), functions.end());
+    if (is_caller) std::reverse(frames_.begin() + static_cast<std::ptrdiff_t>(before), frames_.end());
+  }
+  if (!options_.hides_unknown) return;
+  const auto unknown = std::remove_if(frames_.begin() + static_cast<std::ptrdiff_t>(begin), frames_.end(),
+                                      [this](std::uint32_t id) { return !(*functions_)[id].has_symbol(); });
+  frames_.erase(unknown, frames_.end());
+}
+
+std::span<const std::uint32_t> FunctionStacks::answers() {
+  const auto with_guess = [this](auto&& fetch) {
+    for (const Asked& asked : asked_) {
+      if (asked.known != kUnasked) continue;
+      if (const std::uint32_t guess = by_frames_.guess(asked.hash); guess != IndexTable::kNone) fetch(guess);
+    }
+  };
+  if (asked_.size() > 1) {
+    with_guess([this](std::uint32_t guess) { __builtin_prefetch(&chains_[guess]); });
+    with_guess([this](std::uint32_t guess) { __builtin_prefetch(chains_[guess].data()); });
+  }
+  answers_.clear();
+  for (const Asked& asked : asked_) {
+    answers_.push_back(asked.known != kUnasked ? asked.known : intern(asked));
+    if (asked.known == kUnasked) by_stack_[asked.stack] = answers_.back();
+  }
+  asked_.clear();
+  frames_.clear();
+  return answers_;
+}
+
+std::uint32_t FunctionStacks::intern(const Asked& asked) {
+  const auto frames = std::span(frames_).subspan(asked.begin, asked.end - asked.begin);
+  return by_frames_.find_or_make(
+      asked.hash, [&](std::uint32_t number) { return std::ranges::equal(chains_[number], frames); },
+      [&] {
+        chains_.push_back(keep(frames));
+        return static_cast<std::uint32_t>(chains_.size() - 1);
+      });
+}
+
+std::span<const std::uint32_t> FunctionStacks::keep(std::span<const std::uint32_t> frames) {
+  constexpr std::size_t kPiece = std::size_t{1} << 16;  // frames
+  if (frames.size() > left_) {
+    left_ = std::max(frames.size(), kPiece);
+    memory_.push_back(format::make_large_piece<std::uint32_t>(left_));
+    free_ = memory_.back().get();
+  }
+  const std::span kept(free_, frames.size());
+  std::ranges::copy(frames, kept.begin());
+  free_ += frames.size();
+  left_ -= frames.size();
+  return kept;
+}
+
 void NamedRows::name_rows() {
   const std::size_t count = profile_->rows().size();
   while (named() < count) name_rows(named(), std::min(count, named() + kTogether));

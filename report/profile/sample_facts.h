@@ -10,14 +10,35 @@
 #include <unordered_map>
 #include <vector>
 
+#include "format/records/record.h"
 #include "report/decode/payload.h"
 #include "report/decode/tracepoint_text.h"
-#include "report/profile/parallelism.h"
 #include "report/profile/profile.h"
 #include "report/samples/index_table.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {
+
+// How many threads of what was recorded ran at once, by records of context switches.
+
+class Parallelism {
+ public:
+  // `processors`: that the host had; nothing: not known.
+  explicit Parallelism(std::optional<std::uint32_t> processors = std::nullopt) : processors_(processors) {}
+  // The same, where it is known later.
+  void limit(std::optional<std::uint32_t> processors) { processors_ = processors; }
+
+  // A record that is no sample, in its place among them.
+  void take(const format::Record& record);
+  // At least 1, at most the processors.
+  std::uint32_t now() const;
+
+ private:
+  // A command begins while it runs, with no switch to it. Who was recorded by its number may have been off
+  // the processor when the recording began, so this may be off by one for as long as it runs, as in perf.
+  std::int64_t running_ = 1;
+  std::optional<std::uint32_t> processors_;
+};
 
 class FunctionTable;
 

@@ -12,9 +12,8 @@
 
 #include "cli/option_rows.h"
 #include "report/output/text_output.h"
-#include "report/query/bound_expression.h"
+#include "report/query/expressions.h"
 #include "report/query/field_choice.h"
-#include "report/query/where.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 

@@ -1,11 +1,8 @@
 #include "report/profile/sort_keys.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "report/profile/branch_keys.h"
-#include "report/profile/key_cells.h"
-#include "report/profile/memory_keys.h"
-#include "report/profile/usual_keys.h"
+#include <algorithm>
 
 namespace tacho::report {
 namespace {
@@ -107,6 +104,116 @@ std::string sort_key_names(ReportMode mode) {
     all += key->name;
   }
   return all;
+}
+
+std::string shown(Show show, std::string_view name) { return printable(name, show.facts.options().names); }
+
+void add_name(std::string& text, std::string_view name, std::size_t width) {
+  text += width < text.size() ? name : name.substr(0, width - text.size());
+}
+
+std::uint64_t fact_of(Show show, Row row) { return show.fact(row); }
+Order by_fact(Show show, Row a, Row b) { return show.fact(a) <=> show.fact(b); }
+Order by_fact_down(Show show, Row a, Row b) { return show.fact(b) <=> show.fact(a); }
+Order by_fact_text(Show show, Row a, Row b) {
+  return show.facts.text(show.fact(a)) <=> show.facts.text(show.fact(b));
+}
+std::string fact_number(Show show, Row row) { return std::to_string(show.fact(row)); }
+std::string fact_text(Show show, Row row) { return shown(show, show.facts.text(show.fact(row))); }
+
+std::string_view module_name(Show show, const symbolize::Module* module) {
+  if (module == nullptr) return {};
+  return show.facts.options().is_verbose ? module->path : module->short_name;
+}
+
+std::string line_of(Show show, const Function& function) {
+  if (function.line().starts_with('+')) return shown(show, function.name()) + std::string(function.line());
+  return function.line().empty() ? std::string("??:0") : shown(show, function.line());
+}
+
+std::string show_page_size(Show show, Row row) {
+  static constexpr std::string_view kUnits = "BKMG";
+  std::uint64_t size = show.fact(row);
+  if (size == 0) return "N/A";
+  std::size_t unit = 0;
+  for (; size / 1024 > 1 && unit + 1 < kUnits.size(); ++unit) size /= 1024;
+  return fmt::format("{}{}", size, kUnits[unit]);
+}
+
+Order module_order(Show show, Row a, Row b) {
+  const bool has_a = a.function->module != nullptr, has_b = b.function->module != nullptr;
+  if (has_a != has_b) return has_a ? Order::less : Order::greater;
+  return module_name(show, a.function->module) <=> module_name(show, b.function->module);
+}
+
+std::uint64_t symbol_identity(Show, Row row) { return row.function->symbol; }
+
+Order symbol_order(Show, Row a, Row b) {
+  const bool is_unknown_a = a.function->name().empty(), is_unknown_b = b.function->name().empty();
+  if (is_unknown_a != is_unknown_b) return is_unknown_a ? Order::greater : Order::less;
+  return a.function->name() <=> b.function->name();
+}
+
+std::uint64_t symbol_ordered_by(Show, Row row) { return row.function->name_number; }
+
+std::uint64_t OtherPlace::runtime_start() const {
+  const symbolize::Mapping* const mapping = location->mapping;
+  if (mapping == nullptr || mapping->is_identity) return function->start;
+  return function->start + mapping->start - mapping->page_offset;
+}
+
+// 0 has no mark, as with printf's %#x.
+std::string verbose_start(std::uint64_t address, char source) {
+  return address == 0 ? fmt::format("{:<18} {} ", 0, source) : fmt::format("{:<#18x} {} ", address, source);
+}
+
+OtherPlace place_at(Show show, std::uint64_t number) {
+  const auto id = static_cast<std::uint32_t>(number);
+  FunctionTable& functions = *show.facts.functions;
+  OtherPlace place;
+  place.location = &show.facts.session().resolver().location(id);
+  place.function = &functions[functions.of_place(id)];
+  const symbolize::Mapping* const mapping = place.location->mapping;
+  place.address =
+      mapping == nullptr ? place.location->ip.value : mapping->nameless_address(place.location->ip);
+  place.level = mapping == nullptr ? 'H' : place.function->level;  // as perf: it tried all modes in vain
+  return place;
+}
+
+std::string show_place(Show show, const OtherPlace& place, std::uint64_t address, char level,
+                       std::size_t width) {
+  std::string text;
+  if (show.facts.options().is_verbose) text = verbose_start(address, place.function->source);
+  if (!place.has_name())  // 0 has no mark, as with printf's %#x
+    return text + fmt::format("[{}] {}{:016x}", level, address == 0 ? "" : "0x", address);
+  text += fmt::format("[{}] ", level);
+  const bool is_data = place.function->is_data;
+  add_name(text, shown(show, place.function->name()), is_data ? kAnyWidth : width);
+  if (is_data) text += fmt::format("+0x{:x}", address - place.runtime_start());
+  return text;
+}
+
+std::size_t place_width(Show show, const OtherPlace& place) {
+  constexpr std::size_t kLevel = 4, kVerbose = kAddressWidth + 2 + 3;
+  if (!place.has_name()) return kUnknownWidth;
+  return shown(show, place.function->name()).size() + kLevel +
+         (show.facts.options().is_verbose ? kVerbose : 0);
+}
+
+std::string show_place_module(Show show, const OtherPlace& place) {
+  const symbolize::Module* const module = place.function->module;
+  return module == nullptr ? std::string("[unknown]") : shown(show, module_name(show, module));
+}
+
+Order module_order_down(Show show, const OtherPlace& a, const OtherPlace& b) {
+  const symbolize::Module *const module_a = a.function->module, *const module_b = b.function->module;
+  if ((module_a == nullptr) != (module_b == nullptr))
+    return module_a == nullptr ? Order::less : Order::greater;
+  return module_name(show, module_b) <=> module_name(show, module_a);
+}
+
+Order address_order(std::uint64_t a, std::uint64_t b) {
+  return static_cast<std::int64_t>(a) <=> static_cast<std::int64_t>(b);
 }
 
 }  // namespace tacho::report

@@ -1,10 +1,9 @@
-#include "report/profile/usual_keys.h"
-
+// Sort keys that every sample has.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "report/profile/key_cells.h"
+#include "report/profile/sort_keys.h"
 
 namespace tacho::report {
 namespace {

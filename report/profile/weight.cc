@@ -1,7 +1,9 @@
 #include "report/profile/weight.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
+#include <utility>
 
 #include "format/records/perf_abi.h"
 #include "report/output/text_output.h"
@@ -118,6 +120,97 @@ void Unweighed::report(format::Diagnostics& diagnostics) const {
   if (negative > 0)
     diagnostics.add_line(format::Damage::Note,
                          std::to_string(negative) + " samples are left out: what weighs them is below 0");
+}
+
+namespace {
+
+__extension__ using Wide = __int128;  // holds the difference of any two values
+
+constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostEmptyRows = 20;  // of steps and parts: a gap wider than this is left out
+
+std::uint64_t magnitude_of(std::int64_t value) {
+  return value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+}
+
+// Parts of powers of two, of which small values need none: numbers below 2^bits are buckets of their own,
+// and each power from there on goes on where the one before it ended.
+std::int64_t part_of(std::uint64_t magnitude, int bits) {
+  const auto exponent = static_cast<int>(std::bit_width(magnitude | 1)) - 1;
+  if (exponent < bits) return static_cast<std::int64_t>(magnitude);
+  const auto begin = static_cast<std::int64_t>(exponent - bits) << bits;
+  return begin + static_cast<std::int64_t>(magnitude >> (exponent - bits));
+}
+
+// From the first value to the last one.
+std::pair<std::uint64_t, std::uint64_t> values_of_part(std::int64_t part, int bits) {
+  const auto number = static_cast<std::uint64_t>(part);
+  if (number >> bits == 0) return {number, number};
+  const auto shift = static_cast<int>((number >> bits) - 1);
+  const std::uint64_t low = (number - (static_cast<std::uint64_t>(shift) << bits)) << shift;
+  return {low, low + (std::uint64_t{1} << shift) - 1};
+}
+
+}  // namespace
+
+// Power of two: 0 for values 0 and 1, n for 2^n to 2^(n+1)-1, -(n+1) for the mirror image of 2^n.
+std::int64_t Distribution::index_of(std::int64_t value) const {
+  if (step_ == 0 && bits_ != 0) {
+    const std::int64_t part = part_of(magnitude_of(value), bits_);
+    return value < 0 ? -part : part;
+  }
+  if (step_ == 0) {
+    const auto exponent = static_cast<std::int64_t>(std::bit_width(magnitude_of(value) | 1) - 1);
+    return value < 0 ? -exponent - 1 : exponent;
+  }
+  const auto step = static_cast<std::int64_t>(step_);
+  return value / step - (value % step < 0 ? 1 : 0);  // rounds down, towards the lower row
+}
+
+Bucket Distribution::bucket_at(std::int64_t index) const {
+  if (step_ == 0 && bits_ != 0) {
+    const auto [low, high] = values_of_part(index < 0 ? -index : index, bits_);
+    if (index >= 0) return {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high), 0};
+    // The last one below 0 would end beyond the least number.
+    const auto lowest = high > magnitude_of(kLowest) ? kLowest : static_cast<std::int64_t>(0 - high);
+    return {lowest, static_cast<std::int64_t>(0 - low), 0};
+  }
+  if (step_ == 0) {
+    if (index == 0) return {0, 1, 0};
+    const auto exponent = static_cast<int>(index > 0 ? index : -index - 1);
+    if (exponent >= 63) return {kLowest, kLowest, 0};  // only -2^63 has this magnitude
+    const std::int64_t low = std::int64_t{1} << exponent;
+    const std::int64_t high = low - 1 + low;
+    return index > 0 ? Bucket{low, high, 0} : Bucket{-high, -low, 0};
+  }
+  // Saturates at the ends of the number range.
+  const Wide low = Wide{index} * static_cast<Wide>(step_);
+  const Wide high = low + static_cast<Wide>(step_) - 1;
+  return {low < kLowest ? kLowest : static_cast<std::int64_t>(low),
+          high > kHighest ? kHighest : static_cast<std::int64_t>(high), 0};
+}
+
+void Distribution::add(std::int64_t value, std::uint64_t count) {
+  counts_[index_of(value)] += count;
+  total_ += count;
+}
+
+std::vector<Bucket> Distribution::buckets() const {
+  std::vector<Bucket> rows;
+  if (counts_.empty()) return rows;
+  Wide next = counts_.begin()->first;
+  for (const auto& [index, count] : counts_) {
+    const bool is_whole_power = step_ == 0 && bits_ == 0;
+    if (is_whole_power || index - next <= kMostEmptyRows) {
+      for (; next < index; ++next) rows.push_back(bucket_at(static_cast<std::int64_t>(next)));
+    }
+    rows.push_back(bucket_at(index));
+    rows.back().count = count;
+    rows.back().left_out = static_cast<std::uint64_t>(index - next);
+    next = Wide{index} + 1;
+  }
+  return rows;
 }
 
 }  // namespace tacho::report

@@ -3,9 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "report/samples/session.h"
+#include "symbolize/packed_names.h"
+#include "symbolize/symbolizer.h"
 
 namespace tacho::report {
 
@@ -39,5 +43,19 @@ class PlaceHits {
 
 // The number of samples lost while recording, over all runs of the recorder in this capture.
 std::uint64_t all_lost_samples(Session& session);
+
+// Translates the ELF addresses in instruction operands to the addresses that views show and resolve.
+
+class CodePlaces {
+ public:
+  // `facts` belong to any address of the same module; `elf_address` is an address in its ELF file. nullopt
+  // when no name can be known for it.
+  std::optional<std::uint64_t> shown_address(const symbolize::PlaceFacts& facts, std::uint64_t elf_address);
+
+ private:
+  // Packed addresses that have symbols: the shown address by the ELF address.
+  using ByFile = std::unordered_map<std::uint64_t, std::uint64_t>;
+  std::unordered_map<const symbolize::PackedSource*, ByFile> packed_;
+};
 
 }  // namespace tacho::report

@@ -13,7 +13,8 @@
 namespace tacho::report {
 
 // The default field of a payload: the one tagged role:value, else the only number with a unit; null when
-// there is none. In samples that hold counts (CountedFields in query/summary.h) a unit does not make a value.
+// there is none. In samples that hold counts (CountedFields in query/expressions.h) a unit does not make a
+// value.
 const PayloadField* value_field(const PayloadSchema& schema);
 
 struct ChosenField {

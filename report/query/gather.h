@@ -11,7 +11,7 @@
 
 #include "format/extensions/symbol_pack.h"
 #include "report/decode/instructions.h"
-#include "report/query/code_places.h"
+#include "report/query/capture_gaps.h"
 #include "report/samples/resolver.h"
 #include "report/samples/session.h"
 #include "symbolize/files/file_gate.h"

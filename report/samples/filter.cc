@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
 
 template <class List, class Value>
-bool is_in(const List& list, const Value& value) {
+bool is_chosen(const List& list, const Value& value) {
   return list.empty() || std::ranges::find(list, value) != list.end();
 }
 
@@ -130,7 +130,7 @@ bool Filter::accepts_start(const format::Sample& sample) const {
          is_among(tids, sample.tid);
 }
 
-bool Filter::accepts_comm(std::string_view comm) const { return is_in(comms, comm); }
+bool Filter::accepts_comm(std::string_view comm) const { return is_chosen(comms, comm); }
 
 Result<std::vector<std::uint32_t>> parse_number_list(std::string_view option, std::string_view text) {
   constexpr std::uint32_t kMostInRange = 65536;

@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SOURCES = ["views/dump/command_dump.cc", "decode/feature_fields.cc", "decode/record_fields.cc"]
+SOURCES = ["views/dump/command_dump.cc", "decode/record_fields.cc"]
 
 # A name is the first text given to a sink, or to a helper that takes the sink first; or it begins a row of the
 # table of an attribute's fields.

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "report/output/colour.h"
+#include "report/output/terminal.h"
 
 namespace tacho::report {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "report/output/colour.h"
+#include "report/output/terminal.h"
 
 namespace tacho::report {
 namespace {

@@ -10,9 +10,10 @@
 #include <set>
 #include <utility>
 
+#include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/output/field_sinks.h"
-#include "report/output/fit.h"
+#include "report/output/terminal.h"
 
 namespace tacho::report {
 

@@ -22,6 +22,4 @@ void write_calls(TextOutput& out, CallForm form, const CallList& list, const Cal
 // "1.234 us", "12.001 ms": in the unit that gives one to three digits before the point.
 std::string duration_text(std::uint64_t nanoseconds);
 
-Result<cli::ExitStatus> run_calls(const std::vector<std::string>& arguments);
-
 }  // namespace tacho::report

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "format/container/growing_file.h"
-#include "report/output/progress.h"
+#include "report/output/terminal.h"
 
 namespace tacho::report {
 namespace {

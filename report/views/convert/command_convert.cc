@@ -1,5 +1,4 @@
-#include "report/views/convert/command_convert.h"
-
+// tacho convert: a capture in another form, or a part of one.
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 
 #include "format/container/growing_file.h"
 #include "report/command.h"
+#include "report/commands.h"
 #include "report/output/output_file.h"
 #include "report/samples/filter.h"
 #include "report/views/convert/convert.h"

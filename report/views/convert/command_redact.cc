@@ -1,5 +1,4 @@
-#include "report/views/convert/command_redact.h"
-
+// tacho redact: copies a capture without private data.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -11,6 +10,7 @@
 
 #include "cli/message_text.h"
 #include "report/command.h"
+#include "report/commands.h"
 #include "report/samples/filter.h"
 #include "report/views/convert/redact.h"
 

@@ -78,9 +78,9 @@ using format::Damage;
 using format::EventAttr;
 using format::RecordView;
 
-constexpr std::size_t kWord = sizeof(std::uint64_t);
-constexpr std::size_t kLargestRecord = 0xfff8;               // bytes; sizes have 16 bits
-constexpr std::size_t kMostFrames = kLargestRecord / kWord;  // more have no room
+constexpr std::size_t kRegisterBytes = sizeof(std::uint64_t);
+constexpr std::size_t kMostRecordBytes = 0xfff8;                        // bytes; sizes have 16 bits
+constexpr std::size_t kMostFrames = kMostRecordBytes / kRegisterBytes;  // more have no room
 constexpr std::uint64_t kWordsBefore = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
                                        abi::kSampleTime | abi::kSampleAddr | abi::kSampleId |
                                        abi::kSampleStreamId | abi::kSampleCpu | abi::kSamplePeriod;
@@ -95,7 +95,8 @@ struct Pieces {
 };
 
 void skip_words(Cursor& in, std::uint64_t words) {
-  in.skip(words > in.left() / kWord ? in.left() + 1 : static_cast<std::size_t>(words) * kWord);
+  in.skip(words > in.left() / kRegisterBytes ? in.left() + 1
+                                             : static_cast<std::size_t>(words) * kRegisterBytes);
 }
 
 // In the order of the kernel's ABI (perf_event_open(2), PERF_RECORD_SAMPLE).
@@ -103,7 +104,7 @@ std::optional<Pieces> pieces_of(Bytes body, const EventAttr& attr) {
   Pieces pieces;
   Cursor in(body);
   const auto here = [&] { return body.size() - in.left(); };
-  in.skip(kWord * static_cast<std::size_t>(std::popcount(attr.sample_type & kWordsBefore)));
+  in.skip(kRegisterBytes * static_cast<std::size_t>(std::popcount(attr.sample_type & kWordsBefore)));
   if (attr.samples(abi::kSampleRead)) (void)format::parse_read_values(in, attr.read_format);
   pieces.chain = here();
   skip_words(in, in.u64());
@@ -112,7 +113,7 @@ std::optional<Pieces> pieces_of(Bytes body, const EventAttr& attr) {
   if (attr.samples(abi::kSampleBranchStack)) {
     const std::uint64_t branches = in.u64();
     if ((attr.branch_sample_type & kBranchIndex) != 0) in.u64();
-    skip_words(in, std::min<std::uint64_t>(branches, kLargestRecord) * kBranchWords);
+    skip_words(in, std::min<std::uint64_t>(branches, kMostRecordBytes) * kBranchWords);
     if ((attr.branch_sample_type & kBranchCounters) != 0) skip_words(in, branches);
   }
   pieces.copies = here();
@@ -201,7 +202,7 @@ std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, cons
   }
   auto frames = unwinder_.unwind(*sample, kMostFrames, record.order);
   const std::size_t kept = head.size() + body.size() - (pieces->behind_copies - pieces->copies);
-  const std::size_t room = (kLargestRecord - std::min(kLargestRecord, kept)) / kWord;
+  const std::size_t room = (kMostRecordBytes - std::min(kMostRecordBytes, kept)) / kRegisterBytes;
   frames = frames.first(std::min(frames.size(), room == 0 ? 0 : room - 1));
   // The frames are valid until the next call of the unwinder.
   const std::vector<std::uint64_t> callers(frames.begin(), frames.end());
@@ -212,7 +213,8 @@ std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, cons
   scratch.clear();
   scratch.bytes(Bytes(copy).first(head.size())).bytes(all.first(pieces->chain));
   scratch.u64(known + (callers.empty() ? 0 : 1 + callers.size()));
-  scratch.bytes(all.subspan(pieces->chain + kWord, pieces->behind_chain - pieces->chain - kWord));
+  scratch.bytes(
+      all.subspan(pieces->chain + kRegisterBytes, pieces->behind_chain - pieces->chain - kRegisterBytes));
   if (!callers.empty()) scratch.u64(abi::kContextUser);
   for (const std::uint64_t caller : callers) scratch.u64(caller);
   scratch.bytes(all.subspan(pieces->behind_chain, pieces->copies - pieces->behind_chain));

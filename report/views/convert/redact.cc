@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 
 #include "cli/message_text.h"
 #include "format/base/file.h"
@@ -16,23 +20,638 @@
 #include "format/container/capture_reader.h"
 #include "format/extensions/attachment.h"
 #include "format/extensions/symbol_pack.h"
+#include "format/records/record.h"
+#include "format/records/sample.h"
 #include "report/output/output_file.h"
 #include "report/redaction.h"
 #include "report/views/convert/convert.h"
-#include "report/views/convert/redact_records.h"
 #include "symbolize/files/attached_text.h"
 #include "symbolize/frame.h"
 #include "symbolize/jit/jitdump.h"
 
 namespace tacho::report {
+namespace {
+
+using format::FieldKind;
+
+constexpr std::size_t kCommonFields = 8;  // bytes of every tracepoint: its number, flags and the thread
+constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 63;
+
+struct ByteRange {
+  std::size_t begin = 0, size = 0;
+};
+
+// The bytes that a field covers, as far as the payload goes.
+ByteRange bytes_of(const PayloadField& field, std::size_t available) {
+  const std::uint64_t begin = field.bit_offset / 8;
+  if (begin >= available) return {};
+  std::uint64_t bits = field.bit_offset % 8;
+  if (is_located(field))
+    bits += 32;
+  else if (field.count == 0)
+    return {static_cast<std::size_t>(begin), available - static_cast<std::size_t>(begin)};
+  else
+    bits += std::uint64_t{field.bit_size} * field.count;
+  return {static_cast<std::size_t>(begin),
+          static_cast<std::size_t>(std::min<std::uint64_t>((bits + 7) / 8, available - begin))};
+}
+
+bool is_byte_array(const PayloadField& field) { return field.bit_size == 8 && is_list(field); }
+bool is_number(const PayloadField& field) {
+  return field.kind == FieldKind::Unsigned || field.kind == FieldKind::Signed;
+}
+// By its FORMAT, whatever its sign and size.
+bool is_kernel_address(const PayloadField& field) { return field.format == "kaddr" && is_number(field); }
+// Any other number of 64 bits without a sign may hold one: pointers have no FORMAT.
+bool can_be_address(const PayloadField& field) {
+  return is_kernel_address(field) ||
+         (field.bit_size == 64 && field.kind == FieldKind::Unsigned && field.bit_offset % 8 == 0);
+}
+bool is_whole_word(const PayloadField& field) {
+  return field.bit_offset % 8 == 0 && (field.bit_size == 64 || field.bit_size == 32);
+}
+
+// Clears the bits of a field in the bytes that it touches.
+void clear_bits(const PayloadField& field, std::span<std::byte> place) {
+  const std::size_t begin = field.bit_offset % 8;
+  const std::size_t bits = field.count == 0 ? place.size() * 8 : std::size_t{field.bit_size} * field.count;
+  for (std::size_t bit = begin; bit < begin + bits && bit / 8 < place.size(); ++bit)
+    place[bit / 8] &= ~(std::byte{1} << (bit % 8));
+}
+
+// Fields may overlap (a union), and the last one written counts: fields that stay unchanged come first, then
+// others, and texts outside the fixed part at the end.
+enum class Step : std::uint8_t { Numbers, Addresses, Bytes };
+
+Step step_of(const PayloadField& field) {
+  if (is_byte_array(field)) return Step::Bytes;
+  return can_be_address(field) ? Step::Addresses : Step::Numbers;
+}
+
+}  // namespace
+
+void PayloadRedaction::hide(std::span<std::byte> bytes, FieldKind kind) {
+  if (redaction_->of(Content::Payload) == How::Drop) {
+    std::ranges::fill(bytes, std::byte{});
+    return;
+  }
+  if (kind != FieldKind::Text) return aliases_->replace(bytes);
+  const std::string alias = aliases_->of(format::text_of(bytes));
+  std::ranges::fill(bytes, std::byte{});
+  if (bytes.empty()) return;
+  std::memcpy(bytes.data(), alias.data(), std::min(alias.size(), bytes.size() - 1));
+}
+
+void PayloadRedaction::move_addresses(const PayloadField& field, std::span<std::byte> place) {
+  if (!can_be_address(field) || !redaction_->hides(Content::Kernel)) return;
+  if (!is_whole_word(field)) return clear_bits(field, place);  // a part of an address has no other place
+  if (field.bit_size == 32) {
+    // The lower half of one in the last 4 GiB, where the kernel's code is.
+    constexpr std::uint64_t kUpperHalf = std::uint64_t{0xFFFFFFFF} << 32;
+    for (std::size_t at = 0; at + sizeof(std::uint32_t) <= place.size(); at += sizeof(std::uint32_t)) {
+      std::uint32_t low = 0;
+      std::memcpy(&low, place.data() + at, sizeof low);
+      if (low == 0 || (kUpperHalf | low) >= format::abi::kContextMax) continue;
+      low = static_cast<std::uint32_t>(kernel_->hidden(kUpperHalf | low, *aliases_));
+      std::memcpy(place.data() + at, &low, sizeof low);
+    }
+    return;
+  }
+  for (std::size_t at = 0; at + sizeof(std::uint64_t) <= place.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, place.data() + at, sizeof value);
+    if (value < kKernelHalf || value >= format::abi::kContextMax) continue;
+    value = kernel_->hidden(value, *aliases_);
+    std::memcpy(place.data() + at, &value, sizeof value);
+  }
+}
+
+// Copies the field's own bytes: for __data_loc, offset and length.
+void PayloadRedaction::copy_place(const PayloadField& field, std::span<std::byte> raw) {
+  if (field.kind == FieldKind::Text && !is_located(field)) return;
+  const ByteRange range = bytes_of(field, raw.size());
+  const std::span<std::byte> place = raw.subspan(range.begin, range.size);
+  std::ranges::copy(std::span(before_).subspan(range.begin, range.size), place.begin());
+  if (is_byte_array(field)) return hide(place, field.kind);
+  move_addresses(field, place);
+}
+
+void PayloadRedaction::hide_text(const PayloadField& field, std::span<std::byte> raw) {
+  if (field.kind != FieldKind::Text) return;
+  const auto room = room_of_text(field, before_, std::endian::native);
+  if (!room || room->empty()) return;
+  const std::span<std::byte> to =
+      raw.subspan(static_cast<std::size_t>(room->data() - before_.data()), room->size());
+  std::ranges::copy(*room, to.begin());
+  hide(to, FieldKind::Text);
+}
+
+void PayloadRedaction::change(std::size_t event, std::span<std::byte> raw) {
+  const PayloadSchema* const schema = schemas_.of(event);
+  if (!redaction_->hides(Content::Payload)) {
+    if (schema == nullptr) return;
+    for (const PayloadField& field : schema->fields) {
+      const ByteRange range = bytes_of(field, raw.size());
+      move_addresses(field, raw.subspan(range.begin, range.size));
+    }
+    return;
+  }
+  before_.assign(raw.begin(), raw.end());
+  std::ranges::fill(raw, std::byte{});
+  const bool is_tracepoint = (*events_)[event].attr.type == format::abi::kTracepoint;
+  if (is_tracepoint) std::copy_n(before_.begin(), std::min(kCommonFields, raw.size()), raw.begin());
+  if (schema == nullptr) return;
+  for (const Step step : {Step::Numbers, Step::Addresses, Step::Bytes})
+    for (const PayloadField& field : schema->fields)
+      if (step_of(field) == step) copy_place(field, raw);
+  for (const PayloadField& field : schema->fields) hide_text(field, raw);
+}
+
+namespace {
+
+namespace abi = format::abi;
+using symbolize::ModuleKind;
+
+constexpr std::uint32_t kKernel = ~std::uint32_t{0};
+
+std::string_view without_deleted(std::string_view path) {
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (path.ends_with(kDeleted)) path.remove_suffix(kDeleted.size());
+  return path;
+}
+
+// "perf-map/1234", or "/tmp/perf-1234.map": nothing for names of another form.
+std::optional<std::uint32_t> pid_in(std::string_view name, std::string_view before, std::string_view behind) {
+  if (!name.starts_with(before) || !name.ends_with(behind) || name.size() < before.size() + behind.size())
+    return std::nullopt;
+  name.remove_prefix(before.size());
+  name.remove_suffix(behind.size());
+  std::uint32_t pid = 0;
+  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  return failed == std::errc{} && end == name.data() + name.size() ? std::optional(pid) : std::nullopt;
+}
+
+}  // namespace
+
+bool RedactProcesses::is_mapped(std::string_view path) const {
+  return mapped_.contains(std::string(without_deleted(path)));
+}
+
+void RedactProcesses::see(const format::RecordView& record, const format::EventSet& events) {
+  if (pids_.empty() || (record.type != abi::kRecordMmap && record.type != abi::kRecordMmap2)) return;
+  const auto event = events.event_of(record);
+  if (!event) return;
+  const auto parsed = format::parse_record(record, events[*event].attr);
+  const auto* const mapping = parsed ? std::get_if<format::MmapRecord>(&*parsed) : nullptr;
+  if (mapping != nullptr && (mapping->pid == kKernel || is_kept(mapping->pid)))
+    mapped_.emplace(without_deleted(mapping->filename));
+}
+
+bool RedactProcesses::keeps_own_record(const format::RecordView& record) const {
+  switch (record.type) {
+    case abi::kRecordThreadMap:
+    case abi::kRecordBuildId:
+    case abi::kRecordAuxtrace:
+    case abi::kRecordAuxtraceInfo:
+    case abi::kRecordAuxtraceError:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool RedactProcesses::keeps(const format::RecordView& record, const format::EventSet& events) const {
+  if (pids_.empty()) return true;
+  if (record.type >= abi::kRecordUserStart) return keeps_own_record(record);
+  const auto event = events.event_of(record);
+  if (!event) return false;
+  const format::EventAttr& attr = events[*event].attr;
+  switch (record.type) {
+    case abi::kRecordSample: {
+      const auto sample = format::parse_sample(record, attr);
+      return sample && attr.samples(abi::kSampleTid) && is_kept(sample->pid);
+    }
+    case abi::kRecordMmap:
+    case abi::kRecordMmap2: {
+      const std::uint32_t pid = record.body().u32();
+      return pid == kKernel || is_kept(pid);
+    }
+    case abi::kRecordComm:
+    case abi::kRecordFork:
+    case abi::kRecordExit:
+    case abi::kRecordNamespaces:
+    case abi::kRecordRead:
+      return is_kept(record.body().u32());
+    case abi::kRecordSwitch:
+    case abi::kRecordSwitchCpuWide:
+      return attr.samples(abi::kSampleTid) && is_kept(format::parse_sample_id(record, attr).pid);
+    case abi::kRecordAux:
+    case abi::kRecordItraceStart:
+    case abi::kRecordAuxOutputHwId:
+      return false;
+    default:
+      return true;
+  }
+}
+
+Result<> RedactProcesses::reduce_pack(std::vector<std::byte>& section) const {
+  if (section.empty()) return Done{};
+  auto pack = format::parse_symbol_pack(section);
+  if (!pack) return std::move(pack.error()).in("the symbol pack");
+  std::erase_if(pack->modules, [&](const format::PackedModule& module) {
+    const std::string_view path = pack->texts[module.path];
+    const auto kind = static_cast<ModuleKind>(module.kind);
+    if (kind != ModuleKind::User && kind != ModuleKind::Anonymous) return false;
+    if (const auto pid = pid_in(path, "/tmp/perf-", ".map")) return !is_kept(*pid);
+    return !is_mapped(path);
+  });
+  auto written = format::write_symbol_pack_section(*pack);
+  if (!written) return std::move(written.error());
+  section = std::move(*written);
+  return Done{};
+}
+
+Result<> RedactProcesses::reduce(format::Features& features) const {
+  if (pids_.empty()) return Done{};
+  std::erase_if(features.attachments, [&](const format::Attachment& attachment) {
+    if (const auto pid = pid_in(attachment.name, "perf-map/", "")) return !is_kept(*pid);
+    if (attachment.name.starts_with(symbolize::kAttachedJitdump)) {
+      const auto pid = pid_in(attachment.name.substr(attachment.name.rfind('/') + 1), "jit-", ".dump");
+      return !pid || !is_kept(*pid);
+    }
+    return attachment.name != "vdso" && attachment.name != format::kKallsymsAttachment;
+  });
+  std::erase_if(features.environment.build_ids, [&](const format::BuildIdEntry& entry) {
+    return (entry.misc & abi::kCpumodeMask) != abi::kCpumodeKernel && !is_mapped(entry.filename);
+  });
+  features.tracing.saved_cmdlines.clear();
+  return reduce_pack(features.symbol_pack);
+}
+
+namespace {
+
+namespace abi = format::abi;
+using format::Bytes;
+using format::EventAttr;
+using format::RecordView;
+
+constexpr std::size_t kHead = format::kRecordHeaderSize, kWordBytes = sizeof(std::uint64_t);
+
+constexpr std::size_t kLongest = 65528;  // bytes: its size has 16 bits, and is a multiple of 8
+
+// Where the text of a record begins, in bytes from its start.
+constexpr std::size_t kMmapName = kHead + 32, kMmap2Name = kHead + 64, kCommName = kHead + 8,
+                      kKsymbolName = kHead + 16, kCgroupPath = kHead + 8, kBuildIdName = kHead + 28;
+
+// perf's own records that hold numbers alone.
+constexpr std::uint32_t kNumbersAlone[] = {
+    abi::kRecordFinishedInit, abi::kRecordIdIndex,      abi::kRecordCpuMap,
+    abi::kRecordStatConfig,   abi::kRecordStat,         abi::kRecordStatRound,
+    abi::kRecordTimeConv,     abi::kRecordSchedstatCpu, abi::kRecordSchedstatDomain,
+};
+
+std::size_t fixed_words(std::uint64_t sample_type, std::uint64_t fields) {
+  return static_cast<std::size_t>(std::popcount(sample_type & fields));
+}
+
+std::string_view text_behind(const RecordView& record, std::size_t fixed, std::size_t trailer) {
+  if (record.bytes.size() < fixed + trailer) return {};
+  return format::text_of(record.bytes.subspan(fixed, record.bytes.size() - fixed - trailer));
+}
+
+}  // namespace
+
+template <class Change>
+void RecordRedaction::patch(std::vector<std::byte>& bytes, std::size_t at, Change&& change) {
+  if (bytes.size() < kWordBytes || at > bytes.size() - kWordBytes) return;
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes.data() + at, kWordBytes);
+  word = change(word);
+  std::memcpy(bytes.data() + at, &word, kWordBytes);
+}
+
+void RecordRedaction::shift_time(std::vector<std::byte>& bytes, std::size_t at) const {
+  if (time_shift_ == 0) return;
+  patch(bytes, at, [this](std::uint64_t time) {
+    return time < time_shift_ || time == ~std::uint64_t{0} ? time : time - time_shift_;
+  });
+}
+
+bool RecordRedaction::with_text(const RecordView& record, std::size_t fixed, std::string_view text,
+                                std::size_t trailer, format::ByteWriter& out) {
+  if (record.bytes.size() < fixed + trailer) return false;
+  out.bytes(record.bytes.first(fixed)).padded_text(text, kWordBytes);
+  out.bytes(record.bytes.last(trailer));
+  return true;
+}
+
+std::string RecordRedaction::comm(std::string_view name) const {
+  switch (redaction_->of(Content::Comm)) {
+    case How::Keep:
+      return std::string(name);
+    case How::Drop:
+      return "-";
+    default:
+      return aliases_->of(name);
+  }
+}
+
+// Each part by itself, so that nesting still shows.
+std::string RecordRedaction::container(std::string_view path) const {
+  if (!redaction_->hides(Content::Containers)) return std::string(path);
+  std::string hidden;
+  while (!path.empty()) {
+    const auto slash = path.find('/');
+    hidden += aliases_->of(path.substr(0, slash));
+    if (slash == std::string_view::npos) break;
+    hidden += '/';
+    path.remove_prefix(slash + 1);
+  }
+  return hidden;
+}
+
+std::optional<RecordView> RecordRedaction::change(const RecordView& record, format::ByteWriter& out) {
+  out.clear();
+  bool stays = false;
+  if (record.type >= abi::kRecordUserStart) {
+    stays = change_own_record(record, out);
+  } else if (const auto event = events_->event_of(record); event) {
+    const EventAttr& attr = (*events_)[*event].attr;
+    stays = record.type == abi::kRecordSample ? change_sample(record, *event, out)
+                                              : change_kernel_record(record, attr, out);
+    constexpr std::uint64_t kBeforeTime = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid;
+    if (stays && time_shift_ != 0 && attr.samples(abi::kSampleTime)) {
+      const std::size_t trailer = format::sample_id_size(attr);
+      bytes_.assign(out.view().begin(), out.view().end());
+      if (record.type == abi::kRecordSample)
+        shift_time(bytes_, kHead + kWordBytes * fixed_words(attr.sample_type, kBeforeTime));
+      else if (trailer != 0 && bytes_.size() >= kHead + trailer)
+        shift_time(bytes_, bytes_.size() - trailer + (attr.samples(abi::kSampleTid) ? kWordBytes : 0));
+      out.clear();
+      out.bytes(bytes_);
+    }
+  }
+  if (stays && out.size() > kLongest) {  // aliases are longer than words, call chains than no stack
+    ++not_understood_[record.type];
+    stays = false;
+  }
+  if (!stays) return std::nullopt;
+  out.patch<std::uint16_t>(6, static_cast<std::uint16_t>(out.size()));
+  RecordView view = record;
+  view.bytes = out.view();
+  view.order = std::endian::native;
+  return view;
+}
+
+void RecordRedaction::change_words(const format::U64Array& words, const RecordView& record,
+                                   std::size_t step) {
+  if (words.empty() || !redaction_->hides(Content::Kernel)) return;
+  const auto at = static_cast<std::size_t>(words.bytes().data() - record.bytes.data());
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (step == 1 || i % step != step - 1)  // of a branch the third word is flags
+      patch(bytes_, at + i * kWordBytes, [this](std::uint64_t word) {
+        return word >= kKernelHalf && word < abi::kContextMax ? moved(word) : word;
+      });
+}
+
+void RecordRedaction::change_registers(const format::Registers& registers, const RecordView& record) {
+  if (registers.abi == 0) return;
+  if (!redaction_->hides(Content::Registers)) return change_words(registers.values, record, 1);
+  const Bytes values = registers.values.bytes();
+  if (values.data() == nullptr) return;
+  cuts_.push_back({.begin = static_cast<std::size_t>(values.data() - record.bytes.data()) - kWordBytes,
+                   .size = kWordBytes + values.size()});
+}
+
+// Appends the unwound call chain of the copied stack, in the kernel's form of user chains.
+void RecordRedaction::add_unwound(const format::Sample& sample, const RecordView& record) {
+  if (chains_ == nullptr || !redaction_->hides(Content::Stacks)) return;
+  const auto unwound = chains_->of(record.bytes);
+  const Bytes chain = sample.callchain.bytes();
+  if (unwound.empty() || chain.data() == nullptr) return;
+  Cut cut{static_cast<std::size_t>(chain.data() - record.bytes.data()) - kWordBytes,
+          kWordBytes + chain.size(),
+          {}};
+  cut.words.push_back(sample.callchain.size() + 1 + unwound.size());
+  for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
+    const std::uint64_t word = sample.callchain[i];
+    cut.words.push_back(word < abi::kContextMax ? moved(word) : word);
+  }
+  cut.words.push_back(abi::kContextUser);
+  cut.words.insert(cut.words.end(), unwound.begin(), unwound.end());
+  cuts_.push_back(std::move(cut));
+}
+
+// u64 size, bytes, u64 how many of them are valid.
+void RecordRedaction::change_user_stack(const format::Sample& sample, const RecordView& record) {
+  if (sample.user_stack.data() == nullptr) return;
+  const auto at = static_cast<std::size_t>(sample.user_stack.data() - record.bytes.data());
+  std::uint64_t size = 0;
+  std::memcpy(&size, record.bytes.data() + at - kWordBytes, kWordBytes);
+  if (redaction_->hides(Content::Stacks)) {
+    cuts_.push_back({.begin = at - kWordBytes, .size = static_cast<std::size_t>(size) + 2 * kWordBytes});
+    return;
+  }
+  const auto begin = bytes_.begin() + static_cast<std::ptrdiff_t>(at);
+  std::fill(begin + static_cast<std::ptrdiff_t>(sample.user_stack.size()),
+            begin + static_cast<std::ptrdiff_t>(size), std::byte{});
+}
+
+bool RecordRedaction::change_sample(const RecordView& record, std::size_t event, format::ByteWriter& out) {
+  const EventAttr& attr = (*events_)[event].attr;
+  const format::Sample* const sample = samples_.parse(record, attr);
+  if (sample == nullptr) {
+    ++not_understood_[record.type];
+    return false;
+  }
+  const std::uint64_t type = attr.sample_type;
+  bytes_.assign(record.bytes.begin(), record.bytes.end() - static_cast<std::ptrdiff_t>(sample->unread));
+  cuts_.clear();
+  if (type & abi::kSampleIp)
+    patch(bytes_, kHead + kWordBytes * fixed_words(type, abi::kSampleIdentifier),
+          [this](std::uint64_t ip) { return moved(ip); });
+  const bool hides_addresses = redaction_->hides(Content::Addresses);
+  const auto hidden_address = [&](std::uint64_t address) { return hides_addresses ? 0 : moved(address); };
+  constexpr std::uint64_t kBeforeAddress =
+      abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid | abi::kSampleTime;
+  if (type & abi::kSampleAddr)
+    patch(bytes_, kHead + kWordBytes * fixed_words(type, kBeforeAddress), hidden_address);
+  if (type & abi::kSampleCallchain) {
+    change_words(sample->callchain, record, 1);
+    add_unwound(*sample, record);
+  }
+  if (type & abi::kSampleRaw && !sample->raw.empty())
+    payloads_.change(
+        event, std::span(bytes_).subspan(static_cast<std::size_t>(sample->raw.data() - record.bytes.data()),
+                                         sample->raw.size()));
+  if (type & abi::kSampleBranchStack) change_words(sample->branches, record, 3);
+  if (type & abi::kSampleRegsUser) change_registers(sample->user_registers, record);
+  if (type & abi::kSampleStackUser) change_user_stack(*sample, record);
+  if (type & abi::kSampleRegsIntr) change_registers(sample->interrupt_registers, record);
+  // The fields behind it are words, and the AUX data with its size.
+  std::size_t end = bytes_.size();
+  if (type & abi::kSampleAux) {
+    const std::size_t data = sample->aux.size();
+    end -= data + kWordBytes;
+    if (redaction_->hides(Content::Traces)) cuts_.push_back({.begin = end, .size = data + kWordBytes});
+  }
+  if (type & abi::kSamplePhysAddr && hides_addresses)
+    patch(bytes_,
+          end - kWordBytes * (1 + fixed_words(type, abi::kSampleCgroup | abi::kSampleDataPageSize |
+                                                        abi::kSampleCodePageSize)),
+          [](std::uint64_t) { return std::uint64_t{0}; });
+  std::size_t at = 0;
+  for (const Cut& cut : cuts_) {
+    out.bytes(Bytes(bytes_).subspan(at, cut.begin - at));
+    for (const std::uint64_t word : cut.words) out.u64(word);
+    at = cut.begin + cut.size;
+  }
+  out.bytes(Bytes(bytes_).subspan(at));
+  return true;
+}
+
+// MMAP and MMAP2. The record of the kernel has the address of its text twice.
+bool RecordRedaction::change_mapping(const RecordView& record, const EventAttr& attr,
+                                     format::ByteWriter& out) {
+  const auto parsed = format::parse_record(record, attr);
+  const auto* const mapping = parsed ? std::get_if<format::MmapRecord>(&*parsed) : nullptr;
+  if (mapping == nullptr) return false;
+  const std::string name = hidden_path(mapping->filename, redaction_->path_rule(), *aliases_);
+  if (!with_text(record, record.type == abi::kRecordMmap2 ? kMmap2Name : kMmapName, name,
+                 format::sample_id_size(attr), out))
+    return false;
+  if (mapping->start >= kKernelHalf) {
+    out.patch(kHead + kWordBytes, moved(mapping->start));
+    if (mapping->page_offset >= kKernelHalf) out.patch(kHead + 3 * kWordBytes, moved(mapping->page_offset));
+  }
+  return true;
+}
+
+// u32 pid, u32 tid, u64 count, then u64 device and u64 inode of each.
+bool RecordRedaction::change_namespaces(const RecordView& record, std::size_t trailer,
+                                        format::ByteWriter& out) {
+  if (redaction_->of(Content::Containers) == How::Drop) return false;
+  bytes_.assign(record.bytes.begin(), record.bytes.end());
+  constexpr std::size_t kLinks = kHead + 2 * kWordBytes;
+  if (redaction_->hides(Content::Containers))
+    for (std::size_t at = kLinks + kWordBytes; at + kWordBytes + trailer <= bytes_.size();
+         at += 2 * kWordBytes)
+      patch(bytes_, at, [this](std::uint64_t inode) { return aliases_->of_number(inode) & 0xffffffff; });
+  out.bytes(bytes_);
+  return true;
+}
+
+bool RecordRedaction::change_kernel_record(const RecordView& record, const EventAttr& attr,
+                                           format::ByteWriter& out) {
+  const std::size_t trailer = format::sample_id_size(attr);
+  const auto parsed = format::parse_record(record, attr);
+  if (!parsed || format::unread_bytes(record, attr) != 0) {
+    ++not_understood_[record.type];
+    return false;
+  }
+  switch (record.type) {
+    case abi::kRecordMmap:
+    case abi::kRecordMmap2:
+      return change_mapping(record, attr, out);
+    case abi::kRecordComm:
+      return with_text(record, kCommName, comm(text_behind(record, kCommName, trailer)), trailer, out);
+    case abi::kRecordCgroup:
+      if (redaction_->of(Content::Containers) == How::Drop) return false;
+      return with_text(record, kCgroupPath, container(text_behind(record, kCgroupPath, trailer)), trailer,
+                       out);
+    case abi::kRecordNamespaces:
+      return change_namespaces(record, trailer, out);
+    case abi::kRecordKsymbol:
+      if (!with_text(record, kKsymbolName, text_behind(record, kKsymbolName, trailer), trailer, out))
+        return false;
+      out.patch(kHead, moved(std::get<format::KsymbolRecord>(*parsed).address));
+      return true;
+    case abi::kRecordTextPoke:  // code of the kernel as bytes: calls in it reveal distances, and no view
+                                // needs it
+      if (redaction_->hides(Content::Kernel)) return false;
+      break;
+    case abi::kRecordAux:
+    case abi::kRecordItraceStart:
+    case abi::kRecordAuxOutputHwId:
+      if (redaction_->hides(Content::Traces)) return false;
+      break;
+    case abi::kRecordFork:
+    case abi::kRecordExit:
+    case abi::kRecordThrottle:
+    case abi::kRecordUnthrottle: {
+      bytes_.assign(record.bytes.begin(), record.bytes.end());
+      const bool is_task = record.type == abi::kRecordFork || record.type == abi::kRecordExit;
+      shift_time(bytes_, kHead + (is_task ? 2 * kWordBytes : 0));
+      out.bytes(bytes_);
+      return true;
+    }
+    default:
+      break;
+  }
+  if (std::holds_alternative<format::OtherRecord>(*parsed)) {
+    ++not_understood_[record.type];
+    return false;
+  }
+  out.bytes(record.bytes);
+  return true;
+}
+
+// u64 count, then {u64 tid, char comm[16]} for each.
+void RecordRedaction::change_thread_map(const RecordView& record, format::ByteWriter& out) {
+  constexpr std::size_t kName = 16;
+  out.bytes(record.bytes);
+  for (std::size_t at = kHead + 2 * kWordBytes; at + kName <= record.bytes.size(); at += kName + kWordBytes) {
+    const std::string name = comm(format::text_of(record.bytes.subspan(at, kName)));
+    for (std::size_t i = 0; i < kName; ++i)
+      out.patch(at + i, static_cast<std::uint8_t>(i < std::min(name.size(), kName - 1) ? name[i] : 0));
+  }
+}
+
+bool RecordRedaction::change_own_record(const RecordView& record, format::ByteWriter& out) {
+  if (std::ranges::find(kNumbersAlone, record.type) != std::end(kNumbersAlone)) {
+    out.bytes(record.bytes);
+    return true;
+  }
+  const PathRule rule = redaction_->path_rule();
+  switch (record.type) {
+    case abi::kRecordThreadMap:
+      change_thread_map(record, out);
+      return true;
+    case abi::kRecordBuildId:
+      return with_text(record, kBuildIdName,
+                       hidden_path(text_behind(record, kBuildIdName, 0), rule, *aliases_), 0, out);
+    case abi::kRecordEventUpdate: {
+      constexpr std::size_t kText = kHead + 2 * kWordBytes;
+      constexpr std::uint64_t kUnit = 0, kName = 2;
+      const std::uint64_t kind = record.body().u64();
+      const std::string_view text = text_behind(record, kText, 0);
+      if (kind == kUnit) return with_text(record, kText, text, 0, out);  // "MiB/s": the PMU's own word
+      if (kind == kName) {
+        const std::string name = hidden_event(text, rule, *aliases_);
+        return with_text(record, kText,
+                         redaction_->hides(Content::Kernel) ? kernel_->hidden_in(name, *aliases_) : name, 0,
+                         out);
+      }
+      out.bytes(record.bytes);
+      return true;
+    }
+    case abi::kRecordAuxtraceInfo:
+    case abi::kRecordAuxtrace:
+    case abi::kRecordAuxtraceError:
+      if (redaction_->hides(Content::Traces)) return false;
+      out.bytes(record.bytes);
+      return true;
+    default:
+      ++not_understood_[record.type];
+      return false;
+  }
+}
 
 namespace {
 
 namespace abi = format::abi;
 using format::Features;
 using symbolize::ModuleKind;
-
-constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 63;
 
 class Head {
  public:

@@ -18,6 +18,7 @@
 #include "format/records/perf_abi.h"
 #include "format/records/record.h"
 #include "report/command.h"
+#include "report/commands.h"
 #include "report/output/field_sinks.h"
 #include "report/redaction.h"
 #include "symbolize/files/attached_text.h"

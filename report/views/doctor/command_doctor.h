@@ -50,6 +50,4 @@ struct CaptureFacts {
 // Reads the whole capture. The session's symfs is symbolize::kNoFiles: names come from the capture alone.
 CaptureFacts examine(Session& session);
 
-Result<cli::ExitStatus> run_doctor(const std::vector<std::string>& arguments);
-
 }  // namespace tacho::report

@@ -1,12 +1,11 @@
-#include "report/views/dump/command_dump.h"
-
+// tacho dump: every record of a capture, decoded.
 #include <bitset>
 
 #include "format/container/capture_reader.h"
 #include "format/records/record.h"
 #include "format/records/sample.h"
 #include "report/command.h"
-#include "report/decode/feature_fields.h"
+#include "report/commands.h"
 #include "report/decode/record_fields.h"
 #include "report/output/field_sinks.h"
 

@@ -1,5 +1,4 @@
-#include "report/views/flamegraph/command_flamegraph.h"
-
+// tacho flamegraph: a capture's stacks as a picture.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,9 +12,10 @@
 #include <memory>
 #include <optional>
 
+#include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/output/svg_text.h"
-#include "report/profile/name_pattern.h"
+#include "report/profile/entries.h"
 #include "report/samples/filter.h"
 #include "report/views/flamegraph/flame_stacks.h"
 #include "report/views/flamegraph/flame_svg.h"

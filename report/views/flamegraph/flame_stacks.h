@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "format/base/result.h"
+#include "report/profile/frame_names.h"
 #include "report/profile/slow_intervals.h"
-#include "report/profile/source_line.h"
 #include "report/query/waits.h"
 #include "report/samples/session.h"
 #include "report/views/flamegraph/flame_tree.h"

@@ -18,15 +18,17 @@ namespace {
 
 constexpr int kRow = 17, kBox = 16, kGap = 10;  // px; flamegraph.js has the same
 
-// ---- colours ------------------------------------------------------------------------------------------------
+// ---- colours
+// ------------------------------------------------------------------------------------------------
 
 constexpr FlamePalette kPalettes[] = {
     {"safe", "kind of code, in colours that readers who do not see red and green tell apart"},
     {"warm", "kind of code, in the colours that flame graphs had first"},
     {"module", "module"},
     {"wait", "kind of code, in cold colours for waits, and warm ones for who ended them"},
-    {"change", "change of the share of all, with --base, or of the cost per event, with --per: orange is more, blue "
-               "is less"},
+    {"change",
+     "change of the share of all, with --base, or of the cost per event, with --per: orange is more, blue "
+     "is less"},
 };
 
 // Kinds of frames in the order of the legend, with their colour in each palette of kinds.
@@ -64,7 +66,8 @@ constexpr double kDark = 0.45;
 
 std::uint32_t scaled(std::uint32_t colour, double factor) {
   const auto part = [&](int shift) {
-    return static_cast<std::uint32_t>(std::lround(static_cast<double>(colour >> shift & 255) * factor)) << shift;
+    return static_cast<std::uint32_t>(std::lround(static_cast<double>(colour >> shift & 255) * factor))
+           << shift;
   };
   return part(16) | part(8) | part(0);
 }
@@ -85,7 +88,8 @@ std::vector<Fill> fills() {
   for (const auto& [palette, colour] : kOfKinds) {
     for (const KindRow& row : kKinds)
       for (std::size_t shade = 0; shade < std::size(kShades); ++shade)
-        add(fmt::format(".{} .{}{}", palette, static_cast<char>(row.kind), shade), row.*colour, kShades[shade]);
+        add(fmt::format(".{} .{}{}", palette, static_cast<char>(row.kind), shade), row.*colour,
+            kShades[shade]);
   }
   add(".module .a0", kKinds[8].safe);
   add(".change .a0", kKinds[8].safe);
@@ -106,7 +110,11 @@ unsigned hash_of(std::string_view text) {
 // The class of a frame whose share of everything changed, as flamegraph.js has it.
 std::string change_class(double was, double is, double noise) {
   const double size = std::abs(is - was);
-  const int step = size < std::max(0.0005, noise) ? 0 : size < 0.002 ? 1 : size < 0.01 ? 2 : size < 0.05 ? 3 : 4;
+  const int step = size < std::max(0.0005, noise) ? 0
+                   : size < 0.002                 ? 1
+                   : size < 0.01                  ? 2
+                   : size < 0.05                  ? 3
+                                                  : 4;
   if (step == 0) return "d0";
   return fmt::format("{}{}", is > was ? 'p' : 'q', step);
 }
@@ -117,8 +125,8 @@ std::string class_of(const FlameFrame& frame, const FlameTree::Node& node, const
   if (look.palette == "module")
     return frame.module.empty() ? "a0" : fmt::format("m{}", hash_of(frame.module) % std::size(kModules));
   if (look.palette == "change")
-    return change_class(share_of(node.total.before, look.all.before), share_of(node.total.after, look.all.after),
-                        node.noise);
+    return change_class(share_of(node.total.before, look.all.before),
+                        share_of(node.total.after, look.all.after), node.noise);
   constexpr std::string_view kOneShade = "xaorw";  // a mark, everything, states of threads
   const bool has_shades = kOneShade.find(static_cast<char>(frame.kind)) == std::string_view::npos;
   return fmt::format("{}{}", static_cast<char>(frame.kind),
@@ -128,33 +136,43 @@ std::string class_of(const FlameFrame& frame, const FlameTree::Node& node, const
 std::string style() {
   const std::vector<Fill> all = fills();
   std::string css =
-      "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:bidi-override;white-space:pre}"
-      ".title{font-size:17px}g.frames{cursor:pointer;stroke:#fff;stroke-width:.35}g.labels{pointer-events:none}"
+      "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:bidi-override;"
+      "white-space:pre}"
+      ".title{font-size:17px}g.frames{cursor:pointer;stroke:#fff;stroke-width:.35}g.labels{pointer-events:"
+      "none}"
       ".x0{fill:#33404d}text.x{fill:#f5f5f5}rect.match.match.match{fill:#9c179e}text.match{fill:#f5f5f5}"
       "rect.marked.marked{stroke:#1b1b1b;stroke-width:2}rect.up{opacity:.55}"
       "rect.cursor{fill:none;stroke:#000;stroke-width:3;pointer-events:none}"
       ".live .head{overflow:visible}foreignObject{pointer-events:none}.headbox,.help{pointer-events:auto}"
       ".headbox,.tip,.foot,.help{font:12px system-ui,sans-serif;color:#1b1b1b;overflow-wrap:anywhere}"
-      ".headbox{padding:8px 10px 2px;background:#fff}.headbox h1{font-size:17px;font-weight:600;margin:0 0 4px}"
-      ".headbox p{margin:0 0 4px}.legend span{margin-right:10px;white-space:nowrap}.legend svg{vertical-align:-2px}"
-      ".tools *{font:inherit;margin:0 4px 4px 0;padding:3px 7px;color:inherit;background:#f4f4f4;border:1px solid "
+      ".headbox{padding:8px 10px 2px;background:#fff}.headbox h1{font-size:17px;font-weight:600;margin:0 0 "
+      "4px}"
+      ".headbox p{margin:0 0 4px}.legend span{margin-right:10px;white-space:nowrap}.legend "
+      "svg{vertical-align:-2px}"
+      ".tools *{font:inherit;margin:0 4px 4px 0;padding:3px 7px;color:inherit;background:#f4f4f4;border:1px "
+      "solid "
       "#767676;border-radius:4px}.tools .search{width:15em;max-width:90%}.found{min-height:1.3em}"
       ".tip{background:#fff;border:1px solid #767676;border-radius:4px;padding:5px 8px}"
-      ".foot{background:#fff;border-top:1px solid #767676;padding:3px 10px 5px;max-height:180px;overflow:hidden}.foot:empty{"
+      ".foot{background:#fff;border-top:1px solid #767676;padding:3px 10px "
+      "5px;max-height:180px;overflow:hidden}.foot:empty{"
       "display:none}.help{background:#fff;border:1px solid #767676;border-radius:6px;margin:20px "
       "auto;padding:4px 16px;max-width:480px}.help dl{display:grid;grid-template-columns:auto "
       "1fr;gap:4px 14px}.help dt{font-weight:600}.help dd{margin:0}"
-      "svg:focus{outline:none}svg:focus-visible{outline:none}.tools *:focus-visible{outline:2px solid #0b57d0}";
+      "svg:focus{outline:none}svg:focus-visible{outline:none}.tools *:focus-visible{outline:2px solid "
+      "#0b57d0}";
   for (const Fill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.light);
   css +=
       "@media(prefers-color-scheme:dark){#bg{fill:#16181c}text{fill:#f5f5f5}g.frames{stroke:#16181c}"
-      "rect.match.match.match{fill:#f0a6f5}text.match{fill:#1b1b1b}rect.marked.marked{stroke:#f5f5f5}rect.cursor{stroke:#fff}"
-      ".headbox,.tip,.foot,.help{color:#f5f5f5}.headbox{background:#16181c}.tip,.foot,.help{background:#22252b}.tools *{background:#2d3138}";
+      "rect.match.match.match{fill:#f0a6f5}text.match{fill:#1b1b1b}rect.marked.marked{stroke:#f5f5f5}rect."
+      "cursor{stroke:#fff}"
+      ".headbox,.tip,.foot,.help{color:#f5f5f5}.headbox{background:#16181c}.tip,.foot,.help{background:#"
+      "22252b}.tools *{background:#2d3138}";
   for (const Fill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.dark);
   return css + "}";
 }
 
-// ---- words --------------------------------------------------------------------------------------------------
+// ---- words
+// --------------------------------------------------------------------------------------------------
 
 // A number in an attribute: whole ones without ".000".
 std::string plain_number(double value) {
@@ -162,7 +180,8 @@ std::string plain_number(double value) {
                                                               : fmt::format("{:.3f}", value);
 }
 
-// ---- the file -----------------------------------------------------------------------------------------------
+// ---- the file
+// -----------------------------------------------------------------------------------------------
 
 struct Legend {
   std::string look;
@@ -185,10 +204,12 @@ std::vector<Legend> module_legend(const FlameFrames& frames, std::span<const Fla
   return keys;
 }
 
-std::vector<Legend> legend(const FlameFrames& frames, std::span<const FlamePane> panes, const FlameLook& look) {
+std::vector<Legend> legend(const FlameFrames& frames, std::span<const FlamePane> panes,
+                           const FlameLook& look) {
   if (look.palette == "module") return module_legend(frames, panes);
   if (look.palette == "change")
-    return {{"p4", look.per.empty() ? fmt::format("more of all than {}", look.was) : "costs more per " + look.per + " than before"},
+    return {{"p4", look.per.empty() ? fmt::format("more of all than {}", look.was)
+                                    : "costs more per " + look.per + " than before"},
             {"p1", "a little more"},
             {"d0", look.has_noise ? "as much, within the noise" : "as much"},
             {"q1", "a little less"},
@@ -239,10 +260,11 @@ class Picture {
 
   void begin(double height) {
     text("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    text(fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1:.0f}\" viewBox=\"0 0 {0} "
-                     "{1:.0f}\" font-family=\"system-ui,Verdana,sans-serif\" font-size=\"12\" class=\"{2}\" "
-                     "data-palette=\"{2}\" data-unit=\"{3}\" data-inverted=\"{4}\"",
-                     look_.width, height, look_.palette, xml_text(look_.unit), look_.is_inverted ? 1 : 0));
+    text(fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1:.0f}\" viewBox=\"0 0 {0} "
+        "{1:.0f}\" font-family=\"system-ui,Verdana,sans-serif\" font-size=\"12\" class=\"{2}\" "
+        "data-palette=\"{2}\" data-unit=\"{3}\" data-inverted=\"{4}\"",
+        look_.width, height, look_.palette, xml_text(look_.unit), look_.is_inverted ? 1 : 0));
     if (look_.is_difference)
       text(fmt::format(" data-before=\"{}\" data-after=\"{}\" data-was=\"{}\" data-is=\"{}\"",
                        plain_number(look_.all.before), plain_number(look_.all.after), look_.was, look_.is));
@@ -263,15 +285,18 @@ class Picture {
     }
     double x = 10;
     for (const Legend& key : keys) {
-      text(fmt::format("<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"12\" height=\"12\" class=\"{}\"/><text x=\"{:.0f}\" "
-                       "y=\"{:.0f}\">{}</text>\n",
-                       x, y - 8, key.look, x + 17, y + 2, xml_text(key.text)));
+      text(fmt::format(
+          "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"12\" height=\"12\" class=\"{}\"/><text x=\"{:.0f}\" "
+          "y=\"{:.0f}\">{}</text>\n",
+          x, y - 8, key.look, x + 17, y + 2, xml_text(key.text)));
       x += 17 + kSvgLetter * static_cast<double>(key.text.size()) + 14;
     }
     y += keys.empty() ? 0 : 18;
-    text(fmt::format("<text x=\"10\" y=\"{:.0f}\">A browser that runs its script can zoom and search, and has tooltips.</text>"
-                     "</g>\n",
-                     y));
+    text(
+        fmt::format("<text x=\"10\" y=\"{:.0f}\">A browser that runs its script can zoom and search, and has "
+                    "tooltips.</text>"
+                    "</g>\n",
+                    y));
   }
 
   // Of the frames that are drawn, each once: a name stands once in the file, however often it is drawn.
@@ -289,8 +314,8 @@ class Picture {
         const FlameFrame& frame = frames_[number];
         const auto [module, is_new] = modules.try_emplace(frame.module, modules.size());
         if (is_new) module_lines += (modules.size() == 1 ? "" : "\n") + xml_text(frame.module);
-        name_lines += fmt::format("{}{} {} {}", count == 0 ? "" : "\n", static_cast<char>(frame.kind), module->second,
-                                  xml_text(frame.name));
+        name_lines += fmt::format("{}{} {} {}", count == 0 ? "" : "\n", static_cast<char>(frame.kind),
+                                  module->second, xml_text(frame.name));
         source_lines += count == 0 ? "" : "\n";
         if (number < look_.lines.size() && !look_.lines[number].empty()) {
           source_lines += xml_text(look_.lines[number]);
@@ -306,7 +331,8 @@ class Picture {
 
   void write_pane(const FlamePane& pane, double y) {
     const double base = y + (pane.heading.empty() ? 0 : 22), wide = look_.width - 2.0 * kGap;
-    text(fmt::format("<g class=\"pane\" data-kind=\"{}\" transform=\"translate(0 {:.0f})\">\n", pane.kind, base));
+    text(fmt::format("<g class=\"pane\" data-kind=\"{}\" transform=\"translate(0 {:.0f})\">\n", pane.kind,
+                     base));
     if (!pane.heading.empty())
       text(fmt::format("<text x=\"10\" y=\"-7\" class=\"heading\">{}</text>\n", xml_text(pane.heading)));
     const double scale = share_of(wide, pane.tree->width());
@@ -319,9 +345,10 @@ class Picture {
       const FlameFrame& frame = frames_[node.frame];
       const double width = node.width * scale;
       const bool is_marked = look_.is_marked && frame.kind != FrameKind::All && look_.is_marked(frame.name);
-      text(fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" class=\"{}{}\" n=\"{}\" w=\"{}\"",
-                       kGap + drawn.x * scale, row_y(drawn), width, kBox, class_of(frame, node, look_),
-                       is_marked ? " marked" : "", numbers_[node.frame], plain_number(node.width)));
+      text(fmt::format(
+          "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" class=\"{}{}\" n=\"{}\" w=\"{}\"",
+          kGap + drawn.x * scale, row_y(drawn), width, kBox, class_of(frame, node, look_),
+          is_marked ? " marked" : "", numbers_[node.frame], plain_number(node.width)));
       if (node.own_width > 0) text(fmt::format(" s=\"{}\"", plain_number(node.own_width)));
       if (look_.is_difference) {
         if (node.total.before > 0) text(fmt::format(" b=\"{}\"", plain_number(node.total.before)));
@@ -343,8 +370,8 @@ class Picture {
       const std::string shown = fitting_text(frame.name, node.width * scale);
       if (shown.empty()) continue;
       const bool is_mark = frame.kind == FrameKind::Mark && look_.palette != "module";
-      text(fmt::format("<text x=\"{:.1f}\" y=\"{}\"{}>{}</text>\n", kGap + drawn.x * scale + 3, row_y(drawn) + 12,
-                       is_mark ? " class=\"x\"" : "", xml_text(shown)));
+      text(fmt::format("<text x=\"{:.1f}\" y=\"{}\"{}>{}</text>\n", kGap + drawn.x * scale + 3,
+                       row_y(drawn) + 12, is_mark ? " class=\"x\"" : "", xml_text(shown)));
     }
     text("</g></g>\n");
   }

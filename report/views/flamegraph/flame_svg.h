@@ -29,10 +29,10 @@ struct FlameLook {
   unsigned width = 1200;     // px
   // Whether a name is marked; empty: none is.
   std::function<bool(std::string_view name)> is_marked;
-  bool is_difference = false;  // trees have weights before
+  bool is_difference = false;                     // trees have weights before
   std::string_view was = "before", is = "after";  // what the two weights are called
-  FlameWeight all;             // of the captures of a difference: shares are of these
-  bool has_noise = false;      // nodes have their noise
+  FlameWeight all;                                // of the captures of a difference: shares are of these
+  bool has_noise = false;                         // nodes have their noise
   // Of a difference by the cost per event (--per): the event's name, and how often it happened after. Weights
   // before are scaled to as many events.
   std::string per;
@@ -48,7 +48,8 @@ struct FlamePane {
   FlameDrawing drawing;
 };
 
-// Names may be anything that is safe to print (printable.h); what XML would take for more than text is escaped.
+// Names may be anything that is safe to print (printable.h); what XML would take for more than text is
+// escaped.
 void write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
                      const FlameLook& look);
 

@@ -54,8 +54,8 @@ std::vector<double> FlameTree::shares_of(const CaptureWeights& capture, double c
   return shares;
 }
 
-// The rule that --help states: captures of one side differ by chance, so a change counts when it is larger than the
-// largest difference within before and the largest within after together.
+// The rule that --help states: captures of one side differ by chance, so a change counts when it is larger
+// than the largest difference within before and the largest within after together.
 bool FlameTree::measure_noise() {
   for (const Side side : {Side::Before, Side::After})
     if (std::ranges::count(captures_, side, &CaptureWeights::side) < 2) return false;
@@ -96,8 +96,9 @@ double width_of(const FlameWeight& weight, WidthOf width) {
 
 }  // namespace
 
-// Children stand behind their parents, so from the last to the first every node is whole when it is added. The
-// larger or the common part is that of each stack: of a frame it may be more, or less, than that of its totals.
+// Children stand behind their parents, so from the last to the first every node is whole when it is added.
+// The larger or the common part is that of each stack: of a frame it may be more, or less, than that of its
+// totals.
 void FlameTree::add_up(WidthOf width) {
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     Node& node = nodes_[i];
@@ -153,7 +154,8 @@ FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, dou
     wide += i == 0 || nodes[i].width > 0 ? 1 : 0;
     if (i == 0 || (nodes[i].width > 0 && nodes[i].width >= thinnest)) chosen.push_back(i);
   }
-  // A parent is as wide as its children at least and stands before them, so none is left out while a child stays.
+  // A parent is as wide as its children at least and stands before them, so none is left out while a child
+  // stays.
   if (chosen.size() > most) {
     const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
       if (nodes[a].width != nodes[b].width) return nodes[a].width > nodes[b].width;

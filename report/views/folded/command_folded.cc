@@ -1,11 +1,11 @@
-#include "report/views/folded/command_folded.h"
-
+// tacho folded: distinct stacks with their weight, the input of flame graphs.
 #include <algorithm>
 #include <deque>
 #include <iterator>
 #include <optional>
 #include <utility>
 
+#include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/profile/frame_names.h"
 #include "report/profile/profile.h"
@@ -13,9 +13,6 @@
 #include "report/profile/stack_events.h"
 #include "report/samples/filter.h"
 #include "report/views/folded/folded.h"
-#include "report/views/folded/folded_names.h"
-#include "report/views/folded/folded_starts.h"
-#include "report/views/folded/folded_waits.h"
 
 namespace tacho::report {
 namespace {

@@ -4,8 +4,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <numeric>
+#include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
+
+#include "report/perf_text/sample_text.h"
+#include "report/profile/wall_times.h"
 
 namespace tacho::report {
 namespace {
@@ -224,6 +231,269 @@ void FoldedStacks::write(TextOutput& out, std::size_t skipped) const {
     out.character('\n');
     out.line_end();
   }
+}
+
+namespace {
+
+constexpr Fields kLineFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso};
+
+bool is_asked_for(const symbolize::Module& module) {
+  using symbolize::ModuleKind;
+  return module.kind == ModuleKind::User && module.path.find("kernel.") == std::string::npos &&
+         module.path.find('[') == std::string::npos;
+}
+
+}  // namespace
+
+std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context context) {
+  if (frame.module == nullptr || !is_asked_for(*frame.module)) return std::nullopt;
+  // addr2line knows no name in a procedure linkage table.
+  if (frame.function.empty() || frame.function == "??" || frame.function.ends_with("@plt"))
+    return std::nullopt;
+  std::string name(frame.function);
+  if (context == Context::None) return name;
+  const bool has_file = frame.line_state == symbolize::LineState::Known && !frame.file.empty();
+  const std::string_view file = has_file ? frame.file.substr(frame.file.rfind('/') + 1) : "??";
+  name += ':';
+  name += file;
+  return name + ':' + (has_file && frame.line != 0 ? std::to_string(frame.line) : "?");
+}
+
+FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
+                              FoldedInlines inlines) {
+  const bool tells_places = options.marks.addresses || inlines.context == Context::FileAndLine;
+  const auto make = [&folded, options, inlines](const symbolize::Frame& frame, const FramePlace& /*place*/,
+                                                bool is_java, std::vector<std::uint32_t>& numbers) {
+    if (inlines.are_expanded) {
+      if (const auto expanded = expanded_name(frame, inlines.context)) {
+        const bool is_the_name = inlines.context == Context::None;
+        return numbers.push_back(is_the_name ? folded.name_that_stays(frame.function)
+                                             : folded.name(*expanded));
+      }
+    }
+    std::vector<std::string> names;
+    if (options.as_perl) {
+      TextBuffer line;
+      write_frame(line, frame, kLineFields, Names::Raw);
+      names = fold_frame(line.view(), options, is_java);
+    } else {
+      names = names_of_frame(frame, options.marks, is_java);
+    }
+    for (auto name = names.rbegin(); name != names.rend(); ++name) numbers.push_back(folded.name(*name));
+  };
+  return {session, tells_places ? FrameNames::Of::Places : FrameNames::Of::Functions, make};
+}
+
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::string_view kBlanks = " \t\n\v\f\r", kJava = "java";
+constexpr std::string_view kUnnamed = "[unnamed]";  // of a thread whose name is empty
+
+std::string first_line(const ResolvedSample& sample, std::string_view event) {
+  const auto& attr = sample.event().attr;
+  Fields fields{Field::Comm, Field::Tid};
+  if (attr.samples(abi::kSampleCpu)) fields.add(Field::Cpu);
+  if (attr.samples(abi::kSampleTime)) fields.add(Field::Time);
+  LineStart start{sample.comm,      sample.pid(),     sample.tid(),       sample.raw->cpu,
+                  sample.raw->time, sample.raw->misc, abi::kRecordSample, false};
+  TextBuffer line;
+  TimeText times(TimeDigits::Microseconds, TimeBase::Clock, std::nullopt);
+  write_line_start(line, fields, start, times);
+  if (attr.type != abi::kTracepoint) line.decimal(sample.period, 10);
+  line.character(' ');
+  line.text(event);
+  line.text(": ");
+  return std::string(line.view());
+}
+
+}  // namespace
+
+const FoldedStarts::Start& FoldedStarts::of(const ResolvedSample& sample, std::string_view event) {
+  const bool tells_threads = options_.shows_tid, tells_processes = options_.shows_pid || tells_threads;
+  const Key key{sample.comm.data(), tells_processes ? sample.pid() : 0, tells_threads ? sample.tid() : 0};
+  Recent& recent = recent_[hash_(key) % recent_.size()];
+  if (recent.start == nullptr || recent.key != key) recent = {key, &starts_[key]};
+  Start& start = *recent.start;
+  if (options_.as_perl) {
+    read_as_perl(start, sample, event);
+  } else if (!start.is_seen) {
+    begin(start, sample);
+  }
+  return start;
+}
+
+void FoldedStarts::begin(Start& start, const ResolvedSample& sample) {
+  std::string name(sample.comm.empty() ? kUnnamed : sample.comm);
+  std::ranges::replace(name, ' ', '_');
+  name += thread_part(options_, sample.pid(), sample.tid());
+  start.is_seen = true;
+  start.is_java = name.starts_with(kJava);
+  start.name = folded_->name(name);
+  start.key = keys_.emplace_back(std::move(name));
+}
+
+void FoldedStarts::read_as_perl(Start& start, const ResolvedSample& sample, std::string_view event) {
+  if (!start.is_seen)
+    start.is_usual = sample.comm.size() >= 2 && sample.comm.find_first_of(kBlanks) == std::string_view::npos;
+  const bool is_usual = start.is_usual && static_cast<std::int32_t>(sample.tid()) >= 0;
+  if (start.is_seen && is_usual) return;
+  FoldedStart parsed{std::string(sample.comm), std::to_string(sample.tid())};
+  // An unusual name is taken apart as it stands in perf's line, with all that follows it.
+  start.is_seen = is_usual || fold_last_start(first_line(sample, event), parsed);
+  if (!start.is_seen) return;
+  std::string name = parsed.comm;
+  // perf's text names threads only.
+  if (options_.shows_tid) {
+    name += "-?/" + parsed.tid;
+  } else if (options_.shows_pid) {
+    name += "-?";
+  }
+  std::ranges::replace(name, ' ', '_');
+  start.is_java = name.starts_with(kJava);
+  start.name = folded_->name(name);
+  start.key = folded_->text(start.name);
+}
+
+namespace {
+
+class WaitSink : public Sink {
+ public:
+  WaitSink(Session& session, const WaitOptions& options, const FoldOptions& fold, Names names)
+      : fold_(fold),
+        waits_(session, options),
+        folded_(names),
+        names_(folded_frame_names(session, folded_, fold, {})),
+        marker_(folded_.name(kWakerMark)) {}
+
+  Waits& waits() { return waits_; }
+  const FoldedStacks& folded() const { return folded_; }
+  Needs needs() const override { return Needs::Names; }
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (const auto wait = waits_.take(sample)) add(*wait);
+    return Flow::GoOn;
+  }
+
+ private:
+  void add(const Wait& wait) {
+    stack_.assign(1, name_of_thread(wait.comm, wait.pid, wait.tid));
+    names_.append(wait.stack->frames, FrameNames::Order::RootFirst, false, stack_);
+    for (const Waker& waker : wait.wakers) add(waker);
+    folded_.add(folded_.row_of(stack_), wait.duration);
+    if (folded_.bytes() > kMostChainBytes) waits_.leave_wakers_out();
+  }
+  // The other way round: what woke stands next to what was woken, and its thread's name at the end.
+  void add(const Waker& waker) {
+    stack_.push_back(marker_);
+    if (waker.stack != nullptr)
+      names_.append(waker.stack->frames.first(waker.frames), FrameNames::Order::LeafFirst, false, stack_);
+    stack_.push_back(waker.is_interrupt ? folded_.name(waker.comm)
+                                        : name_of_thread(waker.comm, waker.pid, waker.tid));
+  }
+
+  std::uint32_t name_of_thread(std::string_view comm, std::uint32_t pid, std::uint32_t tid) {
+    std::string name(comm);
+    std::ranges::replace(name, ' ', '_');
+    return folded_.name(name + thread_part(fold_, pid, tid));
+  }
+
+  FoldOptions fold_;
+  Waits waits_;
+  FoldedStacks folded_;
+  FrameNames names_;
+  std::uint32_t marker_;              // a name
+  std::vector<std::uint32_t> stack_;  // names, of the wait at hand
+};
+
+// The times of threads, below their state.
+class WallSink : public Sink {
+ public:
+  WallSink(Session& session, const WaitOptions& options, const FoldOptions& fold, Names names)
+      : fold_(fold),
+        times_(session, options),
+        folded_(names),
+        names_(folded_frame_names(session, folded_, fold, {})) {}
+
+  WallTimes& times() { return times_; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    times_.take(sample);
+    return Flow::GoOn;
+  }
+  Flow on_other(const OtherEvent& event) override {
+    times_.take(event);
+    return Flow::GoOn;
+  }
+
+  const FoldedStacks& folded() {
+    std::vector<std::uint32_t> stack;
+    for (const WallRow& row : times_.rows()) {
+      const WallThread& thread = times_.threads()[row.thread];
+      std::string name(thread.comm.empty() ? "[unnamed]" : thread.comm);
+      std::ranges::replace(name, ' ', '_');
+      stack.assign(1, folded_.name(name + thread_part(fold_, thread.pid, thread.tid)));
+      stack.push_back(folded_.name(name_of(row.state)));
+      if (row.stack != nullptr) append(*row.stack, stack);
+      folded_.add(folded_.row_of(stack), static_cast<std::uint64_t>(std::llround(row.time)));
+    }
+    return folded_;
+  }
+
+ private:
+  void append(const Stack& chain, std::vector<std::uint32_t>& stack) {
+    const auto marks = times_.chains().names_of(chain);
+    bool is_waker = false;
+    for (std::size_t i = chain.frames.size(); i-- > 0;) {
+      if (marks[i] == WaitChains::kPlace) {
+        names_.append(chain.frames.subspan(i, 1),
+                      is_waker ? FrameNames::Order::LeafFirst : FrameNames::Order::RootFirst, false, stack);
+        continue;
+      }
+      std::string name(times_.chains().name(marks[i]));
+      is_waker = true;
+      if (name != kWakerMark) std::ranges::replace(name, ' ', '_');
+      stack.push_back(folded_.name(name));
+    }
+  }
+
+  FoldOptions fold_;
+  WallTimes times_;
+  FoldedStacks folded_;
+  FrameNames names_;
+};
+
+}  // namespace
+
+Result<Shown> show_wall(Session& session, TextOutput& out, const WaitOptions& options,
+                        const FoldOptions& fold, Names names) {
+  read_head(session);
+  WallSink sink(session, options, fold, names);
+  if (auto found = sink.times().find_events(); !found) return std::move(found.error());
+  run_with_progress(session, sink, out);
+  sink.times().finish();
+  sink.folded().write(out);
+  Shown shown(Symbols::Used);
+  for (const std::string& note : sink.times().notes()) shown.notes.push_back("tacho folded: " + note);
+  return shown;
+}
+
+Result<Shown> show_waits(Session& session, TextOutput& out, const WaitOptions& options,
+                         const FoldOptions& fold, Names names) {
+  WaitOptions wanted = options;
+  wanted.who.condition = std::exchange(session.filter().condition, nullptr);
+  read_head(session);
+  WaitSink sink(session, wanted, fold, names);
+  if (auto found = sink.waits().find_events(); !found) return std::move(found.error());
+  if (sink.waits().has_switches() && session.filter().looks_at_names())
+    return use_error(
+        "--off-cpu: of sched:sched_switch every sample is taken in the scheduler, whatever waits; leave "
+        "--dsos, --symbols and --symbol-filter out");
+  run_with_progress(session, sink, out);
+  sink.folded().write(out);
+  Shown shown(Symbols::Used);
+  for (const std::string& note : sink.waits().notes()) shown.notes.push_back("tacho folded: " + note);
+  return shown;
 }
 
 }  // namespace tacho::report

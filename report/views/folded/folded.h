@@ -3,15 +3,23 @@
 // are here.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "report/command.h"
 #include "report/output/text_output.h"
 #include "report/profile/frame_names.h"
+#include "report/query/waits.h"
 #include "report/samples/index_table.h"
+#include "report/samples/resolved_sample.h"
+#include "report/samples/session.h"
+#include "symbolize/frame.h"
 
 namespace tacho::report {
 
@@ -85,5 +93,86 @@ class FoldedStacks {
   std::vector<Stack> stacks_;
   std::vector<std::uint64_t> others_;  // of stacks; empty: there is one side
 };
+
+// The names of frames in folded stacks: as stackcollapse-perf.pl has them where it is asked for.
+
+enum class Context : std::uint8_t {
+  None,
+  FileAndLine,  // --context: "run(int):loop.cc:12"
+};
+
+// The name of a frame as that program shows it with --inline: there addr2line gives the names, so they are
+// whole (parameters, return types) and are not tidied. Nothing where that program does not ask addr2line, or
+// gets no answer: code of the kernel, of a JIT, without a name. Such frames look as they do without the
+// option.
+std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context context);
+
+struct FoldedInlines {
+  bool are_expanded = false;  // --inline: names as expanded_name() has them
+  Context context = Context::None;
+};
+// The stacks number the names. They and the session must outlive what is returned.
+FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
+                              FoldedInlines inlines);
+
+// What a folded line begins with: the name of the sample's thread; with --as-perf what stackcollapse-perf.pl
+// takes for it in the first line of perf's text.
+
+class FoldedStarts {
+ public:
+  struct Start {
+    bool is_usual = false;  // --as-perf: the name is one that perf's line shows as it is
+    bool is_seen = false;   // always, but for --as-perf, where no line may seem to begin with a name
+    bool is_java = false;
+    std::uint32_t name = 0;
+    // Tells this start from all others by where its bytes lie.
+    std::string_view key{};
+  };
+  // `root`: the number of the event's name, below which its lines stand. The stacks, which number the names,
+  // must outlive this.
+  FoldedStarts(FoldedStacks& folded, std::uint32_t root, const FoldOptions& options)
+      : folded_(&folded), root_(root), options_(options) {}
+  std::uint32_t root() const { return root_; }
+
+  // `event`: its name in perf's line. Valid until the next sample.
+  const Start& of(const ResolvedSample& sample, std::string_view event);
+
+ private:
+  // The name's bytes, and pid and tid where these matter.
+  struct Key {
+    const char* comm = nullptr;
+    std::uint32_t pid = 0, tid = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    RowHash hash;
+    std::size_t operator()(const Key& key) const noexcept {
+      return hash(reinterpret_cast<std::uintptr_t>(key.comm), key.pid, key.tid);
+    }
+  };
+  void begin(Start& start, const ResolvedSample& sample);
+  void read_as_perl(Start& start, const ResolvedSample& sample, std::string_view event);
+  struct Recent {
+    Key key;
+    Start* start = nullptr;
+  };
+
+  FoldedStacks* folded_;
+  std::uint32_t root_;
+  FoldOptions options_;
+  KeyHash hash_;
+  std::unordered_map<Key, Start, KeyHash> starts_;
+  std::deque<std::string> keys_;
+  std::array<Recent, 64> recent_{};  // some of them, by their hash
+};
+
+// Waits as folded stacks: "comm;root;...;leaf;-- waker --;leaf;...;root;comm NANOSECONDS".
+
+// The whole view in place of the stacks of one event.
+Result<Shown> show_waits(Session& session, TextOutput& out, const WaitOptions& options,
+                         const FoldOptions& fold, Names names);
+// Likewise all time of threads: "comm;[runnable];root;...;leaf NANOSECONDS".
+Result<Shown> show_wall(Session& session, TextOutput& out, const WaitOptions& options,
+                        const FoldOptions& fold, Names names);
 
 }  // namespace tacho::report

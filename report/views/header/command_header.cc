@@ -1,12 +1,11 @@
-#include "report/views/header/command_header.h"
-
+// tacho header and tacho evlist: print the header of a capture and its events.
 #include <algorithm>
 #include <optional>
 
 #include "report/command.h"
-#include "report/decode/attr_text.h"
-#include "report/decode/feature_fields.h"
+#include "report/commands.h"
 #include "report/decode/payload.h"
+#include "report/decode/record_fields.h"
 #include "report/output/field_sinks.h"
 #include "report/perf_text/header_text.h"
 

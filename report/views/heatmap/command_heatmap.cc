@@ -1,5 +1,4 @@
-#include "report/views/heatmap/command_heatmap.h"
-
+// tacho heatmap: how values are spread over time, and what stands out in a part of that.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,19 +10,16 @@
 
 #include "cli/expression.h"
 #include "cli/message_text.h"
+#include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/intervals.h"
-#include "report/output/colour.h"
 #include "report/output/svg_text.h"
-#include "report/query/bound_expression.h"
-#include "report/query/summary.h"
-#include "report/query/where.h"
+#include "report/output/terminal.h"
+#include "report/query/expressions.h"
 #include "report/views/heatmap/heat_box.h"
 #include "report/views/heatmap/heat_map.h"
-#include "report/views/heatmap/heat_source.h"
 #include "report/views/heatmap/heat_svg.h"
 #include "report/views/heatmap/heat_text.h"
-#include "report/views/heatmap/heat_words.h"
 
 namespace tacho::report {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "report/output/field_sinks.h"
-#include "report/output/fit.h"
 #include "report/output/svg_text.h"
+#include "report/output/terminal.h"
 
 namespace tacho::report {
 namespace {

@@ -15,14 +15,14 @@
 
 #include "report/intervals.h"
 #include "report/output/text_output.h"
-#include "report/profile/distribution.h"
 #include "report/profile/field_key.h"
-#include "report/profile/function_stacks.h"
 #include "report/profile/function_table.h"
+#include "report/profile/named_rows.h"
+#include "report/profile/weight.h"
 #include "report/samples/by_number.h"
 #include "report/samples/session.h"
-#include "report/views/heatmap/heat_source.h"
-#include "report/views/heatmap/heat_words.h"
+#include "report/views/heatmap/heat_map.h"
+#include "report/views/heatmap/heat_text.h"
 
 namespace tacho::report {
 

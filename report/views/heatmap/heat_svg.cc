@@ -32,7 +32,8 @@ static_assert(std::size(kDark) == kCount);
 
 std::string style() {
   std::string css =
-      "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:bidi-override;white-space:pre}"
+      "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:bidi-override;"
+      "white-space:pre}"
       ".title{font-size:17px}.ground{fill:#f3f3f1}.boxes{cursor:pointer;shape-rendering:crispEdges}"
       ".axis text{pointer-events:none}.axis path{stroke:#767676}"
       "rect.chosen{fill:none;stroke:#c4006a;stroke-width:3;pointer-events:none}.live .head{overflow:visible}"

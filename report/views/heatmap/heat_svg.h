@@ -8,7 +8,7 @@
 
 #include "report/output/text_output.h"
 #include "report/views/heatmap/heat_map.h"
-#include "report/views/heatmap/heat_words.h"
+#include "report/views/heatmap/heat_text.h"
 
 namespace tacho::report {
 

@@ -1,11 +1,11 @@
-#include "report/views/hist/command_hist.h"
-
+// tacho hist: how the values of a payload's or tracepoint's field are distributed.
 #include <bit>
 #include <charconv>
 #include <utility>
 
 #include "cli/absent_options.h"
 #include "cli/expression.h"
+#include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/intervals.h"
 #include "report/samples/filter.h"

@@ -1,23 +1,48 @@
 // Collects the values of a field by group and prints a histogram for each.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/expression.h"
 #include "report/command.h"
 #include "report/intervals.h"
-#include "report/profile/distribution.h"
+#include "report/output/text_output.h"
 #include "report/profile/event_pairs.h"
 #include "report/profile/field_key.h"
+#include "report/profile/weight.h"
+#include "report/query/expressions.h"
 #include "report/query/field_choice.h"
-#include "report/query/summary.h"
-#include "report/views/hist/hist_text.h"
 
 namespace tacho::report {
+
+// Prints a distribution as rows with bars, in the form of bcc's tools.
+
+// The maximum number of rows. There can be any number of linear rows, but only some thousand logarithmic
+// ones.
+enum class Rows : std::uint8_t { Thousand, All };
+
+// `label` is the heading of the values: "bytes", "latency (ns)". If there are too many rows, a line replaces
+// the last ones.
+void write_distribution(TextBuffer& out, std::string_view label, const std::vector<Bucket>& buckets,
+                        Rows rows = Rows::Thousand);
+
+// A row of a table of values (texts, enums) with their counts.
+struct ValueCount {
+  std::string value;  // as it is printed
+  std::uint64_t count = 0;
+};
+
+// Prints "count  share  value" for each row, below a heading, in the given order; at most `top` rows (0:
+// all), and a last line that counts the others. Shares are of `total`, which is not 0. `room` is the width of
+// a row; 0: no limit.
+void write_values(TextBuffer& out, std::string_view label, const std::vector<ValueCount>& rows,
+                  std::uint64_t total, std::size_t top, std::size_t room);
 
 // --linear: the width of rows, in the field's own unit, or in ns or bytes when the option has a unit.
 struct RowWidth {

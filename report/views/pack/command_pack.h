@@ -61,6 +61,4 @@ Result<> check_rewritable(const std::string& input);
 // is kept as NAME.old.
 Result<> rewrite(const RewriteOptions& options, const std::function<Result<>(format::Features&)>& change);
 
-Result<cli::ExitStatus> run_pack(const std::vector<std::string>& arguments);
-
 }  // namespace tacho::report

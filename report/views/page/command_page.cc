@@ -1,5 +1,4 @@
-#include "report/views/page/command_page.h"
-
+// `tacho page`: its options, and the file that it writes.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "report/command.h"
+#include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/samples/filter.h"
 #include "report/views/page/page_html.h"

@@ -7,8 +7,7 @@
 
 #include "format/base/result.h"
 #include "report/output/text_output.h"
-#include "report/views/page/page_columns.h"
-#include "report/views/page/page_tree.h"
+#include "report/views/page/page_samples.h"
 
 namespace tacho::report {
 

@@ -1,29 +1,188 @@
 // The samples of a capture as a page carries them: columns of numbers, payloads included.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "format/base/result.h"
+#include "format/base/seeded_hash.h"
 #include "report/aliases.h"
 #include "report/decode/payload.h"
 #include "report/output/field_sinks.h"
+#include "report/output/text_output.h"
 #include "report/profile/frame_names.h"
 #include "report/profile/stack_events.h"
 #include "report/redaction.h"
 #include "report/samples/index_table.h"
 #include "report/samples/session.h"
 #include "report/samples/sink.h"
-#include "report/views/page/page_columns.h"
-#include "report/views/page/page_tree.h"
 
 namespace tacho::report {
+
+// The texts, frames and call chains that a page shows, each once, as numbers.
+//
+// Everything here goes from one frame to the next without recursion: a stack may be 100,000 frames deep.
+
+// Texts that are safe to print. Number 0 is the empty text.
+class PageTexts {
+ public:
+  PageTexts() { number_of(""); }
+  std::uint32_t number_of(std::string_view text);
+  std::string_view operator[](std::uint32_t number) const { return texts_[number]; }
+  std::size_t size() const { return texts_.size(); }
+  std::size_t bytes() const { return store_.size(); }
+
+ private:
+  TextStore store_;
+  std::unordered_map<std::string_view, std::uint32_t, format::SeededTextHash> numbers_;
+  std::vector<std::string_view> texts_;
+};
+
+// Letters of page/flame.js.
+enum class PageKind : char {
+  All = 'a',
+  Thread = 't',
+  User = 'u',
+  Kernel = 'k',
+  Inlined = 'i',
+  Jit = 'j',
+  Bpf = 'b',
+  Unnamed = 'n',
+};
+
+struct PageFrame {
+  std::uint32_t name = 0, module = 0;  // texts; no module: 0
+  PageKind kind = PageKind::User;
+  bool operator==(const PageFrame&) const = default;
+};
+
+// Call chains as a prefix tree: each node is a frame below its caller's. Node 0 is everything.
+class PageTree {
+ public:
+  PageTree() { nodes_.push_back({0, frame_of({0, 0, PageKind::All})}); }
+  std::uint32_t frame_of(const PageFrame& frame);
+  // The node of a chain, root first, by numbers of frames.
+  std::uint32_t node_of(std::span<const std::uint32_t> chain);
+
+  struct Node {
+    std::uint32_t parent = 0, frame = 0;
+  };
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<PageFrame>& frames() const { return frames_; }
+
+  // The nodes in the order of a page: callees beside each other by their names, and each before its caller,
+  // so that a node and all below it stand in a row.
+  struct Order {
+    std::vector<std::uint32_t> nodes;   // by place
+    std::vector<std::uint32_t> places;  // by node
+  };
+  Order order(const PageTexts& texts) const;
+
+ private:
+  IndexTable by_frame_, by_node_;
+  std::vector<PageFrame> frames_;
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> path_;  // nodes of the last chain, root first: most share the first ones with it
+};
+
+// What all captures of a page share.
+struct PageParts {
+  PageTexts texts;
+  PageTree tree;
+};
+
+// How a page carries its data: columns of numbers, packed by gzip, as base64 in script elements that run
+// nothing. page/data.js reads them.
+
+// Numbers of a column. A letter says how page/data.js reads them:
+enum class ColumnForm : char {
+  Numbers = 'u',      // below 2^32: LEB128
+  Wide = 'w',         // LEB128
+  Signed = 'z',       // zigzag LEB128
+  Differences = 'd',  // each to the one before: zigzag LEB128
+  Reals = 'f',        // 8 bytes each, little endian
+  Bytes = 'b',        // 1 byte each
+};
+
+class PageColumn {
+ public:
+  PageColumn(std::string name, ColumnForm form) : name_(std::move(name)), form_(form) {}
+  void add(std::uint64_t number);        // Numbers, Wide
+  void add_signed(std::int64_t number);  // Signed, Differences
+  void add_real(double number);
+  void add_byte(char byte) {
+    bytes_ += byte;
+    ++count_;
+  }
+  void add_bytes(std::string_view bytes) {
+    bytes_ += bytes;
+    count_ += bytes.size();
+  }
+
+  // The numbers of a column of the same form, in place of this one's.
+  void take(PageColumn&& other) {
+    count_ = other.count_;
+    bytes_ = std::move(other.bytes_);
+  }
+
+  // Calls `take` with each number of a column of form Numbers.
+  template <class Take>
+  void each(Take&& take) const {
+    std::uint32_t number = 0;
+    int shift = 0;
+    for (const char byte : bytes_) {
+      number |= (static_cast<std::uint32_t>(byte) & 0x7f) << shift;
+      shift += 7;
+      if ((static_cast<std::uint8_t>(byte) & 0x80) != 0) continue;
+      take(number);
+      number = 0;
+      shift = 0;
+    }
+  }
+
+  const std::string& name() const { return name_; }
+  ColumnForm form() const { return form_; }
+  std::uint64_t count() const { return count_; }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void varint(std::uint64_t number);
+  std::string name_;
+  ColumnForm form_;
+  std::uint64_t count_ = 0;
+  std::int64_t last_ = 0;
+  std::string bytes_;
+};
+
+std::string base64(std::string_view bytes);
+
+// Writes what is added, packed, as elements <script type="application/octet-stream" class="data">, some
+// megabytes each.
+class PackedElements {
+ public:
+  explicit PackedElements(TextOutput& out);
+  PackedElements(const PackedElements&) = delete;
+  ~PackedElements();
+  void add(std::string_view bytes);
+  Result<> finish();
+
+ private:
+  void deflate(std::string_view bytes, bool is_last);
+  void write_element(std::size_t size);
+  struct Packer;
+  TextOutput& out_;
+  std::unique_ptr<Packer> packer_;
+  std::string packed_;
+};
 
 // What a page shows in the place of names that others should not see.
 class PageNames {

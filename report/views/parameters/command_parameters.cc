@@ -1,5 +1,5 @@
-#include "report/views/parameters/command_parameters.h"
-
+// tacho-report parameters (internal): the locations of a function's arguments at its entry, from DWARF.
+// tacho-record, which has no DWARF reader, runs it and parses the lines.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -9,8 +9,9 @@
 #include <span>
 #include <string_view>
 
-#include "sandbox/process.h"
+#include "report/commands.h"
 #include "report/output/text_output.h"
+#include "sandbox/process.h"
 #include "symbolize/elf/module_files.h"
 
 namespace tacho::report {

@@ -1,5 +1,5 @@
-#include "report/views/prototypes/command_prototypes.h"
-
+// tacho-report prototypes (internal): types of arguments and return values of functions, from DWARF.
+// tacho-record, which has no DWARF reader, runs it and attaches the output to the capture.
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -8,9 +8,10 @@
 #include <span>
 #include <string_view>
 
+#include "report/commands.h"
 #include "report/decode/prototype_text.h"
-#include "sandbox/process.h"
 #include "report/output/text_output.h"
+#include "sandbox/process.h"
 #include "symbolize/elf/module_files.h"
 
 namespace tacho::report {

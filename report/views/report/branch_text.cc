@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "report/output/colour.h"
+#include "report/output/terminal.h"
 #include "report/output/text_output.h"
 
 namespace tacho::report {

@@ -6,7 +6,7 @@
 
 #include "report/decode/coded_values.h"
 #include "report/output/text_output.h"
-#include "report/profile/block_cycles.h"
+#include "report/profile/branches.h"
 #include "report/profile/entries.h"
 #include "report/views/report/report_cells.h"
 

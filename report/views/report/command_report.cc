@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "report/output/colour.h"
+#include "report/output/terminal.h"
+#include "report/perf_text/header_text.h"
 #include "report/perf_text/raw_dump.h"
-#include "report/perf_text/stats_text.h"
-#include "report/profile/name_pattern.h"
+#include "report/profile/entries.h"
 #include "report/views/report/report_options.h"
 #include "report/views/report/report_sink.h"
 #include "report/views/report/task_list.h"

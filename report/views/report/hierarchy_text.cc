@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "report/output/fit.h"
-#include "report/views/report/row_graphs.h"
+#include "report/output/terminal.h"
+#include "report/views/report/report_text.h"
 
 namespace tacho::report {
 namespace {

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "report/output/colour.h"
-#include "report/output/fit.h"
+#include "report/output/terminal.h"
 
 namespace tacho::report {
 namespace {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "report/profile/entries.h"
-#include "report/views/report/report_columns.h"
 #include "report/views/report/report_options.h"
 
 namespace tacho::report {

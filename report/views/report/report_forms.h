@@ -5,13 +5,37 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/output/text_output.h"
-#include "report/views/report/raw_values.h"
+#include "report/profile/entries.h"
 #include "report/views/report/report_cells.h"
+#include "report/views/report/report_options.h"
 
 namespace tacho::report {
+
+// What keys say of a row, for programs: numbers as numbers, names without what perf puts around them.
+
+struct RawValue {
+  enum class Kind : std::uint8_t { Missing, Number, Address, Text };
+  Kind kind = Kind::Missing;
+  std::uint64_t number = 0;  // of Number and Address
+  std::string text;          // of Text: as it came from the capture, unless the facts' options say otherwise
+};
+
+// docs/report-forms.md says what each key's value is.
+RawValue raw_value(const KeyUse& use, const SampleFacts& facts, const RowFacts& row);
+
+// A key that the rows of one of the columns' reports have.
+struct RawColumn {
+  const KeyUse* use = nullptr;
+  std::string name;  // of the key or of the capture's field; no two are equal
+};
+std::vector<RawColumn> raw_columns(const ReportColumns& columns);
+// Whether the rows of a block of events have it.
+bool is_of_block(const KeyUse& use, const EventBlock& block);
 
 // Where the rows come from. What is pointed to must outlive the form.
 struct RowSource {

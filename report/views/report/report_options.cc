@@ -1,18 +1,263 @@
 #include "report/views/report/report_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "cli/nearest.h"
 #include "report/command.h"
 #include "report/filter_options.h"
 #include "report/profile/sort_keys.h"
 #include "report/samples/payload_stack.h"
-#include "report/views/report/report_columns.h"
 
 namespace tacho::report {
+namespace {
+
+using Kind = Column::Kind;
+
+struct WeightColumn {
+  std::string_view name, header;
+  Kind kind;
+};
+// In the order in which a part of a name is tried.
+constexpr WeightColumn kWeightColumns[] = {
+    {"overhead", "Overhead", Kind::Overhead},
+    {"overhead_sys", "sys", Kind::OverheadSys},
+    {"overhead_us", "usr", Kind::OverheadUser},
+    {"overhead_guest_sys", "guest sys", Kind::OverheadGuestSys},
+    {"overhead_guest_us", "guest usr", Kind::OverheadGuestUser},
+    {"overhead_children", "Children", Kind::Children},
+    {"sample", "Samples", Kind::Samples},
+    {"period", "Period", Kind::Period},
+    {"latency", "Latency", Kind::Latency},
+    {"latency_children", "Latency", Kind::LatencyChildren},
+};
+
+struct Word {
+  std::string_view text;
+  std::size_t level = 0;
+};
+
+// As perf: each word is a level further than the one before, those in braces share one. Empty words count.
+std::vector<Word> words_of(std::string_view text) {
+  std::vector<Word> words;
+  bool is_in_braces = false;
+  std::size_t level = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of("{}, ", at), text.size());
+    if (end > at) words.push_back({text.substr(at, end - at), level});
+    if (!is_in_braces) ++level;
+    if (end < text.size() && text[end] == '{') is_in_braces = true;
+    if (end < text.size() && text[end] == '}') is_in_braces = false;
+    at = end + 1;
+  }
+  return words;
+}
+
+bool is_same(const KeyUse& a, const KeyUse& b) {
+  return a.key == b.key && a.event == b.event && a.field == b.field && a.is_raw == b.is_raw;
+}
+
+// What was probably meant, or else every name there is; fields of events are not guessed.
+Error unknown_key(std::string_view option, std::string_view word, ReportMode mode) {
+  std::vector<std::string> names;
+  for (const SortKey* const key : sort_keys()) {
+    if (key->name.starts_with(word) && key->mode != mode) {
+      return use_error(fmt::format("{}: there is a key '{}' only with {}", option, key->name,
+                                   key->mode == ReportMode::Branches
+                                       ? "-b, where branch stacks were recorded"
+                                       : "--mem-mode, where memory accesses were recorded"));
+    }
+    if (key->mode == mode || key->mode == ReportMode::Samples) names.emplace_back(key->name);
+  }
+  for (const WeightColumn& row : kWeightColumns) names.emplace_back(row.name);
+  names.emplace_back("sym");  // as perf's users write symbol
+  std::string end = cli::suggestion(word, names);
+  if (end.empty()) {
+    const std::string own = mode == ReportMode::Samples ? std::string() : sort_key_names(mode) + " ";
+    end = fmt::format("; known keys: {} {}{}, and fields of tracepoints and payloads as EVENT.FIELD or FIELD",
+                      sort_key_names(ReportMode::Samples), own, weight_column_names());
+  }
+  return use_error(fmt::format("{}: there is no key '{}'{}", option, word, end));
+}
+
+class Maker {
+ public:
+  Maker(SampleFacts& facts, ReportColumns& columns) : facts_(&facts), columns_(&columns) {}
+
+  Result<> add_all(std::string_view option, std::string_view list, std::vector<Column>& target) {
+    for (const auto& [word, level] : words_of(list)) {
+      if (auto added = add(option, word, target); !added) return added;
+      if (&target == &columns_->sorted) columns_->levels.resize(target.size(), level);
+    }
+    return Done{};
+  }
+
+  static void add_once(Column column, std::vector<Column>& target) {
+    if (std::ranges::find(target, column) == target.end()) target.push_back(column);
+  }
+
+ private:
+  Result<> add(std::string_view option, std::string_view word, std::vector<Column>& target) {
+    // perf's keys first, then its weights, then what captures bring: "period" may be a field's name too.
+    const bool is_key =
+        std::ranges::any_of(sort_keys(), [&](const SortKey* key) { return key->name.starts_with(word); });
+    const auto weight = std::ranges::find_if(
+        kWeightColumns, [&](const WeightColumn& row) { return row.name.starts_with(word); });
+    if (!is_key && weight != std::end(kWeightColumns)) {
+      add_once({weight->kind, 0}, target);
+      return Done{};
+    }
+    const std::vector<KeyUse> uses = find_sort_keys(word, *facts_);
+    // As perf, which knows these cycles of one architecture only and passes over the word elsewhere.
+    const auto& arch = facts_->session().features().environment.arch;
+    if (!uses.empty() && uses[0].key->name.ends_with("p_stage_cyc") && !arch.value_or("").starts_with("ppc"))
+      return Done{};
+    if (uses.empty()) return unknown_key(option, word, facts_->options().mode);
+    for (const KeyUse& use : uses) {
+      const auto known =
+          std::ranges::find_if(columns_->keys, [&](const KeyUse& other) { return is_same(use, other); });
+      const auto index = static_cast<std::size_t>(known - columns_->keys.begin());
+      if (known == columns_->keys.end()) columns_->keys.push_back(use);
+      add_once({Kind::Key, index}, target);
+    }
+    return Done{};
+  }
+
+  SampleFacts* facts_;
+  ReportColumns* columns_;
+};
+
+std::string default_sort(const SampleFacts& facts) {
+  if (facts.options().mode == ReportMode::Branches) return "comm,dso_from,symbol_from,symbol_to,cycles";
+  if (facts.options().mode == ReportMode::Memory) return std::string(kMemorySort);
+  // Of a pipe the events are not known yet where perf decides.
+  const bool is_pipe = facts.session().layout().is_pipe;
+  const auto& events = facts.session().events();
+  const bool only_tracepoints =
+      !is_pipe && !events.empty() && std::ranges::all_of(events, [](const auto& event) {
+        return event.attr.type == format::abi::kTracepoint;
+      });
+  if (!only_tracepoints) return "comm,dso,symbol";
+  return facts.options().is_raw_trace ? "trace_fields" : "trace";
+}
+
+// perf looks for the word anywhere in the list.
+void put_before(std::string_view word, std::string& list) {
+  if (list.find(word) == std::string::npos) list = std::string(word) + "," + list;
+}
+
+bool names_latency(const std::string& sort) { return sort.find("latency") != std::string::npos; }
+
+// What rows are sorted by first.
+void add_first_weights(const ColumnRequest& request, std::string& sort) {
+  // As perf, where who names latency gets it in place of the overhead.
+  if (names_latency(sort) && !request.prefers_latency) return;
+  put_before("overhead", sort);
+  if (request.prefers_latency) put_before("latency", sort);
+  if (request.has_children) put_before("overhead_children", sort);
+  if (request.has_children && request.prefers_latency) put_before("latency_children", sort);
+}
+
+void add_default_weights(const ColumnRequest& request, const std::vector<Column>& sorted,
+                         std::vector<Column>& shown) {
+  const auto has_overhead = [](const Column& column) { return column.kind == Kind::Overhead; };
+  if (std::ranges::any_of(sorted, has_overhead)) {
+    if (request.has_children && request.prefers_latency) shown.push_back({Kind::LatencyChildren, 0});
+    if (request.has_children) shown.push_back({Kind::Children, 0});
+    if (request.prefers_latency) shown.push_back({Kind::Latency, 0});
+    shown.push_back({Kind::Overhead, 0});
+  } else {
+    std::ranges::copy_if(sorted, std::back_inserter(shown),
+                         [](const Column& column) { return is_latency(column.kind); });
+  }
+  if (request.shows_modes) {
+    shown.push_back({Kind::OverheadSys, 0});
+    shown.push_back({Kind::OverheadUser, 0});
+  }
+  if (request.shows_samples) shown.push_back({Kind::Samples, 0});
+  if (request.shows_period) shown.push_back({Kind::Period, 0});
+}
+
+void settle_keys(std::vector<KeyUse>& keys) {
+  std::size_t facts = 0;
+  for (KeyUse& use : keys) {
+    if (use.key->read != nullptr) use.fact = facts++;
+  }
+}
+
+}  // namespace
+
+Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& facts) {
+  ReportColumns columns;
+  Maker maker(facts, columns);
+  const bool has_all = !request.fields.empty() && request.fields.front() != '+';
+  std::string sort = request.sort;
+  // What perf adds for captures with branches is empty for all others, but it is there.
+  if (request.has_ipc && sort.find("symbol") != std::string::npos)
+    sort += facts.options().mode == ReportMode::Branches ? ",ipc_lbr" : ",ipc_null";
+  if (sort == "+") return use_error("--sort: '+' names no key; write +KEY to add one to the usual ones");
+  if (sort.starts_with('+')) sort = fmt::format("{},{}", default_sort(facts), sort.substr(1));
+  columns.sort = sort;
+  if (sort.empty() && !has_all) sort = default_sort(facts);
+  if (!has_all) {
+    add_first_weights(request, sort);
+  }
+  if (auto added = maker.add_all("--sort", sort, columns.sorted); !added) return added.error();
+  // The weights before all keys stand beside each other, and are one level.
+  for (std::size_t i = 0; i < columns.sorted.size() && request.prefers_latency && !has_all; ++i) {
+    if (columns.sorted[i].kind == Kind::Key) break;
+    columns.levels[i] = 0;
+  }
+  if (request.has_parent) {
+    const std::size_t before = columns.sorted.size();
+    if (auto added = maker.add_all("--parent", "parent", columns.sorted); !added) return added.error();
+    columns.levels.resize(columns.sorted.size());
+    // A level of its own, the innermost.
+    if (columns.sorted.size() > before) columns.levels.back() = columns.sorted.size() + sort.size();
+  }
+  columns.has_usual_weights = !has_all;
+  if (!has_all) add_default_weights(request, columns.sorted, columns.shown);
+  const std::string_view fields = request.fields;
+  if (auto added =
+          maker.add_all("--fields", has_all || fields.empty() ? fields : fields.substr(1), columns.shown);
+      !added) {
+    return added.error();
+  }
+  for (const Column& column : columns.sorted) Maker::add_once(column, columns.shown);
+  for (const Column& column : columns.shown) Maker::add_once(column, columns.sorted);
+  columns.levels.resize(columns.sorted.size());
+  settle_keys(columns.keys);
+  return columns;
+}
+
+std::string header_of(const Column& column, const ReportColumns& columns, bool has_children) {
+  if (column.kind == Kind::Key) return columns.keys[column.key].header;
+  if (column.kind == Kind::Overhead && has_children && columns.has_usual_weights) return "Self";
+  const auto row = std::ranges::find(kWeightColumns, column.kind, &WeightColumn::kind);
+  return std::string(row->header);
+}
+
+std::string weight_column_names() {
+  std::string all;
+  for (const WeightColumn& row : kWeightColumns) {
+    if (!all.empty()) all += ' ';
+    all += row.name;
+  }
+  return all;
+}
+
+bool ReportColumns::tells_modes() const {
+  const auto has_it = [](const Column& column) {
+    return column.kind >= Kind::OverheadSys && column.kind <= Kind::OverheadGuestUser;
+  };
+  return std::ranges::any_of(shown, has_it) || std::ranges::any_of(sorted, has_it);
+}
 
 namespace {
 
@@ -36,13 +281,13 @@ std::span<const cli::AbsentOption> absent_report_options() { return kRows; }
 
 namespace {
 
-struct Word {
+struct GraphWord {
   std::string_view word;
   void (*apply)(GraphOptions&);
 };
 
 // In the order in which perf tries them for a word that is cut short: "f" is flat.
-constexpr Word kWords[] = {
+constexpr GraphWord kWords[] = {
     {"graph", [](GraphOptions& o) { o.form = GraphForm::Graph; }},
     {"flat", [](GraphOptions& o) { o.form = GraphForm::Flat; }},
     {"fractal", [](GraphOptions& o) { o.form = GraphForm::Fractal; }},
@@ -72,7 +317,7 @@ Result<> parse_graph_options(std::string_view text, GraphOptions& options) {
       return Done{};
     }
     const auto known =
-        std::ranges::find_if(kWords, [&](const Word& row) { return row.word.starts_with(word); });
+        std::ranges::find_if(kWords, [&](const GraphWord& row) { return row.word.starts_with(word); });
     if (known != std::end(kWords)) {
       known->apply(options);
       continue;
@@ -603,6 +848,39 @@ std::vector<Column> single_value_columns(const ReportOptions& options, const Rep
     }
   }
   return single.size() == columns.keys.size() ? std::vector<Column>() : single;
+}
+
+bool asks_for_parallelism(const ReportOptions& options) {
+  const auto names = [](const std::string& keys) {
+    return keys.find("lat") != std::string::npos || keys.find("paral") != std::string::npos;
+  };
+  return options.prefers_latency || !options.parallelism.empty() || names(options.sort) ||
+         names(options.fields);
+}
+
+bool shows_latency(const ReportColumns& columns) {
+  return std::ranges::any_of(columns.shown, [](const Column& column) { return is_latency(column.kind); });
+}
+
+Result<> check_switches(const Session& session, const ReportColumns& columns, const ReportOptions& options) {
+  const bool has_key =
+      std::ranges::any_of(columns.keys, [](const KeyUse& use) { return use.key->name == "parallelism"; });
+  if (!has_key && !shows_latency(columns) && options.parallelism.empty()) return Done{};
+  const bool has_switches = std::ranges::any_of(session.events(), [](const format::Event& event) {
+    return event.attr.has(format::abi::kContextSwitch);
+  });
+  if (has_switches) return Done{};
+  return use_error(
+      "--latency, --parallelism and the keys latency and parallelism need to know when threads ran; record "
+      "with "
+      "--switch-events (perf 7: --latency) to have that");
+}
+
+std::function<Weight(const ProfileRow&, const Weight&)> weighed_by_latency(const Profile& profile,
+                                                                           std::size_t fact) {
+  return [&profile, fact](const ProfileRow& row, const Weight& weight) {
+    return Weight{weight.period / std::max<std::uint64_t>(profile.facts(row)[fact], 1), weight.samples};
+  };
 }
 
 }  // namespace tacho::report

@@ -1,6 +1,7 @@
 // The command line of `tacho report`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -12,21 +13,59 @@
 #include "cli/absent_options.h"
 #include "format/base/result.h"
 #include "report/command.h"
-#include "report/output/colour.h"
+#include "report/output/terminal.h"
 #include "report/perf_text/header_text.h"
-#include "report/profile/branch_rows.h"
+#include "report/profile/branches.h"
 #include "report/profile/entries.h"
-#include "report/profile/event_blocks.h"
-#include "report/profile/function_stacks.h"
+#include "report/profile/named_rows.h"
+#include "report/profile/profile.h"
 #include "report/profile/sample_facts.h"
 #include "report/query/waits.h"
 #include "report/samples/event_switch.h"
 #include "report/samples/filter.h"
 #include "report/samples/session.h"
-#include "report/views/report/report_columns.h"
-#include "report/views/report/thread_values.h"
+#include "report/views/report/task_list.h"
 
 namespace tacho::report {
+
+// What --sort and --fields mean: the keys of a report, its columns, and by what its rows are sorted.
+
+struct ColumnRequest {
+  std::string sort, fields;  // as given; empty: not
+  bool has_children = false;
+  bool shows_modes = false;      // --show-cpu-utilization
+  bool shows_samples = false;    // -n
+  bool shows_period = false;     // --show-total-period
+  bool prefers_latency = false;  // --latency
+  bool has_parent = false;       // --parent: its key stands behind the others
+  bool has_ipc = true;           // rows by symbol have perf's column of instructions per cycle, mostly empty
+};
+
+struct ReportColumns {
+  std::vector<KeyUse> keys;
+  std::vector<Column> shown, sorted;
+  // By column of `sorted`: equal numbers share a level with --hierarchy. 0: not a level of its own.
+  std::vector<std::size_t> levels;
+  bool has_usual_weights = false;  // those of the columns that were not chosen
+  std::string sort;                // as given, with what perf adds to it; empty: the usual
+
+  bool tells_modes() const;  // what was the kernel's and what was not
+};
+
+// What --mem-mode sorts by when nothing else is asked for.
+constexpr std::string_view kMemorySort =
+    "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,"
+    "local_p_stage_cyc";
+
+// As perf: weights before the keys of --sort unless --fields says all; a column that is shown is sorted by
+// too. The events of the capture must be known.
+Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& facts);
+
+// "Overhead"; of a key its own.
+std::string header_of(const Column& column, const ReportColumns& columns, bool has_children);
+
+// The names of the columns that are no keys, for --help.
+std::string weight_column_names();
 
 // Options of perf report that tacho report does not have, and what to do instead.
 
@@ -156,5 +195,19 @@ std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const R
                                                                          const FilteredRows& rows);
 // perf does not show a column whose value a filter leaves no choice.
 std::vector<Column> single_value_columns(const ReportOptions& options, const ReportColumns& columns);
+
+// Latency: the part of the time that passed which a sample stands for. Where N threads of a command ran at
+// once, each second of processor time was a N-th of a second that somebody waited.
+
+// Whether records of context switches are asked for, which is known before the columns are.
+bool asks_for_parallelism(const ReportOptions& options);
+bool shows_latency(const ReportColumns& columns);
+// An error, where the capture has no context switches and something wants them.
+Result<> check_switches(const Session& session, const ReportColumns& columns, const ReportOptions& options);
+
+// What a row counts for in latency. `fact`: where its parallelism stands among the facts. The profile must
+// outlive it.
+std::function<Weight(const ProfileRow&, const Weight&)> weighed_by_latency(const Profile& profile,
+                                                                           std::size_t fact);
 
 }  // namespace tacho::report

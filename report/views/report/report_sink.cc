@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/profile/event_blocks.h"
-#include "report/profile/name_pattern.h"
+#include "report/profile/entries.h"
+#include "report/profile/profile.h"
 #include "report/samples/payload_stack.h"
 #include "report/views/report/branch_text.h"
-#include "report/views/report/latency.h"
 #include "report/views/report/report_options.h"
 
 namespace tacho::report {

@@ -9,16 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "report/profile/block_cycles.h"
-#include "report/profile/branch_chains.h"
-#include "report/profile/branch_rows.h"
+#include "report/profile/branches.h"
 #include "report/profile/weight.h"
 #include "report/views/report/branch_text.h"
 #include "report/views/report/hierarchy_text.h"
 #include "report/views/report/report_forms.h"
 #include "report/views/report/report_options.h"
 #include "report/views/report/report_text.h"
-#include "report/views/report/thread_values.h"
+#include "report/views/report/task_list.h"
 
 namespace tacho::report {
 

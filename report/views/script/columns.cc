@@ -7,7 +7,7 @@
 
 #include "cli/nearest.h"
 #include "report/output/field_sinks.h"
-#include "report/output/fit.h"
+#include "report/output/terminal.h"
 #include "report/samples/address_name.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"

@@ -13,9 +13,9 @@
 #include "format/base/result.h"
 #include "report/decode/payload.h"
 #include "report/output/text_output.h"
-#include "report/query/expression_value.h"
+#include "report/query/expressions.h"
 #include "report/samples/session.h"
-#include "report/views/script/kernel_values.h"
+#include "report/views/script/script_text.h"
 
 namespace tacho::report {
 

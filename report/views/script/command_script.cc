@@ -6,13 +6,12 @@
 #include <variant>
 
 #include "cli/nearest.h"
+#include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/perf_text/header_text.h"
 #include "report/samples/event_switch.h"
 #include "report/views/script/columns.h"
-#include "report/views/script/importer_text.h"
 #include "report/views/script/script_json.h"
-#include "report/views/script/script_records.h"
 #include "report/views/script/script_text.h"
 
 namespace tacho::report {

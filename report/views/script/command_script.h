@@ -12,6 +12,4 @@ namespace tacho::report {
 
 std::span<const cli::AbsentOption> absent_script_options();
 
-Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments);
-
 }  // namespace tacho::report

@@ -12,7 +12,7 @@
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
 #include "report/profile/weight.h"
-#include "report/query/summary.h"
+#include "report/query/expressions.h"
 #include "report/query/waits.h"
 
 namespace tacho::report {

@@ -12,7 +12,7 @@
 
 #include "report/decode/payload.h"
 #include "report/query/capture_gaps.h"
-#include "report/query/summary.h"
+#include "report/query/expressions.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {

@@ -10,9 +10,10 @@
 
 #include "cli/message_text.h"
 #include "report/command.h"
+#include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/output/field_sinks.h"
-#include "report/output/fit.h"
+#include "report/output/terminal.h"
 #include "report/views/summary/capture_summary.h"
 
 namespace tacho::report {

@@ -20,6 +20,4 @@ struct NextCommand {
 // Three commands, or fewer for a capture without samples. `input` is the capture's name; "-" becomes FILE.
 std::vector<NextCommand> next_commands(const CaptureSummary& summary, const std::string& input);
 
-Result<cli::ExitStatus> run_summary(const std::vector<std::string>& arguments);
-
 }  // namespace tacho::report

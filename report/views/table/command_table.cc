@@ -1,9 +1,9 @@
-#include "report/views/table/command_table.h"
-
+// tacho table: counts, sums and percentiles of a value by groups of samples.
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/intervals.h"
 #include "report/views/table/table_source.h"

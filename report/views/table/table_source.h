@@ -9,8 +9,7 @@
 #include "cli/expression.h"
 #include "format/base/result.h"
 #include "report/profile/field_key.h"
-#include "report/query/bound_expression.h"
-#include "report/query/summary.h"
+#include "report/query/expressions.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {

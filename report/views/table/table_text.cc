@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "report/output/field_sinks.h"
-#include "report/output/fit.h"
+#include "report/output/terminal.h"
 #include "report/output/text_output.h"
 #include "report/samples/filter.h"
 

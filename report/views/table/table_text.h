@@ -10,8 +10,7 @@
 
 #include "format/base/result.h"
 #include "report/output/text_output.h"
-#include "report/query/expression_value.h"
-#include "report/query/summary.h"
+#include "report/query/expressions.h"
 
 namespace tacho::report {
 

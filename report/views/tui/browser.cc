@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "report/output/fit.h"
+#include "report/output/terminal.h"
 
 namespace tacho::report {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "report/views/report/call_graph_text.h"
+#include "report/views/report/report_text.h"
 
 namespace tacho::report {
 namespace {

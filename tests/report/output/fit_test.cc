@@ -1,6 +1,6 @@
-#include "report/output/fit.h"
-
 #include <gtest/gtest.h>
+
+#include "report/output/terminal.h"
 
 namespace tacho::report {
 namespace {

@@ -1,4 +1,6 @@
 // What only a person at a terminal sees: the pager's choice, colours, the progress line.
+#include "report/output/terminal.h"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -8,9 +10,6 @@
 #include <string>
 
 #include "format/base/file.h"
-#include "report/output/colour.h"
-#include "report/output/pager.h"
-#include "report/output/progress.h"
 
 namespace tacho::report {
 namespace {

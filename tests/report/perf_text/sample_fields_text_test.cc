@@ -1,11 +1,9 @@
-#include "report/perf_text/sample_fields_text.h"
-
 #include <gtest/gtest.h>
 
 #include "format/base/byte_writer.h"
 #include "report/decode/coded_values.h"
 #include "report/decode/instructions.h"
-#include "report/perf_text/line_start.h"
+#include "report/perf_text/sample_text.h"
 
 namespace tacho::report {
 namespace {

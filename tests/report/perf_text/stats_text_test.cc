@@ -1,9 +1,8 @@
-#include "report/perf_text/stats_text.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "report/perf_text/header_text.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {

@@ -1,8 +1,7 @@
-#include "report/profile/distribution.h"
-
 #include <gtest/gtest.h>
 
-#include "report/views/hist/hist_text.h"
+#include "report/profile/weight.h"
+#include "report/views/hist/hist_sink.h"
 
 namespace tacho::report {
 namespace {

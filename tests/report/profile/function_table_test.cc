@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "report/profile/function_stacks.h"
+#include "report/profile/named_rows.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {

@@ -1,6 +1,6 @@
-#include "report/profile/parallelism.h"
-
 #include <gtest/gtest.h>
+
+#include "report/profile/sample_facts.h"
 
 namespace tacho::report {
 namespace {

@@ -1,11 +1,11 @@
-#include "report/query/summary.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
+
+#include "report/query/expressions.h"
 
 namespace tacho::report {
 namespace {

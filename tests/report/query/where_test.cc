@@ -1,11 +1,10 @@
-#include "report/query/where.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "report/query/expressions.h"
 #include "report/samples/session.h"
 #include "tests/support/capture_builder.h"
 

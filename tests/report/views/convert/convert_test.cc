@@ -8,7 +8,7 @@
 #include "format/base/file.h"
 #include "format/container/capture_reader.h"
 #include "format/records/record.h"
-#include "report/views/convert/redact_records.h"
+#include "report/views/convert/redact.h"
 #include "tests/support/capture_builder.h"
 #include "tests/support/foreign_capture.h"
 

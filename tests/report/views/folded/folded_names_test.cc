@@ -1,6 +1,6 @@
-#include "report/views/folded/folded_names.h"
-
 #include <gtest/gtest.h>
+
+#include "report/views/folded/folded.h"
 
 namespace tacho::report {
 namespace {

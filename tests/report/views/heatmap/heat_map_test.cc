@@ -11,7 +11,7 @@
 
 #include "report/views/heatmap/heat_box.h"
 #include "report/views/heatmap/heat_svg.h"
-#include "report/views/heatmap/heat_words.h"
+#include "report/views/heatmap/heat_text.h"
 
 namespace tacho::report {
 namespace {

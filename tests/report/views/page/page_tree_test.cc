@@ -1,12 +1,10 @@
-#include "report/views/page/page_tree.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "report/views/page/page_columns.h"
+#include "report/views/page/page_samples.h"
 
 namespace tacho::report {
 namespace {

@@ -1,7 +1,6 @@
-#include "report/views/script/importer_text.h"
-
 #include <gtest/gtest.h>
 
+#include "report/views/script/script_json.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {

@@ -1,0 +1,383 @@
+#include "report/profile/branches.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <tuple>
+
+#include "format/records/perf_abi.h"
+#include "report/decode/coded_values.h"
+
+namespace tacho::report {
+namespace {
+
+// A bit for each type, then for each extended one, then these.
+constexpr unsigned kExtendedAt = BranchType::kCount, kForwardAt = 2 * BranchType::kCount,
+                   kBackwardAt = kForwardAt + 1, kCrosses4kAt = kForwardAt + 2, kCrosses2mAt = kForwardAt + 3;
+constexpr BranchTraits trait(unsigned at) { return BranchTraits{1} << at; }
+
+}  // namespace
+
+BranchTraits branch_traits(std::uint64_t flags, std::uint64_t from, std::uint64_t to) {
+  const BranchType type = branch_type(flags);
+  if (type.type == BranchType::kUnknown || from == 0) return 0;
+  if (type.type == BranchType::kExtended && type.extended >= BranchType::kExtendedCount) return 0;
+  BranchTraits traits = trait(type.type == BranchType::kExtended ? kExtendedAt + type.extended : type.type);
+  if (type.type == BranchType::kConditional) traits |= trait(to > from ? kForwardAt : kBackwardAt);
+  constexpr unsigned kPage = 12, kLargePage = 21;  // bits of an address within
+  if (from >> kLargePage != to >> kLargePage) {
+    traits |= trait(kCrosses2mAt);
+  } else if (from >> kPage != to >> kPage) {
+    traits |= trait(kCrosses4kAt);
+  }
+  return traits;
+}
+
+std::vector<std::string_view> trait_names(BranchTraits traits) {
+  std::vector<std::string_view> names;
+  const auto add = [&](unsigned at, std::string_view name) {
+    if ((traits & trait(at)) != 0) names.push_back(name);
+  };
+  add(kForwardAt, "COND_FWD");
+  add(kBackwardAt, "COND_BWD");
+  for (unsigned type = BranchType::kConditional + 1; type < BranchType::kExtended; ++type)
+    add(type, branch_type_name({type, 0}));
+  for (unsigned type = 0; type < BranchType::kExtendedCount; ++type)
+    add(kExtendedAt + type, branch_type_name({BranchType::kExtended, type}));
+  add(kCrosses4kAt, "CROSS_4K");
+  add(kCrosses2mAt, "CROSS_2M");
+  return names;
+}
+
+std::uint32_t BranchSteps::number_of(const BranchStep& step) {
+  const unsigned marks =
+      (step.is_target ? 1U : 0U) | (step.is_predicted ? 2U : 0U) | (step.is_aborted ? 4U : 0U);
+  const std::uint64_t hash = by_step_.hash(marks, step.traits, step.cycles, step.rounds, step.round_cycles);
+  return by_step_.find_or_make(
+      hash, [&](std::uint32_t number) { return steps_[number] == step; },
+      [&] {
+        steps_.push_back(step);
+        return static_cast<std::uint32_t>(steps_.size() - 1);
+      });
+}
+
+void BranchCounts::add(const BranchStep& step, std::uint64_t samples, bool is_first) {
+  branches += samples;
+  is_target = step.is_target;
+  if (step.is_target) {
+    predicted += step.is_predicted ? samples : 0;
+    aborted += step.is_aborted ? samples : 0;
+    traits |= step.traits;
+    return;
+  }
+  cycles += step.cycles * samples;
+  rounds += step.rounds * samples;
+  round_cycles += step.round_cycles * samples;
+  sources += samples - (is_first ? 1 : 0);
+}
+
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::size_t kMostBranches = 127;  // of a sample; perf takes more for damage
+
+bool is_mark(std::uint64_t word) { return word >= abi::kContextMax; }
+
+// Whether the processor kept calls instead of branches, and the chain has been made of them.
+bool is_of_calls(const ResolvedSample& sample, std::size_t max_frames) {
+  const format::EventAttr& attr = sample.event().attr;
+  if (!attr.samples(abi::kSampleBranchStack) || (attr.branch_sample_type & abi::kBranchCallStack) == 0)
+    return false;
+  const auto& chain = sample.raw->callchain;
+  for (std::size_t i = 0; i < std::min(chain.size(), max_frames); ++i) {
+    if (chain[i] == abi::kContextUser) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const Stack* BranchChains::stack_of(const ResolvedSample& sample) {
+  const format::Sample& raw = *sample.raw;
+  frames_.clear();
+  frame_steps_.clear();
+  branches_.clear();
+  const bool has_branches = sample.event().attr.samples(abi::kSampleBranchStack);
+  if (!has_branches || sample.has_payload_stack || is_of_calls(sample, max_frames_)) {
+    if (sample.stack == nullptr) return nullptr;
+    for (const std::uint32_t frame : sample.stack->frames) add(frame, 0);
+    return stacks_.intern(frames_, frame_steps_);
+  }
+  if (raw.branch_count() <= kMostBranches) take_branches(raw);
+  if (begins_with_caller_) add_unwound(sample);
+  leave_out_loops();
+  add_branches(sample);
+  add_callers(sample);
+  if (!begins_with_caller_) add_unwound(sample);
+  if (begins_with_caller_) {
+    std::ranges::reverse(frames_);
+    std::ranges::reverse(frame_steps_);
+  }
+  return stacks_.intern(frames_, frame_steps_);
+}
+
+// The newest first, or read from the caller on, the oldest first.
+void BranchChains::take_branches(const format::Sample& sample) {
+  const std::size_t count = sample.branch_count();
+  const std::size_t taken = std::min(count, max_frames_);
+  for (std::size_t i = 0; i < taken; ++i)
+    branches_.push_back({.entry = sample.branch(begins_with_caller_ ? count - 1 - i : i)});
+}
+
+// Branches that repeat in the same order are shown once. Where each came first is kept in a table as small
+// as perf's, by the same hash, as two that meet in it hide loops.
+void BranchChains::leave_out_loops() {
+  constexpr std::uint64_t kFactor = 0x61c8864680b583eb;  // 2^64 over the golden ratio, negated
+  constexpr unsigned kBits = 7;
+  constexpr std::size_t kNone = ~std::size_t{0};
+  std::array<std::size_t, kMostBranches> firsts;
+  firsts.fill(kNone);
+  auto& all = branches_;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::size_t& first = firsts[(all[i].entry.from * kFactor >> (64 - kBits)) % firsts.size()];
+    if (first == kNone) {
+      first = i;
+      continue;
+    }
+    if (all[first].entry.from != all[i].entry.from) continue;
+    std::size_t length = 0;
+    bool is_loop = true;
+    for (; first + length < i && i + length < all.size() && is_loop; ++length)
+      is_loop = all[first + length].entry.from == all[i + length].entry.from;
+    if (!is_loop) continue;
+    if (i + length < all.size()) {
+      Branch& behind = all[i + length];
+      ++behind.rounds;
+      behind.round_cycles = 0;
+      for (std::size_t j = i; j < i + length; ++j) behind.round_cycles += branch_cycles(all[j].entry.flags);
+    }
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(i),
+              all.begin() + static_cast<std::ptrdiff_t>(i + length));
+  }
+}
+
+void BranchChains::add_branches(const ResolvedSample& sample) {
+  for (const Branch& branch : branches_) {
+    const format::BranchEntry& entry = branch.entry;
+    // perf names the target by the address that it came from.
+    const bool has_source = entry.from != 0;
+    BranchStep target{.is_target = has_source};
+    if (has_source) {
+      target.is_predicted = (entry.flags & kBranchPredicted) != 0;
+      target.is_aborted = (entry.flags & kBranchAborted) != 0;
+      target.traits = branch_traits(entry.flags, entry.from, entry.to);
+    } else {
+      target.cycles = static_cast<std::uint32_t>(branch_cycles(entry.flags));
+    }
+    add(branch_place(sample, entry.to).number, steps_.number_of(target));
+    const BranchStep source{.cycles = static_cast<std::uint32_t>(branch_cycles(entry.flags)),
+                            .rounds = branch.rounds,
+                            .round_cycles = branch.round_cycles};
+    add(branch_place(sample, entry.from).number, steps_.number_of(source));
+  }
+}
+
+// How many words at the chain's start are known from branches. A return address is behind the call,
+// which is no longer than 8 bytes.
+std::size_t BranchChains::told_callers(const format::Sample& sample) const {
+  constexpr std::uint64_t kLongestCall = 8;
+  const std::size_t count = std::min(sample.branch_count(), max_frames_);
+  if (begins_with_caller_ || sample.branch_count() > kMostBranches) return 0;
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < count && known < sample.callchain.size(); ++i) {
+    const std::uint64_t from = sample.branch(i).from, caller = sample.callchain[known];
+    if (is_mark(caller) || (from < caller && from >= caller - kLongestCall)) ++known;
+  }
+  return known;
+}
+
+// As perf, which takes as many callers less as there were branches, whether these showed them or not.
+void BranchChains::add_callers(const ResolvedSample& sample) {
+  const auto& chain = sample.raw->callchain;
+  const std::size_t less = std::min(chain.size(), branches_.size());
+  const std::size_t begin = told_callers(*sample.raw), end = chain.size() - less;
+  std::uint8_t mode = abi::kCpumodeUser;
+  const auto set_mode = [&mode](std::uint64_t mark) {
+    if (mark == abi::kContextKernel) mode = abi::kCpumodeKernel;
+    if (mark == abi::kContextUser) mode = abi::kCpumodeUser;
+    if (mark == abi::kContextHypervisor) mode = abi::kCpumodeHypervisor;
+  };
+  // Read from the caller on, a mark stands behind what it says the mode of.
+  const auto find_mark = [&](std::size_t from) {
+    for (std::size_t at = from; at-- > 0;) {
+      if (is_mark(chain[at])) return set_mode(chain[at]);
+    }
+  };
+  if (begins_with_caller_) find_mark(chain.size());
+  std::size_t taken = 0;
+  for (std::size_t i = begin; i < end && taken < max_frames_; ++i) {
+    const std::size_t at = begins_with_caller_ ? chain.size() - 1 - i : i;
+    if (is_mark(chain[at])) {
+      begins_with_caller_ ? find_mark(at) : set_mode(chain[at]);
+      continue;
+    }
+    ++taken;
+    add(sample.locate_in(chain[at], mode).number, 0);
+  }
+}
+
+// The part of the stack that was not recorded as a chain but as bytes.
+void BranchChains::add_unwound(const ResolvedSample& sample) {
+  if (sample.stack == nullptr || !sample.event().attr.samples(abi::kSampleStackUser)) return;
+  std::size_t recorded = 0;
+  for (std::size_t i = 0; i < sample.raw->callchain.size(); ++i)
+    recorded += is_mark(sample.raw->callchain[i]) ? 0 : 1;
+  const auto frames = sample.stack->frames;
+  const auto unwound = frames.subspan(std::min(frames.size(), recorded));
+  if (begins_with_caller_) {
+    for (std::size_t i = unwound.size(); i-- > 0;) add(unwound[i], 0);
+  } else {
+    for (const std::uint32_t frame : unwound) add(frame, 0);
+  }
+}
+
+namespace {
+
+namespace abi = format::abi;
+
+char level_of(std::uint16_t misc) {
+  constexpr std::string_view kLevels = "Hk.Hgu";
+  const unsigned mode = misc & abi::kCpumodeMask;
+  return mode < kLevels.size() ? kLevels[mode] : 'H';
+}
+
+constexpr unsigned kOwnAt = 8;  // the level stands below
+
+}  // namespace
+
+void BranchRows::add_facts(ProfileShape& shape) {
+  first_ = shape.facts.size();
+  const TakenBranch* const branch = &facts_->branch;
+  shape.facts.emplace_back([branch](const ResolvedSample&) -> std::uint64_t { return branch->from; });
+  shape.facts.emplace_back([branch](const ResolvedSample&) -> std::uint64_t { return branch->to; });
+  shape.facts.emplace_back([branch](const ResolvedSample&) { return branch->flags & kBranchTypeBits; });
+  shape.facts.emplace_back([branch, keeps_own = keeps_own_](const ResolvedSample&) {
+    return std::uint64_t{static_cast<unsigned char>(branch->level)} |
+           (keeps_own ? std::uint64_t{branch->own} << kOwnAt : 0);
+  });
+}
+
+BranchRows::Known BranchRows::known(std::span<const std::uint64_t> facts) const {
+  return {.from = static_cast<std::uint32_t>(facts[first_]),
+          .to = static_cast<std::uint32_t>(facts[first_ + 1]),
+          .own = static_cast<std::uint32_t>(facts[first_ + 3] >> kOwnAt),
+          .level = static_cast<char>(facts[first_ + 3] & 0xff),
+          .type_flags = facts[first_ + 2]};
+}
+
+void BranchRows::add(Profile& profile, const ResolvedSample& sample) {
+  const std::size_t count = sample.raw->branch_count();
+  if (count == 0) return;
+  // As perf: the cycles of the newest branch are the weight of all.
+  format::Sample raw = *sample.raw;
+  raw.weight = std::max<std::uint64_t>(branch_cycles(raw.branch(0).flags), 1);
+  ResolvedSample at_end = sample;
+  at_end.raw = &raw;
+  for (std::size_t i = 0; i < count; ++i) {
+    const format::BranchEntry branch = raw.branch(i);
+    at_end.location = &branch_place(sample, branch.to);
+    at_end.place = at_end.location->number;
+    facts_->branch = {.from = branch_place(sample, branch.from).number,
+                      .to = at_end.place,
+                      .own = sample.place,
+                      .flags = branch.flags,
+                      .level = level_of(raw.misc)};
+    profile.add(at_end, 1);
+  }
+}
+
+namespace {
+
+std::uint64_t word_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+}  // namespace
+
+// The newest branch stands first; what ran before the oldest is not known.
+void BlockCycles::add(const ResolvedSample& sample) {
+  const format::Sample& raw = *sample.raw;
+  if (raw.branch_count() == 0 || branch_cycles(raw.branch(0).flags) == 0) return;
+  std::uint32_t start = kNone;
+  for (std::size_t i = raw.branch_count(); i-- > 0;) {
+    const format::BranchEntry branch = raw.branch(i);
+    const std::uint64_t cycles = branch_cycles(branch.flags);
+    total_ += cycles;
+    if (cycles != 0) {
+      const std::uint32_t end = branch_place(sample, branch.from).number;
+      Way& way = ways_[by_way_.find_or_make(
+          by_way_.hash(start, end),
+          [&](std::uint32_t known) { return ways_[known].start == start && ways_[known].end == end; },
+          [&] {
+            ways_.push_back({.start = start, .end = end});
+            return static_cast<std::uint32_t>(ways_.size() - 1);
+          })];
+      way.cycles += cycles;
+      ++way.branches;
+    }
+    if (knows_starts_) start = branch_place(sample, branch.to).number;
+  }
+}
+
+std::uint32_t BlockCycles::code_of(const Code& code) {
+  return by_code_.find_or_make(
+      by_code_.hash(word_of(code.module), code.start, code.end),
+      [&](std::uint32_t known) { return codes_[known] == code; },
+      [&] {
+        codes_.push_back(code);
+        return static_cast<std::uint32_t>(codes_.size() - 1);
+      });
+}
+
+void BlockCycles::take(Resolver& resolver, const Way& way) {
+  const Location& last = resolver.location(way.end);
+  const auto place_in = [&resolver](const Location& location, std::uint64_t& at) {
+    const symbolize::Frame& frame = resolver.frame(location);
+    at = frame.shown_address - frame.function_start;
+    return frame.function.empty() ? Code() : Code{frame.module, frame.function_start, frame.function_end};
+  };
+  std::uint64_t end = 0, start = 0;
+  const Code code = place_in(last, end);
+  if (code == Code()) return;
+  const bool has_start =
+      way.start != kNone && place_in(resolver.location(way.start), start) == code && start < end;
+  const std::uint32_t number = code_of(code);
+  Ended& ended = ended_[by_end_.find_or_make(
+      by_end_.hash(number, end),
+      [&](std::uint32_t known) { return ended_[known].code == number && ended_[known].block.end == end; },
+      [&] {
+        ended_.push_back({.code = number, .block = {.end = end, .last = last}});
+        return static_cast<std::uint32_t>(ended_.size() - 1);
+      })];
+  ended.block.cycles += way.cycles;
+  ended.block.branches += way.branches;
+  if (!has_start) return;
+  ended.block.start = ended.has_start ? std::min(ended.block.start, start) : start;
+  ended.has_start = true;
+}
+
+void BlockCycles::settle(Resolver& resolver) {
+  for (const Way& way : ways_) take(resolver, way);
+  std::ranges::sort(ended_, {}, [](const Ended& ended) { return std::pair(ended.code, ended.block.end); });
+}
+
+std::vector<CycleBlock> BlockCycles::blocks_of(const Function& function) {
+  std::vector<CycleBlock> blocks;
+  if (function.name().empty()) return blocks;
+  const std::uint32_t number = code_of({function.module, function.start, function.end()});
+  const auto first = std::ranges::lower_bound(ended_, number, {}, &Ended::code);
+  for (auto ended = first; ended != ended_.end() && ended->code == number; ++ended)
+    blocks.push_back(ended->block);
+  return blocks;
+}
+
+}  // namespace tacho::report
