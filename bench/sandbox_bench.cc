@@ -1,4 +1,5 @@
-// What the sandbox costs: a child that does nothing, and text through its pipe. Run: build-bench/bin/sandbox_bench.
+// What the sandbox costs: a child that does nothing, and text through its pipe. Run:
+// build-bench/bin/sandbox_bench.
 #include <benchmark/benchmark.h>
 
 #include <string>

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "bpf/attach/function_probes.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 #include "format/base/file.h"
@@ -18,16 +19,11 @@
 namespace tacho::bpf {
 namespace {
 
-constexpr std::size_t kVerifierLines = 20;
-
-struct CloseObject {
+struct CloseIterator {
   void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
 };
-struct DestroyLink {
-  void operator()(bpf_link* link) const noexcept { bpf_link__destroy(link); }
-};
 
-Error explain(const LibbpfLog& said, int code) {
+Error explain_iterator(const LibbpfLog& said, int code) {
   std::string why = verifier_tail(said.text(), kVerifierLines);
   const auto lines = libbpf_lines(said.text());
   if (why.empty() && !lines.empty()) why = lines.back();
@@ -68,7 +64,7 @@ std::vector<ListedThread> parse_thread_records(format::Bytes records) {
 }
 
 struct ThreadList::State {
-  std::unique_ptr<bpf_object, CloseObject> object;
+  std::unique_ptr<bpf_object, CloseIterator> object;
   std::unique_ptr<bpf_link, DestroyLink> link;
 };
 
@@ -87,7 +83,7 @@ Result<ThreadList> ThreadList::load(tacho_thread_choice choice, std::span<const 
   how.object_name = "tacho_threads";
   auto state = std::make_unique<State>();
   state->object.reset(bpf_object__open_mem(elf.data(), elf.size(), &how));
-  if (state->object == nullptr) return explain(said, errno);
+  if (state->object == nullptr) return explain_iterator(said, errno);
   bpf_object* const object = state->object.get();
   bpf_map* const chosen = bpf_object__find_map_by_name(object, "chosen");
   bpf_map* const constants = bpf_object__find_map_by_name(object, ".rodata");
@@ -101,14 +97,14 @@ Result<ThreadList> ThreadList::load(tacho_thread_choice choice, std::span<const 
   const auto number = static_cast<std::uint32_t>(choice);
   std::memcpy(content, &number, sizeof number);
   bpf_map__set_max_entries(chosen, static_cast<std::uint32_t>(std::max<std::size_t>(ids.size(), 1)));
-  if (const int code = bpf_object__load(object); code != 0) return explain(said, -code);
+  if (const int code = bpf_object__load(object); code != 0) return explain_iterator(said, -code);
   for (const int id : ids) {
     const std::uint32_t yes = 1;
     if (bpf_map_update_elem(bpf_map__fd(chosen), &id, &yes, BPF_ANY) != 0)
       return system_error("the table of chosen threads", errno);
   }
   state->link.reset(bpf_program__attach_iter(program, nullptr));
-  if (state->link == nullptr) return explain(said, errno);
+  if (state->link == nullptr) return explain_iterator(said, errno);
   return ThreadList(std::move(state));
 }
 

@@ -28,7 +28,6 @@ constexpr std::uint64_t kMaxObject = std::uint64_t{256} << 20;
 constexpr const char* kRecorderConstant = "tacho_recorder";
 constexpr std::string_view kOwnPrefix = "tacho_";
 constexpr const char* kFilter = "tacho_filter";
-constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP
 
 // Errnos of a kernel without a feature; then an alternative is tried. Any other, as a verifier's EACCES, is
 // a fault of the program, which another program must not hide.

@@ -1,9 +1,10 @@
 # Compiler results are taken from ccache when it is installed. Paths count from the source folder, so that a clone
-# elsewhere finds them too.
+# elsewhere finds them too. The sloppiness is what ccache requires for precompiled headers.
 find_program(TACHO_CCACHE ccache)
 if(TACHO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${TACHO_CCACHE})
+      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${TACHO_CCACHE})
 endif()
 
 # What every target of ours is compiled with, and nothing that is not ours.
@@ -17,9 +18,9 @@ target_compile_options(project_options INTERFACE -Wall -Wextra -Wshadow -Wconver
                                                  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 # Bounds of std::span, vector and string_view are checked in every build type.
 target_compile_definitions(project_options INTERFACE _GLIBCXX_ASSERTIONS)
-if(TACHO_UNITY)
-  # A type with a member of its source alone is that source's, though the compiler sees an included file; and what one
-  # source names for itself is shadowed in no other.
+if(CMAKE_UNITY_BUILD)
+  # A unit includes its sources. So GCC takes the types of a source's anonymous namespace for those of a header, and sees
+  # a local name that hides another source's.
   target_compile_options(project_options INTERFACE
                          "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage;-Wno-shadow>")
 endif()
@@ -44,45 +45,28 @@ if(TACHO_FUZZ)
   target_link_options(project_options INTERFACE -fsanitize=address,undefined)
 endif()
 
-# tacho_units(RESULT NAME [WORD=]source...): what is compiled for these sources of the target NAME: with TACHO_UNITY few
-# units that include them (unity.py), otherwise themselves. What is made while building stays a unit of its own.
-function(tacho_units result name)
-  set(${result} ${ARGN} PARENT_SCOPE)
-  if(NOT TACHO_UNITY)
-    return()
-  endif()
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  set(made)
-  set(arguments)
-  foreach(source ${ARGN})
-    string(REGEX MATCH "^([a-z_]+=)?(.*)$" matched ${source})
-    set(word "${CMAKE_MATCH_1}")
-    set(path ${CMAKE_MATCH_2})
-    if(path MATCHES "^${CMAKE_CURRENT_BINARY_DIR}")
-      list(APPEND made ${path})
-      continue()
-    endif()
-    cmake_path(ABSOLUTE_PATH path)
-    list(APPEND arguments ${word}${path})
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})  # what agrees today need not tomorrow
-  endforeach()
-  execute_process(
-    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/cmake/unity.py ${PROJECT_SOURCE_DIR}
-            ${CMAKE_CURRENT_BINARY_DIR}/units/${name} 10 ${arguments}
-    OUTPUT_VARIABLE units COMMAND_ERROR_IS_FATAL ANY)
-  set(${result} ${units} ${made} PARENT_SCOPE)
-endfunction()
-
-# tacho_module(NAME source...): the static library of one folder, tacho_NAME.
+# tacho_module(NAME source...): the static library of one folder, tacho_NAME. With -DCMAKE_UNITY_BUILD=ON up to eight sources
+# are one translation unit, which halves the time of a whole build, and names in anonymous namespaces must differ among
+# them. Compiled alone: commands, as each has its own Options; the terminal's view, as curses.h defines macros; and generated
+# sources.
 function(tacho_module name)
-  tacho_units(units tacho_${name} ${ARGN})
-  add_library(tacho_${name} STATIC ${units})
+  add_library(tacho_${name} STATIC ${ARGN})
   target_link_libraries(tacho_${name} PUBLIC project_options)
+  set(alone ${ARGN})
+  list(FILTER alone INCLUDE REGEX "/command_[a-z]+\\.cc$|/tui/|^/")
+  set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # What tests with the label unit need to be built; the other labels stand on the programs.
 if(TACHO_TESTS)
   add_custom_target(unit_tests)
+  # Tests are compiled without optimization, so most of their time goes into headers: these are compiled once for all.
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "")
+  add_library(test_headers OBJECT ${PROJECT_BINARY_DIR}/test_headers.cc)
+  target_link_libraries(test_headers PRIVATE project_options GTest::gtest_main)
+  target_compile_options(test_headers PRIVATE -O0)
+  target_precompile_headers(test_headers PRIVATE <gtest/gtest.h> <algorithm> <array> <functional> <map> <optional> <span>
+                                                 <string> <unordered_map> <vector>)
 endif()
 
 # tacho_test(NAME LABEL source...): a GoogleTest program and one CTest test, as starting a program takes longer than most
@@ -92,10 +76,11 @@ function(tacho_test name label)
   if(NOT TACHO_TESTS)
     return()
   endif()
-  tacho_units(units ${name} ${ARGN})
-  add_executable(${name} ${units})
+  add_executable(${name} ${ARGN})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   target_link_libraries(${name} PRIVATE project_options GTest::gtest_main)
   target_compile_options(${name} PRIVATE -O0)  # the code under test is in the libraries; a third less time to compile
+  target_precompile_headers(${name} REUSE_FROM test_headers)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900)
   if(label STREQUAL live)
@@ -108,7 +93,6 @@ endfunction()
 # tacho_fuzz(LIBRARY TARGET...): fuzz/TARGET.cc feed bytes to LIBRARY. With -DTACHO_FUZZ=ON each is a libFuzzer program;
 # all stand in one folder of their own, where script/fuzz finds them. Otherwise they are parts of the test fuzz_seeds.
 function(tacho_fuzz library)
-  set(named)
   foreach(target ${ARGN})
     set(source ${PROJECT_SOURCE_DIR}/fuzz/${target}.cc)
     if(TACHO_FUZZ)
@@ -118,19 +102,12 @@ function(tacho_fuzz library)
       target_link_libraries(${target} PRIVATE project_options ${library})
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
     else()
-      if(NOT TACHO_UNITY)
-        target_sources(fuzz_seeds PRIVATE ${source})
-        set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS "LLVMFuzzerTestOneInput=${target}")
-      endif()
-      list(APPEND named ${target}=${source})
+      target_sources(fuzz_seeds PRIVATE ${source})
+      set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS "LLVMFuzzerTestOneInput=${target}")
       target_link_libraries(fuzz_seeds PRIVATE ${library})
       set_property(GLOBAL APPEND PROPERTY TACHO_FUZZ_TARGETS ${target})
     endif()
   endforeach()
-  if(TACHO_UNITY AND NOT TACHO_FUZZ)
-    tacho_units(units ${library}_seeds ${named})
-    target_sources(fuzz_seeds PRIVATE ${units})
-  endif()
 endfunction()
 
 # tacho_bench(NAME source...): a Google Benchmark program.

@@ -1,5 +1,5 @@
-// The first stages of a recording, each a type that only the stage before makes: prepared, opened. Then it runs
-// (record/session/running_recording.h) and is finished (record/session/recording.h).
+// The first stages of a recording, each a type that only the stage before makes: prepared, opened. Then it
+// runs (record/session/running_recording.h) and is finished (record/session/recording.h).
 #pragma once
 
 #include <cstddef>

@@ -10,17 +10,17 @@ namespace {
 constexpr std::size_t kRbx = 3;  // DWARF's number
 // Bytes of a function's rules, which are gone through for each of its addresses that is asked for: compilers
 // write a few dozen.
-constexpr std::size_t kLongestProgram = std::size_t{1} << 16;
-constexpr std::size_t kLargestSection = std::size_t{64} << 20;
+constexpr std::size_t kMostProgramBytes = std::size_t{1} << 16;
+constexpr std::size_t kMostSectionBytes = std::size_t{64} << 20;
 
-constexpr RowFinder::Found of_kind(std::uint8_t kind) { return {{0, 0, 0, kind}, TACHO_UNWIND_RBP_SAME}; }
+constexpr RowFinder::Found found_kind(std::uint8_t kind) { return {{0, 0, 0, kind}, TACHO_UNWIND_RBP_SAME}; }
 
 }  // namespace
 
 Result<RowFinder> RowFinder::from_sframe(const ElfImage& image, const std::function<bool()>& stop) {
   const auto sframe = image.section(".sframe");
   if (!sframe || sframe->is_packed) return Error{"has no call frame information"};
-  if (sframe->bytes.size() > kLargestSection) return Error{"has too much call frame information"};
+  if (sframe->bytes.size() > kMostSectionBytes) return Error{"has too much call frame information"};
   auto table = row_table_of(image, {.stop = stop});
   if (!table) return std::move(table.error());
   RowFinder finder(std::move(*table));
@@ -34,10 +34,10 @@ Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<b
   const CfiForm form = frames ? CfiForm::EhFrame : CfiForm::DebugFrame;
   if (!frames) frames = image.section(".debug_frame");
   if (!frames || frames->is_packed) return from_sframe(image, stop);
-  if (frames->bytes.size() > kLargestSection) return Error{"has too much call frame information"};
+  if (frames->bytes.size() > kMostSectionBytes) return Error{"has too much call frame information"};
   RowFinder finder(std::move(*frames), form);
   if (form == CfiForm::EhFrame) finder.index_ = FdeIndex::of(image);
-  if (finder.index_ && finder.index_->bytes() > kLargestSection) return Error{"has too large an index"};
+  if (finder.index_ && finder.index_->bytes() > kMostSectionBytes) return Error{"has too large an index"};
   finder.code_ = image.code_segments();
   finder.entry_ = image.entry();
   if (!finder.index_) {
@@ -65,10 +65,10 @@ RowFinder::Found RowFinder::evaluate(std::uint64_t address) {
   if (!fde || address < fde->start || address >= fde->end) {
     const bool is_entry =
         entry_ != 0 && address >= entry_ && address - entry_ < kEntryBytes && !(fde && fde->start > entry_);
-    return of_kind(is_entry ? TACHO_UNWIND_END : TACHO_UNWIND_NOTHING);
+    return found_kind(is_entry ? TACHO_UNWIND_END : TACHO_UNWIND_NOTHING);
   }
-  Found found = of_kind(TACHO_UNWIND_OTHER);
-  if (fde->program.size() > kLongestProgram) return found;
+  Found found = found_kind(TACHO_UNWIND_OTHER);
+  if (fde->program.size() > kMostProgramBytes) return found;
   Fde up_to_it = *fde;
   up_to_it.end = address + 1;
   (void)walk_cfi(section(), up_to_it, [&](const CfiRow& rules) {
@@ -89,7 +89,7 @@ std::size_t RowFinder::bytes() const {
 RowFinder::Found RowFinder::row_at(std::uint64_t address) {
   if (table_) {
     const Row* const row = table_->find(address);
-    return row == nullptr ? of_kind(TACHO_UNWIND_NOTHING)
+    return row == nullptr ? found_kind(TACHO_UNWIND_NOTHING)
                           : Found{{0, row->cfa, row->rbp, row->kind}, TACHO_UNWIND_RBP_SAME};
   }
   if (const auto known = known_.find(address); known != known_.end()) return known->second;
@@ -102,7 +102,8 @@ RowFinder::Found RowFinder::row_at_offset(std::uint64_t offset) {
     return offset >= code.offset && offset - code.offset < code.size;
   };
   const auto code = std::ranges::find_if(code_, holds);
-  return code == code_.end() ? of_kind(TACHO_UNWIND_NOTHING) : row_at(offset - code->offset + code->address);
+  return code == code_.end() ? found_kind(TACHO_UNWIND_NOTHING)
+                             : row_at(offset - code->offset + code->address);
 }
 
 }  // namespace tacho::unwind

@@ -14,7 +14,7 @@ constexpr std::uint8_t kFromField =
     4;  // a flag: starts of functions count from where they stand, not from the section
 constexpr std::uint8_t kAmd64 = 3;
 constexpr std::int8_t kReturnBelowCfa = -8;
-constexpr int kWord = 8;
+constexpr int kFrameWord = 8;
 constexpr std::uint8_t kPltEntry = 16;  // bytes of an entry in the procedure linkage table
 
 struct Header {
@@ -100,18 +100,18 @@ std::int32_t read_offset(format::Cursor& in, unsigned bytes) {
 // Makes a row from a frame row entry: offsets of the CFA and, when it was saved, of the frame pointer.
 tacho_unwind_row row_of(std::uint32_t pc, bool is_from_sp, unsigned count, std::int32_t cfa,
                         std::int32_t fp) {
-  constexpr std::int32_t kMost = std::numeric_limits<std::int16_t>::max() * kWord;
-  constexpr std::int32_t kFarthest = std::numeric_limits<std::int8_t>::min() * kWord;
+  constexpr std::int32_t kMost = std::numeric_limits<std::int16_t>::max() * kFrameWord;
+  constexpr std::int32_t kFarthest = std::numeric_limits<std::int8_t>::min() * kFrameWord;
   tacho_unwind_row row{pc, 0, TACHO_UNWIND_RBP_SAME, TACHO_UNWIND_OTHER};
   if (count == 0) {
     row.kind = TACHO_UNWIND_END;  // there is no return address
     return row;
   }
-  if (cfa % kWord != 0 || cfa < -kMost || cfa > kMost || count > 2) return row;
+  if (cfa % kFrameWord != 0 || cfa < -kMost || cfa > kMost || count > 2) return row;
   if (count == 2) row.rbp = TACHO_UNWIND_RBP_LOST;
-  if (count == 2 && fp % kWord == 0 && fp < 0 && fp >= kFarthest)
-    row.rbp = static_cast<std::int8_t>(fp / kWord);
-  row.cfa = static_cast<std::int16_t>(cfa / kWord);
+  if (count == 2 && fp % kFrameWord == 0 && fp < 0 && fp >= kFarthest)
+    row.rbp = static_cast<std::int8_t>(fp / kFrameWord);
+  row.cfa = static_cast<std::int16_t>(cfa / kFrameWord);
   row.kind = is_from_sp ? TACHO_UNWIND_RSP : TACHO_UNWIND_RBP;
   return row;
 }

@@ -15,8 +15,8 @@
 namespace tacho::bpf {
 namespace {
 
-constexpr int kContext = 6, kValue = 7;  // registers that calls leave alone
-constexpr std::int32_t kNameBytes = 16;
+constexpr int kContextRegister = 6, kValueRegister = 7;  // registers that calls leave alone
+constexpr std::int32_t kCommBytes = 16;
 
 // r0 = the member, whose place on the stack is known.
 void load_member(Assembler& program, const FilterStep& step, std::int16_t payload) {
@@ -56,7 +56,7 @@ void load_value(Assembler& program, const FilterStep& step, ConditionPlaces plac
       program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(places.scratch + 8));
       program.move(1, 10);
       program.add_number(1, places.scratch);
-      program.set(2, kNameBytes);
+      program.set(2, kCommBytes);
       program.call(BPF_FUNC_get_current_comm);
       program.load(BPF_DW, 0, 10, static_cast<std::int16_t>(places.scratch + 8 * (step.at & 1)));
       break;
@@ -68,12 +68,12 @@ void load_value(Assembler& program, const FilterStep& step, ConditionPlaces plac
       break;
   }
   if (step.value == FilterValue::Process || step.value == FilterValue::Group) {
-    program.move(kValue, 0);
-    program.shift_right(kValue, 32);
+    program.move(kValueRegister, 0);
+    program.shift_right(kValueRegister, 32);
   } else if (step.value == FilterValue::Thread || step.value == FilterValue::User) {
-    program.move32(kValue, 0);
+    program.move32(kValueRegister, 0);
   } else {
-    program.move(kValue, 0);
+    program.move(kValueRegister, 0);
   }
 }
 
@@ -101,10 +101,10 @@ struct Pending {
 
 Assembler assemble(std::span<const FilterStep> steps, int next) {
   Assembler program;
-  program.move(kContext, 1);
+  program.move(kContextRegister, 1);
   leave_unless(program, steps, {});
   if (next >= 0) {
-    program.move(1, kContext);
+    program.move(1, kContextRegister);
     program.set_map(2, next);
     program.set(3, 0);
     program.call(BPF_FUNC_tail_call);
@@ -129,10 +129,10 @@ void leave_unless(Assembler& program, std::span<const FilterStep> steps, Conditi
     load_value(program, step, places);
     if (step.mask != ~std::uint64_t{0}) {
       program.set_wide(2, step.mask);
-      program.and_register(kValue, 2);
+      program.and_register(kValueRegister, 2);
     }
     program.set_wide(2, step.than);
-    pending.push_back({program.jump_if(jump_of(step.test), kValue, 2), step.yes});
+    pending.push_back({program.jump_if(jump_of(step.test), kValueRegister, 2), step.yes});
     pending.push_back({program.jump(), step.no});
   }
   const std::size_t leaves = program.here();

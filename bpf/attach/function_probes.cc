@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "bpf/attach/raw_program.h"
+#include "bpf/support/kernel_support.h"
 
 namespace tacho::bpf {
 
@@ -36,7 +37,6 @@ struct LinkAttr {
 static_assert(offsetof(LinkAttr, path) == 16 && sizeof(LinkAttr) == 64);
 
 constexpr std::uint32_t kAtReturn = 1;
-constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP
 
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 

@@ -23,7 +23,7 @@ constexpr MachineRow kMachines[] = {
     {EM_X86_64, "x86-64"}, {EM_AARCH64, "ARM64"}, {EM_RISCV, "RISC-V"},
 };
 
-Result<> check_header(const format::ElfHeader& header) {
+Result<> check_elf_header(const format::ElfHeader& header) {
   if (header.order != std::endian::native)
     return Error{"an ELF object of the other byte order; compile it on or for this machine"};
   if (header.machine != EM_BPF && header.machine != EM_NONE) {
@@ -56,7 +56,7 @@ Result<ElfObject> parse_elf_object(Bytes file) {
   const auto elf = format::ElfView::parse(file);
   if (!elf)
     return Error{"not an ELF object (a BPF program is compiled by clang -target bpf; C source ends in .c)"};
-  if (auto checked = check_header(elf->header()); !checked) return std::move(checked.error());
+  if (auto checked = check_elf_header(elf->header()); !checked) return std::move(checked.error());
   if (elf->sections().empty() || elf->sections().size() != elf->header().section_count)
     return Error{"damaged: its section table is outside the file"};
   ElfObject object;

@@ -34,10 +34,10 @@ namespace {
 using format::Fd;
 namespace fs = std::filesystem;
 
-struct FreeBtf {
+struct FreeLoadedBtf {
   void operator()(btf* types) const noexcept { btf__free(types); }
 };
-using Btf = std::unique_ptr<btf, FreeBtf>;
+using Btf = std::unique_ptr<btf, FreeLoadedBtf>;
 
 constexpr std::size_t kMostNameBytes = 512;
 constexpr const char* kMissingRight = "run as root, or with the capability CAP_SYS_ADMIN";
@@ -214,7 +214,7 @@ std::string place_in_words(std::uint32_t type, const char* name, std::uint64_t o
   }
 }
 
-std::optional<std::uint32_t> number_in(std::string_view text) {
+std::optional<std::uint32_t> whole_number(std::string_view text) {
   std::uint32_t number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -230,7 +230,7 @@ std::optional<std::uint32_t> program_in(const std::string& fdinfo) {
   const auto at = text.find(kField);
   if (at == std::string_view::npos) return std::nullopt;
   const std::string_view rest = text.substr(at + kField.size());
-  return number_in(rest.substr(0, rest.find('\n')));
+  return whole_number(rest.substr(0, rest.find('\n')));
 }
 
 class Holders {
@@ -254,7 +254,7 @@ class Holders {
 
  private:
   void look_at_event(std::uint32_t process, const std::string& number) {
-    const auto fd = number_in(number);
+    const auto fd = whole_number(number);
     std::array<char, kMostNameBytes> name{};
     std::uint32_t size = name.size(), program = 0, type = 0;
     std::uint64_t offset = 0, address = 0;
@@ -294,7 +294,7 @@ Result<std::vector<ListedProgram>> list_programs() {
   Holders holders(programs);
   std::error_code code;
   for (fs::directory_iterator entry("/proc", code), end; !code && entry != end; entry.increment(code))
-    if (const auto process = number_in(entry->path().filename().string())) holders.look_into(*process);
+    if (const auto process = whole_number(entry->path().filename().string())) holders.look_into(*process);
   return programs;
 }
 
@@ -482,7 +482,7 @@ Result<KernelInfo> ask(int program_fd) {
   return raw;
 }
 
-std::string hex(format::Bytes bytes) {
+std::string hex_text(format::Bytes bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
   for (const std::byte each : bytes) {
@@ -513,7 +513,7 @@ std::vector<std::string> function_names(const KernelInfo& raw, const btf* types)
 // name.
 std::string symbol_name(const KernelInfo& raw, std::size_t function, const std::vector<std::string>& names,
                         format::Bytes tag) {
-  std::string name = "bpf_prog_" + hex(tag);
+  std::string name = "bpf_prog_" + hex_text(tag);
   if (function < names.size() && !names[function].empty()) return name + "_" + names[function];
   const char* own = raw.info.name;
   if (names.empty() && raw.info.nr_prog_tags <= 1 && *own != '\0')

@@ -26,8 +26,6 @@
 namespace tacho::bpf {
 namespace {
 
-constexpr std::size_t kVerifierLines = 20;
-constexpr int kNotSupportedInKernel = 524;           // ENOTSUPP
 constexpr std::uint32_t kUsualRingBytes = 4U << 20;  // of a ring buffer that says nothing of its size
 
 struct CloseObject {

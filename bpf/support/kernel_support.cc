@@ -27,7 +27,6 @@ namespace {
 constexpr unsigned kCapSysAdmin = 21;
 constexpr unsigned kCapPerfmon = 38;
 constexpr unsigned kCapBpf = 39;
-constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP, which leaks out of the kernel and has no text
 
 // Checks the effective rights: access(2) does not count capabilities of users other than root.
 bool can_access(const std::string& path, int how) {
@@ -183,7 +182,7 @@ KernelName kernel_name() {
 
 namespace {
 
-constexpr const char* kKernelBtf = "/sys/kernel/btf/vmlinux";
+constexpr const char* kVmlinuxBtf = "/sys/kernel/btf/vmlinux";
 constexpr int kMostNesting = 8;  // of structs without a name, and of types behind other names
 constexpr std::uint32_t kBitsOfByte = 8;
 
@@ -239,12 +238,12 @@ struct FixedRow {
   const char* path;
   std::uint32_t offset;
 };
-constexpr std::uint32_t kWord = 8;
+constexpr std::uint32_t kRegisterBytes = 8;
 constexpr std::array kFixed{
-    FixedRow{"maple_range_64", "pivot", kWord},
-    FixedRow{"maple_range_64", "slot", (1 + TACHO_MAPLE_PIVOTS) * kWord},
-    FixedRow{"maple_arange_64", "pivot", kWord},
-    FixedRow{"maple_arange_64", "slot", (1 + TACHO_MAPLE_PIVOTS_WITH_GAPS) * kWord},
+    FixedRow{"maple_range_64", "pivot", kRegisterBytes},
+    FixedRow{"maple_range_64", "slot", (1 + TACHO_MAPLE_PIVOTS) * kRegisterBytes},
+    FixedRow{"maple_arange_64", "pivot", kRegisterBytes},
+    FixedRow{"maple_arange_64", "slot", (1 + TACHO_MAPLE_PIVOTS_WITH_GAPS) * kRegisterBytes},
 };
 
 struct Member {
@@ -355,7 +354,7 @@ Result<tacho_kernel_layout> kernel_layout_in(format::Bytes bytes) {
 }
 
 Result<tacho_kernel_layout> kernel_layout() {
-  const auto bytes = format::read_file(kKernelBtf);
+  const auto bytes = format::read_file(kVmlinuxBtf);
   if (!bytes) return Error{"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)", ENOENT};
   return kernel_layout_in(*bytes);
 }

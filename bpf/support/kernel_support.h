@@ -13,6 +13,9 @@
 
 namespace tacho::bpf {
 
+// ENOTSUPP, which the kernel returns to programs although it has no text for them.
+inline constexpr int kNotSupportedInKernel = 524;
+
 // Fails unless this process may load tracing programs; the error names the capabilities.
 Result<> check_may_load();
 

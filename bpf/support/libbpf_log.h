@@ -39,6 +39,8 @@ class LibbpfLog {
 
 // From the text of a failed load. The program that the kernel refused; empty when it was something else.
 std::string refused_program(std::string_view log);
+// How many of the verifier's lines messages have.
+inline constexpr std::size_t kVerifierLines = 20;
 // The verifier's last `lines` lines about it, without libbpf's own; empty when the kernel gave none.
 std::string verifier_tail(std::string_view log, std::size_t lines);
 // libbpf's own lines without its name in front, without the verifier's text, and without the advice to raise

@@ -123,13 +123,12 @@ Result<> link_walker(LinkedWalk& out, format::Bytes object, MapsByName maps) {
 
 namespace {
 
-constexpr std::size_t kVerifierLines = 20;
 constexpr std::uint32_t kCopyBytes = std::uint32_t{16}
                                      << 20;  // 0.1 s at 6000 stacks a second, or 1600 deep ones
 constexpr std::array<const char*, kStackHooks> kPrograms{"walk_on_sample", "walk_on_tracepoint",
                                                          "walk_on_probe", "walk_before_reader"};
 
-struct CloseObject {
+struct CloseWalker {
   void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
 };
 
@@ -152,7 +151,7 @@ std::size_t in_pages(std::size_t size) {
 }  // namespace
 
 struct StackWalker::State {
-  std::unique_ptr<bpf_object, CloseObject> object;
+  std::unique_ptr<bpf_object, CloseWalker> object;
   std::array<int, kPrograms.size()> programs{-1, -1, -1, -1};
   int segments = -1, processes = -1, stacks = -1, files = -1, readers = -1;
   bool reads_mappings = false;

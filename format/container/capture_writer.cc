@@ -14,7 +14,7 @@ namespace tacho::format {
 
 namespace {
 
-constexpr std::uint64_t kIdsSection = 16;   // {offset, size} of an event's ids, behind its attr
+constexpr std::uint64_t kIdsEntry = 16;     // {offset, size} of an event's ids, behind its attr
 constexpr std::uint64_t kRatioOffset = 12;  // into COMPRESSED, behind version, type and level
 
 }  // namespace
@@ -84,8 +84,8 @@ Result<> CaptureWriter::write_head(const EventSet& events, Features features, co
     ids.push_back({out.size(), event.ids.size() * sizeof(std::uint64_t)});
     for (const std::uint64_t id : event.ids) out.u64(id);
   }
-  attrs_ = {out.size(), events.size() * (attr_size + kIdsSection)};
-  attr_size_ = attr_size + kIdsSection;
+  attrs_ = {out.size(), events.size() * (attr_size + kIdsEntry)};
+  attr_size_ = attr_size + kIdsEntry;
   for (std::size_t i = 0; i < events.size(); ++i) {
     write_event_attr(out, events[i].attr, attr_size);
     out.u64(ids[i].offset).u64(ids[i].size);

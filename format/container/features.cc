@@ -716,7 +716,7 @@ constexpr FeatureRow kFeatures[] = {
 };
 static_assert(std::ranges::is_sorted(kFeatures, {}, &FeatureRow::bit));
 
-const FeatureRow* row_of(std::uint32_t feature) {
+const FeatureRow* feature_row(std::uint32_t feature) {
   const auto row = std::ranges::find(kFeatures, feature, &FeatureRow::bit);
   return row == std::end(kFeatures) ? nullptr : row;
 }
@@ -730,7 +730,7 @@ const Attachment* Features::attachment(std::string_view name) const {
 
 Result<> read_feature(std::uint32_t feature, Cursor section, Features& out) {
   if (feature >= abi::kFeatureCount) return Error{"feature " + std::to_string(feature) + " is out of range"};
-  const FeatureRow* row = row_of(feature);
+  const FeatureRow* row = feature_row(feature);
   if (row == nullptr || row->read == nullptr) {
     keep_section(out, feature, section.rest());
     out.present.set(feature);
@@ -754,7 +754,7 @@ bool write_feature(std::uint32_t feature, const Features& features, ByteWriter& 
     out.bytes(raw->bytes);
     return true;
   }
-  const FeatureRow* row = row_of(feature);
+  const FeatureRow* row = feature_row(feature);
   if (row == nullptr || row->write == nullptr) return false;
   ByteWriter section;  // alignment inside a section counts from its start
   if (!row->write(features, section)) return false;
@@ -772,7 +772,7 @@ void drop_section(Features& features, std::uint32_t feature) {
 }
 
 std::string_view feature_name(std::uint32_t feature) {
-  const FeatureRow* row = row_of(feature);
+  const FeatureRow* row = feature_row(feature);
   return row == nullptr ? std::string_view{} : row->name;
 }
 

@@ -11,7 +11,7 @@ namespace tacho::format {
 namespace {
 
 constexpr std::size_t kMostEvents = 4;
-constexpr std::size_t kMostCpus = 8;
+constexpr std::size_t kMostListedCpus = 8;
 
 struct LossOfEvent {
   std::string event;
@@ -25,10 +25,10 @@ std::string cpus_of(const LossOfEvent& loss) {
   std::vector<std::pair<int, std::uint64_t>> cpus(loss.cpus.begin(), loss.cpus.end());
   std::ranges::stable_sort(cpus, std::ranges::greater{}, &std::pair<int, std::uint64_t>::second);
   std::string text;
-  for (std::size_t i = 0; i < std::min(cpus.size(), kMostCpus); ++i)
+  for (std::size_t i = 0; i < std::min(cpus.size(), kMostListedCpus); ++i)
     text +=
         (i == 0 ? "CPU " : ", CPU ") + std::to_string(cpus[i].first) + ": " + std::to_string(cpus[i].second);
-  if (cpus.size() > kMostCpus) text += ", " + std::to_string(cpus.size() - kMostCpus) + " more";
+  if (cpus.size() > kMostListedCpus) text += ", " + std::to_string(cpus.size() - kMostListedCpus) + " more";
   return " (" + text + ")";
 }
 

@@ -7,9 +7,9 @@ namespace tacho::format {
 namespace {
 
 // docs/capture-format.md, "ATTACHMENTS".
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kAttachmentVersion = 1;
 constexpr std::uint32_t kMaxAttachments = 65536;
-constexpr int kLevel =
+constexpr int kAttachmentLevel =
     1;  // kallsyms: 5.4 MB to 1.0 MB in half the time of level 3, which does not make it smaller
 
 }  // namespace
@@ -18,7 +18,7 @@ Result<Attachment> pack_attachment(std::string name, std::string origin, Bytes c
   Attachment attachment{std::move(name), std::move(origin), content.size(), {}};
   attachment.packed.resize(ZSTD_compressBound(content.size()));
   const std::size_t size = ZSTD_compress(attachment.packed.data(), attachment.packed.size(), content.data(),
-                                         content.size(), kLevel);
+                                         content.size(), kAttachmentLevel);
   if (ZSTD_isError(size) != 0) return Error{attachment.origin + ": zstd: " + ZSTD_getErrorName(size)};
   attachment.packed.resize(size);
   return attachment;
@@ -40,7 +40,7 @@ Result<std::vector<std::byte>> unpack_attachment(const Attachment& attachment, s
 }
 
 void write_attachments(ByteWriter& out, const std::vector<Attachment>& attachments) {
-  out.u32(kVersion).u32(static_cast<std::uint32_t>(attachments.size()));
+  out.u32(kAttachmentVersion).u32(static_cast<std::uint32_t>(attachments.size()));
   for (const Attachment& attachment : attachments) {
     out.u32(static_cast<std::uint32_t>(attachment.name.size()));
     out.u32(static_cast<std::uint32_t>(attachment.origin.size()));
@@ -55,7 +55,8 @@ Result<std::vector<Attachment>> parse_attachments(Cursor in) {
   const std::uint32_t version = in.u32();
   const std::uint32_t count = in.u32();
   if (in.failed()) return Error{"cut short"};
-  if (version != kVersion) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  if (version != kAttachmentVersion)
+    return Error{"version " + std::to_string(version) + " is not known, 1 is"};
   if (count > kMaxAttachments) return Error{std::to_string(count) + " attachments are too many"};
   const auto text = [&](std::uint32_t size) {
     const Bytes bytes = in.take(size);

@@ -5,7 +5,7 @@ namespace tacho::format {
 namespace {
 
 // docs/capture-format.md, "PAYLOAD_SCHEMAS".
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kSchemaVersion = 1;
 constexpr std::uint32_t kMaxSchemas = 4096;
 constexpr std::uint32_t kMaxFields = 4096;        // of one payload
 constexpr std::uint32_t kMaxSize = 65535;         // bytes of one payload: a record's size is a u16
@@ -90,7 +90,7 @@ Result<PayloadSchema> read_schema(Cursor& in) {
 }  // namespace
 
 void write_payload_schemas(ByteWriter& out, const std::vector<PayloadSchema>& schemas) {
-  out.u32(kVersion).u32(static_cast<std::uint32_t>(schemas.size()));
+  out.u32(kSchemaVersion).u32(static_cast<std::uint32_t>(schemas.size()));
   for (const PayloadSchema& schema : schemas) {
     write_text(out, schema.event);
     write_text(out, schema.type_name);
@@ -104,7 +104,7 @@ Result<std::vector<PayloadSchema>> parse_payload_schemas(Cursor in) {
   const std::uint32_t version = in.u32();
   const std::uint32_t count = in.u32();
   if (in.failed()) return Error{"cut short"};
-  if (version != kVersion) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  if (version != kSchemaVersion) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
   if (count > kMaxSchemas) return Error{std::to_string(count) + " schemas are too many"};
   std::vector<PayloadSchema> schemas;
   for (std::uint32_t i = 0; i < count; ++i) {

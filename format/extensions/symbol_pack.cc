@@ -13,9 +13,9 @@
 namespace tacho::format {
 namespace {
 
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kPackVersion = 1;
 constexpr std::size_t kFixed = 24;  // bytes before the frame: version, level, raw size, packed size
-constexpr int kLevel = 6;           // of zstd: a fifth smaller than 3, and no slower that shows
+constexpr int kPackLevel = 6;       // of zstd: a fifth smaller than 3, and no slower that shows
 constexpr std::size_t kAlignment = 8;
 
 // Limits of unpacking: real packs inflate to 3 to 6 times their size, and the tables made of them take 16
@@ -286,7 +286,7 @@ Result<Head> read_head(Bytes section) {
   head.raw_size = in.u64();
   head.frame = in.take(in.u64());
   if (in.failed()) return Error{"cut short"};
-  if (version != kVersion) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  if (version != kPackVersion) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
   if (level < 1 || level > static_cast<std::uint32_t>(PackLevel::Code))
     return Error{"level " + std::to_string(level) + " is not known"};
   head.level = static_cast<std::uint8_t>(level);
@@ -327,10 +327,11 @@ Result<std::vector<std::byte>> write_symbol_pack_section(SymbolPack& pack) {
   }
   const Bytes content = raw.out().view();
   std::vector<std::byte> frame(ZSTD_compressBound(content.size()));
-  const std::size_t size = ZSTD_compress(frame.data(), frame.size(), content.data(), content.size(), kLevel);
+  const std::size_t size =
+      ZSTD_compress(frame.data(), frame.size(), content.data(), content.size(), kPackLevel);
   if (ZSTD_isError(size) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(size)};
   ByteWriter out;
-  out.u32(kVersion).u32(static_cast<std::uint32_t>(pack.level)).u64(content.size()).u64(size);
+  out.u32(kPackVersion).u32(static_cast<std::uint32_t>(pack.level)).u64(content.size()).u64(size);
   out.bytes(Bytes(frame).first(size)).align(kAlignment);
   return std::move(out).take();
 }

@@ -24,7 +24,7 @@ using cli::Operation;
 using format::FieldKind;
 using format::PayloadField;
 
-constexpr std::string_view kOwnPrefix = "sample.";
+constexpr std::string_view kSamplePrefix = "sample.";
 constexpr std::size_t kNameBytes = 16;  // of a thread's name, with its NUL
 
 struct OwnName {
@@ -184,7 +184,7 @@ class Compiler {
     return row == field.enumerators.end() ? std::nullopt : std::optional(row->first);
   }
   const PayloadField* field_of(std::string_view name) const {
-    if (names_.payload == nullptr || name.starts_with(kOwnPrefix)) return nullptr;
+    if (names_.payload == nullptr || name.starts_with(kSamplePrefix)) return nullptr;
     const auto field = std::ranges::find(names_.payload->fields, name, &PayloadField::name);
     return field == names_.payload->fields.end() ? nullptr : &*field;
   }
@@ -220,7 +220,7 @@ class Compiler {
     const ExpressionNode& at = node(i);
     if (const PayloadField* field = field_of(at.text)) return member(i, *field);
     std::string_view name = at.text;
-    if (name.starts_with(kOwnPrefix)) name.remove_prefix(kOwnPrefix.size());
+    if (name.starts_with(kSamplePrefix)) name.remove_prefix(kSamplePrefix.size());
     if (has_index(at)) return wrong(i, "this is no list");
     Subject subject;
     subject.name = name;

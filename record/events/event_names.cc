@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr int kWordBits = 64;
 
-std::vector<std::string> names_in(const std::string& folder) {
+std::vector<std::string> folder_names(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code code;
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code))
@@ -91,7 +91,7 @@ std::uint64_t placed(const PmuField& field, std::uint64_t value) {
   return word;
 }
 
-std::vector<std::string> Pmus::names() const { return names_in(folder_); }
+std::vector<std::string> Pmus::names() const { return folder_names(folder_); }
 
 std::optional<Pmu> Pmus::read(const std::string& name) const {
   const std::string folder = folder_ + "/" + name;
@@ -100,12 +100,12 @@ std::optional<Pmu> Pmus::read(const std::string& name) const {
   Pmu pmu{name, 0, {}, {}};
   const auto [end, code] = std::from_chars(type->data(), type->data() + type->size(), pmu.type);
   if (code != std::errc{}) return std::nullopt;
-  for (const std::string& field : names_in(folder + "/format")) {
+  for (const std::string& field : folder_names(folder + "/format")) {
     const auto text = line_of(folder + "/format/" + field);
     auto parsed = text ? parse_pmu_field(field, *text) : std::nullopt;
     if (parsed) pmu.fields.push_back(std::move(*parsed));
   }
-  for (const std::string& event : names_in(folder + "/events")) {
+  for (const std::string& event : folder_names(folder + "/events")) {
     if (event.find('.') != std::string::npos) continue;  // EVENT.scale, EVENT.unit
     if (auto terms = line_of(folder + "/events/" + event)) pmu.events.push_back({event, std::move(*terms)});
   }

@@ -17,7 +17,7 @@ namespace tacho::record {
 
 namespace {
 
-std::optional<std::uint64_t> number_in(std::string_view text) {
+std::optional<std::uint64_t> decimal_in(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
 }  // namespace
 
 Result<std::uint32_t> parse_stack_bytes(std::string_view text) {
-  const auto bytes = number_in(text);
+  const auto bytes = decimal_in(text);
   const std::uint64_t rounded = bytes.value_or(0) > kMostStackBytes ? 0 : (bytes.value_or(0) + 7) / 8 * 8;
   if (rounded == 0) {
     return use_error(
@@ -44,7 +44,7 @@ Result<StackOptions> parse_call_graph(std::string_view text) {
   if (method == "fp" || method == "ehframe" || method == "eh") {  // eh: as it was called first
     out.method = method == "fp" ? CallGraph::FramePointers : CallGraph::Unwound;
     if (!has_more) return out;
-    const auto frames = number_in(more);
+    const auto frames = decimal_in(more);
     const std::uint64_t most = method == "fp" ? kMostStackFrames : kMostUnwoundFrames;
     if (!frames || *frames == 0 || *frames > most)
       return use_error(fmt::format("'{}' is no number of frames: 1 to {}", more, most));

@@ -32,7 +32,7 @@ using format::ElfView;
 
 // Names that are compared when none is right; programs have hundreds of thousands.
 constexpr std::size_t kMostCandidates = 50'000;
-constexpr std::size_t kLongestName = 4096;  // of the list: a damaged file may have no end
+constexpr std::size_t kLongestSymbolName = 4096;  // of the list: a damaged file may have no end
 
 Result<ElfView> parse_elf(Bytes file) {
   auto elf = ElfView::parse(file);
@@ -174,7 +174,7 @@ Result<std::vector<std::string>> function_names(Bytes file) {
   if (!elf) return elf.error();
   std::vector<std::string> names;
   each_function(*elf, [&names](std::string_view name, std::uint64_t) {
-    if (!name.empty() && name.size() <= kLongestName) names.emplace_back(name);
+    if (!name.empty() && name.size() <= kLongestSymbolName) names.emplace_back(name);
     return false;
   });
   return names;

@@ -123,7 +123,7 @@ std::atomic<int>& abandoned_threads() {
   return count;
 }
 
-std::string_view take_word(std::string_view& line) {
+std::string_view next_word(std::string_view& line) {
   const std::string_view word = line.substr(0, line.find(' '));
   line.remove_prefix(std::min(line.size(), word.size() + 1));
   return word;
@@ -159,11 +159,11 @@ std::string device_of(std::string_view name, const std::string& mounts_path) {
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    (void)take_word(line);
-    (void)take_word(line);
-    const std::string_view number = take_word(line);
-    (void)take_word(line);
-    const std::string folder = without_escapes(take_word(line));
+    (void)next_word(line);
+    (void)next_word(line);
+    const std::string_view number = next_word(line);
+    (void)next_word(line);
+    const std::string folder = without_escapes(next_word(line));
     if (folder.size() < longest || !is_below(name, folder)) continue;
     longest = folder.size();
     device = number;

@@ -17,13 +17,13 @@ namespace {
 // Names that old kernel headers lack.
 constexpr unsigned kPerfmon = 38, kBpf = 39, kCheckpoint = 40;
 
-struct Row {
+struct RightRow {
   unsigned number;
   std::string_view name;
   bool LaterWork::*needed_for;  // nullptr: for files in another user's folder
 };
 // One row for each kind of work that needs the capability.
-constexpr Row kRows[] = {
+constexpr RightRow kRightRows[] = {
     {CAP_DAC_OVERRIDE, "cap_dac_override", nullptr},
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::tells_again},  // others' files, for build ids
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::reads_binaries},
@@ -89,7 +89,7 @@ void lower_bounding_set(Capabilities kept) {
 
 Capabilities rights_for(const LaterWork& work) {
   Capabilities rights = 0;
-  for (const Row& row : kRows) {
+  for (const RightRow& row : kRightRows) {
     if (row.needed_for != nullptr && work.*row.needed_for) rights |= bit(row.number);
   }
   return rights;
@@ -97,7 +97,7 @@ Capabilities rights_for(const LaterWork& work) {
 
 std::string names_of(Capabilities rights) {
   std::string names;
-  for (const Row& row : kRows) {
+  for (const RightRow& row : kRightRows) {
     if ((rights & bit(row.number)) == 0) continue;
     rights &= ~bit(row.number);
     names.append(names.empty() ? "" : ", ").append(row.name);

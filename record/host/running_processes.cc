@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -281,6 +282,12 @@ format::BuildId RunningProcesses::build_id_of(int process, const format::MmapRec
       TimedFileReader::place_of(mapping.major, mapping.minor, std::string(mapping.filename), folder));
   if (const auto id = head ? format::build_id_in_elf(*head) : std::nullopt) found->second = *id;
   return found->second;
+}
+
+std::chrono::nanoseconds thread_cpu_time() {
+  timespec time{};
+  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 }  // namespace tacho::record

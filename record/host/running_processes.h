@@ -2,6 +2,7 @@
 // perf record holds (namespaces, container).
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -94,5 +95,8 @@ class RunningProcesses {
   TimedFileReader reader_;
   std::map<FileKey, format::BuildId> build_ids_;  // a file is read once, however many processes map it
 };
+
+// CPU time of the calling thread.
+std::chrono::nanoseconds thread_cpu_time();
 
 }  // namespace tacho::record

@@ -21,9 +21,9 @@ namespace tacho::record {
 
 namespace {
 
-constexpr std::string_view kHead = "online@/devices/system/cpu/cpu";
-constexpr unsigned kOfKernel = 1;         // the group of its own messages; udev's are another one
-constexpr std::size_t kMostBytes = 8192;  // of one; the kernel makes none of more than 2,048 and its path
+constexpr std::string_view kUeventHead = "online@/devices/system/cpu/cpu";
+constexpr unsigned kOfKernel = 1;             // the group of its own messages; udev's are another one
+constexpr std::size_t kLongestUevent = 8192;  // of one; the kernel makes none of more than 2,048 and its path
 constexpr int kMostAtOnce = 4096;
 
 // Only messages that start with "onli": others would wake the loop in vain, and fill the socket while it is
@@ -43,9 +43,9 @@ bool take_only_comings(int socket) {
 std::optional<int> cpu_that_came(format::Bytes message) {
   std::string_view rest = format::as_text(message);
   const std::string_view head = rest.substr(0, rest.find('\0'));
-  if (!head.starts_with(kHead)) return std::nullopt;
+  if (!head.starts_with(kUeventHead)) return std::nullopt;
   int cpu = -1;
-  const auto [end, code] = std::from_chars(head.data() + kHead.size(), head.data() + head.size(), cpu);
+  const auto [end, code] = std::from_chars(head.data() + kUeventHead.size(), head.data() + head.size(), cpu);
   if (code != std::errc() || end != head.data() + head.size() || cpu < 0) return std::nullopt;
   bool is_cpu = false;
   while (!rest.empty()) {
@@ -72,7 +72,7 @@ CpuUevents CpuUevents::open() {
 std::vector<int> CpuUevents::came() {
   std::vector<int> cpus;
   if (!socket_) return cpus;
-  std::array<std::byte, kMostBytes> bytes{};
+  std::array<std::byte, kLongestUevent> bytes{};
   for (int count = 0; count < kMostAtOnce; ++count) {
     sockaddr_nl sender{};
     socklen_t size = sizeof sender;

@@ -23,7 +23,7 @@ constexpr std::size_t kMostFrames = 127;
 constexpr std::size_t kMostBytes = 32 << 10;  // of a stack
 constexpr std::size_t kMostThreads = 16384;   // as many as the map has room for
 constexpr std::size_t kAtOnce = 1024;
-constexpr std::chrono::seconds kMostTime{5};
+constexpr std::chrono::seconds kMostSearchTime{5};
 // Words of struct pt_regs of x86-64.
 constexpr std::size_t kBp = 4, kBx = 5, kIp = 16, kCs = 17, kSp = 19;
 constexpr std::uint64_t kCode32 = 0x23;  // the code segment of 32-bit programs
@@ -86,7 +86,7 @@ Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::functi
                 const std::function<Result<>(const DeferredUnwinder::Stack&)>& sink) {
   const auto unwinder = std::make_shared<DeferredUnwinder>(kMostFrames);
   if (auto done = unwinder->start(); !done) return done;
-  const auto until = Clock::now() + kMostTime;
+  const auto until = Clock::now() + kMostSearchTime;
   Result<> result = Done{};
   for (std::size_t first = 0; first < threads.size() && result; first += kAtOnce) {
     DeferredUnwinder::Stacks stacks;

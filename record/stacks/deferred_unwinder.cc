@@ -223,7 +223,7 @@ void finish_unwind(CallchainMerger::Walk& walk, const StackCopy& copy, std::size
 namespace {
 
 constexpr std::size_t kMostOpen = 256, kMostOpenBytes = std::size_t{64} << 20;
-constexpr std::chrono::seconds kIdle{2}, kPatienceAtEnd{2};
+constexpr std::chrono::seconds kIdle{2}, kPatienceWithThread{2};
 // CPU time for one stack: most take some microseconds, and a first look at a compiler a few milliseconds.
 constexpr std::chrono::milliseconds kMostTime{20};
 constexpr std::chrono::milliseconds kMostTimeOfFile{200};  // to list what one without index describes
@@ -239,12 +239,6 @@ const tacho_code_range* range_at(const CodeMaps::Ranges& ranges, std::uint64_t a
 // Anonymous code has no table anywhere: one name does for all of it.
 std::string name_of(const MappedFile& file) {
   return is_code_of_no_file(file.name) ? std::string("//") : identity(file);
-}
-
-std::chrono::nanoseconds cpu_time() {
-  timespec time{};
-  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 }  // namespace
@@ -271,7 +265,7 @@ void DeferredUnwinder::end() {
   is_over_ = true;
   is_given_up_ = true;
   has_work_.notify_all();
-  const bool has_ended = has_ended_.wait_for(lock, kPatienceAtEnd, [this] { return is_thread_over_; });
+  const bool has_ended = has_ended_.wait_for(lock, kPatienceWithThread, [this] { return is_thread_over_; });
   lock.unlock();
   if (has_ended) {
     thread_.join();
@@ -362,7 +356,8 @@ DeferredUnwinder::Work DeferredUnwinder::begin_next() {
   begun_.splice(begun_.end(), waiting_, waiting_.begin());
   is_given_up_ = is_over_;
   Stack& stack = begun_.front();
-  return {stack.sample.walk, std::move(stack.copy), std::move(stack.maps), stack.sample.process, cpu_time()};
+  return {stack.sample.walk, std::move(stack.copy), std::move(stack.maps), stack.sample.process,
+          thread_cpu_time()};
 }
 
 void DeferredUnwinder::finish(Work& work) {
@@ -374,7 +369,7 @@ void DeferredUnwinder::finish(Work& work) {
 
 // A file may hold anything, and a hostile one takes any time.
 bool DeferredUnwinder::shall_stop(const Work& work) const {
-  return is_given_up_ || cpu_time() - work.begin > kMostTime;
+  return is_given_up_ || thread_cpu_time() - work.begin > kMostTime;
 }
 
 const tacho_code_range* DeferredUnwinder::mapped_at(const Work& work, std::uint64_t address) {
@@ -436,9 +431,9 @@ DeferredUnwinder::File& DeferredUnwinder::opened_file(const tacho_code_range& ra
     made.is_bare = image.error().code != kNotOpened;
     return made;
   }
-  const auto begin = cpu_time();
-  auto rows =
-      unwind::RowFinder::create(*image, [&] { return is_given_up_ || cpu_time() - begin > kMostTimeOfFile; });
+  const auto begin = thread_cpu_time();
+  auto rows = unwind::RowFinder::create(
+      *image, [&] { return is_given_up_ || thread_cpu_time() - begin > kMostTimeOfFile; });
   made.is_bare = !rows && !is_given_up_;
   if (rows) made.rows = std::move(*rows);
   return made;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kWakeupPart = 4;  // of a ring, until the recorder is woken
 // A header's feature section stays small, however long the events' names are.
-constexpr std::size_t kMostFacts = 64, kLongestName = 128;
+constexpr std::size_t kMostFacts = 64, kLongestProgramName = 128;
 
 std::string described(const PlannedEvent& event) {
   if (event.unwound_frames != 0) return "unwound in the kernel (ehframe)";
@@ -83,7 +83,7 @@ format::StringPairs facts_of_choice(const Plan& plan) {
   for (const PlannedEvent& event : plan.events) {
     const bool is_wanted = event.unwound_frames != 0 || !event.unwind_fallback_reason.empty();
     if (!is_wanted || !event.attr.samples(abi::kSampleCallchain) || facts.size() == kMostFacts) continue;
-    facts.emplace_back("event " + event.name.substr(0, kLongestName), described(event));
+    facts.emplace_back("event " + event.name.substr(0, kLongestProgramName), described(event));
   }
   const auto is_other = [&](const auto& fact) { return fact.second != facts.front().second; };
   if (facts.size() > 1 && std::ranges::none_of(facts, is_other)) {

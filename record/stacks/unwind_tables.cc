@@ -172,12 +172,6 @@ constexpr std::size_t kMostQuestions = 1024, kMostSeen = 16384, kMostKeysOfModul
 constexpr std::size_t kNumbersAtOnce = 1024;
 constexpr std::uint32_t kEvictedPart = 16;  // of all blocks, at least
 
-std::chrono::nanoseconds cpu_time() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
-
 }  // namespace
 
 UnwindTables::UnwindTables(bpf::StackWalker& walker, std::uint64_t budget, TableOf tables)
@@ -396,7 +390,7 @@ void UnwindTables::run() {
     wanted_.pop_front();
     if (!modules_[number].is_waiting) continue;
     is_building_ = true;
-    const auto begin = cpu_time();
+    const auto begin = thread_cpu_time();
     try {
       const MappedFile file = modules_[number].file;
       lock.unlock();
@@ -404,7 +398,7 @@ void UnwindTables::run() {
     } catch (const std::bad_alloc&) {
       set_state(number, TACHO_MODULE_BARE);
     }
-    const auto taken = cpu_time() - begin;
+    const auto taken = thread_cpu_time() - begin;
     if (!lock.owns_lock()) lock.lock();
     is_building_ = false;
     modules_[number].is_waiting = false;
@@ -482,10 +476,10 @@ bool UnwindTables::answers(const MappedFile& file) {
 }
 
 void UnwindTables::build(std::uint32_t number, const MappedFile& file) {
-  const auto begin = cpu_time();
+  const auto begin = thread_cpu_time();
   std::uint32_t looks = 0;  // asked for each function, while the clock costs as much as one
   const auto stop = [&] {
-    return is_over_ || (++looks % kLooksPerClock == 0 && cpu_time() - begin > kMostCpu);
+    return is_over_ || (++looks % kLooksPerClock == 0 && thread_cpu_time() - begin > kMostCpu);
   };
   const auto table = answers(file) ? table_of_(file, {.stop = stop}) : Error{"does not answer", kNotOpened};
   const bool has_rows = table && !table->rows.rows.empty() && publish(number, table->rows);

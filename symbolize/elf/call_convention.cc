@@ -16,12 +16,12 @@ constexpr std::size_t kFloating = 8;  // registers
 constexpr int kDeepest = 16;          // structs in structs
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
 
+}  // namespace
+
 bool is_floating(std::uint64_t encoding) {
   return encoding == DW_ATE_float || encoding == DW_ATE_complex_float || encoding == DW_ATE_imaginary_float ||
          encoding == DW_ATE_decimal_float;
 }
-
-}  // namespace
 
 std::string_view general_register(std::uint64_t number) {
   constexpr std::array<std::string_view, 16> kNames{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",

@@ -26,6 +26,9 @@ struct ValuePlace {
 // DWARF's number of a general register as its name; empty for others.
 std::string_view general_register(std::uint64_t number);
 
+// Whether DW_ATE_* is one of floating point numbers.
+bool is_floating(std::uint64_t encoding);
+
 // Whether functions of this language (DW_LANG_*) follow it.
 bool follows_convention(int language);
 

@@ -19,7 +19,7 @@ constexpr std::size_t kMostParameters = 256;
 constexpr std::size_t kMostOffered = 40;  // names in an error
 constexpr std::size_t kMostPointers = 8;
 constexpr int kDeepestMember = 16;  // structs without a name in structs
-constexpr std::uint64_t kWord = 8;
+constexpr std::uint64_t kRegisterBytes = 8;
 constexpr std::string_view kStackPointer = "rsp";
 
 struct Parameter {
@@ -90,7 +90,8 @@ Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_ca
     if (!is_named && op.atom != DW_OP_regx) break;
     const std::uint64_t number = is_named ? op.atom - DW_OP_reg0 : op.number;
     const bool has_size = i + 1 < count && ops[i + 1].atom == DW_OP_piece;
-    location.place.registers.push_back({general_register(number), has_size ? ops[i + 1].number : kWord});
+    location.place.registers.push_back(
+        {general_register(number), has_size ? ops[i + 1].number : kRegisterBytes});
     i += has_size ? 1 : 0;
     if (i + 1 == count) {
       location.how = Location::How::Place;
@@ -107,7 +108,7 @@ Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_ca
   } else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg15 && ops[0].atom != DW_OP_breg7 &&
              number == 0) {
     location.how = Location::How::Place;
-    location.place.registers.push_back({general_register(ops[0].atom - DW_OP_breg0), kWord});
+    location.place.registers.push_back({general_register(ops[0].atom - DW_OP_breg0), kRegisterBytes});
     location.place.is_address = true;
   } else if (ops[0].atom == DW_OP_fbreg) {
     // Below the caller's frame it is where the value will be copied to.
@@ -295,7 +296,7 @@ Result<> FunctionParameters::State::go_behind(Value& value) const {
   if (!value.is_in_memory) {
     std::uint64_t begin = 0;
     for (const ValuePlace::Part& part : value.registers) {
-      if (begin == value.at && part.bytes == kWord && !part.name.empty()) {
+      if (begin == value.at && part.bytes == kRegisterBytes && !part.name.empty()) {
         value.place = {.register_name = part.name, .from = ParameterValue::From::Memory};
         value.is_in_memory = true;
         return Done{};
@@ -365,7 +366,7 @@ Result<ParameterValue> FunctionParameters::State::finished(Value value) const {
       return Error{"is an array; only texts in memory are read"};
     value.place.from = ParameterValue::From::Address;
     value.place.kind = Kind::Text;
-    value.place.size = kWord;
+    value.place.size = kRegisterBytes;
     return value.place;
   }
   if (types.is_pointer(value.type)) {

@@ -23,11 +23,6 @@ bool is_signed(std::uint64_t encoding) { return encoding == DW_ATE_signed || enc
 bool is_character(std::uint64_t encoding) {
   return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char;
 }
-bool is_floating(std::uint64_t encoding) {
-  return encoding == DW_ATE_float || encoding == DW_ATE_complex_float || encoding == DW_ATE_imaginary_float ||
-         encoding == DW_ATE_decimal_float;
-}
-
 // The one register that holds all of a value, as its place among those for whole numbers.
 std::uint8_t word_of(const ValuePlace& place) {
   constexpr std::array<std::string_view, 6> kArguments{"rdi", "rsi", "rdx", "rcx", "r8", "r9"};

@@ -8,8 +8,7 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr int kLongestReference =
-    32;  // entries from an instance to its first description, or behind typedefs
+constexpr int kMostReferences = 32;  // entries from an instance to its first description, or behind typedefs
 constexpr int kMostMembers = 4096;
 
 bool is_only_a_name(int tag) {
@@ -21,7 +20,7 @@ bool is_only_a_name(int tag) {
 }  // namespace
 
 bool TypeView::attribute(Dwarf_Die die, unsigned name, Dwarf_Attribute& out, Dwarf_Die& owner) const {
-  for (int left = kLongestReference; left > 0; --left) {
+  for (int left = kMostReferences; left > 0; --left) {
     if (dwarf_attr(&die, name, &out) != nullptr) {
       owner = die;
       return true;
@@ -64,7 +63,7 @@ std::optional<std::uint64_t> TypeView::number(Dwarf_Die die, unsigned name) cons
 std::optional<Dwarf_Die> TypeView::type_of(Dwarf_Die die) const {
   Dwarf_Die type{};
   if (!follow(die, DW_AT_type, type)) return std::nullopt;
-  for (int left = kLongestReference; left > 0; --left) {
+  for (int left = kMostReferences; left > 0; --left) {
     if (!is_only_a_name(dwarf_tag(&type))) return type;
     Dwarf_Die behind{};
     if (!file_->follow(type, DW_AT_type, behind)) return std::nullopt;

@@ -13,7 +13,7 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 22;  // of the listing
+constexpr std::size_t kMostListingBytes = std::size_t{1} << 22;  // of the listing
 constexpr std::string_view kNoId = "-";
 
 template <class Number>
@@ -31,7 +31,7 @@ bool is_file(int file) {
 
 Result<HeldFiles> HeldFiles::read(int listing) {
   if (!is_file(listing)) return Error{"it is no list of files"};
-  const auto bytes = format::read_at(listing, 0, kMostBytes);
+  const auto bytes = format::read_at(listing, 0, kMostListingBytes);
   if (!bytes) return bytes.error();
   std::string_view rest = format::as_text(*bytes);
   HeldFiles held;

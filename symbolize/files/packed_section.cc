@@ -82,7 +82,7 @@ Result<std::vector<std::byte>> unpack_named_section(format::Bytes section, std::
 namespace {
 
 constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 28;  // bytes of the unpacker's own
-constexpr std::size_t kPiece = std::size_t{1} << 18;           // bytes unpacked at a time
+constexpr std::size_t kUnpackedPiece = std::size_t{1} << 18;   // bytes unpacked at a time
 
 struct Stream {
   lzma_stream state = LZMA_STREAM_INIT;
@@ -105,9 +105,9 @@ Result<std::vector<std::byte>> unpack_xz(format::Bytes packed, std::uint64_t lim
     if (done > limit) {
       return Error{"its xz part unpacks to more than " + std::to_string(limit) + " bytes", EFBIG};
     }
-    unpacked.resize(done + kPiece);
+    unpacked.resize(done + kUnpackedPiece);
     stream.state.next_out = reinterpret_cast<std::uint8_t*>(unpacked.data() + done);
-    stream.state.avail_out = kPiece;
+    stream.state.avail_out = kUnpackedPiece;
     state = lzma_code(&stream.state, LZMA_FINISH);
     unpacked.resize(unpacked.size() - stream.state.avail_out);
     if (state != LZMA_OK && state != LZMA_STREAM_END) return Error{"its xz part is damaged"};

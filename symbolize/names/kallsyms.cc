@@ -11,13 +11,13 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;      // bytes
-constexpr std::size_t kBytesPerLine = 40;  // about, in a real kallsyms
+constexpr std::uint64_t kKernelPage = 4096;  // bytes
+constexpr std::size_t kBytesPerLine = 40;    // about, in a real kallsyms
 constexpr std::uint64_t kLargestKernel = std::uint64_t{1}
                                          << 28;            // bytes of code; of more, its end was not known
 constexpr std::uint64_t kModuleArea = 0xffffffffc0000000;  // x86-64's, behind any kernel that KASLR moves
 constexpr std::size_t kMostModules = std::size_t{1} << 14;
-constexpr std::size_t kLargestText = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kMost32BitText = std::numeric_limits<std::uint32_t>::max();
 
 struct Line {
   std::uint64_t address = 0;
@@ -36,7 +36,7 @@ constexpr std::array<std::uint8_t, 256> kHexDigits = [] {
 }();
 
 // Nothing when it is not "ADDRESS TYPE NAME" or "ADDRESS TYPE NAME<TAB>[MODULE]".
-std::optional<Line> parse_line(std::string_view text) {
+std::optional<Line> parse_symbol_line(std::string_view text) {
   Line line;
   std::size_t at = 0;
   for (; at < text.size() && at <= 16; ++at) {
@@ -86,13 +86,13 @@ Place place_of(const Line& line, std::string_view text) {
 using Places = std::vector<Place, format::LargePages<Place>>;
 
 // Real texts have a line in 40 bytes. One of a few bytes each is meant to fill the memory.
-std::size_t most_lines(std::size_t text_size) { return (std::size_t{1} << 18) + text_size / 64; }
+std::size_t most_symbols(std::size_t text_size) { return (std::size_t{1} << 18) + text_size / 64; }
 
 // kallsyms has no sizes. A symbol reaches to the next one; the last of the kernel or of a module to a page
 // after.
 std::uint64_t end_of(const Line& line, const Line* next) {
   if (next && next->module == line.module) return next->address;
-  const std::uint64_t end = (line.address + kPage + kPage - 1) / kPage * kPage;
+  const std::uint64_t end = (line.address + kKernelPage + kKernelPage - 1) / kKernelPage * kKernelPage;
   return std::max(end, line.address);
 }
 
@@ -135,7 +135,8 @@ Result<> check_end(const Places& places, std::string_view text, const ReferenceS
   for (const Place& place : places) {
     const Line line = place.line_in(text);
     if (!line.module.empty() || (line.name != "_etext" && line.name != "_edata")) continue;
-    const std::uint64_t end = line.address - moved_by, page_end = (end + kPage - 1) / kPage * kPage;
+    const std::uint64_t end = line.address - moved_by,
+                        page_end = (end + kKernelPage - 1) / kKernelPage * kKernelPage;
     if (end == reference.text_end || page_end == reference.text_end) return Done{};
     if (line.name == "_etext" || !seen) seen = line.address - moved_by;
   }
@@ -154,13 +155,13 @@ struct Kallsyms::Lines {
 
   // Looks at the whole lines that the text has by now; at its end, at the last one too.
   Result<> find(std::string_view text, bool is_end) {
-    if (text.size() > kLargestText) return Error{"is larger than 4 GiB", EFBIG};
-    const std::size_t most = most_lines(text.size());
+    if (text.size() > kMost32BitText) return Error{"is larger than 4 GiB", EFBIG};
+    const std::size_t most = most_symbols(text.size());
     while (next < text.size()) {
       const std::size_t newline = text.find('\n', next);
       if (newline == std::string_view::npos && !is_end) break;
       const std::size_t end = std::min(newline, text.size());
-      const auto line = parse_line(text.substr(next, end - next));
+      const auto line = parse_symbol_line(text.substr(next, end - next));
       if (line && is_wanted(*line)) {
         if (places.size() == most) {
           return Error{"has more than " + std::to_string(most) + " symbols, too many for its size", EFBIG};
@@ -180,7 +181,7 @@ struct Kallsyms::Lines {
 Result<Kallsyms> Kallsyms::parse(std::vector<std::byte> text,
                                  const std::optional<ReferenceSymbol>& reference) {
   Lines lines;
-  lines.places.reserve(std::min(text.size() / kBytesPerLine, most_lines(text.size())));
+  lines.places.reserve(std::min(text.size() / kBytesPerLine, most_symbols(text.size())));
   if (auto found = lines.find(format::as_text(text), true); !found) return std::move(found.error());
   return of_lines(std::move(text), std::move(lines), reference);
 }

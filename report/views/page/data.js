@@ -1,5 +1,5 @@
 // Opens the data inside the page: base64 in script elements that run nothing, packed by gzip. Behind four
-// bytes of length stands a head in JSON, which lists the columns of numbers that follow (page_columns.h has
+// bytes of length stands a head in JSON, which lists the columns of numbers that follow (page_samples.h has
 // the same forms).
 
 const bytesOf = (text) => {

@@ -1,5 +1,3 @@
-#include "symbolize/files/packed_section.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -8,6 +6,7 @@
 #include <string_view>
 
 #include "format/base/file.h"
+#include "symbolize/files/packed_section.h"
 
 namespace tacho::symbolize {
 namespace {

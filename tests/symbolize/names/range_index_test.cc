@@ -1,6 +1,6 @@
-#include "symbolize/names/symbol_table.h"
-
 #include <gtest/gtest.h>
+
+#include "symbolize/names/symbol_table.h"
 
 namespace tacho::symbolize {
 namespace {
