@@ -105,6 +105,12 @@ UserObject::~UserObject() = default;
 
 const std::string& UserObject::path() const { return state_->path; }
 const std::vector<Channel>& UserObject::channels() const { return state_->channels; }
+std::vector<std::pair<std::string, std::string>> UserObject::unfinished_channels() const {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const std::string& map : state_->object->ring_buffers())
+    if (map.starts_with(kUnfinished)) found.emplace_back(map, map.substr(kUnfinished.size()));
+  return found;
+}
 std::vector<std::byte> UserObject::btf() const { return state_->btf; }
 std::vector<format::AttachedProgram> UserObject::programs() const { return state_->programs; }
 std::vector<std::uint32_t> UserObject::dropping_programs() const {

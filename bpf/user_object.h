@@ -75,6 +75,8 @@ class UserObject {
 
   const std::string& path() const;  // as the user gave it
   const std::vector<Channel>& channels() const;
+  // Maps of kUnfinished, and their events.
+  std::vector<std::pair<std::string, std::string>> unfinished_channels() const;
   // What set_constant() can set, of those with HELP(text).
   std::vector<ObjectOption> constants() const;
   // Sections of its programs; of alternatives the preferred ones first.

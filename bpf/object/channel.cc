@@ -61,6 +61,7 @@ Result<std::vector<Channel>> channels_of(Object& object, const Declarations& dec
   std::vector<Channel> channels;
   for (const std::string& map : object.perf_event_arrays()) channels.push_back({map, map});
   for (const std::string& map : object.ring_buffers()) {
+    if (map.starts_with(kUnfinished)) continue;
     const bool has_heads = std::ranges::find(declared.globals, std::string(kLostCounter) + map,
                                              &Global::name) != declared.globals.end();
     channels.push_back({map, map, {}, has_heads ? ChannelKind::RingWithHeads : ChannelKind::PlainRing});

@@ -37,6 +37,10 @@ struct Channel {
   std::optional<SummaryLayout> summary = {};  // of one
 };
 
+// Begins the name of a ring buffer with headers that is a second way to an event: of what was still open when
+// the recording ended (UNFINISHED_CHANNEL() of programs/recorders/recorder.h). It is no channel of its own.
+constexpr std::string_view kUnfinished = "unfinished_";
+
 // tacho/emit.h's map of followed threads, and the variable that switches the lookup on.
 constexpr const char* kFollowedMap = "tacho_followed";
 // A program of section "iter/task" that runs when events are switched on, and the map of user stacks for it

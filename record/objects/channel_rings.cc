@@ -240,6 +240,7 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   out.u32(event.process);
   out.u32(event.thread);
   out.u64(event.time);
+  if (attr.samples(abi::kSampleAddr)) out.u64(0);
   if (attr.samples(abi::kSampleCpu)) {
     out.u32(event.cpu.value_or(0));
     out.u32(0);
@@ -249,7 +250,11 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
     out.u64(chain.size());
     for (const std::uint64_t address : chain) out.u64(address);
   }
-  const std::size_t size = out.view().size() + padded;
+  // What stands behind the payload where the kernel fills the event's other samples: nothing of it is known.
+  format::ByteWriter behind;
+  for (const std::uint64_t each : kFieldsBehindPayload)
+    if (attr.samples(static_cast<abi::SampleType>(each))) behind.u64(0);
+  const std::size_t head = out.view().size(), size = head + padded + behind.view().size();
   if (size > kMostRecordBytes) return false;
   out.u32(static_cast<std::uint32_t>(padded - sizeof(std::uint32_t)));
   // The only step that may throw, and then nothing was added: half a record would damage all that follow.
@@ -258,6 +263,7 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   std::byte* const record = to.data() + begin;
   std::memcpy(record, out.view().data(), out.view().size());
   if (!payload.empty()) std::memcpy(record + out.view().size(), payload.data(), payload.size());
+  if (!behind.view().empty()) std::memcpy(record + head + padded, behind.view().data(), behind.view().size());
   const auto length = static_cast<std::uint16_t>(size);
   std::memcpy(record + 6, &length, sizeof length);
   return true;
@@ -266,7 +272,9 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
 Result<ChannelRings> ChannelRings::open(const OpenedRecording& recording, const KernelEvents& events,
                                         const bpf::EventRate& rate) {
   ChannelRings all(recording, events);
-  for (const Connection& connection : recording.plan->connections) {
+  std::vector<Connection> connections = recording.plan->connections;
+  connections.insert(connections.end(), recording.plan->unfinished.begin(), recording.plan->unfinished.end());
+  for (const Connection& connection : connections) {
     if (connection.kind == bpf::ChannelKind::PerfEventArray || bpf::is_summary(connection.kind)) continue;
     auto ring = recording.objects[connection.object].open_ring(connection.map);
     if (!ring) return std::move(ring.error());

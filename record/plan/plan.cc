@@ -260,8 +260,19 @@ class Planner {
       const auto added = add(output);
       if (!added) return added.error();
       connect({object, channel.map, *added});
+      for (const auto& [map, event] : objects_[object].unfinished)
+        if (event == channel.event && can_make_samples(plan_.events[*added].attr))
+          plan_.unfinished.push_back({object, map, *added, bpf::ChannelKind::RingWithHeads});
     }
     return Done{};
+  }
+
+  // Whether samples can be made beside those that the kernel writes: with what it writes, but for a call
+  // chain.
+  static bool can_make_samples(const format::EventAttr& attr) {
+    std::uint64_t known = kRingFields | abi::kSampleAddr | abi::kSampleCallchain;
+    for (const std::uint64_t each : kFieldsBehindPayload) known |= each;
+    return (attr.sample_type & ~known) == 0;
   }
 
   // Whether its program puts users' stacks into the payload.

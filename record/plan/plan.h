@@ -13,6 +13,7 @@
 #include "format/base/file.h"
 #include "format/base/result.h"
 #include "format/records/event_attr.h"
+#include "format/records/perf_abi.h"
 #include "record/events/event_spec.h"
 #include "record/host/host.h"
 #include "record/options/options.h"
@@ -83,6 +84,8 @@ struct ArgumentProbe {
 struct Plan {
   std::vector<PlannedEvent> events;  // the sideband event is last
   std::vector<Connection> connections;
+  // Ring buffers whose samples are of an event that has another channel: what was open at the end.
+  std::vector<Connection> unfinished;
   std::vector<SampleProgram> sample_programs;
   std::vector<ArgumentProbe> argument_probes;
   std::vector<int> cpus;        // {-1}: each thread wherever it runs
@@ -95,6 +98,13 @@ struct Plan {
   std::vector<std::string> warnings;               // the same, where events that were hoped for will not come
 };
 
+// Fields of samples that stand behind the payload, and are one word where the recorder makes the sample: 0,
+// nothing is known.
+inline constexpr std::uint64_t kFieldsBehindPayload[] = {
+    format::abi::kSampleRegsUser, format::abi::kSampleStackUser,   format::abi::kSampleWeight,
+    format::abi::kSampleDataSrc,  format::abi::kSampleTransaction, format::abi::kSampleRegsIntr,
+    format::abi::kSamplePhysAddr, format::abi::kSampleCgroup};
+
 // Facts of an opened object that the plan needs.
 struct ObjectFacts {
   std::string path;
@@ -105,6 +115,7 @@ struct ObjectFacts {
   bpf::WalkUse walk_use = {};                        // what its programs leave to the unwinder
   std::vector<std::string> unsupported_output = {};  // output of its programs that is not recorded, in words
   std::vector<std::string> doubts = {};              // what its declarations say in vain, in words
+  std::vector<std::pair<std::string, std::string>> unfinished = {};  // map, event
 };
 
 // `requests`: with tracepoints found; the n-th request of kind BpfObject is `objects[n]`. `threads`: of the

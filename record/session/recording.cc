@@ -70,7 +70,8 @@ std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
                                                        {},
                                                        object.walk_use(),
                                                        object.unsupported_output(),
-                                                       doubts_of(object.declared())});
+                                                       doubts_of(object.declared()),
+                                                       object.unfinished_channels()});
     for (const bpf::Channel& channel : object.channels()) {
       fact.channels.push_back({channel.map, channel.event});
       if (channel.kind != bpf::ChannelKind::PerfEventArray)

@@ -249,9 +249,38 @@ class Waits(Recorders):
         self.read_everywhere(sum(int(row["count"]) for row in rows))
 
 
+# One thread writes to a pipe what no page has yet, and holds the pipe's lock until somebody gives it one; another reads.
+LOCKED = """
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int ends[2];
+static char* page;
+static void* writes(void* none) { return (void*)write(ends[1], page, 100); }
+static void* reads(void* none) { static char to[100]; return (void*)read(ends[0], to, sizeof to); }
+int main(void) {
+  char one;
+  pthread_t writer, reader;
+  int faults = (int)syscall(SYS_userfaultfd, 0);
+  struct uffdio_api api = {.api = UFFD_API};
+  page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  struct uffdio_register range = {.range = {(unsigned long)page, 4096}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+  if (faults < 0 || ioctl(faults, UFFDIO_API, &api) || ioctl(faults, UFFDIO_REGISTER, &range) || pipe(ends)) return 77;
+  if (write(1, "r", 1) != 1 || read(0, &one, 1) != 1) return 1;
+  pthread_create(&writer, 0, writes, 0);
+  usleep(50000);
+  pthread_create(&reader, 0, reads, 0);
+  for (;;) pause();
+}
+"""
+
+
 class UnfinishedWaits(Recorders):
     """A wait that is not over when a recording ends is an event of it, with the stack that waits."""
-    LOADS = {"deadlock": DEADLOCK, "pair": PAIR}
+    LOADS = {"deadlock": DEADLOCK, "pair": PAIR, "locked": LOCKED}
 
     def record_for(self, seconds, event, program):
         """While the program runs, which begins what it does once the recording has begun, and goes on."""
@@ -286,6 +315,62 @@ class UnfinishedWaits(Recorders):
                 self.assertRegex(stacks, rf"(?m)^deadlock;.*;{thread};takes_two;takes;", event)
         addresses = self.counts("addr", event="lock", where="unfinished == 1")
         self.assertEqual(sorted(addresses.values()), [1, 1, 1])
+
+    def test_system_calls_that_have_not_returned(self):
+        self.record_for(0.5, "syscall,syscount", "deadlock")
+        rows = self.rows("--event", "syscall", "--by", "tid,call", "--columns", "count,max", "--where", "unfinished == 1")
+        self.assertEqual([(row["count"], row["call"]) for row in rows], [("1", "futex")] * 3, rows)
+        for row in rows:
+            self.assertIn(float(row["max"]) // 1e6, range(50, 5000))
+        self.assertFalse(self.rows("--event", "syscall", "--by", "call", "--columns", "count", "--where", "unfinished == 1 && lat_ns < 1e6"))
+        rows = self.rows("--event", "syscount", "--by", "comm,call,unfinished", "--columns", "count", "--where", "unfinished == 1")
+        self.assertEqual([(row["comm"], row["call"], row["count"]) for row in rows], [("deadlock", "futex", "3")])
+        # perf reads samples that the recorder made beside those of the kernel.
+        self.read_everywhere(len(self.tacho("script", "-i", "out.data", "-G", "-F", "tid").stdout.splitlines()))
+
+    def test_conditions_leave_open_calls_out(self):
+        for option in ("syscall/min_us=60000000/", "syscall/failed/,syscount/failed/", "syscount/min_us=60000000/"):
+            self.record_for(0.2, option, "deadlock")
+            self.assertNotIn(b"unfinished=1", self.tacho("script", "-i", "out.data").stdout, option)
+
+    def test_stacks_do_not_change_open_calls(self):
+        for method in ("fp", "dwarf"):
+            with self.subTest(method=method):
+                watched = self.hang("deadlock", b"")
+                recorder = subprocess.Popen([programs.BIN / "tacho-record", "-q", "-o", "out.data", "-e", "syscall", "--call-graph", method, "-p",
+                                             str(watched.pid), "--duration", "1"], cwd=self.folder)
+                time.sleep(0.7)
+                watched.stdin.write(b"!")
+                watched.stdin.flush()
+                self.assertEqual(recorder.wait(), 0)
+                rows = self.rows("--by", "call", "--columns", "count", "--where", "unfinished == 1")
+                self.assertLessEqual({row["call"] for row in rows}, {"futex", "read"})
+                self.assertTrue(rows)
+
+    def test_a_read_that_has_not_returned(self):
+        self.record_for(0.5, "vfsio", shutil.which("cat"))
+        [row] = self.rows("--by", "op,fs,ret,unfinished", "--columns", "count,max", "--where", "unfinished == 1")
+        self.assertEqual((row["op"], row["fs"], row["ret"], row["count"]), ("read", "pipe", "0", "1"))
+        self.assertIn(float(row["max"]) // 1e6, range(50, 5000))
+        self.assertTrue(self.rows("--by", "op", "--columns", "count", "--where", "unfinished == 0 && op == 'write'"))
+
+    def test_a_lock_of_the_kernel_that_is_not_taken(self):
+        watched = subprocess.run([self.built / "locked"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
+        if watched.returncode == 77:
+            self.skipTest("needs userfaultfd")
+        self.record_for(0.5, "klock", "locked")
+        rows = self.rows("--by", "tid,kind", "--columns", "count,max", "--where", "unfinished == 1 && comm == 'locked'")
+        self.assertEqual([(row["kind"], row["count"]) for row in rows], [("mutex", "1")], rows)
+        self.assertIn(float(rows[0]["max"]) // 1e6, range(20, 5000))
+
+    def test_disks_have_done_all_that_they_were_given(self):
+        self.run_program(programs.BIN / "tacho-record", "-q", "-a", "-o", "out.data", "-e", "bio", "--", "sh", "-c",
+                         "for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=x bs=4k count=64 conv=fsync 2>/dev/null; done; sync; sleep 0.3")
+        rows = self.rows("--by", "unfinished", "--columns", "count")
+        if not rows:
+            self.skipTest("no disk")
+        old = self.rows("--by", "flags", "--columns", "count,max", "--where", "unfinished == 1 && lat_ns > 250e6")
+        self.assertFalse(old)  # others may write at the moment of the end, but not have begun before this slept
 
     def hang(self, program, word=b"!"):
         """A program that does what it does before any recording."""

@@ -28,6 +28,7 @@ struct bio {
   enum error_name error ROLE("table:major,minor,op,comm");
   char flags[8]; /* as the kernel writes them: W write, S synchronous, M metadata, A ahead, F for flush, ... */
   char disk[TACHO_DISK_NAME]; /* empty: it came after the recording began */
+  __u64 unfinished; /* 1: the disk was not done when the recording ended */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
@@ -213,35 +214,42 @@ int merges(__u64 *context) {
   return 0;
 }
 
+static __always_inline void emit(struct known *known, enum error_name error, bool unfinished) {
+  __u64 now = bpf_ktime_get_ns(), since = take_start(&known->insert_ns);
+  struct bio *event;
+  __u32 at;
+  if (!since || (now - since) / 1000 < min_us || known->seen.bytes < min_bytes || !is_longest(now - since) || !is_taken()) return;
+  event = tacho_reserve_for(channel, struct bio, known->process, known->thread);
+  if (!event) return;
+  event->lat_ns = now - since;
+  event->queue_ns = known->issue_ns ? known->issue_ns - since : unfinished ? now - since : 0;
+  event->service_ns = known->issue_ns ? now - known->issue_ns : 0;
+  event->bytes = known->seen.bytes;
+  event->sector = known->seen.sector;
+  event->major = known->seen.dev >> 20;
+  event->minor = known->seen.dev & 0xfffff;
+  event->error = error;
+  event->unfinished = unfinished;
+  __builtin_memcpy(event->flags, known->flags, sizeof event->flags);
+  event->op = op_of(event->flags[0]);
+  at = disk_of(known->seen.dev);
+  for (int i = 0; i < TACHO_DISK_NAME; ++i) event->disk[i] = at < TACHO_MOST_DISKS ? tacho_disks[at].name[i] : 0;
+  bpf_probe_read_kernel(event->kernel_stack, sizeof event->kernel_stack, known->stack.kernel);
+  bpf_probe_read_kernel(event->user_stack, sizeof event->user_stack, known->stack.user);
+  tacho_submit(channel, event);
+}
+
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(completes, struct request *request, int status, unsigned int bytes) {
-  __u64 address = (__u64)request, now = bpf_ktime_get_ns();
+  __u64 address = (__u64)request;
   struct known *known;
-  struct bio *event;
   if (bytes < BPF_CORE_READ(request, __data_len)) return 0; /* a part of it */
   known = bpf_map_lookup_elem(&requests, &address);
   if (!known) return 0;
-  if ((now - known->insert_ns) / 1000 >= min_us && known->seen.bytes >= min_bytes && is_longest(now - known->insert_ns) &&
-      is_taken()) {
-    event = tacho_reserve_for(channel, struct bio, known->process, known->thread);
-    if (event) {
-      event->lat_ns = now - known->insert_ns;
-      event->queue_ns = known->issue_ns ? known->issue_ns - known->insert_ns : 0;
-      event->service_ns = known->issue_ns ? now - known->issue_ns : 0;
-      event->bytes = known->seen.bytes;
-      event->sector = known->seen.sector;
-      event->major = known->seen.dev >> 20;
-      event->minor = known->seen.dev & 0xfffff;
-      event->error = error_of_status(status);
-      __builtin_memcpy(event->flags, known->flags, sizeof event->flags);
-      event->op = op_of(event->flags[0]);
-      __u32 at = disk_of(known->seen.dev);
-      for (int i = 0; i < TACHO_DISK_NAME; ++i) event->disk[i] = at < TACHO_MOST_DISKS ? tacho_disks[at].name[i] : 0;
-      bpf_probe_read_kernel(event->kernel_stack, sizeof event->kernel_stack, known->stack.kernel);
-      bpf_probe_read_kernel(event->user_stack, sizeof event->user_stack, known->stack.user);
-      tacho_submit(channel, event);
-    }
-  }
+  emit(known, error_of_status(status), false);
   bpf_map_delete_elem(&requests, &address);
   return 0;
 }
+
+#define EMIT_UNFINISHED(address, known) emit(known, OK, true)
+AT_END_BY(requests, __u64, struct known, EMIT_UNFINISHED)

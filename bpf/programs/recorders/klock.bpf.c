@@ -12,9 +12,11 @@ struct klock {
   __u64 addr FORMAT("kaddr") ROLE("key"); /* of the lock; named where it is a variable */
   enum lock_kind kind ROLE("key");
   enum error_name error ROLE("table:kind,comm"); /* EINTR: a signal ended the wait */
+  __u64 unfinished; /* 1: the wait was still open when the recording ended */
 };
 EVENT(klock, struct klock);
 CHANNEL(channel, klock);
+UNFINISHED_CHANNEL(klock);
 
 struct trace_event_raw_contention_begin {
   void *lock_addr;
@@ -32,7 +34,7 @@ struct place {
 };
 struct wait {
   __u64 time_ns;
-  __u32 flags, pad;
+  __u32 flags, process;
 };
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -61,7 +63,7 @@ static __always_inline enum lock_kind kind_of(__u32 flags) {
 SEC("tracepoint/lock/contention_begin")
 int begins(struct trace_event_raw_contention_begin *context) {
   struct place place = place_of(context->lock_addr);
-  struct wait wait = {.flags = context->flags};
+  struct wait wait = {.flags = context->flags, .process = bpf_get_current_pid_tgid() >> 32};
   if (!is_chosen()) return 1;
   wait.time_ns = bpf_ktime_get_ns();
   /* A mutex has two events when it spins first and sleeps then. Of other locks an existing entry is a wait whose
@@ -72,15 +74,24 @@ int begins(struct trace_event_raw_contention_begin *context) {
 
 SEC("tracepoint/lock/contention_end")
 int ends(struct trace_event_raw_contention_end *context) {
-  __u64 now = bpf_ktime_get_ns();
+  __u64 now = bpf_ktime_get_ns(), since;
   struct place place = place_of(context->lock_addr);
   struct wait *wait = bpf_map_lookup_elem(&waits, &place);
   struct klock event = {.addr = place.lock, .error = error_of(context->ret)};
   if (!wait) return 1;
-  event.wait_ns = now - wait->time_ns;
+  since = take_start(&wait->time_ns);
+  if (!since) return 1;
+  event.wait_ns = now - since;
   event.kind = kind_of(wait->flags);
   bpf_map_delete_elem(&waits, &place);
   if (event.wait_ns / 1000 < min_us || !IS_WANTED(klock, &event)) return 1;
   EMIT(context, channel, &event);
   return 1;
 }
+
+static __always_inline void emit_open(struct place place, struct wait *wait) {
+  __u64 now = bpf_ktime_get_ns(), since = take_start(&wait->time_ns);
+  struct klock event = {.addr = place.lock, .wait_ns = now - since, .kind = kind_of(wait->flags), .unfinished = 1};
+  if (since && event.wait_ns / 1000 >= min_us) EMIT_OPEN(klock, wait->process, place.thread, &event);
+}
+AT_END_BY(waits, struct place, struct wait, emit_open)

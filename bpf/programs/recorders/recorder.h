@@ -170,10 +170,12 @@ static __always_inline __u64 take_start(__u64 *since_ns) {
   return since && __sync_val_compare_and_swap(since_ns, since, 0) == since ? since : 0;
 }
 
-/* Runs when a recording ends: calls `emit`(thread, entry) for each entry. Kernels before 5.14 cannot. */
-#define AT_END(map, entry, emit)                                                  \
-  static long report_##map(void *all, __u32 *thread, entry *wait, void *nothing) { \
-    emit(*thread, wait);                                                          \
+/* Runs when a recording ends: calls `emit`(key, entry) for each entry, of a map by thread and of any other map. Kernels before
+ * 5.14 cannot. */
+#define AT_END(map, entry, emit) AT_END_BY(map, __u32, entry, emit)
+#define AT_END_BY(map, key, entry, emit)                                          \
+  static long report_##map(void *all, key *place, entry *wait, void *nothing) {   \
+    emit(*place, wait);                                                           \
     return 0;                                                                     \
   }                                                                               \
   SEC("?syscall")                                                                 \
@@ -181,6 +183,19 @@ static __always_inline __u64 take_start(__u64 *since_ns) {
     bpf_for_each_map_elem(&map, report_##map, 0, 0);                             \
     return 0;                                                                     \
   }
+
+/* For recorders whose events the kernel writes, with the stack of the thread that runs: a ring buffer for what is open when the
+ * recording ends. These events have no stack. With --filter there are none: it may ask about the thread that runs. */
+#define UNFINISHED_CHANNEL(name) RING_CHANNEL(unfinished_##name, name, 1 << 20)
+#define EMIT_OPEN(name, process, thread, event)                                            \
+  do {                                                                                     \
+    struct name *made_;                                                                    \
+    if (tacho_filter_of_##name.steps[0].value || !is_taken()) break;                       \
+    made_ = tacho_reserve_for(unfinished_##name, struct name, process, thread);            \
+    if (!made_) break;                                                                     \
+    *made_ = *(event);                                                                     \
+    tacho_submit(unfinished_##name, made_);                                                \
+  } while (0)
 
 /* A stack of another moment than the event's: taken now, kept in a map, written with the event (as its last members). */
 #define KERNEL_FRAMES 32

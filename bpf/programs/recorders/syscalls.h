@@ -79,9 +79,12 @@ enum syscall_name {
 /* A call that is under way. */
 struct entry {
   __u64 time_ns;
-  __u64 call;
+  __u32 call, process;
 };
 IN_FLIGHT(entries, struct entry);
+
+/* Calls that end the thread: they never return. */
+static __always_inline bool ends_thread(long number) { return number == exit || number == exit_group; }
 
 static __always_inline int enter(long number);
 static __always_inline int leave(void *context, long number, long returned);

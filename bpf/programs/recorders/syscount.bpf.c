@@ -14,6 +14,7 @@ struct syscount_key {
   enum syscall_name call;
   enum error_name error ROLE("table:call");
   char comm[16];
+  __u32 unfinished; /* 1: had not returned when the recording ended */
 };
 struct syscount_value {
   __u64 calls ROLE("count");
@@ -32,28 +33,32 @@ SUMMARY(syscount, counted);
 static __always_inline int enter(long number) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   struct entry entry = {.call = number};
-  if (count || (call != any && number != call) || !is_wanted_later()) return 1;
+  if (count || (call != any && number != call) || ends_thread(number) || !is_wanted_later()) return 1;
   entry.time_ns = bpf_ktime_get_ns();
   bpf_map_update_elem(&entries, &thread, &entry, BPF_ANY);
   return 1;
 }
 
+static __always_inline void add(struct syscount_key *key, __u64 taken) {
+  struct syscount_value *value;
+  if (!count) key->ns = tacho_log2(taken);
+  value = tacho_entry(counted, key);
+  if (!value) return;
+  ++value->calls;
+  value->total_ns += taken;
+  if (value->longest_ns < taken) value->longest_ns = taken;
+}
+
 static __always_inline int count_call(__u64 number, __u64 taken, long ret) {
   struct syscount_key key;
-  struct syscount_value *value;
   enum error_name error = error_of(ret);
   if ((failed && error == OK) || taken / 1000 < min_us || !is_taken()) return 1;
   __builtin_memset(&key, 0, sizeof key); /* the hole at its end as well */
   key.pid = bpf_get_current_pid_tgid() >> 32;
   key.call = number;
   key.error = error;
-  if (!count) key.ns = tacho_log2(taken);
   bpf_get_current_comm(key.comm, sizeof key.comm);
-  value = tacho_entry(counted, &key);
-  if (!value) return 1;
-  ++value->calls;
-  value->total_ns += taken;
-  if (value->longest_ns < taken) value->longest_ns = taken;
+  add(&key, taken);
   return 1;
 }
 
@@ -64,8 +69,39 @@ static __always_inline int leave(void *context, long number, long ret) {
   if (count) return (call != any && number != call) || !is_wanted_later() ? 1 : count_call(number, 0, ret);
   entry = bpf_map_lookup_elem(&entries, &thread);
   if (!entry) return 1; /* it began before the recording, or is not wanted */
-  began = entry->time_ns;
+  began = take_start(&entry->time_ns);
   called = entry->call;
   bpf_map_delete_elem(&entries, &thread);
+  if (!began) return 1;
   return count_call(called, now - began, ret);
+}
+
+/* When the recording ends, calls that are still open are counted: with the name that their thread has. */
+__u32 has_ended;
+SEC("?syscall")
+int at_end(void *context) {
+  has_ended = 1;
+  return 0;
+}
+
+SEC("?iter/task")
+int count_open(struct bpf_iter__task *context) {
+  struct task_struct *task = context->task;
+  __u64 now = bpf_ktime_get_ns(), began;
+  struct syscount_key key;
+  struct entry *entry;
+  __u32 thread;
+  if (!has_ended || !task) return 0;
+  thread = task->pid;
+  entry = bpf_map_lookup_elem(&entries, &thread);
+  if (!entry) return 0;
+  began = take_start(&entry->time_ns);
+  if (!began || failed || (now - began) / 1000 < min_us || !is_taken()) return 0;
+  __builtin_memset(&key, 0, sizeof key);
+  key.pid = task->tgid;
+  key.call = entry->call;
+  key.unfinished = 1;
+  bpf_core_read(key.comm, sizeof key.comm, &task->comm);
+  add(&key, now - began);
+  return 0;
 }

@@ -23,13 +23,16 @@ struct vfsio {
   enum op op ROLE("key");
   enum error_name error;
   enum file_system fs;
+  __u32 unfinished; /* 1: it was under way when the recording ended; its bytes are not known */
   char name[64] ROLE("table:name,op,fs"); /* the file's, without its folders */
 };
 EVENT(vfsio, struct vfsio);
 CHANNEL(channel, vfsio);
+UNFINISHED_CHANNEL(vfsio);
 
 struct call {
   __u64 time_ns, file;
+  __u64 process;
 };
 /* By thread and kind: a write that is also synced (O_DSYNC) has a sync inside. */
 struct begun {
@@ -43,8 +46,9 @@ struct {
 } calls SEC(".maps");
 
 static __always_inline int begin(struct file *file, enum op what) {
-  struct begun begun = {(__u32)bpf_get_current_pid_tgid(), what};
-  struct call call = {.file = (__u64)file};
+  __u64 who = bpf_get_current_pid_tgid();
+  struct begun begun = {(__u32)who, what};
+  struct call call = {.file = (__u64)file, .process = who >> 32};
   if (!file || (op != any && op != what) || !is_chosen()) return 1;
   if (fs != all && BPF_CORE_READ(file, f_inode, i_sb, s_magic) != (__u32)fs) return 1;
   call.time_ns = bpf_ktime_get_ns();
@@ -52,21 +56,27 @@ static __always_inline int begin(struct file *file, enum op what) {
   return 1;
 }
 
+static __always_inline void describe(struct vfsio *event, struct file *file) {
+  event->fs = BPF_CORE_READ(file, f_inode, i_sb, s_magic);
+  event->inode = BPF_CORE_READ(file, f_inode, i_ino);
+  bpf_probe_read_kernel_str(event->name, sizeof event->name, BPF_CORE_READ(file, f_path.dentry, d_name.name));
+}
+
 static __always_inline int end(void *context, long ret, enum op what) {
-  __u64 now = bpf_ktime_get_ns();
+  __u64 now = bpf_ktime_get_ns(), began;
   struct begun begun = {(__u32)bpf_get_current_pid_tgid(), what};
   struct call *call = bpf_map_lookup_elem(&calls, &begun);
   struct vfsio event = {.ret = ret, .bytes = ret > 0 ? ret : 0, .error = error_of(ret)};
   struct file *file;
   if (!call) return 1;
   file = (struct file *)call->file;
-  event.lat_ns = now - call->time_ns;
+  began = take_start(&call->time_ns);
+  if (!began) return 1;
+  event.lat_ns = now - began;
   event.op = what;
   bpf_map_delete_elem(&calls, &begun);
   if (event.lat_ns / 1000 < min_us || event.bytes < min_bytes) return 1;
-  event.fs = BPF_CORE_READ(file, f_inode, i_sb, s_magic);
-  event.inode = BPF_CORE_READ(file, f_inode, i_ino);
-  bpf_probe_read_kernel_str(event.name, sizeof event.name, BPF_CORE_READ(file, f_path.dentry, d_name.name));
+  describe(&event, file);
   if (IS_WANTED(vfsio, &event)) EMIT(context, channel, &event);
   return 1;
 }
@@ -125,3 +135,12 @@ CALL(writev, write)
 CALL(pwritev, write)
 CALL(fsync, sync)
 CALL(fdatasync, sync)
+
+static __always_inline void emit_open(struct begun begun, struct call *call) {
+  __u64 now = bpf_ktime_get_ns(), began = take_start(&call->time_ns);
+  struct vfsio event = {.lat_ns = now - began, .op = begun.op, .unfinished = 1};
+  if (!began || event.lat_ns / 1000 < min_us || min_bytes) return;
+  describe(&event, (struct file *)call->file);
+  EMIT_OPEN(vfsio, (__u32)call->process, begun.thread, &event);
+}
+AT_END_BY(calls, struct begun, struct call, emit_open)
