@@ -218,8 +218,8 @@ bool names_a_capture(const std::vector<std::string>& arguments) {
   });
 }
 
-// `tacho stacks FILE` shows a capture, `tacho stacks -p PID` what runs here.
-bool names_a_capture_of_stacks(const std::vector<std::string>& arguments) {
+// `tacho stacks FILE` and `tacho bpf FILE` show a capture, without FILE what runs here.
+bool names_a_capture_first(const std::vector<std::string>& arguments) {
   if (arguments.size() > 1 && !arguments[1].starts_with('-')) return true;
   return std::any_of(arguments.begin() + 1, arguments.end(), [](const std::string& argument) {
     return argument.starts_with("-i") || argument.starts_with("--input");
@@ -252,9 +252,11 @@ int main(int count, char** texts) {
     return become("tacho-record", std::move(arguments));
   }
   if (word == "doctor" && names_a_capture(arguments)) return become("tacho-report", std::move(arguments));
-  if (word == "stacks" && names_a_capture_of_stacks(arguments))
+  const bool asks_for_help = std::ranges::find(arguments, "--help") != arguments.end();
+  if ((word == "stacks" && names_a_capture_first(arguments)) ||
+      (word == "bpf" && (names_a_capture_first(arguments) || asks_for_help)))
     return become("tacho-report", std::move(arguments));
-  if (word == "list" || word == "live" || word == "top" || word == "doctor" || word == "stacks") {
+  if (word == "list" || word == "live" || word == "top" || word == "doctor" || word == "stacks" || word == "bpf") {
     arguments.front() = word == "list" ? "--list-events" : "--" + word;
     return become("tacho-record", std::move(arguments));
   }

@@ -7,7 +7,7 @@
 
 #include "record/host/running_kernel.h"
 #include "record/host/running_processes.h"
-#include "record/threads/thread_stacks.h"
+#include "record/now/thread_stacks.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -26,6 +26,8 @@
 #include "record/list/recorder_listing.h"
 #include "record/live/live.h"
 #include "record/messages.h"
+#include "record/now/command_bpf.h"
+#include "record/now/command_stacks.h"
 #include "record/options/options.h"
 #include "record/session/capture_start.h"
 #include "record/session/closing_lines.h"
@@ -33,7 +35,6 @@
 #include "record/session/pinned_files.h"
 #include "record/session/recording.h"
 #include "record/session/workload.h"
-#include "record/threads/command_stacks.h"
 
 namespace {
 
@@ -246,6 +247,8 @@ int run_program(const std::vector<std::string>& command_line) {
     return run_doctor({command_line.begin() + 2, command_line.end()});
   if (command_line.size() > 1 && command_line[1] == "--live") return run_live(command_line);
   if (command_line.size() > 1 && command_line[1] == "--top") return run_top(command_line);
+  if (command_line.size() > 1 && command_line[1] == "--bpf")
+    return run_bpf({command_line.begin() + 2, command_line.end()}, command_line);
   if (command_line.size() > 1 && command_line[1] == "--stacks")
     return run_stacks({command_line.begin() + 2, command_line.end()}, command_line);
   auto parsed = parse_options({command_line.begin() + 1, command_line.end()});

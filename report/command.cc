@@ -37,7 +37,7 @@ Result<OutputFile> open_output(const ReadingOptions& options) {
 cli::ExitStatus end(const Shown& shown, const format::Diagnostics& diagnostics,
                     const ReadingOptions& options) {
   for (const std::string& note : shown.notes) std::fprintf(stderr, "%s\n", note.c_str());
-  const auto status = tell_findings(diagnostics, options.session.input);
+  const auto status = tell_findings(diagnostics, options.shown_input());
   return status == cli::kWhole ? shown.status : status;
 }
 
@@ -178,6 +178,10 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) 
                     options.names = Names::Raw;
                     return Done{};
                   }});
+  // Of tacho-record, for captures in memory.
+  rows.push_back(cli::text("--input-name", "TEXT", "", options.input_name));
+  // Of tacho-record, for captures in memory.
+  rows.push_back(cli::text("--input-name", "TEXT", "", options.input_name));
   rows.push_back(inflate_option(options.session.capture));
   options.has_worker = true;
   rows.push_back(worker_option(options.has_worker));
@@ -362,7 +366,7 @@ Result<cli::ExitStatus> show_session_here(const ReadingOptions& options, Session
   if (session->has_condition()) {
     read_head(*session);
     if (auto bound = session->bind_condition(); !bound)
-      return std::move(bound.error()).in(printable(options.session.input));
+      return std::move(bound.error()).in(printable(options.shown_input()));
   }
   auto file = around.open_output();
   if (!file) return std::move(file.error());
@@ -372,8 +376,8 @@ Result<cli::ExitStatus> show_session_here(const ReadingOptions& options, Session
   if (auto written = out.finish(); !written) return std::move(written.error());
   const auto& condition = session->filter().condition;
   if (const std::string note = condition == nullptr ? "" : condition->note(); !note.empty())
-    shown->notes.push_back("tacho: " + printable(options.session.input) + ": " + printable(note));
-  tell_end_of_following(following.end, options.session.input);
+    shown->notes.push_back("tacho: " + printable(options.shown_input()) + ": " + printable(note));
+  tell_end_of_following(following.end, options.shown_input());
   // The reader closed the output, so lines about the rest are of no use.
   if (shown->symbols == Symbols::Used && !out.is_done()) session->report_missing_symbols();
   return end(*shown, session->diagnostics(), options);

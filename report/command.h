@@ -33,6 +33,7 @@ using cli::flag;
 
 struct ReadingOptions {
   SessionOptions session;
+  std::string input_name;  // what messages call the input; empty: session.input
   Names names = Names::Safe;
   PerfBytes perf_bytes;
   std::string output;  // a file for the text; empty: standard output
@@ -43,6 +44,7 @@ struct ReadingOptions {
   bool has_worker = false;
   std::optional<std::uint64_t> file_seconds;  // --max-file-time; 0: no limit
   std::vector<std::string> skipped_files;     // --skip-file
+  const std::string& shown_input() const { return input_name.empty() ? session.input : input_name; }
   // The columns that a table must fit into; 0: no limit.
   std::size_t room() const { return output.empty() || output == "-" ? width : 0; }
 };

@@ -17,6 +17,7 @@ constexpr Command kCommands[] = {
     {"hist", "the distribution of a field's values", run_hist},
     {"table", "samples in groups: counts, sums and percentiles of a field", run_table},
     {"stacks", "where every thread of a process or of the system stands now, running or blocked", run_stacks},
+    {"bpf", "BPF programs, loaded now or in a capture: costs, places, maps, code with source lines", run_bpf},
     {"calls", "calls of functions with their durations, as -e calls recorded them", run_calls},
     {"flamegraph", "a flame graph as one SVG file: zoom, search, differences", run_flamegraph},
     {"heatmap", "values over time, as text or a picture, and what stands out in a part of them", run_heatmap},

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <thread>
@@ -298,6 +299,22 @@ Result<std::vector<ListedProgram>> list_programs() {
   return programs;
 }
 
+std::vector<std::pair<std::uint32_t, std::string>> places_by_links() {
+  const LibbpfLog quiet;
+  Programs programs;
+  (void)for_each_program([&](int, const bpf_prog_info& info) {
+    ListedProgram program;
+    program.id = info.id;
+    program.type = text_or_number(libbpf_bpf_prog_type_str(static_cast<bpf_prog_type>(info.type)), info.type);
+    programs.push_back(std::move(program));
+  });
+  add_links(programs);
+  std::vector<std::pair<std::uint32_t, std::string>> places;
+  for (const ListedProgram& program : programs)
+    for (const std::string& place : program.places) places.emplace_back(program.id, place);
+  return places;
+}
+
 Result<format::Fd> count_runs() {
   format::Fd statistics(bpf_enable_stats(BPF_STATS_RUN_TIME));
   if (statistics) return statistics;
@@ -417,10 +434,11 @@ constexpr ArrayRow sized(unsigned bit) {
           read32<Element>,
           write32<Element>};
 }
-// What perf's own recorder asks for; the programs' instructions before the kernel's changes and its map ids
-// are not.
+// What perf's own recorder asks for, and the translated instructions and the numbers of maps.
 constexpr ArrayRow kArrays[] = {
     fixed<&Info::jited_prog_insns, &Info::jited_prog_len, 1>(0),
+    fixed<&Info::xlated_prog_insns, &Info::xlated_prog_len, 1>(1),
+    fixed<&Info::map_ids, &Info::nr_map_ids, 4>(2),
     fixed<&Info::jited_ksyms, &Info::nr_jited_ksyms, 8>(3),
     fixed<&Info::jited_func_lens, &Info::nr_jited_func_lens, 4>(4),
     sized<&Info::func_info, &Info::nr_func_info, &Info::func_info_rec_size>(5),
@@ -543,6 +561,14 @@ std::vector<LoadedSymbol> symbols_of(const KernelInfo& raw, const btf* types) {
   return symbols;
 }
 
+// The numbers of the program's maps.
+std::vector<std::uint32_t> maps_of(const KernelInfo& raw) {
+  constexpr unsigned kMaps = 2;
+  std::vector<std::uint32_t> ids;
+  for (format::Cursor in(raw.array(kMaps)); in.left() >= 4;) ids.push_back(in.u32());
+  return ids;
+}
+
 LoadedProgram describe(std::uint32_t id, KernelInfo raw) {
   LoadedProgram program;
   program.id = id;
@@ -555,6 +581,7 @@ LoadedProgram describe(std::uint32_t id, KernelInfo raw) {
     if (bytes != nullptr) program.btf.bytes.assign(bytes, bytes + size);
   }
   program.symbols = symbols_of(raw, types.get());
+  program.maps = maps_of(raw);
   const auto info = std::as_bytes(std::span(&raw.info, 1));
   program.info.info.assign(info.begin(), info.end());
   program.info.arrays = raw.arrays;
@@ -563,6 +590,25 @@ LoadedProgram describe(std::uint32_t id, KernelInfo raw) {
 }
 
 }  // namespace
+
+std::vector<format::BpfMap> maps_of(std::span<const LoadedProgram> programs) {
+  std::set<std::uint32_t> ids;
+  for (const LoadedProgram& program : programs) ids.insert(program.maps.begin(), program.maps.end());
+  std::vector<format::BpfMap> maps;
+  for (const std::uint32_t id : ids) {
+    const Fd map(bpf_map_get_fd_by_id(id));
+    bpf_map_info info{};
+    std::uint32_t size = sizeof info;
+    if (!map || bpf_obj_get_info_by_fd(map.get(), &info, &size) != 0) continue;
+    maps.push_back({.id = id,
+                    .type = info.type,
+                    .key_bytes = info.key_size,
+                    .value_bytes = info.value_size,
+                    .most_entries = info.max_entries,
+                    .name = std::string(info.name, ::strnlen(info.name, sizeof info.name))});
+  }
+  return maps;
+}
 
 Result<std::vector<LoadedProgram>> loaded_programs() {
   LibbpfLog log;

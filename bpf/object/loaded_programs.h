@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "format/base/file.h"
@@ -29,6 +31,10 @@ struct ListedProgram {
 
 // The error says what right is missing.
 Result<std::vector<ListedProgram>> list_programs();
+
+// Where programs are attached, by their numbers, as far as the kernel's links say it: without a look at the
+// descriptors of all processes, which list_programs() takes. Nothing without the right to see programs.
+std::vector<std::pair<std::uint32_t, std::string>> places_by_links();
 
 // Enables BPF_STATS_RUN_TIME while open: the kernel counts runs and run time of every program, which costs
 // some 20 ns a run.
@@ -65,11 +71,15 @@ struct LoadedProgram {
   std::uint32_t id = 0;
   std::array<std::uint8_t, 8> tag{};
   std::vector<LoadedSymbol> symbols;  // one for each function
+  std::vector<std::uint32_t> maps;    // their numbers
   format::BpfProgramInfo info;
   format::BtfBlob btf;  // the program's types, which several programs may share; id 0 when it has none
 };
 
 // Needs CAP_SYS_ADMIN (or CAP_BPF and CAP_PERFMON); the error says so.
 Result<std::vector<LoadedProgram>> loaded_programs();
+
+// Their maps, by number; those that are gone meanwhile are left out.
+std::vector<format::BpfMap> maps_of(std::span<const LoadedProgram> programs);
 
 }  // namespace tacho::bpf

@@ -81,6 +81,16 @@ struct AttachedProgram {
   bool operator==(const AttachedProgram&) const = default;
 };
 
+// A map of a BPF program (our feature kFeatureBpfMaps); struct bpf_map_info without the rest.
+struct BpfMap {
+  std::uint32_t id = 0;
+  std::uint32_t type = 0;                        // enum bpf_map_type
+  std::uint32_t key_bytes = 0, value_bytes = 0;  // of one element
+  std::uint32_t most_entries = 0;
+  std::string name;  // the kernel's: 15 letters at most
+  bool operator==(const BpfMap&) const = default;
+};
+
 // What one event lost in one place (our feature kFeatureLosses).
 struct EventLoss {
   std::string event;   // by its name: foreign
@@ -140,6 +150,9 @@ struct Environment {
   std::vector<std::pair<std::string, std::string>> user_stacks;
   // CPUs that went off line or came while they were recorded, and when (our feature kFeatureCpuChanges).
   std::vector<std::pair<std::string, std::string>> cpu_changes;
+  std::vector<BpfMap> bpf_maps;  // of the programs in bpf_programs, by id
+  // A program's number in decimal digits, and a place where it is attached (our feature kFeatureBpfPlaces).
+  std::vector<std::pair<std::string, std::string>> bpf_places;
   RecordingLosses
       losses;  // samples of this file that found no room; no events: none was lost, or it is unknown
 };

@@ -590,6 +590,35 @@ bool write_attached_programs(const Features& from, ByteWriter& out) {
   return true;
 }
 
+// u32 version, u32 count, then for each: u32 id, type, key bytes, value bytes and entries, string name.
+Result<> read_bpf_maps(Cursor& in, Features& out) {
+  out.environment.bpf_maps.clear();
+  const std::uint32_t version = in.u32();
+  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  const std::uint32_t count = checked_count(in, in.u32(), 6 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    BpfMap& map = out.environment.bpf_maps.emplace_back();
+    map.id = in.u32();
+    map.type = in.u32();
+    map.key_bytes = in.u32();
+    map.value_bytes = in.u32();
+    map.most_entries = in.u32();
+    map.name = header_string(in);
+  }
+  return Done{};
+}
+
+bool write_bpf_maps(const Features& from, ByteWriter& out) {
+  const auto& maps = from.environment.bpf_maps;
+  if (maps.empty()) return false;
+  out.u32(1).u32(static_cast<std::uint32_t>(maps.size()));
+  for (const BpfMap& map : maps) {
+    out.u32(map.id).u32(map.type).u32(map.key_bytes).u32(map.value_bytes).u32(map.most_entries);
+    out.header_string(map.name);
+  }
+  return true;
+}
+
 Result<> read_symbol_pack(Cursor& in, Features& out) {
   if (auto known = check_symbol_pack(in.rest()); !known) return known;
   out.symbol_pack = bytes_of(in.rest());
@@ -713,6 +742,8 @@ constexpr FeatureRow kFeatures[] = {
     {abi::kFeatureUserStacks, "USER_STACKS", read_pairs<&Env::user_stacks>, put_pairs<&Env::user_stacks>},
     {abi::kFeatureLosses, "LOSSES", read_losses, write_losses},
     {abi::kFeatureCpuChanges, "CPU_CHANGES", read_pairs<&Env::cpu_changes>, put_pairs<&Env::cpu_changes>},
+    {abi::kFeatureBpfMaps, "BPF_MAPS", read_bpf_maps, write_bpf_maps},
+    {abi::kFeatureBpfPlaces, "BPF_PLACES", read_pairs<&Env::bpf_places>, put_pairs<&Env::bpf_places>},
 };
 static_assert(std::ranges::is_sorted(kFeatures, {}, &FeatureRow::bit));
 

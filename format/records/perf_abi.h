@@ -249,9 +249,11 @@ enum Feature : std::uint32_t {
   kFeatureUserStacks = 229,
   kFeatureLosses = 230,
   kFeatureCpuChanges = 231,
+  kFeatureBpfMaps = 232,
+  kFeatureBpfPlaces = 233,
 };
 inline constexpr std::uint32_t kFirstOwnFeature = kFeaturePayloadSchemas;
-inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureCpuChanges + 1;
+inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureBpfPlaces + 1;
 inline constexpr std::uint32_t kFeatureCount = 256;
 
 }  // namespace tacho::format::abi

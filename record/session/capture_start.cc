@@ -140,6 +140,26 @@ Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
   return head;
 }
 
+namespace {
+
+// Bytes of types of BPF programs that others loaded.
+constexpr std::size_t kMostTypes = std::size_t{4} << 20;
+
+}  // namespace
+
+void add_loaded_programs(std::span<const bpf::LoadedProgram> programs, format::Environment& environment) {
+  std::size_t room = kMostTypes;
+  for (const bpf::LoadedProgram& program : programs) {
+    environment.bpf_programs.push_back(program.info);
+    const bool is_known =
+        std::ranges::find(environment.btf, program.btf.id, &format::BtfBlob::id) != environment.btf.end();
+    if (program.btf.id == 0 || is_known || program.btf.bytes.size() > room) continue;
+    room -= program.btf.bytes.size();
+    environment.btf.push_back(program.btf);
+  }
+  environment.bpf_maps = bpf::maps_of(programs);
+}
+
 void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
                   std::vector<format::AttachedProgram> attached, CaptureHead& head) {
   if (auto programs = bpf::loaded_programs()) {
@@ -148,9 +168,11 @@ void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
     head.notes.push_back("BPF programs that run already will have no names: " + programs.error().what);
   }
   format::Environment& environment = head.features.environment;
-  for (const bpf::LoadedProgram& program : head.programs) environment.bpf_programs.push_back(program.info);
   environment.attached_programs = std::move(attached);
   add_objects(objects, head.programs, environment);
+  add_loaded_programs(head.programs, environment);
+  for (auto& [id, place] : bpf::places_by_links())
+    environment.bpf_places.emplace_back(std::to_string(id), std::move(place));
 }
 
 namespace {

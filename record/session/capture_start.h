@@ -37,6 +37,8 @@ struct CaptureHead {
 Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
                                      std::span<const bpf::UserObject> objects, format::TracingData tracing,
                                      const std::vector<std::string>& command_line);
+// The programs' code, types (at most 4 MiB of those that `environment` has not yet) and maps.
+void add_loaded_programs(std::span<const bpf::LoadedProgram> programs, format::Environment& environment);
 // Adds the loaded BPF programs, and this recording's among them, of which `attached` is the list. The
 // sideband must be enabled before, so that no program that is loaded meanwhile is missed.
 void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace tacho::report {
 namespace {
@@ -11,18 +12,118 @@ using format::Bytes;
 using format::Cursor;
 
 // Offsets of the fields of struct bpf_prog_info (linux/bpf.h). Arrays are offsets into the data behind it.
-constexpr std::size_t kId = 4, kCodeSize = 16, kCodeArray = 24, kName = 64, kFunctions = 104, kSizes = 108,
-                      kAddressArray = 112, kSizeArray = 120;
+constexpr std::size_t kType = 0, kId = 4, kTag = 8, kCodeSize = 16, kTranslatedSize = 20, kCodeArray = 24,
+                      kTranslatedArray = 32, kLoadedBy = 48, kMaps = 52, kMapArray = 56, kName = 64,
+                      kFunctions = 104, kSizes = 108, kAddressArray = 112, kSizeArray = 120;
 constexpr std::size_t kBtfId = 128, kFuncInfoSize = 132, kFuncInfoArray = 136, kFuncInfos = 144,
-                      kTagArray = 184;
+                      kLineInfos = 148, kLineInfoArray = 152, kMachineLineArray = 160, kMachineLines = 168,
+                      kLineInfoSize = 172, kMachineLineSize = 176, kTagArray = 184, kRunTime = 192,
+                      kRunCount = 200, kSkipped = 208;
 constexpr std::size_t kUpToTags = 192, kNameSize = 16;  // bytes
-constexpr std::uint32_t kMostFunctions = 65536;
+constexpr std::uint32_t kMostFunctions = 65536, kMostMaps = 4096, kMostLines = 1 << 22;
 
 // And which bit of BpfProgramInfo::arrays says that the array is there.
-constexpr std::uint64_t kHasCode = 1 << 0, kHasFuncInfo = 1 << 5;
+constexpr std::uint64_t kHasCode = 1 << 0, kHasTranslated = 1 << 1, kHasMaps = 1 << 2, kHasFuncInfo = 1 << 5,
+                        kHasLineInfo = 1 << 6, kHasMachineLines = 1 << 7;
+
+// enum bpf_prog_type and enum bpf_map_type, as bpftool names them.
+constexpr std::string_view kTypes[] = {"unspec",
+                                       "socket_filter",
+                                       "kprobe",
+                                       "sched_cls",
+                                       "sched_act",
+                                       "tracepoint",
+                                       "xdp",
+                                       "perf_event",
+                                       "cgroup_skb",
+                                       "cgroup_sock",
+                                       "lwt_in",
+                                       "lwt_out",
+                                       "lwt_xmit",
+                                       "sock_ops",
+                                       "sk_skb",
+                                       "cgroup_device",
+                                       "sk_msg",
+                                       "raw_tracepoint",
+                                       "cgroup_sock_addr",
+                                       "lwt_seg6local",
+                                       "lirc_mode2",
+                                       "sk_reuseport",
+                                       "flow_dissector",
+                                       "cgroup_sysctl",
+                                       "raw_tracepoint_writable",
+                                       "cgroup_sockopt",
+                                       "tracing",
+                                       "struct_ops",
+                                       "ext",
+                                       "lsm",
+                                       "sk_lookup",
+                                       "syscall",
+                                       "netfilter"};
+constexpr std::string_view kMapTypes[] = {"unspec",
+                                          "hash",
+                                          "array",
+                                          "prog_array",
+                                          "perf_event_array",
+                                          "percpu_hash",
+                                          "percpu_array",
+                                          "stack_trace",
+                                          "cgroup_array",
+                                          "lru_hash",
+                                          "lru_percpu_hash",
+                                          "lpm_trie",
+                                          "array_of_maps",
+                                          "hash_of_maps",
+                                          "devmap",
+                                          "sockmap",
+                                          "cpumap",
+                                          "xskmap",
+                                          "sockhash",
+                                          "cgroup_storage",
+                                          "reuseport_sockarray",
+                                          "percpu_cgroup_storage",
+                                          "queue",
+                                          "stack",
+                                          "sk_storage",
+                                          "devmap_hash",
+                                          "struct_ops",
+                                          "ringbuf",
+                                          "inode_storage",
+                                          "task_storage",
+                                          "bloom_filter",
+                                          "user_ringbuf",
+                                          "cgrp_storage",
+                                          "arena",
+                                          "insn_array"};
+
+template <std::size_t Count>
+std::string word_of(const std::string_view (&words)[Count], std::uint32_t number) {
+  return number < Count ? std::string(words[number]) : fmt::format("#{}", number);
+}
 
 constexpr std::uint16_t kBtfMagic = 0xeb9f;
-constexpr std::uint32_t kKindFunction = 12;
+// Types may refer to each other in circles, and texts may be as long as the blob.
+constexpr unsigned kDeepest = 32;
+constexpr std::size_t kLongest = 1024;  // bytes of a text, and about as many of a prototype
+
+// Kinds of types (Documentation/bpf/btf.rst).
+enum Kind : std::uint32_t {
+  kInteger = 1,
+  kPointer = 2,
+  kArray = 3,
+  kStruct = 4,
+  kUnion = 5,
+  kEnum = 6,
+  kForward = 7,
+  kTypedef = 8,
+  kVolatile = 9,
+  kConst = 10,
+  kRestrict = 11,
+  kFunction = 12,
+  kPrototype = 13,
+  kFloat = 16,
+  kEnum64 = 19
+};
 
 // Bytes behind the twelve that every type has, by its kind; nothing for kinds that BTF does not have.
 std::optional<std::size_t> size_behind(std::uint32_t kind, std::size_t members) {
@@ -72,12 +173,109 @@ BtfFunctions::BtfFunctions(Bytes blob) {
   }
 }
 
-std::string_view BtfFunctions::name(std::uint32_t type) const {
-  if (type == 0 || type > places_.size()) return {};
-  const std::uint32_t place = places_[type - 1];
-  if ((u32_at(types_, std::uint64_t{place} + 4) >> 24 & 0x1f) != kKindFunction) return {};
-  return format::text_of(part(strings_, u32_at(types_, place), strings_.size()));
+std::optional<BtfFunctions::Type> BtfFunctions::type(std::uint32_t number) const {
+  if (number == 0 || number > places_.size()) return std::nullopt;
+  const std::uint32_t place = places_[number - 1];
+  return Type{.name = text(u32_at(types_, place)),
+              .info = u32_at(types_, std::uint64_t{place} + 4),
+              .refers_to = u32_at(types_, std::uint64_t{place} + 8),
+              .behind = place + 12};
 }
+
+std::string_view BtfFunctions::name(std::uint32_t number) const {
+  const auto found = type(number);
+  return found && found->kind() == kFunction ? found->name : std::string_view();
+}
+
+std::string_view BtfFunctions::text(std::uint32_t offset) const {
+  return format::text_of(part(strings_, offset, kLongest));
+}
+
+std::string BtfFunctions::prototype(std::uint32_t number) const {
+  const auto found = type(number);
+  if (!found || found->kind() != kFunction) return {};
+  const auto arguments = type(found->refers_to);
+  std::string text;
+  if (!arguments || arguments->kind() != kPrototype || !write_function(*arguments, found->name, 0, text))
+    return {};
+  return text;
+}
+
+bool BtfFunctions::write(std::uint32_t number, unsigned depth, std::string& to) const {
+  if (depth > kDeepest || to.size() > kLongest) return false;
+  if (number == 0) {
+    to += "void ";
+    return true;
+  }
+  const auto found = type(number);
+  if (!found) return false;
+  const auto named = [&](std::string_view before) {
+    to.append(before).append(found->name).append(" ");
+    return true;
+  };
+  const auto qualified = [&](std::string_view before) {
+    to += before;
+    return write(found->refers_to, depth + 1, to);
+  };
+  switch (found->kind()) {
+    case kInteger:
+    case kTypedef:
+    case kFloat:
+      return named("");
+    case kStruct:
+      return named("struct ");
+    case kUnion:
+      return named("union ");
+    case kEnum:
+    case kEnum64:
+      return named("enum ");
+    case kForward:
+      return named(found->info >> 31U != 0 ? "union " : "struct ");
+    case kVolatile:
+      return qualified("volatile ");
+    case kConst:
+      return qualified("const ");
+    case kRestrict:
+      return qualified("restrict ");
+    case kPointer:
+      if (!write(found->refers_to, depth + 1, to)) return false;
+      to += "* ";
+      return true;
+    case kArray:
+      if (!write(u32_at(types_, found->behind), depth + 1, to)) return false;
+      to += fmt::format("[{}]", u32_at(types_, std::uint64_t{found->behind} + 8));
+      return true;
+    case kPrototype:
+      return write_function(*found, "", depth + 1, to);
+    default:
+      return false;
+  }
+}
+
+bool BtfFunctions::write_function(const Type& prototype, std::string_view name, unsigned depth,
+                                  std::string& to) const {
+  if (!write(prototype.refers_to, depth + 1, to)) return false;
+  to.append(name).append("(");
+  const std::uint32_t count = prototype.info & 0xffff;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (to.size() > kLongest) return false;
+    if (i != 0) to += ", ";
+    const std::uint64_t argument = prototype.behind + 8 * i;
+    const std::uint32_t type = u32_at(types_, argument + 4);
+    if (type == 0) {
+      to += "...";
+      continue;
+    }
+    if (!write(type, depth + 1, to)) return false;
+    const std::string_view its_name = text(u32_at(types_, argument));
+    to += its_name;
+    if (its_name.empty() && to.ends_with(' ')) to.pop_back();
+  }
+  to += ')';
+  return true;
+}
+
+std::string bpf_map_type(std::uint32_t type) { return word_of(kMapTypes, type); }
 
 std::uint32_t BpfFunctions::id(const format::BpfProgramInfo& program) { return u32_at(program.info, kId); }
 
@@ -115,12 +313,97 @@ std::vector<BpfFunction> BpfFunctions::of(const format::BpfProgramInfo& program)
                                   : count > 1 ? "F"
                                               : format::text_of(part(info, kName, kNameSize));
     if (!name.empty()) function.name.append("_").append(name);
+    if (has_names) {
+      function.prototype = names->prototype(u32_at(data, func_info + 4));
+      function.first = u32_at(data, func_info);
+    }
     function.address = u64_at(data, u64_at(info, kAddressArray) + 8 * i);
     function.size = u32_at(data, u64_at(info, kSizeArray) + 4 * i);
     function.code = part(code, code_at, function.size);
     code_at += function.size;
   }
+  add_machine_lines(program, functions);
   return functions;
+}
+
+namespace {
+
+// struct bpf_line_info, its first 16 bytes.
+BpfLine line_at(Bytes data, std::uint64_t place, const BtfFunctions& texts) {
+  constexpr unsigned kColumnBits = 10;
+  const std::uint32_t line = u32_at(data, place + 12);
+  return {.offset = u32_at(data, place),
+          .file = texts.text(u32_at(data, place + 4)),
+          .text = texts.text(u32_at(data, place + 8)),
+          .line = line >> kColumnBits,
+          .column = line & ((1U << kColumnBits) - 1)};
+}
+
+}  // namespace
+
+std::vector<BpfLine> BpfFunctions::translated_lines(const format::BpfProgramInfo& program) {
+  const Bytes info = program.info, data = program.data;
+  const BtfFunctions* const texts = btf(u32_at(info, kBtfId));
+  std::vector<BpfLine> lines;
+  constexpr std::uint64_t kRecord = 16;
+  const std::uint64_t record = u32_at(info, kLineInfoSize), first = u64_at(info, kLineInfoArray);
+  if (texts == nullptr || (program.arrays & kHasLineInfo) == 0 || record < kRecord || first > data.size())
+    return lines;
+  const std::uint64_t count = std::min({u32_at(info, kLineInfos), kMostLines});
+  for (std::uint64_t i = 0; i < count && first + record * i + kRecord <= data.size(); ++i)
+    lines.push_back(line_at(data, first + record * i, *texts));
+  return lines;
+}
+
+// The kernel keeps the address of its machine code for each source line.
+void BpfFunctions::add_machine_lines(const format::BpfProgramInfo& program,
+                                     std::vector<BpfFunction>& functions) {
+  const Bytes info = program.info, data = program.data;
+  const std::uint64_t size = u32_at(info, kMachineLineSize), first = u64_at(info, kMachineLineArray);
+  if ((program.arrays & kHasMachineLines) == 0 || size < 8 || first > data.size()) return;
+  const std::vector<BpfLine> lines = translated_lines(program);
+  const std::size_t count = std::min<std::size_t>(lines.size(), u32_at(info, kMachineLines));
+  std::map<std::uint64_t, BpfFunction*> by_address;
+  for (BpfFunction& function : functions) by_address.emplace(function.address, &function);
+  for (std::uint64_t i = 0; i < count && first + size * i + 8 <= data.size(); ++i) {
+    const std::uint64_t address = u64_at(data, first + size * i);
+    const auto behind = by_address.upper_bound(address);
+    if (behind == by_address.begin()) continue;
+    BpfFunction& function = *std::prev(behind)->second;
+    if (address - function.address >= function.size) continue;
+    function.lines.push_back(lines[i]);
+    function.lines.back().offset = address - function.address;
+  }
+  for (BpfFunction& function : functions) std::ranges::stable_sort(function.lines, {}, &BpfLine::offset);
+}
+
+BpfProgram BpfFunctions::program(const format::BpfProgramInfo& program) {
+  const Bytes info = program.info, data = program.data;
+  BpfProgram out;
+  out.id = id(program);
+  out.type = word_of(kTypes, u32_at(info, kType));
+  out.tag = fmt::format("{:016x}", Cursor(part(info, kTag, 8), std::endian::big).u64());
+  out.name = format::text_of(part(info, kName, kNameSize));
+  const BtfFunctions* const names = btf(u32_at(info, kBtfId));
+  if (names != nullptr && (program.arrays & kHasFuncInfo) != 0 && u32_at(info, kFuncInfos) != 0) {
+    const std::string_view whole = names->name(u32_at(data, u64_at(info, kFuncInfoArray) + 4));
+    if (whole.starts_with(out.name)) out.name = whole;
+  }
+  out.loaded_by = u32_at(info, kLoadedBy);
+  out.translated_bytes = u32_at(info, kTranslatedSize);
+  out.machine_bytes = u32_at(info, kCodeSize);
+  out.nanoseconds = u64_at(info, kRunTime);
+  out.runs = u64_at(info, kRunCount);
+  out.skipped = u64_at(info, kSkipped);
+  if ((program.arrays & kHasTranslated) != 0)
+    out.translated = part(data, u64_at(info, kTranslatedArray), out.translated_bytes);
+  out.lines = translated_lines(program);
+  if ((program.arrays & kHasMaps) == 0) return out;
+  const std::uint64_t maps = u64_at(info, kMapArray);
+  const std::uint32_t count = std::min(u32_at(info, kMaps), kMostMaps);
+  for (std::uint64_t i = 0; i < count && maps + 4 * i + 4 <= data.size(); ++i)
+    out.maps.push_back(u32_at(data, maps + 4 * i));
+  return out;
 }
 
 }  // namespace tacho::report

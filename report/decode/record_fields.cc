@@ -973,6 +973,19 @@ void programs(FieldSink& to, const Features& from) {
   });
 }
 
+void bpf_maps(FieldSink& to, const Features& from) {
+  objects(to, "maps", from.environment.bpf_maps, [&](const format::BpfMap& map) {
+    to.number("id", map.id);
+    to.number("type", map.type);
+    to.text("name", map.name);
+    to.number("key_bytes", map.key_bytes);
+    to.number("value_bytes", map.value_bytes);
+    to.number("most_entries", map.most_entries);
+  });
+}
+
+void bpf_places(FieldSink& to, const Features& from) { pairs(to, "places", from.environment.bpf_places); }
+
 void content_classes(FieldSink& to, const Features& from) {
   objects(to, "classes", from.environment.content, [&](const format::ContentClass& one) {
     to.text("name", one.name);
@@ -1027,6 +1040,8 @@ constexpr FeatureFieldsRow kFeatureFields[] = {
     {abi::kFeatureUserStacks, user_stacks},
     {abi::kFeatureLosses, losses},
     {abi::kFeatureCpuChanges, cpu_changes},
+    {abi::kFeatureBpfMaps, bpf_maps},
+    {abi::kFeatureBpfPlaces, bpf_places},
 };
 
 }  // namespace

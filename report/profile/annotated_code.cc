@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/decode/bpf_functions.h"
 #include "symbolize/name_source.h"
 
 namespace tacho::report {
@@ -118,26 +117,48 @@ AnnotatedCode CodeAnnotator::annotate(const HitFunction& function, std::uint32_t
   return code;
 }
 
-// BPF programs have no file: the capture may have their code beside their descriptions.
 format::Bytes CodeAnnotator::code_of(const Place& place, std::size_t size) {
   if (place.function.module->kind != symbolize::ModuleKind::Bpf)
     return session_->resolver().code(place.at(place.start_ip, false), place.start_ip, size);
-  if (!bpf_code_) {
+  const BpfFunction* const function = bpf_function(place);
+  return function == nullptr ? format::Bytes() : function->code.first(std::min(size, function->code.size()));
+}
+
+// BPF programs have no file: the capture may have their code and source lines beside their descriptions.
+const BpfFunction* CodeAnnotator::bpf_function(const Place& place) {
+  if (!bpf_functions_) {
     const format::Environment& environment = session_->features().environment;
     BpfFunctions functions(environment);
-    bpf_code_.emplace();
+    bpf_functions_.emplace();
     for (const format::BpfProgramInfo& program : environment.bpf_programs)
-      for (const BpfFunction& function : functions.of(program))
-        bpf_code_->try_emplace(function.address, function.code);
+      for (BpfFunction& function : functions.of(program)) {
+        const std::uint64_t address = function.address;
+        bpf_functions_->try_emplace(address, std::move(function));
+      }
   }
-  const auto found = bpf_code_->find(place.start_ip);
-  return found == bpf_code_->end() ? format::Bytes()
-                                   : found->second.first(std::min(size, found->second.size()));
+  const auto found = bpf_functions_->find(place.start_ip);
+  return found == bpf_functions_->end() ? nullptr : &found->second;
 }
 
 // Of packed lines only those are there at which one changes: they hold up to the next one. Each is asked for
 // as often as a line from DWARF would be, as names may depend on that (symbolize::StandIn::AtFirst).
 void CodeAnnotator::name_sources(const Place& place, AnnotatedCode& code) {
+  if (place.function.module->kind == symbolize::ModuleKind::Bpf) {
+    const BpfFunction* const function = bpf_function(place);
+    if (function == nullptr) return;
+    auto next = function->lines.begin();
+    const BpfLine* line_here = nullptr;
+    for (CodeLine& line : code.lines) {
+      for (; next != function->lines.end() && next->offset <= line.offset; ++next) line_here = &*next;
+      line.function = place.function.name;
+      line.function_linker = place.function.linker_name;
+      if (line_here == nullptr || line_here->line == 0) continue;
+      line.file = line_here->file;
+      line.line = line_here->line;
+      line.source = line_here->text;
+    }
+    return;
+  }
   Resolver& resolver = session_->resolver();
   const bool has_list = place.facts.source != nullptr && place.facts.source->has_full_symbols;
   std::uint64_t known = 0;  // the offset of the last line that is known
@@ -162,6 +183,9 @@ std::string CodeAnnotator::name_of_target(const Place& place, std::uint64_t addr
   const std::uint64_t from_start = address - place.address;
   if (from_start < place.size) return name_and_offset(place.function.name, from_start);
   if (place.function.module->kind == symbolize::ModuleKind::Bpf) {
+    if (!bpf_calls_) bpf_calls_.emplace(session_->features());
+    if (const std::string_view called = bpf_calls_->at(address); !called.empty())
+      return name_and_offset(called, 0);
     const symbolize::Frame& frame = session_->resolver().kernel_frames(address).front();
     if (frame.function.empty() || frame.shown_address < frame.function_start) return {};
     return name_and_offset(frame.function, frame.shown_address - frame.function_start);

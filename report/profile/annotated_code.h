@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "report/decode/bpf_call_names.h"
+#include "report/decode/bpf_functions.h"
 #include "report/decode/instructions.h"
 #include "report/profile/code_hits.h"
 #include "report/query/capture_gaps.h"
@@ -28,6 +30,7 @@ struct CodeLine {
   // Where it comes from: the innermost of the calls that were inlined here. Empty and 0: not known.
   std::string_view file;  // with its folder
   std::uint32_t line = 0;
+  std::string_view source;           // the line's text where the capture has it, as of BPF programs
   std::string_view function;         // as reports show it
   std::string_view function_linker;  // as the linker knows it
   BranchHits branches;
@@ -62,11 +65,13 @@ class CodeAnnotator {
   void name_sources(const Place& place, AnnotatedCode& code);
   std::string name_of_target(const Place& place, std::uint64_t address);
   format::Bytes code_of(const Place& place, std::size_t size);
+  const BpfFunction* bpf_function(const Place& place);
 
   Session* session_;
   Disassembler wide_, narrow_;
   CodePlaces places_;
-  std::optional<std::map<std::uint64_t, format::Bytes>> bpf_code_;  // by address; once asked for
+  std::optional<std::map<std::uint64_t, BpfFunction>> bpf_functions_;  // by address; once asked for
+  std::optional<BpfCallNames> bpf_calls_;                              // likewise
 };
 
 }  // namespace tacho::report

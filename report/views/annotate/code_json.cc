@@ -81,6 +81,10 @@ void write_source(JsonFields& to, const ShownCode& shown, SourceFiles& files) {
   std::map<std::string_view, std::map<std::uint32_t, std::string_view>> lines;
   for (const CodeLine& line : shown.code.lines) {
     if (line.line == 0) continue;
+    if (!line.source.empty()) {
+      lines[line.file].emplace(line.line, line.source);
+      continue;
+    }
     const auto& all = files.lines_of(line.file);
     if (line.line <= all.size()) lines[line.file].emplace(line.line, all[line.line - 1]);
   }

@@ -161,6 +161,12 @@ class CodeRows {
       row.text = printable(text, options_.names);
       visit(row);
     }
+    // Of stripped BPF programs only the numbers of lines are known.
+    const bool is_bpf = shown_.function.module->kind == symbolize::ModuleKind::Bpf;
+    if (!is_bpf || !step.names_line || step.first <= step.last) return;
+    row.source_line = step.line;
+    row.text = printable(shown_path(step.file, options_), options_.names);
+    visit(row);
   }
 
   // Which way it leads: up or down in the function, out of it, back to the caller.

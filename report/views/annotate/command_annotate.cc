@@ -11,6 +11,7 @@
 #include "cli/absent_options.h"
 #include "cli/nearest.h"
 #include "format/records/perf_abi.h"
+#include "report/decode/bpf_functions.h"
 #include "report/filter_options.h"
 #include "report/output/terminal.h"
 #include "report/profile/annotated_code.h"
@@ -30,7 +31,8 @@ enum class Form : std::uint8_t { Text, Perf, Json };
 
 struct AnnotateOptions {
   ReadingOptions reading;
-  std::string symbol;  // empty: all functions with samples
+  std::string symbol;       // empty: all functions with samples
+  std::string bpf_program;  // --bpf: only functions of this one; empty: all
   Form form = Form::Text;
   CodeOptions code;
   AsmSyntax syntax = AsmSyntax::Att;
@@ -90,6 +92,10 @@ void add_code_options(std::vector<cli::Option>& rows, AnnotateOptions& options) 
                            "only this function, as SYMBOL without an option: as reports name it, with its "
                            "parameters, or as the linker knows it",
                            options.symbol));
+  rows.push_back(
+      cli::text("--bpf", "PROGRAM",
+                "only functions of this BPF program: its name, number or tag (tacho bpf lists them)",
+                options.bpf_program));
   rows.push_back(sets("--stdio",
                       "in the layout of perf annotate --stdio: its columns and counters, without arrows; the "
                       "texts of instructions are capstone's",
@@ -294,8 +300,36 @@ class Annotation {
     return std::ranges::any_of(hits_.totals(), [](const HitCount& total) { return total.samples != 0; });
   }
 
+  // Keeps the functions of the BPF program alone.
+  Result<> choose_program() {
+    const format::Environment& environment = session_.features().environment;
+    const std::string input = printable(options_.reading.shown_input()),
+                      wanted = printable(options_.bpf_program);
+    BpfFunctions known(environment);
+    std::set<std::uint64_t> addresses;
+    bool is_there = false;
+    for (const format::BpfProgramInfo& info : environment.bpf_programs) {
+      if (!known.program(info).is_called(options_.bpf_program)) continue;
+      is_there = true;
+      for (const BpfFunction& function : known.of(info)) addresses.insert(function.address);
+    }
+    if (!is_there)
+      return use_error(fmt::format("{}: has no BPF program '{}'; tacho bpf FILE lists them", input, wanted));
+    std::erase_if(functions_, [&](const HitFunction& function) {
+      return !addresses.contains(function.place.ip.value - (function.shown_address - function.start));
+    });
+    if (functions_.empty())
+      return use_error(
+          fmt::format("{}: no sample is in the BPF program '{}'; tacho bpf -i FILE -s PROGRAM shows its "
+                      "code without samples",
+                      input, wanted));
+    return Done{};
+  }
+
   // Keeps the named function alone.
   Result<> choose() {
+    if (!options_.bpf_program.empty())
+      if (auto found = choose_program(); !found) return found;
     const std::string& wanted = options_.symbol;
     if (wanted.empty()) return Done{};
     std::vector<std::string> names;
@@ -307,7 +341,7 @@ class Annotation {
     if (!functions_.empty()) return Done{};
     const std::string guess = cli::suggestion(wanted, names);
     return use_error(fmt::format(
-        "{}: no sample is in a function '{}'{}", printable(options_.reading.session.input), printable(wanted),
+        "{}: no sample is in a function '{}'{}", printable(options_.reading.shown_input()), printable(wanted),
         guess.empty() ? "; tacho report --sort sym lists those with samples" : guess));
   }
 

@@ -21,6 +21,12 @@ SourceWalk::Step SourceWalk::next(const CodeLine& line) {
   step.line = line.line;
   step.names_line = line.line != line_;
   line_ = line.line;
+  source_ = line.source;
+  if (!source_.empty()) {
+    step.first = step.names_line ? line.line : 1;
+    step.last = step.names_line ? line.line : 0;
+    return step;
+  }
   const std::size_t count = files_->lines_of(line.file).size();
   if (count == 0) return step;
   Printed& printed = printed_[line.file];
@@ -36,6 +42,7 @@ SourceWalk::Step SourceWalk::next(const CodeLine& line) {
 }
 
 std::string_view SourceWalk::text(std::string_view file, std::uint32_t number) const {
+  if (!source_.empty() && number == line_) return source_;
   const auto& lines = files_->lines_of(file);
   return number == 0 || number > lines.size() ? std::string_view() : std::string_view(lines[number - 1]);
 }

@@ -63,7 +63,8 @@ class SourceWalk {
   };
   explicit SourceWalk(SourceFiles& files) : files_(&files) {}
   Step next(const CodeLine& line);
-  // Line `number` of a file, from 1 up; empty when it has fewer.
+  // Line `number` of a file, from 1 up; empty when it has fewer. Of a line whose text the capture has that
+  // text.
   std::string_view text(std::string_view file, std::uint32_t number) const;
 
  private:
@@ -72,7 +73,7 @@ class SourceWalk {
   };
   SourceFiles* files_;
   std::map<std::string_view, Printed> printed_;
-  std::string_view function_;
+  std::string_view function_, source_;
   std::uint32_t line_ = 0;
   bool is_first_ = true;
 };

@@ -22,6 +22,7 @@
 #include "format/extensions/symbol_pack.h"
 #include "format/records/record.h"
 #include "format/records/sample.h"
+#include "report/decode/bpf_call_names.h"
 #include "report/output/output_file.h"
 #include "report/redaction.h"
 #include "report/views/convert/convert.h"
@@ -279,7 +280,8 @@ Result<> RedactProcesses::reduce(format::Features& features) const {
       const auto pid = pid_in(attachment.name.substr(attachment.name.rfind('/') + 1), "jit-", ".dump");
       return !pid || !is_kept(*pid);
     }
-    return attachment.name != "vdso" && attachment.name != format::kKallsymsAttachment;
+    return attachment.name != "vdso" && attachment.name != format::kKallsymsAttachment &&
+           attachment.name != kBpfCallsAttachment;
   });
   std::erase_if(features.environment.build_ids, [&](const format::BuildIdEntry& entry) {
     return (entry.misc & abi::kCpumodeMask) != abi::kCpumodeKernel && !is_mapped(entry.filename);
@@ -734,7 +736,9 @@ void Head::environment(format::Environment& environment) const {
   if (hides(Content::Kernel)) {
     environment.bpf_programs.clear();
     environment.btf.clear();
+    environment.bpf_maps.clear();
   }
+  if (hides(Content::Kernel) || hides(Content::Paths)) environment.bpf_places.clear();
   for (format::EventLoss& loss : environment.losses.events) {
     loss.event = event_name(loss.event);
     if (hides(Content::Containers)) loss.cgroup = loss.cgroup.empty() ? "" : rules_.aliases.of(loss.cgroup);
@@ -835,7 +839,7 @@ Result<> Head::attachments(std::vector<format::Attachment>& attachments) const {
                                hides(Content::Containers) || hides(Content::Host);
   for (format::Attachment& attachment : attachments) {
     Result<> done = Done{};
-    if (attachment.name == format::kKallsymsAttachment) {
+    if (attachment.name == format::kKallsymsAttachment || attachment.name == kBpfCallsAttachment) {
       done = change_text(attachment, &Head::moved_lines);
     } else if (attachment.name.starts_with("perf-map/")) {
       done = change_text(attachment, &Head::paths_in_lines);

@@ -30,6 +30,7 @@
 #include "format/extensions/attachment.h"
 #include "report/command.h"
 #include "report/commands.h"
+#include "report/decode/bpf_call_names.h"
 #include "report/output/output_file.h"
 #include "report/output/terminal.h"
 #include "report/query/gather.h"
@@ -494,6 +495,8 @@ void add_jitdumps(GatheredSymbols& gathered, std::vector<format::Attachment>& to
 // Earlier copies stay unless there is a new one, or a lower level was given.
 void put_copies(const Options& options, std::vector<format::Attachment>& copies, format::Features& features) {
   const auto is_replaced = [&](const format::Attachment& attachment) {
+    if (attachment.name == kBpfCallsAttachment)
+      return std::ranges::find(copies, attachment.name, &format::Attachment::name) != copies.end();
     const bool is_copy = attachment.name.starts_with(symbolize::kAttachedFile);
     if (!is_copy && !is_jitdump(attachment) && !is_source(attachment)) return false;
     if (is_source(attachment) && options.level && *options.level < format::PackLevel::Code) return true;
@@ -612,6 +615,18 @@ void put_nameless(format::ByteWriter& out, const std::map<std::string, std::size
   put_text(out, all.where);
 }
 
+// Names of what BPF programs call, which are in kallsyms.
+void add_bpf_calls(const format::Features& features, std::vector<format::Attachment>& attachments) {
+  if (features.environment.bpf_programs.empty() ||
+      features.attachment(format::kKallsymsAttachment) == nullptr)
+    return;
+  const std::string lines = BpfCallNames(features).lines_of_calls(features.environment);
+  if (lines.empty()) return;
+  if (auto packed = format::pack_attachment(std::string(kBpfCallsAttachment), "kallsyms",
+                                            std::as_bytes(std::span(lines))))
+    attachments.push_back(std::move(*packed));
+}
+
 // In the sandboxed child.
 std::vector<std::byte> pack_here(const Options& options, const sandbox::Child& child) {
   symbolize::FileGate& gate = child.names;
@@ -655,6 +670,7 @@ std::vector<std::byte> pack_here(const Options& options, const sandbox::Child& c
     lines.push_back(
         fmt::format("tacho: {} source files are not packed: there is no room for them", sources.left_out));
   add_jitdumps(gathered, copies.attachments, lines);
+  add_bpf_calls(session->features(), copies.attachments);
   for (const std::string& omission : others.packs.omissions()) lines.push_back("tacho: --from " + omission);
   format::ByteWriter out;
   out.u8(static_cast<std::uint8_t>(Outcome::Packed))
@@ -703,7 +719,9 @@ Result<Report> parse_report(format::Bytes bytes) {
     copy.raw_size = in.u64();
     const format::Bytes packed = in.take(in.u64());
     copy.packed.assign(packed.begin(), packed.end());
-    if (!copy.name.starts_with(symbolize::kAttachedFile) && !is_jitdump(copy) && !is_source(copy)) in.fail();
+    if (!copy.name.starts_with(symbolize::kAttachedFile) && !is_jitdump(copy) && !is_source(copy) &&
+        copy.name != kBpfCallsAttachment)
+      in.fail();
   }
   report.section = in.take(in.u64());
   report.added = report.section.size();

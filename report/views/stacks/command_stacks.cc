@@ -396,7 +396,7 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   read_head(session);
   const auto is_ours = [](const format::Event& event) { return event.name == kEvent; };
   if (std::ranges::none_of(session.events(), is_ours))
-    return Error{printable(options.reading.session.input) +
+    return Error{printable(options.reading.shown_input()) +
                  ": has no event 'stacks'; tacho stacks -p PID -o FILE makes such captures"};
   Threads threads(session);
   run_with_progress(session, threads, out);

@@ -45,6 +45,9 @@ Features full_features() {
   env.cache_line_size = 64;
   env.content = {{"comm", "hashed"}, {"paths", "as recorded"}};
   env.attached_programs = {{"read", "kretprobe/vfs_read", "a.bpf.o", 5, "attached"}};
+  env.bpf_maps = {
+      {.id = 7, .type = 1, .key_bytes = 4, .value_bytes = 24, .most_entries = 10240, .name = "starts"}};
+  env.bpf_places = {{"5", "kretprobe vfs_read"}};
   env.user_stacks = {{"every event", "unwound in the kernel (eh)"}, {"walked", "7"}};
   env.losses = {{{"sched:sched_switch", "web", 3, 900}, {"cpu-clock", "", -1, 1}}, {{5, 2'000'000'000}}};
   features.schemas = {{"evt", "event", 8, {}}};
@@ -75,6 +78,8 @@ TEST(Features, EverySectionIsWrittenAndWrittenAgainTheSame) {
   EXPECT_EQ(back.present.count(), sections);
   EXPECT_EQ(back.environment.content, features.environment.content);
   EXPECT_EQ(back.environment.attached_programs, features.environment.attached_programs);
+  EXPECT_EQ(back.environment.bpf_maps, features.environment.bpf_maps);
+  EXPECT_EQ(back.environment.bpf_places, features.environment.bpf_places);
   EXPECT_EQ(back.environment.user_stacks, features.environment.user_stacks);
   EXPECT_EQ(back.environment.losses, features.environment.losses);
   EXPECT_EQ(back.event_descriptions[0].name, "evt");

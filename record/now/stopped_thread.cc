@@ -1,4 +1,4 @@
-#include "record/threads/stopped_thread.h"
+#include "record/now/stopped_thread.h"
 
 #include <elf.h>
 #include <poll.h>

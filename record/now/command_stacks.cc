@@ -1,15 +1,10 @@
-#include "record/threads/command_stacks.h"
+#include "record/now/command_stacks.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <ctime>
 #include <optional>
 #include <span>
@@ -33,13 +28,14 @@
 #include "record/host/running_kernel.h"
 #include "record/host/running_processes.h"
 #include "record/messages.h"
+#include "record/now/memory_capture.h"
+#include "record/now/thread_stacks.h"
 #include "record/objects/channel_rings.h"
 #include "record/options/options.h"
 #include "record/plan/plan.h"
 #include "record/session/capture_start.h"
 #include "record/session/packing.h"
 #include "record/session/workload.h"
-#include "record/threads/thread_stacks.h"
 
 namespace tacho::record {
 namespace {
@@ -284,10 +280,7 @@ Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& co
   write_program_records(kernel, head->programs, trailer);
   auto writer = [&]() -> Result<format::CaptureWriter> {
     if (!path.empty()) return format::CaptureWriter::create(path, events, std::move(head->features));
-    format::Fd copy(::dup(memory.get()));
-    if (!copy) return system_error("memory for the stacks", errno);
-    return format::CaptureWriter::create(std::move(copy), events, std::move(head->features),
-                                         {.compression_level = {}});
+    return capture_in_memory(memory, events, std::move(head->features));
   }();
   if (!writer) return std::move(writer.error());
   format::ByteWriter samples;
@@ -302,30 +295,12 @@ Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& co
     if (step == 2) done = writer->write_records(samples.view());
     if (step == 3) done = writer->finish_round();
     if (step == 4) done = writer->close(late);
-    if (!done) return std::move(done.error()).in(path.empty() ? "memory for the stacks" : path);
+    if (!done) return std::move(done.error()).in(path.empty() ? "the capture in memory" : path);
   }
   return Done{};
 }
 
 // ---- the text
-
-// Runs tacho-report on it, to its end or to a signal. Its exit status.
-Result<int> show(std::vector<std::string> words, std::span<const int> inherited, StopSignals& signals) {
-  std::signal(SIGCHLD, SIG_DFL);  // ignored by the parent, its end would not be reported
-  const auto child = start_report_program(std::move(words), STDOUT_FILENO, STDERR_FILENO, inherited);
-  if (!child) return child.error();
-  const format::Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, *child, 0)));
-  for (;;) {
-    int status = 0;
-    const pid_t got = ::waitpid(*child, &status, WNOHANG);
-    if (got < 0 && errno != EINTR) return system_error("waiting for tacho-report", errno);
-    if (got == *child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    constexpr int kLookEvery = 200;  // ms
-    pollfd news[] = {{ended.get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
-    (void)::poll(news, 2, ended ? kLookEvery : 1);
-    if (signals.ends_start()) ::kill(-*child, SIGTERM);
-  }
-}
 
 int fail(const Error& error, const StopSignals* signals = nullptr) {
   print_failure(error, "stacks");
@@ -373,7 +348,7 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
   words.insert(words.end(), options->view.begin(), options->view.end());
   if (!options->capture.empty()) {
     words.insert(words.end(), {"-i", options->capture});
-    const auto shown = show(std::move(words), {}, *signals);
+    const auto shown = show_capture(std::move(words), nullptr, *signals);
     return shown ? *shown : fail(shown.error());
   }
   auto target = choose_target(options->target, false);
@@ -386,24 +361,22 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
     if (!options->is_quiet) say(note);
   format::Fd memory;
   if (options->output.empty()) {
-    memory = format::Fd(::memfd_create("tacho-stacks", MFD_CLOEXEC));
-    if (!memory) return fail(system_error("memory for the stacks", errno));
+    auto made = memory_for_capture();
+    if (!made) return fail(made.error());
+    memory = std::move(*made);
   }
   if (auto done = write_capture(*now, command_line, options->output, memory); !done)
     return fail(done.error());
-  std::string input = options->output;
-  if (input.empty()) {
-    input = fmt::format("/proc/self/fd/{}", memory.get());
-  } else {
+  if (const std::string& input = options->output; !input.empty()) {
     RecordOptions quiet;
     quiet.quiet = true;
     const Packing packing{.capture = input, .is_quiet = true};
     unwind_copies(packing, *signals, Messages(quiet));
     pack_symbols(packing, *signals, Messages(quiet));
   }
-  words.insert(words.end(), {"--no-pager", "-i", input});
-  const int descriptor = memory.get();
-  const auto shown = show(std::move(words), std::span(&descriptor, memory ? 1 : 0), *signals);
+  words.emplace_back("--no-pager");
+  if (!memory) words.insert(words.end(), {"-i", options->output});
+  const auto shown = show_capture(std::move(words), memory ? &memory : nullptr, *signals);
   if (!shown) return fail(shown.error());
   if (signals->start_ended_by() != 0) return 128 + signals->start_ended_by();
   const bool lacks = say_lacks(*now, options->is_quiet);

@@ -1,4 +1,4 @@
-#include "record/threads/thread_stacks.h"
+#include "record/now/thread_stacks.h"
 
 #include <gtest/gtest.h>
 

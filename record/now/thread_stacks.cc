@@ -1,4 +1,4 @@
-#include "record/threads/thread_stacks.h"
+#include "record/now/thread_stacks.h"
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -20,7 +20,7 @@
 #include "bpf/thread_list.h"
 #include "format/base/file.h"
 #include "record/host/running_processes.h"
-#include "record/threads/stopped_thread.h"
+#include "record/now/stopped_thread.h"
 
 namespace tacho::record {
 namespace {

@@ -1,0 +1,176 @@
+#include "record/now/command_bpf.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "bpf/object/loaded_programs.h"
+#include "cli/exit_status.h"
+#include "cli/options.h"
+#include "format/base/printable.h"
+#include "format/records/perf_abi.h"
+#include "record/host/attachments.h"
+#include "record/host/host.h"
+#include "record/host/report_program.h"
+#include "record/host/running_kernel.h"
+#include "record/list/listing.h"
+#include "record/messages.h"
+#include "record/now/memory_capture.h"
+#include "record/session/capture_start.h"
+
+namespace tacho::record {
+namespace {
+
+int fail(const Error& error) {
+  print_failure(error, "bpf");
+  return cli::status_of(error);
+}
+
+// Without samples; what is shown is in its header.
+Result<> write_programs(const format::Fd& memory, const std::vector<std::string>& command_line) {
+  auto programs = bpf::loaded_programs();
+  if (!programs) return std::move(programs.error());
+  // The names of what programs call.
+  auto symbols = read_kernel_symbols(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+  if (!symbols) return std::move(symbols.error());
+  auto attached = gather_attachments(std::move(symbols->list));
+  if (!attached) return std::move(attached.error());
+  format::Features features;
+  features.attachments = std::move(*attached);
+  features.environment = describe_host(command_line);
+  add_loaded_programs(*programs, features.environment);
+  if (const auto listed = bpf::list_programs())
+    for (const bpf::ListedProgram& program : *listed)
+      for (const std::string& place : program.places)
+        features.environment.bpf_places.emplace_back(std::to_string(program.id), place);
+  format::EventAttr attr;
+  attr.size = format::kCompatibleAttrSize;
+  attr.type = format::abi::kSoftware;
+  attr.config = format::abi::kDummy;
+  attr.sample_type = format::abi::kSampleIdentifier | format::abi::kSampleTid | format::abi::kSampleTime;
+  format::EventSet events;
+  events.add({.attr = attr, .name = "dummy", .ids = {1}});
+  auto writer = capture_in_memory(memory, events, std::move(features));
+  if (!writer) return std::move(writer.error());
+  return writer->close({});
+}
+
+// ---- costs, every so often
+
+struct Watching {
+  std::uint64_t seconds = 0;
+  std::optional<std::uint64_t> count;  // intervals; none: until a signal
+  bool as_json = false;
+};
+
+// Nothing: --interval was not given, and tacho-report knows all other options.
+Result<std::optional<Watching>> watching_of(const std::vector<std::string>& arguments) {
+  Watching watching;
+  const auto is_interval = [](const std::string& word) { return word.starts_with("--interval"); };
+  if (std::ranges::none_of(arguments, is_interval)) return std::optional<Watching>();
+  cli::CommandLine line;
+  line.program = "tacho bpf";
+  line.options = {{"--interval", cli::Takes::Value, "S", "seconds",
+                   [&watching](std::string_view text) -> Result<> {
+                     const auto seconds = cli::parse_number("--interval", text, 1, 86400);
+                     if (!seconds) return seconds.error();
+                     watching.seconds = *seconds;
+                     return Done{};
+                   }},
+                  {"--count", cli::Takes::Value, "N", "intervals",
+                   [&watching](std::string_view text) -> Result<> {
+                     const auto count = cli::parse_number("--count", text, 1, ~std::uint32_t{0});
+                     if (!count) return count.error();
+                     watching.count = *count;
+                     return Done{};
+                   }},
+                  {"--json", cli::Takes::Nothing, "", "as JSON", [&watching](std::string_view) -> Result<> {
+                     watching.as_json = true;
+                     return Done{};
+                   }}};
+  line.words = [](const std::vector<std::string>& words) -> Result<> {
+    return use_error("'" + words.front() +
+                     "': --interval without FILE shows the programs of this host, all of them");
+  };
+  if (auto parsed = cli::parse(line, arguments); !parsed) return std::move(parsed.error());
+  return std::optional(watching);
+}
+
+// False: a signal came.
+bool sleep_for(std::uint64_t seconds, const StopSignals& signals) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return true;
+    pollfd news{signals.fd(), POLLIN, 0};
+    if (::poll(&news, 1, static_cast<int>(left.count())) > 0) return false;
+  }
+}
+
+using Counts = std::map<std::uint32_t, bpf::Cost>;
+
+Counts counts_of(const std::vector<bpf::ListedProgram>& programs) {
+  Counts counts;
+  for (const bpf::ListedProgram& each : programs) counts[each.id] = {each.runs, each.nanoseconds};
+  return counts;
+}
+
+// A table each interval of the programs that ran in it, those first that cost most.
+int watch(const Watching& watching, StopSignals& signals) {
+  const auto statistics = bpf::count_runs();
+  if (!statistics) return fail(statistics.error());
+  auto before = bpf::list_programs();
+  if (!before) return fail(before.error());
+  Counts counts = counts_of(*before);
+  for (std::uint64_t left = watching.count.value_or(~std::uint64_t{0}); left > 0; --left) {
+    if (!sleep_for(watching.seconds, signals)) return cli::kWhole;
+    auto programs = bpf::list_programs();
+    if (!programs) return fail(programs.error());
+    const Counts now = counts_of(*programs);
+    Counts costs;
+    for (const auto& [id, cost] : now)
+      costs[id] = {cost.runs - counts[id].runs, cost.nanoseconds - counts[id].nanoseconds};
+    counts = now;
+    std::erase_if(*programs, [&](const bpf::ListedProgram& each) { return costs[each.id].runs == 0; });
+    std::ranges::stable_sort(*programs, std::greater(),
+                             [&](const bpf::ListedProgram& each) { return costs[each.id].nanoseconds; });
+    const std::string text = watching.as_json
+                                 ? programs_in_json(*programs, costs, watching.seconds)
+                                 : programs_in_lines(*programs, costs, watching.seconds, false) + '\n';
+    if (std::fputs(format::printable_lines(text).c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+      return cli::kNoOutput;
+  }
+  return cli::kWhole;
+}
+
+}  // namespace
+
+int run_bpf(const std::vector<std::string>& arguments, const std::vector<std::string>& command_line) {
+  const auto watching = watching_of(arguments);
+  if (!watching) return fail(watching.error());
+  auto signals = StopSignals::block();
+  if (!signals) return fail(signals.error());
+  if (*watching) return watch(**watching, *signals);
+  const auto program = report_program();
+  if (!program)
+    return fail(Error{"tacho-report is not installed beside tacho-record, and nothing shows the programs"});
+  const auto memory = memory_for_capture();
+  if (!memory) return fail(memory.error());
+  if (auto done = write_programs(*memory, command_line); !done) return fail(done.error());
+  std::vector<std::string> words{*program, "bpf", "--no-pager"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const auto shown = show_capture(std::move(words), &*memory, *signals);
+  if (!shown) return fail(shown.error());
+  return signals->start_ended_by() != 0 ? 128 + signals->start_ended_by() : *shown;
+}
+
+}  // namespace tacho::record

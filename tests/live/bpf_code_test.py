@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""tacho bpf: the programs that are loaded, and their code with source lines, beside what bpftool prints."""
+import json
+import re
+import shutil
+import subprocess
+import time
+import unittest
+
+import programs
+
+RECORDERS = "lock,offcpu,offcputime,runqlat,open,exec,syscount,klock,signals,tcp"
+BPFTOOL = shutil.which("bpftool") or shutil.which("bpftool", path="/usr/sbin:/sbin")
+# Instructions that the kernel made after Linux 6.1, which bpftool 7.1 prints as older ones.
+NEWER = [(re.compile(r"r(\d+) = &\(void __percpu \*\)\(r(\d+)\)"), r"r\1 = r\2"), (re.compile(r"= \(s(?:8|16|32)\)"), "= ")]
+
+
+def as_older(text):
+    for newer, older in NEWER:
+        text = newer.sub(older, text)
+    return text
+
+
+@programs.needs_root
+@programs.needs_btf
+class BpfCode(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        self.need_recorder()
+        with open(self.folder / "log", "wb") as log:
+            self.recorder = subprocess.Popen([programs.BIN / "tacho-record", "-a", "-o", "x.data", "-e", RECORDERS + ",bpfstat",
+                                              "--interval", "500ms"],
+                                             cwd=self.folder, stderr=log, stdin=subprocess.DEVNULL)
+        self.addCleanup(self.recorder.wait)
+        self.addCleanup(self.recorder.terminate)
+        end = time.monotonic() + 60
+        while b"has begun" not in (self.folder / "log").read_bytes():
+            self.assertIsNone(self.recorder.poll(), (self.folder / "log").read_text())
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
+    def bpf(self, *words):
+        return self.run_program(programs.BIN / "tacho", "bpf", *words).stdout.decode()
+
+    def loaded(self, *words):
+        return [json.loads(line) for line in self.bpf("--json", *words).splitlines()]
+
+    def of_capture(self, *words):
+        return [json.loads(line) for line in self.tacho("bpf", "x.data", "--json", *words).stdout.splitlines()]
+
+    @unittest.skipUnless(BPFTOOL, "needs bpftool")
+    def test_the_same_programs_and_maps_as_bpftool(self):
+        theirs = {row["id"]: row for row in json.loads(self.run_program(BPFTOOL, "-j", "prog", "show").stdout)}
+        maps = {row["id"]: row for row in json.loads(self.run_program(BPFTOOL, "-j", "map", "show").stdout)}
+        ours = {row["id"]: row for row in self.loaded()}
+        both = set(ours) & set(theirs)  # others come and go
+        self.assertGreater(len(both), 20)
+        for number in both:
+            mine, other = ours[number], theirs[number]
+            self.assertTrue(mine["name"].startswith(other.get("name", "")), mine)
+            self.assertEqual(mine["type"], other["type"])
+            self.assertEqual(mine["tag"], other["tag"])
+            self.assertEqual(mine["translated_bytes"], other["bytes_xlated"])
+            self.assertEqual(mine["machine_bytes"], other["bytes_jited"])
+            self.assertEqual([each["id"] for each in mine["maps"]], other.get("map_ids", []))
+            for each in mine["maps"]:
+                if each["id"] in maps:
+                    one = maps[each["id"]]
+                    self.assertEqual((each["name"], each["type"], each["key_bytes"], each["value_bytes"], each["most_entries"]),
+                                     (one.get("name", ""), one["type"], one["bytes_key"], one["bytes_value"], one["max_entries"]))
+
+    @unittest.skipUnless(BPFTOOL, "needs bpftool")
+    def test_the_same_instructions_and_lines_as_bpftool(self):
+        compared = 0
+        for program in self.loaded():
+            number = str(program["id"])
+            theirs = self.run_program(BPFTOOL, "prog", "dump", "xlated", "id", number, "linum", status=None)
+            if theirs.returncode != 0:
+                continue  # it has ended
+            self.assertEqual(as_older(self.bpf("-s", number)), as_older(theirs.stdout.decode(errors="replace")), program["name"])
+            compared += 1
+        self.assertGreater(compared, 20)
+
+    @unittest.skipUnless(shutil.which("objdump"), "needs objdump")
+    def test_the_same_machine_code_as_objdump(self):
+        """And as bpftool, where it was built with a disassembler; without one, as Debian's, it gives no machine code at all."""
+        compared = lines = 0
+        for program in self.loaded():
+            number = str(program["id"])
+            found = self.loaded("--jited", "-s", number) if self.recorder.poll() is None else []
+            if not found:
+                continue
+            offsets, code = [], b""
+            for function in found[0]["functions"]:
+                offsets += [len(code) + each["offset"] for each in function["instructions"]]
+                code += b"".join(bytes.fromhex(each["bytes"]) for each in function["instructions"])
+                lines += len({(each.get("file"), each.get("line")) for each in function["instructions"]})
+            self.assertEqual(len(code), program["machine_bytes"])
+            raw = self.folder / "code"
+            raw.write_bytes(code)
+            text = self.run_program("objdump", "-D", "-b", "binary", "-m", "i386:x86-64", "--no-show-raw-insn", raw).stdout.decode()
+            self.assertEqual(offsets, [int(offset, 16) for offset in re.findall(r"^\s*([0-9a-f]+):\t", text, re.M)], program["name"])
+            theirs = self.folder / "theirs"
+            if BPFTOOL and self.run_program(BPFTOOL, "prog", "dump", "jited", "id", number, "file", theirs, status=None).returncode == 0:
+                self.assertEqual(code, theirs.read_bytes())
+            compared += 1
+        self.assertGreater(compared, 20)
+        self.assertGreater(lines, 200)
+
+    def test_of_a_capture(self):
+        [program] = [row for row in self.loaded("-s", "leave_tracepoint")][:1]
+        live = self.bpf("-s", str(program["id"]))
+        self.recorder.terminate()
+        self.recorder.wait()
+        self.assertIn("call __htab_map_lookup_elem#", live)
+        # Packed, without the kernel's list of symbols: with the names of what programs call.
+        self.assertNotIn("# attached : kallsyms", self.tacho("header", "-i", "x.data").stdout.decode())
+        self.assertEqual(self.tacho("bpf", "x.data", "-s", str(program["id"])).stdout.decode(), live)
+        mine = next(row for row in self.of_capture("-s", "leave_tracepoint") if row["tag"] == program["tag"])
+        self.assertTrue(any("sys_exit" in place for place in mine["places"]), mine["places"])
+        self.assertEqual(mine["maps"], program["maps"])
+        self.assertIn("leave_tracepoint", mine["functions"][0]["prototype"])
+        self.assertTrue(any(each.get("file", "").endswith("syscount.bpf.c") for each in mine["instructions"]))
+        self.assertIn("leave_tracepoint", self.tacho("bpf", "x.data").stdout.decode())
+
+    def test_costs_over_time(self):
+        self.run_program(programs.BIN / "getppid_load", "20000")
+        time.sleep(1)
+        live = self.bpf("--interval", "1", "--count", "2")
+        self.assertEqual(live.count("runs/s"), 2)
+        self.assertIn("leave_tracepoint", live)
+        self.recorder.terminate()
+        self.recorder.wait()
+        [leaves] = [row for row in self.of_capture("--interval", "1") if row["name"] == "leave_tracepoint" and "costs" in row]
+        self.assertGreaterEqual(sum(each["runs"] for each in leaves["costs"]), 20000)
+        self.assertGreater(len(leaves["costs"]), 1)
+        [whole] = [row for row in self.of_capture() if row["id"] == leaves["id"]]
+        self.assertEqual(sum(each["runs"] for each in leaves["costs"]), whole["costs"][0]["runs"])
+        self.assertIn("from ", self.tacho("bpf", "x.data", "--interval", "1").stdout.decode())
+
+    def test_bad_use(self):
+        self.assertIn("this host: has no BPF program 'nobody'",
+                      self.run_program(programs.BIN / "tacho", "bpf", "-s", "nobody", status=1).stderr.decode())
+        (self.folder / "no.data").write_bytes(b"no capture")
+        self.tacho("bpf", "no.data", status=2)
+        self.tacho("bpf", "x.data", "y.data", status=1)
+        self.run_program(programs.BIN / "tacho", "bpf", "--interval", "0", status=1)
+        self.run_program(programs.BIN / "tacho", "bpf", "--interval", "1", "-s", "x", status=1)
+        done = self.run_program("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", programs.BIN / "tacho-record",
+                                "--bpf", status=None)
+        if done.returncode != 127 and b"ermission denied" not in done.stderr[:60]:
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"CAP_SYS_ADMIN", done.stderr)
+
+
+if __name__ == "__main__":
+    programs.main()
