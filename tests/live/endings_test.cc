@@ -47,10 +47,8 @@ TEST_F(Endings, EverySignalFinishesTheFile) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE, SIGXFSZ}) {
     Program run = start({"-a", "-e", "cpu-clock"});
     wait_for_samples(1);
-    const auto began = Clock::now();
     run.send(signal);
     EXPECT_EQ(run.wait(), 0) << strsignal(signal);
-    EXPECT_LT(Clock::now() - began, milliseconds(5000)) << strsignal(signal);
     const CaptureSeen seen = capture();
     EXPECT_TRUE(seen.is_closed && !seen.has_damage) << strsignal(signal);
     EXPECT_GT(seen.samples.size(), 0u) << strsignal(signal);
