@@ -2,6 +2,7 @@
 """tacho annotate --stdio beside perf annotate --stdio: the same percentages at the same addresses, the same source lines with
 perf's counters. And elsewhere, from packed code, the same text without the program and its source."""
 import json
+import os
 import re
 import shutil
 import unittest
@@ -80,6 +81,36 @@ int main() {
 }
 """
 
+RUST = """
+use std::collections::HashMap;
+trait Area { fn area(&self, n: u64) -> u64; }
+struct Square { side: u64 }
+impl Area for Square {
+    #[inline(never)]
+    fn area(&self, n: u64) -> u64 { (0..n).fold(0, |sum, i| sum.wrapping_add(self.side * self.side ^ i)) }
+}
+#[inline(never)]
+fn total(values: &[u64]) -> u64 {
+    values.iter().filter(|value| *value % 3 != 0).map(|value| value.rotate_left(7)).fold(0, u64::wrapping_add)
+}
+#[inline(never)]
+fn count(values: &[u64]) -> usize {
+    let mut seen = HashMap::new();
+    for value in values { *seen.entry(value % 97).or_insert(0u32) += 1; }
+    seen.len()
+}
+fn main() {
+    let shapes: Vec<Box<dyn Area>> = (0..50).map(|side| Box::new(Square { side }) as Box<dyn Area>).collect();
+    let values: Vec<u64> = (0..4000).collect();
+    let mut sum = 0u64;
+    for round in 0..300 {
+        for shape in &shapes { sum = sum.wrapping_add(shape.area(300 + round)); }
+        sum = sum.wrapping_add(total(&values)).wrapping_add(count(&values) as u64);
+    }
+    std::process::exit((sum == 1) as i32);
+}
+"""
+
 # An instruction: a column for each event, the address, the text.
 INSTRUCTION = re.compile(r"^((?: +[\d.]+)+) : +([0-9a-f]+):")
 TITLE = re.compile(r"^ (Percent|Samples|Period) +\|")
@@ -127,14 +158,16 @@ class Annotate(programs.Scratch):
         folder.mkdir(exist_ok=True)
         return folder
 
-    def compare(self, capture, *options, limit="1"):
-        words = ["annotate", "-i", capture, "--stdio", "--percent-limit", limit, "-d", capture.stem, *options]
+    def compare(self, capture, *options, limit="1", module=None):
+        """How many functions have the same percentages and source lines."""
+        words = ["annotate", "-i", capture, "--stdio", "--percent-limit", limit, "-d", module or capture.stem, *options]
         expected = functions(self.perf(*words, "--stdio-color", "never").stdout)
         made = functions(self.tacho(*words).stdout)
         self.assertTrue(expected, "perf shows no function")
         for address, lines in expected.items():
             with self.subTest(capture=capture.name, function=address, options=options):
                 self.assertEqual("\n".join(made.get(address, [])), "\n".join(lines))
+        return len(expected)
 
     def test_c(self):
         program = self.build("loop", LOOP, "-O1", "-g")
@@ -160,6 +193,45 @@ class Annotate(programs.Scratch):
     def test_without_debug_information(self):
         program = self.build("bare", LOOP, "-O1")
         self.compare(self.record(program))
+
+    @unittest.skipUnless(shutil.which("rustc"), "needs rustc")
+    def test_rust(self):
+        (self.folder / "areas.rs").write_text(RUST)
+        # rustup looks below HOME, which is another one for programs of tests.
+        self.run_program("env", f"RUSTUP_HOME={os.environ.get('RUSTUP_HOME', Path.home() / '.rustup')}", "rustc", "-g", "-C", "opt-level=2",
+                         "-o", self.folder / "areas", self.folder / "areas.rs")
+        self.assertGreaterEqual(self.compare(self.record(self.folder / "areas")), 3)
+
+    def test_a_stripped_library(self):
+        head, functions_, main = LOOP.partition("__attribute__((noinline)) long sum")
+        body, _, main = (functions_ + main).partition("int main(void)")
+        self.build("liboften.so", head + body, "-O2", "-g", "-shared", "-fPIC")
+        self.run_program("strip", self.folder / "liboften.so")
+        declared = "long sum(const int *p, int n);\nlong mix(long x);\nint main(void)"
+        program = self.build("calls", declared + main, "-O1", "-Wl,--no-as-needed", f"-L{self.folder}", "-loften", f"-Wl,-rpath,{self.folder}")
+        self.assertGreaterEqual(self.compare(self.record(program), module="liboften.so"), 2)
+
+    def test_code_of_a_jit(self):
+        program = self.folder / "jitter"
+        self.run_program("cc", "-O1", "-o", program, Path(__file__).with_name("jitter.c"))
+        dumps = self.folder / "dumps"
+        dumps.mkdir()
+        capture, injected = self.folder / "capture.data", self.folder / "injected.data"
+        self.perf("record", "-k", "mono", "-F", "1999", "-e", "cpu-clock:u", "-o", capture, "--", program, dumps)
+        self.perf("inject", "--jit", "-i", capture, "-o", injected)
+        compared = 0
+        for name in ("first(int)", "jit::second", "third"):
+            there = self.perf("annotate", "-i", injected, "--stdio", "--stdio-color", "never", "-n", name, status=None).stdout.decode()
+            expected = [(int(offset, 16), int(count)) for count, offset in re.findall(r"^ +(\d+) : +([0-9a-f]+):", there, re.M)]
+            if not expected:
+                continue  # no sample hit it
+            # From the files that perf made, as perf has it, and from the jitdump alone.
+            for one in (injected, capture):
+                lines = json.loads(self.tacho("annotate", "-i", one, "--json", name).stdout)["lines"]
+                made = [(line["offset"], line.get("counts", [{"samples": 0}])[0]["samples"]) for line in lines]
+                self.assertEqual(made, [(offset - expected[0][0], count) for offset, count in expected], (name, one.name))
+            compared += 1
+        self.assertGreater(compared, 1)
 
     def test_groups(self):
         program = self.build("loop", LOOP, "-O1", "-g")

@@ -12,10 +12,15 @@ namespace tacho::report {
 SourceWalk::Step SourceWalk::next(const CodeLine& line) {
   Step step;
   const bool is_known = !line.file.empty() && line.line != 0;
-  step.enters_function = !line.function.empty() && (is_first_ || line.function != function_);
+  // Two instances of a generic function may be shown by one name.
+  const bool is_other = line.function != function_ || line.function_linker != function_linker_;
+  step.enters_function = !line.function.empty() && (is_first_ || is_other);
   if (step.enters_function) line_ = 0;
   is_first_ = is_first_ && line.function.empty();
-  if (!line.function.empty()) function_ = line.function;
+  if (!line.function.empty()) {
+    function_ = line.function;
+    function_linker_ = line.function_linker;
+  }
   if (!is_known) return step;
   step.file = line.file;
   step.line = line.line;

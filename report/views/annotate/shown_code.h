@@ -73,7 +73,7 @@ class SourceWalk {
   };
   SourceFiles* files_;
   std::map<std::string_view, Printed> printed_;
-  std::string_view function_, source_;
+  std::string_view function_, function_linker_, source_;
   std::uint32_t line_ = 0;
   bool is_first_ = true;
 };
