@@ -78,7 +78,18 @@ Result<std::vector<bpf::ListedThread>> sleeping_threads(const Target& target, co
   if (!threads) return std::move(threads.error());
   std::erase_if(*threads, [](const bpf::ListedThread& each) { return !sleeps(each); });
   if (threads->size() > kMostThreads) threads->resize(kMostThreads);
+  std::ranges::stable_sort(*threads, {}, &bpf::ListedThread::pid);
   return threads;
+}
+
+// Where the next stacks to unwind together end: no more threads, and of no more processes, than the unwinder takes.
+std::size_t end_of_batch(const std::vector<bpf::ListedThread>& threads, std::size_t first) {
+  std::size_t end = first, processes = 0;
+  for (; end < threads.size() && end - first < kAtOnce; ++end) {
+    const bool is_new = end == first || threads[end].pid != threads[end - 1].pid;
+    if (is_new && processes++ == DeferredUnwinder::kMostLookedUp) break;
+  }
+  return end;
 }
 
 // Gives each unwound stack to `sink`.
@@ -88,9 +99,9 @@ Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::functi
   if (auto done = unwinder->start(); !done) return done;
   const auto until = Clock::now() + kMostSearchTime;
   Result<> result = Done{};
-  for (std::size_t first = 0; first < threads.size() && result; first += kAtOnce) {
+  for (std::size_t first = 0, end = 0; first < threads.size() && result; first = end) {
     DeferredUnwinder::Stacks stacks;
-    const std::size_t end = std::min(threads.size(), first + kAtOnce);
+    end = end_of_batch(threads, first);
     for (std::size_t i = first; i < end; ++i) stacks.push_back(copy_of(threads[i]));
     unwinder->give(std::move(stacks));
     for (std::size_t left = end - first; left != 0 && result;) {

@@ -227,7 +227,6 @@ constexpr std::chrono::seconds kIdle{2}, kPatienceWithThread{2};
 // CPU time for one stack: most take some microseconds, and a first look at a compiler a few milliseconds.
 constexpr std::chrono::milliseconds kMostTime{20};
 constexpr std::chrono::milliseconds kMostTimeOfFile{200};  // to list what one without index describes
-constexpr std::size_t kMostLookedUp = 64;                  // processes, in one go
 
 const tacho_code_range* range_at(const CodeMaps::Ranges& ranges, std::uint64_t address) {
   const auto after = std::ranges::upper_bound(ranges, address, {}, &tacho_code_range::start);

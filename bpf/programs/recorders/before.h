@@ -64,6 +64,15 @@ static __always_inline bool may_wait(struct task_struct *task) {
     bpf_map_delete_elem(&(map), &thread_);                                        \
   } while (0)
 
+/* The same of an entry with members process, began_before and stack, which it fills. */
+#define NOTE_WAIT_WITH_STACK(map, task, entry)      \
+  do {                                              \
+    (entry)->process = (task)->tgid;                \
+    (entry)->began_before = 1;                      \
+    take_stack_of(task, &(entry)->stack);           \
+    NOTE_WAIT(map, task, entry);                    \
+  } while (0)
+
 /* Runs when events are switched on: `note`(task) for each thread. Kernels before 5.15 cannot. */
 #define AT_BEGIN(note)                                                \
   SEC("?iter/task")                                                   \

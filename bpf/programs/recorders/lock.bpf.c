@@ -88,11 +88,8 @@ static __always_inline void note(struct task_struct *task) {
   op = registers.rsi & COMMAND;
   if ((long)registers.orig_rax != futex || registers.cs == code_of_32_bit || !is_wait(op)) return;
   wait->address = registers.rdi;
-  wait->process = task->tgid;
   wait->op = op;
-  wait->began_before = 1;
-  take_stack_of(task, &wait->stack);
-  NOTE_WAIT(waits, task, wait);
+  NOTE_WAIT_WITH_STACK(waits, task, wait);
 }
 AT_BEGIN(note)
 

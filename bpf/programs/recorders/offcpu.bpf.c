@@ -89,11 +89,8 @@ static __always_inline void note(struct task_struct *task) {
   __u32 only = 0, state = state_of(task);
   struct wait *wait = bpf_map_lookup_elem(&before, &only);
   if (!wait || has_filter() || !is_state_meant(state)) return;
-  wait->process = task->tgid;
   wait->state = state;
-  wait->began_before = 1;
-  take_stack_of(task, &wait->stack);
-  NOTE_WAIT(waits, task, wait);
+  NOTE_WAIT_WITH_STACK(waits, task, wait);
 }
 AT_BEGIN(note)
 
