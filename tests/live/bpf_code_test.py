@@ -45,6 +45,10 @@ class BpfCode(programs.Scratch):
     def loaded(self, *words):
         return [json.loads(line) for line in self.bpf("--json", *words).splitlines()]
 
+    def each_code(self):
+        """Loaded programs, one for each that has other instructions."""
+        return {row["tag"]: row for row in self.loaded()}.values()
+
     def of_capture(self, *words):
         return [json.loads(line) for line in self.tacho("bpf", "x.data", "--json", *words).stdout.splitlines()]
 
@@ -72,7 +76,7 @@ class BpfCode(programs.Scratch):
     @unittest.skipUnless(BPFTOOL, "needs bpftool")
     def test_the_same_instructions_and_lines_as_bpftool(self):
         compared = 0
-        for program in self.loaded():
+        for program in self.each_code():
             number = str(program["id"])
             theirs = self.run_program(BPFTOOL, "prog", "dump", "xlated", "id", number, "linum", status=None)
             if theirs.returncode != 0:
@@ -85,7 +89,7 @@ class BpfCode(programs.Scratch):
     def test_the_same_machine_code_as_objdump(self):
         """And as bpftool, where it was built with a disassembler; without one, as Debian's, it gives no machine code at all."""
         compared = lines = 0
-        for program in self.loaded():
+        for program in list(self.each_code())[:30]:
             number = str(program["id"])
             found = self.loaded("--jited", "-s", number) if self.recorder.poll() is None else []
             if not found:
