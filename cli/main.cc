@@ -256,7 +256,8 @@ int main(int count, char** texts) {
   if ((word == "stacks" && names_a_capture_first(arguments)) ||
       (word == "bpf" && (names_a_capture_first(arguments) || asks_for_help)))
     return become("tacho-report", std::move(arguments));
-  if (word == "list" || word == "live" || word == "top" || word == "doctor" || word == "stacks" || word == "bpf") {
+  if (word == "list" || word == "live" || word == "top" || word == "doctor" || word == "stacks" ||
+      word == "bpf") {
     arguments.front() = word == "list" ? "--list-events" : "--" + word;
     return become("tacho-record", std::move(arguments));
   }

@@ -82,7 +82,8 @@ Result<std::vector<bpf::ListedThread>> sleeping_threads(const Target& target, co
   return threads;
 }
 
-// Where the next stacks to unwind together end: no more threads, and of no more processes, than the unwinder takes.
+// Where the next stacks to unwind together end: no more threads, and of no more processes, than the unwinder
+// takes.
 std::size_t end_of_batch(const std::vector<bpf::ListedThread>& threads, std::size_t first) {
   std::size_t end = first, processes = 0;
   for (; end < threads.size() && end - first < kAtOnce; ++end) {

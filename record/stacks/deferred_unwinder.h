@@ -76,8 +76,8 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
   // Lists, since they go from one to another without asking for memory.
   using Stacks = std::list<Stack>;
   static constexpr std::size_t kMostWaiting = 4096;
-  // Processes whose current mappings are read, until nothing waits any more: stacks of further ones stay as they
-  // are.
+  // Processes whose current mappings are read, until nothing waits any more: stacks of further ones stay as
+  // they are.
   static constexpr std::size_t kMostLookedUp = 64;
 
   // Opens a mapped file; it may take any time.
