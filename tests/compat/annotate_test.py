@@ -6,8 +6,10 @@ import os
 import re
 import shutil
 import unittest
+from collections import Counter
 from pathlib import Path
 
+import made_vmlinux
 import programs
 
 LOOP = """
@@ -232,6 +234,30 @@ class Annotate(programs.Scratch):
                 self.assertEqual(made, [(offset - expected[0][0], count) for offset, count in expected], (name, one.name))
             compared += 1
         self.assertGreater(compared, 1)
+
+    @unittest.skipUnless(shutil.which("bpftrace"), "needs bpftrace")
+    def test_the_kernel(self):
+        capture, kernel = self.folder / "kernel.data", self.folder / "vmlinux"
+        self.perf("record", "-F", "1999", "-e", "cpu-clock:k", "-o", capture, "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=64", "count=500000")
+        names = re.findall(r"\[k\] (\w+)", self.perf("report", "-i", capture, "--stdio", "--sort", "sym").stdout.decode())
+        # Names that stand for one function alone.
+        alone = Counter(name for _, _, name in made_vmlinux.symbols())
+        if not made_vmlinux.make(kernel, [name for name in names if alone[name] == 1][:8]):
+            self.skipTest("bpftrace does not read the kernel's code here")
+        def counts(text):
+            found = {}
+            for line in text.decode().splitlines():
+                if named := re.match(r"^ +: \d+ +[0-9a-f]{16} <([^>]*)>", line):
+                    lines = found.setdefault(named[1], [])
+                if row := re.match(r"^ +(\d+) : +([0-9a-f]+):", line):
+                    lines.append((row[2], row[1]))
+            return found
+        words = ["annotate", "-i", capture, "-k", kernel, "--stdio", "-n", "--percent-limit", "2"]
+        expected = counts(self.perf(*words, "--stdio-color", "never").stdout)
+        made = counts(self.tacho(*words, status=None).stdout)
+        self.assertGreaterEqual(len(expected), 4)
+        for name in set(expected) & set(names[:8]):
+            self.assertEqual(made.get(name), expected[name], name)
 
     def test_groups(self):
         program = self.build("loop", LOOP, "-O1", "-g")
