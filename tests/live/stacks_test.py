@@ -275,6 +275,10 @@ class Stacks(programs.Scratch):
         group = Path(mount) / f"tacho-stacks-{os.getpid()}"
         group.mkdir()
         process = self.start(self.built / "busy", "2", ready=b"")
+        end = time.monotonic() + 30
+        while len(os.listdir(f"/proc/{process.pid}/task")) < 2:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
         self.addCleanup(group.rmdir)
         self.addCleanup(time.sleep, 0.2)
         self.addCleanup(process.kill)
