@@ -239,6 +239,64 @@ class Tui(programs.Scratch):
                 one.wait_for("Children")
                 one.close()
 
+    def test_a_time_is_chosen_on_a_histogram(self):
+        """leaf has the first six samples, other the three after them."""
+        for width, height in SIZES:
+            with self.subTest(width=width):
+                one = self.open(self.screen(width, height))
+                one.wait_for(r"\] other")
+                one.keys("T")
+                shown = one.wait_for(r"^Samples over time: 1 at 5\.\d\d\d s")
+                self.assertIn("█", shown)
+                self.assertIn("Left Right: move  Space: mark", shown)
+                one.keys(*["NPage"] * (width // 10), "Space", *["PPage"] * (width * 3 // 80), "Enter")
+                one.wait_for("time slices: 5")
+                one.wait_until_gone(r"\] leaf")
+                self.assertRegex(one.text(), r"100\.00%   100\.00%.*\] other")
+                one.keys("BSpace")
+                one.wait_for(r"\] leaf")
+                one.wait_until_gone("time slices")
+                one.keys("Escape")
+                one.wait_until_gone("Samples over time")
+                one.keys("Down", "Down", "T")
+                one.wait_for("Samples over time")
+                one.click(height - 3, 0)
+                one.wait_for(r"^Samples over time: 1 at 5\.0")
+                one.keys("q")
+                one.wait_for(r"^\$ *$")
+                one.close()
+
+    def test_rows_are_shown_while_it_is_read(self):
+        self.write_capture()
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)).started()
+        capture.named("spin").mapped(made.PID, BASE, 0x100000, 0, "/opt/program")
+        before, time_of_all = len(capture.data), capture.time
+        for i in range(500):
+            chain = [BASE + 16 * (i * j % 3000 + 1) for j in range(60)]
+            capture.sample(ip=chain[0], chain=[made.CONTEXT_USER, *chain])
+            capture.time = time_of_all
+        samples = capture.data[before:] + made.record(68, 0, b"")  # FINISHED_ROUND
+        capture.data += samples * (300_000_000 // len(samples))
+        (self.folder / "large.data").write_bytes(capture.file())
+        one = self.screen(120)
+        one.run("report", "-i", "large.data", "--symfs", "root", "--buildid-dir", "none")
+        # Machines read that within half a second: the reader is held up, as by a slow disk.
+        shell, end, shown = one.shell(), time.monotonic() + screen.PATIENCE, ""
+        while not re.search(r"\d+ of \d+ MB read", shown) and time.monotonic() < end:
+            readers = [reader for report in screen.children(shell) for reader in screen.children(report)
+                       if screen.name_of(report) == screen.name_of(reader) == "tacho-report"]
+            for reader in readers:
+                os.kill(reader, signal.SIGSTOP)
+            time.sleep(0.1 if readers else 0)
+            shown = one.text() if readers else ""
+            for reader in readers:
+                os.kill(reader, signal.SIGCONT)
+            time.sleep(0.005)
+        self.assertRegex(shown, r"\d+ of \d+ MB read  h: help  Esc: stop reading")
+        self.assertRegex(shown, r"(?m)^[+ ] +\d+\.\d\d% .* spin ")
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
+
     def test_pages_and_menu(self):
         one = self.open(self.screen())
         one.wait_for("h: help")

@@ -111,4 +111,14 @@ class Screen:
 
 
 def children(parent):
-    return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+    try:
+        return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []  # it has ended
+
+
+def name_of(process):
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return None

@@ -368,9 +368,13 @@ std::unique_ptr<RowForm> ReportSink::make_form(TextOutput& out, const FunctionTa
   return options_->form == ReportForm::Json ? make_json_form(out, source) : make_csv_form(out, source);
 }
 
-void ReportSink::settle() {
+void ReportSink::settle_early() {
   if (!plan_->names) make_names();
   plan_->names->name_all();
+}
+
+void ReportSink::settle() {
+  settle_early();
   if (plan_->cycles) plan_->cycles->settle(session_->resolver());
 }
 

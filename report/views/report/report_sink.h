@@ -72,6 +72,9 @@ class ReportSink : public Sink {
 
   // For a view that goes on asking, in place of write(). After the run, first of all.
   void settle();
+  // While the run goes on: rows of what came so far may be shown, after settle_early().
+  bool can_settle_early() const { return profile_ && mode_ == ReportMode::Samples && !waits_; }
+  void settle_early();
   Session& session() const { return *session_; }
   const Profile& profile() const { return *profile_; }
   const NamedRows& names() const { return *plan_->names; }

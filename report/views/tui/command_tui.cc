@@ -18,6 +18,12 @@
 namespace tacho::report {
 namespace {
 
+std::string megabytes(const ReadProgress& read) {
+  constexpr double kMegabyte = 1e6;
+  return fmt::format("{:.0f} of {:.0f} MB", static_cast<double>(read.bytes_read) / kMegabyte,
+                     static_cast<double>(read.bytes_total) / kMegabyte);
+}
+
 Frame progress_frame(ScreenSize size, const std::string& input, const ReadProgress& read) {
   Frame frame(size);
   frame.waits = false;
@@ -25,80 +31,194 @@ Frame progress_frame(ScreenSize size, const std::string& input, const ReadProgre
                            ? 0
                            : static_cast<double>(read.bytes_read) / static_cast<double>(read.bytes_total);
   frame.bar(0, Style::Bar, "tacho: " + input);
-  constexpr double kMegabyte = 1e6;
   const std::size_t middle = size.height / 2;
-  frame.put(middle, 2, Style::Normal,
-            fmt::format("Reading: {:.0f} of {:.0f} MB   (q: show what was read)",
-                        static_cast<double>(read.bytes_read) / kMegabyte,
-                        static_cast<double>(read.bytes_total) / kMegabyte));
+  frame.put(middle, 2, Style::Normal, "Reading: " + megabytes(read) + "   (q: leave)");
   const auto room = static_cast<double>(size.width > 4 ? size.width - 4 : 0);
   const auto filled = static_cast<std::size_t>(room * std::min(share, 1.0));
   frame.put(middle + 1, 2, Style::Bar, std::string(filled, ' '));
   return frame;
 }
 
-void read_all(Session& session, WalkSink& sink, Link& link, const std::string& input) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kBetween{100};
-  std::stop_source stop;
-  RunControl control;
-  control.cancel = stop.get_token();
-  Clock::time_point last = Clock::now();
-  control.progress = [&](const ReadProgress& read) {
-    const auto now = Clock::now();
-    if (now - last < kBetween) return;
-    last = now;
-    const auto press = link.show(progress_frame(link.size(), input, read));
-    if (!press || press->is('q') || press->key == Key::Escape) stop.request_stop();
-  };
-  session.run(sink, control);
-}
+// Reads a capture, and shows its rows meanwhile and afterwards. What a person chose stays when it is read
+// again for other sort keys, or for a part of its time.
+class Walker {
+ public:
+  Walker(const SessionOptions& wanted, TextOutput& out, ReportOptions options, int keys)
+      : wanted_(wanted),
+        times_before_(wanted.filter.time_text),
+        options_(std::move(options)),
+        link_(out, keys) {}
 
-// Reads, then draws and asks for keys until it is left. The options are changed where the capture must be
-// read again.
-Result<Shown> walk(Session& first, const SessionOptions& wanted, TextOutput& out, ReportOptions options,
-                   int keys) {
-  Link link(out, keys);
-  std::optional<Session> again;
-  std::string message;
-  for (;;) {
-    Session& session = again ? *again : first;
-    if (auto checked = check_events(session, options.reading); !checked) return checked.error();
-    WalkSink sink(session, options);
+  Result<Shown> run(Session& first) {
+    std::optional<Session> again;
+    for (;;) {
+      Session& session = again ? *again : first;
+      auto shown = read_and_walk(session);
+      if (!shown || flow_ != Walk::Flow::ReadAgain) return shown;
+      auto opened = Session::open(wanted_);
+      if (!opened) return std::move(opened.error());
+      if (opened->has_condition())
+        if (auto bound = opened->bind_condition(); !bound) return std::move(bound.error());
+      again.emplace(std::move(*opened));
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Result<Shown> read_and_walk(Session& session) {
+    flow_ = Walk::Flow::Stay;
+    if (auto checked = check_events(session, options_.reading); !checked) return checked.error();
+    // The times of the first reading are those to choose from.
+    WalkSink sink(session, options_, is_times_known_ ? nullptr : &times_);
     ReportSink& rows = sink.rows();
     if (!session.layout().is_pipe)
       if (auto arranged = rows.arrange(); !arranged) return std::move(arranged.error());
-    read_all(session, sink, link, options.reading.session.input);
+    read_all(session, sink);
     if (!rows.is_arranged())
       if (auto arranged = rows.arrange(); !arranged) return std::move(arranged.error());
     if (const auto failure = rows.failure()) return *failure;
     rows.report(session.diagnostics());
     Shown shown(Symbols::Used);
     shown.notes = rows.notes();
-    if (rows.empty()) {
-      if (const std::string note = no_rows_note(session, options); !note.empty()) shown.notes.push_back(note);
+    if (flow_ == Walk::Flow::Stay && rows.empty() && wanted_.filter.time_text != times_before_) {
+      leave_rows();
+      options_.filter.time_text = wanted_.filter.time_text = times_before_;
+      if (memory_) memory_->times.chosen.reset();
+      message_ = "no sample is in that time: rows count all of it";
+      flow_ = Walk::Flow::ReadAgain;
       return shown;
     }
-    rows.settle();
-    Walk view(rows, options, sink.hits());
-    if (!message.empty()) view.say(std::exchange(message, {}));
-    auto flow = Walk::Flow::Stay;
-    while (flow == Walk::Flow::Stay) {
-      const auto press = link.show(view.draw(link.size()));
-      if (!press) return shown;
-      flow = view.on_key(*press);
+    if (rows.empty()) {
+      if (const std::string note = no_rows_note(session, options_); !note.empty())
+        shown.notes.push_back(note);
+      return shown;
     }
-    if (flow == Walk::Flow::Quit) return shown;
-    options.sort = view.wanted_sort();
-    options.fields.clear();
-    auto opened = Session::open(wanted);
-    if (!opened) return std::move(opened.error());
-    if (opened->has_condition())
-      if (auto bound = opened->bind_condition(); !bound) return std::move(bound.error());
-    again.emplace(std::move(*opened));
-    message = "read again for the sort keys " + options.sort;
+    walk(sink);
+    if (flow_ == Walk::Flow::ReadAgain) read_otherwise();
+    walk_.reset();
+    return shown;
   }
-}
+
+  // Rows are shown as soon as there are some, and made anew while more come: at first twice a second, later
+  // so seldom that a fifth of the time goes into them.
+  void read_all(Session& session, WalkSink& sink) {
+    constexpr std::chrono::milliseconds kBetween{100}, kNext{500};
+    constexpr int kTimes = 5;
+    std::stop_source stop;
+    RunControl control;
+    control.cancel = stop.get_token();
+    Clock::time_point last = Clock::now(), due = last;
+    control.progress = [&](const ReadProgress& read) {
+      const auto now = Clock::now();
+      if (now - last < kBetween) return;
+      last = now;
+      if (now >= due && (!walk_ || walk_->is_at_list()) && sink.rows().can_settle_early() &&
+          !sink.rows().empty()) {
+        sink.rows().settle_early();
+        make_rows(sink);
+        due = Clock::now() + std::max<Clock::duration>(kNext, kTimes * (Clock::now() - now));
+      }
+      if (walk_) walk_->progress(megabytes(read) + " read");
+      if (!look(read)) return;
+      is_cut_ = true;
+      note_ = "stopped after " + megabytes(read);
+      stop.request_stop();
+    };
+    is_cut_ = false;
+    session.run(sink, control);
+    if (walk_) walk_->progress({});
+    // Of a reading that keys ended nobody knows the rest of its times.
+    if (flow_ == Walk::Flow::ReadAgain && !is_times_known_)
+      times_ = {};
+    else
+      is_times_known_ = true;
+  }
+
+  // Draws, and does what keys say. True: reading stops.
+  bool look(const ReadProgress& read) {
+    if (!walk_) {
+      const auto press = link_.show(progress_frame(link_.size(), options_.reading.session.input, read));
+      if (press && !press->is('q')) return false;
+      flow_ = Walk::Flow::Quit;
+      return true;
+    }
+    for (bool is_drawn = false;;) {
+      std::optional<KeyPress> press;
+      if (is_drawn) {
+        press = link_.ask();
+      } else {
+        Frame frame = walk_->draw(link_.size());
+        frame.waits = false;
+        press = link_.show(std::move(frame));
+        is_drawn = true;
+      }
+      if (press && press->key == Key::None) return false;
+      if (press && press->key == Key::Escape && walk_->is_at_list() && !walk_->can_undo()) return true;
+      flow_ = press ? walk_->on_key(*press) : Walk::Flow::Quit;
+      if (flow_ != Walk::Flow::Stay) return true;
+      is_drawn = false;
+    }
+  }
+
+  void leave_rows() {
+    if (!walk_) return;
+    memory_ = walk_->remember();
+    walk_.reset();
+  }
+
+  void make_rows(WalkSink& sink) {
+    leave_rows();
+    walk_.emplace(sink.rows(), options_, sink.hits());
+    walk_->times(is_times_known_ ? &times_ : nullptr);
+    if (memory_) walk_->restore(*memory_);
+    if (!message_.empty()) walk_->say(std::exchange(message_, {}));
+    walk_->note(is_cut_ ? note_ : std::string());
+  }
+
+  // All is read.
+  void walk(WalkSink& sink) {
+    if (flow_ != Walk::Flow::Stay) return;
+    sink.rows().settle();
+    bool is_whole = false;  // what is shown is of all that was read
+    while (flow_ == Walk::Flow::Stay) {
+      // What stands over the list would be gone with its rows.
+      if (!is_whole && (!walk_ || walk_->is_at_list())) {
+        make_rows(sink);
+        is_whole = true;
+      }
+      const auto press = link_.show(walk_->draw(link_.size()));
+      flow_ = press ? walk_->on_key(*press) : Walk::Flow::Quit;
+    }
+  }
+
+  // As keys asked for.
+  void read_otherwise() {
+    if (const auto& times = walk_->wanted_times()) {
+      options_.filter.time_text = wanted_.filter.time_text = times->empty() ? times_before_ : *times;
+      message_ = times->empty() ? "rows count the whole time" : "rows count " + *times + " s";
+    } else {
+      options_.sort = walk_->wanted_sort();
+      options_.fields.clear();
+      message_ = "read again for the sort keys " + options_.sort;
+    }
+    leave_rows();
+    memory_->sort = options_.sort;
+    memory_->message.clear();
+  }
+
+  SessionOptions wanted_;
+  std::string times_before_;  // --time of the command line
+  ReportOptions options_;
+  Link link_;
+  TimeCounts times_;
+  bool is_times_known_ = false;
+  std::optional<Walk> walk_;
+  std::optional<Walk::Memory> memory_;
+  Walk::Flow flow_ = Walk::Flow::Stay;
+  std::string message_, note_;
+  bool is_cut_ = false;  // reading was stopped
+};
 
 Result<cli::ExitStatus> walk_report(ReportOptions& options) {
   options.is_walked = true;
@@ -109,7 +229,7 @@ Result<cli::ExitStatus> walk_report(ReportOptions& options) {
                         .kept = {screen->keys()}};
   return show_on_screen(options.reading, plan,
                         [&](Session& session, const SessionOptions& wanted, TextOutput& out) {
-                          return walk(session, wanted, out, options, screen->keys());
+                          return Walker(wanted, out, options, screen->keys()).run(session);
                         });
 }
 

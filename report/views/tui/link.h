@@ -14,6 +14,7 @@
 #include "report/profile/code_hits.h"
 #include "report/views/report/report_sink.h"
 #include "report/views/tui/frame.h"
+#include "report/views/tui/time_strip.h"
 
 namespace tacho::report {
 
@@ -68,18 +69,24 @@ class Link {
 // Rows, and what annotated code counts, of one reading.
 class WalkSink : public Sink {
  public:
-  WalkSink(Session& session, const ReportOptions& options)
-      : rows_(session, options, false), hits_(session.events().size()) {
+  // `times`: counts when samples were taken, if not null.
+  WalkSink(Session& session, const ReportOptions& options, TimeCounts* times = nullptr)
+      : rows_(session, options, false), hits_(session.events().size()), times_(times) {
     // Of a pipe the events are not known yet.
     has_branches_ =
         session.layout().is_pipe || std::ranges::any_of(session.events(), [](const format::Event& event) {
           return event.attr.samples(format::abi::kSampleBranchStack);
         });
   }
-  Reads reads() const override { return has_branches_ ? Reads::All : rows_.reads(); }
+  // The time of each sample at least.
+  Reads reads() const override {
+    const Reads reads = rows_.reads();
+    return has_branches_ ? Reads::All : times_ != nullptr && reads == Reads::Nothing ? Reads::Start : reads;
+  }
   Places places() const override { return Places::Addresses; }
   Needs needs() const override { return has_branches_ ? Needs::Everything : rows_.needs(); }
   Flow on_sample(const ResolvedSample& sample) override {
+    if (times_ != nullptr && sample.raw->time != 0) times_->add(sample.raw->time);
     hits_.add(sample);
     if (has_branches_) hits_.add_branches(sample);
     return rows_.on_sample(sample);
@@ -92,6 +99,7 @@ class WalkSink : public Sink {
  private:
   ReportSink rows_;
   CodeHits hits_;
+  TimeCounts* times_;
   bool has_branches_ = false;
 };
 

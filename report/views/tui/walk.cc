@@ -35,6 +35,7 @@ constexpr KeyRow kListKeys[] = {
     {"g f", "flame graph in characters: arrows, Enter zooms, Esc: back"},
     {"d t k", "zoom into its module, its thread, the kernel; again: out"},
     {"/", "show functions whose names have this in them"},
+    {"T", "samples over time: Left and Right move, Space marks, Enter counts that time"},
     {"o", "sort by other keys"},
     {"< >", "sort by the column to the left, to the right"},
     {"W", "count periods or samples"},
@@ -124,7 +125,8 @@ Walk::Memory Walk::remember() const {
                 .before = {},
                 .browser = browser_.remember(),
                 .shows_debug = shows_debug_,
-                .message = message_};
+                .message = message_,
+                .times = strip_ ? strip_->place() : times_place_};
   for (const RowChoice& one : before_) memory.before.push_back(rows_.named(one));
   return memory;
 }
@@ -133,6 +135,8 @@ void Walk::restore(const Memory& memory) {
   menu_.reset();
   shows_debug_ = memory.shows_debug;
   message_ = memory.message;
+  times_place_ = memory.times;
+  if (memory.times.is_open && times_ != nullptr && !times_->empty()) strip_.emplace(*times_, memory.times);
   if (memory.sort != rows_.sort_keys()) (void)rows_.sort_by(memory.sort);
   for (const auto& one : memory.before)
     if (const auto choice = rows_.found(one)) before_.push_back(*choice);
@@ -439,6 +443,36 @@ void Walk::show_header() {
   page_.emplace("Header information", std::move(lines));
 }
 
+void Walk::open_times() {
+  if (times_ == nullptr || times_->empty()) {
+    message_ = of_ == Of::Live ? "T: a capture has times to choose; w writes one"
+                               : "T: times are known when all is read, of samples that have them";
+    return;
+  }
+  strip_.emplace(*times_, times_place_);
+}
+
+// Nothing: the key is the list's.
+std::optional<Walk::Flow> Walk::on_times_key(const KeyPress& press) {
+  switch (strip_->on_key(press)) {
+    case TimeStrip::Flow::Unknown:
+      return std::nullopt;
+    case TimeStrip::Flow::Stay:
+      break;
+    case TimeStrip::Flow::Leave:
+      times_place_ = strip_->place();
+      strip_.reset();
+      break;
+    case TimeStrip::Flow::Chosen:
+      wanted_times_ = strip_->range();
+      return Flow::ReadAgain;
+    case TimeStrip::Flow::All:
+      wanted_times_.emplace();
+      return Flow::ReadAgain;
+  }
+  return Flow::Stay;
+}
+
 bool Walk::on_zoom_key(const KeyPress& press) {
   RowChoice choice = rows_.choice();
   if (press.is('t')) {
@@ -474,6 +508,8 @@ bool Walk::on_page_key(const KeyPress& press) {
     sandwich();
   } else if (press.is('g') || press.is('f')) {
     show_flame();
+  } else if (press.is('T')) {
+    open_times();
   } else if (press.is('D')) {
     shows_debug_ = !shows_debug_;
   } else if (press.is('P')) {
@@ -491,6 +527,8 @@ bool Walk::on_page_key(const KeyPress& press) {
 }
 
 Walk::Flow Walk::on_list_key(const KeyPress& press) {
+  if (strip_ && sandwiches_.empty())
+    if (const auto flow = on_times_key(press)) return *flow;
   if (press.key == Key::Escape) return undo();
   if (press.is('q')) return Flow::Quit;
   if (on_page_key(press)) return Flow::Stay;
@@ -592,7 +630,10 @@ std::string Walk::status() const {
                        place.row + 1, rows_.size(), place.line, sink_.functions().size(),
                        sink_.profile().rows().size());
   }
+  if (!progress_.empty()) return progress_ + "  h: help  Esc: stop reading  q: leave";
   if (!sandwiches_.empty()) return "Esc: back  Enter: open  a: annotate  x: its callers and callees  h: help";
+  if (strip_)
+    return "Left Right: move  Space: mark  Enter: count this time  Backspace: all of it  Esc: close  h: help";
   if (of_ == Of::Live)
     return "h: help  Enter: open  /: filter  a: annotate  f: freeze  z: zero  w: write  q: leave";
   return "h: help  Enter: open  /: filter  a: annotate  t d k: zoom  x: callers  q: leave";
@@ -620,7 +661,12 @@ Frame Walk::draw(ScreenSize size) {
     if (is_list && columns_of(title) + note.size() > size.width) title = rows_.title(WalkedRows::Count::No);
     title += note;
     frame.bar(0, Style::Bar, title);
-    (is_list ? browser_ : *sandwiches_.back()->browser).draw(frame, 1, size.height - std::size_t{2});
+    std::size_t height = size.height - std::size_t{2};
+    if (strip_ && is_list && height >= 2 * TimeStrip::kRows) {
+      height -= TimeStrip::kRows;
+      strip_->draw(frame, height + 1);
+    }
+    (is_list ? browser_ : *sandwiches_.back()->browser).draw(frame, 1, height);
     frame.bar(size.height - std::size_t{1}, Style::Bar, status());
   }
   if (menu_) menu_->draw(frame);

@@ -14,6 +14,7 @@
 #include "report/views/tui/flame_view.h"
 #include "report/views/tui/frame.h"
 #include "report/views/tui/pages.h"
+#include "report/views/tui/time_strip.h"
 #include "report/views/tui/walked_rows.h"
 
 namespace tacho::report {
@@ -29,13 +30,20 @@ class Walk {
 
   Flow on_key(const KeyPress& press);
   Frame draw(ScreenSize size);
-  // With Flow::ReadAgain: the sort keys that the profile had no facts for.
+  // With Flow::ReadAgain: the sort keys that the profile had no facts for; and the time that rows shall count
+  // (as --time takes it; empty: all), or nothing where that stays.
   const std::string& wanted_sort() const { return wanted_sort_; }
+  const std::optional<std::string>& wanted_times() const { return wanted_times_; }
   void say(std::string message) { message_ = std::move(message); }
   // Stands behind the list's title: "last 20 s".
   void note(std::string note) { note_ = std::move(note); }
+  // Stands before the hints in the last line: "34 of 100 MB read".
+  void progress(std::string progress) { progress_ = std::move(progress); }
+  // When samples were taken, to choose a range from; must outlive this. Null: unknown.
+  void times(const TimeCounts* times) { times_ = times; }
 
   // Nothing stands over the list or in its place, which would be gone with these rows.
+  bool can_undo() const { return !before_.empty() || strip_; }
   bool is_at_list() const {
     return sandwiches_.empty() && !code_ && !flame_ && !page_ && !menu_ && !question_;
   }
@@ -47,6 +55,7 @@ class Walk {
     Browser::Memory browser;
     bool shows_debug = false;
     std::string message;
+    TimeStrip::Place times;
   };
   Memory remember() const;
   void restore(const Memory& memory);
@@ -56,6 +65,8 @@ class Walk {
   Flow on_menu(std::size_t item);
   Flow on_answer(const std::string& text);
   bool on_zoom_key(const KeyPress& press);
+  void open_times();
+  std::optional<Flow> on_times_key(const KeyPress& press);
   bool on_page_key(const KeyPress& press);
   void choose(const RowChoice& choice);
   void zoom(const RowChoice& choice);
@@ -90,7 +101,11 @@ class Walk {
   Browser browser_;
   std::vector<RowChoice> before_;  // zooms, to be undone
   std::string message_;            // for one key
-  std::string note_;
+  std::string note_, progress_;
+  const TimeCounts* times_ = nullptr;
+  std::optional<TimeStrip> strip_;
+  TimeStrip::Place times_place_;  // while it is closed
+  std::optional<std::string> wanted_times_;
   Of of_;
   std::string wanted_sort_;
   bool shows_debug_ = false;

@@ -1,0 +1,193 @@
+#include "report/views/tui/time_strip.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace tacho::report {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
+constexpr std::size_t kBars = TimeStrip::kRows - 2, kEighths = 8;
+constexpr std::array<std::string_view, kEighths + 1> kBlocks = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
+std::string seconds(std::uint64_t time) { return fmt::format("{}.{:09}", time / kSecond, time % kSecond); }
+std::string short_seconds(std::uint64_t time) {
+  return fmt::format("{}.{:03}", time / kSecond, time % kSecond / 1'000'000);
+}
+
+}  // namespace
+
+void TimeCounts::join_pairs() {
+  if (begin_ / width_ % 2 != 0) {
+    counts_.insert(counts_.begin(), 0);
+    begin_ -= width_;
+  }
+  for (std::size_t i = 0; i < counts_.size(); i += 2)
+    counts_[i / 2] = counts_[i] + (i + 1 < counts_.size() ? counts_[i + 1] : 0);
+  counts_.resize((counts_.size() + 1) / 2);
+  width_ *= 2;
+}
+
+void TimeCounts::add(std::uint64_t time) {
+  constexpr std::uint64_t kLatest = std::uint64_t{1} << 62;  // no clock says more
+  time = std::min(time, kLatest);
+  if (counts_.empty()) begin_ = time - time % width_;
+  // Some samples are older than the first one.
+  while (time < begin_) {
+    const std::uint64_t missing = begin_ / width_ - time / width_;
+    if (missing + counts_.size() > kMost) {
+      join_pairs();
+      continue;
+    }
+    counts_.insert(counts_.begin(), static_cast<std::size_t>(missing), 0);
+    begin_ -= missing * width_;
+  }
+  while ((time - begin_) / width_ >= kMost) join_pairs();
+  const auto at = static_cast<std::size_t>((time - begin_) / width_);
+  if (at >= counts_.size()) counts_.resize(at + 1);
+  ++counts_[at];
+}
+
+std::vector<std::uint64_t> TimeCounts::columns(std::size_t count) const {
+  std::vector<std::uint64_t> columns(count);
+  if (count == 0) return columns;
+  if (counts_.size() < count) {  // each interval is as wide as it lasts
+    for (std::size_t column = 0; column < count && !counts_.empty(); ++column)
+      columns[column] = counts_[column * counts_.size() / count];
+    return columns;
+  }
+  for (std::size_t i = 0; i < counts_.size(); ++i) columns[i * count / counts_.size()] += counts_[i];
+  return columns;
+}
+
+TimeStrip::TimeStrip(const TimeCounts& counts, Place place) : counts_(&counts), place_(std::move(place)) {
+  if (place_.cursor < counts.begin() || place_.cursor >= counts.end()) place_.cursor = counts.begin();
+  place_.is_open = true;
+}
+
+std::size_t TimeStrip::column_of(std::uint64_t time) const {
+  const auto all = static_cast<double>(counts_->end() - counts_->begin());
+  const auto part = static_cast<double>(time - std::min(time, counts_->begin()));
+  return std::min(static_cast<std::size_t>(part / all * static_cast<double>(width_)), width_ - 1);
+}
+
+std::uint64_t TimeStrip::begin_of(std::size_t column) const {
+  const auto all = static_cast<double>(counts_->end() - counts_->begin());
+  const double share = static_cast<double>(column) / static_cast<double>(width_);
+  // Half a nanosecond more: column_of() of it is this column.
+  return counts_->begin() + static_cast<std::uint64_t>(all * share + 0.5);
+}
+
+void TimeStrip::move_to(std::size_t column) {
+  place_.cursor = begin_of(std::min(column, width_ - 1));
+  if (column_of(place_.cursor) < column && column < width_) ++place_.cursor;
+}
+
+std::string TimeStrip::range() const {
+  const std::uint64_t other = place_.mark.value_or(place_.cursor);
+  const auto [first, last] = std::minmax({column_of(place_.cursor), column_of(other)});
+  return seconds(begin_of(first)) + "," + seconds(std::max(begin_of(last + 1), std::uint64_t{1}) - 1);
+}
+
+TimeStrip::Flow TimeStrip::on_key(const KeyPress& press) {
+  constexpr std::size_t kPage = 10;  // columns
+  const std::size_t column = column_of(place_.cursor);
+  switch (press.key) {
+    case Key::Left:
+      move_to(column - std::min<std::size_t>(column, 1));
+      return Flow::Stay;
+    case Key::Right:
+      move_to(column + 1);
+      return Flow::Stay;
+    case Key::PageUp:
+      move_to(column - std::min(column, kPage));
+      return Flow::Stay;
+    case Key::PageDown:
+      move_to(column + kPage);
+      return Flow::Stay;
+    case Key::Home:
+      move_to(0);
+      return Flow::Stay;
+    case Key::End:
+      move_to(width_ - 1);
+      return Flow::Stay;
+    case Key::Click:
+    case Key::DoubleClick:
+      if (press.row < first_ || press.row >= first_ + kRows) return Flow::Unknown;
+      move_to(press.column);
+      return Flow::Stay;
+    case Key::Backspace:
+      place_.mark.reset();
+      place_.chosen.reset();
+      return Flow::All;
+    case Key::Escape:
+      place_.is_open = false;
+      return Flow::Leave;
+    case Key::Enter: {
+      const auto [first, last] =
+          std::minmax({column_of(place_.cursor), column_of(place_.mark.value_or(place_.cursor))});
+      place_.chosen.emplace(begin_of(first), std::max(begin_of(last + 1), std::uint64_t{1}) - 1);
+      return Flow::Chosen;
+    }
+    default:
+      break;
+  }
+  if (press.is('T')) {
+    place_.is_open = false;
+    return Flow::Leave;
+  }
+  if (!press.is(' ')) return Flow::Unknown;
+  if (place_.mark)
+    place_.mark.reset();
+  else
+    place_.mark = place_.cursor;
+  return Flow::Stay;
+}
+
+void TimeStrip::draw(Frame& frame, std::size_t first) {
+  width_ = std::max<std::size_t>(frame.size.width, 1);
+  first_ = first;
+  const auto counts = counts_->columns(width_);
+  const std::uint64_t most = std::max<std::uint64_t>(*std::ranges::max_element(counts), 1);
+  const std::size_t cursor = column_of(place_.cursor), mark = column_of(place_.mark.value_or(place_.cursor));
+  const auto is_in = [&](std::size_t column) {
+    if (place_.mark) return column >= std::min(cursor, mark) && column <= std::max(cursor, mark);
+    return place_.chosen && column >= column_of(place_.chosen->first) &&
+           column <= column_of(place_.chosen->second);
+  };
+  frame.bar(first, Style::Bar,
+            fmt::format("Samples over time: {} at {} s{}", counts[cursor], short_seconds(begin_of(cursor)),
+                        place_.mark ? fmt::format(", marked from {} s", short_seconds(begin_of(mark))) : ""));
+  for (std::size_t row = 0; row < kBars; ++row) {
+    // One run for all columns of a style.
+    for (std::size_t column = 0; column < width_;) {
+      const std::size_t begin = column;
+      const bool inside = is_in(begin);
+      std::string text;
+      for (; column < width_ && is_in(column) == inside && (column == begin || column != cursor); ++column) {
+        const std::uint64_t height = (counts[column] * kBars * kEighths + most - 1) / most;  // eighths
+        const std::uint64_t below = (kBars - 1 - row) * kEighths;
+        text += kBlocks.at(
+            static_cast<std::size_t>(std::min<std::uint64_t>(height > below ? height - below : 0, kEighths)));
+        if (column == cursor) {
+          ++column;
+          break;
+        }
+      }
+      frame.put(first + 1 + row, begin,
+                begin == cursor ? Style::Box
+                : inside        ? Style::High
+                                : Style::Medium,
+                text);
+    }
+  }
+  frame.put(first + kRows - 1, 0, Style::Quiet, short_seconds(counts_->begin()) + " s");
+  const std::string end = short_seconds(counts_->end()) + " s";
+  if (end.size() < width_) frame.put(first + kRows - 1, width_ - end.size(), Style::Quiet, end);
+}
+
+}  // namespace tacho::report
