@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -75,6 +76,7 @@ struct Session::State {
   alignas(format::kApart) std::optional<Resolver> resolver;
   std::uint64_t lost_samples = 0;
   std::optional<format::WorkerPool> pool;
+  bool has_run = false;
   std::shared_ptr<SampleCondition> condition;  // until it is bound to the events: then it is the filter's
 
   bool can_run_ahead(const Sink& sink) const;
@@ -166,6 +168,10 @@ bool Session::State::can_run_ahead(const Sink& sink) const {
 }
 
 void Session::run(Sink& view, const RunControl& control) {
+  // A second run of a file would give nothing, as if it had no samples. A pipe's head is one run, its rest
+  // another.
+  if (std::exchange(state_->has_run, true) && !layout().is_pipe)
+    throw std::logic_error("a capture is read once by a session; another one reads it again");
   SampleReader& reader = *state_->reader;
   const Filter& filter = state_->options.filter;
   std::optional<NameFilter> names;

@@ -56,7 +56,8 @@ class Session {
   // asked when it is opened.
   Result<> check_events() const;
 
-  // Gives every sample that passes the filter to `sink`, in time order, on the caller's thread.
+  // Gives every sample that passes the filter to `sink`, in time order, on the caller's thread. Once only,
+  // but for a pipe whose reading a sink stopped: a second run of a file throws std::logic_error.
   void run(Sink& sink, const RunControl& control = {});
 
   // Threads for what comes after the samples, made when they are first asked for: as many as the options say.

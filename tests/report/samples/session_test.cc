@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <thread>
 
 #include "report/views/script/script_text.h"
@@ -77,6 +78,16 @@ TEST(Session, GivesSamplesInTimeOrderWithinRounds) {
             (std::vector<std::string>{"dd 10 1 cpu-clock", "dd 20 1 cpu-clock", "dd 30 1 cpu-clock"}));
   EXPECT_EQ(ran.sink.others, std::vector<std::string>{"COMM"});
   EXPECT_FALSE(ran.session->diagnostics().incomplete());
+}
+
+// A second run would give nothing, as if the capture were empty.
+TEST(Session, AFileIsReadOnce) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
+  capture.comm(5, 5, "dd").sample(at(10)).round();
+  Ran ran = run(capture.file());
+  EXPECT_EQ(ran.sink.lines.size(), 1U);
+  EXPECT_THROW(ran.session->run(ran.sink), std::logic_error);
 }
 
 TEST(Session, EqualCallChainsAreOneStackUntilTheMappingsChange) {
