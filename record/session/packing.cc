@@ -67,7 +67,7 @@ Result<format::Fd> listing_of(const PinnedFiles& pinned) {
                         one.process, one.build_id.empty() ? "-" : one.build_id.hex(), one.name) +
             '\0';
   format::Fd listing(::memfd_create("held files", MFD_CLOEXEC));
-  if (!listing) return system_error("memfd_create", errno);
+  if (!listing) return system_error("memory for the list of held files", errno);
   if (auto done = format::write_at(listing.get(), 0, std::as_bytes(std::span(text))); !done)
     return std::move(done.error());
   return listing;
