@@ -52,7 +52,7 @@ void RecordCounts::add(const RecordCounts& more) {
   last_time = std::max(last_time, more.last_time);
   lost_first = std::min(lost_first, more.lost_first);
   lost_last = std::max(lost_last, more.lost_last);
-  told += more.told;
+  sideband += more.sideband;
 }
 
 void cut_behind_trailers(std::vector<std::byte>& records, std::size_t begin, std::size_t trailer) {
@@ -94,7 +94,7 @@ bool count_records(format::Bytes records, RecordCounts& counts) {
     if (header.type == abi::kRecordLost) count_loss(format::Cursor(body), sum);
     if (header.type == abi::kRecordMmap2 || header.type == abi::kRecordMmap ||
         header.type == abi::kRecordComm || header.type == abi::kRecordExit)
-      ++sum.told;
+      ++sum.sideband;
   }
   counts = sum;
   return is_whole;

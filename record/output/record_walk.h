@@ -15,7 +15,7 @@ struct RecordCounts {
   std::uint64_t first_time = ~std::uint64_t{0}, last_time = 0;  // of samples, ns
 
   std::uint64_t lost_first = ~std::uint64_t{0}, lost_last = 0;  // when LOST records were written, ns
-  std::uint64_t told = 0;                                       // records about processes and their mappings
+  std::uint64_t sideband = 0;                                   // records about processes and their mappings
 
   void add(const RecordCounts& more);
 

@@ -39,10 +39,11 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) 
   if (filter_ != nullptr) filter_->remove_unwanted(buffer_, begin);
   if (buffer_.size() == begin) return Taken::Nothing;
   open();
-  const std::uint64_t told = counts.told;
+  const std::uint64_t sideband = counts.sideband;
   if (count(begin, first_packed, counts)) {
     // Sideband records are never compressed in place.
-    if (pinner_ != nullptr && counts.told != told) pinner_->look(format::Bytes(buffer_).subspan(begin));
+    if (pinner_ != nullptr && counts.sideband != sideband)
+      pinner_->look(format::Bytes(buffer_).subspan(begin));
     return Taken::Records;
   }
   take_back();

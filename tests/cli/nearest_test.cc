@@ -41,7 +41,7 @@ TEST(Nearest, WhereNothingIsNearTheNamesAreListed) {
   EXPECT_EQ(suggestion_or_all("raed", names), "; did you mean 'read'?");
   EXPECT_EQ(suggestion_or_all("sync", names), "; it has read, write");
   EXPECT_EQ(suggestion_or_all("sync", {}), "");
-  std::vector<std::string> many{"read", "read"};  // told once
+  std::vector<std::string> many{"read", "read"};  // named once
   for (int i = 0; i < 41; ++i) many.push_back("call" + std::to_string(i));
   EXPECT_TRUE(suggestion_or_all("sync", many).starts_with("; it has read, call0"));
   EXPECT_TRUE(suggestion_or_all("sync", many).ends_with(", call38 and 2 more"));

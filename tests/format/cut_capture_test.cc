@@ -65,7 +65,7 @@ int most_in_a_record(const std::string& path) {
 }
 
 struct Cuts {
-  int made = 0, lost = 0, most_lost = 0, invented = 0, untold = 0;
+  int made = 0, lost = 0, most_lost = 0, invented = 0, unreported = 0;
 };
 
 // Cuts 1 to 12 bytes out of the data of the capture `file` at `places` places, and reads what is left.
@@ -94,7 +94,7 @@ Cuts cut(const std::vector<std::byte>& file, std::uint64_t from, std::uint64_t u
     cuts.lost += lost;
     cuts.most_lost = std::max(cuts.most_lost, lost);
     cuts.invented += invented;
-    cuts.untold += diagnostics.incomplete() ? 0 : 1;
+    cuts.unreported += diagnostics.incomplete() ? 0 : 1;
     if (lost > 2 && std::getenv("TACHO_CUT_DEBUG") != nullptr)
       std::printf("%d lost: %d bytes at %d\n", lost, static_cast<int>(size), static_cast<int>(at));
     EXPECT_LE(invented, 1) << size << " bytes cut out at " << at;
@@ -212,7 +212,7 @@ TEST(CutCapture, APlainFileLosesTheRecordsThatTheCutTouchedAndANeighbour) {
   const auto file = capture(false).file();
   const Cuts cuts = cut(file, data_offset(file), data_end(file), 600);
   EXPECT_LE(cuts.most_lost, 2);
-  EXPECT_EQ(cuts.untold, 0);
+  EXPECT_EQ(cuts.unreported, 0);
   // A cut within a sample's payload or call chain may leave one that still adds up; not more than now and
   // then.
   EXPECT_LE(cuts.invented * 20, cuts.made);
@@ -222,7 +222,7 @@ TEST(CutCapture, ACompressedFileLosesTheFramesThatTheCutTouched) {
   const auto file = capture(true).file();
   const Cuts cuts = cut(file, data_offset(file), data_end(file), 300);
   EXPECT_LE(cuts.most_lost, 2 * 10);
-  EXPECT_EQ(cuts.untold, 0);
+  EXPECT_EQ(cuts.unreported, 0);
   EXPECT_EQ(cuts.invented, 0);
 }
 
@@ -233,7 +233,7 @@ TEST(CutCapture, APipeLosesTheRecordsThatTheCutTouchedAndANeighbour) {
   const std::uint64_t data_size = data_end(builder.file()) - data_offset(builder.file());
   const Cuts cuts = cut(pipe, pipe.size() - data_size, pipe.size(), 300);
   EXPECT_LE(cuts.most_lost, 2);
-  EXPECT_EQ(cuts.untold, 0);
+  EXPECT_EQ(cuts.unreported, 0);
 }
 
 TEST(CutCapture, TheHeaderSectionsAreFoundWhereTheyMovedTo) {
@@ -308,9 +308,9 @@ void cut_all(const std::filesystem::path& folder, int places) {
     const int most = most_in_a_record(entry.path());
     if (until - from < 100) continue;
     const Cuts cuts = cut(*file, from, until, places);
-    std::printf("%-24s %5d samples, %d cuts: %d lost, at most %d, %d invented, %d not told\n",
+    std::printf("%-24s %5d samples, %d cuts: %d lost, at most %d, %d invented, %d not reported\n",
                 entry.path().filename().c_str(), samples, cuts.made, cuts.lost, cuts.most_lost, cuts.invented,
-                cuts.untold);
+                cuts.unreported);
     // perf compresses a whole recording as one stream, of which nothing is readable behind a gap.
     if (most > 1) continue;
     EXPECT_LE(cuts.most_lost, 2) << entry.path();

@@ -66,7 +66,7 @@ void add_split(CaptureBuilder& capture, const std::vector<std::byte>& record, st
 
 struct Got {
   std::vector<std::uint64_t> times, stacks;
-  std::string told;
+  std::string findings;
   Features features;
 };
 
@@ -84,7 +84,7 @@ Got read(const CaptureBuilder& capture) {
     got.times.push_back(sample ? sample->time : 0);
     got.stacks.push_back(sample ? sample->user_stack.size() : 0);
   }
-  for (const Finding& finding : diagnostics.findings()) got.told += Diagnostics::describe(finding) + "\n";
+  for (const Finding& finding : diagnostics.findings()) got.findings += Diagnostics::describe(finding) + "\n";
   return got;
 }
 
@@ -96,7 +96,7 @@ TEST(Simpleperf, ACopiedStackHasAsManyBytesAsTheKernelCouldRead) {
   const Got got = read(capture);
   EXPECT_EQ(got.times, (Numbers{1, 2, 3, 4, 5, 6, 7, 8}));
   EXPECT_EQ(got.stacks, (Numbers{1001, 1002, 1003, 1004, 4033, 1006, 1007, 1008}));
-  EXPECT_EQ(got.told, "");
+  EXPECT_EQ(got.findings, "");
 }
 
 TEST(Simpleperf, AnotherSampleOfSuchASizeIsDamage) {
@@ -112,7 +112,7 @@ TEST(Simpleperf, AnotherSampleOfSuchASizeIsDamage) {
   add(3);
   const Got got = read(capture);
   EXPECT_EQ(got.times, (Numbers{1, 3}));
-  EXPECT_NE(got.told, "");
+  EXPECT_NE(got.findings, "");
 }
 
 TEST(Simpleperf, ItsRecordsAreNoDamageWhereverTheyStand) {
@@ -126,7 +126,7 @@ TEST(Simpleperf, ItsRecordsAreNoDamageWhereverTheyStand) {
   capture.data().bytes(own_record(kUnwindingResult, as_bytes("the end")));
   const Got got = read(capture);
   EXPECT_EQ(got.times, (Numbers{1, 2, 3}));
-  EXPECT_EQ(got.told, "");
+  EXPECT_EQ(got.findings, "");
 }
 
 TEST(Simpleperf, TracepointsAndKernelSymbolsAreReadFromTheRecordsInFront) {
@@ -143,7 +143,7 @@ TEST(Simpleperf, TracepointsAndKernelSymbolsAreReadFromTheRecordsInFront) {
   add_sample(capture, 1, 1000);
   const Got got = read(capture);
   EXPECT_EQ(got.times, (Numbers{1}));
-  EXPECT_EQ(got.told, "");
+  EXPECT_EQ(got.findings, "");
   ASSERT_EQ(got.features.tracing.formats.size(), 1u);
   EXPECT_EQ(got.features.tracing.formats[0].text, tracing.formats[0].text);
   const Attachment* const attached = got.features.attachment(kKallsymsAttachment);
@@ -159,7 +159,7 @@ TEST(Simpleperf, ARecordOfItsOwnThatIsCutShortIsTold) {
   add_sample(capture, 1, 1000);
   const Got got = read(capture);
   EXPECT_EQ(got.times, (Numbers{1}));
-  EXPECT_NE(got.told.find("record of type 32777 is cut short"), std::string::npos) << got.told;
+  EXPECT_NE(got.findings.find("record of type 32777 is cut short"), std::string::npos) << got.findings;
 }
 
 }  // namespace

@@ -150,7 +150,7 @@ TEST_F(Endings, AHungDiskIsLeftAfterASecondSignal) {
   std::this_thread::sleep_for(milliseconds(300));
   run.send(SIGINT);
   EXPECT_EQ(run.wait(), 4) << run.errors();
-  EXPECT_LT(Clock::now() - began, milliseconds(8000)) << "1 s until it is told, 2 s for the write to return";
+  EXPECT_LT(Clock::now() - began, milliseconds(8000)) << "1 s until the signal, 2 s for the write to return";
   EXPECT_NE(run.errors().find("second signal"), std::string::npos) << run.errors();
   EXPECT_FALSE(capture().has_damage);
   EXPECT_GT(capture().samples.size(), 0u);

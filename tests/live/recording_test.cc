@@ -198,13 +198,13 @@ TEST_F(Recording, NoFloodOfSamplesCostsAMapping) {
   const CaptureSeen seen = capture();
   EXPECT_GT(seen.lost, 0u) << "one page cannot hold such a flood";
   const format::RecordingLosses& losses = seen.features.environment.losses;
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   for (const format::EventLoss& loss : losses.events) {
     EXPECT_TRUE(loss.event.starts_with("raw_syscalls:sys_e")) << loss.event;
     EXPECT_GE(loss.cpu, 0);
-    told += loss.lost;
+    reported += loss.lost;
   }
-  EXPECT_EQ(told, seen.lost) << "by event and CPU";
+  EXPECT_EQ(reported, seen.lost) << "by event and CPU";
   ASSERT_TRUE(losses.interval);
   EXPECT_LE(losses.interval->first, losses.interval->second);
   EXPECT_GE(std::ranges::count(seen.exec_names, "true"), kPrograms);

@@ -151,13 +151,14 @@ TEST_F(Rotation, AnEventBeginsAnotherFile) {
     EXPECT_TRUE(seen.is_closed && !seen.has_damage) << name;
   }
   for (const std::string& name : files()) fs::remove(folder + "/" + name);
-  // What comes while a file is being begun is told, and none is lost: each is the first of a file or merged.
+  // Requests that come while a file is begun are counted, and no event is lost.
   Program many = start({"-e", "dummy", "--switch-output-event", "syscalls:sys_enter_getpgid", "python3", "-c",
                         "import os, time\nfor i in range(40): os.getpgid(0)\ntime.sleep(2)"});
   ASSERT_EQ(many.wait(60), 0) << many.errors();
   ASSERT_GE(files().size(), 2u) << many.errors();
-  const std::string told = "came 40 times, " + std::to_string(40 - (files().size() - 1)) + " of them while";
-  EXPECT_NE(many.errors().find(told), std::string::npos) << many.errors();
+  const std::string counted =
+      "came 40 times, " + std::to_string(40 - (files().size() - 1)) + " of them while";
+  EXPECT_NE(many.errors().find(counted), std::string::npos) << many.errors();
   EXPECT_EQ(record({"--switch-output-event", "nosuch", "-e", "dummy", "true"}), 1) << errors;
   EXPECT_EQ(record({"--switch-output-event", "./x.bpf.c", "-e", "dummy", "true"}), 1) << errors;
   EXPECT_TRUE(said("is a BPF program, which is recorded with -e")) << errors;

@@ -349,7 +349,7 @@ TEST_F(AddressSpacesTest, TheHeadersBuildIdIsTakenBeforeAndAfterTheMapping) {
   user(mmap(7, 0x2000, 0x1000, 0, "/lib/y"));
   EXPECT_TRUE(at(7, 0x2000)->module->build_id.empty());
   spaces.add_build_id({.pid = -1, .build_id = id, .filename = "/lib/y"});
-  EXPECT_EQ(at(7, 0x2000)->module->build_id, id) << "a pipe tells it at its end";
+  EXPECT_EQ(at(7, 0x2000)->module->build_id, id) << "a pipe has it at its end";
 }
 
 TEST_F(AddressSpacesTest, RecordsThatSayNothingAboutProcessesAreIgnored) {

@@ -69,7 +69,7 @@ TEST(PackMaker, FunctionsWithoutNamesAreRanges) {
   const auto back = format::parse_symbol_pack(*section);
   ASSERT_TRUE(back) << back.error().what;
   const format::PackedModule& module = back->modules.at(0);
-  EXPECT_EQ(module.addresses.size(), 2u) << "the range tells of 0x2004 and 0x2008";
+  EXPECT_EQ(module.addresses.size(), 2u) << "the range has 0x2004 and 0x2008";
 
   PackedSource source(module, back->texts);
   SymbolTable& table = source.table();

@@ -119,7 +119,7 @@ TEST_F(SymbolizerLines, EmbeddedSymbolsNameWhatTheDynamicTableDoesNot) {
 }
 
 TEST_F(SymbolizerLines, ADebuglinkWithoutABuildIdIsFollowedOnlyIfTheSumIsRight) {
-  // The link's sum is that of names.debug; without build ids nothing else could tell.
+  // The link's sum is that of names.debug; without build ids nothing else identifies it.
   const std::string id = "\x01\x23\x45\x67\x89\xab\xcd\xef";
   const auto without_id = [&](const std::string& name) {
     const auto bytes = format::read_file(kData + "/" + name);

@@ -83,7 +83,7 @@ TEST_F(SymbolizerTest, AFileOfAnotherBuildIsNotUsed) {
   const Frame found = frame(kStart + kText);
   EXPECT_EQ(found.function, "");
   EXPECT_EQ(found.module->path, "/opt/names.so");
-  EXPECT_EQ(found.shown_address, kText) << "the address is told all the same";
+  EXPECT_EQ(found.shown_address, kText) << "the address is there nevertheless";
   EXPECT_EQ(found.source, '!');
   EXPECT_EQ(missing(), root.path() +
                            "/opt/names.so: has another build id, 0123456789abcdef0123456789abcdef01234567; " +

@@ -33,7 +33,7 @@ std::vector<std::byte> bytes(std::initializer_list<Number> numbers) {
   return made;
 }
 
-struct Told {
+struct Expanded {
   std::vector<SummaryLayout::Sample> samples;
   void expand(const SummaryLayout& layout, format::Bytes key, format::Bytes value,
               format::Bytes before = {}) {
@@ -65,18 +65,18 @@ TEST(SummaryLayout, ANumberAndACountNeedNoTags) {
       {"sizes", "map", type(4, {field("(key)", 0, 32)}), type(8, {field("(value)", 0, 64)})}, 4, 8);
   EXPECT_EQ(field_of(layout, "value").role, "value");
   EXPECT_EQ(field_of(layout, "count").role, "count");
-  Told told;
-  told.expand(layout, bytes<std::uint32_t>({4096}), bytes<std::uint64_t>({7}));
-  ASSERT_EQ(told.samples.size(), 1u);
-  EXPECT_EQ(told.number(layout, "value"), 4096u);
-  EXPECT_EQ(told.number(layout, "count"), 7u);
-  EXPECT_EQ(told.samples[0].period, 7u);
-  told.expand(layout, bytes<std::uint32_t>({4096}), bytes<std::uint64_t>({7}), bytes<std::uint64_t>({5}));
-  EXPECT_EQ(told.number(layout, "count"), 2u) << "what came since the last reading";
-  told.expand(layout, bytes<std::uint32_t>({4096}), bytes<std::uint64_t>({7}), bytes<std::uint64_t>({7}));
-  EXPECT_TRUE(told.samples.empty());
-  told.expand(layout, bytes<std::uint32_t>({4096}), bytes<std::uint64_t>({3}), bytes<std::uint64_t>({7}));
-  EXPECT_EQ(told.number(layout, "count"), 3u) << "deleted, and made anew";
+  Expanded made;
+  made.expand(layout, bytes<std::uint32_t>({4096}), bytes<std::uint64_t>({7}));
+  ASSERT_EQ(made.samples.size(), 1u);
+  EXPECT_EQ(made.number(layout, "value"), 4096u);
+  EXPECT_EQ(made.number(layout, "count"), 7u);
+  EXPECT_EQ(made.samples[0].period, 7u);
+  made.expand(layout, bytes<std::uint32_t>({4096}), bytes<std::uint64_t>({7}), bytes<std::uint64_t>({5}));
+  EXPECT_EQ(made.number(layout, "count"), 2u) << "what came since the last reading";
+  made.expand(layout, bytes<std::uint32_t>({4096}), bytes<std::uint64_t>({7}), bytes<std::uint64_t>({7}));
+  EXPECT_TRUE(made.samples.empty());
+  made.expand(layout, bytes<std::uint32_t>({4096}), bytes<std::uint64_t>({3}), bytes<std::uint64_t>({7}));
+  EXPECT_EQ(made.number(layout, "count"), 3u) << "deleted, and made anew";
 }
 
 TEST(SummaryLayout, RolesOfKeyAndValue) {
@@ -91,34 +91,34 @@ TEST(SummaryLayout, RolesOfKeyAndValue) {
   EXPECT_EQ(layout.stack_maps(), (std::vector<std::string>{"kernel", ""}));
   EXPECT_EQ(field_of(layout, "value").format, "log2");
   EXPECT_EQ(field_of(layout, "pid").role, "key");
-  Told told;
-  told.expand(layout, bytes<std::uint32_t>({41, 5, 12, 0x1d, static_cast<std::uint32_t>(-17)}),
+  Expanded made;
+  made.expand(layout, bytes<std::uint32_t>({41, 5, 12, 0x1d, static_cast<std::uint32_t>(-17)}),
               bytes<std::uint64_t>({3, 900, 500}), bytes<std::uint64_t>({1, 100, 400}));
-  ASSERT_EQ(told.samples.size(), 1u);
-  EXPECT_EQ(told.samples[0].process, 41u);
-  EXPECT_EQ(told.samples[0].thread, 41u);
-  EXPECT_EQ(told.samples[0].stacks, (std::vector<std::int64_t>{5, -17}));
+  ASSERT_EQ(made.samples.size(), 1u);
+  EXPECT_EQ(made.samples[0].process, 41u);
+  EXPECT_EQ(made.samples[0].thread, 41u);
+  EXPECT_EQ(made.samples[0].stacks, (std::vector<std::int64_t>{5, -17}));
   EXPECT_EQ(layout.stack_key_bytes(), (std::vector<std::uint32_t>{4, 4}));
-  EXPECT_EQ(told.samples[0].period, 800u) << "the sum weighs more than the count";
-  EXPECT_EQ(told.number(layout, "value"), 4096u);
-  EXPECT_EQ(told.number(layout, "op"), 5u) << "bits, as a whole byte";
-  EXPECT_EQ(told.number(layout, "n"), 2u);
-  EXPECT_EQ(told.number(layout, "worst_ns"), 500u);
+  EXPECT_EQ(made.samples[0].period, 800u) << "the sum weighs more than the count";
+  EXPECT_EQ(made.number(layout, "value"), 4096u);
+  EXPECT_EQ(made.number(layout, "op"), 5u) << "bits, as a whole byte";
+  EXPECT_EQ(made.number(layout, "n"), 2u);
+  EXPECT_EQ(made.number(layout, "worst_ns"), 500u);
 }
 
 TEST(SummaryLayout, AnArrayOfSlotsIsASampleForEach) {
   const SummaryLayout layout(
       {"lat", "map", type(4, {field("dev", 0, 32)}), type(16, {field("slots", 0, 32, "linear:10", 4)})}, 4,
       16);
-  Told told;
-  told.expand(layout, bytes<std::uint32_t>({8}), bytes<std::uint32_t>({2, 0, 0, 9}),
+  Expanded made;
+  made.expand(layout, bytes<std::uint32_t>({8}), bytes<std::uint32_t>({2, 0, 0, 9}),
               bytes<std::uint32_t>({1, 0, 0, 9}));
-  ASSERT_EQ(told.samples.size(), 1u);
-  told.expand(layout, bytes<std::uint32_t>({8}), bytes<std::uint32_t>({2, 0, 0, 9}));
-  ASSERT_EQ(told.samples.size(), 2u);
-  EXPECT_EQ(told.number(layout, "value", 1), 30u);
-  EXPECT_EQ(told.number(layout, "count", 1), 9u);
-  EXPECT_EQ(told.number(layout, "dev", 1), 8u);
+  ASSERT_EQ(made.samples.size(), 1u);
+  made.expand(layout, bytes<std::uint32_t>({8}), bytes<std::uint32_t>({2, 0, 0, 9}));
+  ASSERT_EQ(made.samples.size(), 2u);
+  EXPECT_EQ(made.number(layout, "value", 1), 30u);
+  EXPECT_EQ(made.number(layout, "count", 1), 9u);
+  EXPECT_EQ(made.number(layout, "dev", 1), 8u);
   auto sum = bytes<std::uint32_t>({2, 0, 0, 9});
   layout.add_up(sum, bytes<std::uint32_t>({1, 5, 0, 1}));
   EXPECT_EQ(sum, bytes<std::uint32_t>({3, 5, 0, 10}));
@@ -147,32 +147,32 @@ TEST(SummaryLayout, WhatGoesUpAndDownHasACountOfItsOwn) {
   EXPECT_EQ(layout.stack_key_bytes(), std::vector<std::uint32_t>{8}) << "a key of the program's own";
   EXPECT_EQ(field_of(layout, "bytes").role, "sum");
   EXPECT_EQ(field_of(layout, "blocks").role, "count");
-  Told told;
-  told.expand(layout, bytes<std::uint64_t>({41, 0x123456789a}), bytes<std::uint64_t>({700, 7, 9}),
+  Expanded made;
+  made.expand(layout, bytes<std::uint64_t>({41, 0x123456789a}), bytes<std::uint64_t>({700, 7, 9}),
               bytes<std::uint64_t>({900, 9, 9}));
-  ASSERT_EQ(told.samples.size(), 1u);
-  EXPECT_EQ(told.samples[0].stacks, std::vector<std::int64_t>{0x123456789a});
-  EXPECT_EQ(told.samples[0].period, 700u) << "what is there, and not what came";
-  EXPECT_EQ(told.samples[0].process, 41u);
-  EXPECT_EQ(told.number(layout, "blocks"), 7u);
-  EXPECT_EQ(told.number(layout, "made"), 9u);
-  told.samples.clear();
-  told.expand(layout, bytes<std::uint64_t>({41, 5}), bytes<std::uint64_t>({0, 0, 9}));
-  EXPECT_TRUE(told.samples.empty()) << "nothing is left";
-  told.expand(layout, bytes<std::uint64_t>({41, 5}), bytes<std::uint64_t>({0, 2, 9}));
-  EXPECT_EQ(told.samples.size(), 1u) << "blocks without bytes";
+  ASSERT_EQ(made.samples.size(), 1u);
+  EXPECT_EQ(made.samples[0].stacks, std::vector<std::int64_t>{0x123456789a});
+  EXPECT_EQ(made.samples[0].period, 700u) << "what is there, and not what came";
+  EXPECT_EQ(made.samples[0].process, 41u);
+  EXPECT_EQ(made.number(layout, "blocks"), 7u);
+  EXPECT_EQ(made.number(layout, "made"), 9u);
+  made.samples.clear();
+  made.expand(layout, bytes<std::uint64_t>({41, 5}), bytes<std::uint64_t>({0, 0, 9}));
+  EXPECT_TRUE(made.samples.empty()) << "nothing is left";
+  made.expand(layout, bytes<std::uint64_t>({41, 5}), bytes<std::uint64_t>({0, 2, 9}));
+  EXPECT_EQ(made.samples.size(), 1u) << "blocks without bytes";
 }
 
 TEST(SummaryLayout, TypesThatBtfDoesNotHaveAreHex) {
   const SummaryLayout layout({"calls", "map", {}, {}}, 6, 8);
   EXPECT_EQ(field_of(layout, "key").format, "hex");
   EXPECT_EQ(field_of(layout, "count").role, "count");
-  Told told;
-  told.expand(layout, bytes<std::uint8_t>({1, 2, 3, 4, 5, 6}), bytes<std::uint64_t>({9}));
-  EXPECT_EQ(told.samples.at(0).period, 9u);
+  Expanded made;
+  made.expand(layout, bytes<std::uint8_t>({1, 2, 3, 4, 5, 6}), bytes<std::uint64_t>({9}));
+  EXPECT_EQ(made.samples.at(0).period, 9u);
   const SummaryLayout odd({"calls", "map", type(4, {field("a", 0, 32)}), {}}, 8, 3);
-  told.expand(odd, bytes<std::uint64_t>({1}), bytes<std::uint8_t>({1, 2, 3}));
-  EXPECT_EQ(told.samples.size(), 1u) << "of another size than the kernel's";
+  made.expand(odd, bytes<std::uint64_t>({1}), bytes<std::uint8_t>({1, 2, 3}));
+  EXPECT_EQ(made.samples.size(), 1u) << "of another size than the kernel's";
 }
 
 }  // namespace

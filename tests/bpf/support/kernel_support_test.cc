@@ -145,7 +145,7 @@ TEST(KernelLayout, OffsetsAreThoseOfTheKernelsOwnTypes) {
   EXPECT_EQ(layout->mm_mappings, 32u + 16 + 8) << "through a struct without a name";
   EXPECT_EQ(layout->mm_vdso, 32u + 40 + 8) << "through a typedef";
   EXPECT_EQ(layout->vma_start, 8u);
-  EXPECT_EQ(layout->inode_changed, 0u) << "not all kernels tell";
+  EXPECT_EQ(layout->inode_changed, 0u) << "not all kernels have it";
   EXPECT_EQ(layout->vma_file, 48u);
   EXPECT_EQ(layout->inode_super_block, 32u);
   EXPECT_EQ(layout->knows_returns, 0u) << "a kernel without probes";

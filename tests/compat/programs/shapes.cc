@@ -1,4 +1,5 @@
-// Templates, closures and inlined calls, for demangling and unwinding. Runs for the seconds it is told.
+// Templates, closures and inlined calls, for demangling and unwinding. Its argument is for how many seconds
+// it runs.
 #include <cstdlib>
 #include <ctime>
 #include <functional>

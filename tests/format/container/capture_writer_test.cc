@@ -148,7 +148,7 @@ TEST_P(CaptureWriterTest, AfterAFailureTheFileIsWholeUpToTheLastRound) {
   EXPECT_TRUE(diagnostics.findings().empty());
 }
 
-// The records find room, what is told of them at the end does not.
+// There is room for the records, but not for the feature sections at the end.
 TEST_P(CaptureWriterTest, LateSectionsWithoutRoomAreNotTold) {
   auto writer = CaptureWriter::create(path(), events_, features_, options());
   ASSERT_TRUE(writer);

@@ -11,7 +11,7 @@
 namespace tacho::format {
 namespace {
 
-// Pushes records told apart by their file offset.
+// Pushes records that differ in their file offset.
 void push(TimeOrder& order, std::uint64_t time, std::uint64_t offset, const BlockRef& block) {
   RecordView record;
   record.offset = offset;
@@ -146,7 +146,7 @@ class LongRound {
       const std::uint64_t words[] = {pushed_.size(), times[i]};
       std::memcpy(at + kRecord - sizeof words, words, sizeof words);
       RecordView record = whole_record({at, kRecord}, std::endian::native);
-      // As readers tell it: of a record that was inflated, where it was packed.
+      // The offset of an inflated record is that of its COMPRESSED record.
       record.offset = packed == 0 ? 1000 * kRecord + i * kRecord : 77;
       order_.push(record, times[i], block);
       pushed_.push_back(times[i]);

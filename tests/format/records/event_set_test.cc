@@ -45,7 +45,7 @@ TEST(EventSet, AnUnknownIdBelongsToNoEvent) {
   EXPECT_EQ(events.event_of(view_of(sample)), std::nullopt);
 }
 
-// As Linux writes it where another recorder with a trailer of 32 bytes was told first.
+// As Linux writes it for a recorder that comes after one with a trailer of 32 bytes.
 TEST(EventSet, BytesThatTheKernelLeavesBehindATrailerAreNoPartOfIt) {
   EventSet events;
   for (const std::uint64_t id : {11, 21}) {
@@ -149,7 +149,7 @@ TEST(EventSet, FindsIdsHoweverFarApartTheyLie) {
   }
 }
 
-// Whatever the order they are told in, and however often.
+// In any order of the calls, and with repeated ones.
 TEST(EventSet, FindsIdsInWhateverOrderTheyCome) {
   std::mt19937_64 random(7);  // NOLINT(bugprone-random-generator-seed): the same numbers each time
   for (const int order : {0, 1, 2}) {

@@ -16,7 +16,7 @@ RecordView view_of(const ByteWriter& out, std::uint32_t type = abi::kRecordSampl
   return record;
 }
 
-// A sample with every field there is, in the kernel's order; each value tells its place.
+// A sample with every field there is, in the kernel's order; each value is the number of its place.
 constexpr std::uint64_t kEveryField = (1ULL << 25) - 1 - abi::kSampleWeightStruct;
 
 EventAttr full_attr() {

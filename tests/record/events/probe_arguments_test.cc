@@ -86,13 +86,13 @@ TEST(ProbeArguments, OfAFileMayHaveNames) {
   half.size = 4;
   half.is_signed = true;
   const std::vector<NamedArgument> named{{"a->b", pointer}, {"at.y", half}};
-  const KnownArguments known{.named = named, .lack = "it is not told"};
+  const KnownArguments known{.named = named, .lack = "it is not known"};
   const auto placed = place_arguments(parsed("a->b:string,at.y,low=at.y:u8"), known);
   ASSERT_TRUE(placed) << placed.error().what;
   EXPECT_TRUE((*placed)[0].shape == Shape::UserText && (*placed)[0].pointers.size() == 1);
   EXPECT_TRUE((*placed)[1].shift == 32 && (*placed)[1].is_signed && (*placed)[1].size == 4);
   EXPECT_TRUE((*placed)[2].size == 1 && !(*placed)[2].is_signed && (*placed)[2].name == "low");
-  EXPECT_EQ(placing("b.c", known), "'b.c': it is not told; say where it is: c=arg1, or c=%di");
+  EXPECT_EQ(placing("b.c", known), "'b.c': it is not known; say where it is: c=arg1, or c=%di");
 }
 
 TEST(ProbeArguments, OfAReturnIsOne) {

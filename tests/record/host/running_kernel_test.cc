@@ -55,7 +55,7 @@ TEST(RunningKernel, TrampolinesAndDispatchersAreImagesAndProgramsAreNot) {
   ASSERT_EQ(images.size(), 3u);
   EXPECT_EQ(images[0].name, "bpf_trampoline_6442466132");
   EXPECT_EQ(images[0].start, 0xffffffffc0200000u);
-  EXPECT_EQ(images[0].length, 4096u) << "a page, as the kernel tells of new ones";
+  EXPECT_EQ(images[0].length, 4096u) << "a page, as in the record of a new one";
   EXPECT_EQ(images[1].length, 0x40u) << "newer kernels lay several into a page";
   EXPECT_EQ(images[2].length, 4096u);
   EXPECT_TRUE(find_bpf_images("0000000000000000 t bpf_trampoline_1\t[bpf]\n", 4096).empty()) << "hidden";

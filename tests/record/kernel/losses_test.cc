@@ -51,34 +51,34 @@ std::uint64_t sum(const std::vector<Losses>& losses) {
 }
 
 TEST(ReportedLost, AreTheDifferencesOfSums) {
-  ReportedLost told;
-  EXPECT_EQ(sum(told.news({named(3), named(4, kCgroup, kOtherId)})), 7u);
-  const auto news = told.news({named(5), named(4, kCgroup, kOtherId)});
+  ReportedLost reported;
+  EXPECT_EQ(sum(reported.news({named(3), named(4, kCgroup, kOtherId)})), 7u);
+  const auto news = reported.news({named(5), named(4, kCgroup, kOtherId)});
   ASSERT_EQ(news.size(), 1u);
   EXPECT_EQ(news[0].id, kId);
   EXPECT_EQ(news[0].lost, 2u);
-  EXPECT_TRUE(told.news({named(5), named(4, kCgroup, kOtherId)}).empty());
+  EXPECT_TRUE(reported.news({named(5), named(4, kCgroup, kOtherId)}).empty());
 }
 
 TEST(ReportedLost, ALossAttributedLaterIsReportedOnce) {
-  ReportedLost told;
-  EXPECT_EQ(sum(told.news({named(10), of_nobody(4)})), 14u);
-  EXPECT_TRUE(told.news({named(14)}).empty()) << "the same ones, by name";
-  EXPECT_TRUE(told.news({named(13), of_nobody(1)}).empty());
-  EXPECT_EQ(sum(told.news({named(16), of_nobody(1)})), 3u);
+  ReportedLost reported;
+  EXPECT_EQ(sum(reported.news({named(10), of_nobody(4)})), 14u);
+  EXPECT_TRUE(reported.news({named(14)}).empty()) << "the same ones, by name";
+  EXPECT_TRUE(reported.news({named(13), of_nobody(1)}).empty());
+  EXPECT_EQ(sum(reported.news({named(16), of_nobody(1)})), 3u);
 }
 
 TEST(ReportedLost, ARemainderThatShrinksReportsNothing) {
-  ReportedLost told;
-  EXPECT_EQ(sum(told.news({of_nobody(4)})), 4u);
-  EXPECT_TRUE(told.news({of_nobody(1)}).empty()) << "2^64 - 3 otherwise";
-  EXPECT_EQ(sum(told.news({of_nobody(6)})), 2u);
+  ReportedLost reported;
+  EXPECT_EQ(sum(reported.news({of_nobody(4)})), 4u);
+  EXPECT_TRUE(reported.news({of_nobody(1)}).empty()) << "2^64 - 3 otherwise";
+  EXPECT_EQ(sum(reported.news({of_nobody(6)})), 2u);
 }
 
 TEST(ReportedLost, NamesComeFirst) {
-  ReportedLost told;
-  EXPECT_EQ(sum(told.news({of_nobody(2)})), 2u);
-  const auto news = told.news({of_nobody(3), named(4)});
+  ReportedLost reported;
+  EXPECT_EQ(sum(reported.news({of_nobody(2)})), 2u);
+  const auto news = reported.news({of_nobody(3), named(4)});
   ASSERT_EQ(news.size(), 2u);
   EXPECT_EQ(news[0].cgroup, kCgroup);
   EXPECT_EQ(news[0].lost, 4u);
@@ -86,12 +86,12 @@ TEST(ReportedLost, NamesComeFirst) {
 }
 
 TEST(ReportedLost, EventsHaveTotalsOfTheirOwn) {
-  ReportedLost told;
+  ReportedLost reported;
   const Losses other{.event = 1, .id = 200, .lost = 50};
-  EXPECT_EQ(sum(told.news({of_nobody(9), other})), 59u);
+  EXPECT_EQ(sum(reported.news({of_nobody(9), other})), 59u);
   Losses more = other;
   more.lost = 53;
-  const auto news = told.news({of_nobody(2), more});
+  const auto news = reported.news({of_nobody(2), more});
   ASSERT_EQ(news.size(), 1u);
   EXPECT_EQ(news[0].event, 1u);
   EXPECT_EQ(news[0].lost, 3u);
@@ -99,7 +99,7 @@ TEST(ReportedLost, EventsHaveTotalsOfTheirOwn) {
 
 TEST(ReportedLost, FilesSumUpToTheTotal) {
   constexpr int kFiles = 500;
-  ReportedLost told;
+  ReportedLost reported;
   std::uint64_t state = 1, total = 0, sums = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> lost, sums_of;
   const auto random = [&state](std::uint64_t below) {
@@ -117,7 +117,7 @@ TEST(ReportedLost, FilesSumUpToTheTotal) {
       known += seen;
     }
     if (total > known) all.push_back(of_nobody(total - known));
-    for (const Losses& loss : told.news(all)) {
+    for (const Losses& loss : reported.news(all)) {
       sums += loss.lost;
       sums_of[{loss.id, loss.cgroup}] += loss.lost;
     }

@@ -79,7 +79,7 @@ TEST(JsonText, IsUtf8WhateverTheBytes) {
   EXPECT_EQ(json_text("plain \"quoted\""), "\"plain \\\"quoted\\\"\"");
   EXPECT_EQ(json_text("h\xc3\xa9llo"), "\"h\xc3\xa9llo\"") << "no byte is a letter of its own";
   EXPECT_EQ(json_text("\xff\n\x1b"), R"("\\xff\\x0a\\x1b")");
-  EXPECT_EQ(json_text("a\\b"), R"("a\\\\b")") << "told apart from what was made safe";
+  EXPECT_EQ(json_text("a\\b"), R"("a\\\\b")") << "differs from an escape of a safe name";
 }
 
 TEST(ProgramListing, JsonHasAllThatIsKnown) {

@@ -25,7 +25,8 @@ TEST(RecordWalk, CountsSamplesLossesAndTimes) {
   out.u32(abi::kRecordComm).u16(0).u16(8);
   RecordCounts counts;
   EXPECT_TRUE(count_records(out.view(), counts));
-  EXPECT_EQ(counts, (RecordCounts{.samples = 2, .lost = 11, .first_time = 400, .last_time = 500, .told = 1}))
+  EXPECT_EQ(counts,
+            (RecordCounts{.samples = 2, .lost = 11, .first_time = 400, .last_time = 500, .sideband = 1}))
       << "a LOST record without a time";
   format::ByteWriter later;
   for (const std::uint64_t time : {480, 450})

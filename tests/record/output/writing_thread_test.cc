@@ -60,7 +60,7 @@ std::vector<std::byte> samples(std::size_t count, std::uint64_t first_time) {
 }
 
 struct Written {
-  RecordCounts kept, told;
+  RecordCounts kept, reported;
   Limit limit = Limit::None;
   Memory output;
 };
@@ -69,7 +69,7 @@ struct Written {
 void write(std::uint64_t most_bytes, std::size_t pieces, std::size_t samples_each, Written& to) {
   RecordQueue queue(std::size_t{1} << 20);
   WritingThread thread(to.output, queue, {.most_bytes = most_bytes}, [&to](const RecordCounts& counts) {
-    to.told = counts;
+    to.reported = counts;
     return Result<>(Done{});
   });
   ASSERT_TRUE(thread.start());
@@ -122,9 +122,10 @@ TEST(WritingThread, ASizeIsFilledAndNeverExceeded) {
     EXPECT_EQ(some.limit, Limit::Size) << most;
     EXPECT_LE(some.output.size + some.output.closing_room(), most);
     EXPECT_GT(some.output.size + some.output.closing_room() + 2048, most) << "pieces of pieces go in";
-    EXPECT_EQ(some.kept.samples, some.output.size / kSampleBytes) << "what is told is what stands there";
-    EXPECT_EQ(some.told.samples, some.kept.samples);
-    EXPECT_EQ(some.told.last_time, 1000 * ((some.kept.samples - 1) / 100) + (some.kept.samples - 1) % 100);
+    EXPECT_EQ(some.kept.samples, some.output.size / kSampleBytes) << "the count is that of the file";
+    EXPECT_EQ(some.reported.samples, some.kept.samples);
+    EXPECT_EQ(some.reported.last_time,
+              1000 * ((some.kept.samples - 1) / 100) + (some.kept.samples - 1) % 100);
   }
 }
 

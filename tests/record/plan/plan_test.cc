@@ -129,7 +129,7 @@ TEST(Plan, SidesAndFieldsOfSamplesAreChosenForAllEvents) {
          {abi::kSampleAddr, abi::kSampleDataSrc, abi::kSamplePhysAddr, abi::kSampleCodePageSize})
       EXPECT_TRUE(attr.samples(bit)) << event;
   }
-  EXPECT_TRUE(plan->events.back().attr.has(abi::kMmapData)) << "the sideband event tells of data too";
+  EXPECT_TRUE(plan->events.back().attr.has(abi::kMmapData)) << "the sideband event has data mappings too";
   EXPECT_FALSE(plan->events.back().attr.samples(abi::kSampleAddr));
   const auto alone = plan_of(options_of({"-i", "--kernel-callchains", "true"}));
   ASSERT_TRUE(alone);

@@ -28,7 +28,7 @@ tacho_code_range range_of(std::uint64_t start, std::uint64_t end, std::uint32_t 
 TEST(CodeMaps, WhatRanBeforeAnExecHadOtherMappings) {
   CodeMaps maps;
   EXPECT_EQ(maps.ranges_at(kParent, 5).ranges, nullptr);
-  EXPECT_TRUE(maps.ranges_at(kParent, 5).is_now) << "nobody told of another program";
+  EXPECT_TRUE(maps.ranges_at(kParent, 5).is_now) << "there was no exec";
   maps.map(kParent, range_of(100, 200, 1), 1);
   maps.exec(kParent, 10);
   maps.map(kParent, range_of(300, 400, 2), 11);
@@ -71,7 +71,7 @@ TEST(CodeMaps, WhatRunsAlreadyIsInheritedToo) {
   maps.fork(kChild, kParent, 5);
   EXPECT_EQ(text_of(maps, kChild), "100-200:1 300-400:2");
   maps.running(kParent, {range_of(500, 600, 3)});
-  EXPECT_EQ(text_of(maps, kParent), "100-200:1 300-400:2") << "what is told is newer";
+  EXPECT_EQ(text_of(maps, kParent), "100-200:1 300-400:2") << "the record is newer";
   maps.running(12, {range_of(1, 2, 1), range_of(3, 4, 1), range_of(5, 6, 1)});
   EXPECT_EQ(text_of(maps, 12), "unknown") << "a part of them would pass for all";
 }
@@ -83,7 +83,7 @@ TEST(CodeMaps, ANumberThatIsGivenOutAgainHasNothingOfItsFormerProcess) {
   EXPECT_EQ(text_of(maps, kChild), "unknown");
 }
 
-// A JIT maps and unmaps, and only the first is told.
+// A JIT maps and unmaps, and only the first has a record.
 TEST(CodeMaps, CodeOfNoFileMakesRoomForNewer) {
   CodeMaps maps(5);
   maps.map(kParent, range_of(10, 20, 1), 1);

@@ -87,7 +87,7 @@ TEST(IdRangeAllocator, MoreNumbersFollowTheLast) {
 
 namespace {
 
-// This program, as the kernel would tell of it.
+// This program, as in a PERF_RECORD_MMAP2.
 MappedFile own_program() {
   struct stat info {};
   EXPECT_EQ(stat("/proc/self/exe", &info), 0);
@@ -131,7 +131,7 @@ TEST(TableOfFile, SizeAndGenerationDistinguishFilesOfOneInode) {
   know(known, *opened);
   known.build_id = {};
   EXPECT_TRUE(table_of_file(known, {}));
-  if (known.size == 0) GTEST_SKIP() << "this file system tells no generations";
+  if (known.size == 0) GTEST_SKIP() << "this file system has no generation numbers";
   ++known.changed;
   EXPECT_FALSE(table_of_file(known, {})) << "it was written anew in place";
   --known.changed;

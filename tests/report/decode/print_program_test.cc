@@ -50,7 +50,7 @@ struct Agreement {
   std::size_t compiled = 0, others = 0;
 };
 
-// The formats of one capture, by either way of telling their records.
+// The formats of one capture, with records read in either way.
 class Comparison {
  public:
   explicit Comparison(const format::TracingData& tracing)

@@ -19,7 +19,7 @@ namespace {
 
 using namespace format;
 
-// A record of `type` with this body, and the fields that it is told as.
+// A record of `type` with this body, and its fields as text.
 rapidjson::Document fields_of(std::uint32_t type, const ByteWriter& body, const EventAttr& attr = {},
                               std::uint16_t misc = 0) {
   ByteWriter record;

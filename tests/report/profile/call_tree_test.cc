@@ -183,7 +183,8 @@ TEST(CallTree, WithALimitOfItselfTheWayToAHeavyEndIsMade) {
   EXPECT_EQ(tree_of(Functions(3), strands, {CallTreeLimit::Share::OfItself, 10, 33}), "(33)[a(33)[b(30)]]");
 }
 
-// Functions of one name are told apart, but not from a call of that name that was inlined.
+// Functions of one name are different nodes, but an inlined call of that name is the same node as one of
+// them.
 TEST(CallTree, AnInlinedCallJoinsTheFunctionOfItsNameThatCameFirst) {
   Functions functions(0);
   functions.add("f", 0, false);

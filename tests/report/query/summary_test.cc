@@ -42,7 +42,7 @@ TEST(Summary, OfSlotsAndTheirSum) {
   Summary summary;
   summary.add_total(ExpressionValue::of(900), 3);
   EXPECT_EQ(whole(summary.sum()), 900);
-  EXPECT_TRUE(summary.largest().is_nothing()) << "nothing tells";
+  EXPECT_TRUE(summary.largest().is_nothing()) << "there are no values";
   EXPECT_TRUE(summary.percentile(50).is_nothing());
   summary.spread(ExpressionValue::of(128), ExpressionValue::of(255), 2);
   summary.spread(ExpressionValue::of(512), ExpressionValue::of(1023), 1);

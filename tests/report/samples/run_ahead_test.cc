@@ -111,7 +111,7 @@ TEST(RunAhead, NoRecordOfAFileChangesTheHeaderThatIsShown) {
     Looker sink(*session, needs);
     session->run(sink);
     EXPECT_EQ(sink.samples, kSamples);
-    EXPECT_EQ(sink.found, 0u) << "what the records tell is no part of the file's header";
+    EXPECT_EQ(sink.found, 0u) << "features in records are no part of the file's header";
     ASSERT_TRUE(session->diagnostics().incomplete());
     const auto& finding = session->diagnostics().findings()[0];
     EXPECT_EQ(finding.kind, format::Damage::BadFeature);
@@ -120,7 +120,7 @@ TEST(RunAhead, NoRecordOfAFileChangesTheHeaderThatIsShown) {
   }
 }
 
-// A sink whose places are told apart by names, as Looker asks them.
+// A sink that distinguishes places by their names, which Looker gives.
 class NamesLent : public Looker {
  public:
   using Looker::Looker;
@@ -334,7 +334,7 @@ class Passing : public Sink {
 };
 
 // More distinct chains than are held at a time, each met again much later; some records have a time that is
-// no time, and more to them than their start tells.
+// no time, and are longer than their header says.
 TEST(Run, AViewOfPassingStacksGetsTheSameSamples) {
   CaptureBuilder capture = capture_with_stacks();
   constexpr std::uint64_t kSamples = 120'000, kChains = 70'000;
@@ -402,18 +402,18 @@ TEST(Run, ProgressIsToldOnTheCallersThreadAndGrows) {
     auto session = open(file);
     ASSERT_TRUE(session);
     Looker sink(*session, needs);
-    std::vector<std::uint64_t> told;
+    std::vector<std::uint64_t> shown;
     const auto here = std::this_thread::get_id();
     RunControl control;
     control.progress = [&](const ReadProgress& progress) {
       EXPECT_EQ(std::this_thread::get_id(), here);
       EXPECT_EQ(progress.bytes_total, bytes.size());
-      told.push_back(progress.bytes_read);
+      shown.push_back(progress.bytes_read);
     };
     session->run(sink, control);
-    EXPECT_GE(told.size(), bytes.size() / (300 << 10));
-    EXPECT_TRUE(std::ranges::is_sorted(told));
-    EXPECT_LE(told.back(), bytes.size());
+    EXPECT_GE(shown.size(), bytes.size() / (300 << 10));
+    EXPECT_TRUE(std::ranges::is_sorted(shown));
+    EXPECT_LE(shown.back(), bytes.size());
   }
 }
 

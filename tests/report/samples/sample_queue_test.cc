@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMegabyte = 17;  // of the largest records, which have 65,535 bytes: a little more
 constexpr std::uint16_t kLargest = 65535;
 
-// A batch of `count` samples told apart by their periods, each of a record of `size` bytes.
+// A batch of `count` samples with different periods, each of a record of `size` bytes.
 SampleBatch batch_of(std::uint64_t first, std::size_t count, std::uint16_t size = 64) {
   const auto block = std::make_shared<format::Block>();
   SampleBatch batch;
@@ -100,7 +100,7 @@ TEST(SampleQueue, WhatWasPutIsShownBeforeSharedThingsChange) {
 TEST(SampleQueue, ABatchWithoutSamplesTellsHowFarTheReadingIs) {
   SampleQueue queue;
   SampleBatch batch, taken;
-  EXPECT_TRUE(queue.put(batch)) << "nothing to tell: nothing is put";
+  EXPECT_TRUE(queue.put(batch)) << "an empty batch is not put";
   batch.bytes_read = 4096;
   EXPECT_TRUE(queue.put(batch));
   EXPECT_EQ(batch.bytes_read, 0u);

@@ -50,7 +50,7 @@ TEST_F(StackTableTest, AllButTheFirstBehindAMarkAreReturnAddresses) {
       if (places_.locations()[number].is_caller) found.push_back(places_.locations()[number].ip.value);
     return found;
   };
-  EXPECT_EQ(callers(), Words{}) << "perf does not tell them apart";
+  EXPECT_EQ(callers(), Words{}) << "they are one chain for perf";
   stacks_.end_lookups();
   stacks_.tell_callers();
   EXPECT_EQ(addresses(ask(chain)), (Words{1, 2, 3, 4, 4, 5}));
@@ -78,7 +78,7 @@ TEST_F(StackTableTest, WhatWasExpectedIsNotTakenForAnother) {
   EXPECT_EQ(addresses(ask(memory)), (Words{0x1000, 0x3000}));
 }
 
-// A pipe's head is read by a run of its own. Stacks of it stay, and those that come later are told apart.
+// A pipe's head is read by a run of its own. Stacks of it stay, and later ones get other numbers.
 TEST_F(StackTableTest, ChainsOfAnotherRunAreToldApart) {
   const Stack& head = ask(one_);
   ask(two_);
@@ -151,7 +151,7 @@ TEST_F(StackTableTest, PassingStacksLiveAsLongAsTheirMemoryIsHeld) {
     ASSERT_EQ(addresses(stack), expected);
     ASSERT_NE(stacks_.memory(), nullptr);
     const auto* const begin = reinterpret_cast<const StackMemory::element_type*>(&stack);
-    ASSERT_GE(begin, stacks_.memory()->get()) << "the memory that it tells is the stack's";
+    ASSERT_GE(begin, stacks_.memory()->get()) << "memory() is the stack's";
     if (i == 0) let_go = *stacks_.memory();
     if (i > 10'000 && i % kHeld == 0 && held.size() < 2000) held.emplace_back(&stack, *stacks_.memory());
   }
@@ -166,7 +166,7 @@ TEST_F(StackTableTest, PassingStacksLiveAsLongAsTheirMemoryIsHeld) {
   EXPECT_GT(again.number, kChains - 1);
 }
 
-// A chain that was met shortly before tells the memory of its stack, not of the stack that was made last.
+// A chain that was met shortly before gives the memory of its stack, not of the stack that was made last.
 TEST_F(StackTableTest, APassingStackThatIsKnownTellsItsOwnMemory) {
   stacks_.let_pass();
   const Stack& first = ask(one_);

@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(All, DwarfForms,
                            return name;
                          });
 
-// What addr2line tells when it is asked for one address alone: each line is a run of its own.
+// What addr2line prints for one address alone: one run for each line.
 TEST(DwarfLines, NamesDoNotDependOnWhatWasAskedBefore) {
   struct Row {
     std::uint64_t address;
@@ -104,7 +104,7 @@ TEST(DwarfLines, NamesDoNotDependOnWhatWasAskedBefore) {
   std::for_each(rows.rbegin(), rows.rend(), check);
 }
 
-// What llvm-symbolizer tells, and the symbol's name for the function whose code it is.
+// What llvm-symbolizer prints, and the symbol's name for the function whose code it is.
 TEST(DwarfLines, InlinedFunctionsHaveTheirDwarfNames) {
   struct Row {
     std::uint64_t address;
@@ -139,7 +139,7 @@ TEST(DwarfLines, ASupplementaryFileMustHaveTheChecksum) {
   }
 }
 
-// What addr2line tells of the same sources compiled by clang, whose code lies elsewhere.
+// What addr2line prints for the same sources compiled by clang, whose addresses are others.
 class ClangsForms : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(All, ClangsForms, testing::Values("clang", "single-5", "single-4"),
                          [](const auto& form) {
@@ -218,7 +218,7 @@ TEST(DwarfLines, DamageCostsNamesOnly) {
   auto bytes = format::read_file(kData + "/calls-5.so");
   ASSERT_TRUE(bytes);
   const test::Folder folder;
-  std::size_t opened = 0, told = 0;
+  std::size_t opened = 0, refused = 0;
   for (std::size_t at = 0x1000; at < bytes->size(); at += 31) {
     (*bytes)[at] ^= std::byte{0xff};
     folder.write("/x.so", format::as_text(*bytes));
@@ -227,10 +227,10 @@ TEST(DwarfLines, DamageCostsNamesOnly) {
     if (!lines) continue;
     ++opened;
     for (const std::uint64_t address : {0x2c1, 0x30b, 0x2a4}) calls_at(*lines, address, kOuter);
-    told += !lines->lack().empty();
+    refused += !lines->lack().empty();
   }
   EXPECT_GT(opened, 50u) << "hardly any damage got as far as a lookup";
-  EXPECT_GT(told, 5u) << "lengths and links are seen to be broken, other numbers are not";
+  EXPECT_GT(refused, 5u) << "lengths and links are seen to be broken, other numbers are not";
 }
 
 }  // namespace

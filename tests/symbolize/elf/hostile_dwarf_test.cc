@@ -190,7 +190,7 @@ TEST(LineProgram, RowsAreCounted) {
   EXPECT_EQ(count("", 3), 0u) << "no header";
 }
 
-// The header of DWARF 5: lists of folders and files, each of which begins with what it tells.
+// The header of DWARF 5: lists of folders and files, each of which begins with the forms of its entries.
 TEST(LineProgram, FilesAndFoldersOfDwarf5AreCounted) {
   const std::string head =
       number(1, 1) + number(1, 1) + number(1, 1) + number(0xfb, 1) + number(14, 1) + number(1, 1);

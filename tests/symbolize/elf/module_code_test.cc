@@ -60,7 +60,7 @@ TEST(ModuleCode, WithoutABuildIdTheFileOfThatNameComesLast) {
   EXPECT_EQ(last(nullptr, &none), by_name);
   EXPECT_EQ(last(once.files(), &none), ran.back());
   EXPECT_EQ(last(nullptr, &copies), ran.back());
-  EXPECT_EQ(last(twice.files(), &copies), -1) << "nothing tells which one";
+  EXPECT_EQ(last(twice.files(), &copies), -1) << "either could be the one";
 }
 
 TEST(ModuleCode, OfTheKernelAndOfWhatHasNoFileIsNotRead) {

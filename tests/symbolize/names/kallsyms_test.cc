@@ -124,7 +124,7 @@ TEST(Kallsyms, AnotherKernelsCodeHasAnotherLength) {
         reason(base, base + 0x1000abb),
         "is of another kernel: from _text its code has 16779964 bytes, and the recorded one's 16779963");
     EXPECT_NE(reason(base, base + 0x1003000), "");
-    EXPECT_EQ(reason(base, 0), "") << "it was not told";
+    EXPECT_EQ(reason(base, 0), "") << "the base was not given";
     EXPECT_EQ(reason(base, ~std::uint64_t{0}), "") << "it was not known";
   }
   constexpr std::uint64_t kHigh = 0xffffffffbc000000, kModules = 0xffffffffc0000000;

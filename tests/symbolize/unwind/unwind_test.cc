@@ -318,15 +318,15 @@ TEST_F(UnwindTest, WithoutABuildIdTheFileOfThatNameComesLast) {
   EXPECT_EQ(chain(nullptr), right);
 }
 
-// Notes what it is told.
+// Keeps the paths that at() was called with.
 class NotingGate final : public FileGate {
  public:
-  void at(std::string_view path) override { told.emplace_back(path); }
+  void at(std::string_view path) override { paths.emplace_back(path); }
   std::string lack(std::string_view path) const override {
     return path == refused ? "it is not to be read" : "";
   }
 
-  std::vector<std::string> told;
+  std::vector<std::string> paths;
   std::string refused;
 };
 
@@ -335,7 +335,7 @@ TEST_F(UnwindTest, AGateIsToldOfEachFileAndOfTheEnd) {
   options.gate = &gate;
   run(kProgram);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers).size(), 3u);
-  EXPECT_EQ(gate.told, (std::vector<std::string>{"/bin/app", "", "/bin/app", ""}));
+  EXPECT_EQ(gate.paths, (std::vector<std::string>{"/bin/app", "", "/bin/app", ""}));
 }
 
 TEST_F(UnwindTest, AChainEndsInAFileThatTheGateRefuses) {
