@@ -58,7 +58,7 @@ class GetoptRows {
     // With ':' getopt distinguishes a missing value from an unknown option.
     letters_ = line.stop_at_first_word ? "+:" : "-:";
     for (std::size_t row = 0; row < line.options.size(); ++row) {
-      for (std::string& name : spellings(line.options[row])) add(std::move(name), row);
+      for (const std::string& name : spellings(line.options[row])) add(name, row);
     }
     add_help("--help");
     if (letter_rows_['h'] == 0) add_help("-h");
@@ -75,18 +75,18 @@ class GetoptRows {
   const Option& row(int code) const { return line_->options[static_cast<std::size_t>(code - kFirstRow)]; }
 
  private:
-  void add(std::string name, std::size_t row) {
+  void add(std::string_view name, std::size_t row) {
     const Takes takes = line_->options[row].takes;
     const int has_value = takes == Takes::Nothing ? no_argument
                           : takes == Takes::Value ? required_argument
                                                   : optional_argument;
-    add(std::move(name), kFirstRow + static_cast<int>(row), has_value);
+    add(name, kFirstRow + static_cast<int>(row), has_value);
   }
-  void add_help(std::string name) { add(std::move(name), kHelp, no_argument); }
-  void add(std::string name, int code, int has_value) {
+  void add_help(std::string_view name) { add(name, kHelp, no_argument); }
+  void add(std::string_view name, int code, int has_value) {
     if (name.starts_with("--")) {
       long_.push_back({nullptr, has_value, nullptr, code});
-      names_.push_back(name.substr(2));
+      names_.emplace_back(name.substr(2));
       return;
     }
     letter_rows_[static_cast<unsigned char>(name[1])] = code;

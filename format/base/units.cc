@@ -19,23 +19,23 @@ constexpr Unit kUnits[] = {
     {"m", Quantity::Time, 60 * kSecond},
     {"h", Quantity::Time, 3600 * kSecond},
     {"d", Quantity::Time, 86400 * kSecond},
-    {"B", Quantity::Bytes, 1},
-    {"bytes", Quantity::Bytes, 1},
-    {"sectors", Quantity::Bytes, 512},
-    {"k", Quantity::Bytes, kKilo},
-    {"K", Quantity::Bytes, kKilo},
-    {"kB", Quantity::Bytes, kKilo},
-    {"KB", Quantity::Bytes, kKilo},
-    {"KiB", Quantity::Bytes, kKilo},
-    {"m", Quantity::Bytes, kKilo* kKilo},
-    {"M", Quantity::Bytes, kKilo* kKilo},
-    {"MB", Quantity::Bytes, kKilo* kKilo},
-    {"MiB", Quantity::Bytes, kKilo* kKilo},
-    {"g", Quantity::Bytes, kKilo* kKilo* kKilo},
-    {"G", Quantity::Bytes, kKilo* kKilo* kKilo},
-    {"GB", Quantity::Bytes, kKilo* kKilo* kKilo},
-    {"GiB", Quantity::Bytes, kKilo* kKilo* kKilo},
-    {"T", Quantity::Bytes, kKilo* kKilo* kKilo* kKilo},
+    {"B", Quantity::Size, 1},
+    {"bytes", Quantity::Size, 1},
+    {"sectors", Quantity::Size, 512},
+    {"k", Quantity::Size, kKilo},
+    {"K", Quantity::Size, kKilo},
+    {"kB", Quantity::Size, kKilo},
+    {"KB", Quantity::Size, kKilo},
+    {"KiB", Quantity::Size, kKilo},
+    {"m", Quantity::Size, kKilo* kKilo},
+    {"M", Quantity::Size, kKilo* kKilo},
+    {"MB", Quantity::Size, kKilo* kKilo},
+    {"MiB", Quantity::Size, kKilo* kKilo},
+    {"g", Quantity::Size, kKilo* kKilo* kKilo},
+    {"G", Quantity::Size, kKilo* kKilo* kKilo},
+    {"GB", Quantity::Size, kKilo* kKilo* kKilo},
+    {"GiB", Quantity::Size, kKilo* kKilo* kKilo},
+    {"T", Quantity::Size, kKilo* kKilo* kKilo* kKilo},
 };
 
 std::optional<double> parse(std::string_view text, Quantity quantity, double bare) {
@@ -64,7 +64,7 @@ const Unit* find_unit(std::string_view name, Quantity quantity) {
   return unit == std::end(kUnits) ? nullptr : unit;
 }
 
-std::optional<double> parse_bytes(std::string_view text) { return parse(text, Quantity::Bytes, 1); }
+std::optional<double> parse_bytes(std::string_view text) { return parse(text, Quantity::Size, 1); }
 std::optional<double> parse_time(std::string_view text, double bare) {
   return parse(text, Quantity::Time, bare);
 }

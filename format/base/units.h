@@ -7,7 +7,7 @@
 
 namespace tacho::format {
 
-enum class Quantity : std::uint8_t { None, Time, Bytes };
+enum class Quantity : std::uint8_t { None, Time, Size };
 
 struct Unit {
   std::string_view name;

@@ -95,7 +95,7 @@ struct NamedUnit {
 constexpr NamedUnit kNamedUnits[] = {{"_ns", cli::NumberUnit::Time, 1},
                                      {"_us", cli::NumberUnit::Time, 1'000},
                                      {"_ms", cli::NumberUnit::Time, 1'000'000},
-                                     {"_bytes", cli::NumberUnit::Bytes, 1}};
+                                     {"_bytes", cli::NumberUnit::Size, 1}};
 
 // For "min_us=10ms": what to write instead. Empty: it is no number with a unit.
 std::string value_without_unit(const ConstantSetting& setting) {

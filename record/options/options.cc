@@ -75,7 +75,7 @@ Result<> set_ring_size(RecordOptions& options, std::string_view text) {
     options.ring_bytes.reset();
     return Done{};
   }
-  const format::Unit* const known = format::find_unit(unit, format::Quantity::Bytes);
+  const format::Unit* const known = format::find_unit(unit, format::Quantity::Size);
   if (known == nullptr) return wrong();
   if (value > kMostRingBytes / known->size) return too_large("4G");
   options.ring_bytes = value * known->size;

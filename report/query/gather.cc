@@ -67,15 +67,20 @@ void CodeGatherer::add_lines(const Location& location, const symbolize::PlaceFac
   const std::uint64_t elf_start = facts.elf_address - (facts.shown_address - start);
   const format::Bytes code = resolver_.code(location, start_ip, static_cast<std::size_t>(size));
   const Disassembler& disassembler = resolver_.is_64_bit(location) ? wide_ : narrow_;
-  std::optional<std::tuple<std::string_view, std::uint32_t, std::uint32_t, std::uint32_t>> before;
+  struct Line {
+    bool is_known = false;
+    std::string_view file;
+    std::uint32_t line = 0, unit = 0, function = 0;
+    bool operator==(const Line&) const = default;
+  };
+  Line before;
   bool is_first = true;
   for (const DisassembledInstruction& instruction : disassembler.disassemble(code, elf_start)) {
     const std::uint64_t offset = instruction.address - elf_start;
     const symbolize::PlaceFacts here = resolver_.facts(at_address(location, start_ip + offset));
     if (here.lines != nullptr) {
       const auto spot = here.lines->spot_of({here.elf_address});
-      const auto now =
-          spot ? std::optional(std::tuple(spot->file, spot->line, spot->unit, spot->function)) : std::nullopt;
+      const Line now = spot ? Line{true, spot->file, spot->line, spot->unit, spot->function} : Line{};
       if (is_first || now != before) maker_.add(here);
       if (spot && spot->file.starts_with('/')) sources_.emplace(spot->file);
       before = now;

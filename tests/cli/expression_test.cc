@@ -13,7 +13,7 @@ std::string shape(const Expression& expression, const ExpressionNode& node) {
       "",  "",   "",  "",   "!", "-", "||", "&&", "==", "!=", "~", "!~",
       "<", "<=", ">", ">=", "|", "&", "+",  "-",  "*",  "/",  "%"};
   const auto unit = [&] {
-    return node.unit == NumberUnit::Time ? "ns" : node.unit == NumberUnit::Bytes ? "B" : "";
+    return node.unit == NumberUnit::Time ? "ns" : node.unit == NumberUnit::Size ? "B" : "";
   };
   switch (node.operation) {
     case Operation::Whole:

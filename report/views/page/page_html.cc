@@ -24,13 +24,13 @@ std::string policy_hash(std::string_view hex) {
 
 std::vector<PageColumn> shared_columns(const PageParts& parts, const PageTree::Order& order) {
   std::vector<PageColumn> columns;
-  PageColumn sizes("text.size", ColumnForm::Numbers), bytes("text.bytes", ColumnForm::Bytes);
+  PageColumn sizes("text.size", ColumnForm::Numbers), bytes("text.bytes", ColumnForm::Byte);
   for (std::uint32_t i = 0; i < parts.texts.size(); ++i) {
     sizes.add(parts.texts[i].size());
     bytes.add_bytes(parts.texts[i]);
   }
   PageColumn name("frame.name", ColumnForm::Numbers), module("frame.module", ColumnForm::Numbers),
-      kind("frame.kind", ColumnForm::Bytes);
+      kind("frame.kind", ColumnForm::Byte);
   for (const PageFrame& frame : parts.tree.frames()) {
     name.add(frame.name);
     module.add(frame.module);

@@ -1,5 +1,5 @@
-// A page as one HTML file: the markup, the style, the script and the data, and a policy that allows no
-// others.
+// Writes a page as one HTML file: markup, style, script and data, and a Content-Security-Policy that allows
+// nothing else.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace tacho::report {
 
-// `head`: a JSON object, as page/data.js reads it. `columns`: of the samples; those of texts, frames and
-// nodes are put before them.
+// `head`: the JSON object that page/data.js reads. `columns`: of the samples; the columns of texts, frames
+// and nodes are written before them.
 Result<> write_page(TextOutput& out, const std::string& head, const PageParts& parts,
                     const PageTree::Order& order, std::vector<PageColumn> columns);
 

@@ -471,7 +471,7 @@ std::vector<PageColumn> PageSamples::columns(const PageTree::Order& order) {
       values.take(std::move(field.values));
       columns.push_back(std::move(values));
       if (!field.has_missing) continue;
-      PageColumn missing(fmt::format("missing.{}.{}", i, j), ColumnForm::Bytes);
+      PageColumn missing(fmt::format("missing.{}.{}", i, j), ColumnForm::Byte);
       missing.add_bytes(field.missing);
       columns.push_back(std::move(missing));
     }

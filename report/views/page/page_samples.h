@@ -1,4 +1,4 @@
-// The samples of a capture as a page carries them: columns of numbers, payloads included.
+// The data of a page: samples and their payloads as columns of numbers.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +28,9 @@
 
 namespace tacho::report {
 
-// The texts, frames and call chains that a page shows, each once, as numbers.
+// Interned texts, frames and call chains.
 //
-// Everything here goes from one frame to the next without recursion: a stack may be 100,000 frames deep.
+// Nothing here is recursive: a stack may be 100,000 frames deep.
 
 // Texts that are safe to print. Number 0 is the empty text.
 class PageTexts {
@@ -47,7 +47,7 @@ class PageTexts {
   std::vector<std::string_view> texts_;
 };
 
-// Letters of page/flame.js.
+// Kinds of frames; page/flame.js has the same letters.
 enum class PageKind : char {
   All = 'a',
   Thread = 't',
@@ -65,7 +65,7 @@ struct PageFrame {
   bool operator==(const PageFrame&) const = default;
 };
 
-// Call chains as a prefix tree: each node is a frame below its caller's. Node 0 is everything.
+// Call chains as a prefix tree: a node for each frame below its caller's node. Node 0 is the root.
 class PageTree {
  public:
   PageTree() { nodes_.push_back({0, frame_of({0, 0, PageKind::All})}); }
@@ -79,8 +79,8 @@ class PageTree {
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<PageFrame>& frames() const { return frames_; }
 
-  // The nodes in the order of a page: callees beside each other by their names, and each before its caller,
-  // so that a node and all below it stand in a row.
+  // The nodes in the order of a page: siblings by name, callees before their caller, so that a subtree is a
+  // range.
   struct Order {
     std::vector<std::uint32_t> nodes;   // by place
     std::vector<std::uint32_t> places;  // by node
@@ -91,26 +91,27 @@ class PageTree {
   IndexTable by_frame_, by_node_;
   std::vector<PageFrame> frames_;
   std::vector<Node> nodes_;
-  std::vector<std::uint32_t> path_;  // nodes of the last chain, root first: most share the first ones with it
+  std::vector<std::uint32_t>
+      path_;  // nodes of the last chain, root first: most chains share a prefix with it
 };
 
-// What all captures of a page share.
+// Tables that all captures of a page share.
 struct PageParts {
   PageTexts texts;
   PageTree tree;
 };
 
-// How a page carries its data: columns of numbers, packed by gzip, as base64 in script elements that run
-// nothing. page/data.js reads them.
+// The data in a page's HTML: columns of numbers, compressed by gzip, as base64 in script elements of a type
+// that browsers do not run. page/data.js reads them.
 
-// Numbers of a column. A letter says how page/data.js reads them:
+// The encoding of a column; page/data.js has the same letters.
 enum class ColumnForm : char {
   Numbers = 'u',      // below 2^32: LEB128
   Wide = 'w',         // LEB128
   Signed = 'z',       // zigzag LEB128
   Differences = 'd',  // each to the one before: zigzag LEB128
   Reals = 'f',        // 8 bytes each, little endian
-  Bytes = 'b',        // 1 byte each
+  Byte = 'b',         // 1 byte each
 };
 
 class PageColumn {
@@ -128,7 +129,7 @@ class PageColumn {
     count_ += bytes.size();
   }
 
-  // The numbers of a column of the same form, in place of this one's.
+  // Takes the numbers of a column of the same form; this one's are dropped.
   void take(PageColumn&& other) {
     count_ = other.count_;
     bytes_ = std::move(other.bytes_);
@@ -165,7 +166,7 @@ class PageColumn {
 
 std::string base64(std::string_view bytes);
 
-// Writes what is added, packed, as elements <script type="application/octet-stream" class="data">, some
+// Compresses what is added into elements <script type="application/octet-stream" class="data"> of some
 // megabytes each.
 class PackedElements {
  public:
@@ -184,7 +185,7 @@ class PackedElements {
   std::string packed_;
 };
 
-// What a page shows in the place of names that others should not see.
+// The pseudonyms in a page that replace private names.
 class PageNames {
  public:
   // Both must outlive this.
@@ -215,14 +216,14 @@ class PageSamples : public Sink {
   Reads reads() const override { return reads_; }
   Flow on_sample(const ResolvedSample& sample) override;
 
-  // After the run: names what was not named yet.
+  // After the run: looks up the remaining names.
   void finish();
-  // By frame: its source line as a text, of the functions that weigh most; 0: none is known.
+  // By frame: the number of its source line's text, for the heaviest functions; 0: not known.
   std::vector<std::uint32_t> lines();
   std::uint64_t left_out() const { return left_out_; }
   bool empty() const { return samples_ == 0; }
 
-  // The columns, by the places of nodes in a page's order. Once: they are moved out.
+  // The columns, with nodes numbered in the page's order. Called once: they are moved out.
   std::vector<PageColumn> columns(const PageTree::Order& order);
   // The same as sums by event and node: "NUMBER.node", "NUMBER.weight", "NUMBER.samples" behind `prefix`.
   std::vector<PageColumn> sums(const PageTree::Order& order, const std::string& prefix) const;
@@ -250,9 +251,9 @@ class PageSamples : public Sink {
   };
   struct EventColumns {
     std::uint64_t samples = 0;
-    bool is_known = false;  // its schema was looked for
+    bool is_known = false;  // its schema was looked up
     bool has_stacks = false;
-    const PayloadField* value = nullptr;  // what its values are; null: it has none
+    const PayloadField* value = nullptr;  // its value; null: it has none
     std::vector<FieldColumn> fields;
   };
 
@@ -274,7 +275,7 @@ class PageSamples : public Sink {
   StackEvents weights_;
   EventSchemas schemas_;
   PeriodFields periods_;
-  std::vector<FramePlace> places_of_frames_;  // where each frame was met first
+  std::vector<FramePlace> places_of_frames_;  // the first address of each frame
   FrameNames frames_;
   Places places_;
   Reads reads_;
