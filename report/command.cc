@@ -136,7 +136,8 @@ cli::Option wide_option(std::string names, ReadingOptions& options) {
 
 cli::Option inflate_option(format::ReadOptions& options) {
   return {"--inflate-all", cli::Takes::Nothing, "",
-          "read all compressed records, also those that expand more than a recorder's do",
+          "read all compressed records; by default reading stops at data that is compressed more than any "
+          "recorder compresses, as in a decompression bomb",
           [&options](std::string_view) -> Result<> {
             options.inflate.total = false;
             return Done{};

@@ -179,24 +179,24 @@ struct Silence {
 };
 constexpr Silence kSilences[] = {
     {"bio",
-     "reads of cached files ask no disk, and what is written goes there later, from threads of the kernel "
+     "reads of cached files read no disk, and data is written to disk later, by kernel threads "
      "(-a)"},
-    {"pagecache", "files that are kept in memory (tmpfs) have no other place"},
+    {"pagecache", "files in tmpfs are nowhere but in memory"},
     {"runqlat", "a thread that finds its CPU free does not wait"},
     {"waking", "a wait that began before the recording is not seen"},
-    {"calls", "functions that were inlined are not called, and a call is told when it returns"},
-    {"fastcalls", "functions that were inlined are not called, and a call is told when it returns"},
-    {"func", "functions that were inlined are not called, and a call is timed when it returns"},
-    {"stackcount", "functions that were inlined are not called"},
+    {"calls", "inlined functions are not called, and a call is reported when it returns"},
+    {"fastcalls", "inlined functions are not called, and a call is reported when it returns"},
+    {"func", "inlined functions are not called, and a call is timed when it returns"},
+    {"stackcount", "inlined functions are not called"},
     {"alloc",
-     "what was given back is not told, nor what is taken with mmap() or from an allocator of the program's "
+     "freed memory is not reported, nor memory from mmap() or from an allocator of the program's "
      "own (lib=)"},
-    {"kalloc", "what was given back is not told"},
-    {"dns", "programs that do not ask the C library (Go's, resolvers of their own) are not seen"},
-    {"lock", "a lock that is free is taken without asking the kernel"},
-    {"klock", "a lock that is free is taken without waiting"},
-    {"vfsio", "what io_uring or a mapping of the file reads is no call"},
-    {"tcp", "connections that were there before tell their end alone"},
+    {"kalloc", "freed memory is not reported"},
+    {"dns", "programs that do not use the resolver of the C library (Go's, for example) are not seen"},
+    {"lock", "a free lock is taken without a system call"},
+    {"klock", "a free lock is taken without waiting"},
+    {"vfsio", "reads by io_uring or through a mapping are no calls"},
+    {"tcp", "of connections older than the recording only the end is reported"},
 };
 
 }  // namespace

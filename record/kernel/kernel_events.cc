@@ -216,7 +216,7 @@ Result<> KernelEvents::enable_samples() const {
     if (!done) break;
     note_switch(event.event, true, switched);
   }
-  tell(switched, Sampling::On);
+  call_on_switch(switched, Sampling::On);
   return done;
 }
 
@@ -231,7 +231,7 @@ void KernelEvents::note_switch(std::size_t event, bool on, std::vector<std::size
   switched.push_back(event);
 }
 
-void KernelEvents::tell(std::span<const std::size_t> switched, Sampling now) const {
+void KernelEvents::call_on_switch(std::span<const std::size_t> switched, Sampling now) const {
   if (on_switch_ && !switched.empty()) on_switch_(switched, now);
 }
 
@@ -249,7 +249,7 @@ void KernelEvents::disable() const {
     note_switch(event.event, false, switched);
   }
   again_->each([](const OpenEvent& event) { (void)disable_event(event.fd); });
-  tell(switched, Sampling::Off);
+  call_on_switch(switched, Sampling::Off);
 }
 
 Result<> KernelEvents::set_samples(Sampling sampling, const std::string& name) const {
@@ -267,7 +267,7 @@ Result<> KernelEvents::set_samples(Sampling sampling, const std::string& name) c
     if (planned.is_sideband || (!name.empty() && planned.name != name)) return;
     (void)(sampling == Sampling::On ? enable_event(event.fd) : disable_event(event.fd));
   });
-  tell(switched, sampling);
+  call_on_switch(switched, sampling);
   if (any) return Done{};
   std::string names;
   for (const PlannedEvent& planned : planned_) {

@@ -117,7 +117,7 @@ class KernelEvents {
     bool on = false;
   };
   void note_switch(std::size_t event, bool on, std::vector<std::size_t>& switched) const;
-  void tell(std::span<const std::size_t> switched, Sampling now) const;
+  void call_on_switch(std::span<const std::size_t> switched, Sampling now) const;
   Losses loss_of(const OpenEvent& event) const;
   std::vector<Losses> all_losses(bool of_sideband) const;
 

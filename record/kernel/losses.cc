@@ -25,7 +25,7 @@ std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
   for (const Losses& loss : all) left[loss.event] += loss.lost;
   for (auto& [event, lost] : left) lost -= std::min(lost, totals_[event]);
   std::vector<Losses> news;
-  const auto tell = [&](const Losses& loss) {
+  const auto report = [&](const Losses& loss) {
     Reported& reported = reported_[{loss.id, loss.cgroup, loss.cpu, loss.is_too_deep}];
     const std::uint64_t lost = std::min(loss.lost - std::min(loss.lost, reported.lost), left[loss.event]);
     if (lost == 0) return;
@@ -39,9 +39,9 @@ std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
   // Losses without an owner come last: they may have a name the next time.
   const auto has_name = [](const Losses& loss) { return loss.cgroup != 0 || loss.first <= loss.last; };
   for (const Losses& loss : all)
-    if (has_name(loss)) tell(loss);
+    if (has_name(loss)) report(loss);
   for (const Losses& loss : all)
-    if (!has_name(loss)) tell(loss);
+    if (!has_name(loss)) report(loss);
   return news;
 }
 

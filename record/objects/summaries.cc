@@ -190,8 +190,9 @@ Result<> Summaries::read(Source& source, bool is_reported, std::uint64_t time) {
     std::ranges::copy(values.front(), sum.begin());
     for (std::size_t cpu = 1; cpu < values.size(); ++cpu) source.layout.add_up(sum, values[cpu]);
     if (is_reported)
-      source.layout.expand(key, sum, known.value,
-                           [&](const bpf::SummaryLayout::Sample& sample) { tell(source, sample, time); });
+      source.layout.expand(key, sum, known.value, [&](const bpf::SummaryLayout::Sample& sample) {
+        write_sample(source, sample, time);
+      });
     if (source.keeps) known.value.assign(sum.begin(), sum.end());
   });
   source.is_full |= !facts.is_array() && !facts.forgets() && entries >= facts.most_entries;
@@ -202,7 +203,7 @@ Result<> Summaries::read(Source& source, bool is_reported, std::uint64_t time) {
   return done;
 }
 
-void Summaries::tell(Source& source, const bpf::SummaryLayout::Sample& sample, std::uint64_t time) {
+void Summaries::write_sample(Source& source, const bpf::SummaryLayout::Sample& sample, std::uint64_t time) {
   ChainBuilder chain;
   const auto key_bytes = source.layout.stack_key_bytes();
   for (std::size_t i = 0; i < sample.stacks.size(); ++i) {

@@ -88,7 +88,7 @@ class Summaries {
   bool waits_for_time() const;
   std::uint64_t take_time(bool is_last);
   Result<> read(Source& source, bool is_reported, std::uint64_t time);
-  void tell(Source& source, const bpf::SummaryLayout::Sample& sample, std::uint64_t time);
+  void write_sample(Source& source, const bpf::SummaryLayout::Sample& sample, std::uint64_t time);
 
   const OpenedRecording* recording_;
   SummaryReading reading_;

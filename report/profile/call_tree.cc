@@ -7,7 +7,7 @@
 namespace tacho::report {
 namespace {
 
-// Less: stands first. As rows do (row_order.h): by name, addresses without one last; then by module, what has
+// Less: comes first. As for rows (row_order.h): by name, addresses without one last; then by module, what has
 // none last; then by address.
 std::strong_ordering order_of(const Function& a, const Function& b, ChainKey key) {
   const auto is_last = [](bool a_is, bool b_is) { return static_cast<int>(a_is) <=> static_cast<int>(b_is); };
@@ -159,8 +159,8 @@ std::size_t CallTree::group_members(const Range& range) {
   return has_inlined ? join_inlined() : groups_.size();
 }
 
-// perf takes a call that was inlined and a function of the same name for one frame, though it tells functions
-// of the same name apart: whoever came first decides.
+// In perf an inlined call and a function of the same name are one frame, but two functions of that name are
+// two: the inlined call joins the first of them.
 std::size_t CallTree::join_inlined() {
   std::size_t left = groups_.size();
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
@@ -199,7 +199,7 @@ std::vector<std::uint32_t> CallTree::heavy_groups(const CallNode& node) const {
   return chosen;
 }
 
-// Each child's members come to stand together, in their old order; those of the others are left out.
+// Members are sorted by child, in their old order; members of no child are left out.
 void CallTree::add_children(std::size_t index, const Range& range, std::span<const std::uint32_t> chosen) {
   nodes_[index].first_child = static_cast<std::uint32_t>(nodes_.size());
   nodes_[index].children = static_cast<std::uint32_t>(chosen.size());
@@ -236,7 +236,8 @@ HeavyChains::HeavyChains(const Profile& profile, FunctionStacks& stacks, std::sp
     if (entries[at] != kNone && heavy[entries[at]] && profile.stack_of(rows[at]) != nullptr)
       wanted.push_back(at);
   }
-  // What they need lies all over memory: frames are fetched some rows ahead, chains are told apart by dozens.
+  // Each row is a cache miss or several: frames are prefetched some rows ahead, chains are interned in
+  // batches.
   constexpr std::size_t kTogether = 64, kStacks = 12, kFrames = 6;  // rows
   for (std::size_t begin = 0; begin < wanted.size(); begin += kTogether) {
     const std::size_t end = std::min(wanted.size(), begin + kTogether);

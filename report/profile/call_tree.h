@@ -1,9 +1,8 @@
-// The call graph of a row: call chains as a tree, of which only what will be drawn is made. Chains are
-// grouped by their first frame, each group that is heavy enough by the second, and so on, so that memory
-// follows the drawing and not the chains.
+// The call graph of a row: a prefix tree of call chains, made only as far as it is drawn. Chains are grouped
+// by their first frame, each group above the limit by the second, and so on, so that memory grows with the
+// drawing, not with the chains.
 //
-// As in perf's graphs, frames that follow each other without a choice make one node: it ends where chains
-// part or where one of them ends.
+// As in perf's graphs, a node holds all frames up to where its chains differ or one of them ends.
 #pragma once
 
 #include <cstdint>
@@ -18,54 +17,51 @@
 
 namespace tacho::report {
 
-// A call chain, or the part of it that belongs to a row, with what it weighs there.
+// A call chain, or the part of it that belongs to a row, with its weight in that row.
 struct Strand {
   std::span<const std::uint32_t> frames;  // ids of functions, in the order of drawing
   std::uint64_t period = 0, samples = 0;
 };
 
-// From which weight on a node is made.
+// The least weight of a node.
 struct CallTreeLimit {
   enum class Share : std::uint8_t {
     OfTotal,   // at least `percent` of `total`, rounded down
-    OfParent,  // at least `percent` of what its siblings and it weigh together, rounded up
-    OfItself,  // as OfTotal, but what counts are the chains that end in the node; all on the way there is
-               // made
+    OfParent,  // at least `percent` of the sum of its siblings and itself, rounded up
+    OfItself,  // as OfTotal, but of the chains that end in the node; its ancestors are made too
   };
   Share share = Share::OfTotal;
   double percent = 0.5;
   std::uint64_t total = 0;  // period; with OfTotal and OfItself
 
-  // The least period, where siblings weigh `together`.
+  // The least period, where the sum of siblings is `together`.
   std::uint64_t least(std::uint64_t together) const;
 };
 
 struct CallNode {
   static constexpr std::uint32_t kNone = ~0U;
-  std::span<const std::uint32_t> frames;  // of the first chain that came here; lives as long as the strands
-  std::uint32_t parent = kNone;           // index of a node
-  std::uint32_t first_child = 0, children = 0;  // nodes that stand behind each other, the heaviest first
-  // Of all chains that come here, and of those that end here.
+  std::span<const std::uint32_t> frames;        // of the first chain; lives as long as the strands
+  std::uint32_t parent = kNone;                 // index of a node
+  std::uint32_t first_child = 0, children = 0;  // consecutive nodes, the heaviest first
+  // Of all chains through the node, and of the chains that end in it.
   std::uint64_t period = 0, samples = 0;
   std::uint64_t own_period = 0, own_samples = 0;
   std::uint32_t first_count = 0;  // see CallTree::counts()
 };
 
-// How siblings of equal weight stand. AsPerf: in one module the higher function first, which shapes the lines
-// of a graph (PerfBytes::orders_siblings).
+// The order of siblings of equal weight. AsPerf: in one module the higher function first, which shapes the
+// lines of a graph (PerfBytes::orders_siblings).
 enum class SiblingOrder : std::uint8_t { ByName, AsPerf };
 
 class CallTree {
  public:
-  // The functions that strands are made of, with chain keys of this kind. One tree is built after another:
-  // what it keeps of each function is kept once.
-  // `steps`: what functions' steps are; null: they are not counted.
+  // `functions`: of the strands' frames, with chain keys of this kind. Trees are built one after another with
+  // the same tables. `steps`: what functions' steps are; null: they are not counted.
   explicit CallTree(const StableArray<Function>& functions, ChainKey key = ChainKey::Function,
                     const BranchSteps* steps = nullptr, SiblingOrder order = SiblingOrder::ByName);
 
-  // Makes the tree of these strands in place of the one before. Equal chains may come more than once; those
-  // without frames are left out. Siblings stand as rows do: the heaviest first, then by name, module and
-  // address.
+  // Replaces the tree by that of these strands. Equal chains may come more than once; chains without frames
+  // are left out. Siblings are sorted as rows are: the heaviest first, then by name, module and address.
   void build(std::span<const Strand> strands, const CallTreeLimit& limit);
 
   const StableArray<Function>& functions() const { return *functions_; }
@@ -128,9 +124,8 @@ class CallTree {
   std::uint64_t round_ = 0;
 };
 
-// The call chains of the rows that are heavy enough to draw a graph, as chains of functions. Where only those
-// have a graph, nobody asks for the chains of the others, which are most: so none is named before the rows
-// are made.
+// The call chains of rows above the limit for call graphs, as chains of functions. Chains of other rows, the
+// majority, are not drawn and so not named: names are looked up after the rows are made.
 
 class HeavyChains {
  public:
@@ -143,7 +138,7 @@ class HeavyChains {
               std::span<const std::uint32_t> entries, std::size_t count,
               const std::function<bool(std::uint32_t entry)>& is_heavy);
 
-  // How many distinct chains an entry has, and these with what they weigh.
+  // The number of distinct chains of an entry.
   std::size_t count(std::uint32_t entry) const { return counts_[entry]; }
   // One list for each of `entries`. `by_samples`: periods are all 0, and samples stand in for them.
   std::vector<std::vector<Strand>> strands(std::span<const std::uint32_t> entries, bool by_samples) const;

@@ -458,8 +458,8 @@ std::function<std::uint32_t(std::uint32_t)> Entries::depth() const {
   };
 }
 
-// A group's rows are the same to all keys that do not look at the function, but to those that tell more apart
-// for their order.
+// A group's rows have equal values of all keys that do not depend on the function, but of keys that compare
+// more for their order.
 RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& facts) const {
   const bool tells_groups = index_->facts().options().mode == ReportMode::Samples &&
                             std::ranges::all_of(columns, [this](const Column& column) {

@@ -1,12 +1,12 @@
-// The rows of a report: a profile's rows added up by sort keys.
+// The rows of a report (perf: hist entries): a profile's rows added up by sort keys.
 //
-// With children, a sample also counts for every function of its call chain, once for each row that its chain
-// meets. Such a row owns the part of the chain from the first place in drawing order on where the chain meets
-// it; the row of the sample's own place owns the whole chain. These parts are what call graphs are made of:
-// they are told again when a graph is drawn, for the rows that draw one.
+// With children, a sample counts for each row of a function in its call chain, once for each row. Such a row
+// has the part of the chain from its first function in drawing order on; the row of the sample's own address
+// has the whole chain. Call graphs are made of these parts.
 //
-// Without call chains a sample is a part of its own row alone, and there are no parts. So it is where only
-// heavy rows have graphs and nobody counts children (LateChains): their chains are found by the rows.
+// Without call chains, a sample counts for its own row alone, and there are no parts. The same holds where
+// only rows above a limit have graphs and there are no children (LateChains): chains of these rows are found
+// after the rows are made.
 #pragma once
 
 #include <regex.h>
@@ -30,22 +30,21 @@
 
 namespace tacho::report {
 
-// Which row of a report a function belongs to. What keys say of a function is asked once for a profile, and
-// within a group of rows (equal in all that does not hang on the function) a row is found by one look into an
-// array. One index serves all events of a report: a table of functions for each would make the cost follow
-// events times functions.
+// Finds the row of a function. Keys are evaluated once for each function of a profile; within a group of
+// rows, which are equal but for the function, a row is then found by one array access. All events of a report
+// share the index: one for each event would cost events times functions.
 
-// Rows of words, all of one width, numbered from 0 up: equal rows have equal numbers.
+// Numbers rows of words of one width from 0 up: equal rows have equal numbers.
 class IdentityRows {
  public:
-  // The row at hand, empty: to be filled. Then number() returns its number.
+  // An empty row for the caller to fill; number() then returns its number.
   std::vector<std::uint64_t>& begin() {
     words_.clear();
     return words_;
   }
   std::uint32_t number();
   std::uint32_t size() const { return size_; }
-  // Gives its memory back. From then on every row is new.
+  // Frees its memory. Later rows are all new.
   void forget() {
     has_forgotten_ = true;
     decltype(by_last_word_)().swap(by_last_word_);
@@ -58,55 +57,55 @@ class IdentityRows {
   bool is_at(std::uint32_t number) const;
   std::uint32_t append();
 
-  // Where the last word is a number of something that is numbered, as of a symbol: the row that came with it
-  // first. Others by all their words.
+  // The first row with this last word, which is often a small number, as of a symbol. Other rows by all their
+  // words.
   std::vector<std::uint32_t, format::LargePages<std::uint32_t>> by_last_word_;
   IndexTable by_words_;
   std::vector<std::uint64_t> words_;
   std::vector<std::uint64_t, format::LargePages<std::uint64_t>> known_;
-  std::uint32_t size_ = 0, last_ = 0;  // what was asked last is mostly asked again
+  std::uint32_t size_ = 0, last_ = 0;  // the last row is mostly the next one too
   bool has_forgotten_ = false;
 };
 
 class EntryIndex {
  public:
   static constexpr std::uint32_t kNone = ~0U;
-  // What is passed must outlive this.
+  // The arguments must outlive this.
   EntryIndex(std::span<const KeyUse> keys, const SampleFacts& facts, const FunctionTable& functions);
 
   std::span<const KeyUse> keys() const { return keys_; }
   const SampleFacts& facts() const { return *facts_; }
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 
-  // Asks the keys about all functions that the table has by now. Otherwise that is done where a function is
-  // met first. When the table gets no more, the table of functions is freed.
+  // Evaluates the keys for all functions of the table so far; otherwise that is done at the first use of a
+  // function. Frees the index of identities when the table is complete.
   void learn_functions();
-  // Brings what find_or_make() will read for a function into the cache.
+  // Prefetches what find_or_make() reads for a function.
   void prefetch(std::uint32_t function) const {
     if (function < by_function_.size()) __builtin_prefetch(&by_function_[function]);
     if (function < codes_.size()) __builtin_prefetch(&codes_[function]);
   }
-  // What it will read of one that is not known(), where prefetch() came before.
+  // Prefetches what it reads of a function that is not known(); after prefetch().
   void prefetch_code(std::uint32_t function) const {
     if (function >= codes_.size() || codes_[function] >= by_code_.size()) return;
     __builtin_prefetch(&by_code_[codes_[function]]);
   }
-  // The row that a function has by itself in the group at hand; kNone: it was not asked for, or has not.
+  // The row of a function in the current group; kNone: it was not looked up yet.
   std::uint32_t known(std::uint32_t function) const {
     if (function >= by_function_.size() || by_function_[function].group != group_) return kNone;
     return by_function_[function].entry;
   }
 
-  // What the keys say of a function, as a number: equal where they see no difference.
+  // A number of the key values of a function: equal for equal values.
   std::uint32_t code_of(std::uint32_t function) {
     if (function >= codes_.size()) codes_.resize(functions_->size(), kNone);
     return codes_[function] != kNone ? codes_[function] : make_code(function);
   }
 
-  // From now on another group is at hand: rows are forgotten.
+  // Begins another group: the rows of the last one are forgotten.
   void begin_group();
-  // The row of a function, in the group at hand; when it has none, the one that make() returns. Functions
-  // that are the same to the keys share it.
+  // The row of a function in the current group; if there is none, the result of make(). Functions with equal
+  // key values share a row.
   template <class Make>
   std::uint32_t find_or_make(std::uint32_t function, Make&& make) {
     if (function >= by_function_.size()) grow();
@@ -132,24 +131,24 @@ class EntryIndex {
   std::uint32_t group_ = 0;  // counted; 0 is none
   std::vector<Slot, format::LargePages<Slot>> by_function_;
   std::vector<Slot, format::LargePages<Slot>> by_code_;
-  // Functions that are the same to the keys have the same code.
-  std::vector<std::uint32_t, format::LargePages<std::uint32_t>> codes_;  // by function; kNone: not asked
+  // Functions with equal key values have equal codes.
+  std::vector<std::uint32_t, format::LargePages<std::uint32_t>> codes_;  // by function; kNone: not evaluated
   std::uint32_t learned_ = 0;                                            // functions from 0 up
   IdentityRows identities_;
 };
 
 using FunctionTest = std::function<bool(const Function&)>;
 
-// Which filters refuse a sample, one bit each; 0: none does.
+// The filters that refuse a sample, one bit each; 0: none.
 using FilterBits = std::uint8_t;
 inline constexpr FilterBits kByThread = 1, kByModule = 2, kBySymbol = 4, kByParent = 8, kBySocket = 16,
                             kByParallelism = 32;
 
-// Call chains that were not named while rows were.
+// Call chains that are named after the rows are made.
 struct LateChains {
-  FunctionStacks* stacks = nullptr;  // what names them; null: chains came with the rows
-  double least_percent = 0;          // of the event: what a row weighs at least whose chains are asked for
-  bool is_relative = false;          // without what filters refuse
+  FunctionStacks* stacks = nullptr;  // names them; null: chains came with the rows
+  double least_percent = 0;          // of the event: the least weight of a row with a graph
+  bool is_relative = false;          // of the samples that pass the filters
 };
 
 struct EntryOptions {
@@ -160,7 +159,7 @@ struct EntryOptions {
   std::size_t first_member = 0;  // of a group, whose weights decide the order first
   // Events whose periods are all 0 (BPF output) are weighed by them all the same, not by their samples.
   bool keeps_zero_periods = false;
-  FunctionTest is_parent;  // null: nobody asks for the key parent
+  FunctionTest is_parent;  // of the key parent; null: it is not used
   // A call chain begins, in drawing order, with the last such function of it, and the sample is counted for
   // that. Null: none.
   FunctionTest is_root;
@@ -180,7 +179,7 @@ struct EntryOptions {
   std::function<Weight(const ProfileRow&, const Weight&)> weighed_by;
   LateChains late{};
   format::WorkerPool* pool = nullptr;  // who makes them; null: the caller's thread
-  // The same rows with the same options, but weighed by latency. Null: nobody asks for that.
+  // The same rows with the same options, but weighed by latency. Null: without --latency.
   const class Entries* latency = nullptr;
 };
 
@@ -228,7 +227,7 @@ class Entries {
   // Weighed by latency; null: not wanted.
   const Entries* latency() const { return options_.latency; }
 
-  // Why the entry is refused, as the first of its samples tells; 0 without `keeps_filtered`.
+  // The filters that refuse the entry, by its first sample; 0 without `keeps_filtered`.
   FilterBits filtered_by(std::uint32_t entry) const { return entries_[entry].filtered; }
 
   // All rows in the order of the report, see RowOrder. `pool`, `beside`: as WeighedRows has them.
@@ -317,7 +316,7 @@ class Entries {
   }
   template <class T>
   using Table = RowTable<T>;
-  // What the entries are about: each by itself, in `facts`, or where that tells the same order, by group.
+  // Facts of the entries: of each one, or, where the order is the same, of each group.
   RowsToOrder to_order(std::span<const Column> columns, Table<RowFacts>& facts) const;
   void add_strands(std::uint32_t group, std::vector<std::vector<Strand>>& lists,
                    std::vector<std::uint32_t>& last_part) const;
@@ -345,11 +344,11 @@ class Entries {
   // Numbers of parts: those of one group together, in their order.
   std::vector<std::uint32_t> by_group_, group_starts_;
 
-  // What is known of each entry lies in tables of its own, as some of it is not always needed.
+  // One array for each fact of entries, as some are not always needed.
   Table<Entry> entries_;
   Table<RowsToOrder::Cell> cells_;
   Table<OfChains> of_chains_;
-  IndexTable by_cell_;               // without call chains, those that are not the first of their group
+  IndexTable by_cell_;               // without call chains: entries after the first of their group
   Table<Weight> selves_, children_;  // members_ of each entry
   // As selves_: of these, what was of each mode but Kernel, which is the rest. Shorter, where nothing behind
   // was of the mode: guests are rare.
@@ -371,9 +370,9 @@ class NamePattern {
   NamePattern& operator=(const NamePattern&) = delete;
 
   bool is_sound() const { return status_ == 0; }
-  // What is wrong with it, in the words of the system.
+  // regerror()'s text.
   std::string fault() const;
-  // False for every name when it is not sound.
+  // False for every name if the pattern is not valid.
   bool is_in(std::string_view name) const;
 
  private:
@@ -381,8 +380,7 @@ class NamePattern {
   int status_;
 };
 
-// Whether a function's name has the pattern in it. Each function is looked at once, however many call chains
-// it stands in.
+// Whether a function's name matches the pattern. Each function is matched once for all of its call chains.
 FunctionTest test_of_name(const std::string& pattern);
 
 }  // namespace tacho::report

@@ -46,8 +46,8 @@ FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain, Source
     listed_.try_emplace(entry.filename, static_cast<std::uint32_t>(listed_.size()) + 1);
 }
 
-// perf compares the addresses of its structures: mostly in the order in which they were made, first those
-// of the build id table, then others as they are met.
+// perf compares the addresses of its structures, which mostly grow in the order of creation: first modules of
+// the build id table, then others in the order of their first sample.
 std::uint32_t FunctionTable::rank_of(const symbolize::Module& module, std::size_t met) const {
   auto listed = listed_.find(std::string(module.path));
   if (listed == listed_.end()) listed = listed_.find(std::string(module.file));
@@ -144,7 +144,7 @@ FunctionTable::Made FunctionTable::function_of(const symbolize::Frame& frame, co
   made.level = level_of(frame.cpumode);
   made.source = frame.source;
   made.is_inlined = frame.is_inlined;
-  // What has a name of a file without a build id is asked in the end: a pipe may tell the id by then.
+  // Names from files without a build id are checked at the end: in a pipe the id may come later.
   made.is_guess = frame.is_guess && !(frame.module != nullptr && frame.module->is_unsure());
   made.is_data = frame.is_data;
   made.is_unnamed = frame.is_unnamed;

@@ -1,11 +1,14 @@
-// The functions of a profile, each once: what the numbered places of a capture (Location) stand for. Names
-// are looked up once for each distinct place.
+// The table of functions: maps numbered code addresses (Location) to interned functions. Names are looked up
+// once for each distinct address.
 //
-// Three questions have three answers in perf's report, and so a function has three numbers:
-// - Its id: what is shown of it differs from all others'.
-// - Its `symbol`: one row of `--sort sym`. Modules are told apart by their short names there, and unknown
-//   functions by their address alone.
-// - Its `chain_key`: one node of a call graph. Modules are told apart as such there, inlined calls by name.
+// perf's report compares functions in three ways, and so a function has three numbers:
+// - `id`: different for functions that are shown differently.
+// - `symbol`: equal for functions of one row of `--sort sym`. There modules are compared by short name, and
+// unknown
+//   functions by address alone.
+// - `chain_key`: equal for functions of one node of a call graph. There modules are compared by identity, and
+// inlined
+//   calls by name.
 #pragma once
 
 #include <cstdint>
@@ -28,45 +31,43 @@
 
 namespace tacho::report {
 
-// What makes one node of frames in a call graph: -g's key.
+// The key of -g: which frames are one node of a call graph.
 enum class ChainKey : std::uint8_t {
   Function,
   Address,
   SourceLine,  // where the line is known; else the function
 };
-// Whether a function is told once, or once for each address that was met in it, with its source line. Where
-// nobody knows a function, each address is one of its own, but for Names: there they are one in each module.
+// Functions: one entry for each function. Addresses: one for each sampled address, with its source line.
+// Names: as Functions, but all addresses of a module without a symbol are one entry; elsewhere each is one.
 enum class Grain : std::uint8_t { Names, Functions, Addresses };
 // How lines name their files: "main.c:12" or with the folders.
 enum class SourceNames : std::uint8_t { Bare, WithFolders };
 
-// What few functions have.
+// Facts that few functions have.
 struct RareFacts {
-  // Of a variable, whose rows say where in it: where it begins as an address of the process that first_ip is
-  // of.
+  // Of a variable, whose rows show an offset: its start as an address of the process of first_ip.
   std::uint64_t runtime_start = 0;
-  std::uint64_t mapped_bytes = 0;  // of the mapping that it was met in first; only where they are kept
+  std::uint64_t mapped_bytes = 0;  // of the mapping of its first sample; only where they are kept
   // "main.c:12", or where that is not known "+20", the place in the function; only with the grain Addresses.
   std::string_view line;
   std::uint32_t step = 0;  // in BranchSteps
   bool operator==(const RareFacts&) const = default;
 };
 
-// What a function has that is no bare address.
+// Facts of functions that have a name.
 struct NamedFacts {
   std::string_view name;            // lives as long as the session
   std::uint64_t end = 0;            // see Function::start
   const RareFacts* rare = nullptr;  // null: none
 };
 
-// A capture may have millions of these, most without a name: what takes no bytes here counts.
+// A capture may have millions of these, most without a name, so each byte counts.
 struct Function {
   const symbolize::Module* module = nullptr;  // null: nothing was mapped there
-  // Where it begins and ends, relative to its module as frames are shown. Of an unknown one `start` is the
-  // address itself (with the grain Names 0): as it was sampled where it stands in a call chain, else relative
-  // to the module.
+  // Its range, relative to its module as frames are shown. `start` of an unknown one is the address (with the
+  // grain Names 0): as sampled for frames of a call chain, else relative to the module.
   std::uint64_t start = 0;
-  std::uint64_t first_ip = 0;         // where it was met first; with the grain Addresses: where it is
+  std::uint64_t first_ip = 0;         // its first sampled address; with the grain Addresses: its address
   const NamedFacts* named = nullptr;  // null: none
   std::uint32_t module_rank = 0;    // of two modules, perf shows the one with the higher rank first; 0: none
   std::uint32_t name_number = 0;    // equal names have equal numbers; 0: unknown
@@ -76,9 +77,9 @@ struct Function {
   char level = '.';   // k kernel, . user, H hypervisor
   char source = '!';  // where the name came from, see symbolize::Frame
   bool is_inlined : 1 = false;
-  bool is_data : 1 = false;     // what is named is a variable
+  bool is_data : 1 = false;     // the symbol is a variable
   bool has_line : 1 = false;    // line() is a source line
-  bool is_unnamed : 1 = false;  // no symbol names it: name() is its module and start
+  bool is_unnamed : 1 = false;  // it has no symbol: name() is its module and start
   bool is_guess : 1 = false;    // of a perf map that may be another process's
 
   // Whether nothing says that the name is that of what ran.
@@ -99,8 +100,8 @@ struct Function {
 };
 static_assert(sizeof(Function) <= 56);
 
-// Numbers of keys, from 0 up. What it takes lies in few pieces, so that all of it can be given back: of a
-// capture's modules there may be millions.
+// Hash table from keys to numbers from 0 up. Its memory is in few blocks, so that all of it can be freed: a
+// capture may have millions of modules.
 template <class Key>
 class KeyNumbers {
  public:
@@ -124,7 +125,7 @@ class KeyNumbers {
   std::vector<Key, format::LargePages<Key>> keys_;
 };
 
-// Numbers what is told apart by four words, or by an address in a space, from 0 up.
+// Numbers identities, which are four words or an address in a space, from 0 up.
 class Identities {
  public:
   struct Words {
@@ -140,7 +141,7 @@ class Identities {
     by_address_.prefetch(space, address);
   }
   std::uint32_t new_number() { return count_++; }
-  // Gives its memory back. Numbers that were given out are not given again.
+  // Frees its memory; numbers are not used again.
   void forget() {
     by_words_.forget();
     by_address_.forget();
@@ -165,18 +166,17 @@ class FunctionTable {
   explicit FunctionTable(Session& session, ChainKey key = ChainKey::Function, Grain grain = Grain::Functions,
                          SourceNames sources = SourceNames::Bare);
 
-  // Before anything is asked for: functions have their mapped_bytes().
+  // Called before the first look-up: functions get their mapped_bytes().
   void keep_mapped_bytes() { keeps_mapped_bytes_ = true; }
 
-  // Of a frame of a call chain, by the number of its location: the innermost inlined call first, at least
-  // one. Valid until the next question.
+  // The functions of a frame of a call chain, by the number of its location: the innermost inlined call
+  // first, at least one. Valid until the next call.
   std::span<const std::uint32_t> of_frame(std::uint32_t location);
-  // The same where there is one: every frame of every chain comes here, and most know the answer. kNone: it
-  // was not asked for yet, or there are several.
+  // The same for a frame that is one function, as most are: a fast path, called for every frame of every
+  // chain. kNone: it was not looked up yet, or is several.
   static constexpr std::uint32_t kNone = ~0U;
   std::uint32_t only_of_frame(std::uint32_t location) const { return only_.find(location); }
-  // Brings what is asked for next into the cache: the answers themselves; where there is none yet, the place,
-  // which must be known to look up what an address without a name stands for.
+  // Prefetches what the next look-up of this location reads: the known answer, or else the location itself.
   void prefetch_frame(std::uint32_t location) const { only_.prefetch(location); }
   void prefetch_place(std::uint32_t location) const { alone_.prefetch(location); }
   void prefetch_location(std::uint32_t location) const {
@@ -185,19 +185,19 @@ class FunctionTable {
   void prefetch_address(std::uint32_t location) const {
     if (only_.find(location) == kNone) symbols_.prefetch_address(0, resolver_->location(location).ip.value);
   }
-  // The same of an end of a branch, which stands alone: without the inlined calls in it. Each step
-  // (BranchSteps) has a function of its own there; what is told of that, its step aside, is the same.
+  // The function of an end of a branch, without inlined calls. Each step (BranchSteps) has a function of its
+  // own, equal but for its step.
   std::uint32_t of_step(std::uint32_t location, std::uint32_t step);
-  // Of a frame that is no place in code: a mark between two stacks, a thread. The name must live as long as
-  // the table.
+  // The function of a frame that is no code address: a mark between two stacks, a thread. The name must live
+  // as long as the table.
   std::uint32_t of_name(std::string_view name);
-  // Of a sample's own place, which stands alone: without the inlined calls in it.
+  // The function of a sample's own address, without inlined calls.
   std::uint32_t of_place(std::uint32_t location);
 
   const Function& operator[](std::uint32_t id) const { return functions_[id]; }  // stays where it is
   const StableArray<Function>& functions() const { return functions_; }          // by id
   std::size_t size() const { return functions_.size(); }
-  // Gives back the memory that finding functions takes: no places are asked for any more.
+  // Frees the tables that find functions: no location is looked up later.
   void end_lookups();
   bool has_ended() const { return has_ended_; }
 
@@ -236,7 +236,8 @@ class FunctionTable {
   Grain grain_;
   SourceNames sources_;
   bool keeps_mapped_bytes_ = false, has_ended_ = false;
-  // By location number, kNone where it was not asked for. Apart, so that they stay in the cache.
+  // By location number, kNone where it was not looked up. In arrays of their own, so that they stay in the
+  // cache.
   ByNumber<std::uint32_t> alone_{kNone};
   ByNumber<std::uint32_t> only_{kNone};  // of frames that are one function
   ByNumber<std::uint32_t> many_{kNone};  // of others: index of a list

@@ -9,7 +9,7 @@ namespace {
 
 using Kind = Column::Kind;
 
-// The numbers that rows add up. Any other kind is one of these or 0.
+// The numbers that are added up for rows. Any other column is one of these or 0.
 constexpr std::array kKept = {Kind::Overhead,         Kind::OverheadSys,       Kind::OverheadUser,
                               Kind::OverheadGuestSys, Kind::OverheadGuestUser, Kind::Samples,
                               Kind::Latency};
@@ -60,7 +60,7 @@ void Hierarchy::add(std::uint32_t entry) {
   std::uint32_t above = kNone;
   for (std::uint32_t level = 0; level < options_.levels.size(); ++level) {
     const std::uint32_t number = row_of(entry, above, level);
-    // What keys do not tell refuses a row where it refuses all entries of it.
+    // A filter by something that is no key hides a row if it refuses all entries of the row.
     rows_[number].filtered &= static_cast<FilterBits>(entries_->filtered_by(entry) | ~kOfSamples);
     std::size_t at = number * members() * kKept.size();
     for (std::size_t member = 0; member < members(); ++member) {

@@ -1,9 +1,10 @@
-// The rows of a report in levels (--hierarchy): a tree whose first level is told apart by the first keys,
-// each of these rows by the next keys, and so on. A row weighs what the rows below it weigh together.
+// The rows of a report in levels (--hierarchy): a tree whose first level has a row for each value of the
+// first sort keys, the second level one for each value of the next keys, and so on. A row's weight is the sum
+// of the rows below it.
 //
-// Filters work as in perf, which makes the tree of all samples: a row is shown when some row below it passes
-// the filter, and weighs what it would without one. What a filter looks at (a thread, a module, a function)
-// has its own level or none.
+// Filters work as in perf, which makes the tree of all samples: a row is shown when a row below it passes the
+// filter, with the weight that it has without a filter. The filtered key (thread, module or function) has its
+// own level or none.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct HierarchyLevel {
 struct HierarchyOptions {
   std::vector<HierarchyLevel> levels;  // at least one
   std::vector<Column> sorted;          // rows of one level under one row stand in this order
-  FilterBits filters = 0;              // those that there are
+  FilterBits filters = 0;              // the active ones
   FunctionTest is_symbol_shown;        // of any level, by the function of its first sample; null: all are
 };
 
@@ -44,13 +45,13 @@ class Hierarchy {
   std::size_t size() const { return rows_.size(); }
   const Row& row(std::uint32_t number) const { return rows_[number]; }
   const HierarchyLevel& level(const Row& row) const { return options_.levels[row.level]; }
-  // What a row's keys show.
+  // The texts of a row's keys.
   RowFacts facts(std::uint32_t number) const;
   std::uint64_t value(Column::Kind kind, std::uint32_t number, std::size_t member) const;
   std::size_t members() const { return entries_->members(); }
-  // What all rows of the first level weigh together; without those that a filter refuses.
+  // The sum of the weights of the first level, without filtered rows.
   std::uint64_t total(std::size_t member, bool is_relative, Column::Kind kind = Column::Kind::Overhead) const;
-  // All rows as they are printed: each before those below it.
+  // All rows in printing order: each before the rows below it.
   const std::vector<std::uint32_t>& shown() const { return shown_; }
   // The rows right below one.
   std::span<const std::uint32_t> below(std::uint32_t number) const;

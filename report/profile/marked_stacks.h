@@ -1,5 +1,5 @@
-// Stacks whose frames each have a word beside them, which tells frames of one place apart: a step of a
-// branch, a mark between two threads. Each distinct one is kept once.
+// Interned stacks with a word for each frame, so that frames of one address can differ: by the step of a
+// branch, or a mark between two threads.
 #pragma once
 
 #include <cstddef>

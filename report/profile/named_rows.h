@@ -42,7 +42,7 @@ class FunctionStacks {
     ask(stack);
     return answers()[0];
   }
-  // The same for many: functions are looked up by ask(), chains are told apart by answers(), which gives the
+  // The same for many: functions are looked up by ask(), chains are interned by answers(), which gives the
   // numbers of what was asked since the last time. The tables are larger than the caches: so they are read
   // side by side.
   void ask(const Stack& stack);
@@ -102,7 +102,7 @@ class NamedRows {
         most_early_(std::max(kFewFunctions, session.layout().file_size / kBytesEach)) {}
 
   // Names the rows that the profile has got since the last call, as soon as they are some dozens: what they
-  // need lies all over memory and is fetched for many side by side. Called while samples come, so that the
+  // need is a cache miss each, so many are prefetched together. Called while samples come, so that the
   // thread that reads the capture goes on meanwhile. Of very many functions the tables that find them would
   // stand beside those of the reading, which are as large: these rows are named in the end.
   void name_new() {

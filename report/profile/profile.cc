@@ -68,7 +68,7 @@ Profile::Rest Profile::rest_of(const ProfileRow& row) const {
           .comm = shape_.by_comm ? row.comm_begin : nullptr};
 }
 
-// A stack that comes again, mostly with all else as it came first, costs one look into an array.
+// A stack that comes again with the same facts, the usual case, costs one array access.
 std::uint32_t Profile::row_of(const LateSample& sample, const Rest& rest, const Stack* stack) {
   ByNumber<FirstRow>& firsts = stack != nullptr ? by_stack_ : by_place_;
   const std::uint32_t place = stack != nullptr ? stack->number : rest.location;

@@ -1,6 +1,6 @@
-// What the samples of a run add up to: each distinct combination of event, process name, facts, place and
-// call chain once, with its weight. Memory follows what is distinct, and so does the cost of all that comes
-// later: names and chains are asked for when a row is new, rows and their order are made after the run.
+// A profile: each distinct combination of event, process name, facts, address and call chain once, with its
+// weight. Memory and the cost of later steps grow with the number of combinations, not of samples: names and
+// chains are looked up for a new row, rows are sorted after the run.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@
 
 namespace tacho::report {
 
-// Reads one fact of a sample as a number: its processor, a part of its time, the number of a text that was
-// kept. Equal facts have equal numbers.
+// Reads one fact of a sample as a number: its CPU, a part of its time, the number of an interned text. Equal
+// facts have equal numbers.
 using FactReader = std::function<std::uint64_t(const ResolvedSample&)>;
 
 // Events that share rows, those of a group or one alone: `members` from event number `leader` on.
@@ -31,7 +31,7 @@ struct EventBlock {
   std::uint32_t leader = 0, members = 1;
 };
 
-// What tells rows apart beside their block and their place.
+// By what rows differ, beside their block and their address.
 struct ProfileShape {
   bool by_stack = true;  // false: call chains are not looked at
   bool by_comm = true;
@@ -49,7 +49,7 @@ struct Weight {
   }
 };
 
-// What a profile needs of a sample that is counted later than it came, when the sample itself is gone.
+// A copy of what a profile needs of a sample, for samples that are counted later.
 struct LateSample {
   std::size_t event = 0;
   std::uint32_t place = 0;  // number of its location
@@ -59,7 +59,7 @@ struct LateSample {
   const Stack* stack = nullptr;  // null: there is no call chain
 };
 
-// A capture may have one for each sample: what takes no bytes here counts.
+// There may be one for each sample, so each byte counts.
 struct ProfileRow {
   std::uint32_t block = 0;
   std::uint32_t location = 0;  // number of the samples' own place
@@ -67,7 +67,7 @@ struct ProfileRow {
   std::uint32_t comm_size = 0;
   const Thread* thread = nullptr;    // of the first sample, and of all with `by_thread`
   const char* comm_begin = nullptr;  // see comm()
-  // See Profile::weights(). Where the block has one member its weight: a row then lies in one place. Else
+  // See Profile::weights(). Where the block has one member: its weight. Else
   // `period` is where its weights begin.
   Weight only;
 
@@ -93,9 +93,9 @@ class Profile {
   }
   // The sample's row; IndexTable::kNone: its event is in no block.
   std::uint32_t add(const LateSample& sample, std::uint64_t period);
-  // Samples of events that are in no block, as a pipe may tell of events after samples were there.
+  // Samples of events that are in no block: in a pipe, event descriptions may come after their samples.
   std::uint64_t left_out() const { return left_out_; }
-  // The number of what the shape's readers say of the sample now.
+  // The number of the facts that the shape's readers read of the sample.
   std::uint32_t facts_of(const ResolvedSample& sample);
 
   std::span<const EventBlock> blocks() const { return blocks_; }
@@ -117,18 +117,18 @@ class Profile {
     if (blocks_[row.block].members == 1) return {&row.only, 1};
     return std::span(weights_).subspan(row.only.period, blocks_[row.block].members);
   }
-  // Gives back the memory that finding rows takes: there will be no more.
+  // Frees the tables that find rows: no sample is added later.
   void end_lookups();
 
  private:
-  // What tells a row from the others of its place and call chain.
+  // By what rows of one address and call chain differ.
   struct Rest {
     std::uint32_t block = 0, location = 0, facts = 0;
-    const Thread* thread = nullptr;  // null: not told apart
+    const Thread* thread = nullptr;  // null: not a part of the key
     const char* comm = nullptr;      // likewise
     bool operator==(const Rest&) const = default;
   };
-  // The row that a stack (without one: a place) came with first: mostly the only one.
+  // The first row of a stack, or without stacks of an address: mostly the only one.
   struct FirstRow {
     std::uint32_t row = IndexTable::kNone;
   };
@@ -151,17 +151,17 @@ class Profile {
   ByNumber<FirstRow> by_stack_, by_place_;  // by stack, by location
 };
 
-// Which events of a capture stand side by side in a report or in annotated code.
+// Events in columns side by side, in a report or in annotated code.
 
-// Which events stand side by side.
+// Which events are side by side.
 enum class Grouping : std::uint8_t {
   AsRecorded,  // those of each group
   Always,      // of a capture without groups, all of them
   Never,
 };
 
-// Members of a group that are shown side by side. Each row has a number for every member, so that a few bytes
-// in a capture's header could ask for any amount of memory.
+// The most members of a group that are shown side by side: each row has a number for each member, and a
+// capture's header could name any number of members.
 inline constexpr std::uint64_t kMostMembers = 64;
 
 // Groups of more than one event, by leader. A group of all events only where the capture has none; it has no
@@ -170,7 +170,7 @@ std::vector<format::EventGroup> groups_of(const Session& session, Grouping group
 // The events of a group side by side, unless there are too many, and all others alone. `events`: how many.
 std::vector<EventBlock> blocks_of(std::size_t events, std::span<const format::EventGroup> groups);
 
-// What a reader should know of the first group that is too large to stand side by side.
+// A note about the first group that has more members; nothing: there is none.
 std::optional<std::string> split_group(std::span<const format::EventGroup> groups);
 
 }  // namespace tacho::report

@@ -163,7 +163,7 @@ std::vector<std::size_t> members_in_order(std::size_t members, std::size_t first
 
 }  // namespace
 
-// Each value that order() tells from others gets a number, once: rows are compared many times. Most keys say
+// Each value that differs by order() gets a rank, once: rows are compared many times. Most keys say
 // numbers that were given out from 0 up, for which there is an array.
 Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   const KeyShow shown = show(key);

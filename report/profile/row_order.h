@@ -1,7 +1,7 @@
-// The order in which the rows of a report stand. It is total: by the columns one after another, weights
-// descending, keys by their values; where a function is a key, then by its address. Behind the children's
-// weight stands the depth of call graphs, so that callers stand above what they call. Rows that are equal in
-// all of these stand as they were made.
+// The order of a report's rows. It is total: by the columns one after another, weights descending, keys by
+// value; where a function is a key, then by its address. After the children's weight comes the depth of call
+// graphs, so that callers are above their callees. Rows that are equal in all of these keep the order of
+// their first samples.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class RowsToOrder {
   };
   // Each as it stands here.
   explicit RowsToOrder(std::span<const RowFacts> rows) : facts_(rows) {}
-  // Each a function in one of so many groups. `of_group` tells what a row of a group is about but for its
+  // Each a function in one of so many groups. `of_group` gives the facts of a row of a group without its
   // function; it is asked again and again, as a table of the answers would be as large as the report where
   // each row is a group.
   RowsToOrder(std::span<const Cell> cells, std::size_t groups,

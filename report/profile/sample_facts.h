@@ -128,7 +128,7 @@ class SampleFacts {
 
  private:
   struct Item {
-    std::string_view bytes;  // what it is told by
+    std::string_view bytes;  // the bytes that identify it
     std::string shown;
   };
   std::string trace_text(const ResolvedSample& sample);

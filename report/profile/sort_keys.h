@@ -21,7 +21,7 @@ std::vector<const SortKey*> sort_keys();
 // with "*" for all of an event; "/raw" behind it: as numbers). A part of a name stands for the first key that
 // begins so, as in perf: "sym". Empty: there is none in the report's mode.
 std::vector<KeyUse> find_sort_keys(std::string_view word, SampleFacts& facts);
-// The names of a mode's own keys, for messages: of Samples those that every mode has.
+// The names of a mode's own keys, for messages; of Samples: the keys of every mode.
 std::string sort_key_names(ReportMode mode);
 
 // The tables, each in perf's order.
@@ -64,7 +64,7 @@ Order module_order(Show show, Row a, Row b);
 std::uint64_t symbol_identity(Show, Row row);
 Order symbol_order(Show show, Row a, Row b);
 std::uint64_t symbol_ordered_by(Show, Row row);
-// "main.c:12"; where no source tells, "FUNCTION+OFFSET".
+// "main.c:12"; without source lines "FUNCTION+OFFSET".
 std::string line_of(Show show, const Function& function);
 // "4K"; the fact is a number of bytes.
 std::string show_page_size(Show show, Row row);
@@ -82,13 +82,13 @@ struct OtherPlace {
   std::uint64_t runtime_start() const;
 };
 OtherPlace place_at(Show show, std::uint64_t location);
-// "[k] do_syscall_64", and "[.] sink+0x4" of a variable, which `address` lies in.
+// "[k] do_syscall_64", and "[.] sink+0x4" of a variable that contains `address`.
 std::string show_place(Show show, const OtherPlace& place, std::uint64_t address, char level,
                        std::size_t width);
 // The column that place_at()'s function asks for.
 std::size_t place_width(Show show, const OtherPlace& place);
 std::string show_place_module(Show show, const OtherPlace& place);
-// Modules, the last name first; those that have none before all. It is perf's order of other places.
+// Modules by name, descending; addresses without a module first. perf sorts other addresses of a sample so.
 Order module_order_down(Show show, const OtherPlace& a, const OtherPlace& b);
 // As perf subtracts addresses: those of the kernel are below 0.
 Order address_order(std::uint64_t a, std::uint64_t b);

@@ -23,8 +23,8 @@ StackEvents::StackEvents(Session& session, std::string filter, std::string weigh
       as_perl_(as_perl),
       schemas_(session.events(), session.features()) {}
 
-// stackcollapse-perf.pl knows an event by the end of a line: not where text stands behind its name
-// (tracepoints), and not on lines without a time.
+// stackcollapse-perf.pl finds the event at the end of a line: not when text follows it (tracepoints), and not
+// on lines without a time.
 void StackEvents::learn() {
   const std::size_t known = facts_.size();
   while (facts_.size() < session_->events().size()) {
@@ -100,7 +100,7 @@ std::optional<std::uint64_t> StackEvents::field_weight(const PayloadField& field
                                                        const ResolvedSample& sample) {
   const auto number = read_number(field, sample.raw->raw, sample.order);
   if (number && *number > 0) return static_cast<std::uint64_t>(*number);
-  // Flame graphs know no negative widths, and nought has none.
+  // A frame of a flame graph has a width above 0.
   if (!number || *number < 0) ++(number ? unweighed_.negative : unweighed_.damaged);
   return std::nullopt;
 }
@@ -159,7 +159,7 @@ std::vector<std::string> StackEvents::notes(bool has_stacks) {
   if (is_chosen && !left_out.empty() && (taken.empty() || !as_perl_)) {
     notes.push_back("left out the samples of " + left_out +
                     (has_named_weight_ ? ", which have no field '" + printable(weight_) + "'"
-                                       : ", which tell who ended waits; --event NAME takes them"));
+                                       : ", which are events of wakers; --event NAME takes them"));
   } else if (is_chosen && !left_out.empty()) {
     notes.push_back("took the samples of " + taken + " and left out those of " + left_out +
                     "; --event NAME takes another event");

@@ -1,4 +1,4 @@
-// Which samples stand in a picture of stacks, and what each one weighs.
+// The samples of a picture of stacks (flamegraph, folded) and their weights.
 #pragma once
 
 #include <cstddef>
@@ -18,35 +18,34 @@ namespace tacho::report {
 
 class StackEvents {
  public:
-  // `filter`: the events that are asked for (event_choice.h); empty: those that have the field which --weight
-  // names, or all but those that tell who ended waits where the waits are events too. `weight`: what --weight
-  // asks for; empty: the field tagged role:weight, else the period. `as_perl`: without a filter the first
-  // event met and those of all tracepoints, as no line of perf's tells these apart. The session must outlive
-  // this.
+  // `filter`: the events of --event (event_choice.h); empty: events with the field of --weight, or all, but
+  // without events of wakers where there are events of waits. `weight`: of --weight; empty: the field with
+  // role:weight, else the period. `as_perl`: as stackcollapse-perf.pl, without a filter: the first event, and
+  // all tracepoints, whose lines it does not distinguish. The session must outlive this.
   StackEvents(Session& session, std::string filter, std::string weight, bool as_perl);
 
   bool takes(const ResolvedSample& sample);
-  // Whether weights are fields of payloads or tracepoints, of the events that are known by now.
+  // Whether weights are fields of payloads or tracepoints, for the events known so far.
   bool reads_fields();
-  // Of a sample that is taken. Nothing: its field cannot be read, or is not above 0.
+  // The weight of a taken sample. Nothing: its field cannot be read, or is not above 0.
   std::optional<std::uint64_t> weight_of(const ResolvedSample& sample);
-  // As the line of perf's text tells it, behind the period.
+  // The event's name as perf script prints it after the period.
   const std::string& name_of(const ResolvedSample& sample) const { return facts_[sample.event_index].name; }
 
-  // The filter names no event of the capture, or the weight no field; known once the capture was read.
+  // An error when no event has the filter's name, or none a field of the weight's; known after reading.
   Result<> check();
-  // What was decided without being asked for, and why there may be no stacks.
+  // Notes: choices that no option made, and why there may be no stacks.
   std::vector<std::string> notes(bool has_stacks);
 
  private:
-  // What decides whether an event's samples are taken.
+  // The facts of an event that decide whether its samples are taken.
   struct EventFacts {
     std::string name;
     bool is_asked_for = false;
-    bool is_told_by_line = false;          // as_perl: a line of perf's text says whose sample it is
-    const PayloadField* weight = nullptr;  // what stacks are weighed by when nobody says
+    bool is_told_by_line = false;          // as_perl: the event is in the line of perf's text
+    const PayloadField* weight = nullptr;  // the default weight
     bool has_named_weight = false;         // the field that --weight names
-    bool tells_wakes = false;              // who ended waits, not what was waited for
+    bool tells_wakes = false;              // an event of wakers
     std::optional<bool> is_taken;          // once that is known for good
     bool has_stacks = false;
   };
@@ -69,10 +68,9 @@ class StackEvents {
   bool has_unweighed_ = false;     // any, so far
 };
 
-// What tells places apart for a view that shows names alone; `tells_more`: it shows inlined calls or
-// addresses too. Of several events some samples are left out, as of payloads that weigh nothing, and so are
-// the names of their places: then nothing is named before. A pipe may tell build ids at its end. Unwound
-// places have inlined calls.
+// How a view that shows only names distinguishes addresses: by function, or, with `tells_more` (it shows
+// inlined calls or addresses), by address. By address as well with several events, as samples without weight
+// need no names; in a pipe, where build ids may come last; and after unwinding, which has inlined calls.
 Sink::Places places_of_stacks(Session& session, bool tells_more);
 
 }  // namespace tacho::report

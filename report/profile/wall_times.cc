@@ -121,7 +121,7 @@ Result<> WallTimes::find_events() {
   }
   if (!has_waits_ && options_.wakers > 0)
     return use_error(
-        "--wakers: no event of the capture tells who woke; record with -e cpu-clock,offcpu,waking,runqlat");
+        "--wakers: no event of the capture has wakers; record with -e cpu-clock,offcpu,waking,runqlat");
   const format::EventSet& events = session_->events();
   is_clock_ = std::ranges::any_of(events, [](const format::Event& event) { return is_clock(event.attr); });
   for (const format::Event& event : events) {
@@ -280,7 +280,7 @@ void WallTimes::begin_at(Track& track, std::uint64_t time, WallState lead) {
   begin_ = std::min(begin_, track.known_from);
 }
 
-// The time in a queue that was told last: it counts once it is clear that no wait holds it. One that the
+// The last time in a run queue: it counts once it is clear that no wait includes it. One that the
 // thread was woken for comes after a wait; where that was not recorded, the thread may have slept since the
 // wait before.
 void WallTimes::add_queue(Track& track) {
@@ -307,7 +307,7 @@ void WallTimes::add(const Wait& wait) {
     track.queue->wakers = {};
     return;
   }
-  // Of one return to a CPU two events may tell, in any order.
+  // Two events may describe one return to a CPU, in any order.
   const std::uint64_t begin = wait.end - std::min(wait.duration, wait.end);
   if (track.queue && wait.has_begin) {
     const std::uint64_t queue_begin = track.queue->end - std::min(track.queue->duration, track.queue->end);
@@ -401,7 +401,7 @@ std::vector<std::string> WallTimes::notes() const {
     notes.push_back(
         fmt::format("no event says when {} waits ended, and their time is [not recorded] but for what "
                     "samples say; that a thread "
-                    "is back is told by whoever ran before it, so record with -a",
+                    "is back is in the switch of the thread that ran before it, so record with -a",
                     lost_));
   if (leaves_wakers_out_)
     notes.push_back(fmt::format("the last waits are without wakers, as the chains of those before take {} MB",

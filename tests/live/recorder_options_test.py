@@ -61,7 +61,7 @@ class RecorderOptions(programs.Scratch):
         self.assertIn("no events recorded of the command and what it starts (-a records all processes); ", line)
         self.assertRegex(line, r"path=\S*/nosuch/path\S*, failed may have left them out")
         [line] = [line for line in said.splitlines() if "bio: no events recorded" in line]
-        self.assertIn("reads of cached files ask no disk", line)
+        self.assertIn("reads of cached files read no disk", line)
         self.assertIn("process 1 (-a records all processes)", self.record("-e", "tcp", "-p", "1", "--", "true"))
         self.assertNotIn("no events recorded", self.record("-e", "exec", "--", "true"))
         self.assertNotIn("(-a takes", self.record("-a", "-e", "exec/comm=nobody/", "--", "true"))

@@ -214,7 +214,7 @@ class Waits(programs.Scratch):
         self.take("waking", WAKER, ("do_wake", "entry"), "<QII", 500, MAIN, 0)
         lines, said = self.folded()
         self.assertEqual(lines, {})
-        self.assertIn("left out the samples of 'waking', which tell who ended waits; --event NAME", said)
+        self.assertIn("left out the samples of 'waking', which are events of wakers; --event NAME", said)
         self.take("wait", MAIN, ("schedule", "entry"), "<QQ", 700, 100)
         lines, said = self.folded("--weight", "off_ns")
         self.assertEqual(lines, {"main;entry;schedule": 700})

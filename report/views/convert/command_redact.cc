@@ -137,7 +137,7 @@ std::string text_of(const Options& options, const Redacted& redacted) {
   return text;
 }
 
-void tell(const Options& options, const Redacted& redacted) {
+void print_summary(const Options& options, const Redacted& redacted) {
   std::string hidden, kept;
   for (const RedactedClass& one : redacted.classes) {
     if (one.number == 0) continue;
@@ -181,7 +181,7 @@ Result<cli::ExitStatus> redact_here(const Options& options, const CaptureOutput&
   }
   const auto status = tell_findings(diagnostics, options.redact.copy.input);
   if (!redacted) return redacted.error();
-  if (!options.is_dry && !options.is_quiet) tell(options, *redacted);
+  if (!options.is_dry && !options.is_quiet) print_summary(options, *redacted);
   return status;
 }
 

@@ -195,14 +195,10 @@ CaptureFacts examine(Session& session) {
 namespace {
 
 constexpr std::string_view kDescription =
-    "Says what the capture FILE shows and lacks on a machine without the files of the host where it was "
-    "recorded: "
-    "the share "
-    "of the frames of its samples that have a name from this file alone, the rest by module and reason, what "
-    "was lost "
-    "or cut short, which clock its times are of, and which classes of sensitive content it has. (tacho "
-    "doctor without "
-    "a file says what can be recorded here.)";
+    "Reports what the capture FILE lacks when it is read on another machine, without the files of the "
+    "recording host: the share of frames that get a name from FILE alone, the other frames by module and "
+    "reason, lost events and truncated stacks, the clock, and the classes of sensitive content. (tacho "
+    "doctor without FILE reports what this host can record.)";
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -231,7 +227,7 @@ cli::CommandLine describe(Options& options) {
   add_input_options(line.options, options.reading);
   line.options.push_back(flag("--json", "one JSON object with the same facts", options.as_json));
   line.options.push_back({"--at-least", cli::Takes::Value, "PERCENT",
-                          "of the frames must have names, else the exit status is 3 (default: 95)",
+                          "the least share of frames with names; below it the exit status is 3 (default: 95)",
                           [&options](std::string_view text) { return set_share(text, options.at_least); }});
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {
     if (words.size() > 1)

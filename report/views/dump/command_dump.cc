@@ -104,9 +104,9 @@ class Dump {
 };
 
 constexpr std::string_view kDescription =
-    "Prints every record of a capture, one a line, with all of its fields, in the order of the file: first "
-    "the header, the events and the header's sections, then the records (a pipe's header comes between its "
-    "records). docs/capture-format.md lists the names of the fields.";
+    "Prints every record of a capture, one a line, with all of its fields, in the order of the file: the "
+    "header, the events, the feature sections, then the records (in a pipe, events and features are records "
+    "too). docs/capture-format.md lists the names of the fields.";
 
 }  // namespace
 

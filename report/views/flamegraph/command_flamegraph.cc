@@ -225,7 +225,7 @@ double share_of_marked(const FlameTree& tree, const FlameFrames& frames, const N
   return tree.width() > 0 ? sum / tree.width() : 0;
 }
 
-// One picture in the making: frames, their tree, and what is told of them.
+// A picture while it is made: frames, their tree, and notes.
 struct Picture {
   FlameFrames frames;
   FlameTree tree{frames.number_of("all", "", FrameKind::All)};

@@ -210,7 +210,7 @@ class FlameSink : public Sink {
   struct Roots {
     std::uint32_t event = 0;  // its frame
     std::vector<std::uint32_t> frames;
-    std::string text;  // lives as long as this: rows are told apart by where it lies
+    std::string text;  // lives as long as this: rows differ by its address
     bool is_java = false;
   };
 
@@ -218,7 +218,7 @@ class FlameSink : public Sink {
     return std::ranges::find(source_.roots, FlameRoot::Cgroup) != source_.roots.end() ||
            periods_.reads_payloads(session_.events().size());
   }
-  // What stands below the sample's stack. Rows of the profile are told apart by it.
+  // The frames below the sample's stack, which are a key of the profile's rows.
   std::string_view roots_of(const ResolvedSample& sample) {
     const bool is_comm_alone = source_.roots.size() == 1 && source_.roots.front() == FlameRoot::Comm;
     if (is_comm_alone) {  // equal names share their bytes

@@ -1,4 +1,4 @@
-// Where the stacks of a flame graph come from: the samples of a capture, or folded text.
+// The stacks of a flame graph, read from a capture or from folded text.
 #pragma once
 
 #include <cstdint>
@@ -18,36 +18,36 @@
 
 namespace tacho::report {
 
-// What stands below the functions of a stack, outermost first.
+// The frames below the functions of a stack, outermost first: command, thread, CPU, ...
 enum class FlameRoot : std::uint8_t { Comm, Pid, Tid, Cpu, Cgroup, Event };
 // "comm,cpu"; "none": nothing.
 Result<std::vector<FlameRoot>> parse_flame_roots(std::string_view text);
 
 struct FlameSource {
   std::vector<FlameRoot> roots{FlameRoot::Comm};
-  std::string event, weight;  // as tacho folded takes them; empty: its defaults
-  std::string per;            // an event that is counted and not drawn; empty: none
+  std::string event, weight;  // as for tacho folded; empty: its defaults
+  std::string per;            // --per: an event that is only counted; empty: none
   WaitOptions waits;
-  SlowQuestion slow;             // where it is asked for, weights before are those in the other intervals
+  SlowQuestion slow;             // with --slow: the weights "before" are of the other intervals
   bool is_wall = false;          // the time of threads, on the CPU and off it
   bool is_reversed = false;      // callees first
   bool expands_inlines = false;  // inlined calls of every stack are shown
 };
 
-// Gets each distinct stack once or more, root first, by the numbers of its frames. Only differences within a
-// source have a weight before.
+// Called once or more for each distinct stack, with the numbers of its frames, root first. There is a weight
+// before only for differences within one source.
 using TakeStack = std::function<void(std::span<const std::uint32_t> stack, FlameWeight weight)>;
 
-// What a source says of itself.
+// Facts of a source.
 struct FlameFacts {
   std::string unit;                 // of the weights; empty: unknown
-  std::vector<std::string> events;  // whose samples were taken
+  std::vector<std::string> events;  // the events of its samples
   std::vector<std::string> legend;  // lines below the title
   std::vector<std::string> notes;   // lines for stderr
   bool has_samples = false;
   std::string per;                 // the name of FlameSource::per
-  double units = 0;                // how often it happened: the sum of its samples' periods
-  std::vector<FramePlace> places;  // where frames were met first, by number; shorter: not in code
+  double units = 0;                // the number of these events: the sum of its samples' periods
+  std::vector<FramePlace> places;  // by frame: its first address; shorter than frames: no code
 };
 
 // Reads all samples of a session. `run` gives them to a sink: Session::run(), with progress or without.
@@ -55,9 +55,9 @@ using RunSession = std::function<void(Sink&)>;
 Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& source, FlameFrames& frames,
                                       const RunSession& run, const TakeStack& take);
 
-// Reads lines "root;...;leaf WEIGHT", as tacho folded and the programs called stackcollapse write them; of
-// two weights, as difffolded.pl writes them, the first was before. An ending _[k], _[i], _[j] or _[w] says
-// what a frame is, and is no part of its name.
+// Reads lines "root;...;leaf WEIGHT", as tacho folded and the stackcollapse programs write them, or with two
+// weights, before and after, as difffolded.pl does. A suffix _[k], _[i], _[j] or _[w] is the kind of a frame,
+// no part of its name.
 struct FoldedText {
   std::size_t lines = 0, faults = 0, first_fault = 0;  // first_fault: the number of a line
   bool has_two_weights = false;

@@ -22,7 +22,7 @@ constexpr int kRow = 17, kBox = 16, kGap = 10;  // px; flamegraph.js has the sam
 // ------------------------------------------------------------------------------------------------
 
 constexpr FlamePalette kPalettes[] = {
-    {"safe", "kind of code, in colours that readers who do not see red and green tell apart"},
+    {"safe", "kind of code, in colours that differ for readers with red-green colour blindness"},
     {"warm", "kind of code, in the colours that flame graphs had first"},
     {"module", "module"},
     {"wait", "kind of code, in cold colours for waits, and warm ones for who ended them"},

@@ -14,7 +14,7 @@
 
 namespace tacho::report {
 
-// By which frames have their colours.
+// What the colours of frames show.
 struct FlamePalette {
   std::string_view name, help;
 };
@@ -25,16 +25,15 @@ struct FlameLook {
   std::vector<std::string> notes;  // lines below the title
   std::string unit;                // of the weights: "ns", "samples"
   std::string_view palette = "safe";
-  bool is_inverted = false;  // callers above what they call
+  bool is_inverted = false;  // callers above their callees
   unsigned width = 1200;     // px
   // Whether a name is marked; empty: none is.
   std::function<bool(std::string_view name)> is_marked;
   bool is_difference = false;                     // trees have weights before
-  std::string_view was = "before", is = "after";  // what the two weights are called
-  FlameWeight all;                                // of the captures of a difference: shares are of these
+  std::string_view was = "before", is = "after";  // names of the two weights
+  FlameWeight all;                                // of a difference: the totals, of which shares are taken
   bool has_noise = false;                         // nodes have their noise
-  // Of a difference by the cost per event (--per): the event's name, and how often it happened after. Weights
-  // before are scaled to as many events.
+  // With --per: the event's name, and the number of events after. Weights before are scaled to that number.
   std::string per;
   double units = 0;
   std::vector<std::string> lines;  // "main.c:12" by number of the frame; shorter, or empty: not known
@@ -48,8 +47,7 @@ struct FlamePane {
   FlameDrawing drawing;
 };
 
-// Names may be anything that is safe to print (printable.h); what XML would take for more than text is
-// escaped.
+// Names are safe to print (printable.h); characters of XML markup are escaped.
 void write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
                      const FlameLook& look);
 

@@ -135,7 +135,7 @@ FlameTree FlameTree::gone() const {
     if (i != 0 && !is_needed[i]) continue;
     if (i != 0) {
       to[i] = static_cast<std::uint32_t>(gone.nodes_.size());
-      // Of a caller that is still there nobody measured the part that is gone.
+      // The noise of the vanished part of a caller that still exists is unknown.
       const double noise = node.total.after == 0 ? node.noise : 0;
       gone.nodes_.push_back({to[node.parent], node.frame, {}, {}, 0, 0, noise});
     }

@@ -1,6 +1,6 @@
 // The frames of a flame graph: stacks as one tree, and which of its frames are drawn.
 //
-// Everything here goes from one frame to the next without recursion: a stack may be 100,000 frames deep.
+// Nothing here is recursive: a stack may be 100,000 frames deep.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace tacho::report {
 
-// What a frame's code is; the letter is its class in the picture.
+// The kind of a frame's code; the letter is its class in the SVG.
 enum class FrameKind : char {
   All = 'a',      // the frame below all others
   Group = 't',    // a thread, a processor, a control group: no code
@@ -27,15 +27,15 @@ enum class FrameKind : char {
   Jit = 'j',      // made at run time
   Bpf = 'b',      // a BPF program
   Unnamed = 'n',  // code without a symbol
-  Waker = 'v',    // a frame of who ended a wait
-  Mark = 'x',     // between a wait and who ended it
-  // What a thread did: the frames below its stacks in a graph of all its time.
+  Waker = 'v',    // a frame of a waker
+  Mark = 'x',     // between the stacks of a wait and of its waker
+  // States of a thread: frames below its stacks in a graph of wall time.
   OnCpu = 'o',
   Runnable = 'r',
   Waiting = 'w',
 };
 
-// A function as it is shown. Texts are safe to print, and live as long as the FlameFrames that has them.
+// A function as shown. Texts are safe to print, and live as long as the FlameFrames that has them.
 struct FlameFrame {
   std::string_view name, module;  // the module's short name; empty: none
   FrameKind kind = FrameKind::User;
@@ -48,7 +48,7 @@ class FlameFrames {
   std::uint32_t number_of(std::string_view name, std::string_view module, FrameKind kind);
   const FlameFrame& operator[](std::uint32_t number) const { return frames_[number]; }
   std::size_t size() const { return frames_.size(); }
-  // By number: the place of each among all, by name, module and kind.
+  // By number: the rank of each frame when sorted by name, module and kind.
   std::vector<std::uint32_t> ranks() const;
 
  private:
@@ -57,12 +57,12 @@ class FlameFrames {
   std::vector<FlameFrame> frames_;
 };
 
-// Which of two weights of a difference is as wide as the frame.
+// Which of the two weights of a difference is the width of a frame.
 enum class WidthOf : std::uint8_t { After, Before, Larger, Common };
 
 enum class Side : std::uint8_t { Before, After };
 
-// A stack's weight in what was before, and in what is looked at. A graph of one capture has no weight before.
+// A stack's weight before and after. A graph of one capture has no weight before.
 struct FlameWeight {
   double before = 0, after = 0;
   FlameWeight& operator+=(const FlameWeight& other) {
@@ -78,33 +78,31 @@ class FlameTree {
     std::uint32_t parent = kNone, frame = 0;
     FlameWeight self, total;
     double width = 0, own_width = 0;  // of both; own_width: of self
-    double noise = 0;  // of a difference: a change of the share that is no larger may be chance
+    double noise = 0;                 // of a difference: a smaller change of the share may be chance
   };
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  // `all`: the frame that stands for everything.
+  // `all`: the root frame.
   explicit FlameTree(std::uint32_t all) { nodes_.push_back({kNone, all, {}, {}, 0, 0, 0}); }
 
   // Root first, by numbers of frames.
   void add(std::span<const std::uint32_t> stack, FlameWeight weight);
-  // Stacks that are added from now on are of one more capture of that side, which measure_noise() compares
-  // with the side's others.
+  // Later stacks are of one more capture of that side; measure_noise() compares the captures of a side.
   void begin_capture(Side side) { captures_.push_back({side, 0, {}}); }
-  // How often what costs are divided by (--per) happened in that capture. Without it shares are compared.
+  // --per: the number of these events in that capture. Without it, shares are compared.
   void count_units(double units) { captures_.back().units = units; }
-  // After the last stack, before weights are scaled: the noise of each node, from how much the captures of
-  // each side differ among themselves. False, and no noise, with fewer than two on either side.
+  // After the last stack, before weights are scaled: computes the noise of each node from the differences
+  // between captures of one side. False, without noise, if a side has fewer than two captures.
   bool measure_noise();
   // Of a difference, before add_up(): weights before times `factor`.
   void scale_before(double factor);
   FlameWeight sum() const;  // of all stacks, also before add_up()
   // After the last stack: totals and widths.
   void add_up(WidthOf width);
-  // The frames below which nothing is left, of what was before, as a tree that is added up: of their callers
-  // only what they need to stand on.
+  // The frames that only the weight before has, with their callers, as a tree that is added up.
   FlameTree gone() const;
 
-  // A node stands behind its parent; the first is everything.
+  // Parents come before their children; the first is the root.
   const std::vector<Node>& nodes() const { return nodes_; }
   const FlameWeight& total() const { return nodes_.front().total; }
   double width() const { return nodes_.front().width; }
@@ -121,10 +119,11 @@ class FlameTree {
   std::vector<Node> nodes_;
   std::vector<CaptureWeights> captures_;
   IndexTable children_;
-  std::vector<std::uint32_t> path_;  // nodes of the last stack, root first: most begin as the one before
+  std::vector<std::uint32_t>
+      path_;  // nodes of the last stack, root first: most stacks share a prefix with it
 };
 
-// What is drawn: callers before what they call, and frames beside each other by their names.
+// The drawn frames: callers before callees, siblings by name.
 struct DrawnFrame {
   std::uint32_t node = 0, row = 0;
   double x = 0;  // from the left, in the unit of the tree's widths

@@ -147,11 +147,11 @@ Result<cli::ExitStatus> run_header(const std::vector<std::string>& arguments) {
   bool as_json = false, is_full = false;
   auto line =
       command_line("header",
-                   "Shows what a capture says about itself: the host, the command, the events, and what "
-                   "is attached to it.");
+                   "Shows the header of a capture: the host, the command, the events, and the files that are "
+                   "attached to it.");
   add_input_options(line.options, options);
   line.options.push_back(flag("--json", "one JSON object, with the names of tacho dump", as_json));
-  line.options.push_back(flag("-I,--show-info", "also topology, caches and memory of the host", is_full));
+  line.options.push_back(flag("-I,--show-info", "also CPU topology, caches and memory of the host", is_full));
   return run_command(line, arguments, [&] {
     return show_session(options, [&](Session& session, TextOutput& out) -> Result<Shown> {
       read_head(session);

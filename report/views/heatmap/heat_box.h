@@ -1,5 +1,5 @@
-// What stands out in a box of a heat map: each thread, function, stack and value of a field, ranked by how
-// much more of the box's samples have it than of all others.
+// Explains a box of a heat map (--box): threads, functions, stacks and field values that are more frequent in
+// the box than outside, ranked by G2.
 #pragma once
 
 #include <compare>
@@ -33,12 +33,12 @@ struct Tally {
   void add(bool is_inside, std::uint64_t count) { (is_inside ? inside : outside) += count; }
 };
 
-// The log-likelihood ratio G2 of the table of four numbers that `part` of `whole` makes: how unlikely it is
-// that chance put so many of them into the box. 10.83 is passed by chance once in a thousand.
+// The log-likelihood ratio G2 of the 2x2 table of `part` and `whole`: how unlikely this many samples in the
+// box are by chance. Chance exceeds 10.83 once in a thousand.
 double log_likelihood_ratio(const Tally& part, const Tally& whole);
 constexpr double kLeastG2 = 10.83;
 
-// Something that more of the box's samples have than others.
+// A property that is more frequent in the box than outside.
 struct Finding {
   enum class Kind : std::uint8_t { Thread, Field, Function, Stack };
   Kind kind = Kind::Thread;
@@ -46,7 +46,7 @@ struct Finding {
   std::string value;                // of a field; a thread's "pid/tid"; a function's module
   std::vector<std::string> frames;  // of a stack, root first
   std::vector<std::string> also;    // functions with the same counts, which call this one or are called by it
-  std::size_t depth = 0;            // of a function: the deepest that it was met
+  std::size_t depth = 0;            // of a function: its largest depth in a stack
   Tally tally;
   double g2 = 0;
 };
@@ -62,8 +62,8 @@ class BoxSink : public Sink {
         stacks_(functions_, {ChainOrder::Caller}) {}
 
   Flow on_sample(const ResolvedSample& sample) override;
-  // After the run: what stands out, the most unlikely first; functions with equal counts are one. What chance
-  // explains is left out.
+  // After the run: the findings, largest G2 first, without those that chance explains; functions with equal
+  // counts are one finding.
   std::vector<Finding> findings(Names names);
 
   const Tally& all() const { return all_; }
@@ -127,7 +127,7 @@ class BoxSink : public Sink {
   Intervals times_{1};  // counts the samples without a time
 };
 
-// What the text and the JSON object say beside the findings.
+// Facts beside the findings, for the text and the JSON object.
 struct BoxFacts {
   HeatBox box;
   std::string flamegraph;  // the command that draws the box's samples; empty: there is none

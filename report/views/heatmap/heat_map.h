@@ -1,5 +1,5 @@
-// How many samples fell into each box of time and value. Boxes are widened while samples come, so one pass
-// does, and memory follows the number of boxes: a pipe is read like a file.
+// A two-dimensional histogram: the number of samples in each box of time and value. Boxes are widened while
+// samples come, so that one pass suffices, for a pipe too, and memory is bounded by the number of boxes.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,19 @@
 
 namespace tacho::report {
 
-// A box that reaches from kLowest or to kHighest has no limit there.
+// The limits of a box without a lower or an upper limit.
 inline constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 inline constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
 
-// How boxes are cut. Columns and linear rows are as long as is said here, or 2, 5, 10, 20, ... times as long
-// where there would be too many otherwise.
+// The size of boxes. Columns and linear rows have these sizes, or 2, 5, 10, 20, ... times these if there
+// would be too many.
 struct HeatScale {
   static constexpr int kMostBits = 3;
   std::uint64_t interval = 1000;                // ns of a column, at least
   bool is_linear = false;                       // rows of equal height
   std::uint64_t step = 1;                       // of linear rows, at least
   int bits = kMostBits;                         // of logarithmic rows: at most 2^bits for each power of two
-  std::optional<Bucket> always;                 // values that have rows, whether there are samples or not
+  std::optional<Bucket> always;                 // values that have rows even without samples
   std::size_t most_columns = 0, most_rows = 0;  // at least 10
 };
 
@@ -55,7 +55,7 @@ class HeatGrid {
   HeatMap finish() const;
 
  private:
-  // A box as fine as they are kept: up to ten times as many as are shown, in both directions.
+  // A box of the internal, finer grid: up to ten times as many as shown, in both directions.
   struct Key {
     std::uint64_t column = 0;
     std::int64_t row = 0;
@@ -81,11 +81,11 @@ class HeatGrid {
   std::uint64_t total_ = 0;
 };
 
-// What a heat map counts: which samples, and which value of each. A value is a number of the payload or of
-// what every sample has, or where in its second, or another period, it was taken.
+// The samples of a heat map and their values: a field of the payload or of every sample, or the offset of the
+// sample's time in its second or another period.
 
 struct HeatQuestion {
-  std::string event, field;  // as --event and --field have them; empty: nothing was said
+  std::string event, field;  // of --event and --field; empty: not given
   bool is_offset = false;
   std::string input;                     // the capture, for messages
   std::uint64_t period = 1'000'000'000;  // ns: offsets are in this
@@ -93,20 +93,20 @@ struct HeatQuestion {
 
 class HeatSource {
  public:
-  // Once the session's events are known. Without a field it is the one that the payloads' roles and units
-  // choose; where they choose none, offsets. An error of the use names what there is. The session must
-  // outlive this, and this stays where it is.
+  // Called when the session's events are known. The default field is the one chosen by roles and units of
+  // payloads; if there is none, offsets. A usage error lists the fields. The session must outlive this, and
+  // this must not be moved.
   Result<> find(const HeatQuestion& question, Session& session);
 
   bool takes(std::size_t event) const { return event < taken_.size() ? taken_[event] : takes_later_; }
-  // Nothing: the payload ends before the field. Fractions are cut off, and numbers above the signed range are
-  // its last one.
+  // The sample's value; nothing: the payload ends before the field. Fractions are truncated, numbers above
+  // the signed range become its largest.
   std::optional<std::int64_t> value_of(const ResolvedSample& sample) const;
   std::uint64_t count_of(const ResolvedSample& sample) const { return report::count_of(count_, sample); }
 
   bool is_offset() const { return field_ == nullptr && own_ == nullptr; }
   std::uint64_t period() const { return is_offset() ? period_ : 0; }  // ns; 0: values are no offsets
-  // Whether it was chosen without being asked for.
+  // Whether the field is the default one.
   bool is_offset_by_default() const { return is_offset_by_default_; }
   bool reads_payloads() const { return field_ != nullptr; }
   const PayloadField* field() const { return field_; }           // null: it is none of a payload
@@ -116,8 +116,8 @@ class HeatSource {
   const std::string& event_name() const { return event_name_; }  // of a payload's field
   EventSchemas& schemas() { return *schemas_; }
 
-  // The values from `low` to `high` as a condition of --where: "lat_ns >= 1024 && lat_ns <= 2047". Empty:
-  // there is none, as all values are between them, or the field has a name that no expression can have.
+  // The condition of --where for values from `low` to `high`: "lat_ns >= 1024 && lat_ns <= 2047". Empty: all
+  // values are, or the field's name is no name in an expression.
   std::string condition(std::int64_t low, std::int64_t high) const;
 
  private:

@@ -1,5 +1,4 @@
-// A heat map as one SVG file: a picture that any viewer shows, with tooltips, and a script for browsers
-// inside.
+// A heat map as one SVG file with tooltips, and a script for browsers.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace tacho::report {
 
-// `width`: px. Texts of `facts` may be anything that is safe to print (printable.h).
+// `width`: px. Texts of `facts` are safe to print (printable.h).
 void write_heat_svg(TextOutput& out, const HeatMap& map, const HeatFacts& facts, unsigned width);
 
 // The colours of boxes from few samples to many, on a light ground and on a dark one, for tests.

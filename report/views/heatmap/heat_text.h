@@ -14,11 +14,10 @@
 
 namespace tacho::report {
 
-// The words of a heat map: a box as it is typed behind --box and as it is read, and what all forms of a map
-// say.
+// The texts that all forms of a heat map share, and the argument of --box.
 
-// Samples from `from` until before `until` (ns), with values from `low` to `high`, both inside. Of offsets
-// the values are nanoseconds of each second.
+// Samples with times in [from, until) (ns) and values in [low, high]. Offsets are nanoseconds within a
+// second.
 struct HeatBox {
   std::uint64_t from = 0, until = std::numeric_limits<std::uint64_t>::max();
   std::int64_t low = std::numeric_limits<std::int64_t>::min();
@@ -33,15 +32,15 @@ struct HeatFacts {
   std::string title;               // "lat_ns of io"
   std::string name, unit;          // of the values; unit may be empty
   std::uint64_t period = 0;        // ns: values are offsets in this; 0: they are none
-  std::string command;             // what makes the map, for a shell: "tacho heatmap -i a.data"
+  std::string command;             // the command of the map, quoted for a shell: "tacho heatmap -i a.data"
   std::vector<std::string> notes;  // lines about the capture
 };
 
-// "12.5", of nanoseconds.
+// Nanoseconds as seconds: "12.5".
 std::string seconds_text(std::uint64_t time);
 // To three digits, in a unit that suits: "1.05 ms", "4 KiB", "1.2k".
 std::string amount_text(std::int64_t value, std::string_view unit);
-// Like the latter, without what follows the least value of a row: "1.05 ms to 2.1 ms", "7".
+// A range, or one number if it has one value: "1.05 ms to 2.1 ms", "7".
 std::string values_text(std::int64_t low, std::int64_t high, const HeatFacts& facts);
 // "12.5..12.6,1024..2047", of offsets "12..13,0.34..0.36".
 std::string box_words(const HeatBox& box, const HeatFacts& facts);
@@ -51,31 +50,31 @@ HeatBox box_of(const HeatMap& map, std::size_t column, std::size_t row);
 // "20,000 samples in 200 columns of 100 ms and 40 rows".
 std::string map_text(const HeatMap& map);
 
-// What --box says: times and values, each a range or a point. A point means the box of the map around
-// it.
+// The argument of --box: times and values, each a range or a point. A point is the box of the map that
+// contains it.
 struct BoxQuestion {
   HeatBox box;
-  bool is_time_point = false, is_value_point = false;  // then `from` and `low` are it
+  bool is_time_point = false, is_value_point = false;  // the point is then `from`, or `low`
 };
-// `unit`: of the values. An error of the use.
+// `unit`: of the values. Errors are usage errors.
 Result<BoxQuestion> parse_box(std::string_view text, const HeatFacts& facts);
-// An error of the use: the point is outside of the map.
+// A usage error if the point is outside of the map.
 Result<HeatBox> find_box(const BoxQuestion& question, const HeatMap& map, const HeatFacts& facts);
 
-// Classes of counts, which colours, shades and digits stand for: the least count of each, ascending from 1
-// up; at most `most` of them, and no more than there are counts. Counts of values are far apart, so each
-// class is so many times the one before; counts of offsets are not, so their classes are equally wide.
+// Classes of counts, one for each colour, shade or digit: the least count of each, ascending from 1, at most
+// `most` classes. Counts of values span orders of magnitude, so their classes grow by a factor; classes of
+// offsets are equally wide.
 std::vector<std::uint64_t> count_classes(const HeatMap& map, const HeatFacts& facts, std::size_t most);
 // The class of a count above 0.
 std::size_t class_of(std::uint64_t count, const std::vector<std::uint64_t>& classes);
 
-// What a box is: a digit from 1 up, or a block with a shade and a colour. The legend says which counts it
-// stands for.
+// How a box is drawn: a digit from 1 up, or a block with a shade and a colour. The legend has the counts of
+// each.
 enum class HeatCells : std::uint8_t { Digits, Shades };
 
-// Letters that stand left of the boxes; the others of a line are columns.
+// The width of the labels left of the boxes.
 constexpr std::size_t kTextMargin = 12;
-// `room`: columns that lines have.
+// `room`: the width of a line.
 void write_heat_text(TextOutput& out, const HeatMap& map, const HeatFacts& facts, HeatCells cells,
                      std::size_t room);
 

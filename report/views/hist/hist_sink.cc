@@ -374,14 +374,15 @@ std::vector<std::string> HistSink::notes() const {
     if (!note.empty()) all.push_back("tacho hist: " + printable(note));
   }
   if (!pairs_ || pairs_->first() == pairs_->second()) return all;
-  const auto tell = [&all](std::uint64_t number, const std::string& event, std::string_view what) {
+  const auto add_note = [&all](std::uint64_t number, const std::string& event, std::string_view what) {
     if (number == 0) return;
     all.push_back(fmt::format("tacho hist: {} event{} '{}' {}", number, number == 1 ? "" : "s",
                               printable(event), what));
   };
-  tell(pairs_->without_end(), first_event_, "had no end in the capture");
-  tell(pairs_->without_begin(), event_, "had no begin in it");
-  tell(pairs_->forgotten(), first_event_, "of these were given up to bound memory: is --key the right one?");
+  add_note(pairs_->without_end(), first_event_, "had no end in the capture");
+  add_note(pairs_->without_begin(), event_, "had no begin in it");
+  add_note(pairs_->forgotten(), first_event_,
+           "of these were given up to bound memory: is --key the right one?");
   return all;
 }
 

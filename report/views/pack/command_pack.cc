@@ -309,20 +309,13 @@ Result<> rewrite(const RewriteOptions& options, const std::function<Result<>(for
 namespace {
 
 constexpr std::string_view kDescription =
-    "Puts into a capture what its addresses are called, so that it can be read on any machine without the "
-    "files "
-    "of the host: for every address that was hit, and only for those (samples, call chains, branches, data "
-    "addresses; of programs, libraries, the kernel and its modules, and code made at run time) the function, "
-    "the "
-    "calls inlined there, and the file and line. Run it where the capture was recorded. Samples stay as they "
-    "are, "
-    "and perf reads the file as before; captures of perf are packed as well. The files are read by a process "
-    "that can "
-    "change nothing and connect to nothing (with --debuginfod it may connect and write); a damaged file that "
-    "it "
-    "dies of costs "
-    "that "
-    "file's names.";
+    "Embeds symbols into a capture, so that it can be read on any machine without the files of the recording "
+    "host: for each address in samples, call chains, branches and data addresses its function, the inlined "
+    "calls there, and its file and line; of programs, libraries, the kernel, its modules, and code made at "
+    "run "
+    "time. Run it on the recording host. Samples stay the same, and perf can read the file; perf's captures "
+    "can be packed too. A sandboxed process reads the files: it can neither write nor connect (with "
+    "--debuginfod it can do both). If it crashes at a damaged file, that file's symbols are left out.";
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -383,38 +376,38 @@ cli::CommandLine describe(Options& options) {
   auto& rows = line.options;
   rows.push_back(cli::text("-i,--input", "FILE", "the capture, as FILE alone (default: perf.data)",
                            options.reading.session.input));
-  rows.push_back(
-      cli::text("-o,--output", "OUT",
-                "write the packed capture there (an existing file is kept as OUT.old); default: in place "
-                "of FILE, at once when it is whole",
-                options.output));
+  rows.push_back(cli::text(
+      "-o,--output", "OUT",
+      "write the packed capture to OUT (an existing file is kept as OUT.old); default: replace FILE "
+      "when the packed capture is complete",
+      options.output));
   rows.push_back(
       {"--level", cli::Takes::Value, "LEVEL",
-       "names: functions; inlines (default): and inlined calls, files and lines; code: and the instructions "
-       "of programs and libraries that annotate and script -F +insn and +brstackinsn show, those of a "
-       "function where it has 256 KB at most, else 64 bytes, with the source files of these functions that "
-       "are here (64 MB at most); elf: and copies of these files without what only debuggers read "
-       "(128 MB at most in the capture, with the copies that it had, which stay), by which copied stacks are "
-       "unwound elsewhere. Without the option "
-       "what was packed before is packed again",
+       "what is embedded. names: functions; inlines (default): also inlined calls, files and lines; code: "
+       "also "
+       "the sampled functions' instructions, for annotate and script -F +insn (up to 256 KB of a function, "
+       "else "
+       "64 bytes of it), and their source files on this host (64 MB at most); elf: also copies of programs "
+       "and "
+       "libraries without their debug sections, which unwind copied stacks elsewhere (128 MB at most, with "
+       "earlier copies, which stay). Without the option, the level of the last pack",
        [&options](std::string_view text) { return set_level(text, options); }});
   rows.push_back(
       {"--kallsyms", cli::Takes::Value, "WHICH",
-       "hit (default): of the kernel's list of symbols that tacho record puts into captures, what was hit "
-       "stays, in the pack; all: it stays whole. It does as well where tracepoints print kernel functions "
-       "by their addresses",
+       "what stays of the /proc/kallsyms that tacho record attached: hit (default): the symbols of sampled "
+       "addresses; all: the whole list. The whole list stays too if tracepoints print kernel functions by "
+       "address",
        [&options](std::string_view text) { return set_kallsyms(text, options.keeps_kallsyms); }});
   rows.push_back(
       {"--from", cli::Takes::Value, "OTHER",
-       "what was packed into this capture too, for programs and libraries with the recorded build id "
-       "whose file is not here; or an archive that perf archive made, whose programs and libraries stand in "
-       "for such files; may be given several times",
+       "for programs and libraries that are not on this host: take the symbols from OTHER, a packed capture "
+       "with the same build ids, or the files from an archive of perf archive; may be given several times",
        [&options](std::string_view text) -> Result<> {
          options.others.emplace_back(text);
          return Done{};
        }});
   rows.push_back({"--held-files", cli::Takes::Value, "FD",
-                  "for tacho record alone: a list of files that it held open while it recorded",
+                  "internal, for tacho record: a list of files that it kept open while it recorded",
                   [&options](std::string_view text) -> Result<> {
                     const auto [end, failed] =
                         std::from_chars(text.data(), text.data() + text.size(), options.held);
@@ -422,12 +415,11 @@ cli::CommandLine describe(Options& options) {
                       return use_error("--held-files: '" + std::string(text) + "' is no descriptor");
                     return Done{};
                   }});
-  rows.push_back(flag("-q,--quiet", "say nothing but what went wrong", options.is_quiet));
-  rows.push_back(flag(
-      "--brief",
-      "a line in the form of tacho record's where names are missing that could be mended, and nothing else, "
-      "as at the end of a recording",
-      options.is_brief));
+  rows.push_back(flag("-q,--quiet", "print errors only", options.is_quiet));
+  rows.push_back(flag("--brief",
+                      "print one line if symbols are missing that could be had, else nothing, as tacho "
+                      "record does at its end",
+                      options.is_brief));
   add_file_options(rows, options.reading);
   options.reading.session.input = "perf.data";  // a pipe cannot be rewritten
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {
@@ -741,7 +733,7 @@ std::string mendable(const Report& report, const std::string& file) {
   return text + "; tacho doctor " + cli::shell_word(file) + " says why";
 }
 
-void tell(const Options& options, const Report& report, const std::vector<sandbox::Death>& deaths) {
+void print_result(const Options& options, const Report& report, const std::vector<sandbox::Death>& deaths) {
   const std::string& file = options.output.empty() ? options.reading.session.input : options.output;
   const std::string named = fmt::format("{} of {} addresses have names, in {} modules", report.named,
                                         report.addresses, report.modules);
@@ -802,7 +794,7 @@ Result<cli::ExitStatus> run(Options& options) {
     return Done{};
   });
   if (!written) return std::move(written.error());
-  tell(options, *report, done->deaths);
+  print_result(options, *report, done->deaths);
   if (done->is_out_of_time) std::fputs(sandbox::out_of_time(input, times).c_str(), stderr);
   const bool is_whole = !report->is_incomplete && done->deaths.empty() && !done->is_out_of_time;
   return is_whole ? cli::kWhole : cli::kIncomplete;

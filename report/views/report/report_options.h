@@ -196,8 +196,8 @@ std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const R
 // perf does not show a column whose value a filter leaves no choice.
 std::vector<Column> single_value_columns(const ReportOptions& options, const ReportColumns& columns);
 
-// Latency: the part of the time that passed which a sample stands for. Where N threads of a command ran at
-// once, each second of processor time was a N-th of a second that somebody waited.
+// Latency (perf report --latency): the wall-clock time of a sample. While N threads of a command run at once,
+// a second of CPU time is 1/N second of latency.
 
 // Whether records of context switches are asked for, which is known before the columns are.
 bool asks_for_parallelism(const ReportOptions& options);

@@ -97,7 +97,7 @@ void ReportSink::add_wait(const Wait& wait) {
   if (plan_->wait_chains->bytes() > kMostChainBytes) waits_->leave_wakers_out();
 }
 
-// Of the profile they need the facts that rows are told apart by, as a wait's sample has them.
+// The profile needs the facts of their keys, read from the sample of the wait.
 Result<> ReportSink::find_waits() {
   if (!options_->waits.is_asked_for) return Done{};
   WaitOptions options = options_->waits;
@@ -264,8 +264,8 @@ bool ReportSink::asks_for_names() const {
 }
 
 // Where rows hang on their samples' own places alone, and light ones have no graph. Names of inlined calls
-// depend on what was asked for before, as perf's do; texts for programs, and graphs that tell calls of a
-// function apart, say where a function was met first. In perf's order of equal siblings, who stands first
+// depend on what was asked for before, as perf's do; texts for programs, and graphs that distinguish calls of
+// a function apart, say where a function was met first. In perf's order of equal siblings, who stands first
 // can hang on which modules were met before (CallTree), as in perf.
 bool ReportSink::can_name_chains_late() const {
   const bool has_heavy_graphs = plan_->has_graph && plan_->graph.form == GraphForm::Graph &&

@@ -29,7 +29,7 @@ class ReportSink : public Sink {
   Result<> arrange();
   bool is_arranged() const { return profile_.has_value() || failure_; }
 
-  // Everything, if addresses in payloads are to have names, or may be: of a pipe nobody knows yet.
+  // Everything, if addresses in payloads get names, or may get some: in a pipe that is not known yet.
   Needs needs() const override {
     const auto is_named = [](const KeyUse& use) {
       return use.field != nullptr && !use.is_raw && is_named_address(*use.field);
@@ -98,7 +98,7 @@ class ReportSink : public Sink {
     SampleFacts facts;
     ReportColumns columns;
     bool has_chains = false, has_children = false, has_graph = false;
-    bool names_chains_late = false;  // those that a graph is drawn of
+    bool names_chains_late = false;  // only chains of drawn graphs
     GraphOptions graph;
     std::optional<BranchRows> branches{};         // when rows are of branches
     std::optional<BlockCycles> cycles{};          // with --total-cycles

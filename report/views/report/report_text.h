@@ -114,7 +114,7 @@ class RowGraphs {
 
 class ReportText {
  public:
-  // `hidden`: columns that are not shown although rows are told apart by them.
+  // `hidden`: keys that are not shown as columns.
   ReportText(const TextOptions& options, const ReportColumns& columns, std::vector<Column> hidden,
              const SampleFacts& facts, const CallTree& tree, format::WorkerPool& pool)
       : options_(&options),

@@ -118,10 +118,8 @@ std::vector<NextCommand> next_commands(const CaptureSummary& summary, const std:
 namespace {
 
 constexpr std::string_view kDescription =
-    "Shows one screen about a capture: where it was recorded, how many samples of which events it has, what "
-    "was "
-    "lost, how many frames have names, the heaviest processes and functions, waits, the spread of fields of "
-    "BPF "
+    "Shows one screen about a capture: the host, the events and their numbers of samples, lost events, the "
+    "share of frames with names, the heaviest processes and functions, waits, percentiles of fields of BPF "
     "events, and three commands that show more. FILE: by default perf.data.";
 
 constexpr std::string_view kExamples =
