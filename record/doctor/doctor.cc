@@ -359,11 +359,12 @@ cli::CommandLine command_line(bool& json) {
   line.program = "tacho doctor";
   line.synopsis = "[--json]";
   line.description =
-      "Says what this user can record on this host, what follows from what is missing, and the command that "
-      "fixes "
-      "it. "
-      "Events are opened and BPF programs that do nothing are loaded for a moment; nothing is changed. "
-      "tacho doctor FILE says what can be read of a capture on another machine (tacho doctor FILE --help).";
+      "Reports what this user can record on this host: each capability, the consequence if it is missing, "
+      "and "
+      "the command that fixes it. Events are opened and empty BPF programs are loaded for a moment; nothing "
+      "is "
+      "changed. tacho doctor FILE reports what a capture lacks on another machine (tacho doctor FILE "
+      "--help).";
   line.options = {
       cli::flag("--json",
                 "One JSON object: recording (whether it is possible) and findings, each with name, "

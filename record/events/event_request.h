@@ -38,7 +38,9 @@ struct ConstantSetting {
 
 // A field that an expression about an event needs: argdist's value='bytes / 64'.
 struct NeededField {
-  std::string name, place;  // place: "-e TEXT: column 12: value"
+  std::string name, option;  // option: "if", "value" or "key"
+  std::string text;          // behind -e
+  std::size_t at = 0;        // of the option's value in `text`
   bool operator==(const NeededField&) const = default;
 };
 

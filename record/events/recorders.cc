@@ -397,7 +397,7 @@ Result<std::vector<NeededField>> needed_fields(const EventRequest& request, bool
   const auto add = [&](std::string_view option, const std::vector<std::string>& names) {
     const ConstantSetting* const one = setting(request, option);
     for (const std::string& name : names)
-      needed.push_back({name, fmt::format("-e {}: column {}: {}", request.text, one->value_at + 1, option)});
+      needed.push_back({name, std::string(option), request.text, one->value_at});
   };
   const std::string condition = text_of(request, "if"), value = text_of(request, "value"),
                     key = text_of(request, "key");
@@ -532,10 +532,12 @@ std::optional<Error> unknown_field(const NeededField& needed, std::string_view e
   if (std::ranges::find(kOfEverySample, name) != std::end(kOfEverySample)) return std::nullopt;
   std::vector<std::string> names(fields.begin(), fields.end());
   names.insert(names.end(), std::begin(kOfEverySample), std::end(kOfEverySample));
-  return use_error(fmt::format(
-      "{}: {} has no '{}'; {}{}; every sample has {}{}", needed.place, event, needed.name,
-      fields.empty() ? "it has no fields: a probe has those in its parentheses, as (fd=arg1)" : "it has ",
-      fmt::join(fields, ", "), fmt::join(kOfEverySample, ", "), cli::suggestion(needed.name, names)));
+  return error_at(
+      needed.text, needed.at,
+      fmt::format(
+          "{}: {} has no '{}'; {}{}; every sample has {}{}", needed.option, event, needed.name,
+          fields.empty() ? "it has no fields: a probe has those in its parentheses, as (fd=arg1)" : "it has ",
+          fmt::join(fields, ", "), fmt::join(kOfEverySample, ", "), cli::suggestion(needed.name, names)));
 }
 
 std::vector<ProbeRecorderOption> probe_recorder_options(std::string_view recorder) {

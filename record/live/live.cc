@@ -40,10 +40,8 @@ cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& wo
   line.program = "tacho live";
   line.synopsis = "[--view VIEW] [--interval TIME] EVENT [OPTION]... [-- COMMAND]";
   line.description =
-      "Records and shows at once what comes: a line for each event, or a table or histograms each second and "
-      "those of everything at "
-      "the end. EVENT is a recorder (tacho list recorders) or whatever tacho record -e takes; the OPTIONs "
-      "behind it "
+      "Records and prints at the same time: a line for each event, or a table or histograms each second and "
+      "totals at the end. EVENT is a recorder (tacho list recorders) or an event of tacho record -e; OPTIONs "
       "are those of tacho record: -a, -p PID, -g, --duration. It ends with the COMMAND, or at Ctrl-C.";
   line.options = {
       cli::text(

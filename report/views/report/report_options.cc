@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "cli/nearest.h"
+#include "format/base/units.h"
 #include "report/command.h"
 #include "report/filter_options.h"
 #include "report/profile/sort_keys.h"
@@ -353,22 +354,13 @@ cli::Option sets(std::string names, std::string help, Target& target, std::type_
           }};
 }
 
-// "10ms": a number of s, ms, us or ns, in ns.
-Result<std::uint64_t> parse_quantum(std::string_view given) {
-  const std::string copy(given);
-  char* rest = nullptr;
-  const std::uint64_t number = std::strtoull(copy.c_str(), &rest, 0);
-  const std::string_view unit = rest;
-  std::uint64_t scale = 0;
-  if (unit == "s") scale = 1'000'000'000;
-  if (unit == "ms") scale = 1'000'000;
-  if (unit == "us") scale = 1'000;
-  if (unit == "ns" || unit.empty()) scale = 1;
-  std::uint64_t quantum = 0;
-  if (rest == copy.c_str() || scale == 0 || __builtin_mul_overflow(number, scale, &quantum))
-    return use_error("--time-quantum: '" + copy +
+// --time-quantum: "10ms", or a number of ns; in ns.
+Result<std::uint64_t> parse_time_quantum(std::string_view text) {
+  const auto nanoseconds = format::parse_time(text, 1);
+  if (!nanoseconds || *nanoseconds < 0 || *nanoseconds >= 0x1p63)
+    return use_error("--time-quantum: '" + std::string(text) +
                      "' is no time; it is a number and s, ms, us or ns, as in 10ms");
-  return quantum;
+  return static_cast<std::uint64_t>(*nanoseconds);
 }
 
 // "12,20,0"
@@ -428,7 +420,7 @@ void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
       flag("--show-cpu-utilization", "columns with the shares of kernel and user code", options.shows_modes));
   rows.push_back({"--time-quantum", Takes::Value, "TIME", "steps of the key time (default: 100ms)",
                   [&options](std::string_view given) -> Result<> {
-                    auto quantum = parse_quantum(given);
+                    auto quantum = parse_time_quantum(given);
                     if (!quantum) return quantum.error();
                     options.time_quantum = *quantum;
                     return Done{};
