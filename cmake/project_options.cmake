@@ -46,15 +46,23 @@ if(TACHO_FUZZ)
 endif()
 
 # tacho_module(NAME source...): the static library of one folder, tacho_NAME. With -DCMAKE_UNITY_BUILD=ON up to eight sources
-# are one translation unit, which halves the time of a whole build, and names in anonymous namespaces must differ among
-# them. Compiled alone: commands, as each has its own Options; the terminal's view, as curses.h defines macros; and generated
-# sources.
+# of a room are one translation unit, which halves the time of a whole build, and names in anonymous namespaces must differ
+# within a room. Compiled alone: commands, as each has its own Options; the terminal's view, as curses.h defines macros; and
+# generated sources.
 function(tacho_module name)
   add_library(tacho_${name} STATIC ${ARGN})
   target_link_libraries(tacho_${name} PUBLIC project_options)
-  set(alone ${ARGN})
-  list(FILTER alone INCLUDE REGEX "/command_[a-z]+\\.cc$|/tui/|^/")
-  set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_target_properties(tacho_${name} PROPERTIES UNITY_BUILD_MODE GROUP)  # a source without a group is compiled alone
+  set(sources ${ARGN})
+  list(FILTER sources EXCLUDE REGEX "/command_[a-z]+\\.cc$|/tui/|^/")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH room)
+    string(REPLACE "/" "_" room "_${room}")
+    list(APPEND room${room} ${source})
+    list(LENGTH room${room} count)
+    math(EXPR part "(${count} - 1) / 8")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${part}${room}")
+  endforeach()
 endfunction()
 
 # What tests with the label unit need to be built; the other labels stand on the programs.

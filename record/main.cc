@@ -23,7 +23,6 @@
 #include "record/host/host.h"
 #include "record/host/report_program.h"
 #include "record/list/listing.h"
-#include "record/list/recorder_listing.h"
 #include "record/live/live.h"
 #include "record/messages.h"
 #include "record/now/command_bpf.h"

@@ -20,7 +20,6 @@
 #include "record/events/target.h"
 #include "record/host/host.h"
 #include "record/host/running_kernel.h"
-#include "record/kernel/argument_probes.h"
 #include "record/kernel/dropping_programs.h"
 #include "record/kernel/kernel_events.h"
 #include "record/objects/conditions.h"

@@ -34,11 +34,6 @@ constexpr std::string_view kRolesWithMore[] = {"linear:", "stack:", "table:"};
 constexpr std::string_view kFormats[] = {"hex", "oct", "kaddr", "uaddr"};
 constexpr std::string_view kEventVariable = "__event_", kSummaryVariable = "__summary_";
 
-struct FreeBtf {
-  void operator()(btf* types) const noexcept { btf__free(types); }
-};
-using Btf = std::unique_ptr<btf, FreeBtf>;
-
 // Units that a member's name may say, and which of them measure time or size: the value of an event is the
 // single member with one of those.
 struct UnitRow {
@@ -504,6 +499,8 @@ class Reader {
 
 }  // namespace
 
+void FreeBtf::operator()(btf* types) const noexcept { btf__free(types); }
+
 const PayloadSchema* Declarations::event(const std::string& name) const {
   const auto found = std::ranges::find(events, name, &PayloadSchema::event);
   return found == events.end() ? nullptr : &*found;
@@ -512,7 +509,7 @@ const PayloadSchema* Declarations::event(const std::string& name) const {
 Result<Declarations> read_declarations(format::Bytes bytes) {
   if (auto sound = check_header(bytes); !sound) return std::move(sound.error());
   LibbpfLog log;
-  const Btf types(btf__new(bytes.data(), static_cast<std::uint32_t>(bytes.size())));
+  const OwnedBtf types(btf__new(bytes.data(), static_cast<std::uint32_t>(bytes.size())));
   if (types == nullptr) return Error{"BTF is damaged"};
   return Reader(types.get()).read();
 }

@@ -24,6 +24,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "bpf/object/btf_schema.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/support/shipped_headers.h"
@@ -202,9 +203,6 @@ Result<HeaderCache> HeaderCache::open(const Log& log) {
 
 namespace {
 
-struct FreeBtf {
-  void operator()(btf* types) const noexcept { btf__free(types); }
-};
 struct FreeDump {
   void operator()(btf_dump* dump) const noexcept { btf_dump__free(dump); }
 };
@@ -236,7 +234,7 @@ constexpr std::string_view kTail =
 
 Result<std::string> vmlinux_header(format::Bytes bytes) {
   LibbpfLog log;
-  const std::unique_ptr<btf, FreeBtf> types(btf__new(bytes.data(), static_cast<std::uint32_t>(bytes.size())));
+  const OwnedBtf types(btf__new(bytes.data(), static_cast<std::uint32_t>(bytes.size())));
   if (types == nullptr) return Error{"the kernel's BTF cannot be read"};
   std::string text(kHead);
   const std::unique_ptr<btf_dump, FreeDump> dump(btf_dump__new(types.get(), append, &text, nullptr));

@@ -19,7 +19,7 @@ namespace tacho::bpf {
 
 namespace {
 
-FunctionArgument described(const btf* types, const btf_param& param) {
+FunctionArgument argument_of_param(const btf* types, const btf_param& param) {
   FunctionArgument out;
   const char* const name = btf__name_by_offset(types, param.name_off);
   out.name = name == nullptr ? "" : name;
@@ -65,7 +65,7 @@ Result<std::vector<FunctionArgument>> kernel_function_arguments(std::string_view
   const btf_param* const params = btf_params(prototype);
   std::size_t next = 1;
   for (std::uint16_t i = 0; i < btf_vlen(prototype); ++i) {
-    arguments.push_back(described(types.get(), params[i]));
+    arguments.push_back(argument_of_param(types.get(), params[i]));
     arguments.back().number = next;
     next += registers_of(types.get(), params[i].type,
                          next > kRegisterArguments ? 0 : kRegisterArguments + 1 - next);

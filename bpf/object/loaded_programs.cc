@@ -23,6 +23,7 @@
 #include <thread>
 #include <utility>
 
+#include "bpf/object/btf_schema.h"
 #include "bpf/object/function_arguments.h"
 #include "bpf/support/libbpf_log.h"
 #include "format/base/byte_writer.h"
@@ -34,11 +35,6 @@ namespace {
 
 using format::Fd;
 namespace fs = std::filesystem;
-
-struct FreeLoadedBtf {
-  void operator()(btf* types) const noexcept { btf__free(types); }
-};
-using Btf = std::unique_ptr<btf, FreeLoadedBtf>;
 
 constexpr std::size_t kMostNameBytes = 512;
 constexpr const char* kMissingRight = "run as root, or with the capability CAP_SYS_ADMIN";
@@ -63,7 +59,7 @@ std::string whole_name(int program_fd, const bpf_prog_info& short_info) {
   info.func_info = reinterpret_cast<std::uintptr_t>(first.data());
   std::uint32_t size = sizeof info;
   if (bpf_obj_get_info_by_fd(program_fd, &info, &size) != 0) return name;
-  const Btf types(btf__load_from_kernel_by_id(short_info.btf_id));
+  const OwnedBtf types(btf__load_from_kernel_by_id(short_info.btf_id));
   const btf_type* function = types == nullptr ? nullptr : btf__type_by_id(types.get(), first[1]);
   const char* whole = function == nullptr ? nullptr : btf__name_by_offset(types.get(), function->name_off);
   return whole == nullptr || *whole == '\0' ? name : whole;
@@ -76,7 +72,7 @@ std::optional<bpf_prog_info> info_of(int program_fd) {
   return info;
 }
 
-ListedProgram described(int program_fd, const bpf_prog_info& info) {
+ListedProgram listed_program(int program_fd, const bpf_prog_info& info) {
   ListedProgram program;
   program.id = info.id;
   program.type = text_or_number(libbpf_bpf_prog_type_str(static_cast<bpf_prog_type>(info.type)), info.type);
@@ -127,7 +123,7 @@ class KernelTypes {
   }
 
  private:
-  Btf types_;
+  OwnedBtf types_;
   bool is_read_ = false;
 };
 
@@ -288,8 +284,8 @@ class Holders {
 Result<std::vector<ListedProgram>> list_programs() {
   const LibbpfLog quiet;
   Programs programs;
-  auto listed =
-      for_each_program([&](int fd, const bpf_prog_info& info) { programs.push_back(described(fd, info)); });
+  auto listed = for_each_program(
+      [&](int fd, const bpf_prog_info& info) { programs.push_back(listed_program(fd, info)); });
   if (!listed) return std::move(listed.error());
   add_links(programs);
   Holders holders(programs);
@@ -573,7 +569,7 @@ LoadedProgram describe(std::uint32_t id, KernelInfo raw) {
   LoadedProgram program;
   program.id = id;
   std::memcpy(program.tag.data(), raw.info.tag, program.tag.size());
-  const Btf types(raw.info.btf_id == 0 ? nullptr : btf__load_from_kernel_by_id(raw.info.btf_id));
+  const OwnedBtf types(raw.info.btf_id == 0 ? nullptr : btf__load_from_kernel_by_id(raw.info.btf_id));
   if (types != nullptr) {
     std::uint32_t size = 0;
     const auto* bytes = static_cast<const std::byte*>(btf__raw_data(types.get(), &size));

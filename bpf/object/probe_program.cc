@@ -85,7 +85,7 @@ int size_code(std::uint8_t size) {
 }
 
 // r7 = the value.
-void load_value(Assembler& program, const ProbeArgument& argument, std::int16_t scratch) {
+void emit_value(Assembler& program, const ProbeArgument& argument, std::int16_t scratch) {
   if (argument.source == Source::Constant) {
     program.set_wide(kValue, static_cast<std::uint64_t>(argument.constant));
     return;
@@ -108,7 +108,7 @@ void load_value(Assembler& program, const ProbeArgument& argument, std::int16_t 
 // The lower half of such a word of a tracepoint's record is a place in it.
 constexpr std::int32_t kPlaceInRecord = 0xFFFF;
 
-void put_text(Assembler& program, const ProbeArgument& argument, std::int16_t at) {
+void emit_text(Assembler& program, const ProbeArgument& argument, std::int16_t at) {
   program.set(0, 0);  // what stands behind the text's end is recorded as well
   for (std::size_t word = 0; word < kProbeTextBytes; word += 8)
     program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(at + static_cast<std::int16_t>(word)));
@@ -163,9 +163,9 @@ std::int32_t result_of(const ProbeTask& task) { return task.place == ProbeTask::
 void read_arguments(Assembler& program, const ProbeTask& task, const Frame& frame) {
   std::int16_t at = frame.arguments;
   for (const ProbeArgument& argument : task.arguments) {
-    load_value(program, argument, frame.scratch);
+    emit_value(program, argument, frame.scratch);
     if (is_text(argument))
-      put_text(program, argument, at);
+      emit_text(program, argument, at);
     else
       program.store(BPF_DW, 10, kValue, at);
     at = static_cast<std::int16_t>(at + bytes_of(argument));

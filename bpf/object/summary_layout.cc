@@ -14,7 +14,7 @@ using format::FieldKind;
 using format::PayloadField;
 using format::PayloadSchema;
 
-constexpr std::uint32_t kWordBits = 64;
+constexpr std::uint32_t kSlotBits = 64;
 constexpr std::uint64_t kMostStep = std::uint64_t{1} << 62;
 constexpr std::string_view kStack = "stack", kLinear = "linear:", kLiveCount = "live:count";
 constexpr std::string_view kWholeKey = "(key)", kWholeValue = "(value)";  // of btf_schema
@@ -35,7 +35,7 @@ std::uint64_t bits_at(const PayloadField& field, Bytes bytes, std::size_t index)
   __extension__ unsigned __int128 wide = 0;  // 64 bits that begin within a byte
   std::memcpy(&wide, bytes.data() + first, end - first);
   const auto value = static_cast<std::uint64_t>(wide >> (begin % 8));
-  if (field.bit_size >= kWordBits) return value;
+  if (field.bit_size >= kSlotBits) return value;
   const std::uint64_t mask = (std::uint64_t{1} << field.bit_size) - 1;
   const bool is_negative = field.kind == FieldKind::Signed && ((value >> (field.bit_size - 1)) & 1) != 0;
   return is_negative ? value | ~mask : value & mask;
@@ -72,7 +72,7 @@ std::string name_of_slots(std::string name) {
 }
 
 std::uint64_t least_of_slot(bool is_log2, std::uint64_t step, std::uint64_t slot) {
-  if (is_log2) return slot == 0 ? 0 : std::uint64_t{1} << std::min<std::uint64_t>(slot, kWordBits - 1);
+  if (is_log2) return slot == 0 ? 0 : std::uint64_t{1} << std::min<std::uint64_t>(slot, kSlotBits - 1);
   std::uint64_t least = 0;
   return __builtin_mul_overflow(slot, step, &least) ? ~std::uint64_t{0} : least;
 }
@@ -111,7 +111,7 @@ void SummaryLayout::add_fields(const std::optional<PayloadSchema>& described, st
   unknown.is_array = true;
   unknown.format = "hex";
   if (!is_key && bytes == sizeof(std::uint64_t)) {
-    unknown.bit_size = kWordBits;
+    unknown.bit_size = kSlotBits;
     unknown.count = 1;
     unknown.is_array = false;
   }
@@ -251,7 +251,7 @@ bool SummaryLayout::fill(Bytes key, Bytes value, Bytes before, Sample& sample) c
   if (thread_ && !process_) sample.process = sample.thread;
   for (const StackId& stack : stacks_) {
     const std::uint64_t id = bits_at(stack.from, stack.is_key ? key : value, 0);
-    sample.stacks.push_back(stack.from.bit_size == kWordBits
+    sample.stacks.push_back(stack.from.bit_size == kSlotBits
                                 ? static_cast<std::int64_t>(id)
                                 : static_cast<std::int32_t>(static_cast<std::uint32_t>(id)));
   }

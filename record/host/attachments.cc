@@ -52,7 +52,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A folder of a cgroup hierarchy is known to the kernel by a handle of 8 bytes: the cgroup's number.
-std::optional<std::uint64_t> number_of(const std::string& folder) {
+std::optional<std::uint64_t> cgroup_id(const std::string& folder) {
   alignas(file_handle) std::array<char, sizeof(file_handle) + sizeof(std::uint64_t)> room{};
   auto* handle = reinterpret_cast<file_handle*>(room.data());
   handle->handle_bytes = sizeof(std::uint64_t);
@@ -68,7 +68,7 @@ std::optional<std::uint64_t> number_of(const std::string& folder) {
 std::vector<Cgroup> cgroups_below(const std::string& mount, std::size_t most) {
   std::vector<Cgroup> found;
   const auto add = [&](const std::string& folder) {
-    const auto id = number_of(folder);
+    const auto id = cgroup_id(folder);
     if (id) found.push_back({*id, folder.size() == mount.size() ? "/" : folder.substr(mount.size())});
   };
   add(mount);

@@ -63,7 +63,7 @@ struct AttributeInfo {
 static_assert(sizeof(void*) != 8 || (sizeof(PmuInfo) == 56 && sizeof(EventInfo) == 64 &&
                                      sizeof(AttributeInfo) == 64 && sizeof(EncodeArguments) == 40));
 
-std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
+std::string or_empty(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
 }  // namespace
 
@@ -116,7 +116,7 @@ Result<PfmLibrary> PfmLibrary::open() {
   if (is_ours) ::setenv(kInactive, "1", 1);
   const int code = state->initialize();
   if (is_ours) ::unsetenv(kInactive);
-  if (code != kSuccess) return Error{std::string(kLibrary) + ": " + text_of(state->error_text(code))};
+  if (code != kSuccess) return Error{std::string(kLibrary) + ": " + or_empty(state->error_text(code))};
   return PfmLibrary(std::move(state));
 }
 
@@ -131,7 +131,7 @@ Result<EventRequest> PfmLibrary::event(const std::string& text) const {
   EncodeArguments arguments;
   arguments.attr = &attr;
   const int code = state_->encode(text.c_str(), kKernelAndUser, kPerfEventExtended, &arguments);
-  if (code != kSuccess) return use_error(fmt::format("'{}': {}", text, text_of(state_->error_text(code))));
+  if (code != kSuccess) return use_error(fmt::format("'{}': {}", text, or_empty(state_->error_text(code))));
   if (arguments.cpu >= 0)
     return use_error(fmt::format("'{}': cpu= is for the whole recording: -C {}", text, arguments.cpu));
   EventRequest request;
@@ -164,16 +164,16 @@ void PfmLibrary::each_event(Which which, const Seen& seen) const {
     for (int index = found.first_event; index != -1; index = state_->next_event(index)) {
       EventInfo event;
       if (state_->event_info(index, kPerfEventExtended, &event) != kSuccess || event.name == nullptr) break;
-      const std::string name = text_of(found.name) + "::" + event.name;
+      const std::string name = or_empty(found.name) + "::" + event.name;
       bool has_masks = false;
       for (int i = 0; i < event.attributes; ++i) {
         AttributeInfo attribute;
         if (state_->attribute_info(index, i, kPerfEventExtended, &attribute) != kSuccess) break;
         if (attribute.type != kUnitMask || attribute.name == nullptr) continue;
         has_masks = true;
-        seen(name + ":" + attribute.name, text_of(attribute.description));
+        seen(name + ":" + attribute.name, or_empty(attribute.description));
       }
-      if (!has_masks) seen(name, text_of(event.description));
+      if (!has_masks) seen(name, or_empty(event.description));
     }
   }
 }

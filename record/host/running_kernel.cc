@@ -29,7 +29,7 @@ constexpr std::string_view kKernelName = "[kernel.kallsyms]";
 constexpr std::uint16_t kBpfSymbol = 1;                   // PERF_RECORD_KSYMBOL_TYPE_BPF
 constexpr auto kNobody = static_cast<std::uint32_t>(-1);  // the kernel as a process
 
-std::string_view take_line(std::string_view& rest) {
+std::string_view next_line(std::string_view& rest) {
   const std::string_view line = rest.substr(0, rest.find('\n'));
   rest.remove_prefix(std::min(line.size() + 1, rest.size()));
   return line;
@@ -86,7 +86,7 @@ std::optional<KernelText> find_kernel_text(std::string_view kallsyms) {
   std::map<std::string_view, std::uint64_t> found;
   constexpr std::array<std::string_view, 4> kWanted{"_text", "_stext", "_etext", "_edata"};
   while (!kallsyms.empty()) {
-    std::string_view line = take_line(kallsyms);
+    std::string_view line = next_line(kallsyms);
     const std::string_view address = take_word(line);
     take_word(line);
     const std::string_view name = take_word(line);
@@ -109,7 +109,7 @@ std::optional<KernelText> find_kernel_text(std::string_view kallsyms) {
 std::vector<BpfImage> find_bpf_images(std::string_view kallsyms, std::size_t page_size) {
   std::vector<BpfImage> symbols;  // of BPF, whatever they are: each ends the one before
   while (!kallsyms.empty()) {
-    std::string_view line = take_line(kallsyms);
+    std::string_view line = next_line(kallsyms);
     if (!line.ends_with("[bpf]")) continue;
     const std::uint64_t start = hex_number(take_word(line));
     take_word(line);
@@ -152,7 +152,7 @@ std::vector<KernelModule> loaded_modules() {
   if (!text) return modules;  // a kernel without modules
   std::string_view rest = format::as_text(*text);
   while (!rest.empty()) {
-    if (auto module = parse_module_line(take_line(rest))) modules.push_back(std::move(*module));
+    if (auto module = parse_module_line(next_line(rest))) modules.push_back(std::move(*module));
   }
   if (modules.empty()) return modules;
   const auto files = module_files();

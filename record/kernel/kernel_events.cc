@@ -12,12 +12,12 @@
 #include <tuple>
 #include <utility>
 
+#include "bpf/attach/raw_program.h"
 #include "format/records/perf_abi.h"
 #include "format/records/sample.h"
 #include "record/kernel/perf_event.h"
 
 namespace tacho::record {
-
 namespace {
 
 namespace abi = format::abi;
@@ -468,6 +468,62 @@ Result<> KernelEvents::enable_cpu(std::span<const OpenEvent> events) const {
     if (!is_on) continue;
     if (auto done = enable_event(event.fd); !done) return done;
   }
+  return Done{};
+}
+
+Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents& events, const Host& host,
+                                            std::optional<int> followed, bpf::StackWalker* walker) {
+  ArgumentProbes all;
+  for (const ArgumentProbe& planned : plan.argument_probes) {
+    const std::string& name = planned.probe.name;
+    const bool is_unwound = walker != nullptr && plan.events[planned.event].unwound_frames != 0;
+    std::optional<std::uint32_t> number;
+    if (is_unwound) number = static_cast<std::uint32_t>(all.probes_.size());
+    const auto walk = is_unwound ? std::optional(walker->program(bpf::StackHook::Reader)) : std::nullopt;
+    const bool is_tracepoint = planned.probe.attr.type == format::abi::kTracepoint;
+    auto program = bpf::ProbeProgram::load(
+        {.place = is_tracepoint ? bpf::ProbeTask::Place::Tracepoint : bpf::ProbeTask::Place::Probe,
+         .arguments = planned.arguments,
+         .condition = planned.probe.condition,
+         .followed = followed,
+         .walk = walk,
+         .sum = planned.sum});
+    if (!program) return std::move(program.error()).in(name);
+    for (const OpenEvent& event : events.open_events()) {
+      if (event.event != planned.event) continue;
+      if (auto done = program->put_output(event.cpu, event.fd.get()); !done)
+        return std::move(done.error()).in(name);
+    }
+    if (number) {
+      if (auto done = walker->set_reader(*number, program->reader()); !done)
+        return std::move(done.error()).in(name);
+    }
+    // A hit runs the programs of all probes at that address, whatever their CPU: one is enough.
+    const int cpu = plan.cpus.front();
+    auto probe = open_event(planned.probe, -1, cpu);
+    if (!probe) return explain_refusal(planned.probe, cpu, probe.error().code, host);
+    all.probes_.push_back({planned.event, std::move(*probe), std::move(*program), {}});
+    One& one = all.probes_.back();
+    const auto in_event = [&name](Error error) { return std::move(error).in("event '" + name + "'"); };
+    if (!number) {
+      if (auto done = one.program.attach(one.probe.get()); !done) return in_event(std::move(done.error()));
+      continue;
+    }
+    // Tells the stack walker which program to tail-call next.
+    auto link = bpf::link_to_event(one.program.fd(), one.probe.get(), number.value_or(0));
+    if (!link) return in_event(std::move(link.error()));
+    one.link = std::move(*link);
+  }
+  return all;
+}
+
+Result<> ArgumentProbes::put_outputs(const Plan& plan, std::span<const OpenEvent> events) const {
+  for (const One& one : probes_)
+    for (const OpenEvent& event : events) {
+      if (event.event != one.event) continue;
+      if (auto done = one.program.put_output(event.cpu, event.fd.get()); !done)
+        return std::move(done.error()).in(plan.events[one.event].name);
+    }
   return Done{};
 }
 

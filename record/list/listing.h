@@ -11,6 +11,7 @@
 #include "bpf/object/loaded_programs.h"
 #include "cli/options.h"
 #include "format/base/result.h"
+#include "record/events/event_request.h"
 
 namespace tacho::record {
 
@@ -72,5 +73,15 @@ std::string programs_in_json(const std::vector<bpf::ListedProgram>& programs,
 
 // An error when the pattern matches no program's name.
 Result<std::string> list_bpf_programs(const ListOptions& options);
+
+// `tacho list recorders` and `tacho record -e NAME/help/`.
+
+// A line for each recorder whose name matches, an error when none does. `pattern`: a glob or a part of a
+// name.
+Result<std::string> list_recorders(const ListOptions& options);
+
+// Its options, its events' fields, its hooks and its view: a text of several lines. Of a user's BPF program
+// as well, but for the view.
+Result<std::string> recorder_help(const EventRequest& request);
 
 }  // namespace tacho::record

@@ -21,7 +21,7 @@ namespace tacho::record {
 
 namespace {
 
-constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
 constexpr int kRbx = 3;                                 // DWARF's number
 constexpr int kSignalRbx = 16;                          // words above rsp in a signal frame
 constexpr std::uint64_t kFramePointerReach = 0x100000;  // bytes to the caller's frame that a guess may span
@@ -59,14 +59,14 @@ class UserStackUnwinder {
 
   std::optional<std::uint64_t> word(std::uint64_t address) const {
     const std::uint64_t offset = address - copy_.sp;
-    if (offset >= copy_.bytes.size() || copy_.bytes.size() - offset < kWord) return std::nullopt;
+    if (offset >= copy_.bytes.size() || copy_.bytes.size() - offset < kWordBytes) return std::nullopt;
     std::uint64_t value = 0;
     std::memcpy(&value, copy_.bytes.data() + offset, sizeof value);
     return value;
   }
   // `words` above.
   static std::uint64_t above(std::uint64_t address, std::int64_t words) {
-    return address + static_cast<std::uint64_t>(words) * kWord;
+    return address + static_cast<std::uint64_t>(words) * kWordBytes;
   }
 
   bool follow(const tacho_unwind_row& row, std::int8_t rbx) {
@@ -82,7 +82,7 @@ class UserStackUnwinder {
         return return_from(above(rbx_, row.cfa), saved);
       case TACHO_UNWIND_PLT: {
         const auto place = static_cast<std::int8_t>(walk_.frames.back() & 15);
-        return return_from(above(sp_, row.cfa) + (place >= row.rbp ? kWord : 0),
+        return return_from(above(sp_, row.cfa) + (place >= row.rbp ? kWordBytes : 0),
                            {TACHO_UNWIND_RBP_SAME, rbx});
       }
       case TACHO_UNWIND_AT_RBP: {
@@ -92,7 +92,7 @@ class UserStackUnwinder {
       }
       case TACHO_UNWIND_AT_RSP: {
         const auto cfa = word(above(sp_, row.cfa));
-        return cfa ? load_caller(*cfa + kWord, saved) : ends(TACHO_END_COPY);
+        return cfa ? load_caller(*cfa + kWordBytes, saved) : ends(TACHO_END_COPY);
       }
       case TACHO_UNWIND_SIGNAL:
         return leave_signal_frame();
@@ -115,7 +115,7 @@ class UserStackUnwinder {
   }
 
   bool load_caller(std::uint64_t cfa, Saved saved) {
-    const auto caller = word(cfa - kWord);
+    const auto caller = word(cfa - kWordBytes);
     if (!caller) return ends(TACHO_END_COPY);
     // Before rbp goes, by which it may be found.
     is_rbx_known_ = load(rbx_, is_rbx_known_, cfa, saved.rbx);
@@ -152,11 +152,11 @@ class UserStackUnwinder {
   bool guess() {
     if (!is_bp_known_ || walk_.frames.size() == 1) return ends(TACHO_END_NO_RULE);  // it may keep none
     if (bp_ == 0) return ends(TACHO_END_FRAME_ZERO);
-    if (bp_ % kWord != 0 || bp_ < sp_ || bp_ - sp_ > kFramePointerReach) return ends(TACHO_END_NO_RULE);
-    const auto saved = word(bp_), caller = word(bp_ + kWord);
+    if (bp_ % kWordBytes != 0 || bp_ < sp_ || bp_ - sp_ > kFramePointerReach) return ends(TACHO_END_NO_RULE);
+    const auto saved = word(bp_), caller = word(bp_ + kWordBytes);
     if (!saved || !caller) return ends(TACHO_END_COPY);
     if (*caller == 0) return ends(TACHO_END_FRAME_ZERO);
-    const std::uint64_t sp = bp_ + 2 * kWord;
+    const std::uint64_t sp = bp_ + 2 * kWordBytes;
     bp_ = *saved;
     is_rbx_known_ = false;
     return go_to(*caller, sp, true, true);

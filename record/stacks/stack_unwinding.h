@@ -109,7 +109,7 @@ class StackUnwinding {
   // A CPU came online: opens its walk events again, and joins them to `opened`, its new events.
   Result<> reopen_cpu(int cpu, std::span<const OpenEvent> opened, const Plan& plan, KernelEvents& events,
                       const Host& host);
-  // For programs that run it themselves (kernel/argument_probes.h).
+  // For programs that run it themselves (kernel/kernel_events.h).
   bpf::StackWalker& walker();
 
   // Reads the mappings of running processes, once the sideband is on; then waits for their tables for a

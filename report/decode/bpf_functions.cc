@@ -14,7 +14,7 @@ using format::Cursor;
 // Offsets of the fields of struct bpf_prog_info (linux/bpf.h). Arrays are offsets into the data behind it.
 constexpr std::size_t kType = 0, kId = 4, kTag = 8, kCodeSize = 16, kTranslatedSize = 20, kCodeArray = 24,
                       kTranslatedArray = 32, kLoadedBy = 48, kMaps = 52, kMapArray = 56, kName = 64,
-                      kFunctions = 104, kSizes = 108, kAddressArray = 112, kSizeArray = 120;
+                      kFunctions = 104, kCodeSizes = 108, kAddressArray = 112, kSizeArray = 120;
 constexpr std::size_t kBtfId = 128, kFuncInfoSize = 132, kFuncInfoArray = 136, kFuncInfos = 144,
                       kLineInfos = 148, kLineInfoArray = 152, kMachineLineArray = 160, kMachineLines = 168,
                       kLineInfoSize = 172, kMachineLineSize = 176, kTagArray = 184, kRunTime = 192,
@@ -27,39 +27,39 @@ constexpr std::uint64_t kHasCode = 1 << 0, kHasTranslated = 1 << 1, kHasMaps = 1
                         kHasLineInfo = 1 << 6, kHasMachineLines = 1 << 7;
 
 // enum bpf_prog_type and enum bpf_map_type, as bpftool names them.
-constexpr std::string_view kTypes[] = {"unspec",
-                                       "socket_filter",
-                                       "kprobe",
-                                       "sched_cls",
-                                       "sched_act",
-                                       "tracepoint",
-                                       "xdp",
-                                       "perf_event",
-                                       "cgroup_skb",
-                                       "cgroup_sock",
-                                       "lwt_in",
-                                       "lwt_out",
-                                       "lwt_xmit",
-                                       "sock_ops",
-                                       "sk_skb",
-                                       "cgroup_device",
-                                       "sk_msg",
-                                       "raw_tracepoint",
-                                       "cgroup_sock_addr",
-                                       "lwt_seg6local",
-                                       "lirc_mode2",
-                                       "sk_reuseport",
-                                       "flow_dissector",
-                                       "cgroup_sysctl",
-                                       "raw_tracepoint_writable",
-                                       "cgroup_sockopt",
-                                       "tracing",
-                                       "struct_ops",
-                                       "ext",
-                                       "lsm",
-                                       "sk_lookup",
-                                       "syscall",
-                                       "netfilter"};
+constexpr std::string_view kProgramTypes[] = {"unspec",
+                                              "socket_filter",
+                                              "kprobe",
+                                              "sched_cls",
+                                              "sched_act",
+                                              "tracepoint",
+                                              "xdp",
+                                              "perf_event",
+                                              "cgroup_skb",
+                                              "cgroup_sock",
+                                              "lwt_in",
+                                              "lwt_out",
+                                              "lwt_xmit",
+                                              "sock_ops",
+                                              "sk_skb",
+                                              "cgroup_device",
+                                              "sk_msg",
+                                              "raw_tracepoint",
+                                              "cgroup_sock_addr",
+                                              "lwt_seg6local",
+                                              "lirc_mode2",
+                                              "sk_reuseport",
+                                              "flow_dissector",
+                                              "cgroup_sysctl",
+                                              "raw_tracepoint_writable",
+                                              "cgroup_sockopt",
+                                              "tracing",
+                                              "struct_ops",
+                                              "ext",
+                                              "lsm",
+                                              "sk_lookup",
+                                              "syscall",
+                                              "netfilter"};
 constexpr std::string_view kMapTypes[] = {"unspec",
                                           "hash",
                                           "array",
@@ -103,11 +103,11 @@ std::string word_of(const std::string_view (&words)[Count], std::uint32_t number
 
 constexpr std::uint16_t kBtfMagic = 0xeb9f;
 // Types may refer to each other in circles, and texts may be as long as the blob.
-constexpr unsigned kDeepest = 32;
+constexpr unsigned kDeepestBtfType = 32;
 constexpr std::size_t kLongest = 1024;  // bytes of a text, and about as many of a prototype
 
 // Kinds of types (Documentation/bpf/btf.rst).
-enum Kind : std::uint32_t {
+enum BtfKind : std::uint32_t {
   kInteger = 1,
   kPointer = 2,
   kArray = 3,
@@ -202,7 +202,7 @@ std::string BtfFunctions::prototype(std::uint32_t number) const {
 }
 
 bool BtfFunctions::write(std::uint32_t number, unsigned depth, std::string& to) const {
-  if (depth > kDeepest || to.size() > kLongest) return false;
+  if (depth > kDeepestBtfType || to.size() > kLongest) return false;
   if (number == 0) {
     to += "void ";
     return true;
@@ -293,7 +293,7 @@ std::vector<BpfFunction> BpfFunctions::of(const format::BpfProgramInfo& program)
   const Bytes info = program.info, data = program.data;
   std::vector<BpfFunction> functions;
   const std::uint32_t count = u32_at(info, kFunctions);
-  if (info.size() < kUpToTags || count == 0 || count != u32_at(info, kSizes) || count > kMostFunctions)
+  if (info.size() < kUpToTags || count == 0 || count != u32_at(info, kCodeSizes) || count > kMostFunctions)
     return functions;
   const std::uint32_t btf_id = u32_at(info, kBtfId);
   const BtfFunctions* const names = btf_id == 0 ? nullptr : btf(btf_id);
@@ -381,7 +381,7 @@ BpfProgram BpfFunctions::program(const format::BpfProgramInfo& program) {
   const Bytes info = program.info, data = program.data;
   BpfProgram out;
   out.id = id(program);
-  out.type = word_of(kTypes, u32_at(info, kType));
+  out.type = word_of(kProgramTypes, u32_at(info, kType));
   out.tag = fmt::format("{:016x}", Cursor(part(info, kTag, 8), std::endian::big).u64());
   out.name = format::text_of(part(info, kName, kNameSize));
   const BtfFunctions* const names = btf(u32_at(info, kBtfId));

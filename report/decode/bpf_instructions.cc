@@ -12,13 +12,13 @@ namespace {
 constexpr std::size_t kInstructionSize = 8;  // bytes
 
 // The three bits of a class, of a mode of loads and stores, and the four of an operation.
-constexpr std::uint8_t kClass = 0x07, kSize = 0x18, kMode = 0xe0, kOperation = 0xf0, kFromRegister = 0x08;
+constexpr std::uint8_t kClass = 0x07, kSize = 0x18, kMode = 0xe0, kOperationBits = 0xf0, kFromRegister = 0x08;
 // Newer than the headers of the distributions.
 constexpr std::uint8_t kMemorySigned = 0x80, kConditional = 0xe0, kNoSpeculation = 0xc0;
 constexpr std::int32_t kLoadAcquire = 0x100, kStoreRelease = 0x110;
 constexpr std::int16_t kCastAddressSpace = 1, kPerCpuAddress = -1;
 
-constexpr std::string_view kSizes[] = {"u32", "u16", "u8", "u64"};
+constexpr std::string_view kSizeNames[] = {"u32", "u16", "u8", "u64"};
 constexpr std::string_view kSignedSizes[] = {"s32", "s16", "s8", "s64"};
 constexpr std::string_view kArithmetic[] = {
     "+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>=", "endian", "?", "?"};
@@ -31,7 +31,7 @@ constexpr std::string_view kJumps[] = {
 constexpr std::string_view kHelpers[] = {__BPF_FUNC_MAPPER(TACHO_HELPER_NAME)};
 #undef TACHO_HELPER_NAME
 
-BpfInstruction read(format::Cursor& in) {
+BpfInstruction read_instruction(format::Cursor& in) {
   BpfInstruction one;
   one.code = in.u8();
   const std::uint8_t registers = in.u8();
@@ -43,21 +43,21 @@ BpfInstruction read(format::Cursor& in) {
 }
 
 std::uint8_t class_of(const BpfInstruction& one) { return one.code & kClass; }
-std::string_view size_of(const BpfInstruction& one) { return kSizes[(one.code & kSize) >> 3U]; }
+std::string_view size_of(const BpfInstruction& one) { return kSizeNames[(one.code & kSize) >> 3U]; }
 bool is_from_register(const BpfInstruction& one) { return (one.code & kFromRegister) != 0; }
 
 std::string unknown(std::string_view kind, const BpfInstruction& one) {
   return fmt::format("BUG_{}{:02x}", kind, one.code);
 }
 
-std::string memory(const BpfInstruction& one, std::uint8_t base, std::string_view size) {
+std::string memory_text(const BpfInstruction& one, std::uint8_t base, std::string_view size) {
   return fmt::format("*({} *)(r{} {:+})", size, base, one.offset);
 }
 
 // BPF_ALU and BPF_ALU64.
 std::string arithmetic(const BpfInstruction& one) {
   const bool is_wide = class_of(one) == BPF_ALU64;
-  const std::uint8_t operation = one.code & kOperation;
+  const std::uint8_t operation = one.code & kOperationBits;
   const std::string to = fmt::format("{}{}", is_wide ? 'r' : 'w', one.destination);
   if (operation == BPF_END) {
     const std::string_view order = is_wide ? "bswap" : is_from_register(one) ? "be" : "le";
@@ -120,16 +120,16 @@ std::string load_or_store(const BpfInstruction& one) {
     const bool is_signed = mode == kMemorySigned;
     if (mode != BPF_MEM && !is_signed) return unknown("ldx_", one);
     const std::string_view size = is_signed ? kSignedSizes[(one.code & kSize) >> 3U] : size_of(one);
-    return fmt::format("r{} = {}", one.destination, memory(one, one.source, size));
+    return fmt::format("r{} = {}", one.destination, memory_text(one, one.source, size));
   }
   if (class_of(one) == BPF_ST) {
     if (mode == kNoSpeculation) return "nospec";
     if (mode != BPF_MEM) return unknown("st_", one);
-    return fmt::format("{} = {}", memory(one, one.destination, size_of(one)), one.immediate);
+    return fmt::format("{} = {}", memory_text(one, one.destination, size_of(one)), one.immediate);
   }
   if (mode == BPF_ATOMIC) return atomic(one);
   if (mode != BPF_MEM) return unknown("", one);
-  return fmt::format("{} = r{}", memory(one, one.destination, size_of(one)), one.source);
+  return fmt::format("{} = r{}", memory_text(one, one.destination, size_of(one)), one.source);
 }
 
 // BPF_LD: the old loads from packets, and immediates of 64 bits, which the kernel shows as what they refer
@@ -168,7 +168,7 @@ std::string call(const BpfInstruction& one, const BpfCallName& name_of_call) {
 
 // BPF_JMP and BPF_JMP32.
 std::string jump(const BpfInstruction& one, const BpfCallName& name_of_call) {
-  const std::uint8_t operation = one.code & kOperation;
+  const std::uint8_t operation = one.code & kOperationBits;
   const bool is_wide = class_of(one) == BPF_JMP;
   if (one.is_call()) return call(one, name_of_call);
   if (one.code == (BPF_JMP | BPF_JA)) return fmt::format("goto pc{:+}", one.offset);
@@ -225,10 +225,10 @@ std::vector<BpfCodeLine> disassemble_bpf(format::Bytes code, const BpfCallName& 
   for (std::uint32_t number = 0; in.left() >= kInstructionSize; ++number) {
     BpfCodeLine& line = lines.emplace_back();
     line.number = number;
-    line.instruction = read(in);
+    line.instruction = read_instruction(in);
     BpfInstruction next;
     if (line.instruction.code == (BPF_LD | BPF_IMM | BPF_DW) && in.left() >= kInstructionSize) {
-      next = read(in);
+      next = read_instruction(in);
       ++number;
     }
     line.text =

@@ -218,11 +218,11 @@ const std::initializer_list<Row> kMips = {
     {28, {"$28", "$29", "$30", "$31"}},
 };
 
-struct Machine {
+struct SyscallMachine {
   std::string_view prefix;  // of uname's word for it
   std::initializer_list<Row> rows;
 };
-const Machine kMachines[] = {
+const SyscallMachine kMachines[] = {
     {"x86", kX86},   {"i386", kX86},      {"i486", kX86},        {"i586", kX86},
     {"i686", kX86},  {"aarch64", kArm64}, {"arm64", kArm64},     {"arm", kArm},
     {"s390", kS390}, {"ppc", kPowerpc},   {"powerpc", kPowerpc}, {"mips", kMips},
@@ -232,7 +232,7 @@ const Machine kMachines[] = {
 
 std::string register_name(std::string_view arch, unsigned number) {
   const auto machine = std::ranges::find_if(
-      kMachines, [arch](const Machine& candidate) { return arch.starts_with(candidate.prefix); });
+      kMachines, [arch](const SyscallMachine& candidate) { return arch.starts_with(candidate.prefix); });
   if (machine == std::end(kMachines)) return "unknown";
   for (const Row& row : machine->rows) {
     if (number < row.first) continue;

@@ -33,7 +33,7 @@ constexpr int kDeepestFormat = 64;                   // nested expressions
 // The number of formats in one handle of the library: adding one takes time proportional to those it has.
 constexpr std::size_t kFormatsOfAHandle = 1024;
 // Constant strings, of which each handle has a copy, in all handles; a kernel has hundreds.
-constexpr std::size_t kMostStrings = std::size_t{1} << 20;
+constexpr std::size_t kMostStringLookups = std::size_t{1} << 20;
 
 struct FreeHandle {
   void operator()(tep_handle* handle) const noexcept { tep_free(handle); }
@@ -271,7 +271,7 @@ bool TracepointText::State::make_room_for_formats() {
   tep_set_page_size(handle.get(), 4096);
   if (find_function) tep_set_function_resolver(handle.get(), &State::resolve, this);
   // Each handle copies them.
-  if (strings.rows().size() * (handles.size() + 1) <= kMostStrings) {
+  if (strings.rows().size() * (handles.size() + 1) <= kMostStringLookups) {
     for (const auto& row : strings.rows())
       tep_register_print_string(handle.get(), ('"' + row.text + '"').c_str(), row.address);
   } else {

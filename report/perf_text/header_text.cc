@@ -175,7 +175,7 @@ namespace abi = format::abi;
 using format::Cursor;
 using format::Environment;
 
-constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
+constexpr std::uint64_t kClockSecond = 1'000'000'000;  // ns
 
 struct Source {
   const format::EventSet& events;
@@ -249,7 +249,7 @@ std::string time_lines(const Source& source) {
   const auto [first, last] =
       source.environment().sample_time.value_or(std::pair<std::uint64_t, std::uint64_t>());
   const auto stamp = [](std::uint64_t time) {
-    return fmt::format("{}.{:06}", time / kSecond, time % kSecond / 1000);
+    return fmt::format("{}.{:06}", time / kClockSecond, time % kClockSecond / 1000);
   };
   return fmt::format(
       "# time of first sample : {}\n# time of last sample : {}\n# sample duration : {:10.3f} ms\n",
@@ -263,15 +263,15 @@ std::string clock_lines(const Source& source) {
   if (!clock) return {};
   const std::string_view known = clock->clockid < std::size(kNames) ? kNames[clock->clockid] : "";
   const std::string name(known.empty() ? "unknown" : known);
-  const auto seconds = static_cast<std::time_t>(clock->wall_ns / kSecond);
+  const auto seconds = static_cast<std::time_t>(clock->wall_ns / kClockSecond);
   std::tm local{};
   std::array<char, 64> day{};
   if (localtime_r(&seconds, &local) == nullptr) return {};
   (void)std::strftime(day.data(), day.size(), "%F %T", &local);
   return fmt::format("# clockid: {} ({})\n# reference time: {}.{:06} = {}.{:06} (TOD) = {}.{:09} ({})\n",
-                     name, clock->clockid, day.data(), clock->wall_ns % kSecond / 1000,
-                     clock->wall_ns / kSecond, clock->wall_ns % kSecond / 1000, clock->clock_ns / kSecond,
-                     clock->clock_ns % kSecond, name);
+                     name, clock->clockid, day.data(), clock->wall_ns % kClockSecond / 1000,
+                     clock->wall_ns / kClockSecond, clock->wall_ns % kClockSecond / 1000,
+                     clock->clock_ns / kClockSecond, clock->clock_ns % kClockSecond, name);
 }
 
 std::string bpf_program_lines(const Source& source) {

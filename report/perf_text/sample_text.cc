@@ -237,14 +237,14 @@ void write_flags(TextBuffer& out, std::uint64_t flags) {
   out.character(' ');
 }
 
-bool is_kernel(const symbolize::Mapping& mapping) {
+bool is_kernel_mapping(const symbolize::Mapping& mapping) {
   return mapping.module->kind == symbolize::ModuleKind::Kernel;
 }
 
 // perf's brstackoff shows kernel addresses, but addresses in a user module only until perf has read its
 // symbols, which happens when a sample hits the module.
 std::uint64_t offset_in(const symbolize::Mapping& mapping, std::uint64_t address) {
-  return is_kernel(mapping) ? address - mapping.start : mapping.shown_address({address});
+  return is_kernel_mapping(mapping) ? address - mapping.start : mapping.shown_address({address});
 }
 
 }  // namespace
@@ -269,8 +269,9 @@ void BranchText::write_end(TextBuffer& out, const ResolvedSample& sample, std::u
     with_offset.add(Field::Symoff);
     write_symbol(out, frame, with_offset, names_);
   } else {
-    const bool is_relative = !fields.has(Field::Brstack) && location.mapping != nullptr &&
-                             (is_kernel(*location.mapping) || !used_.contains(location.mapping->module));
+    const bool is_relative =
+        !fields.has(Field::Brstack) && location.mapping != nullptr &&
+        (is_kernel_mapping(*location.mapping) || !used_.contains(location.mapping->module));
     out.text("0x");
     out.hex(is_relative ? offset_in(*location.mapping, address) : address);
   }

@@ -246,7 +246,7 @@ namespace {
 
 namespace abi = format::abi;
 
-char level_of(std::uint16_t misc) {
+char branch_level(std::uint16_t misc) {
   constexpr std::string_view kLevels = "Hk.Hgu";
   const unsigned mode = misc & abi::kCpumodeMask;
   return mode < kLevels.size() ? kLevels[mode] : 'H';
@@ -292,14 +292,14 @@ void BranchRows::add(Profile& profile, const ResolvedSample& sample) {
                       .to = at_end.place,
                       .own = sample.place,
                       .flags = branch.flags,
-                      .level = level_of(raw.misc)};
+                      .level = branch_level(raw.misc)};
     profile.add(at_end, 1);
   }
 }
 
 namespace {
 
-std::uint64_t word_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+std::uint64_t pointer_word(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 }  // namespace
 
@@ -330,7 +330,7 @@ void BlockCycles::add(const ResolvedSample& sample) {
 
 std::uint32_t BlockCycles::code_of(const Code& code) {
   return by_code_.find_or_make(
-      by_code_.hash(word_of(code.module), code.start, code.end),
+      by_code_.hash(pointer_word(code.module), code.start, code.end),
       [&](std::uint32_t known) { return codes_[known] == code; },
       [&] {
         codes_.push_back(code);

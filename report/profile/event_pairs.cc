@@ -23,7 +23,7 @@ KeyValue normal(KeyValue value) {
   return value;
 }
 
-std::size_t bytes_of(const std::vector<KeyValue>& key) {
+std::size_t memory_of(const std::vector<KeyValue>& key) {
   std::size_t bytes = kNodeBytes + key.size() * sizeof(KeyValue);
   for (const KeyValue& value : key) {
     if (const auto* text = std::get_if<std::string>(&value)) bytes += text->size();
@@ -119,7 +119,7 @@ std::optional<std::uint64_t> EventPairs::end(const Key& key) {
   for (Begun* const of : {&begun_, &older_}) {
     const auto found = of->find(key);
     if (found == of->end()) continue;
-    if (of == &begun_) bytes_ -= bytes_of(key);
+    if (of == &begun_) bytes_ -= memory_of(key);
     const std::uint64_t time = found->second;
     of->erase(found);
     return time;
@@ -129,7 +129,7 @@ std::optional<std::uint64_t> EventPairs::end(const Key& key) {
 
 void EventPairs::begin(Key key, std::uint64_t time) {
   if (end(key)) ++replaced_;
-  bytes_ += bytes_of(key);
+  bytes_ += memory_of(key);
   begun_.emplace(std::move(key), time);
   if (bytes_ < kMostPairBytes) return;
   forgotten_ += older_.size();

@@ -10,7 +10,7 @@ namespace {
 namespace abi = format::abi;
 
 // The values of Identities::Words::kind.
-enum Kind : std::uint64_t { kBySymbol, kInlined, kByLine };
+enum IdentityKind : std::uint64_t { kBySymbol, kInlined, kByLine };
 
 // Of addresses without names: a guest's are another machine's than the host's.
 std::uint32_t space_of(char level) {

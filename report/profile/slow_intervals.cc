@@ -36,7 +36,7 @@ const PayloadField* latency_of(const PayloadSchema& schema) {
   return &*std::ranges::find_if(schema.fields, is_time);
 }
 
-std::string show_time(std::uint64_t ns) {
+std::string interval_text(std::uint64_t ns) {
   constexpr std::pair<double, std::string_view> kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
   for (const auto& [size, unit] : kUnits)
     if (static_cast<double>(ns) >= size)
@@ -281,7 +281,7 @@ void SlowIntervals::split(const Take& take) {
 std::vector<std::string> SlowIntervals::legend() const {
   const std::size_t others = intervals_.size() - slow_intervals_;
   const std::size_t outside = seen_.size() - slow_samples_ - other_samples_;
-  const std::string from = slow_intervals_ == 0 ? "" : ", from " + show_time(least_slow_) + " up";
+  const std::string from = slow_intervals_ == 0 ? "" : ", from " + interval_text(least_slow_) + " up";
   return {
       fmt::format("slow: {} of {} of {}{}: {}", slow_intervals_, counted(intervals_.size(), "interval"),
                   name_, from, counted(slow_samples_, "sample")),

@@ -74,13 +74,13 @@ bool may_open_split(std::string_view folder, std::string_view compiler_folder, s
 constexpr int kLongestReference = 100;  // DIEs from a concrete function to its name
 constexpr std::uint32_t kNone = InlineFunction::kNone;
 
-struct ElfEnd {
+struct EndPlacedElf {
   void operator()(Elf* elf) const noexcept { elf_end(elf); }
 };
 struct DwarfEnd {
   void operator()(Dwarf* dwarf) const noexcept { dwarf_end(dwarf); }
 };
-using OwnedElf = std::unique_ptr<Elf, ElfEnd>;
+using PlacedElf = std::unique_ptr<Elf, EndPlacedElf>;
 using OwnedDwarf = std::unique_ptr<Dwarf, DwarfEnd>;
 
 std::string_view view_of(const char* text) { return text ? std::string_view(text) : std::string_view{}; }
@@ -160,7 +160,7 @@ struct DwarfLines::State {
   // The file once more, opened when a part of it was split off: libdw finds that part by the file's own
   // place.
   format::Fd file;
-  OwnedElf placed_elf;
+  PlacedElf placed_elf;
   OwnedDwarf placed;
   std::string root;
   std::string folder;

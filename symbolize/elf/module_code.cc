@@ -10,8 +10,8 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 31;  // bytes
-constexpr std::size_t kClassAt = 4;                             // EI_CLASS of an ELF file
+constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 31;  // bytes
+constexpr std::size_t kClassAt = 4;                               // EI_CLASS of an ELF file
 constexpr std::byte kClass64{2};
 
 // A build id identifies the file; without it the file of this name comes last, as it may be
@@ -20,13 +20,13 @@ template <class Is>
 Result<std::vector<std::byte>> read_one(const DebugFiles& files, const format::Features* features,
                                         const Module& module, Is&& is_it) {
   const bool has_id = !module.build_id.empty();
-  auto bytes = has_id ? files.read(std::string(module.path), kLargestFile)
+  auto bytes = has_id ? files.read(std::string(module.path), kMostFileBytes)
                       : Result<std::vector<std::byte>>(Error{"it has no build id", ENOENT});
   const auto is_over = [&] { return has_id ? is_it(bytes) : bytes || bytes.error().code != ENOENT; };
-  if (!is_over()) bytes = files.read_held(module.path, module.build_id, kLargestFile);
+  if (!is_over()) bytes = files.read_held(module.path, module.build_id, kMostFileBytes);
   if (!is_over() && features != nullptr)
     bytes = unpack_attached_file(*features, module.path, module.build_id);
-  if (!is_over() && !has_id) bytes = files.read(std::string(module.path), kLargestFile);
+  if (!is_over() && !has_id) bytes = files.read(std::string(module.path), kMostFileBytes);
   return bytes;
 }
 
