@@ -43,7 +43,7 @@ class ChainBuilder {
 
 class RingLayout {
  public:
-  RingLayout() = default;  // of payloads that nothing is known of
+  RingLayout() = default;  // of payloads without a schema
   explicit RingLayout(const format::PayloadSchema& schema);
 
   bool has_stack() const { return !stacks_.empty(); }
@@ -84,7 +84,7 @@ class RateLimit {
   std::uint64_t seen_ = 0, second_ = 0, in_second_ = 0, over_ = 0;
 };
 
-// Whose events the programs of BPF objects saw find no room: by CPU and cgroup, with the time (tacho/emit.h).
+// Lost events as BPF programs counted them: by CPU and cgroup, with the time (tacho/emit.h).
 
 struct AttributedLoss {
   int cpu = -1;
@@ -105,8 +105,7 @@ std::vector<Losses> attributed_by_programs(const KernelEvents& events, const Ope
 // Of one event: `unnamed` is the kernel's, and is reduced by the result.
 std::vector<Losses> take_attributed(Losses& unnamed, const std::vector<AttributedLoss>& named);
 
-// What BPF objects put into ring buffers, as samples: the records that the kernel writes for perf event
-// arrays.
+// Events of BPF ring buffers as sample records, as the kernel writes them for perf event arrays.
 
 // One event of a ring buffer. Of a plain ring time is that of reading, the others are not known.
 struct RingEvent {

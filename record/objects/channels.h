@@ -35,7 +35,7 @@ class TargetFilter {
  public:
   // The events with these ids take every thread; `is_followed` says which threads are wanted.
   TargetFilter(std::vector<std::uint64_t> ids, std::function<bool(int thread)> is_followed);
-  // Of these events, samples that are wanted otherwise go through the limit.
+  // The rate limit applies to these events, after the filter.
   void limit(std::vector<std::uint64_t> ids, const bpf::EventRate& rate);
 
   // Removes unwanted samples from the whole records that start at `begin`; bytes that are no record stay.

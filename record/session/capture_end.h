@@ -16,7 +16,7 @@
 
 namespace tacho::record {
 
-// Of the programs that drop events, the ones that were not there at the start.
+// Programs that drop events and were loaded after the start.
 std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& recording);
 
 // Losses of each event so far, in the kernel's rings and in ring buffers of BPF objects.
@@ -45,7 +45,7 @@ class CaptureEnd {
   const Channels* channels_;
   const std::vector<std::string>& cgroups_;
   ReportedLost reported_;
-  StackCounts reported_stacks_;  // as in the files before
+  StackCounts reported_stacks_;  // in earlier files
 };
 
 }  // namespace tacho::record

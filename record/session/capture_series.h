@@ -1,8 +1,8 @@
 // Captures in several files: --switch-output (CaptureSeries) and snapshots of --overwrite (FlightRecorder).
 //
-// Between two files nothing is lost, and nothing of a process that ends meanwhile: prepare_next() reads
-// what runs, and from then on the sideband goes into the old file and, kept in memory, to the start of the
-// next. begin_next() starts it only when everything that the rings held by then is written.
+// No record is lost between two files. prepare_next() reads the running processes; later sideband records go
+// into the old file and, from memory, to the start of the next one. begin_next() starts it when the contents
+// of the rings at that time are written.
 #pragma once
 
 #include <chrono>
@@ -71,8 +71,8 @@ class CaptureSeries final : public CaptureOutput {
 // Appends the sideband records (mmap, comm, fork, exit), and no sample. `records`: whole ones.
 void append_sideband(format::Bytes records, std::vector<std::byte>& out);
 
-// Flight recorder (--overwrite): the kernel writes samples over and over into its rings, and a capture of
-// the last ones is made on demand.
+// Flight recorder (--overwrite): the kernel overwrites old samples in its rings, and a capture of the latest
+// ones is made on demand.
 //
 // Mappings and names are recorded once, long before the samples that they explain, so they are kept in
 // memory: what ran at the start, and the sideband since. When that grows too large, what runs is read
@@ -87,7 +87,7 @@ class FlightRecorder final : public CaptureOutput {
                  CaptureSeries::Callbacks callbacks, std::size_t most_log = kMostLog);
   ~FlightRecorder() override;
 
-  // All of it stays in memory.
+  // The records are kept in memory.
   Result<> write_plain(format::Bytes records) override { return write_records(records); }
   Result<> write_records(format::Bytes records) override;
   Result<> finish_round() override { return Done{}; }

@@ -29,22 +29,22 @@ struct CaptureHead {
   std::vector<KernelModule> modules;
   std::vector<BpfImage> images;
   std::vector<bpf::LoadedProgram> programs;
-  std::vector<std::string> notes;  // what could not be had, and what follows from it
+  std::vector<std::string> notes;  // what is missing, with the consequence
 };
 
-// Reads the host as it is now. `kernel` was read after all BPF programs were loaded that make the kernel name
-// code of its own.
+// Reads the state of the host. `kernel` must be read after all BPF programs are loaded, since the kernel adds
+// symbols for them.
 Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
                                      std::span<const bpf::UserObject> objects, format::TracingData tracing,
                                      const std::vector<std::string>& command_line);
 // The programs' code, types (at most 4 MiB of those that `environment` has not yet) and maps.
 void add_loaded_programs(std::span<const bpf::LoadedProgram> programs, format::Environment& environment);
-// Adds the loaded BPF programs, and this recording's among them, of which `attached` is the list. The
-// sideband must be enabled before, so that no program that is loaded meanwhile is missed.
+// Adds the loaded BPF programs; `attached` lists the ones of this recording. Called after the sideband is
+// enabled, so that no program is missed.
 void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
                   std::vector<format::AttachedProgram> attached, CaptureHead& head);
 
-// Processes that run already, as far as they are watched.
+// The recorded processes that run already.
 std::vector<int> watched_processes(const OpenedRecording& recording, const RecordOptions& options);
 // Unwind tables are built from here on, beside all that comes before the first sample.
 void build_tables(const OpenedRecording& recording, const RecordOptions& options);
@@ -54,11 +54,11 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(OpenedRecording& recording,
                                                      const std::vector<std::string>& command_line,
                                                      const Messages& messages);
 
-// What another file of the same recording begins with.
+// The start of a further file of the same recording.
 struct CaptureStart {
   format::Features features;
   std::vector<std::byte> records;
-  std::vector<std::string> notes;  // what could not be had
+  std::vector<std::string> notes;  // what is missing
 };
 // Whether a capture may be made at the path, and --min-free leaves room for it.
 Result<> check_place(const RecordOptions& options);

@@ -25,16 +25,16 @@ struct Captured {
   std::uint64_t bytes = 0, samples = 0, lost = 0;
   std::vector<std::string> views;  // that show it
 };
-// When all is done to the capture, whose size is that of the file then where it is one.
+// Printed after packing and redaction; the size is that of the final file, if there is one file.
 void report_captured(const Captured& captured, const RecordOptions& options, const Messages& messages);
 
 // Whether --max-size or --min-free ended it.
 void report_limit(const LoopReport& report, const RecordOptions& options, const Messages& messages);
 // Whether events of --switch-output-event came closer together than files are begun.
 void report_merged_switches(const LoopReport& report, const Messages& messages);
-// Why a recording has no sample, as far as it can be said.
+// The likely reason why a recording has no sample.
 void report_nothing(const OpenedRecording& recording, const RecordOptions& options, const Messages& messages);
-// What follows a failure by which --redact could not be kept; empty where it was not wanted.
+// After a failure with --redact: that the file is not redacted; empty without the option.
 std::string not_redacted(const RecordOptions& options);
 
 // Messages about losses.

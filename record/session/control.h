@@ -27,8 +27,8 @@ ControlCommand parse_command(std::string_view line);
 
 class Control {
  public:
-  // Opens the commands' and answers' ends. FIFOs must exist, and as root be out of the hands of other
-  // users, who could direct the recording through them.
+  // Opens the descriptors or FIFOs of commands and answers. FIFOs must exist; for root, other users must not
+  // be able to write or replace them.
   static Result<Control> open(const ControlPlace& place);
   Control(Control&& other) noexcept;
   Control& operator=(Control&&) = delete;
@@ -70,7 +70,7 @@ class ControlHandler {
 
   // Executes the commands that came, and answers.
   void handle_commands();
-  // The commands that came by now are in the snapshot that is being written.
+  // The snapshot that begins now answers all commands so far.
   void snapshot_begun();
   // It is written: answers the commands that asked before it started.
   void snapshot_done();

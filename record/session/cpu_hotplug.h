@@ -36,8 +36,8 @@ class CpuUevents {
   format::Fd socket_;
 };
 
-// Processors that leave and come while they are recorded: the kernel takes their events away with them, for
-// good and without a word.
+// Finds recorded CPUs that go offline and online: when a CPU goes offline, the kernel disables its events for
+// good and reports nothing.
 
 class CpuWatch {
  public:
@@ -51,8 +51,8 @@ class CpuWatch {
     bool is_online = false;
   };
   // Changes since the last look. None where the file cannot be read. `came`: CPUs that came online since
-  // then by uevents, which may arrive a moment after the file changes: a CPU that was never seen offline
-  // went and came.
+  // then by uevents, which may arrive a moment after the file changes: a CPU in `came` that was never seen
+  // offline was offline in between.
   std::vector<Change> look(std::span<const int> came = {});
 
  private:

@@ -21,16 +21,15 @@ struct Packing {
   std::uint64_t least_free = 0;  // bytes that the file system is to keep
   bool is_quiet = false;
   std::chrono::seconds longest{300};    // pack_symbols() alone
-  const PinnedFiles* pinned = nullptr;  // what names come from besides; it must stay open meanwhile
+  const PinnedFiles* pinned = nullptr;  // further files with symbols; must stay open meanwhile
 };
 
 // Packs with the remaining rights, as a process of lower priority, and prints a line about the result. A
 // signal that stops a recording ends it, and so does its time; on a terminal a line shows how long it
-// takes. Whatever happens, the capture is whole: as it was, or packed.
+// takes. On any failure the capture stays as it was.
 void pack_symbols(const Packing& packing, const StopSignals& signals, const Messages& messages);
 
-// In place of copies of stacks puts call chains into the capture, likewise. Where that cannot be, the copies
-// stay, of which readers make the same.
+// Replaces stack copies by call chains, likewise. On failure the copies stay, and readers unwind them.
 void unwind_copies(const Packing& packing, const StopSignals& signals, const Messages& messages);
 
 // --redact can be kept: refused before anything is recorded where the program is missing.

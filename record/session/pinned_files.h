@@ -1,6 +1,5 @@
-// Pinned files: held open from their first mapping on, because they may be gone when a recording ends and
-// their names are needed then. Deleted files, files of containers, what compilers and tests make, maps and
-// dumps of JIT code.
+// Pinned files: kept open from their first mapping on, for symbols after the recording, when they may not
+// exist any more: deleted files, files of containers, outputs of compilers and tests, perf maps and jitdumps.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +28,7 @@ struct PinnedFile {
   } kind = Kind::Binary;
   std::uint32_t process = 0;  // that had it mapped, or wrote it
   format::BuildId build_id;   // empty: it has none
-  std::string name;           // of a binary, as the kernel calls it
+  std::string name;           // of a binary, as in the mapping record
   format::Fd file;
   std::int64_t start = 0;  // of a map's process, ns since the host's
 };

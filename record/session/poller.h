@@ -26,7 +26,7 @@ class Poller {
     std::vector<int> switches = {};  // events that begin another file
   };
 
-  // What there is to look at. The end of the command only ends the waiting.
+  // What is ready. The end of the command only ends the wait.
   struct Ready {
     bool rings = false;
     bool signals = false;
@@ -34,7 +34,7 @@ class Poller {
     bool reader_gone = false;
     bool control = false;
     bool switches = false;
-    bool last_task_ended = false;  // nothing can come any more
+    bool last_task_ended = false;  // no event can follow
   };
 
   Poller() = default;
@@ -42,7 +42,7 @@ class Poller {
   Result<Ready> wait(std::chrono::milliseconds patience);
   // `event` was opened after watch(); watches its ring, if nothing does yet.
   Result<> watch_reopened(const OpenEvent& event);
-  // The commands ended; a watched descriptor would report that again and again.
+  // Stops watching the control descriptor at its end of file, which it would report forever.
   Result<> stop_watching_control();
 
  private:

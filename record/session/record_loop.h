@@ -16,7 +16,7 @@ namespace tacho::record {
 
 struct LoopReport {
   RecordCounts counts;
-  RecordCounts kept;                // of it, what stands in whole rounds of the file
+  RecordCounts kept;                // of them, the ones in complete rounds of the file
   std::uint64_t wakeups = 0;        // by a ring
   std::uint64_t switch_events = 0;  // of --switch-output-event that came
   std::uint64_t merged_switches =
@@ -27,8 +27,8 @@ struct LoopReport {
   int stop_signal = 0;                // that ended the recording first; 0: none did
   std::optional<Error> failure;       // of writing, or of the rings
   Limit limit = Limit::None;          // what ended the recording, if one did
-  // The disk holds the writing thread and does not let go. The writer is still in use: the process can only
-  // be left, without destroying anything (leave_stuck()).
+  // The writing thread hangs in write() and still uses its data, so the process must exit without destructors
+  // (leave_stuck()).
   bool writer_is_stuck = false;
 };
 

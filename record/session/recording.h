@@ -33,7 +33,7 @@ Result<std::unique_ptr<CaptureOutput>> begin_flight(OpenedRecording& recording, 
                                                     const std::vector<std::string>& command_line,
                                                     const Messages& messages);
 
-// What a recording that ran leaves: its counts, and its channels, which know their losses.
+// The result of a recording: its counts, and its channels with their losses.
 struct FinishedRecording {
   LoopReport report;
   std::unique_ptr<RunningRecording> running;
@@ -45,13 +45,13 @@ Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<Captur
                               const std::vector<std::string>& command_line, const StopSignals& signals,
                               const Messages& messages);
 
-// The end when the disk holds the writing thread (LoopReport::writer_is_stuck): says so and leaves the
-// process, with nothing destroyed that the thread may still use.
+// Exits when the writing thread hangs (LoopReport::writer_is_stuck), with a message and without destructors,
+// since the thread still uses its data.
 [[noreturn]] void leave_stuck(const LoopReport& report, const RecordOptions& options,
                               const Messages& messages);
 
-// Says what became of the file, but for report_captured(), which is for when names are in it. Gives the exit
-// status; of a failure also whether the file, which ends early, is closed.
+// Prints the closing lines that do not wait for packing (report_captured() prints the others), and returns
+// the exit status; after a failure it also says whether the file is closed.
 struct Finished {
   Result<int> status;
   bool is_closed = true;

@@ -37,12 +37,12 @@ class Round {
 
   // The use of a ring. Sideband is not compressed in place, as it is read once more.
   enum class Content : std::uint8_t { Samples, Sideband };
-  // Everything that a ring holds now, counted in `counts`. Of a ring with something that is no record nothing
-  // is kept; what memory was refused for stays in the ring.
+  // Takes all records of a ring and adds them to `counts`. A ring with anything else than records is emptied;
+  // when memory is refused, the records stay in the ring.
   Taken take(PerfRing& ring, RecordCounts& counts, Content content = Content::Samples);
   // The same of the ring buffers of BPF objects.
   Taken take(ChannelRings& rings, RecordCounts& counts);
-  // What their maps were found to hold, piece by piece.
+  // The records made of their maps, piece by piece.
   Taken take(Summaries& summaries, RecordCounts& counts);
   // Every ring was read: takes records held back from earlier looks.
   Taken end_pass(RecordCounts& counts);

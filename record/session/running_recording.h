@@ -33,10 +33,10 @@ CaptureSeries::Callbacks callbacks_of(const OpenedRecording& recording, const Ch
 
 class RunningRecording {
  public:
-  // Opens channels and control pipes, and starts the threads that hold files and build unwind tables, while
-  // the rights for it are there. `output` becomes a series of files where the options ask for one; it and all
-  // others that are passed must outlive the result. `pinner`: of files that packing will want; null: nothing
-  // will be packed.
+  // Opens channels and control pipes, and starts the threads that hold files and build unwind tables, before
+  // the rights for it are dropped. `output` becomes a series of files where the options ask for one; it and
+  // all others that are passed must outlive the result. `pinner`: of files that packing will want; null:
+  // nothing will be packed.
   static Result<std::unique_ptr<RunningRecording>> start(OpenedRecording& recording,
                                                          std::unique_ptr<CaptureOutput>& output,
                                                          FilePinner* pinner, const RecordOptions& options,
@@ -69,7 +69,7 @@ class RunningRecording {
   void file_begun();
   // Once, when the recording is over, before events are disabled: BPF programs emit their open waits.
   Result<> end_objects() const;
-  // What a capture has behind its last sample: losses and counts. On the writing thread.
+  // The records after a capture's last sample: losses and counts. Called on the writing thread.
   Result<> write_end(const RecordCounts& counts);
   // A line for the user, while the loop waits for something.
   void say(std::string_view line) const { messages_.warn(line); }

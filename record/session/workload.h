@@ -51,8 +51,7 @@ class StopSignals {
   int ended_start_ = 0;
 };
 
-// The command that is recorded: created early, so that events can be opened on it, and let go when all is
-// ready.
+// The recorded command: forked early, so that events can be opened on it, and exec()ed when all is ready.
 
 class Workload {
  public:
