@@ -74,7 +74,7 @@ TEST(Features, EverySectionIsWrittenAndWrittenAgainTheSame) {
     EXPECT_TRUE(write_feature(feature, back, again));
     EXPECT_TRUE(std::ranges::equal(out.view(), again.view())) << feature_name(feature);
   }
-  EXPECT_EQ(sections, 34u + 6u) << "perf's 1 to 34 and our six";
+  EXPECT_EQ(sections, 34u + 8u) << "perf's 1 to 34 and tacho's eight";
   EXPECT_EQ(back.present.count(), sections);
   EXPECT_EQ(back.environment.content, features.environment.content);
   EXPECT_EQ(back.environment.attached_programs, features.environment.attached_programs);
