@@ -25,7 +25,7 @@ class Packing(programs.Scratch):
         return self.folder / "bin" / "tacho-record"
 
     def attached(self):
-        return b"kallsyms" in self.tacho("header", "-i", "x.data").stdout
+        return b"# attached : kallsyms" in self.tacho("header", "-i", "x.data").stdout
 
     def samples(self):
         return self.tacho("script", "-i", "x.data").stdout.count(b"sys_enter_getppid")
@@ -36,8 +36,8 @@ class Packing(programs.Scratch):
         size = (self.folder / "x.data").stat().st_size / (1 << 20)
         self.assertIn(f"Captured and wrote {size:.3f} MB x.data (5 samples, 0 lost) ]", said)
         self.assertLessEqual(len([line for line in said.splitlines() if "has begun" not in line]), 3, said)
-        # 40 KB of it describe the unwinder's machine code, whose size the processor decides: 60,012 bytes were seen.
-        self.assertLess((self.folder / "x.data").stat().st_size, 62_000)
+        # 70 KB of it describe the unwinder's code, translated and for the processor: 89,947 bytes were seen.
+        self.assertLess((self.folder / "x.data").stat().st_size, 95_000)
         self.assertFalse(self.attached())
         # The kernel's addresses mean nothing without a list of its symbols, and there is none but the pack.
         self.assertIn(b"call_at_depth", self.tacho("script", "-i", "x.data", "--symfs", self.folder).stdout)
