@@ -230,7 +230,7 @@ class Top(programs.Scratch):
 
     def test_without_a_terminal_rows_are_text(self):
         done = self.run_program(programs.BIN / "tacho", "top", "-d", "0.5", "--", "./spin", "2", status=5)
-        self.assertIn("this is no terminal: rows are printed as text, every 0.5 s", done.stderr.decode())
+        self.assertIn("tacho top: rows are printed as text, every 0.5 s", done.stderr.decode())
         text = done.stdout.decode()
         self.assertGreater(text.count("Samples: "), 1)
         self.assertRegex(text, r"spin +\[\.\] top_leaf")

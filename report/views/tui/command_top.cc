@@ -450,10 +450,10 @@ Result<cli::ExitStatus> show(TopOptions& options) {
   report.reading.session.input = "-";
   report.reading.file_seconds = 0;  // sessions come and go for hours
   report.reading.paging = Paging::Never;
-  const std::string lack = options.is_text ? std::string("this is no terminal") : why_no_screen();
-  if (lack.empty()) return show_screen(options);
-  std::fprintf(stderr, "tacho top: %s: rows are printed as text, every %.1f s\n", lack.c_str(),
-               static_cast<double>(options.delay) / 1000);
+  const std::string lack = options.is_text ? std::string() : why_no_screen();
+  if (lack.empty() && !options.is_text) return show_screen(options);
+  std::fprintf(stderr, "tacho top: %s%srows are printed as text, every %.1f s\n", lack.c_str(),
+               lack.empty() ? "" : ": ", static_cast<double>(options.delay) / 1000);
   return show_text(options);
 }
 
