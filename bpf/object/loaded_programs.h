@@ -79,7 +79,7 @@ struct LoadedProgram {
 // Needs CAP_SYS_ADMIN (or CAP_BPF and CAP_PERFMON); the error says so.
 Result<std::vector<LoadedProgram>> loaded_programs();
 
-// Their maps, by number; those that are gone meanwhile are left out.
+// The maps that the programs use, by id. Maps that were freed meanwhile are left out.
 std::vector<format::BpfMap> maps_of(std::span<const LoadedProgram> programs);
 
 }  // namespace tacho::bpf

@@ -6,8 +6,8 @@
 
 namespace tacho::record {
 
-// `arguments`: those behind "bpf", which are tacho-report's but for --interval. `command_line`: the whole
-// one. The exit status.
+// `arguments`: those after "bpf"; all but --interval are passed to tacho-report. `command_line`: all
+// arguments, for the capture's header. Returns the exit status.
 int run_bpf(const std::vector<std::string>& arguments, const std::vector<std::string>& command_line);
 
 }  // namespace tacho::record

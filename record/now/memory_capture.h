@@ -1,4 +1,5 @@
-// A capture in memory, which tacho-report shows: for commands that show what is there now.
+// A capture in a memfd, shown by tacho-report: `tacho stacks` and `tacho bpf` without a file write their
+// snapshot there.
 #pragma once
 
 #include <string>
@@ -12,12 +13,12 @@ namespace tacho::record {
 
 Result<format::Fd> memory_for_capture();
 
-// `memory` stays open: it is to be shown.
+// A writer into `memory`, which stays open for show_capture().
 Result<format::CaptureWriter> capture_in_memory(const format::Fd& memory, const format::EventSet& events,
                                                 format::Features features);
 
-// Runs tacho-report with `words`, its path first, to its end or to a signal that stops recordings. It gets
-// `memory` as its input; null: `words` name one. Its exit status.
+// Runs tacho-report with `words` (its path first) and `memory` as its input, until it ends or a signal of
+// `signals` arrives. `memory` null: `words` name the input. Returns the exit status.
 Result<int> show_capture(std::vector<std::string> words, const format::Fd* memory, StopSignals& signals);
 
 }  // namespace tacho::record

@@ -267,7 +267,7 @@ class Planner {
     return Done{};
   }
 
-  // Whether samples can be made beside those that the kernel writes: with what it writes, but for a call
+  // Whether the recorder can write samples of this event itself: it can fill every sampled field but a call
   // chain.
   static bool can_make_samples(const format::EventAttr& attr) {
     std::uint64_t known = kRingFields | abi::kSampleAddr | abi::kSampleCallchain;

@@ -37,7 +37,7 @@ struct CaptureHead {
 Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
                                      std::span<const bpf::UserObject> objects, format::TracingData tracing,
                                      const std::vector<std::string>& command_line);
-// The programs' code, types (at most 4 MiB of those that `environment` has not yet) and maps.
+// Adds the instructions, BTF and maps of loaded programs to `environment`; at most 4 MiB of BTF.
 void add_loaded_programs(std::span<const bpf::LoadedProgram> programs, format::Environment& environment);
 // Adds the loaded BPF programs; `attached` lists the ones of this recording. Called after the sideband is
 // enabled, so that no program is missed.

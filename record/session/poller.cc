@@ -28,7 +28,7 @@ Result<> Poller::watch(KernelEvents& events, const Descriptors& descriptors) {
     if (auto done = add(event, tag(Source::Switch), EPOLLIN | EPOLLET); !done) return done;
   if (auto done = add(descriptors.signals, tag(Source::Signals)); !done) return done;
   if (auto done = add(descriptors.writer, tag(Source::Writer)); !done) return done;
-  // A pipe always reports that nobody reads it.
+  // No events requested: epoll reports EPOLLERR of a pipe without a reader anyway.
   if (auto done = add(descriptors.reader, tag(Source::Reader), 0); !done) return done;
   control_ = descriptors.control;
   if (auto done = add(descriptors.control, tag(Source::Control)); !done)

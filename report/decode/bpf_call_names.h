@@ -16,12 +16,13 @@ inline constexpr std::string_view kBpfCallsAttachment = "bpf-calls";
 
 class BpfCallNames {
  public:
-  // From the capture's kallsyms, else from the lines that were kept of it. Neither: nothing has a name.
+  // Reads the attached kallsyms or, in a packed capture, attachment bpf-calls. Without both nothing has a
+  // name.
   explicit BpfCallNames(const format::Features& features);
 
   // The function that begins at the address; empty: not known. Unchecked bytes, not safe to print.
   std::string_view at(std::uint64_t address) const;
-  // Calls in translated instructions have the distance to the kernel's __bpf_call_base.
+  // The function called by a translated instruction, whose immediate is the distance from __bpf_call_base.
   std::string_view called(std::int32_t distance) const;
 
   // The lines of kallsyms that name what the capture's programs call. Empty: they call nothing that has a

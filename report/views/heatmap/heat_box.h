@@ -62,8 +62,8 @@ class BoxSink : public Sink {
         stacks_(functions_, {ChainOrder::Caller}) {}
 
   Flow on_sample(const ResolvedSample& sample) override;
-  // After the run: the findings, largest G2 first, without those that chance explains; functions with equal
-  // counts are one finding.
+  // After the run: the statistically significant findings, largest G2 first. Functions with equal counts are
+  // one finding.
   std::vector<Finding> findings(Names names);
 
   const Tally& all() const { return all_; }

@@ -415,7 +415,7 @@ class Top {
   bool is_drawn_ = true;  // else a key changed what is shown
   bool is_frozen_ = false, is_due_ = false, is_over_ = false;
   bool has_ended_ = false, is_last_shown_ = false;
-  bool reads_anew_ = false;          // collect() ends: other sort keys were asked for
+  bool reads_anew_ = false;          // the sort keys changed: collect() ends
   bool reads_whole_window_ = false;  // by another session
   bool has_other_sort_ = false;
 };

@@ -1,4 +1,4 @@
-// What `tacho top` shows: the rows of a recording that goes on, which tacho-record writes to standard input.
+// The view of `tacho top`: reads the running recording from standard input, which tacho-record writes.
 #pragma once
 
 #include <string>

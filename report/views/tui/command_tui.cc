@@ -128,7 +128,7 @@ class Walker {
     is_cut_ = false;
     session.run(sink, control);
     if (walk_) walk_->progress({});
-    // Of a reading that keys ended nobody knows the rest of its times.
+    // A key ended the reading early: the times of the unread rest are unknown.
     if (flow_ == Walk::Flow::ReadAgain && !is_times_known_)
       times_ = {};
     else
@@ -192,7 +192,7 @@ class Walker {
     }
   }
 
-  // As keys asked for.
+  // Sets the time range or sort keys that a key chose, for the next reading.
   void read_otherwise() {
     if (const auto& times = walk_->wanted_times()) {
       options_.filter.time_text = wanted_.filter.time_text = times->empty() ? times_before_ : *times;

@@ -58,7 +58,7 @@ struct Frame {
   ScreenSize size;
   bool waits = true;    // for a key; false: the frame shows how far work is
   bool begins = false;  // the first of a process: keys before it were another's
-  bool draws = true;    // false: the screen stays, and only a key is asked for
+  bool draws = true;    // false: wait for a key without drawing
   // A capture of so many bytes stands in the file of captures (Screen::keeps_captures()), to be kept under a
   // name; 0: none. Answered by Key::Kept or Key::NotKept.
   std::uint64_t kept_bytes = 0;

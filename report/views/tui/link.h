@@ -1,5 +1,5 @@
-// What a view that is walked through has while it reads: the screen, seen from the process that reads, and
-// the sink of rows with what annotated code counts.
+// Link: the reading process's end of the pipe to the terminal process. WalkSink: the sink of rows and
+// annotated code of the interactive view.
 #pragma once
 
 #include <unistd.h>
@@ -18,7 +18,7 @@
 
 namespace tacho::report {
 
-// A frame goes to the screen, a key comes back for each.
+// Sends frames to the screen; each is answered by a key.
 class Link {
  public:
   Link(TextOutput& out, int keys) : out_(out), keys_(keys) {}
@@ -49,7 +49,7 @@ class Link {
     frame.waits = frame.draws = false;
     return show(std::move(frame));
   }
-  // Before the first frame nobody knows.
+  // Before the first frame: sends an empty one to learn the size.
   ScreenSize size() {
     if (begins_) {
       Frame first(size_);
@@ -66,7 +66,7 @@ class Link {
   bool begins_ = true;
 };
 
-// Rows, and what annotated code counts, of one reading.
+// Rows and annotated code of one reading.
 class WalkSink : public Sink {
  public:
   // `times`: counts when samples were taken, if not null.

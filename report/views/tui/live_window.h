@@ -1,11 +1,10 @@
-// The last seconds of a recording that goes on, as a capture: two halves, of which the older one is dropped
-// when the newer one is full. Memory stays the same however long it goes on and however many processes start
-// and end meanwhile, which no single reading of the recording could promise.
+// LiveWindow: the last seconds of a running recording, as a capture in memory. It has two halves; when the
+// newer one is full, the older one is dropped. So memory is bounded, however long the recording runs and
+// however many processes start.
 //
-// A half is whole by itself: before the first sample of a process stand its mappings and the names of its
-// threads as they were then, whatever record brought them (its parent's, when it was forked). Processes
-// without a sample are left out, so that a machine that starts hundreds of programs a second costs what its
-// samples cost.
+// Each half is a complete capture: the mappings and thread names of a process, as of that time, precede its
+// first sample. Processes without samples are left out, so hundreds of short-lived processes a second cost
+// nothing.
 #pragma once
 
 #include <array>
@@ -35,7 +34,7 @@ class LiveWindow {
 
   // Kernel records in the order of time, in this machine's byte order. `attr`: of the record's event.
   void take(const OrderedRecord& record, const format::EventAttr& attr);
-  // Everything so far may be shown: readers do not wait for older records.
+  // Writes FINISHED_ROUND, so that readers show all records so far.
   void finish_round();
   bool is_full(Clock::time_point now) const {
     return now - newer_.begin >= half_ || newer_.records.size() >= most_bytes_;
@@ -59,7 +58,7 @@ class LiveWindow {
     std::uint64_t lost = 0;
     Clock::time_point begin;
   };
-  // A record that says something of later samples.
+  // A record that later samples need: a mapping, a name, a kernel symbol.
   struct Kept {
     std::shared_ptr<const std::vector<std::byte>> bytes;  // null: none
     std::size_t time_at = 0;                              // where its time stands; 0: it has none
