@@ -278,10 +278,10 @@ const Symbol* SymbolTable::find(std::uint64_t address) {
 }
 
 // Its slot, or the free one where it belongs.
-SymbolTable::KnownAddresses& SymbolTable::block_at(std::uint64_t block) {
+std::size_t SymbolTable::slot_of(std::uint64_t block) const {
   std::size_t at = block_hash_(block) & (known_.size() - 1);
   while (known_[at].known != 0 && known_[at].block != block) at = (at + 1) & (known_.size() - 1);
-  return known_[at];
+  return at;
 }
 
 void SymbolTable::finish_with(const std::vector<Answer>& answers) {
@@ -292,7 +292,7 @@ void SymbolTable::finish_with(const std::vector<Answer>& answers) {
   known_.assign(std::bit_ceil(2 * blocks + 1), {});
   known_rows_.reserve(answers.size());
   for (const Answer& answer : answers) {
-    KnownAddresses& block = block_at(answer.address / kBlock);
+    KnownAddresses& block = known_[slot_of(answer.address / kBlock)];
     if (block.known == 0)
       block = {answer.address / kBlock, 0, static_cast<std::uint32_t>(known_rows_.size()), answer.row};
     block.known |= std::uint64_t{1} << answer.address % kBlock;
@@ -301,8 +301,8 @@ void SymbolTable::finish_with(const std::vector<Answer>& answers) {
   }
 }
 
-std::optional<std::uint32_t> SymbolTable::answer_to(std::uint64_t address) {
-  const KnownAddresses& block = block_at(address / kBlock);
+std::optional<std::uint32_t> SymbolTable::answer_to(std::uint64_t address) const {
+  const KnownAddresses& block = known_[slot_of(address / kBlock)];
   const std::uint64_t bit = std::uint64_t{1} << address % kBlock;
   if ((block.known & bit) == 0) return std::nullopt;
   if (block.row != kSeveralRows) return block.row;
@@ -341,6 +341,35 @@ Symbol SymbolTable::unnamed(std::uint32_t row) {
     found.name_size = static_cast<std::uint32_t>(name.size());
   }
   return found.symbol();
+}
+
+SymbolTable::Sight SymbolTable::see(std::uint64_t address) const {
+  using Kind = Sight::Kind;
+  if (has_answers_) {
+    const auto row = answer_to(address);
+    return !row || row == kNoSymbol ? Sight{} : Sight{Kind::Symbol, *row};
+  }
+  const auto last = last_start(address);
+  if (!last) return {};
+  const auto row = static_cast<std::uint32_t>(*last);
+  const std::uint64_t start = rows_[row].start;
+  if (row > 0 && rows_[row - 1].start == start) return {Kind::Unsure, row};
+  if (address < rows_[row].end || address == start) return {Kind::Symbol, row};
+  return {!is_covered_.empty() && is_covered_[row] ? Kind::Unsure : Kind::None, row};
+}
+
+SymbolTable::Sight SymbolTable::see_caller(std::uint64_t address) const {
+  using Kind = Sight::Kind;
+  if (has_answers_) {
+    const auto here = answer_to(address);
+    const bool begins = here && *here < rows_.size() && rows_[*here].start == address;
+    return begins || !answer_to(address - 1) ? Sight{Kind::Unsure, kNoSymbol} : see(address - 1);
+  }
+  const Sight before = see(address - 1);
+  const std::size_t next = before.row == kNoSymbol ? 0 : before.row + std::size_t{1};
+  // What starts there may be a signal trampoline.
+  const bool begins = next < rows_.size() && rows_[next].start == address;
+  return begins ? Sight{Kind::Unsure, kNoSymbol} : before;
 }
 
 std::optional<std::uint32_t> SymbolTable::symbol_row_at(std::uint64_t address) {

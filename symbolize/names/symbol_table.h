@@ -111,6 +111,23 @@ class SymbolTable {
   // signal trampoline was not called; the kernel made the handler return to its first instruction, which is
   // looked up itself. So is a return address of which only itself is known (finish_with()).
   std::uint64_t call_before(std::uint64_t address);
+  // What any thread can see of an address, beside others and whoever asks the questions above. Unsure: of
+  // symbols that start together, or around others, only find() chooses. `row`: of a symbol or, where Unsure,
+  // the last one that starts at or before the address; kNoSymbol: there is none. Functions without symbols
+  // are not looked at: see unnamed_table().
+  struct Sight {
+    enum class Kind : std::uint8_t { Symbol, None, Unsure };
+    Kind kind = Kind::None;
+    std::uint32_t row = kNoSymbol;
+  };
+  Sight see(std::uint64_t address) const;
+  // The same of a caller, by its return address.
+  Sight see_caller(std::uint64_t address) const;
+  std::uint64_t start_of(std::uint32_t row) const { return rows_[row].start; }
+  bool has_unnamed() const { return unnamed_ != nullptr; }
+  // The ranges of functions without symbols; null until row_at() or find() looked at them. Not while another
+  // thread asks these.
+  const SymbolTable* unnamed_table() const { return unnamed_ ? unnamed_->table.get() : nullptr; }
   // Of symbols that were added and, once an address was in none, of functions without one.
   std::size_t size() const {
     return rows_.size() + (unnamed_ && unnamed_->table ? unnamed_->table->rows_.size() : 0);
@@ -158,7 +175,7 @@ class SymbolTable {
   void end_open_rows();
   void find_covered();
   std::uint64_t reach_of(const Group& group) const;
-  std::optional<std::uint32_t> answer_to(std::uint64_t address);
+  std::optional<std::uint32_t> answer_to(std::uint64_t address) const;
   std::optional<std::size_t> last_start(std::uint64_t address) const;
   std::size_t best_of(std::span<const std::size_t> rows) const;
   const Choice& choice_of(const Group& group);
@@ -177,7 +194,7 @@ class SymbolTable {
     std::uint32_t row = kSeveralRows;  // of all of them
   };
   static constexpr std::uint32_t kSeveralRows = ~std::uint32_t{0};
-  KnownAddresses& block_at(std::uint64_t block);
+  std::size_t slot_of(std::uint64_t block) const;
   bool has_answers_ = false;
   std::vector<KnownAddresses> known_;  // a power of two, some of them free; by block
   std::vector<std::uint32_t> known_rows_;

@@ -285,5 +285,59 @@ TEST(SymbolTable, CodeWithoutASymbolIsOfTheFunctionAroundIt) {
   EXPECT_EQ(asked, 1);
 }
 
+// What any thread may see is what the questions answer, or that they must be asked.
+TEST(SymbolTable, WhatIsSeenIsWhatIsFound) {
+  using Kind = SymbolTable::Sight::Kind;
+  std::mt19937 random(11);
+  std::size_t symbols = 0, nothing = 0, unsure = 0;
+  for (int round = 0; round < 200; ++round) {
+    SymbolTable table;
+    const auto add = [&](std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t start = 0x100 + random() % 0x200;
+        const char* const names[] = {"one", "other", "__restore_rt", "_third"};
+        table.add({.start = start,
+                   .end = start + random() % 4 * (random() % 20),
+                   .name = names[random() % 4],
+                   .binding = random() % 2 == 0 ? Binding::Global : Binding::Local});
+      }
+    };
+    add(random() % 30);
+    table.settle(as_is);
+    add(random() % 4);
+    table.finish();
+    for (std::uint64_t address = 0xf0; address < 0x340; ++address) {
+      const auto seen = table.see(address), caller = table.see_caller(address);
+      const auto row = table.row_at(address), of_caller = table.row_at(table.call_before(address));
+      if (seen.kind == Kind::Symbol) ASSERT_EQ(row, seen.row) << address;
+      if (seen.kind == Kind::None) ASSERT_FALSE(row) << address;
+      if (caller.kind == Kind::Symbol) ASSERT_EQ(of_caller, caller.row) << address;
+      if (caller.kind == Kind::None) ASSERT_FALSE(of_caller) << address;
+      ++(seen.kind == Kind::Symbol ? symbols : seen.kind == Kind::None ? nothing : unsure);
+    }
+  }
+  EXPECT_GT(symbols, 10'000u);
+  EXPECT_GT(nothing, 10'000u);
+  EXPECT_GT(unsure, 1'000u);
+}
+
+TEST(SymbolTable, OfAnswersWhatIsSeenIsWhatIsFound) {
+  using Kind = SymbolTable::Sight::Kind;
+  SymbolTable table;
+  table.add({.start = 0x100, .end = 0x120, .name = "one"});
+  table.add({.start = 0x120, .end = 0x140, .name = "__restore_rt"});
+  table.finish_with({{0x110, 0}, {0x11f, 0}, {0x120, 1}, {0x128, 1}, {0x200, SymbolTable::kNoSymbol}});
+  for (std::uint64_t address = 0x100; address < 0x210; ++address) {
+    const auto seen = table.see(address), caller = table.see_caller(address);
+    if (seen.kind == Kind::Symbol) EXPECT_EQ(table.row_at(address), seen.row);
+    if (seen.kind == Kind::None) EXPECT_FALSE(table.row_at(address));
+    if (caller.kind == Kind::Symbol) EXPECT_EQ(table.row_at(table.call_before(address)), caller.row);
+    if (caller.kind == Kind::None) EXPECT_FALSE(table.row_at(table.call_before(address)));
+  }
+  EXPECT_EQ(table.see(0x110).row, 0u);
+  EXPECT_EQ(table.see(0x128).kind, Kind::Symbol);
+  EXPECT_EQ(table.see_caller(0x120).kind, Kind::Unsure) << "a signal trampoline may begin there";
+}
+
 }  // namespace
 }  // namespace tacho::symbolize
