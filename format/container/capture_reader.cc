@@ -506,4 +506,6 @@ std::optional<RecordView> CaptureReader::next() {
   return record;
 }
 
+SampleRun CaptureReader::next_samples() { return follows() ? SampleRun() : state_->stream->next_samples(); }
+
 }  // namespace tacho::format

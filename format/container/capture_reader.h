@@ -18,7 +18,6 @@
 #include "format/container/features.h"
 #include "format/container/growing_file.h"
 #include "format/container/record_stream.h"
-#include "format/container/time_order.h"
 #include "format/records/event_set.h"
 #include "format/records/record_view.h"
 
@@ -76,6 +75,9 @@ class CaptureReader {
   // The next record, or nothing at the end. Its bytes stay valid while a reference to block() is kept, and
   // without one until the next call.
   std::optional<RecordView> next();
+  // The samples that come next and stand one behind another, without anything special about them: they are
+  // taken together and lie in block(). Empty: next() knows what comes.
+  SampleRun next_samples();
   // Of a capture that is followed, when next() has nothing: waits for more, a tenth of a second at most.
   // False: nothing more will come (but next() may have something for the last time); Following::end says why.
   bool follows() const;

@@ -23,6 +23,23 @@ bool begins_known(Bytes bytes, std::endian order) {
   return (is_kernel || is_round) && header.size >= kRecordHeaderSize;
 }
 
+// The samples at the start of these bytes, each followed by the beginning of another record.
+SampleRun samples_in(Bytes bytes, std::endian order) {
+  std::size_t at = 0, count = 0;
+  while (bytes.size() - at >= 2 * kRecordHeaderSize) {
+    const RecordHeader header = record_header(bytes.subspan(at, kRecordHeaderSize), order);
+    const std::size_t left = bytes.size() - at;
+    const bool is_sample = header.type == abi::kRecordSample && header.size % 8 == 0 &&
+                           header.size >= kRecordHeaderSize && header.size < kLargeRecord;
+    if (!is_sample || header.size > left - kRecordHeaderSize ||
+        !begins_known(bytes.subspan(at + header.size, kRecordHeaderSize), order))
+      break;
+    at += header.size;
+    ++count;
+  }
+  return {.bytes = bytes.first(at), .count = count};
+}
+
 bool is_text(std::byte byte) {
   const auto c = static_cast<unsigned char>(byte);
   return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\r' || c == '\t';
@@ -308,6 +325,24 @@ bool RecordStream::next_inflated(RecordView& record) {
     leave_out(inflated_offset_, damage.value_or(rest.size()), false, !damage);
     inflated_at_ += damage.value_or(rest.size());
   }
+}
+
+SampleRun RecordStream::next_samples() {
+  const bool is_plain = inflated_ == nullptr;
+  if (is_plain && (!ahead_.empty() || payload_left_ != 0)) return {};
+  SampleRun run =
+      samples_in(is_plain ? window_.bytes() : Bytes(inflated_->bytes).subspan(inflated_at_), order_);
+  run.is_plain = is_plain;
+  run.offset = is_plain ? window_.offset() : inflated_offset_;
+  if (run.count == 0) return run;
+  if (const BlockRef& block = is_plain ? window_.block() : inflated_; given_ != block) given_ = block;
+  if (is_plain) {
+    window_.skip(run.bytes.size());
+  } else {
+    inflated_at_ += run.bytes.size();
+    inflated_records_ += run.count;
+  }
+  return run;
 }
 
 bool RecordStream::next(RecordView& record) {

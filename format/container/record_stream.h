@@ -9,12 +9,12 @@
 #include <optional>
 #include <vector>
 
+#include "format/base/buffer.h"
 #include "format/base/diagnostics.h"
 #include "format/codec/compression.h"
 #include "format/container/byte_window.h"
 #include "format/container/inflate_ahead.h"
 #include "format/container/record_search.h"
-#include "format/container/time_order.h"
 #include "format/records/event_set.h"
 #include "format/records/perf_abi.h"
 #include "format/records/record_view.h"
@@ -26,6 +26,14 @@ struct InflateLimits {
   std::size_t record = std::size_t{16} << 20;  // bytes that one may hold
   // All together: some for every byte of the capture read so far, far more than recorders reach.
   bool total = true;
+};
+
+// Records that stand one behind another.
+struct SampleRun {
+  Bytes bytes;
+  std::size_t count = 0;
+  std::uint64_t offset = 0;  // of the first one in the capture
+  bool is_plain = true;      // false: they were inflated, and all have that offset
 };
 
 class RecordStream {
@@ -50,6 +58,7 @@ class RecordStream {
   // Sets `record` to the next one that is no COMPRESSED record. False at the end; of a source that grows, at
   // the end of what is there, and a record that is not whole yet waits for its rest.
   bool next(RecordView& record);
+  SampleRun next_samples();  // CaptureReader::next_samples()
   // Of a source that grows: allows so many more bytes to be read; and marks the source as complete.
   void extend(std::uint64_t bytes) { window_.extend(bytes); }
   void end_growing() { window_.end_growing(); }

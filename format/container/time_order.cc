@@ -129,7 +129,7 @@ void TimeOrder::open(Held& from, std::uint32_t number) {
 
 // The bytes of a record whose block is parked, where nothing else of that block is held with them.
 Bytes TimeOrder::copied(const Entry& entry) {
-  Held& from = held(entry);
+  Held& from = held(entry.block);
   if (from.opened.empty()) open(from, entry.block);
   if (!copies_ || copies_left_ < entry.size) {
     const auto copies = std::make_shared<Block>();
@@ -240,11 +240,11 @@ void TimeOrder::sort_ready() {
 }
 
 // What waits is more than the nearest cache holds: by the time a record is due, its bytes have left it again.
-void TimeOrder::prefetch_record(std::size_t ready) const {
+void TimeOrder::prefetch_record(std::size_t ready) {
   constexpr std::size_t kLine = 64;  // bytes
   if (ready >= ready_.size()) return;
   const Entry& entry = ready_[ready];
-  const std::byte* const begin = blocks_[place_of(entry.block)].begin;
+  const std::byte* const begin = held(entry.block).begin;
   if (begin == nullptr) return;  // parked
   const std::byte* const bytes = begin + entry.at;
   __builtin_prefetch(bytes);
@@ -264,8 +264,8 @@ std::optional<TimeOrder::Item> TimeOrder::pop() {
   prefetch_record(next_ready_ + kPrefetched);
   if (goes_as_it_came_ && entry.time < given_out_) ++out_of_order_;
   given_out_ = std::max(given_out_, entry.time);
-  last_popped_ = entry;
-  Held& from = held(entry);
+  last_popped_ = {entry.block, entry.size, true};
+  Held& from = held(entry.block);
   const bool is_copied = from.parked.has_value();
   const Bytes bytes = is_copied ? copied(entry) : Bytes(from.begin + entry.at, entry.size);
   Item item{whole_record(bytes, entry.order), entry.time, entry.event, is_copied ? &copies_ : &from.block};
@@ -280,17 +280,18 @@ void TimeOrder::report(Diagnostics& diagnostics) const {
 }
 
 void TimeOrder::drop_done() {
-  if (last_popped_) {
-    Held& from = held(*last_popped_);
-    cost_ -= kRecordCost + (from.is_plain ? last_popped_->size : 0);
+  if (last_popped_.is_there) {
+    Held& from = held(last_popped_.block);
+    cost_ -= kRecordCost + (from.is_plain ? last_popped_.size : 0);
     // The newest block stays: more records of it may be pushed.
     if (--from.waiting == 0 && &from != &blocks_.back()) release(from);
     drop_given();
   }
-  last_popped_.reset();
+  last_popped_.is_there = false;
   while (blocks_.size() > 1 && blocks_.front().waiting == 0) {
     source_ -= blocks_.front().source;
     cost_ -= sizeof(Held);
+    if (last_held_ == &blocks_.front()) last_held_ = nullptr;
     blocks_.pop_front();
     ++first_block_;
   }

@@ -98,13 +98,19 @@ class TimeOrder {
   std::uint32_t place_of(std::uint32_t block) const {
     return block - static_cast<std::uint32_t>(first_block_);
   }
-  Held& held(const Entry& entry) { return blocks_[place_of(entry.block)]; }
+  Held& held(std::uint32_t block) {
+    if (last_held_ == nullptr || block != last_block_) {
+      last_held_ = &blocks_[place_of(block)];
+      last_block_ = block;
+    }
+    return *last_held_;
+  }
   // Whether its block must be inflated again.
   bool is_closed(const Entry& entry) {
-    const Held& from = held(entry);
+    const Held& from = held(entry.block);
     return from.parked && from.opened.empty();
   }
-  void prefetch_record(std::size_t ready) const;
+  void prefetch_record(std::size_t ready);
   void drop_done();
   void drop_given();
 
@@ -114,7 +120,14 @@ class TimeOrder {
   std::size_t next_ready_ = 0;
   std::deque<Held> blocks_;
   std::uint64_t first_block_ = 0;  // number of blocks_.front()
-  std::optional<Entry> last_popped_;
+  Held* last_held_ = nullptr;      // of blocks_, the one that was asked for last
+  std::uint32_t last_block_ = 0;   // its number
+  struct Popped {
+    std::uint32_t block = 0;
+    std::uint16_t size = 0;
+    bool is_there = false;
+  };
+  Popped last_popped_;
   std::uint64_t highest_ = 0;
   std::uint64_t limit_ = 0;
   std::uint64_t given_out_ = 0;
