@@ -60,9 +60,9 @@ void unwind_chain(benchmark::State& state) {
   sample.user_registers = {2, 3U << 7,
                            format::U64Array(std::as_bytes(std::span(registers)), std::endian::native)};
   sample.user_stack = std::as_bytes(std::span(stack));
-  symbolize::Unwinder unwinder({}, features, spaces);
+  symbolize::Unwinder unwinder({}, features);
   for (auto _ : state) {
-    const auto chain = unwinder.unwind(sample, 127);
+    const auto chain = unwinder.unwind(sample, spaces.version(sample.pid), 127);
     if (chain.size() != depth) return state.SkipWithError("a chain of another depth");
     benchmark::DoNotOptimize(chain.data());
   }

@@ -11,7 +11,7 @@ namespace {
 class Looker : public Sink {
  public:
   explicit Looker(Session& session) : session_(&session) {}
-  Needs needs() const override { return Needs::Names; }
+  bool takes_others() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
     Resolver& resolver = session_->resolver();
     seen +=

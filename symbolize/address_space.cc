@@ -6,11 +6,11 @@
 #include <array>
 #include <deque>
 #include <limits>
+#include <utility>
 
 #include "format/base/seeded_hash.h"
 #include "format/base/text_pool.h"
 #include "format/records/perf_abi.h"
-#include "symbolize/mapping_list.h"
 #include "tsl/robin_map.h"
 #include "tsl/robin_set.h"
 
@@ -134,6 +134,9 @@ struct AddressSpaces::State {
   ByNumber<std::uint64_t> forks;  // by pid: when a process was forked, ns
   bool keeps_memory_files = false;
   MappingList kernel;
+  ByNumber<std::unique_ptr<const SpaceVersion>> versions;  // by pid, of those that were asked for
+  Versions replaced;
+  std::uint32_t next_version = 1, kernel_number = 1;
   const Mapping* kernel_map = nullptr;  // of the kernel's own text
   std::optional<KernelText> kernel_text;
 
@@ -143,6 +146,7 @@ struct AddressSpaces::State {
   void add(MappingList& maps, const Mapping& mapping);
   void insert(MappingList& maps, const Mapping& mapping);
   void erase(MappingList& maps, std::uint64_t start, std::uint64_t end);
+  void changed(std::uint32_t pid);
 
   void apply(const format::MmapRecord& record, std::uint16_t misc);
   void apply(const format::CommRecord& record, std::uint16_t misc);
@@ -191,6 +195,20 @@ Module* AddressSpaces::State::module_of_file(const format::MmapRecord& record) {
   return other;
 }
 
+// The mappings of the process, or for kNoProcess those of the kernel, which are part of all versions.
+void AddressSpaces::State::changed(std::uint32_t pid) {
+  if (pid == kNoProcess) {
+    ++kernel_number;
+    for (auto row = versions.begin(); row != versions.end(); ++row)
+      replaced.push_back(std::move(row.value()));
+    return versions.clear();
+  }
+  const auto row = versions.find(pid);
+  if (row == versions.end()) return;
+  replaced.push_back(std::move(row.value()));
+  versions.erase(row);
+}
+
 // Over no other mapping of the list.
 void AddressSpaces::State::add(MappingList& maps, const Mapping& mapping) {
   maps.add(&mappings.emplace_back(mapping), static_cast<std::uint32_t>(priority(mapping.start)));
@@ -219,6 +237,7 @@ void AddressSpaces::State::insert(MappingList& maps, const Mapping& mapping) {
   const bool is_same = old && old->module == mapping.module && old->start == mapping.start &&
                        old->end == mapping.end && old->page_offset == mapping.page_offset;
   if (is_same) return;  // recorded twice: by the kernel, and by the recorder from /proc
+  changed(mapping.pid);
   erase(maps, mapping.start, mapping.end);
   add(maps, mapping);
 }
@@ -263,6 +282,7 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
     for (const Mapping* const old : kernel.all()) {
       if (old->module == kernel_map->module) kernel.take(old->start, old->end);
     }
+    changed(kNoProcess);
   }
   insert(kernel, mapping);
   kernel_map = kernel.find(mapping.start);
@@ -328,7 +348,10 @@ void AddressSpaces::State::apply(const format::TaskRecord& record, std::uint16_t
   Thread parent = thread(record.parent_pid, record.parent_tid);
   if (parent.pid != record.parent_pid) {
     parent = threads[record.parent_tid] = Thread{record.parent_pid, kNoText};
-    if (record.parent_pid == record.parent_tid) processes.erase(record.parent_pid);
+    if (record.parent_pid == record.parent_tid) {
+      processes.erase(record.parent_pid);
+      changed(record.parent_pid);
+    }
   }
   threads[record.tid] = Thread{record.pid, parent.comm};
   if (record.pid == record.parent_pid) return;  // a thread: it shares
@@ -343,6 +366,7 @@ void AddressSpaces::State::apply(const format::TaskRecord& record, std::uint16_t
   if (const auto from = processes.find(record.parent_pid); from != processes.end() && !is_synthesized) {
     copy = from->second;
   }
+  changed(record.pid);
   if (copy.is_empty())
     processes.erase(record.pid);
   else
@@ -353,7 +377,10 @@ void AddressSpaces::State::apply(const format::KsymbolRecord& record, std::uint1
   const std::uint64_t end = end_of(record.address, record.length);
   if ((record.flags & kUnregister) != 0) {
     const Mapping* const old = kernel.find(record.address);
-    if (old && old->module->kind == ModuleKind::Bpf) erase(kernel, old->start, old->end);
+    if (old && old->module->kind == ModuleKind::Bpf) {
+      erase(kernel, old->start, old->end);
+      changed(kNoProcess);
+    }
     return;
   }
   insert(kernel, Mapping{.module = module(ModuleKind::Bpf, record.name, record.name, {}),
@@ -409,26 +436,53 @@ void AddressSpaces::add_build_id(const format::BuildIdEntry& entry) {
   state_->add_build_id(entry.filename, entry.build_id);
 }
 
-AddressRange AddressSpaces::range_at(std::uint32_t pid, format::RuntimeAddress ip,
-                                     std::uint8_t cpumode) const {
-  const auto in_user = [&] {
-    const auto process = state_->processes.find(pid);
-    return process == state_->processes.end() ? AddressRange() : process->second.range_at(ip.value);
-  };
+namespace {
+
+// `user`: null when nothing is known of the process.
+AddressRange range_in(const MappingList* user, const MappingList& kernel, std::uint64_t ip,
+                      std::uint8_t cpumode) {
+  const auto in_user = [&] { return user == nullptr ? AddressRange() : user->range_at(ip); };
   switch (cpumode) {
     case abi::kCpumodeKernel:
-      return state_->kernel.range_at(ip.value);
+      return kernel.range_at(ip);
     case abi::kCpumodeUser:
       return in_user();
     case abi::kCpumodeUnknown: {
-      const AddressRange user = in_user(), kernel = state_->kernel.range_at(ip.value);
-      const AddressRange& nearer = user.mapping != nullptr ? user : kernel;
-      return {std::max(user.first, kernel.first), std::min(user.last, kernel.last), nearer.mapping};
+      const AddressRange of_user = in_user(), of_kernel = kernel.range_at(ip);
+      const AddressRange& nearer = of_user.mapping != nullptr ? of_user : of_kernel;
+      return {std::max(of_user.first, of_kernel.first), std::min(of_user.last, of_kernel.last),
+              nearer.mapping};
     }
     default:
       return {};  // hypervisor and guests
   }
 }
+
+}  // namespace
+
+AddressRange SpaceVersion::range_at(format::RuntimeAddress ip, std::uint8_t cpumode) const {
+  return range_in(&user_, *kernel_, ip.value, cpumode);
+}
+
+AddressRange AddressSpaces::range_at(std::uint32_t pid, format::RuntimeAddress ip,
+                                     std::uint8_t cpumode) const {
+  const auto process = state_->processes.find(pid);
+  return range_in(process == state_->processes.end() ? nullptr : &process->second, state_->kernel, ip.value,
+                  cpumode);
+}
+
+const SpaceVersion& AddressSpaces::version(std::uint32_t pid) {
+  auto& version = state_->versions[pid];
+  if (version == nullptr) {
+    const auto process = state_->processes.find(pid);
+    version = std::make_unique<const SpaceVersion>(
+        state_->next_version++, state_->kernel_number,
+        process == state_->processes.end() ? MappingList() : process->second, state_->kernel);
+  }
+  return *version;
+}
+
+AddressSpaces::Versions AddressSpaces::take_replaced() { return std::exchange(state_->replaced, {}); }
 
 std::string_view AddressSpaces::comm(std::uint32_t /*pid*/, std::uint32_t tid) const {
   const auto known = state_->threads.find(tid);
@@ -441,6 +495,8 @@ std::string_view AddressSpaces::comm(std::uint32_t /*pid*/, std::uint32_t tid) c
 
 void AddressSpaces::end_replay() {
   ByNumber<MappingList>().swap(state_->processes);
+  decltype(state_->versions)().swap(state_->versions);
+  Versions().swap(state_->replaced);
   ByNumber<Thread>().swap(state_->threads);
   ByNumber<std::uint64_t>().swap(state_->forks);
   ByNumber<format::BuildId>().swap(state_->build_ids);

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "format/container/environment.h"
 #include "format/records/address.h"
@@ -14,6 +16,30 @@
 #include "symbolize/mapping_list.h"
 
 namespace tacho::symbolize {
+
+// What the addresses of one process stand for at one time, and those of the kernel now. The process's part
+// never changes, so other threads may look into it while further records are applied.
+class SpaceVersion {
+ public:
+  // `kernel` must outlive it.
+  SpaceVersion(std::uint32_t number, std::uint32_t kernel_number, MappingList user, const MappingList& kernel)
+      : number_(number), kernel_number_(kernel_number), user_(std::move(user)), kernel_(&kernel) {}
+
+  // No two versions of one AddressSpaces have the same.
+  std::uint32_t number() const { return number_; }
+  // Versions with the same one have the same mappings of the kernel.
+  std::uint32_t kernel_number() const { return kernel_number_; }
+  // As AddressSpaces has them.
+  const Mapping* find(format::RuntimeAddress ip, std::uint8_t cpumode) const {
+    return range_at(ip, cpumode).mapping;
+  }
+  AddressRange range_at(format::RuntimeAddress ip, std::uint8_t cpumode) const;
+
+ private:
+  std::uint32_t number_, kernel_number_;
+  MappingList user_;
+  const MappingList* kernel_;
+};
 
 class AddressSpaces {
  public:
@@ -39,6 +65,12 @@ class AddressSpaces {
   // The same, and for which other addresses of the process the answer holds as well, until a record changes
   // it.
   AddressRange range_at(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const;
+  // The process as it is now. Every change of its mappings, or of the kernel's, makes another version.
+  const SpaceVersion& version(std::uint32_t pid);
+  // The versions that others took the place of since the last call. As long as they are held they may be
+  // looked into; they are given up where records are applied.
+  using Versions = std::vector<std::unique_ptr<const SpaceVersion>>;
+  Versions take_replaced();
   // The thread's name now: "dd"; ":1234" when no record named it; ":-1" without a tid. Its bytes live as long
   // as this, and equal names share them.
   std::string_view comm(std::uint32_t pid, std::uint32_t tid) const;

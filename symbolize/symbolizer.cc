@@ -513,6 +513,11 @@ void Symbolizer::expect_kernel_code() {
     state_->kernel_names.expect();
 }
 
+bool Symbolizer::names_are_plain() const {
+  const SymbolOptions& options = state_->options;
+  return options.inlines != Inlines::All && options.source_lines == SourceLines::No;
+}
+
 Symbolizer::Names Symbolizer::names_of(const Mapping& mapping) {
   if (state_->left_out) return {};
   const AtFile reading(state_->options.name_gate, mapping.module->path);
@@ -535,6 +540,10 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
     ended.emplace(lack.module, lack.reason);
     if (state_->sources.find(*lack.module) == nullptr) modules.push_back(lack.module);
   }
+  // In which order they were asked for can hang on which thread was faster.
+  const auto by_path = [](const Module* one, const Module* other) { return one->path < other->path; };
+  std::ranges::stable_sort(modules, by_path);
+  std::ranges::stable_sort(state_->asked, by_path);
   std::uint64_t reported = 0;
   std::map<format::Damage, std::uint64_t> untold;
   for (const Module* module : modules) {

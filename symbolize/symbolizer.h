@@ -74,6 +74,9 @@ class Symbolizer {
   void leave_names_out(WithModules modules);
   // Starts to read this machine's kallsyms in the background, if kernel names will come from it.
   void expect_kernel_code();
+  // Whether frames of recorded chains have neither inlined calls nor lines of source: names_of() has their
+  // names.
+  bool names_are_plain() const;
   // The symbol table for addresses of a mapping, without inlined calls.
   struct Names {
     SymbolTable* table = nullptr;  // asked by shown address; null: there is none, or more than one decides

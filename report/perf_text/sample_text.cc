@@ -128,19 +128,19 @@ namespace {
 
 constexpr std::string_view kUnknownSymbol = "[unknown]";
 
-bool is_shown_as_it_ran(const symbolize::Frame& frame) {  // kernel code, and addresses outside of any mapping
-  using symbolize::ModuleKind;
-  if (frame.module == nullptr) return true;
-  const ModuleKind kind = frame.module->kind;
-  return kind == ModuleKind::Kernel || kind == ModuleKind::KernelModule || kind == ModuleKind::Bpf;
-}
-
 void write_name(TextBuffer& out, std::string_view name, Names names) {
   if (names == Names::Raw || is_plain(name)) return out.text(name);
   out.text(printable(name, names));
 }
 
 }  // namespace
+
+bool is_shown_as_it_ran(const symbolize::Frame& frame) {
+  using symbolize::ModuleKind;
+  if (frame.module == nullptr) return true;
+  const ModuleKind kind = frame.module->kind;
+  return kind == ModuleKind::Kernel || kind == ModuleKind::KernelModule || kind == ModuleKind::Bpf;
+}
 
 void write_symbol(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names) {
   if (frame.function.empty()) {

@@ -31,6 +31,7 @@ class TimeText {
   TimeText(TimeDigits digits, TimeBase base, std::optional<format::ClockData> clock)
       : digits_(digits), base_(base), clock_(clock) {}
 
+  TimeBase base() const { return base_; }
   // "    5.001234: "
   void write(TextBuffer& out, std::uint64_t time);
   // "2023-11-14 22:13:20.124191 " in the reader's time zone. Only for captures with HEADER_CLOCK_DATA.
@@ -73,6 +74,8 @@ void write_module(TextBuffer& out, const symbolize::Frame& frame, Names names);
 // `before` and "FILE:LINE", or what perf prints instead, or nothing.
 void write_source_line(TextBuffer& out, const symbolize::Frame& frame, Names names,
                        SourcePath path = SourcePath::Last, std::string_view before = "\n  ");
+// Of kernel code, and addresses outside of any mapping.
+bool is_shown_as_it_ran(const symbolize::Frame& frame);
 // The address at the start of a call chain's line. Those of user code are relative to their mapping.
 std::uint64_t address_in_chain(const symbolize::Frame& frame);
 // TAB "ADDRESS SYMBOL+0xOFFSET (MODULE)" and a newline.

@@ -18,23 +18,30 @@ Profile::Profile(std::vector<EventBlock> blocks, ProfileShape shape)
 }
 
 std::uint32_t Profile::add(const LateSample& sample, std::uint64_t period) {
-  if (sample.event >= block_of_.size()) {
+  const std::uint32_t number = row_for(sample);
+  if (number == IndexTable::kNone) {
     ++left_out_;
-    return IndexTable::kNone;
+    return number;
   }
+  count(number, sample.event, {.period = period, .samples = 1});
+  return number;
+}
+
+std::uint32_t Profile::row_for(const LateSample& sample) {
+  if (sample.event >= block_of_.size()) return IndexTable::kNone;
   const Stack* const stack = shape_.by_stack ? sample.stack : nullptr;
   const Rest rest{.block = block_of_[sample.event],
                   .location = sample.place,
                   .facts = sample.facts,
                   .thread = shape_.by_thread ? sample.thread : nullptr,
                   .comm = shape_.by_comm ? sample.comm.data() : nullptr};
-  const std::uint32_t number = row_of(sample, rest, stack);
+  return row_of(sample, rest, stack);
+}
+
+void Profile::count(std::uint32_t number, std::size_t event, const Weight& weight) {
   ProfileRow& row = rows_[number];
   const EventBlock& block = blocks_[row.block];
-  Weight& weight = block.members == 1 ? row.only : weights_[row.only.period + sample.event - block.leader];
-  weight.period += period;
-  weight.samples += 1;
-  return number;
+  (block.members == 1 ? row.only : weights_[row.only.period + event - block.leader]) += weight;
 }
 
 std::uint32_t Profile::facts_of(const ResolvedSample& sample) {

@@ -91,6 +91,9 @@ class Profile {
          .stack = sample.stack},
         period);
   }
+  // A row without a sample of its own; kNone as below. And what its samples add up to, once they are.
+  std::uint32_t row_for(const LateSample& sample);
+  void count(std::uint32_t row, std::size_t event, const Weight& weight);
   // The sample's row; IndexTable::kNone: its event is in no block.
   std::uint32_t add(const LateSample& sample, std::uint64_t period);
   // Samples of events that are in no block: in a pipe, event descriptions may come after their samples.

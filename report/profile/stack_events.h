@@ -27,6 +27,8 @@ class StackEvents {
   bool takes(const ResolvedSample& sample);
   // Whether weights are fields of payloads or tracepoints, for the events known so far.
   bool reads_fields();
+  // Whether each sample counts for 1.
+  bool counts_samples() const { return weight_ == "samples"; }
   // The weight of a taken sample. Nothing: its field cannot be read, or is not above 0.
   std::optional<std::uint64_t> weight_of(const ResolvedSample& sample);
   // The event's name as perf script prints it after the period.

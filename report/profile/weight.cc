@@ -101,6 +101,12 @@ std::optional<std::uint64_t> WeightChoice::of(const ResolvedSample& sample) {
   return std::nullopt;
 }
 
+bool WeightChoice::is_of_sums() const {
+  return std::ranges::all_of(by_event_, [](const Choice& choice) {
+    return choice.kind == Kind::Period || choice.kind == Kind::One;
+  });
+}
+
 bool WeightChoice::reads_payloads() const {
   return std::ranges::any_of(by_event_, [](const Choice& choice) { return choice.kind == Kind::Field; });
 }

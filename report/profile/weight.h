@@ -65,6 +65,11 @@ class WeightChoice {
   // Nothing when it cannot be weighed: it is unweighed(), or its event has no such field.
   std::optional<std::uint64_t> of(const ResolvedSample& sample);
 
+  // Whether every sample counts for its period or for 1; and what samples of an event count for then.
+  bool is_of_sums() const;
+  std::uint64_t of_sum(std::size_t event, std::uint64_t period, std::uint64_t samples) const {
+    return event < by_event_.size() && by_event_[event].kind == Kind::One ? samples : period;
+  }
   // Whether it reads fields of payloads.
   bool reads_payloads() const;
   std::uint64_t unreadable() const { return unreadable_; }  // samples of events without the field

@@ -142,7 +142,8 @@ class Gatherer : public Sink {
     }
   }
 
-  Needs needs() const override { return needs_all_ ? Needs::Everything : Needs::Names; }
+  bool looks_up() const override { return needs_all_; }
+  bool takes_others() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!needs_all_) return Flow::GoOn;
     const EventFacts& facts = facts_[sample.record_event];

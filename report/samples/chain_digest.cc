@@ -5,8 +5,14 @@
 
 namespace tacho::report {
 
-ChainDigest chain_digest(format::Bytes words, std::uint64_t seed) {
-  const XXH128_hash_t hash = XXH3_128bits_withSeed(words.data(), words.size(), seed);
+ChainHash::ChainHash(std::uint64_t seed) : seed_(seed) {
+  static_assert(sizeof secret_ == XXH3_SECRET_DEFAULT_SIZE);
+  XXH3_generateSecret_fromSeed(secret_.data(), seed_);
+}
+
+ChainDigest ChainHash::operator()(format::Bytes words) const {
+  const XXH128_hash_t hash =
+      XXH3_128bits_withSecretandSeed(words.data(), words.size(), secret_.data(), secret_.size(), seed_);
   return {hash.low64, hash.high64};
 }
 

@@ -1,6 +1,8 @@
 // What stands for the words of a call chain where the words themselves are not kept.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "format/base/cursor.h"
@@ -14,8 +16,16 @@ struct ChainDigest {
 };
 
 // By chance, two of a million chains share a digest with a probability of about 2^-89. XXH3 is no
-// cryptographic hash: nobody has proved that two chains with one digest cannot be made on purpose. So the
-// seed must be a number that whoever made the capture cannot foresee.
-ChainDigest chain_digest(format::Bytes words, std::uint64_t seed);
+// cryptographic hash: nobody has proved that two chains with one digest cannot be made on purpose. So it
+// begins with a random number that nobody who makes a capture can foresee.
+class ChainHash {
+ public:
+  explicit ChainHash(std::uint64_t seed);
+  ChainDigest operator()(format::Bytes words) const;
+
+ private:
+  std::uint64_t seed_;
+  alignas(64) std::array<std::byte, 192> secret_;  // made of the seed once: long chains need it
+};
 
 }  // namespace tacho::report

@@ -11,13 +11,15 @@ namespace abi = format::abi;
 
 std::optional<format::U64Array> LeafCaller::chain_of(const format::Sample& sample,
                                                      const format::EventAttr& attr,
-                                                     symbolize::Unwinder& unwinder, std::endian order) {
+                                                     symbolize::Unwinder& unwinder,
+                                                     const symbolize::SpaceVersion& space,
+                                                     std::endian order) {
   if (!symbolize::Unwinder::has_link_alone(attr)) return std::nullopt;
   const format::U64Array& chain = sample.callchain;
   std::size_t leaf = 1;
   while (leaf < chain.size() && chain[leaf - 1] != abi::kContextUser) ++leaf;
   if (leaf + 1 >= chain.size()) return std::nullopt;  // perf adds none to a chain of one
-  const auto caller = unwinder.caller_of_leaf(sample, chain[leaf], order);
+  const auto caller = unwinder.caller_of_leaf(sample, space, chain[leaf], order);
   if (!caller || *caller == chain[leaf + 1]) return std::nullopt;
   words_.clear();
   for (std::size_t i = 0; i < chain.size(); ++i) {

@@ -18,7 +18,8 @@ class LeafCaller {
   // The sample's chain with that caller in it, as perf makes it. Nothing when it has all it needs, or the
   // event did not record the link register alone. Valid until the next call.
   std::optional<format::U64Array> chain_of(const format::Sample& sample, const format::EventAttr& attr,
-                                           symbolize::Unwinder& unwinder, std::endian order);
+                                           symbolize::Unwinder& unwinder,
+                                           const symbolize::SpaceVersion& space, std::endian order);
 
  private:
   std::vector<std::uint64_t> words_;

@@ -20,7 +20,7 @@ class NameFilter : public Sink {
   NameFilter(const Filter& filter, Resolver& resolver, Sink& sink)
       : filter_(&filter), resolver_(&resolver), sink_(&sink), addresses_(filter) {}
 
-  Needs needs() const override { return sink_->needs(); }
+  bool takes_others() const override { return sink_->takes_others(); }
   Flow on_sample(const ResolvedSample& sample) override;
   Flow on_other(const OtherEvent& event) override { return sink_->on_other(event); }
 

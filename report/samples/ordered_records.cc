@@ -1,5 +1,8 @@
 #include "report/samples/ordered_records.h"
 
+#include <bit>
+#include <cstring>
+
 namespace tacho::report {
 namespace {
 
@@ -12,6 +15,15 @@ using format::RecordView;
 constexpr unsigned kLongestHold = 6;
 constexpr std::uint64_t kProgressStep = std::uint64_t{256} << 10;  // bytes of the capture
 
+// Where the time stands in samples of an event, bytes; 0: there is none.
+std::uint16_t time_at(const format::EventAttr& attr) {
+  constexpr std::uint64_t kBefore = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid;
+  if (!attr.samples(abi::kSampleTime)) return 0;
+  return static_cast<std::uint16_t>(format::kRecordHeaderSize +
+                                    static_cast<std::size_t>(std::popcount(attr.sample_type & kBefore)) *
+                                        sizeof(std::uint64_t));
+}
+
 }  // namespace
 
 void OrderedRecords::use(const Filter& filter) {
@@ -20,11 +32,11 @@ void OrderedRecords::use(const Filter& filter) {
   looks_at_start_ = filter.looks_at_start();
 }
 
-RecordFeed::Step OrderedRecords::next(OrderedRecord& record) {
+OrderedRecords::Step OrderedRecords::next(OrderedRecord& record) {
   for (;;) {
     if (gives_out_) {
       if (const auto item = order_.pop()) {
-        record = {item->record, item->time, item->event, item->block, nullptr};
+        record = {item->record, item->time, item->event, item->block};
         return Step::Record;
       }
       gives_out_ = false;
@@ -34,20 +46,62 @@ RecordFeed::Step OrderedRecords::next(OrderedRecord& record) {
       order_ = format::TimeOrder();  // views go on for long after the last record
       return Step::End;
     }
-    const auto view = capture_->next();
-    if (!view) {
+    if (run_.bytes.empty()) run_ = capture_->next_samples();
+    const auto view = run_.bytes.empty() ? capture_->next() : std::nullopt;
+    if (!run_.bytes.empty()) {
+      if (take_run(record)) return Step::Record;
+    } else if (!view) {
       if (waits()) return Step::Progress;
       end();
       continue;
+    } else {
+      waits_ = 0;
+      bytes_read_ = view->offset;
+      if (take(*view, record)) return Step::Record;
     }
-    waits_ = 0;
-    bytes_read_ = view->offset;
-    if (take(*view, record)) return Step::Record;
     // The parts of a directory begin anew: then the difference wraps around.
     if (bytes_read_ - told_bytes_ < kProgressStep) continue;
     told_bytes_ = bytes_read_;
     return Step::Progress;
   }
+}
+
+// Samples that wait for their turn, up to one that does not: for this it is true. It ends earlier where some
+// may go out.
+bool OrderedRecords::take_run(OrderedRecord& out) {
+  const format::EventSet& events = capture_->events();
+  while (times_at_.size() < events.size()) times_at_.push_back(time_at(events[times_at_.size()].attr));
+  const std::endian order = capture_->layout().order;
+  const format::BlockRef& block = capture_->block();
+  while (!run_.bytes.empty() && !gives_out_) {
+    const format::RecordHeader header = format::record_header(run_.bytes, order);
+    format::RecordView view;
+    view.type = header.type;
+    view.misc = header.misc;
+    view.bytes = run_.bytes.first(header.size);
+    view.offset = bytes_read_ = run_.offset;
+    view.order = order;
+    run_.bytes = run_.bytes.subspan(header.size);
+    if (run_.is_plain) run_.offset += header.size;
+    const auto event = looks_at_start_ ? std::nullopt : events.event_of(view);
+    const std::uint64_t time = event ? time_in(view, *event) : 0;
+    if (time == 0 || time == ~std::uint64_t{0}) {
+      if (take(view, out)) return true;
+      continue;
+    }
+    order_.push(view, time, block, static_cast<std::uint32_t>(*event));
+    gives_out_ = order_.has_ready();
+  }
+  return false;
+}
+
+// 0: it has none.
+std::uint64_t OrderedRecords::time_in(const RecordView& view, std::size_t event) const {
+  std::uint64_t time = 0;
+  const std::size_t at = times_at_[event];
+  if (at == 0 || at + sizeof time > view.bytes.size()) return 0;
+  std::memcpy(&time, view.bytes.data() + at, sizeof time);
+  return view.order == std::endian::native ? time : __builtin_bswap64(time);
 }
 
 // Records from 64 up act at once, in file position; kernel records wait for their turn in time, those without
@@ -61,7 +115,7 @@ bool OrderedRecords::take(const RecordView& view, OrderedRecord& out) {
   const format::EventSet& events = capture_->events();
   if (view.type >= abi::kRecordUserStart) {
     if (view.type != abi::kRecordBuildId || events.empty()) return false;
-    out = {view, 0, 0, &capture_->block(), nullptr};
+    out = {view, 0, 0, &capture_->block()};
     return true;
   }
   const auto event = events.event_of(view);
@@ -77,7 +131,7 @@ bool OrderedRecords::take(const RecordView& view, OrderedRecord& out) {
     return false;
   }
   if (!time || *time == 0 || *time == ~std::uint64_t{0}) {
-    out = {view, 0, number, &capture_->block(), nullptr};
+    out = {view, 0, number, &capture_->block()};
     return true;
   }
   order_.push(view, *time, capture_->block(), number);

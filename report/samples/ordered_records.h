@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "format/base/diagnostics.h"
 #include "format/container/capture_reader.h"
@@ -13,64 +14,36 @@
 
 namespace tacho::report {
 
-// The fields of a sound sample that stand first, of those that nearly every view reads.
-struct SampleStart {
-  std::uint64_t ip = 0, period = 0;
-  std::uint32_t pid = 0, tid = 0, cpu = 0;
-  std::uint16_t misc = 0;  // of the record
-
-  void copy_to(format::Sample& sample) const {
-    sample.ip = ip;
-    sample.period = period;
-    sample.pid = pid;
-    sample.tid = tid;
-    sample.cpu = cpu;
-    sample.misc = misc;
-  }
-};
-
 // Valid until the next one is asked for.
 struct OrderedRecord {
   format::RecordView view;
   std::uint64_t time = 0;                   // ns; 0: it did not have to wait for its turn
   std::uint32_t event = 0;                  // index, of kernel records
   const format::BlockRef* block = nullptr;  // the record's bytes live as long as this block is kept
-  const SampleStart* start = nullptr;       // null: nobody took the record apart yet
 };
 
-// Where ordered records come from: of this thread, or of one that reads ahead.
-class RecordFeed {
+// Gives every sample that the filter does not refuse by its first fields, all other kernel records, and
+// BUILD_ID records.
+class OrderedRecords {
  public:
   enum class Step : std::uint8_t {
     Record,    // here is one
     Progress,  // another quarter of a megabyte was read
     End,
   };
-  virtual ~RecordFeed() = default;
-  virtual Step next(OrderedRecord& record) = 0;
-  virtual std::uint64_t bytes_read() const = 0;  // of the capture
-  // The record that next() will give after so many more calls, and the index of its event; valid as long as
-  // the record that it gave last. Nothing when it is not at hand yet, or was taken apart.
-  virtual std::optional<format::RecordView> upcoming(std::size_t /*ahead*/, std::uint32_t& /*event*/) const {
-    return std::nullopt;
-  }
-};
-
-// Gives every sample that the filter does not refuse by its first fields, all other kernel records, and
-// BUILD_ID records.
-class OrderedRecords : public RecordFeed {
- public:
   // What is passed must outlive it.
   OrderedRecords(format::CaptureReader& capture, format::Diagnostics& diagnostics)
       : capture_(&capture), diagnostics_(&diagnostics) {}
   // From now on; `filter` must live as long as records are asked for.
   void use(const Filter& filter);
 
-  Step next(OrderedRecord& record) override;
-  std::uint64_t bytes_read() const override { return bytes_read_; }
+  Step next(OrderedRecord& record);
+  std::uint64_t bytes_read() const { return bytes_read_; }  // of the capture
 
  private:
   bool take(const format::RecordView& view, OrderedRecord& out);
+  bool take_run(OrderedRecord& out);
+  std::uint64_t time_in(const format::RecordView& view, std::size_t event) const;
   bool is_refused(const format::RecordView& view, std::size_t event);
   void end();
   // Of a capture that is followed: whether to ask for records again.
@@ -81,6 +54,9 @@ class OrderedRecords : public RecordFeed {
   EventFilter events_;  // of the filter
   format::Diagnostics* diagnostics_;
   format::TimeOrder order_;
+  format::SampleRun run_;  // what was read and not taken yet
+  std::vector<std::uint16_t>
+      times_at_;  // by event: where the time stands in its samples, bytes; 0: there is none
   format::SampleParser parser_;
   bool looks_at_start_;     // the filter
   bool gives_out_ = false;  // what is in order already

@@ -21,12 +21,11 @@ bool runs_where_it_is_shown(const symbolize::Mapping& mapping) {
          kind == ModuleKind::Bpf || kind == ModuleKind::GuestKernel;
 }
 
-}  // namespace
-
-void PlaceTable::mappings_changed(std::uint32_t pid) {
-  Process& process = processes_[pid % processes_.size()];
-  if (process.pid == pid) process.few = {};
+bool is_shared(const symbolize::Mapping* mapping) {
+  return mapping != nullptr && !runs_where_it_is_shown(*mapping);
 }
+
+}  // namespace
 
 void PlaceTable::end_lookups() {
   by_address_.forget();
@@ -36,26 +35,23 @@ void PlaceTable::end_lookups() {
   unknown_places_ = {};
   processes_ = std::vector<Process>(processes_.size());
   kernel_ = {};
+  taken_.fill({});
 }
 
-void PlaceTable::kernel_changed() {
-  kernel_ = {};
-  for (Process& process : processes_) process.few = {};  // addresses of unknown mode lie in either
-}
-
-PlaceTable::KnownFew& PlaceTable::known_few(std::uint32_t pid, std::uint8_t cpumode) {
-  if ((cpumode & kModeBits) == abi::kCpumodeKernel) return kernel_;
-  Process& process = processes_[pid % processes_.size()];
-  if (process.pid != pid) {
-    process.pid = pid;
+PlaceTable::KnownFew& PlaceTable::known_few(const symbolize::SpaceVersion& space, std::uint8_t cpumode) {
+  const bool is_kernel = (cpumode & kModeBits) == abi::kCpumodeKernel;
+  Process& process = is_kernel ? kernel_ : processes_[space.number() % processes_.size()];
+  const std::uint32_t version = is_kernel ? space.kernel_number() : space.number();
+  if (process.version != version) {
+    process.version = version;
     process.few = {};
   }
   return process.few;
 }
 
-PlaceTable::Known& PlaceTable::known_of(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
-                                        std::uint64_t ip, std::uint8_t cpumode) {
-  KnownFew& few = known_few(pid, cpumode);
+PlaceTable::Known& PlaceTable::known_of(const symbolize::SpaceVersion& space, std::uint64_t ip,
+                                        std::uint8_t cpumode) {
+  KnownFew& few = known_few(space, cpumode);
   const auto holds = [&](const Known& known) {
     return ip >= known.stretch.first && ip <= known.stretch.last && known.cpumode == cpumode;
   };
@@ -66,29 +62,30 @@ PlaceTable::Known& PlaceTable::known_of(const symbolize::AddressSpaces& spaces, 
   } else {  // in place of the one that was looked up longest ago, as they take turns
     few.last = few.next;
     few.next = (few.next + 1) % few.all.size();
-    look_up(few.all[few.last], spaces, pid, ip, cpumode);
+    look_up(few.all[few.last], space.range_at({ip}, cpumode & kModeBits), cpumode);
   }
   return few.all[few.last];
 }
 
-void PlaceTable::look_up(Known& known, const symbolize::AddressSpaces& spaces, std::uint32_t pid,
-                         std::uint64_t ip, std::uint8_t cpumode) {
+void PlaceTable::look_up(Known& known, const symbolize::AddressRange& range, std::uint8_t cpumode) {
   known = {};
-  known.stretch = spaces.range_at(pid, {ip}, cpumode & kModeBits);
+  known.stretch = range;
   known.cpumode = cpumode;
-  const symbolize::Mapping* const mapping = known.stretch.mapping;
-  const bool is_shared = mapping != nullptr && !runs_where_it_is_shown(*mapping);
-  if (is_shared) known.bias = mapping->shown_address({0});
-  const Owner owner{is_shared ? static_cast<const void*>(mapping->module) : mapping,
-                    keeps_addresses_ ? known.bias : 0};
-  const std::uint32_t number = by_owner_.find_or_make(
+  if (is_shared(range.mapping)) known.bias = range.mapping->shown_address({0});
+  known.owner = owner_of(range.mapping, known.bias) << kOwnerShift | (cpumode & (kUnwound | kModeBits));
+}
+
+// The number of what an address of the mapping is one of.
+std::uint32_t PlaceTable::owner_of(const symbolize::Mapping* mapping, std::uint64_t bias) {
+  const Owner owner{is_shared(mapping) ? static_cast<const void*>(mapping->module) : mapping,
+                    keeps_addresses_ ? bias : 0};
+  return by_owner_.find_or_make(
       by_owner_.hash(reinterpret_cast<std::uintptr_t>(owner.of), owner.bias),
       [&](std::uint32_t row) { return owners_[row] == owner; },
       [&] {
         owners_.push_back(owner);
         return static_cast<std::uint32_t>(owners_.size() - 1);
       });
-  known.owner = number << kOwnerShift | (cpumode & (kUnwound | kModeBits));
 }
 
 std::uint32_t PlaceTable::make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode) {
@@ -103,33 +100,36 @@ std::uint32_t PlaceTable::number_of(const Asked& asked) {
   return by_address_.find_or_make(asked.owner, asked.place, [&] { return place_by_name(asked); });
 }
 
-// The place of its function where that is told, else its own.
-std::uint32_t PlaceTable::place_by_name(const Asked& asked) {
-  std::uint32_t* place = asked.by_name.unknown;
+// The place of its function where that is told; null: its own.
+std::uint32_t* PlaceTable::place_of_name(const Asked& asked) {
   if (Functions* const functions = asked.by_name.functions) {
     std::uint64_t address = asked.mapping->shown_address({asked.ip});
     if ((asked.cpumode & kCaller) != 0) address = functions->table->call_before(address);
-    if (const auto row = functions->table->row_at(address)) place = &functions->place_of(*row);
+    if (const auto row = functions->table->row_at(address)) return &functions->place_of(*row);
   }
+  return asked.by_name.unknown;
+}
+
+std::uint32_t PlaceTable::place_by_name(const Asked& asked) {
+  std::uint32_t* const place = place_of_name(asked);
   if (place == nullptr) return make(asked.mapping, asked.ip, asked.cpumode);
   if (*place == IndexTable::kNone) *place = make(asked.mapping, asked.ip, asked.cpumode);
   return *place;
 }
 
-std::uint32_t PlaceTable::find(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
-                               std::uint8_t cpumode) {
-  return number_of(asked_of(known_of(spaces, pid, ip, cpumode), ip, 0));
+std::uint32_t PlaceTable::find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode) {
+  return number_of(asked_of(known_of(space, ip, cpumode), ip, 0));
 }
 
 // The table is larger than the caches: its slots are fetched side by side, and then read.
-void PlaceTable::find_all(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
-                          std::span<const Address> addresses, std::vector<std::uint32_t>& numbers) {
+void PlaceTable::find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
+                          std::vector<std::uint32_t>& numbers) {
   asked_.clear();
   const bool is_by_name = names_of_ != nullptr && names_of_->of_chains;
   for (const Address& address : addresses) {
     // A call may be the last instruction of its mapping.
     const auto caller = static_cast<std::uint8_t>(address.cpumode & kCaller);
-    Known& known = known_of(spaces, pid, address.ip - (caller != 0 ? 1 : 0), address.cpumode ^ caller);
+    Known& known = known_of(space, address.ip - (caller != 0 ? 1 : 0), address.cpumode ^ caller);
     Asked& asked = asked_.emplace_back(asked_of(known, address.ip, caller));
     if (is_by_name) asked.by_name = by_name_of(known);
     if (!asked.by_name.is_one()) by_address_.prefetch(asked.owner, asked.place);
@@ -164,9 +164,7 @@ const PlaceTable::ByName& PlaceTable::by_name_of(Known& known) {
 }
 
 // Samples' own places are so many that a function's is found by its row, and no address is kept.
-std::uint32_t PlaceTable::find_function(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
-                                        std::uint64_t ip, std::uint8_t cpumode) {
-  Known& known = known_of(spaces, pid, ip, cpumode);
+std::uint32_t PlaceTable::function_at(Known& known, std::uint64_t ip, std::uint8_t cpumode) {
   Functions* const functions = by_name_of(known).functions;
   if (functions == nullptr) return number_of(asked_of(known, ip, 0));
   const auto row = functions->table->row_at(known.stretch.mapping->shown_address({ip}));
@@ -174,6 +172,50 @@ std::uint32_t PlaceTable::find_function(const symbolize::AddressSpaces& spaces, 
   std::uint32_t& place = functions->place_of(*row);
   if (place == IndexTable::kNone) place = make(known.stretch.mapping, ip, cpumode);
   return place;
+}
+
+std::uint32_t PlaceTable::find_function(const symbolize::SpaceVersion& space, std::uint64_t ip,
+                                        std::uint8_t cpumode) {
+  return function_at(known_of(space, ip, cpumode), ip, cpumode);
+}
+
+PlaceTable::Known& PlaceTable::known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
+  constexpr std::size_t kApart = sizeof(symbolize::Mapping);
+  Known& known = taken_[(reinterpret_cast<std::uintptr_t>(mapping) / kApart + cpumode) % taken_.size()];
+  const bool is_it = known.stretch.first == 0 && known.stretch.mapping == mapping && known.cpumode == cpumode;
+  if (!is_it) look_up(known, {0, ~std::uint64_t{0}, mapping}, cpumode);
+  return known;
+}
+
+std::uint32_t PlaceTable::take(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode) {
+  return number_of(asked_of(known_of(mapping, cpumode), ip, 0));
+}
+
+std::uint32_t PlaceTable::take_function(const symbolize::Mapping* mapping, std::uint64_t ip,
+                                        std::uint8_t cpumode) {
+  return function_at(known_of(mapping, cpumode), ip, cpumode);
+}
+
+std::uint32_t PlaceTable::take(const Location& other) {
+  const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
+  Known& known = known_of(other.mapping, mode);
+  Asked asked = asked_of(known, other.ip.value, other.is_caller ? kCaller : 0);
+  if (names_of_ == nullptr || !names_of_->of_chains) return number_of(asked);
+  asked.by_name = by_name_of(known);
+  // It comes once: by its name it is found as fast as by its address.
+  if (std::uint32_t* const place = place_of_name(asked)) {
+    if (*place == IndexTable::kNone) *place = make(asked.mapping, asked.ip, asked.cpumode);
+    return *place;
+  }
+  return by_address_.find_or_make(asked.owner, asked.place,
+                                  [&] { return make(asked.mapping, asked.ip, asked.cpumode); });
+}
+
+void PlaceTable::fetch(const Location& other) {
+  if (names_of_ != nullptr && names_of_->of_chains) return;
+  const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
+  const Asked asked = asked_of(known_of(other.mapping, mode), other.ip.value, other.is_caller ? kCaller : 0);
+  by_address_.prefetch(asked.owner, asked.place);
 }
 
 }  // namespace tacho::report

@@ -36,25 +36,37 @@ class PlaceTable {
   void keep_addresses() { keeps_addresses_ = true; }
   // Likewise: what names functions. It must outlive the lookups.
   void tell_by_functions(const NamesOf* names_of) { names_of_ = names_of; }
-  // The mappings of process `pid` changed, or the kernel's.
-  void mappings_changed(std::uint32_t pid);
-  void kernel_changed();
 
-  // The number of the place of an address of process `pid`, by what is mapped now.
-  std::uint32_t find(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
-                     std::uint8_t cpumode);
+  // The number of the place of an address.
+  std::uint32_t find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
   // The same for many: `numbers` is set to one for each address, in their order.
   struct Address {
     std::uint64_t ip = 0;
     std::uint8_t cpumode = 0;
   };
-  void find_all(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::span<const Address> addresses,
+  void find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
                 std::vector<std::uint32_t>& numbers);
   // As find(), but for addresses of a function that has a name (see tell_by_functions()): these stand for the
   // first of them that was met. So a view that shows functions alone has as many places as there are
   // functions.
-  std::uint32_t find_function(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
-                              std::uint8_t cpumode);
+  std::uint32_t find_function(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
+  // What tells the place of an address from all others of this table.
+  struct Key {
+    const symbolize::Mapping* mapping = nullptr;
+    std::uint64_t place = 0;  // in `owner`
+    std::uint32_t owner = 0;
+  };
+  Key key_of(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode) {
+    const Known& known = known_of(space, ip, cpumode);
+    return {known.stretch.mapping, ip + known.bias, known.owner};
+  }
+  // The number of the same place of another table: with names of chains the place of its name. And of an
+  // address of a mapping, by find() and find_function().
+  std::uint32_t take(const Location& other);
+  std::uint32_t take(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
+  std::uint32_t take_function(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
+  // Brings what take() needs into the cache.
+  void fetch(const Location& other);
   const StableArray<Location>& locations() const { return locations_; }
   // Gives back the memory that finding takes: from then on every address is new. Places stay.
   void end_lookups();
@@ -96,11 +108,10 @@ class PlaceTable {
     std::uint64_t bias = 0;
     bool operator==(const Owner&) const = default;
   };
-  KnownFew& known_few(std::uint32_t pid, std::uint8_t cpumode);
-  Known& known_of(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
-                  std::uint8_t cpumode);
-  void look_up(Known& known, const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
-               std::uint8_t cpumode);
+  KnownFew& known_few(const symbolize::SpaceVersion& space, std::uint8_t cpumode);
+  Known& known_of(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
+  void look_up(Known& known, const symbolize::AddressRange& range, std::uint8_t cpumode);
+  std::uint32_t owner_of(const symbolize::Mapping* mapping, std::uint64_t bias);
   ByName by_name_of(const symbolize::Mapping* mapping, std::uint8_t cpumode);
   const ByName& by_name_of(Known& known);
   // An address on its way through by_address_.
@@ -122,15 +133,19 @@ class PlaceTable {
   }
   std::uint32_t number_of(const Asked& asked);
   std::uint32_t make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
+  std::uint32_t* place_of_name(const Asked& asked);
   std::uint32_t place_by_name(const Asked& asked);
+  std::uint32_t function_at(Known& known, std::uint64_t ip, std::uint8_t cpumode);
+  Known& known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode);
 
-  // Of a few processes, by the low bits of their pids: what is not here is looked up again.
+  // Of a few processes, by the low bits of their versions' numbers: what is not here is looked up again.
   struct Process {
-    std::uint32_t pid = 0;
+    std::uint32_t version = 0;
     KnownFew few{};
   };
   std::vector<Process> processes_ = std::vector<Process>(256);
-  KnownFew kernel_{};  // all processes share its addresses
+  Process kernel_{};             // all processes share its addresses
+  std::array<Known, 64> taken_;  // of mappings, by their addresses
 
   IndexTable by_owner_;
   std::vector<Owner, format::LargePages<Owner>> owners_;  // by number

@@ -4,12 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "format/container/environment.h"
-#include "format/container/time_order.h"
 #include "format/records/event_set.h"
+#include "format/records/record_view.h"
 #include "format/records/sample.h"
 #include "report/samples/cgroup_names.h"
 #include "symbolize/address_space.h"
@@ -35,14 +36,11 @@ struct Location {
   bool is_caller = false;   // `ip` is a return address: its names are those of the call before it
 };
 
-// A distinct call chain, leaf first, as numbers of locations; numbered like them. Of stacks that pass
-// (Sink::Stacks) most chains that come again are the same one.
+// A distinct call chain, leaf first, as numbers of locations; numbered like them.
 struct Stack {
   std::uint32_t number = 0;
   std::span<const std::uint32_t> frames;
 };
-// What keeps stacks that pass alive: shared by all whose stacks lie in it.
-using StackMemory = std::shared_ptr<std::uint64_t[]>;
 
 struct ResolvedSample;
 
@@ -58,11 +56,9 @@ class PlaceFinder {
 
 // What the pointers point to is valid until on_sample() returns; what lives longer says so.
 struct ResolvedSample {
-  // The fields as recorded, the record they stand in, and the block that keeps its bytes alive; null as far
-  // as the sink looks at none of them (Sink::reads).
+  // The fields as recorded, and the record they stand in.
   const format::Sample* raw = nullptr;
   const format::RecordView* record = nullptr;
-  const format::BlockRef* block = nullptr;
   const format::EventSet* events = nullptr;  // lives as long as the session
   std::size_t event_index = 0;               // of a group's member when the sample holds a group's values
   std::size_t record_event = 0;              // of the event whose fields the record has
@@ -72,20 +68,21 @@ struct ResolvedSample {
   // Of raw->ip, or of the first frame where the stack comes from the payload; lives as long as the session.
   const Location* location = nullptr;
   std::uint32_t place = 0;  // number of `location`, which itself may lie far away
-  // Null: the event has no call chain. Lives as long as the session, but for a sink whose stacks pass.
-  const Stack* stack = nullptr;
-  const StackMemory* stack_memory = nullptr;  // on the reading thread: what keeps one that passes
-  std::endian order = std::endian::native;    // of raw->raw
-  bool has_payload_stack = false;             // `stack` comes from the payload, not from the kernel
-  const CgroupNames* cgroups = nullptr;       // lives as long as the session
-  PlaceFinder* places = nullptr;              // null for a sink that asked for names only (Sink::needs)
+  const Stack* stack = nullptr;  // null: the event has no call chain; lives as long as the session
+  // Of text lanes (text_view.h), in place of a stack: the frames of its call chain, without numbers. Valid
+  // until on_sample() returns.
+  std::optional<std::span<const Location>> frames;
+  std::endian order = std::endian::native;  // of raw->raw
+  bool has_payload_stack = false;           // `stack` comes from the payload, not from the kernel
+  const CgroupNames* cgroups = nullptr;     // lives as long as the session
+  PlaceFinder* places = nullptr;
 
   const format::Event& event() const { return (*events)[event_index]; }
   std::uint32_t pid() const { return raw->pid; }
   std::uint32_t tid() const { return raw->tid; }
   // The path of the control group it was taken in, as long as the session.
   std::string_view cgroup() const { return cgroups == nullptr ? "N/A" : cgroups->find(raw->cgroup); }
-  // Where another address of the sample (its data address, a branch) lies. For sinks that need everything.
+  // Where another address of the sample (its data address, a branch) lies.
   const Location& locate(std::uint64_t address) const { return places->find(*this, address); }
   const Location& locate_in(std::uint64_t address, std::uint8_t cpumode) const {
     return places->find_in(*this, address, cpumode);

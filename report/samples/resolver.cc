@@ -33,22 +33,22 @@ Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Featur
 
 std::span<const symbolize::Frame> Resolver::frames(const Location& location) {
   const auto origin = location.is_unwound ? symbolize::Origin::Unwound : symbolize::Origin::Chain;
-  return names().resolve(location.mapping, location.ip, location.cpumode, origin, behind(location));
+  return symbolizer_.resolve(location.mapping, location.ip, location.cpumode, origin, behind(location));
 }
 
 const symbolize::Frame& Resolver::frame(const Location& location) {
-  return names()
+  return symbolizer_
       .resolve(location.mapping, location.ip, location.cpumode, symbolize::Origin::Alone, behind(location))
       .front();
 }
 
 std::span<const symbolize::Frame> Resolver::kernel_frames(std::uint64_t address) {
   const format::RuntimeAddress ip{address};
-  return names().resolve(kernel_.find(ip), ip, abi::kCpumodeKernel);
+  return symbolizer_.resolve(kernel_.find(ip), ip, abi::kCpumodeKernel);
 }
 
 symbolize::PackedSource* Resolver::packed_code(const symbolize::Module& module) {
-  symbolize::PackedSource* const packed = names().packed(module);
+  symbolize::PackedSource* const packed = symbolizer_.packed(module);
   return packed != nullptr && packed->is(format::PackedModule::kHasCode) ? packed : nullptr;
 }
 
@@ -66,7 +66,7 @@ format::Bytes Resolver::made_code(const symbolize::Module& module, std::uint64_t
 // The kernel's own, where the user names its file. The running one's has places patched since it was built.
 format::Bytes Resolver::kernel_code(const Location& location, std::uint64_t address, std::size_t size) {
   if (vmlinux_.empty()) return {};
-  const symbolize::PlaceFacts facts = names().facts(location.mapping, {address}, location.cpumode);
+  const symbolize::PlaceFacts facts = symbolizer_.facts(location.mapping, {address}, location.cpumode);
   if (facts.source == nullptr || !facts.source->is_vmlinux || facts.source->packed != nullptr) return {};
   const auto offset = facts.source->loads.offset_of({address - facts.source->moved});
   return offset ? code_.read_vmlinux(vmlinux_, offset->value, size) : format::Bytes();

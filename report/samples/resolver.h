@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,24 +19,10 @@
 
 namespace tacho::report {
 
-// It belongs to the thread that shows samples, or while a Loan lives to the one that reads ahead. Of what the
-// reading thread writes it has the places, which never change once they are made, and what SharedSpaces
-// shows.
+// It belongs to the thread that shows samples. Of what the reading thread writes it has what all processes
+// share, and that changes only while no sample is shown (Batch::ends_before_change).
 class Resolver {
  public:
-  // Names are the reading thread's as long as it lives: that one asks names_of(), and a thread that asks
-  // anything else ends the program. It begins before there is a reading thread, and ends after it.
-  class Loan {
-   public:
-    explicit Loan(Resolver& resolver) : resolver_(&resolver) { resolver_->is_lent_ = true; }
-    Loan(const Loan&) = delete;
-    Loan& operator=(const Loan&) = delete;
-    ~Loan() { resolver_->is_lent_ = false; }
-
-   private:
-    Resolver* resolver_;
-  };
-
   // All that is passed by reference must outlive this.
   Resolver(const symbolize::SymbolOptions& options, const format::Features& features,
            symbolize::KernelSpace kernel, const symbolize::JitCode& jit,
@@ -50,10 +35,10 @@ class Resolver {
   // What is known of a place, before options choose from it; of a caller, at its return address, and with
   // Call at the call before it.
   symbolize::PlaceFacts facts(const Location& location) {
-    return names().facts(location.mapping, location.ip, location.cpumode);
+    return symbolizer_.facts(location.mapping, location.ip, location.cpumode);
   }
   symbolize::PlaceFacts facts_of_call(const Location& location) {
-    return names().facts(location.mapping, {location.ip.value - 1}, location.cpumode);
+    return symbolizer_.facts(location.mapping, {location.ip.value - 1}, location.cpumode);
   }
   // Names of a place of a stack, innermost inlined call first; at least one frame. Looked up anew each time,
   // and valid until the next lookup: views keep what they make of it by the place's number.
@@ -61,11 +46,12 @@ class Resolver {
   // Its name as a place that stands alone: without the inlined calls in it. As valid as frames().
   const symbolize::Frame& frame(const Location& location);
   // Nobody asks for the names of functions.
-  void leave_names_out(symbolize::Symbolizer::WithModules modules) { names().leave_names_out(modules); }
+  void leave_names_out(symbolize::Symbolizer::WithModules modules) { symbolizer_.leave_names_out(modules); }
   // Many samples are going to be named: what takes long is begun.
-  void expect_samples() { names().expect_kernel_code(); }
-  // What gives the places of `mapping` their names where they stand alone. With a Loan for the thread that
-  // reads ahead.
+  void expect_samples() { symbolizer_.expect_kernel_code(); }
+  // Whether a frame that was not unwound has neither inlined calls nor a line of source.
+  bool names_are_plain() const { return symbolizer_.names_are_plain(); }
+  // What gives the places of `mapping` their names where they stand alone.
   symbolize::Symbolizer::Names names_of(const symbolize::Mapping& mapping) {
     return symbolizer_.names_of(mapping);
   }
@@ -77,7 +63,7 @@ class Resolver {
   format::Bytes code(const Location& location, std::uint64_t address, std::size_t size);
   bool is_64_bit(const Location& location);
   // What was packed of a module; null: nothing. As long as this.
-  symbolize::PackedSource* packed(const symbolize::Module& module) { return names().packed(module); }
+  symbolize::PackedSource* packed(const symbolize::Module& module) { return symbolizer_.packed(module); }
   // A file with source: as it was packed into the capture, else the recording host's, below --symfs, or this
   // machine's own.
   Result<std::vector<std::byte>> source_file(const std::string& path) const;
@@ -87,10 +73,6 @@ class Resolver {
                       std::span<const symbolize::ModuleLack> ended_chains) const;
 
  private:
-  symbolize::Symbolizer& names() {
-    if (is_lent_) std::abort();
-    return symbolizer_;
-  }
   format::Bytes made_code(const symbolize::Module& module, std::uint64_t shown, std::size_t size) const;
   format::Bytes kernel_code(const Location& location, std::uint64_t address, std::size_t size);
   symbolize::PackedSource* packed_code(const symbolize::Module& module);
@@ -105,7 +87,6 @@ class Resolver {
   std::string vmlinux_;
   symbolize::Symbolizer symbolizer_;
   symbolize::ModuleCode code_;
-  bool is_lent_ = false;
   std::vector<const symbolize::Module*> without_code_;  // each once, in the order they were asked for
 };
 

@@ -1,16 +1,24 @@
 #include "report/samples/session.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "format/base/large_pages.h"
+#include "format/base/worker_pool.h"
+#include "report/samples/batches.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/name_filter.h"
+#include "report/samples/sample_lane.h"
+#include "report/samples/sums.h"
+#include "report/samples/text_view.h"
 #include "symbolize/files/file_gate.h"
 
 namespace tacho::report {
@@ -18,33 +26,13 @@ namespace {
 
 namespace abi = format::abi;
 
-// Hands everything on at once, on the thread that reads.
-class InStep : public Outlet {
- public:
-  InStep(Sink& sink, std::uint64_t bytes_total, const RunControl& control)
-      : sink_(&sink), needs_(sink.needs()), bytes_total_(bytes_total), control_(&control) {}
-
-  Needs needs() const override { return needs_; }
-  Reads reads() const override { return sink_->reads(); }
-  Stacks stacks() const override { return sink_->stacks(); }
-  Flow on_sample(const ResolvedSample& sample) override {
-    return control_->cancel.stop_requested() ? Flow::Stop : sink_->on_sample(sample);
-  }
-  Flow on_other(const OtherEvent& event) override {
-    return needs_ == Needs::Everything ? sink_->on_other(event) : Flow::GoOn;
-  }
-  Flow on_progress(std::uint64_t bytes) override {
-    if (control_->progress) control_->progress({bytes, bytes_total_});
-    return control_->cancel.stop_requested() ? Flow::Stop : Flow::GoOn;
-  }
-  void wait_until_shown() override {}
-
- private:
-  Sink* sink_;
-  Needs needs_;
-  std::uint64_t bytes_total_;
-  const RunControl* control_;
-};
+// Another thread touched the records last.
+void fetch_ahead(std::span<const BatchItem> items, std::size_t at) {
+  constexpr std::size_t kAhead = 10, kLine = 64;  // items, bytes
+  if (at + kAhead >= items.size()) return;
+  __builtin_prefetch(items[at + kAhead].record);
+  __builtin_prefetch(items[at + kAhead].record + kLine);
+}
 
 // A folder of a file system that does not answer keeps whoever looks at it.
 Result<> check_places(const symbolize::SymbolOptions& symbols) {
@@ -64,32 +52,79 @@ Result<> check_places(const symbolize::SymbolOptions& symbols) {
 }  // namespace
 
 struct Session::State {
-  explicit State(SessionOptions given) : options(std::move(given)), spaces(options.symbols) {}
+  State(SessionOptions given, std::unique_ptr<format::Diagnostics> found, format::CaptureReader reader)
+      : options(std::move(given)),
+        found_by_reading(std::move(found)),
+        capture(std::move(reader)),
+        batches(capture, options.symbols, *found_by_reading),
+        lane(capture, options.symbols, found_in_samples),
+        resolver(options.symbols, capture.features(), batches.spaces(), batches.jit(), places.locations()) {
+    if (options.symbols.callers == symbolize::Callers::ByCall) stacks.reader().tell_callers();
+  }
 
   SessionOptions options;
   format::Diagnostics diagnostics;  // the caller's
-  // What the reading threads have of their own, and what they share as the types say.
-  alignas(format::kApart) format::Diagnostics found_by_reading;
-  alignas(format::kApart) format::Diagnostics found_by_replaying;
-  SharedSpaces spaces;
-  std::optional<SampleReader> reader;
-  alignas(format::kApart) std::optional<Resolver> resolver;
-  std::uint64_t lost_samples = 0;
+  // What the thread that makes batches has of its own, and what the others have.
+  alignas(format::kApart) std::unique_ptr<format::Diagnostics> found_by_reading;
+  format::CaptureReader capture;
+  Batches batches;
+  alignas(format::kApart) format::Diagnostics found_in_samples;
+  PlaceTable places;
+  StackTable stacks{places};
+  SampleLane lane;
+  SerialLane serial{lane, places, stacks, batches.cgroups()};
+  Resolver resolver;
   std::optional<format::WorkerPool> pool;
   bool has_run = false;
   std::shared_ptr<SampleCondition> condition;  // until it is bound to the events: then it is the filter's
+  NamesOf names_of;
+  BatchOptions batch_options;
+  // Of a pipe: what is left of the batch at whose sample somebody stopped who only wanted the head.
+  std::array<Batch, 2> two;
+  std::size_t next_item = 0;
+  bool is_stopped = false;
 
-  bool can_run_ahead(const Sink& sink) const;
+  unsigned jobs() const {
+    const bool is_alone = options.in_step || capture.fixed_header() == nullptr || capture.follows();
+    return is_alone ? 1 : options.jobs != 0 ? options.jobs : format::usual_workers();
+  }
+  // Of views that several threads make: one for each.
+  struct Lane {
+    format::Diagnostics found;
+    std::uint64_t first_found =
+        ~std::uint64_t{0};  // number of the first item of the chunk with the first one
+    std::optional<SampleLane> samples;
+    // Of text.
+    std::unique_ptr<Pen> pen;
+    std::optional<TextLane> text;
+    const format::Diagnostics* findings = &found;
+    // Behind a chunk that begins with this item.
+    void note(std::uint64_t item) {
+      if (first_found == ~std::uint64_t{0} && !findings->findings().empty()) first_found = item;
+    }
+  };
+  std::vector<std::unique_ptr<Lane>> lanes;
+
+  bool can_fork() const;
+  void make_lanes();
+  void take_findings();
+  template <class Chunk, class Between>
+  bool run_forked(const RunControl& control, Chunk&& chunk, Between&& between);
+  bool run_sums(SumView& view, const RunControl& control);
+  bool run_text(TextView& view, const RunControl& control);
+  void begin(bool wants_others);
+  void end(bool is_at_end);
+  Sink::Flow show(const Batch& batch, const RunControl& control);
+  bool run(Sink& sink, const RunControl& control);
 };
 
 Result<Session> Session::open(SessionOptions options) {
-  auto state = std::make_unique<State>(std::move(options));
-  auto capture =
-      format::CaptureReader::open(state->options.input, state->found_by_reading, state->options.capture);
+  auto found = std::make_unique<format::Diagnostics>();
+  auto capture = format::CaptureReader::open(options.input, *found, options.capture);
   if (!capture) return std::move(capture.error());
-  auto& symbols = state->options.symbols;
+  auto& symbols = options.symbols;
   if (auto checked = check_places(symbols); !checked) return std::move(checked.error());
-  Filter& filter = state->options.filter;
+  Filter& filter = options.filter;
   if (!filter.time_text.empty()) {
     auto times = parse_times(filter.time_text, capture->features().environment);
     if (!times) return std::move(times.error());
@@ -99,14 +134,10 @@ Result<Session> Session::open(SessionOptions options) {
   if (symbols.build_id_dir.empty() && symbols.symfs.empty() && home != nullptr) {
     symbols.build_id_dir = std::string(home) + "/.debug";  // where perf puts what it records
   }
-  state->condition = std::move(filter.condition);
-  filter.condition = nullptr;
-  state->reader.emplace(std::move(*capture), symbols, state->spaces, state->found_by_reading,
-                        state->found_by_replaying);
-  state->spaces.use(state->reader->capture().features());
-  state->resolver.emplace(symbols, state->reader->capture().features(), state->spaces.kernel(),
-                          state->spaces.jit(), state->reader->locations());
-  state->diagnostics.take(state->found_by_reading);
+  auto condition = std::exchange(filter.condition, nullptr);
+  auto state = std::make_unique<State>(std::move(options), std::move(found), std::move(*capture));
+  state->condition = std::move(condition);
+  state->diagnostics.take(*state->found_by_reading);
   Session session(std::move(state));
   if (session.layout().is_pipe) return session;
   if (auto checked = session.check_events(); !checked) return std::move(checked.error());
@@ -118,9 +149,9 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-const format::EventSet& Session::events() const { return state_->reader->capture().events(); }
-const format::Features& Session::features() const { return state_->reader->capture().features(); }
-const format::CaptureLayout& Session::layout() const { return state_->reader->capture().layout(); }
+const format::EventSet& Session::events() const { return state_->capture.events(); }
+const format::Features& Session::features() const { return state_->capture.features(); }
+const format::CaptureLayout& Session::layout() const { return state_->capture.layout(); }
 format::Diagnostics& Session::diagnostics() { return state_->diagnostics; }
 Filter& Session::filter() { return state_->options.filter; }
 bool Session::has_condition() const { return state_->condition != nullptr; }
@@ -144,9 +175,9 @@ Result<> Session::check_events() const {
   return Done{};
 }
 
-bool Session::follows() const { return state_->reader->capture().follows(); }
+bool Session::follows() const { return state_->capture.follows(); }
 
-const symbolize::JitCode& Session::jit_code() const { return state_->spaces.jit(); }
+const symbolize::JitCode& Session::jit_code() const { return state_->batches.jit(); }
 
 format::WorkerPool& Session::pool() {
   if (!state_->pool)
@@ -154,66 +185,280 @@ format::WorkerPool& Session::pool() {
   return *state_->pool;
 }
 
-Resolver& Session::resolver() { return *state_->resolver; }
+Resolver& Session::resolver() { return state_->resolver; }
 
-// A pipe has no fixed header, so it is read in step; so is what grows, whose reader waits on the showing
-// thread. So are samples without call chains: handing one over costs as much as showing it.
-bool Session::State::can_run_ahead(const Sink& sink) const {
-  const format::CaptureReader& capture = reader->capture();
-  const bool has_stacks = std::ranges::any_of(
-      capture.events(), [](const format::Event& event) { return event.attr.samples(abi::kSampleCallchain); });
-  return !options.in_step && !options.condition_asks_for_names && sink.needs() == Sink::Needs::Names &&
-         has_stacks && options.wants_stacks && capture.fixed_header() != nullptr && !capture.follows() &&
-         std::thread::hardware_concurrency() > 1;
+void Session::State::begin(bool wants_others) {
+  const bool is_pipe = capture.fixed_header() == nullptr;
+  batch_options = {.filter = &options.filter,
+                   .leaves_out_guests = options.leaves_out_guests,
+                   .wants_others = wants_others};
+  // A pipe's header grows between its records.
+  if (is_pipe) batch_options.most_items = 1;
+  batches.begin(batch_options);
+  if (options.keeps_addresses) places.keep_addresses();
+  if (options.keeps_callers) stacks.reader().keep_callers();
+  places.tell_by_functions(&names_of);
+  lane.begin(options);
+}
+
+void Session::State::end(bool is_at_end) {
+  const bool is_pipe = capture.fixed_header() == nullptr;
+  if (is_at_end || !is_pipe) batches.tell_losses();
+  if (is_at_end) batches.end_replay();
+  places.end_lookups();
+  stacks.end_lookups();
+  batches.settle_names();
+  diagnostics.take(*found_by_reading);
+  diagnostics.take(found_in_samples);
+}
+
+Sink::Flow Session::State::show(const Batch& batch, const RunControl& control) {
+  if (control.progress && batch.bytes_read != 0)
+    control.progress({batch.bytes_read, capture.layout().file_size});
+  for (; next_item < batch.items.size(); ++next_item) {
+    if (control.cancel.stop_requested()) return Sink::Flow::Stop;
+    fetch_ahead(batch.items, next_item);
+    if (serial.give(batch, next_item, std::exchange(is_stopped, false)) == Sink::Flow::Stop)
+      return Sink::Flow::Stop;
+  }
+  return control.cancel.stop_requested() ? Sink::Flow::Stop : Sink::Flow::GoOn;
+}
+
+// Whether nothing is carried from sample to sample but by the view: neither counter values nor what --where
+// and options that name places ask for.
+bool Session::State::can_fork() const {
+  const Filter& filter = options.filter;
+  return !options.in_step && capture.fixed_header() != nullptr && !capture.follows() &&
+         filter.condition == nullptr && !filter.looks_at_names() &&
+         std::ranges::none_of(capture.events(), [](const format::Event& event) {
+           return event.attr.samples(abi::kSampleRead);
+         });
+}
+
+// The first one has what the session has. Files that stacks are unwound with are read by one thread.
+void Session::State::make_lanes() {
+  const bool unwinds = std::ranges::any_of(
+      capture.events(), [](const format::Event& event) { return event.attr.samples(abi::kSampleRegsUser); });
+  const unsigned count = unwinds && options.wants_stacks ? 1 : jobs();
+  lanes.clear();
+  for (unsigned i = 0; i < count; ++i) {
+    Lane& made = *lanes.emplace_back(std::make_unique<Lane>());
+    if (i == 0) {
+      made.findings = &found_in_samples;
+      continue;
+    }
+    made.samples.emplace(capture, options.symbols, made.found);
+    made.samples->begin(options);
+  }
+}
+
+// In the order in which one lane would have found them.
+void Session::State::take_findings() {
+  lanes[0]->found.take(found_in_samples);
+  std::ranges::sort(lanes, {}, &Lane::first_found);
+  for (const auto& one : lanes) found_in_samples.take(one->found);
+}
+
+// Gives the samples of each batch to the lanes, by chunks that these take in turn: chunk(lane number,
+// samples, number of the first one, number of the chunk). Meanwhile the next batch is made, and between() is
+// called, which sees what the batch before left. Whether it came to the capture's end.
+template <class Chunk, class Between>
+bool Session::State::run_forked(const RunControl& control, Chunk&& chunk, Between&& between) {
+  constexpr std::size_t kChunk = 512;  // items
+  format::WorkerPool workers(jobs());
+  batches.fill(two[0]);
+  bool is_first = true;
+  for (;;) {
+    Batch& batch = two[0];
+    const bool reads_on = !batch.is_last && !batch.ends_before_change;
+    const std::size_t chunks = (batch.items.size() + kChunk - 1) / kChunk;
+    std::atomic<std::size_t> next_chunk{0};
+    const auto add = [&](std::size_t lane) {
+      for (std::size_t at = next_chunk++; at < chunks; at = next_chunk++) {
+        const std::size_t begin = at * kChunk;
+        chunk(lane, std::span(batch.items).subspan(begin, std::min(kChunk, batch.items.size() - begin)),
+              batch.first + begin, at);
+      }
+    };
+    // The next batch first, as only one thread makes it.
+    auto forked = workers.fork(1 + lanes.size(), [&](std::size_t task, unsigned) -> Result<> {
+      if (task > 0) add(task - 1);
+      if (task == 0 && reads_on) batches.fill(two[1]);
+      return Done{};
+    });
+    if (control.progress && batch.bytes_read != 0)
+      control.progress({batch.bytes_read, capture.layout().file_size});
+    const Sink::Flow flow = is_first ? Sink::Flow::GoOn : between(false);
+    is_first = false;
+    static_cast<void>(forked.join());  // no error
+    if (flow == Sink::Flow::Stop || control.cancel.stop_requested()) return false;
+    const Sink::Flow behind = between(true);
+    if (batch.is_last) return true;
+    if (behind == Sink::Flow::Stop) return false;
+    if (!reads_on) {
+      // What changes is what names come from: all before it is named first.
+      if (between(false) == Sink::Flow::Stop) return false;
+      batches.fill(two[1]);
+    }
+    std::swap(two[0], two[1]);
+  }
+}
+
+bool Session::State::run_sums(SumView& view, const RunControl& control) {
+  make_lanes();
+  const SumShape shape = view.shape();
+  std::vector<std::unique_ptr<SumLane>> sums;
+  for (std::size_t i = 0; i < lanes.size(); ++i)
+    sums.push_back(
+        std::make_unique<SumLane>(i == 0 ? lane : *lanes[i]->samples, options.symbols, options, shape));
+  SumJoin join(sums, places, stacks, view);
+  const bool is_whole = run_forked(
+      control,
+      [&](std::size_t number, std::span<const BatchItem> items, std::uint64_t first, std::size_t) {
+        sums[number]->add(items, first);
+        lanes[number]->note(first);
+      },
+      [&](bool is_joined) {
+        if (is_joined) {
+          join.take_fresh();
+          join.bound();
+        } else {
+          join.add_rows();
+        }
+        return Sink::Flow::GoOn;
+      });
+  join.end();
+  take_findings();
+  return is_whole;
+}
+
+bool Session::State::run_text(TextView& view, const RunControl& control) {
+  make_lanes();
+  std::mutex naming;
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    Lane& one = *lanes[i];
+    one.pen = view.fork(lanes.size() > 1 ? &naming : nullptr);
+    one.text.emplace(i == 0 ? lane : *one.samples, batches.cgroups(), *one.pen);
+    if (options.keeps_callers) one.text->reader().keep_callers();
+    if (options.symbols.callers == symbolize::Callers::ByCall) one.text->reader().tell_callers();
+  }
+  // Where each chunk's text is.
+  struct Part {
+    std::size_t lane = 0, begin = 0, end = 0;
+  };
+  std::vector<Part> parts, ready;
+  parts.resize(batch_options.most_items);
+  ready.reserve(parts.size());
+  std::atomic<std::size_t> chunks{0};
+  const bool is_whole = run_forked(
+      control,
+      [&](std::size_t number, std::span<const BatchItem> items, std::uint64_t first, std::size_t chunk) {
+        Lane& one = *lanes[number];
+        const std::size_t begin = one.pen->size();
+        for (std::size_t i = 0; i < items.size(); ++i) {
+          fetch_ahead(items, i);
+          one.text->give(items[i]);
+        }
+        one.note(first);
+        parts[chunk] = {number, begin, one.pen->size()};
+        chunks.fetch_add(1);
+      },
+      [&](bool is_joined) {
+        if (is_joined) {
+          ready.assign(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(chunks.exchange(0)));
+          for (const auto& one : lanes) one->pen->turn();
+          return Sink::Flow::GoOn;
+        }
+        for (const Part& part : std::exchange(ready, {}))
+          if (view.put(*lanes[part.lane]->pen, part.begin, part.end) == Sink::Flow::Stop)
+            return Sink::Flow::Stop;
+        return Sink::Flow::GoOn;
+      });
+  for (const Part& part : ready)
+    if (view.put(*lanes[part.lane]->pen, part.begin, part.end) == Sink::Flow::Stop) break;
+  take_findings();
+  return is_whole;
+}
+
+// Whether it came to the capture's end. Each batch is shown while the next one is made.
+bool Session::State::run(Sink& sink, const RunControl& control) {
+  serial.begin(options, sink, names_of);
+  const bool is_pipe = capture.fixed_header() == nullptr;
+  std::optional<format::WorkerPool> reader;
+  if (jobs() > 1) reader.emplace(2);
+  const bool finds_ahead = can_fork() && !sink.looks_up() && sink.places() != Sink::Places::Functions;
+  if (!is_stopped) batches.fill(two[0]);
+  for (;;) {
+    Batch& batch = two[0];
+    const bool reads_on = reader && !batch.is_last && !batch.ends_before_change;
+    std::optional<format::WorkerPool::Forked> reading;
+    if (reads_on) {
+      reading.emplace(reader->fork(1, [&](std::size_t, unsigned) -> Result<> {
+        batches.fill(two[1]);
+        if (finds_ahead) serial.find_places(two[1]);
+        return Done{};
+      }));
+    }
+    const Sink::Flow flow = show(batch, control);
+    if (reading) static_cast<void>(reading->join());  // no error
+    if (flow == Sink::Flow::Stop) {
+      is_stopped = is_pipe && next_item < batch.items.size();
+      return false;
+    }
+    if (batch.is_last) return true;
+    if (!reads_on) batches.fill(two[1]);
+    std::swap(two[0], two[1]);
+    next_item = 0;
+  }
 }
 
 void Session::run(Sink& view, const RunControl& control) {
+  State& state = *state_;
   // A second run of a file would give nothing, as if it had no samples. A pipe's head is one run, its rest
   // another.
-  if (std::exchange(state_->has_run, true) && !layout().is_pipe)
+  if (std::exchange(state.has_run, true) && !layout().is_pipe)
     throw std::logic_error("a capture is read once by a session; another one reads it again");
-  SampleReader& reader = *state_->reader;
-  const Filter& filter = state_->options.filter;
+  const Filter& filter = state.options.filter;
   std::optional<NameFilter> names;
-  if (filter.looks_at_names()) names.emplace(filter, *state_->resolver, view);
+  if (filter.looks_at_names()) names.emplace(filter, state.resolver, view);
   Sink& named = names ? *names : view;
   std::optional<NamedCondition> condition;
   if (filter.condition != nullptr && filter.condition->asks_for_names())
-    condition.emplace(*filter.condition, *state_->resolver, named);
+    condition.emplace(*filter.condition, state.resolver, named);
   Sink& sink = condition ? static_cast<Sink&>(*condition) : named;
-  const bool can_run_ahead = state_->can_run_ahead(sink);
-  if (can_run_ahead || sink.places() != Sink::Places::Addresses) state_->resolver->expect_samples();
-  NamesOf names_of;
   const Sink::Places places = sink.places();
-  if (places == Sink::Places::Names || (places == Sink::Places::Functions && !can_run_ahead))
-    names_of.ask = [this](const symbolize::Mapping& mapping) { return state_->resolver->names_of(mapping); };
-  names_of.of_chains = names_of.joins_unknown = places == Sink::Places::Names;
-  bool ran_ahead = false;
-  if (can_run_ahead) {
-    std::optional<Resolver::Loan> loan;
-    if (places == Sink::Places::Names) loan.emplace(*state_->resolver);
-    ran_ahead = run_ahead(reader, reader.capture().fixed_header(), state_->options, sink, control, names_of);
-  }
-  if (!ran_ahead) {
-    InStep outlet(sink, layout().file_size, control);
-    reader.read(state_->options, outlet, std::move(names_of));
-  }
-  reader.settle_names();
-  state_->lost_samples = reader.lost_samples();
-  state_->diagnostics.take(state_->found_by_reading);
-  state_->diagnostics.take(state_->found_by_replaying);
+  const bool has_stacks = std::ranges::any_of(
+      events(), [](const format::Event& event) { return event.attr.samples(abi::kSampleCallchain); });
+  const bool wants_stacks = state.options.wants_stacks;
+  if ((has_stacks && wants_stacks) || places != Sink::Places::Addresses) state.resolver.expect_samples();
+  state.names_of = {};
+  SumView* const sums = state.can_fork() ? view.sums() : nullptr;
+  TextView* const text = state.can_fork() ? view.text() : nullptr;
+  const bool has_names =
+      places == Sink::Places::Names ||
+      (places == Sink::Places::Functions && (sums != nullptr || !(has_stacks && wants_stacks)));
+  if (has_names)
+    state.names_of.ask = [&state](const symbolize::Mapping& mapping) {
+      return state.resolver.names_of(mapping);
+    };
+  state.names_of.of_chains = state.names_of.joins_unknown = places == Sink::Places::Names;
+  if (state.names_of.of_chains && sums == nullptr) state.stacks.tell_by_frames();
+  state.begin(sums == nullptr && text == nullptr && sink.takes_others());
+  state.end(sums != nullptr   ? state.run_sums(*sums, control)
+            : text != nullptr ? state.run_text(*text, control)
+                              : state.run(sink, control));
 }
 
-std::uint64_t Session::lost_samples() const { return state_->lost_samples; }
+std::uint64_t Session::lost_samples() const { return state_->batches.lost_samples(); }
 
 void Session::report_missing_symbols() {
-  if (const std::uint64_t count = state_->reader->not_unwound(); count > 0)
+  if (const std::uint64_t count = state_->lane.unwinder().other_machines(); count > 0)
     state_->diagnostics.add_line(
         format::Damage::Note,
         std::to_string(count) +
             " samples with a copied stack are of a machine whose stacks are not unwound "
             "(those of x86-64, i386 and arm64 are)");
-  state_->resolver->report_missing(state_->diagnostics, state_->reader->ended_chains());
+  state_->resolver.report_missing(state_->diagnostics, state_->lane.unwinder().ended_chains());
 }
 
 }  // namespace tacho::report

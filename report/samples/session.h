@@ -3,20 +3,21 @@
 // Cost follows what is distinct: a call chain of one version of an address space is looked up once, and so is
 // each address; names are looked up only when a view asks for them (Resolver).
 //
-//   sample_reader.h   reads, orders, replays mappings, tells stacks apart
-//   resolver.h        names places
-//   run_ahead.h       does both at once, on two threads, for sinks that can be fed so
+//   batches.h       records in order, each sample with its thread and address space
+//   sample_lane.h   a batch's samples with their places and call chains
+//   resolver.h      names of places
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "format/base/worker_pool.h"
 #include "format/container/capture_reader.h"
 #include "report/samples/resolver.h"
-#include "report/samples/run_ahead.h"
-#include "report/samples/sample_reader.h"
+#include "report/samples/sample_options.h"
 #include "report/samples/sink.h"
 #include "symbolize/symbolizer.h"
 
@@ -27,7 +28,19 @@ struct SessionOptions : SampleOptions {
   symbolize::SymbolOptions symbols;
   format::ReadOptions capture;
   unsigned jobs = 0;     // threads that read and show; 0: one for each processor, at most 8
-  bool in_step = false;  // samples are shown before more is read, by one thread
+  bool in_step = false;  // one thread, and samples are shown before more is read
+};
+
+// How far a run is. Called on the thread that calls the sink, with each batch.
+struct ReadProgress {
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_total = 0;  // 0: not known, as of a pipe
+};
+
+// What a caller may want to know and say while a session runs.
+struct RunControl {
+  std::function<void(const ReadProgress&)> progress;  // may be empty
+  std::stop_token cancel;  // asked at each sample or batch of samples, and with progress
 };
 
 // It belongs to one thread, which is also the one that calls the sink and its names.

@@ -22,27 +22,27 @@ struct OtherEvent {
   std::string_view comm;           // that thread's name at the time of the record
 };
 
+class SumView;   // sums.h
+class TextView;  // text_view.h
+
 class Sink {
  public:
   enum class Flow : std::uint8_t { GoOn, Stop };
-  // What it needs beside the samples. A sink that asks for no more than names of the samples' own places and
-  // of kernel functions is fed by a thread that reads ahead, and gets no on_other().
-  enum class Needs : std::uint8_t { Names, Everything };
   // What makes two samples of one place. Functions: all addresses of a function that has a name may be given
   // as the first of them. Names: so may the frames of call chains be, and what has no name in a file is one
-  // place of them; names are lent to the thread that reads ahead (Resolver::Loan), so the sink asks for none
-  // before the end.
+  // place of them.
   enum class Places : std::uint8_t { Addresses, Functions, Names };
-  // What it reads of a sample's record. Start: of `raw`, no more than ip, pid, tid, time, cpu, period and
-  // misc; neither `record` nor `block`. Nothing: not `raw` either.
-  enum class Reads : std::uint8_t { Nothing, Start, All };
-  // Whether it looks at a sample's stack after on_sample(). Passing: it does not.
-  enum class Stacks : std::uint8_t { Kept, Passing };
   virtual ~Sink() = default;
-  virtual Reads reads() const { return Reads::All; }
   virtual Places places() const { return Places::Addresses; }
-  virtual Stacks stacks() const { return Stacks::Kept; }
-  virtual Needs needs() const { return Needs::Everything; }
+  // The same view as sums or as text of which several threads make parts, where it carries nothing from
+  // sample to sample. Such a view may be fed that way, and gets no sample itself then.
+  virtual SumView* sums() { return nullptr; }
+  virtual TextView* text() { return nullptr; }
+  // Whether it looks up places of samples other than their own (ResolvedSample::locate()) or, with
+  // Places::Names, names before the last sample. If not, places are found while the samples before are shown.
+  virtual bool looks_up() const { return true; }
+  // Whether it wants on_other().
+  virtual bool takes_others() const { return true; }
   virtual Flow on_sample(const ResolvedSample& sample) = 0;
   // Kernel records other than samples, in their place. An EXIT comes before it takes effect, all others
   // after.

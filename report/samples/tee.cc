@@ -4,10 +4,12 @@
 
 namespace tacho::report {
 
-Sink::Needs Tee::needs() const {
-  const bool needs_all =
-      std::ranges::any_of(sinks_, [](const Sink* sink) { return sink->needs() == Needs::Everything; });
-  return needs_all ? Needs::Everything : Needs::Names;
+bool Tee::looks_up() const {
+  return std::ranges::any_of(sinks_, [](const Sink* sink) { return sink->looks_up(); });
+}
+
+bool Tee::takes_others() const {
+  return std::ranges::any_of(sinks_, [](const Sink* sink) { return sink->takes_others(); });
 }
 
 Sink::Flow Tee::on_sample(const ResolvedSample& sample) {

@@ -14,8 +14,8 @@ class Tee : public Sink {
   // The sinks must outlive this.
   explicit Tee(std::vector<Sink*> sinks) : sinks_(std::move(sinks)) {}
 
-  // What the most demanding one needs.
-  Needs needs() const override;
+  bool looks_up() const override;
+  bool takes_others() const override;
   Flow on_sample(const ResolvedSample& sample) override;
   Flow on_other(const OtherEvent& event) override;
 

@@ -101,21 +101,24 @@ struct Mapped {
 // What each process has mapped, opened as far as it was needed.
 class MappedFiles {
  public:
-  MappedFiles(const SymbolOptions& options, const format::Features& features, const AddressSpaces& spaces)
+  MappedFiles(const SymbolOptions& options, const format::Features& features)
       : features_(features),
-        spaces_(spaces),
         files_(options.symfs, {}, options.held, options.checks_inodes ? &features : nullptr),
         gate_(options.gate) {}
 
   // Of a sample: the first module of a sample is reported to the gate, even if it is the same as before.
-  void begin() { last_ = nullptr; }
+  // `space`: its process, until the next one.
+  void begin(const SpaceVersion& space) {
+    space_ = &space;
+    last_ = nullptr;
+  }
   void end() {
     if (gate_ != nullptr && last_ != nullptr) gate_->at({});
   }
 
   // Null when nothing is mapped there. Valid until the next call.
-  const Mapped* find(std::uint32_t pid, std::uint64_t address) {
-    const Mapping* const mapping = spaces_.find(pid, {address}, abi::kCpumodeUser);
+  const Mapped* find(std::uint64_t address) {
+    const Mapping* const mapping = space_->find({address}, abi::kCpumodeUser);
     if (!mapping) return nullptr;
     if (gate_ != nullptr && mapping->module != last_) enter(*mapping->module);
     last_ = mapping->module;
@@ -142,7 +145,7 @@ class MappedFiles {
   }
 
   const format::Features& features_;
-  const AddressSpaces& spaces_;
+  const SpaceVersion* space_ = nullptr;
   DebugFiles files_;
   FileGate* gate_;
   const Module* last_ = nullptr;  // reported to the gate
@@ -167,7 +170,6 @@ class Walk final : public ExpressionContext {
       : files_(files),
         machine_(machine),
         word_(machine.word),
-        pid_(sample.pid),
         stack_(sample.user_stack),
         order_(order),
         mark_(mark) {
@@ -215,7 +217,7 @@ class Walk final : public ExpressionContext {
       format::Cursor in(stack_.subspan(static_cast<std::size_t>(offset)), order_);
       return word_ == 4 ? in.u32() : in.u64();
     }
-    const Mapped* const found = files_.find(pid_, address);
+    const Mapped* const found = files_.find(address);
     has_left_copy_ = has_left_copy_ || address - stack_start_ < kLargestStack;
     if (!found) return std::nullopt;
     if (found->mapping->is_identity) return 0;
@@ -238,7 +240,7 @@ class Walk final : public ExpressionContext {
     const std::uint64_t old_ip = ip_, old_cfa = cfa_;
     is_signal_frame_ = has_left_copy_ = false;
     const std::uint64_t pc = is_at_return_ ? ip_ - 1 : ip_;
-    const Mapped* const found = files_.find(pid_, pc);
+    const Mapped* const found = files_.find(pc);
     UnwindModule::Found rules;
     if (found) rules = found->module->find(found->offset(pc), machine_.word);
     bool goes_on = false;
@@ -325,7 +327,7 @@ class Walk final : public ExpressionContext {
   bool leave_system_call() {
     if (is_at_return_ || !memory(cfa_)) return false;
     const auto caller = memory(cfa_ + 3 * word_);
-    if (!caller || !files_.find(pid_, *caller)) return false;
+    if (!caller || !files_.find(*caller)) return false;
     places_[machine_.frame_pointer] = {Place::Kind::Memory, cfa_};
     places_[machine_.link] = {Place::Kind::Memory, cfa_ + 3 * word_};
     cfa_ += 4 * word_;
@@ -380,7 +382,7 @@ class Walk final : public ExpressionContext {
   // handler.
   bool is_in_unknown_vdso() const {
     if (machine_.guess != Guess::LinkRegister) return false;
-    const Mapped* const found = files_.find(pid_, ip_);
+    const Mapped* const found = files_.find(ip_);
     return found && found->mapping->module->kind == ModuleKind::Vdso &&
            !found->module->word(found->offset(ip_), machine_.word);
   }
@@ -395,7 +397,7 @@ class Walk final : public ExpressionContext {
       return Place{Place::Kind::Memory, first + number * word_};
     };
     const auto sp = value_of(saved(machine_.stack_pointer)), ip = value_of(saved(machine_.sampled_pc));
-    if (!sp || !ip || !files_.find(pid_, *ip)) return false;
+    if (!sp || !ip || !files_.find(*ip)) return false;
     for (std::uint64_t i = 0; i < places_.size(); ++i) places_[static_cast<std::size_t>(i)] = saved(i);
     ip_ = *ip;
     cfa_ = *sp;
@@ -407,7 +409,6 @@ class Walk final : public ExpressionContext {
   MappedFiles& files_;
   const Machine& machine_;
   std::uint64_t word_;
-  std::uint32_t pid_;
   format::Bytes stack_;
   std::endian order_;
   std::uint64_t stack_start_ = 0;  // runtime address of stack_[0]
@@ -430,10 +431,8 @@ struct Unwinder::State {
   std::uint64_t other_machines = 0;  // samples
 };
 
-Unwinder::Unwinder(const SymbolOptions& options, const format::Features& features,
-                   const AddressSpaces& spaces)
-    : state_(
-          new State{MappedFiles(options, features, spaces), {}, options.cut_mark, options.unwinds_32_bit}) {}
+Unwinder::Unwinder(const SymbolOptions& options, const format::Features& features)
+    : state_(new State{MappedFiles(options, features), {}, options.cut_mark, options.unwinds_32_bit}) {}
 Unwinder::Unwinder(Unwinder&&) noexcept = default;
 Unwinder& Unwinder::operator=(Unwinder&&) noexcept = default;
 Unwinder::~Unwinder() = default;
@@ -442,8 +441,8 @@ bool Unwinder::can_unwind(const format::EventAttr& attr) {
   return attr.samples(abi::kSampleRegsUser) && attr.samples(abi::kSampleStackUser);
 }
 
-std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, std::size_t max_frames,
-                                                std::endian order) {
+std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, const SpaceVersion& space,
+                                                std::size_t max_frames, std::endian order) {
   state_->chain.clear();
   const format::Registers& registers = sample.user_registers;
   if (registers.abi == 0 || sample.user_stack.empty()) return {};  // the kernel's own threads have none
@@ -452,7 +451,7 @@ std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, st
   if (!machine || (machine == &kI386 && !state_->unwinds_32_bit)) return {};
   const auto ip = sampled_register(registers, machine->sampled_pc);
   const auto sp = sampled_register(registers, machine->sampled_sp);
-  state_->files.begin();
+  state_->files.begin(space);
   if (ip && sp)
     Walk(state_->files, *machine, sample, order, state_->cut_mark).run(*ip, *sp, max_frames, state_->chain);
   state_->files.end();
@@ -464,8 +463,8 @@ bool Unwinder::has_link_alone(const format::EventAttr& attr) {
          attr.sample_regs_user == kArmLinkAlone;
 }
 
-std::optional<std::uint64_t> Unwinder::caller_of_leaf(const format::Sample& sample, std::uint64_t pc,
-                                                      std::endian order) {
+std::optional<std::uint64_t> Unwinder::caller_of_leaf(const format::Sample& sample, const SpaceVersion& space,
+                                                      std::uint64_t pc, std::endian order) {
   const format::Registers& registers = sample.user_registers;
   const format::Features& features = state_->files.features();
   // Other machines have a register of that number, too.
@@ -473,7 +472,7 @@ std::optional<std::uint64_t> Unwinder::caller_of_leaf(const format::Sample& samp
   const Machine* const machine = machine_64_of(features, registers.mask);
   if (!machine || machine->guess != Guess::LinkRegister) return std::nullopt;
   state_->chain.clear();
-  state_->files.begin();
+  state_->files.begin(space);
   Walk(state_->files, *machine, sample, order, CutMark::AsPerf6).run(pc, 0, 2, state_->chain);
   state_->files.end();
   return state_->chain.size() == 2 ? std::optional(state_->chain[1]) : std::nullopt;

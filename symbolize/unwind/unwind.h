@@ -23,9 +23,9 @@ namespace tacho::symbolize {
 
 class Unwinder {
  public:
-  // `features` gives the machine's architecture and the vdso; it and `spaces` must outlive the unwinder.
-  // Files are opened when an address first needs them.
-  Unwinder(const SymbolOptions& options, const format::Features& features, const AddressSpaces& spaces);
+  // `features` gives the machine's architecture and the vdso; it must outlive the unwinder. Files are opened
+  // when an address first needs them.
+  Unwinder(const SymbolOptions& options, const format::Features& features);
   Unwinder(Unwinder&&) noexcept;
   Unwinder& operator=(Unwinder&&) noexcept;
   ~Unwinder();
@@ -35,9 +35,9 @@ class Unwinder {
 
   // The user part of a call chain, leaf first, at most `max_frames` addresses: the sampled address, then for
   // each caller its return address minus 1 (what a signal interrupted: the address itself). Empty when the
-  // sample has no registers or no stack. Addresses mean what `spaces` says now. Valid until the next call.
-  std::span<const std::uint64_t> unwind(const format::Sample& sample, std::size_t max_frames,
-                                        std::endian order = std::endian::little);
+  // sample has no registers or no stack. Addresses mean what `space` says. Valid until the next call.
+  std::span<const std::uint64_t> unwind(const format::Sample& sample, const SpaceVersion& space,
+                                        std::size_t max_frames, std::endian order = std::endian::little);
 
   // True when the event's samples carry arm64's link register and nothing else of the user's: perf records it
   // beside chains by frame pointers.
@@ -45,8 +45,8 @@ class Unwinder {
 
   // Of such a sample: the return address minus 1 of the function that `pc` is in, when the register still has
   // it.
-  std::optional<std::uint64_t> caller_of_leaf(const format::Sample& sample, std::uint64_t pc,
-                                              std::endian order = std::endian::little);
+  std::optional<std::uint64_t> caller_of_leaf(const format::Sample& sample, const SpaceVersion& space,
+                                              std::uint64_t pc, std::endian order = std::endian::little);
 
   // How many samples had stacks of a machine that is not known here.
   std::uint64_t other_machines() const;

@@ -212,8 +212,8 @@ class AnnotateSink : public Sink {
                       return event.attr.samples(format::abi::kSampleBranchStack);
                     });
   }
-  Needs needs() const override { return has_branches_ ? Needs::Everything : Needs::Names; }
-  Stacks stacks() const override { return Stacks::Passing; }
+  bool looks_up() const override { return has_branches_; }
+  bool takes_others() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
     hits_.add(sample);
     if (has_branches_) hits_.add_branches(sample);

@@ -243,8 +243,8 @@ Result<> Conversion::run_in_order() {
   OrderedRecord record;
   for (;;) {
     const auto step = records.next(record);
-    if (step == RecordFeed::Step::End) break;
-    if (step == RecordFeed::Step::Record) {
+    if (step == OrderedRecords::Step::End) break;
+    if (step == OrderedRecords::Step::Record) {
       if (auto taken = take(record.view); !taken) return taken;
     } else if (writer_ && !is_at_round()) {
       // Of a pipe as well when it is silent, once: what came is sound then.

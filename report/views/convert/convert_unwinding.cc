@@ -145,7 +145,7 @@ EventAttr changed_attr(EventAttr attr) {
 }  // namespace
 
 ConvertUnwinding::ConvertUnwinding(const symbolize::SymbolOptions& symbols, const format::Features& features)
-    : spaces_(std::make_unique<symbolize::AddressSpaces>()), unwinder_(symbols, features, *spaces_) {}
+    : spaces_(std::make_unique<symbolize::AddressSpaces>()), unwinder_(symbols, features) {}
 
 Result<ConvertUnwinding> ConvertUnwinding::create(const symbolize::SymbolOptions& symbols,
                                                   const format::EventSet& events,
@@ -183,6 +183,7 @@ void ConvertUnwinding::note(const RecordView& record, const EventAttr& attr,
   if (const auto* const entry = std::get_if<format::BuildIdRecord>(&*parsed))
     return spaces_->add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)});
   spaces_->apply(*parsed, record.misc);
+  spaces_->take_replaced();
 }
 
 // What perf and we find as callers are their return addresses minus 1, which in a plain chain name the same
@@ -200,7 +201,7 @@ std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, cons
     diagnostics.add(Damage::BadRecord, record.offset, "a sample that is shorter than its fields");
     return std::nullopt;
   }
-  auto frames = unwinder_.unwind(*sample, kMostFrames, record.order);
+  auto frames = unwinder_.unwind(*sample, spaces_->version(sample->pid), kMostFrames, record.order);
   const std::size_t kept = head.size() + body.size() - (pieces->behind_copies - pieces->copies);
   const std::size_t room = (kMostRecordBytes - std::min(kMostRecordBytes, kept)) / kRegisterBytes;
   frames = frames.first(std::min(frames.size(), room == 0 ? 0 : room - 1));

@@ -19,6 +19,7 @@
 #include "report/profile/weight.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
+#include "report/samples/sums.h"
 
 namespace tacho::report {
 namespace {
@@ -113,6 +114,7 @@ class UnitCount {
     units.name_ = names[*units.event_];
     return units;
   }
+  bool is_asked_for() const { return event_.has_value(); }
   // Whether the sample is one of that event.
   bool takes(const ResolvedSample& sample) {
     if (!event_ || sample.event_index != *event_) return false;
@@ -131,7 +133,7 @@ class UnitCount {
 };
 
 // Adds up samples by what stands below their stack, and by the stack.
-class FlameSink : public Sink {
+class FlameSink : public Sink, private SumView {
  public:
   FlameSink(Session& session, const FlameSource& source, UnitCount units, std::optional<SlowIntervals> slow,
             FlameFrames& frames)
@@ -145,12 +147,16 @@ class FlameSink : public Sink {
         periods_(schemas_),
         names_(flame_names(session, frames, met_)),
         places_(places_of_stacks(session, source.expands_inlines)),
-        reads_(session.layout().is_pipe || events_.reads_fields() || reads_more() || slow_ ? Reads::All
-                                                                                           : Reads::Start) {}
+        sees_periods_(session.layout().is_pipe || events_.reads_fields() || reads_more() || slow_) {}
 
-  Needs needs() const override { return Needs::Names; }
+  bool looks_up() const override { return false; }
+  bool takes_others() const override { return false; }
   Places places() const override { return places_; }
-  Reads reads() const override { return reads_; }
+  SumView* sums() override {
+    const bool has_more =
+        sees_periods_ || units_.is_asked_for() || has_root(FlameRoot::Cpu) || has_root(FlameRoot::Cgroup);
+    return has_more ? nullptr : this;
+  }
 
   Flow on_sample(const ResolvedSample& sample) override {
     if (units_.takes(sample)) return Flow::GoOn;
@@ -159,21 +165,17 @@ class FlameSink : public Sink {
     if (sample.stack == nullptr || !events_.takes(sample)) return Flow::GoOn;
     const auto weight = events_.weight_of(sample);
     if (!weight) return Flow::GoOn;
-    taken_.resize(std::max(taken_.size(), sample.event_index + 1));
-    taken_[sample.event_index] = true;
-    if (reads_ == Reads::All) periods_.see(sample);
-    const std::uint32_t row =
-        profile_.add(LateSample{.comm = roots_of(sample), .stack = sample.stack}, *weight);
+    if (sees_periods_) periods_.see(sample);
+    const std::uint32_t row = row_of(sample);
+    profile_.count(row, 0, {.period = *weight, .samples = 1});
     if (slow_) slow_->see(sample, row, *weight);
-    if (profile_.rows().size() > rows_.size()) rows_.push_back(last_);
-    if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
     return Flow::GoOn;
   }
 
   Result<FlameFacts> finish(const TakeStack& take) {
     if (auto sound = events_.check(); !sound) return std::move(sound.error());
     name_new_rows();
-    const bool has_event = std::ranges::find(source_.roots, FlameRoot::Event) != source_.roots.end();
+    const bool has_event = has_root(FlameRoot::Event);
     const bool are_several =
         std::ranges::any_of(rows_, [this](const Roots* row) { return row->event != rows_[0]->event; });
     const std::vector<FlameWeight> weights = weights_of_rows();
@@ -214,9 +216,47 @@ class FlameSink : public Sink {
     bool is_java = false;
   };
 
+  SumShape shape() const override {
+    SumShape shape;
+    shape.by_place = false;
+    shape.by_thread = has_root(FlameRoot::Pid) || has_root(FlameRoot::Tid);
+    shape.needs_stack = shape.counts_nought = true;
+    shape.places = places_;
+    return shape;
+  }
+  std::uint32_t row_of(const SumRow& row) override {
+    format::Sample start;
+    start.pid = row.thread->pid;
+    start.tid = row.thread->tid;
+    ResolvedSample sample;
+    sample.raw = &start;
+    sample.events = &session_.events();
+    sample.event_index = sample.record_event = row.event;
+    sample.thread = row.thread;
+    sample.comm = row.comm;
+    sample.stack = row.stack;
+    return events_.takes(sample) ? row_of(sample) : IndexTable::kNone;
+  }
+  void count(std::uint32_t row, std::size_t, std::uint64_t period, std::uint64_t samples) override {
+    if (row == IndexTable::kNone) return;
+    profile_.count(row, 0, {.period = events_.counts_samples() ? samples : period, .samples = samples});
+  }
+  void end(std::uint64_t samples) override { has_samples_ = has_samples_ || samples > 0; }
+
+  // Of a sample with a stack whose event is taken.
+  std::uint32_t row_of(const ResolvedSample& sample) {
+    taken_.resize(std::max(taken_.size(), sample.event_index + 1));
+    taken_[sample.event_index] = true;
+    const std::uint32_t row = profile_.row_for(LateSample{.comm = roots_of(sample), .stack = sample.stack});
+    if (profile_.rows().size() > rows_.size()) rows_.push_back(last_);
+    if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
+    return row;
+  }
+  bool has_root(FlameRoot root) const {
+    return std::ranges::find(source_.roots, root) != source_.roots.end();
+  }
   bool reads_more() {
-    return std::ranges::find(source_.roots, FlameRoot::Cgroup) != source_.roots.end() ||
-           periods_.reads_payloads(session_.events().size());
+    return has_root(FlameRoot::Cgroup) || periods_.reads_payloads(session_.events().size());
   }
   // The frames below the sample's stack, which are a key of the profile's rows.
   std::string_view roots_of(const ResolvedSample& sample) {
@@ -287,7 +327,7 @@ class FlameSink : public Sink {
   FramePlaces met_;
   FrameNames names_;
   Places places_;
-  Reads reads_;
+  bool sees_periods_;
   bool has_samples_ = false;
   std::vector<bool> taken_;                                        // by event
   std::map<std::pair<const char*, std::size_t>, Roots*> by_comm_;  // by its bytes, and the event
@@ -326,7 +366,8 @@ class FlameWaits : public Sink {
   bool has_waits() const { return has_waits_; }
   const UnitCount& units() const { return units_; }
   std::vector<FramePlace> take_places() { return met_.take(); }
-  Needs needs() const override { return Needs::Names; }
+  bool looks_up() const override { return false; }
+  bool takes_others() const override { return false; }
 
   Flow on_sample(const ResolvedSample& sample) override {
     if (units_.takes(sample)) return Flow::GoOn;

@@ -12,6 +12,7 @@
 #include "report/profile/slow_intervals.h"
 #include "report/profile/stack_events.h"
 #include "report/samples/filter.h"
+#include "report/samples/sums.h"
 #include "report/views/folded/folded.h"
 
 namespace tacho::report {
@@ -121,10 +122,11 @@ cli::CommandLine describe(Options& options) {
 }
 
 // Adds up samples by their process's name and their stack, and names the stacks.
-class FoldedSink : public Sink {
+class FoldedSink : public Sink, private SumView {
  public:
   FoldedSink(Session& session, const Options& options, std::optional<SlowIntervals> slow)
-      : options_(options.fold),
+      : session_(&session),
+        options_(options.fold),
         slow_(std::move(slow)),
         events_(session, options.event_filter, options.weight, options.fold.as_perl),
         folded_(options.reading.names),
@@ -132,28 +134,23 @@ class FoldedSink : public Sink {
             folded_frame_names(session, folded_, options.fold, {options.expands_inlines, options.context})),
         places_(places_of_stacks(session,
                                  options.expands_inlines || options.fold.marks.addresses ||
-                                     options.reading.session.symbols.inlines == symbolize::Inlines::All)),
-        reads_(session.layout().is_pipe || events_.reads_fields() || slow_ ? Reads::All : Reads::Start) {}
+                                     options.reading.session.symbols.inlines == symbolize::Inlines::All)) {}
 
-  Needs needs() const override { return Needs::Names; }
+  bool looks_up() const override { return false; }
+  bool takes_others() const override { return false; }
   Places places() const override { return places_; }
-  // What begins a line, and a weight that is no field.
-  Reads reads() const override { return reads_; }
+  // A weight that is no field is added up.
+  SumView* sums() override { return options_.as_perl || slow_ || events_.reads_fields() ? nullptr : this; }
 
   Flow on_sample(const ResolvedSample& sample) override {
     has_samples_ = true;
     if (slow_ && slow_->take(sample)) return Flow::GoOn;
     if (sample.stack == nullptr || !events_.takes(sample)) return Flow::GoOn;
-    FoldedStarts& starts = starts_of(sample);
-    const FoldedStarts::Start& start = starts.of(sample, events_.name_of(sample));
-    if (!start.is_seen) return Flow::GoOn;
     const auto weight = events_.weight_of(sample);
-    if (!weight) return Flow::GoOn;
-    const std::uint32_t row = profile_.add(LateSample{.comm = start.key, .stack = sample.stack}, *weight);
+    const std::uint32_t row = weight ? row_of(sample) : IndexTable::kNone;
+    if (row == IndexTable::kNone) return Flow::GoOn;
+    profile_.count(row, 0, {.period = *weight, .samples = 1});
     if (slow_) slow_->see(sample, row, *weight);
-    if (profile_.rows().size() > begins_.size())
-      begins_.push_back({starts.root(), start.name, start.is_java});
-    if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
     return Flow::GoOn;
   }
 
@@ -187,6 +184,45 @@ class FoldedSink : public Sink {
   }
 
  private:
+  SumShape shape() const override {
+    SumShape shape;
+    shape.by_place = false;
+    shape.by_thread = options_.shows_pid || options_.shows_tid;
+    shape.needs_stack = shape.counts_nought = true;
+    shape.places = places_;
+    return shape;
+  }
+  std::uint32_t row_of(const SumRow& row) override {
+    format::Sample start;
+    start.pid = row.thread->pid;
+    start.tid = row.thread->tid;
+    ResolvedSample sample;
+    sample.raw = &start;
+    sample.events = &session_->events();
+    sample.event_index = sample.record_event = row.event;
+    sample.thread = row.thread;
+    sample.comm = row.comm;
+    sample.stack = row.stack;
+    return events_.takes(sample) ? row_of(sample) : IndexTable::kNone;
+  }
+  void count(std::uint32_t row, std::size_t, std::uint64_t period, std::uint64_t samples) override {
+    if (row == IndexTable::kNone) return;
+    profile_.count(row, 0, {.period = events_.counts_samples() ? samples : period, .samples = samples});
+  }
+  void end(std::uint64_t samples) override { has_samples_ = has_samples_ || samples > 0; }
+
+  // Of a sample with a stack whose event is taken.
+  std::uint32_t row_of(const ResolvedSample& sample) {
+    FoldedStarts& starts = starts_of(sample);
+    const FoldedStarts::Start& start = starts.of(sample, events_.name_of(sample));
+    if (!start.is_seen) return IndexTable::kNone;
+    const std::uint32_t row = profile_.row_for(LateSample{.comm = start.key, .stack = sample.stack});
+    if (profile_.rows().size() > begins_.size())
+      begins_.push_back({starts.root(), start.name, start.is_java});
+    if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
+    return row;
+  }
+
   struct Begin {
     std::uint32_t root = 0, name = 0;  // of the event, and of the thread
     bool is_java = false;
@@ -209,6 +245,7 @@ class FoldedSink : public Sink {
     }
   }
 
+  Session* session_;
   FoldOptions options_;
   std::optional<SlowIntervals> slow_;
   StackEvents events_;
@@ -218,7 +255,6 @@ class FoldedSink : public Sink {
   std::vector<FoldedStarts*> starts_by_event_;  // by the event's index; null: not met yet
   FrameNames names_;
   Places places_;
-  Reads reads_;
   Profile profile_{{EventBlock{}}, ProfileShape{}};  // the comm: the name that a line begins with
   std::vector<Begin> begins_;                        // of lines, by the profile's row
   std::vector<std::uint32_t> lines_;                 // in folded_, likewise, once they are named

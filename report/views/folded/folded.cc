@@ -369,7 +369,8 @@ class WaitSink : public Sink {
 
   Waits& waits() { return waits_; }
   const FoldedStacks& folded() const { return folded_; }
-  Needs needs() const override { return Needs::Names; }
+  bool looks_up() const override { return false; }
+  bool takes_others() const override { return false; }
 
   Flow on_sample(const ResolvedSample& sample) override {
     if (const auto wait = waits_.take(sample)) add(*wait);

@@ -201,10 +201,8 @@ class MapSink : public Sink {
   MapSink(Session& session, const HeatSource& source, const HeatScale& scale)
       : session_(session), source_(source), grid_(scale) {}
 
-  Needs needs() const override { return Needs::Names; }
-  Reads reads() const override {
-    return source_.reads_payloads() || session_.layout().is_pipe ? Reads::All : Reads::Start;
-  }
+  bool looks_up() const override { return false; }
+  bool takes_others() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!source_.takes(sample.event_index) || !times_.has(sample)) return Flow::GoOn;
     if (const auto value = source_.value_of(sample)) {

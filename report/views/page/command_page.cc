@@ -190,7 +190,9 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   for (const std::uint32_t text : lines) line.add(text);
   columns.push_back(std::move(line));
   if (base) std::ranges::move(base->sums(order, "base."), std::back_inserter(columns));
-  if (auto written = write_page(out, std::string(json.view()), parts, order, std::move(columns)); !written)
+  if (auto written =
+          write_page(out, std::string(json.view()), parts, order, std::move(columns), session.pool());
+      !written)
     return std::move(written.error());
   if (samples.empty())
     shown.notes.emplace_back("tacho page: the capture holds no samples, or none that the options ask for");

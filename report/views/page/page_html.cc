@@ -57,7 +57,7 @@ std::string four_bytes(std::size_t size) {
 }  // namespace
 
 Result<> write_page(TextOutput& out, const std::string& head, const PageParts& parts,
-                    const PageTree::Order& order, std::vector<PageColumn> columns) {
+                    const PageTree::Order& order, std::vector<PageColumn> columns, format::WorkerPool& pool) {
   std::vector<PageColumn> all = shared_columns(parts, order);
   std::ranges::move(columns, std::back_inserter(all));
   std::string list;
@@ -80,7 +80,7 @@ Result<> write_page(TextOutput& out, const std::string& head, const PageParts& p
       "<noscript><p>This page shows a capture of tacho by the script inside; the script is not allowed to "
       "run "
       "here. It asks no network for anything.</p></noscript></main>\n");
-  PackedElements packed(out);
+  PackedElements packed(out, pool);
   packed.add(four_bytes(json.size()));
   packed.add(json);
   for (const PageColumn& column : all) packed.add(column.bytes());

@@ -14,6 +14,6 @@ namespace tacho::report {
 // `head`: the JSON object that page/data.js reads. `columns`: of the samples; the columns of texts, frames
 // and nodes are written before them.
 Result<> write_page(TextOutput& out, const std::string& head, const PageParts& parts,
-                    const PageTree::Order& order, std::vector<PageColumn> columns);
+                    const PageTree::Order& order, std::vector<PageColumn> columns, format::WorkerPool& pool);
 
 }  // namespace tacho::report

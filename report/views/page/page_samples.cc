@@ -96,7 +96,9 @@ namespace {
 
 constexpr std::size_t kElement = std::size_t{3}
                                  << 20;  // bytes, a multiple of 3: base64 needs no padding within
-constexpr std::size_t kPiece = std::size_t{1} << 18;
+// So many bytes are packed by one worker at a time, so many blocks at once, and so many bytes before a block are its
+// dictionary.
+constexpr std::size_t kBlock = std::size_t{256} << 10, kBlocks = 16, kDictionary = std::size_t{32} << 10;
 
 }  // namespace
 
@@ -140,41 +142,87 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-struct PackedElements::Packer {
-  z_stream stream{};
-  bool is_sound = false;
+namespace {
+
+struct PackedBlock {
+  std::string bytes;
+  std::uint32_t checksum = 0;
 };
 
-PackedElements::PackedElements(TextOutput& out) : out_(out), packer_(std::make_unique<Packer>()) {
-  constexpr int kLevel = 6, kGzip = 16 + MAX_WBITS, kMemory = 9;
-  packer_->is_sound =
-      ::deflateInit2(&packer_->stream, kLevel, Z_DEFLATED, kGzip, kMemory, Z_DEFAULT_STRATEGY) == Z_OK;
+// A part of a deflate stream, up to a byte's end.
+Result<PackedBlock> pack_block(std::string_view dictionary, std::string_view block, bool is_last) {
+  constexpr int kLevel = 6, kRaw = -MAX_WBITS, kMemory = 9;
+  const auto start = [](std::string_view bytes) {
+    return reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  };
+  z_stream stream{};
+  if (::deflateInit2(&stream, kLevel, Z_DEFLATED, kRaw, kMemory, Z_DEFAULT_STRATEGY) != Z_OK)
+    return Error{"zlib has no memory to pack the page's data"};
+  if (!dictionary.empty())
+    ::deflateSetDictionary(&stream, start(dictionary), static_cast<uInt>(dictionary.size()));
+  PackedBlock packed;
+  stream.next_in = start(block);
+  stream.avail_in = static_cast<uInt>(block.size());
+  do {
+    const std::size_t size = packed.bytes.size();
+    packed.bytes.resize(size + kBlock / 2);
+    stream.next_out = reinterpret_cast<Bytef*>(packed.bytes.data() + size);
+    stream.avail_out = static_cast<uInt>(kBlock / 2);
+    ::deflate(&stream, is_last ? Z_FINISH : Z_SYNC_FLUSH);
+    packed.bytes.resize(packed.bytes.size() - stream.avail_out);
+  } while (stream.avail_out == 0);
+  ::deflateEnd(&stream);
+  packed.checksum = static_cast<std::uint32_t>(::crc32(0, start(block), static_cast<uInt>(block.size())));
+  return packed;
 }
 
-PackedElements::~PackedElements() {
-  if (packer_->is_sound) ::deflateEnd(&packer_->stream);
+std::string little_endian(std::uint32_t number) {
+  std::string bytes;
+  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift);
+  return bytes;
+}
+
+}  // namespace
+
+PackedElements::PackedElements(TextOutput& out, format::WorkerPool& pool) : out_(out), pool_(pool) {
+  constexpr std::string_view kGzipHeader("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10);  // deflate, no time, Unix
+  packed_ = kGzipHeader;
 }
 
 void PackedElements::add(std::string_view bytes) {
-  constexpr std::size_t kMost = std::numeric_limits<uInt>::max() / 2;
-  for (; bytes.size() > kMost; bytes.remove_prefix(kMost)) deflate(bytes.substr(0, kMost), false);
-  deflate(bytes, false);
+  while (!bytes.empty() && result_) {
+    const std::size_t taken = std::min(bytes.size(), dictionary_ + kBlocks * kBlock - pending_.size());
+    pending_ += bytes.substr(0, taken);
+    bytes.remove_prefix(taken);
+    if (pending_.size() == dictionary_ + kBlocks * kBlock) result_ = pack(false);
+  }
 }
 
-void PackedElements::deflate(std::string_view bytes, bool is_last) {
-  if (!packer_->is_sound) return;
-  z_stream& stream = packer_->stream;
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  do {
-    const std::size_t size = packed_.size();
-    packed_.resize(size + kPiece);
-    stream.next_out = reinterpret_cast<Bytef*>(packed_.data() + size);
-    stream.avail_out = kPiece;
-    ::deflate(&stream, is_last ? Z_FINISH : Z_NO_FLUSH);
-    packed_.resize(size + kPiece - stream.avail_out);
+Result<> PackedElements::pack(bool is_last) {
+  const std::string_view all = pending_;
+  const std::size_t size = all.size() - dictionary_;
+  const std::size_t blocks = std::max<std::size_t>((size + kBlock - 1) / kBlock, 1);
+  std::vector<PackedBlock> packed(blocks);
+  auto done = pool_.run(blocks, [&](std::size_t number, unsigned) -> Result<> {
+    const std::size_t begin = dictionary_ + number * kBlock, before = std::min(begin, kDictionary);
+    auto block = pack_block(all.substr(begin - before, before), all.substr(begin, kBlock),
+                            is_last && number + 1 == blocks);
+    if (!block) return std::move(block.error());
+    packed[number] = std::move(*block);
+    return Done{};
+  });
+  if (!done) return done;
+  for (std::size_t number = 0; number < blocks; ++number) {
+    const std::size_t length = std::min(kBlock, size - number * kBlock);
+    checksum_ = static_cast<std::uint32_t>(
+        ::crc32_combine(checksum_, packed[number].checksum, static_cast<z_off_t>(length)));
+    packed_ += packed[number].bytes;
     while (packed_.size() >= kElement) write_element(kElement);
-  } while (stream.avail_out == 0);
+  }
+  size_ += static_cast<std::uint32_t>(size);
+  pending_.erase(0, pending_.size() - std::min(pending_.size(), kDictionary));
+  dictionary_ = pending_.size();
+  return Done{};
 }
 
 void PackedElements::write_element(std::size_t size) {
@@ -186,8 +234,9 @@ void PackedElements::write_element(std::size_t size) {
 }
 
 Result<> PackedElements::finish() {
-  if (!packer_->is_sound) return Error{"zlib has no memory to pack the page's data"};
-  deflate({}, true);
+  if (result_) result_ = pack(true);
+  if (!result_) return result_;
+  packed_ += little_endian(checksum_) + little_endian(size_);
   write_element(packed_.size());
   return Done{};
 }
@@ -279,7 +328,7 @@ PageSamples::PageSamples(Session& session, const PageNames& names, PageParts& pa
       periods_(schemas_),
       frames_(page_names(session, parts, names, places_of_frames_)),
       places_(places_of_stacks(session, false)),
-      reads_(weights_.reads_fields() || reads_payloads(session, schemas_) ? Reads::All : Reads::Start) {}
+      reads_payloads_(weights_.reads_fields() || reads_payloads(session, schemas_)) {}
 
 Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
   (void)weights_.takes(sample);  // learns about the event
@@ -310,7 +359,7 @@ void PageSamples::add_columns(EventColumns& event, const ResolvedSample& sample,
   of_events_.add(sample.event_index);
   weights_of_samples_.add(weight);
   rows_of_samples_.add(row);
-  if (reads_ != Reads::All) return;
+  if (!reads_payloads_) return;
   const bool has_cgroup = attr.samples(abi::kSampleCgroup);
   has_cgroups_ |= has_cgroup;
   cgroups_.add(has_cgroup ? parts_.texts.number_of(names_.of(Content::Containers, sample.cgroup())) : 0);

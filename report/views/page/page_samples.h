@@ -15,6 +15,7 @@
 
 #include "format/base/result.h"
 #include "format/base/seeded_hash.h"
+#include "format/base/worker_pool.h"
 #include "report/aliases.h"
 #include "report/decode/payload.h"
 #include "report/output/field_sinks.h"
@@ -167,22 +168,27 @@ class PageColumn {
 std::string base64(std::string_view bytes);
 
 // Compresses what is added into elements <script type="application/octet-stream" class="data"> of some
-// megabytes each.
+// megabytes each: one gzip stream, whose blocks the workers of a pool compress in parallel. The end of the
+// previous block is a block's dictionary, so the stream is the same for any number of workers.
 class PackedElements {
  public:
-  explicit PackedElements(TextOutput& out);
-  PackedElements(const PackedElements&) = delete;
-  ~PackedElements();
+  // Both must outlive it.
+  PackedElements(TextOutput& out, format::WorkerPool& pool);
   void add(std::string_view bytes);
   Result<> finish();
 
  private:
-  void deflate(std::string_view bytes, bool is_last);
+  Result<> pack(bool is_last);
   void write_element(std::size_t size);
-  struct Packer;
+
   TextOutput& out_;
-  std::unique_ptr<Packer> packer_;
+  format::WorkerPool& pool_;
+  std::string pending_;         // the end of what was packed, which is a dictionary, and what is to be packed
+  std::size_t dictionary_ = 0;  // bytes of the former
   std::string packed_;
+  std::uint32_t checksum_ = 0;
+  std::uint32_t size_ = 0;  // bytes that were packed, modulo 2^32
+  Result<> result_ = Done{};
 };
 
 // The pseudonyms in a page that replace private names.
@@ -211,9 +217,9 @@ class PageSamples : public Sink {
   enum class Take : std::uint8_t { Everything, Stacks };
   PageSamples(Session& session, const PageNames& names, PageParts& parts, std::uint64_t most, Take take);
 
-  Needs needs() const override { return Needs::Names; }
+  bool looks_up() const override { return false; }
+  bool takes_others() const override { return false; }
   Places places() const override { return places_; }
-  Reads reads() const override { return reads_; }
   Flow on_sample(const ResolvedSample& sample) override;
 
   // After the run: looks up the remaining names.
@@ -278,7 +284,7 @@ class PageSamples : public Sink {
   std::vector<FramePlace> places_of_frames_;  // the first address of each frame
   FrameNames frames_;
   Places places_;
-  Reads reads_;
+  bool reads_payloads_;
   std::uint64_t left_out_ = 0;
 
   std::vector<Comm> comms_;

@@ -26,15 +26,6 @@ ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_
                      options.sort.find("cgroup") != std::string::npos ||
                      options.fields.find("cgroup") != std::string::npos || asks_for_parallelism(options)) {}
 
-// All, if rows or weights come from more of a sample than stands first in it.
-Sink::Reads ReportSink::reads() const {
-  const bool reads_records =
-      !plan_ || needs_records_ || waits_ || weight_->reads_payloads() ||
-      std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->read != nullptr; });
-  if (reads_records) return Reads::All;
-  return options_->filter.cpus.empty() && !options_->socket ? Reads::Nothing : Reads::Start;
-}
-
 // Addresses, if rows or columns distinguish those of one function.
 Sink::Places ReportSink::places() const {
   const bool shows_addresses =
@@ -69,6 +60,33 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
   }
   if (plan_->names) plan_->names->name_new();
   return Flow::GoOn;
+}
+
+// Where rows and their weights hang on no more than where samples were taken.
+SumView* ReportSink::sums() {
+  const bool is_usual = plan_ && !needs_records_ && !waits_ && !has_facts_ && weight_->is_of_sums() &&
+                        !options_->switches.is_asked_for() && options_->filter.cpus.empty() &&
+                        !options_->shows_other_chains && !plan_->branches && !plan_->branch_chains;
+  const bool has_chains =
+      options_->reading.session.wants_stacks && has_stacks(session_->events(), session_->features());
+  return is_usual && (sum_shape_.by_stack || !has_chains) ? this : nullptr;
+}
+
+SumShape ReportSink::shape() const {
+  SumShape shape = sum_shape_;
+  if (!shape.by_stack) shape.places = places();
+  return shape;
+}
+
+std::uint32_t ReportSink::row_of(const SumRow& row) {
+  const std::uint32_t number = profile_->row_for(
+      {.event = row.event, .place = row.place, .thread = row.thread, .comm = row.comm, .stack = row.stack});
+  if (plan_->names) plan_->names->name_new();
+  return number;
+}
+
+void ReportSink::count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) {
+  profile_->count(row, event, {.period = weight_->of_sum(event, period, samples), .samples = samples});
 }
 
 // With the call chain that the options give it.
@@ -210,6 +228,8 @@ Result<> ReportSink::arrange() {
         [facts = &plan_->facts](const ResolvedSample&) -> std::uint64_t { return facts->parallelism(); });
   }
   const bool is_grouped = options_->grouping != Grouping::Never;
+  has_facts_ = !shape.facts.empty();
+  sum_shape_ = {.by_stack = shape.by_stack, .by_comm = shape.by_comm, .by_thread = shape.by_thread};
   profile_.emplace(
       blocks_of(session_->events().size(), is_grouped ? std::span(groups_) : std::span<format::EventGroup>()),
       std::move(shape));

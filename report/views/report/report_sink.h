@@ -11,6 +11,7 @@
 
 #include "report/profile/branches.h"
 #include "report/profile/weight.h"
+#include "report/samples/sums.h"
 #include "report/views/report/branch_text.h"
 #include "report/views/report/hierarchy_text.h"
 #include "report/views/report/report_forms.h"
@@ -20,7 +21,7 @@
 
 namespace tacho::report {
 
-class ReportSink : public Sink {
+class ReportSink : public Sink, private SumView {
  public:
   // Both must outlive it.
   ReportSink(Session& session, const ReportOptions& options, bool has_colour);
@@ -29,16 +30,9 @@ class ReportSink : public Sink {
   Result<> arrange();
   bool is_arranged() const { return profile_.has_value() || failure_; }
 
-  // Everything, if addresses in payloads get names, or may get some: in a pipe that is not known yet.
-  Needs needs() const override {
-    const auto is_named = [](const KeyUse& use) {
-      return use.field != nullptr && !use.is_raw && is_named_address(*use.field);
-    };
-    const bool names = plan_ && std::ranges::any_of(plan_->columns.keys, is_named);
-    return needs_records_ || names || !plan_ ? Needs::Everything : Needs::Names;
-  }
-  Reads reads() const override;
+  bool takes_others() const override { return needs_records_ || !plan_; }
   Places places() const override;
+  SumView* sums() override;
 
   Flow on_sample(const ResolvedSample& sample) override;
   Flow on_other(const OtherEvent& other) override {
@@ -93,6 +87,9 @@ class ReportSink : public Sink {
   Title title(const EventBlock& block, const Entries& entries, bool is_relative) const;
 
  private:
+  SumShape shape() const override;
+  std::uint32_t row_of(const SumRow& row) override;
+  void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) override;
   // Made when the events are known: of a pipe, with its first sample.
   struct Plan {
     SampleFacts facts;
@@ -134,6 +131,8 @@ class ReportSink : public Sink {
   std::unique_ptr<Plan> plan_;
   RecordFacts early_;  // until there is a plan
   std::optional<Profile> profile_;
+  bool has_facts_ = false;  // rows are told apart by what is read of samples
+  SumShape sum_shape_;
   std::optional<WeightChoice> weight_;
   std::vector<format::EventGroup> groups_;  // of more than one event, by leader
   EventSwitch switch_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <mutex>
 #include <string_view>
 #include <variant>
 
@@ -10,6 +11,7 @@
 #include "report/filter_options.h"
 #include "report/perf_text/header_text.h"
 #include "report/samples/event_switch.h"
+#include "report/samples/text_view.h"
 #include "report/views/script/columns.h"
 #include "report/views/script/script_json.h"
 #include "report/views/script/script_text.h"
@@ -271,7 +273,29 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
-class ScriptSink : public Sink {
+// Some of a capture's samples, beside others.
+class ScriptPen : public Pen {
+ public:
+  ScriptPen(Session& session, const Options& options, TimeText times, std::mutex* naming)
+      : text_(session, options.fields, options.reading.names, times, options.frames, naming) {}
+  Flow on_sample(const ResolvedSample& sample) override {
+    text_.write(written_, sample);
+    return Flow::GoOn;
+  }
+  std::size_t size() const override { return written_.size(); }
+  void turn() override {
+    std::swap(written_, turned_);
+    written_.clear();
+  }
+  std::string_view text() const { return turned_.view(); }
+
+ private:
+  ScriptText text_;
+  alignas(format::kApart) TextBuffer written_;
+  alignas(format::kApart) TextBuffer turned_;
+};
+
+class ScriptSink : public Sink, private TextView {
  public:
   ScriptSink(Session& session, Options& options, TextOutput& out)
       : session_(&session), options_(&options), out_(&out), switch_(options.switches) {}
@@ -303,15 +327,17 @@ class ScriptSink : public Sink {
     return Done{};
   }
 
-  Needs needs() const override {
-    const bool is_simple =
-        options_->shown.empty() && text_ && !names_other_places(*session_, options_->fields);
-    return is_simple ? Needs::Names : Needs::Everything;
-  }
+  bool looks_up() const override { return !text_ || names_other_places(*session_, options_->fields); }
+  bool takes_others() const override { return !options_->shown.empty(); }
 
-  Stacks stacks() const override { return Stacks::Passing; }
-  Reads reads() const override {
-    return text_ && options_->shown.empty() && !text_->reads_records() ? Reads::Start : Reads::All;
+  TextView* text() override {
+    // As perf's, names may hang on how often they were asked for.
+    const bool counts_questions = options_->reading.session.symbols.stand_in == symbolize::StandIn::AtFirst &&
+                                  !session_->resolver().names_are_plain();
+    const bool is_usual = text_ && !counts_questions && options_->shown.empty() &&
+                          !options_->switches.is_asked_for() && text_->can_fork() &&
+                          !names_other_places(*session_, options_->fields);
+    return is_usual ? this : nullptr;
   }
 
   Flow on_sample(const ResolvedSample& sample) override {
@@ -348,6 +374,15 @@ class ScriptSink : public Sink {
   std::optional<Error> error;
 
  private:
+  std::unique_ptr<Pen> fork(std::mutex* naming) override {
+    return std::make_unique<ScriptPen>(*session_, *options_, times(), naming);
+  }
+  Flow put(Pen& pen, std::size_t begin, std::size_t end) override {
+    out_->text(static_cast<ScriptPen&>(pen).text().substr(begin, end - begin));
+    out_->line_end();
+    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+  }
+
   TimeText times() const {
     const TimeBase base = options_->relative ? TimeBase::FirstLine
                           : options_->delta  ? TimeBase::LineBefore
@@ -371,9 +406,10 @@ class FormSink : public Sink {
         switch_(switches),
         writer_(std::move(writer)),
         // Of a pipe it is unknown yet whether its payloads have addresses.
-        needs_(session.layout().is_pipe || writer_.names_other_places() ? Needs::Everything : Needs::Names),
+        looks_up_(session.layout().is_pipe || writer_.names_other_places()),
         out_(&out) {}
-  Needs needs() const override { return needs_; }
+  bool looks_up() const override { return looks_up_; }
+  bool takes_others() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!knows_events_ && !find_events()) return Flow::Stop;
     if (!switch_.accepts(sample)) return Flow::GoOn;
@@ -400,7 +436,7 @@ class FormSink : public Sink {
   EventSwitch switch_;
   bool knows_events_ = false;
   Writer writer_;
-  Needs needs_;
+  bool looks_up_;
   TextOutput* out_;
 };
 

@@ -232,12 +232,6 @@ namespace abi = format::abi;
 
 constexpr char kHexDigits[] = "0123456789abcdef";
 
-// A stack met a second time may be kept as a whole, until there are this many bytes of such texts.
-constexpr std::size_t kMostStackText = std::size_t{4} << 20;
-// Texts of places and stacks that are kept together: a floor, and as much as the samples themselves have.
-constexpr std::size_t kMostText = std::size_t{24} << 20, kSampleText = 64;  // bytes
-constexpr Fields kFrameFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso,
-                              Field::Srcline};  // decide a frame's text
 constexpr std::size_t kFlagsWidth = 24;         // of perf's empty -F flags
 // They need no more of a record than what stands first in it.
 constexpr Fields kStartFields{Field::Comm, Field::Pid,    Field::Tid,     Field::Cpu, Field::Time,
@@ -309,9 +303,10 @@ bool names_other_places(const Session& session, const FieldChoice& fields) {
 }
 
 ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names, TimeText times,
-                       FrameShape shape)
+                       FrameShape shape, std::mutex* naming)
     : session_(&session),
       resolver_(&session.resolver()),
+      naming_(naming),
       fields_(&fields),
       comms_(names),
       times_(times),
@@ -319,8 +314,7 @@ ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names,
       source_path_(shape_.has_folders ? SourcePath::Whole : SourcePath::Last),
       schemas_(session.events(), session.features()),
       more_(session, names),
-      source_code_(*resolver_, names),
-      most_text_(kMostText) {
+      source_code_(*resolver_, names) {
   learn_events();
 }
 
@@ -341,8 +335,9 @@ bool ScriptText::has_chain(const ResolvedSample& sample) const {
          (fields_->shows_callchains() && sample.event().attr.samples(abi::kSampleCallchain));
 }
 
-bool ScriptText::reads_records() const {
-  return std::ranges::any_of(session_->events(), [this](const format::Event& event) {
+bool ScriptText::can_fork() const {
+  if (!shape_.last_functions.empty() || times_.base() != TimeBase::Clock) return false;
+  return std::ranges::none_of(session_->events(), [this](const format::Event& event) {
     Fields shown = fields_->of(event.attr);
     // By default for all events of a type, where there is nothing to show as well.
     if (!event.attr.samples(abi::kSampleRaw))
@@ -352,96 +347,17 @@ bool ScriptText::reads_records() const {
   });
 }
 
-ScriptText::PlaceTexts& ScriptText::place_texts(const Fields& fields) {
-  const std::uint64_t deciding = fields.bits() & kFrameFields.bits();
-  for (PlaceTexts& texts : place_texts_) {
-    if (texts.fields == deciding) return texts;
+FrameLines& ScriptText::lines_of(const Fields& fields) {
+  const std::uint64_t deciding = fields.bits() & FrameLines::kFields.bits();
+  for (auto& [known, lines] : lines_) {
+    if (known == deciding) return lines;
   }
-  place_texts_.emplace_back().fields = deciding;
-  return place_texts_.back();
-}
-
-// What scratch_ holds, kept as the text of `place` while there is room: names may be longer than what names
-// them. Without room it is valid until scratch_ is written again.
-std::string_view ScriptText::kept(std::string_view& place) {
-  if (!has_room(scratch_.size())) return scratch_.view();
-  place = frame_store_.keep(scratch_.view());
-  return place;
-}
-
-// kUnmade: there is no room to keep it.
-std::uint32_t ScriptText::function_of(PlaceTexts& texts, const symbolize::Frame& frame,
-                                      const Fields& fields) {
-  const std::string_view name = frame.function;
-  const std::uint64_t hash = texts.by_name.hash(reinterpret_cast<std::uintptr_t>(name.data()),
-                                                reinterpret_cast<std::uintptr_t>(frame.module));
-  return texts.by_name.find_or_make(
-      hash,
-      [&](std::uint32_t number) {
-        const Function& known = texts.functions[number];
-        return known.name.data() == name.data() && known.name.size() == name.size() &&
-               known.module == frame.module;
-      },
-      [&] {
-        Function made{.name = name, .module = frame.module, .before = {}, .behind = {}};
-        made.has_offset = fields.has(Field::Sym) && fields.has(Field::Symoff) && !frame.function.empty();
-        Fields without_offset = fields;
-        without_offset.remove(Field::Symoff);
-        scratch_.clear();
-        if (fields.has(Field::Sym)) {
-          scratch_.character(' ');
-          write_symbol(scratch_, frame, without_offset, comms_.mode());
-        }
-        if (made.has_offset) scratch_.text("+0x");
-        made.before = frame_store_.keep(scratch_.view());
-        scratch_.clear();
-        if (fields.has(Field::Dso)) write_module(scratch_, frame, comms_.mode());
-        scratch_.character('\n');
-        made.behind = frame_store_.keep(scratch_.view());
-        texts.functions.push_back(made);
-        return static_cast<std::uint32_t>(texts.functions.size() - 1);
-      });
-}
-
-// One line for each inlined call and one for the function itself. Without room to keep it, kUnmade.
-ScriptText::FrameLine ScriptText::make_line(PlaceTexts& texts, std::span<const symbolize::Frame> frames,
-                                            const Fields& fields) {
-  const symbolize::Frame& frame = frames.front();
-  const std::uint64_t offset = frame.shown_address - frame.function_start;
-  const bool is_simple = frames.size() == 1 && !frame.is_inlined && !fields.has(Field::Srcline) &&
-                         (frame.function.empty() || offset >> 32 == 0);
-  if (is_simple) {
-    if (!has_room(frame.function.size())) return {};
-    return {.address = address_in_chain(frame),
-            .function = function_of(texts, frame, fields),
-            .offset = static_cast<std::uint32_t>(offset)};
-  }
-  scratch_.clear();
-  for (const symbolize::Frame& one : frames) write_frame(scratch_, one, fields, comms_.mode(), source_path_);
-  if (!has_room(scratch_.size())) return {};
-  texts.wholes.push_back(frame_store_.keep(scratch_.view()));
-  return {.address = texts.wholes.size() - 1, .function = FrameLine::kWhole};
-}
-
-void ScriptText::write_line(TextBuffer& out, PlaceTexts& texts, std::uint32_t location,
-                            const Fields& fields) {
-  FrameLine& line = texts.frames[location];
-  if (line.function == FrameLine::kUnmade) {
-    const auto frames = resolver_->frames(resolver_->location(location));
-    line = make_line(texts, frames, fields);
-    if (line.function == FrameLine::kUnmade) {
-      for (const symbolize::Frame& frame : frames)
-        write_frame(out, frame, fields, comms_.mode(), source_path_);
-      return;
-    }
-  }
-  if (line.function == FrameLine::kWhole) return out.text(texts.wholes[line.address]);
-  const Function& function = texts.functions[line.function];
-  out.character('\t');
-  out.hex(line.address, 16);
-  out.text(function.before);
-  if (function.has_offset) out.hex(line.offset);
-  out.text(function.behind);
+  const FrameLines::Options options{.fields = fields,
+                                    .names = comms_.mode(),
+                                    .source_path = source_path_,
+                                    .is_pipe = session_->layout().is_pipe,
+                                    .naming = naming_};
+  return lines_.emplace_back(deciding, FrameLines(*resolver_, options)).second;
 }
 
 void ScriptText::write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields) {
@@ -453,44 +369,15 @@ void ScriptText::write_cut_chain(TextBuffer& out, const Stack& stack, const Fiel
   }
 }
 
-// " SYMBOL+OFFSET (MODULE)" behind a sample's own address.
-std::string_view ScriptText::place_text(const Location& location, const Fields& fields) {
-  std::string_view& text = place_texts(fields).alone[location.number];
-  if (text.data() != nullptr) return text;
-  scratch_.clear();
-  const symbolize::Frame& frame = resolver_->frame(location);
-  if (fields.has(Field::Sym)) {
-    scratch_.character(' ');
-    write_symbol(scratch_, frame, fields, comms_.mode());
+void ScriptText::write_chain(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  FrameLines& lines = lines_of(fields);
+  if (sample.frames) {
+    for (const Location& frame : *sample.frames) lines.write(out, frame);
+  } else if (shape_.last_functions.empty()) {
+    for (const std::uint32_t number : sample.stack->frames) lines.write(out, resolver_->location(number));
+  } else {
+    write_cut_chain(out, *sample.stack, fields);
   }
-  if (fields.has(Field::Dso)) write_module(scratch_, frame, comms_.mode());
-  if (fields.has(Field::Srcline)) write_source_line(scratch_, frame, comms_.mode(), source_path_);
-  return kept(text);
-}
-
-// A stack that comes again is copied as one text.
-void ScriptText::write_chain(TextBuffer& out, const Stack& stack, const Fields& fields) {
-  if (!shape_.last_functions.empty()) return write_cut_chain(out, stack, fields);
-  PlaceTexts& texts = place_texts(fields);
-  KnownStack& known = texts.stacks[stack.number % texts.stacks.size()];
-  if (known.number != stack.number) known = {.number = stack.number};
-  if (!known.text.empty()) return out.text(known.text);
-  const std::size_t before = out.size();
-  for (const std::uint32_t number : stack.frames) texts.frames.prefetch(number);
-  for (const std::uint32_t number : stack.frames) write_line(out, texts, number, fields);
-  if (std::exchange(known.is_seen, true)) keep_stack(known, out.view().substr(before));
-}
-
-// Texts of stacks that come no more are never asked for again, so the store is emptied when it is full.
-void ScriptText::keep_stack(KnownStack& known, std::string_view text) {
-  if (!has_room(text.size())) return;
-  if (stack_store_.size() + text.size() > kMostStackText) {
-    stack_store_ = {};
-    for (PlaceTexts& texts : place_texts_) {
-      for (KnownStack& one : texts.stacks) one.text = {};
-    }
-  }
-  known.text = stack_store_.keep(text);
 }
 
 void ScriptText::report(format::Diagnostics& diagnostics) const {
@@ -555,15 +442,14 @@ void ScriptText::write_address(TextBuffer& out, const ResolvedSample& sample, co
 }
 
 void ScriptText::write_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
-  if (sample.stack != nullptr && has_chain(sample)) {
+  if ((sample.stack != nullptr || sample.frames) && has_chain(sample)) {
     out.character('\n');
-    write_chain(out, *sample.stack, fields);
-    return;
+    return write_chain(out, sample, fields);
   }
   out.character(' ');
   out.hex(sample.raw->ip, 16);
   if (fields.has(Field::Sym) || fields.has(Field::Dso) || fields.has(Field::Srcline))
-    out.text(place_text(*sample.location, fields));
+    lines_of(fields).write_alone(out, *sample.location);
 }
 
 void ScriptText::write_branch_sample(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
@@ -597,8 +483,6 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
   const format::EventAttr& attr = sample.event().attr;
   const Fields fields = fields_->of(attr);
   if (fields.empty()) return;
-  most_text_ += kSampleText;
-  if (sample.stack != nullptr) most_text_ += sample.stack->frames.size() * sizeof(std::uint64_t);
   LineStart start{comms_.of(sample.comm), sample.pid(),     sample.tid(),       sample.raw->cpu,
                   sample.raw->time,       sample.raw->misc, abi::kRecordSample, true};
   start.is_comm_padded = !(fields.has(Field::Ip) && has_chain(sample));

@@ -82,7 +82,8 @@ class Summarizer : public Sink {
     find_waits();
   }
 
-  Needs needs() const override { return Needs::Names; }
+  bool looks_up() const override { return false; }
+  bool takes_others() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override;
   CaptureSummary finish(std::size_t most);
 

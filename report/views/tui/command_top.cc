@@ -115,12 +115,12 @@ class Top {
     constexpr unsigned kBetween = 4096;  // records
     OrderedRecord record;
     for (unsigned count = 0;;) {
-      const auto step = has_ended_ ? RecordFeed::Step::End : records_->next(record);
-      if (step == RecordFeed::Step::Record) {
+      const auto step = has_ended_ ? OrderedRecords::Step::End : records_->next(record);
+      if (step == OrderedRecords::Step::Record) {
         window_.take(record, reader_->events()[record.event].attr);
         if (++count % kBetween != 0) continue;
       }
-      if (step == RecordFeed::Step::End && !std::exchange(has_ended_, true)) until = {};
+      if (step == OrderedRecords::Step::End && !std::exchange(has_ended_, true)) until = {};
       take_keys();
       if (is_over_ || reads_anew_) return;
       const auto now = Clock::now();

@@ -78,13 +78,8 @@ class WalkSink : public Sink {
           return event.attr.samples(format::abi::kSampleBranchStack);
         });
   }
-  // The time of each sample at least.
-  Reads reads() const override {
-    const Reads reads = rows_.reads();
-    return has_branches_ ? Reads::All : times_ != nullptr && reads == Reads::Nothing ? Reads::Start : reads;
-  }
   Places places() const override { return Places::Addresses; }
-  Needs needs() const override { return has_branches_ ? Needs::Everything : rows_.needs(); }
+  bool takes_others() const override { return has_branches_ || rows_.takes_others(); }
   Flow on_sample(const ResolvedSample& sample) override {
     if (times_ != nullptr && sample.raw->time != 0) times_->add(sample.raw->time);
     hits_.add(sample);

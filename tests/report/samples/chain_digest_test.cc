@@ -13,7 +13,7 @@ namespace {
 using Words = std::array<std::uint64_t, 40>;
 
 ChainDigest digest(const Words& words, std::size_t size, std::uint64_t seed) {
-  return chain_digest(std::as_bytes(std::span(words).first(size)), seed);
+  return ChainHash(seed)(std::as_bytes(std::span(words).first(size)));
 }
 
 Words chain() {

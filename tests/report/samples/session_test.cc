@@ -390,7 +390,7 @@ TEST(Session, ASinkCanStopTheReading) {
 // What session.h does on two threads where there are two processors: samples with call chains, shown by name.
 class NamesCollector : public Collector {
  public:
-  Needs needs() const override { return Needs::Names; }
+  bool takes_others() const override { return false; }
 };
 
 // Rounds of one sample each; a kernel mapping, for which the reading thread waits until all is shown, after

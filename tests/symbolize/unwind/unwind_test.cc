@@ -55,7 +55,7 @@ class UnwindTest : public testing::Test {
     map("/bin/app");
   }
   Unwinder& unwinder() {
-    if (!made) made.emplace(options, features, spaces);
+    if (!made) made.emplace(options, features);
     return *made;
   }
   // Registers by their numbers in the sample; the others are zero.
@@ -71,7 +71,7 @@ class UnwindTest : public testing::Test {
     sample.user_registers = {register_abi, mask,
                              format::U64Array(std::as_bytes(std::span(values)), std::endian::native)};
     sample.user_stack = std::as_bytes(std::span(stack));
-    const auto chain = unwinder().unwind(sample, max);
+    const auto chain = unwinder().unwind(sample, spaces.version(sample.pid), max);
     return {chain.begin(), chain.end()};
   }
 
@@ -447,7 +447,7 @@ TEST_F(ArmUnwindTest, TheLinkRegisterAloneTellsWhoCalledALeaf) {
     sample.pid = sample.tid = 7;
     sample.user_registers = {2, 1U << kLr,
                              format::U64Array(std::as_bytes(std::span(&link, 1)), std::endian::native)};
-    return unwinder().caller_of_leaf(sample, pc);
+    return unwinder().caller_of_leaf(sample, spaces.version(sample.pid), pc);
   };
   EXPECT_EQ(caller_of(kLeaf + 4, kMain + 16), kMain + 15);
   EXPECT_EQ(caller_of(kMain + 4, (kLeaf + 16) | 0x2a5f000000000000), kLeaf + 15) << "it was signed";

@@ -1,6 +1,4 @@
 // What two threads see while a session runs, progress, and cancelling. ThreadSanitizer runs these too.
-#include "report/samples/run_ahead.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +11,9 @@
 
 #include "format/extensions/attachment.h"
 #include "report/samples/session.h"
+#include "report/samples/sums.h"
 #include "report/samples/tee.h"
+#include "report/samples/text_view.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {
@@ -22,12 +22,14 @@ namespace {
 namespace abi = format::abi;
 using test::CaptureBuilder;
 
+enum class Others : std::uint8_t { No, Yes };  // records other than samples
+
 // Counts samples; looks at everything of the header and the names that a view may look at.
 class Looker : public Sink {
  public:
-  explicit Looker(Session& session, Needs needs = Needs::Names, std::size_t most = ~std::size_t{0})
-      : session_(&session), needs_(needs), most_(most) {}
-  Needs needs() const override { return needs_; }
+  explicit Looker(Session& session, Others others = Others::No, std::size_t most = ~std::size_t{0})
+      : session_(&session), others_(others), most_(most) {}
+  bool takes_others() const override { return others_ == Others::Yes; }
   Flow on_sample(const ResolvedSample& sample) override {
     const format::Features& features = session_->features();
     found += features.attachment("perf-map/" + std::to_string(samples)) != nullptr ? 1 : 0;
@@ -45,7 +47,7 @@ class Looker : public Sink {
 
  private:
   Session* session_;
-  Needs needs_;
+  Others others_;
   std::size_t most_;
 };
 
@@ -102,13 +104,13 @@ CaptureBuilder capture_that_changes_its_header(std::size_t samples) {
   return capture;
 }
 
-TEST(RunAhead, NoRecordOfAFileChangesTheHeaderThatIsShown) {
+TEST(Run, NoRecordOfAFileChangesTheHeaderThatIsShown) {
   constexpr std::size_t kSamples = 10'000;
   const test::TemporaryFile file(capture_that_changes_its_header(kSamples).file());
-  for (const Sink::Needs needs : {Sink::Needs::Names, Sink::Needs::Everything}) {
+  for (const Others others : {Others::No, Others::Yes}) {
     auto session = open(file);
     ASSERT_TRUE(session);
-    Looker sink(*session, needs);
+    Looker sink(*session, others);
     session->run(sink);
     EXPECT_EQ(sink.samples, kSamples);
     EXPECT_EQ(sink.found, 0u) << "features in records are no part of the file's header";
@@ -120,25 +122,7 @@ TEST(RunAhead, NoRecordOfAFileChangesTheHeaderThatIsShown) {
   }
 }
 
-// A sink that distinguishes places by their names, which Looker gives.
-class NamesLent : public Looker {
- public:
-  using Looker::Looker;
-  Places places() const override { return Places::Names; }
-};
-
-TEST(RunAheadDeathTest, WhoAsksForNamesThatAreLentEndsTheProgram) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor: one thread, in step";
-  CaptureBuilder capture = capture_with_stacks();
-  capture.sample(sample_at(10)).round();
-  const test::TemporaryFile file(capture.file());
-  auto session = open(file);
-  ASSERT_TRUE(session);
-  NamesLent sink(*session);
-  EXPECT_DEATH(session->run(sink), "");
-}
-
-TEST(RunAhead, NamesThatChangeAreThoseOfTheSamplesTimeAndTheLastAfterTheRun) {
+TEST(Run, NamesThatChangeAreThoseOfTheSamplesTimeAndTheLastAfterTheRun) {
   CaptureBuilder capture = capture_with_stacks();
   constexpr std::uint64_t kSamples = 20'000;
   for (std::uint64_t i = 1; i <= kSamples; ++i) {
@@ -152,7 +136,7 @@ TEST(RunAhead, NamesThatChangeAreThoseOfTheSamplesTimeAndTheLastAfterTheRun) {
   ASSERT_TRUE(session);
   class Comms : public Sink {
    public:
-    Needs needs() const override { return Needs::Names; }
+    bool takes_others() const override { return false; }
     Flow on_sample(const ResolvedSample& sample) override {
       ++seen[std::string(sample.comm)];
       during = sample.thread->comm;
@@ -173,10 +157,8 @@ TEST(RunAhead, NamesThatChangeAreThoseOfTheSamplesTimeAndTheLastAfterTheRun) {
 // What a view that shows functions alone gets: equal to what all others get, but for addresses of a function.
 class Functions : public Sink {
  public:
-  Functions(Session& session, Reads reads, Places places)
-      : session_(&session), reads_(reads), places_(places) {}
-  Needs needs() const override { return Needs::Names; }
-  Reads reads() const override { return reads_; }
+  Functions(Session& session, Places places) : session_(&session), places_(places) {}
+  bool takes_others() const override { return false; }
   Places places() const override { return places_; }
   Flow on_sample(const ResolvedSample& sample) override {
     starts.push_back({sample.raw->ip, sample.raw->pid, sample.raw->tid, sample.raw->cpu, sample.period,
@@ -201,7 +183,6 @@ class Functions : public Sink {
 
  private:
   Session* session_;
-  Reads reads_;
   Places places_;
 };
 
@@ -232,8 +213,8 @@ TEST(Run, AViewOfFunctionsGetsOnePlaceForEachAndTheSameNames) {
   const test::TemporaryFile file(capture.file());
   auto by_address = open(file), by_function = open(file);
   ASSERT_TRUE(by_address && by_function);
-  Functions all(*by_address, Sink::Reads::All, Sink::Places::Addresses);
-  Functions few(*by_function, Sink::Reads::Start, Sink::Places::Functions);
+  Functions all(*by_address, Sink::Places::Addresses);
+  Functions few(*by_function, Sink::Places::Functions);
   by_address->run(all);
   by_function->run(few);
   ASSERT_EQ(all.starts.size(), kSamples);
@@ -249,7 +230,7 @@ TEST(Run, AViewOfFunctionsGetsOnePlaceForEachAndTheSameNames) {
 class Stacks : public Sink {
  public:
   Stacks(Session& session, Places places) : session_(&session), places_(places) {}
-  Needs needs() const override { return Needs::Names; }
+  bool takes_others() const override { return false; }
   Places places() const override { return places_; }
   Flow on_sample(const ResolvedSample& sample) override {
     stacks.push_back(sample.stack);
@@ -308,85 +289,24 @@ TEST(Run, AViewOfNamesGetsOneStackForEachChainOfNames) {
   EXPECT_EQ(few.distinct.size(), 4u) << "one, two, three, and what has no name";
 }
 
-// Takes down what a view may see of samples whose stacks pass and whose records it does not read.
-class Passing : public Sink {
- public:
-  Passing(Session& session, Needs needs, Reads reads, Stacks stacks)
-      : session_(&session), needs_(needs), reads_(reads), stacks_(stacks) {}
-  Needs needs() const override { return needs_; }
-  Reads reads() const override { return reads_; }
-  Stacks stacks() const override { return stacks_; }
-  Flow on_sample(const ResolvedSample& sample) override {
-    std::vector<std::uint64_t>& line = seen.emplace_back();
-    line = {sample.raw->ip,   sample.raw->pid, sample.raw->tid,    sample.raw->cpu,
-            sample.raw->time, sample.period,   sample.raw->period, sample.raw->misc};
-    for (const std::uint32_t frame : sample.stack->frames)
-      line.push_back(session_->resolver().location(frame).ip.value);
-    return Flow::GoOn;
-  }
-  std::vector<std::vector<std::uint64_t>> seen;
-
- private:
-  Session* session_;
-  Needs needs_;
-  Reads reads_;
-  Stacks stacks_;
-};
-
-// More distinct chains than are held at a time, each met again much later; some records have a time that is
-// no time, and are longer than their header says.
-TEST(Run, AViewOfPassingStacksGetsTheSameSamples) {
-  CaptureBuilder capture = capture_with_stacks();
-  constexpr std::uint64_t kSamples = 120'000, kChains = 70'000;
-  for (std::uint64_t i = 1; i <= kSamples; ++i) {
-    test::SampleFields fields = sample_at(i % 1000 == 7 ? 0 : 1000 + (i ^ 5));
-    fields.tid = static_cast<std::uint32_t>(5 + i % 3);
-    fields.cpu = static_cast<std::uint32_t>(i % 2);
-    fields.period = i % 91;
-    fields.callchain = {abi::kContextUser, 0x1000 + i % kChains % 0x400, 0x8000 + i % kChains, 0x2000};
-    fields.ip = fields.callchain[1];
-    capture.sample(fields);
-    if (i % 64 == 0) capture.round();
-    if (i == kSamples / 2) capture.mmap(5, 0x1200, 0x100, 0, "/bin/two");
-  }
-  const test::TemporaryFile file(capture.file());
-  std::vector<std::vector<std::uint64_t>> expected;
-  for (const auto& [needs, reads, stacks] :
-       {std::tuple(Sink::Needs::Names, Sink::Reads::All, Sink::Stacks::Kept),
-        std::tuple(Sink::Needs::Names, Sink::Reads::Start, Sink::Stacks::Kept),
-        std::tuple(Sink::Needs::Names, Sink::Reads::Start, Sink::Stacks::Passing),
-        std::tuple(Sink::Needs::Names, Sink::Reads::All, Sink::Stacks::Passing),
-        std::tuple(Sink::Needs::Everything, Sink::Reads::Start, Sink::Stacks::Passing)}) {
-    auto session = open(file);
-    ASSERT_TRUE(session);
-    Passing sink(*session, needs, reads, stacks);
-    session->run(sink);
-    ASSERT_EQ(sink.seen.size(), kSamples);
-    if (expected.empty())
-      expected = std::move(sink.seen);
-    else
-      EXPECT_TRUE(sink.seen == expected);
-  }
-}
-
 TEST(Run, ATeeGivesEverythingToEverySinkUntilItWantsNoMore) {
   CaptureBuilder capture = capture_with_stacks();
   for (std::uint64_t i = 1; i <= 3000; ++i) capture.sample(sample_at(10 * i)).round();
   const test::TemporaryFile file(capture.file());
-  for (const Sink::Needs needs : {Sink::Needs::Names, Sink::Needs::Everything}) {
+  for (const Others others : {Others::No, Others::Yes}) {
     auto session = open(file);
     ASSERT_TRUE(session);
-    Looker all(*session, needs), few(*session, Sink::Needs::Names, 10);
+    Looker all(*session, others), few(*session, Others::No, 10);
     Tee tee({&all, &few});
-    EXPECT_EQ(tee.needs(), needs) << "what the most demanding sink needs";
+    EXPECT_EQ(tee.takes_others(), others == Others::Yes) << "where one of them does";
     session->run(tee);
     EXPECT_EQ(all.samples, 3000u);
     EXPECT_EQ(few.samples, 10u);
-    EXPECT_EQ(all.others, needs == Sink::Needs::Everything ? 2u : 0u) << "COMM and MMAP";
+    EXPECT_EQ(all.others, others == Others::Yes ? 2u : 0u) << "COMM and MMAP";
   }
   auto session = open(file);
   ASSERT_TRUE(session);
-  Looker one(*session, Sink::Needs::Everything, 5), two(*session, Sink::Needs::Everything, 7);
+  Looker one(*session, Others::Yes, 5), two(*session, Others::Yes, 7);
   Tee tee({&one, &two});
   session->run(tee);
   EXPECT_EQ(one.samples, 5u);
@@ -398,10 +318,10 @@ TEST(Run, ProgressIsToldOnTheCallersThreadAndGrows) {
   for (std::uint64_t i = 1; i <= 30'000; ++i) capture.sample(sample_at(10 * i)).round();
   const std::vector<std::byte> bytes = capture.file();
   const test::TemporaryFile file(bytes);
-  for (const Sink::Needs needs : {Sink::Needs::Names, Sink::Needs::Everything}) {
+  for (const Others others : {Others::No, Others::Yes}) {
     auto session = open(file);
     ASSERT_TRUE(session);
-    Looker sink(*session, needs);
+    Looker sink(*session, others);
     std::vector<std::uint64_t> shown;
     const auto here = std::this_thread::get_id();
     RunControl control;
@@ -411,7 +331,7 @@ TEST(Run, ProgressIsToldOnTheCallersThreadAndGrows) {
       shown.push_back(progress.bytes_read);
     };
     session->run(sink, control);
-    EXPECT_GE(shown.size(), bytes.size() / (300 << 10));
+    EXPECT_GE(shown.size(), bytes.size() / (2 << 20)) << "with each batch";
     EXPECT_TRUE(std::ranges::is_sorted(shown));
     EXPECT_LE(shown.back(), bytes.size());
   }
@@ -422,10 +342,10 @@ TEST(Run, CancellingEndsItBeforeTheNextBatch) {
   constexpr std::uint64_t kSamples = 50'000;
   for (std::uint64_t i = 1; i <= kSamples; ++i) capture.sample(sample_at(10 * i)).round();
   const test::TemporaryFile file(capture.file());
-  for (const Sink::Needs needs : {Sink::Needs::Names, Sink::Needs::Everything}) {
+  for (const Others others : {Others::No, Others::Yes}) {
     auto session = open(file);
     ASSERT_TRUE(session);
-    Looker sink(*session, needs);
+    Looker sink(*session, others);
     std::stop_source stop;
     RunControl control;
     control.cancel = stop.get_token();

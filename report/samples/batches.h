@@ -1,0 +1,150 @@
+// A capture in batches: some thousand records in the order in which they take effect, each sample with the
+// thread and the address space that it was taken in. Whatever looks at a batch's samples then needs no other
+// record, so several threads may, while the next batch is made.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "format/base/diagnostics.h"
+#include "format/container/capture_reader.h"
+#include "report/samples/cgroup_names.h"
+#include "report/samples/filter.h"
+#include "report/samples/known_threads.h"
+#include "report/samples/ordered_records.h"
+#include "report/samples/record_effects.h"
+#include "symbolize/address_space.h"
+#include "symbolize/jit/jit_code.h"
+#include "symbolize/symbol_options.h"
+
+namespace tacho::report {
+
+// A sample, or another record that somebody wants to see, as of its time.
+struct BatchItem {
+  const std::byte* record = nullptr;  // header included
+  std::uint64_t time = 0;             // ns; 0: it did not have to wait for its turn
+  std::uint64_t offset = 0;           // in the capture
+  const Thread* thread = nullptr;     // null: the record names none
+  const char* comm_begin = nullptr;
+  const symbolize::SpaceVersion* space = nullptr;  // of samples
+  std::uint32_t comm_size = 0;
+  std::uint32_t event = 0;
+  std::uint16_t size = 0;   // bytes: a record's size has 16 bits
+  std::uint16_t block = 0;  // what the record lies in: a number in the batch
+  bool is_sample = false;
+
+  // The thread's name at that time; equal names share their bytes.
+  std::string_view comm() const { return {comm_begin, comm_size}; }
+};
+static_assert(sizeof(BatchItem) <= 64);
+
+// What was found for a sample before it is shown.
+struct ItemPlaces {
+  const Stack* stack = nullptr;  // null: it has no call chain
+  std::uint32_t place = 0;       // its own
+  bool is_sound = false;         // its record is as long as its fields say
+  bool has_payload_stack = false;
+};
+
+// All that items point to lives as long as the batch, threads and names as long as what made it.
+struct Batch {
+  std::vector<BatchItem> items;
+  std::vector<ItemPlaces> places;               // of each item; empty: they are found when it is shown
+  std::vector<format::BlockRef> blocks;         // what the records lie in
+  symbolize::AddressSpaces::Versions replaced;  // spaces that changed meanwhile
+  std::uint64_t first = 0;                      // number of the first item, counted over all batches
+  std::uint64_t bytes_read = 0;                 // of the capture; 0: no progress to tell
+  // The next record changes what names come from: no batch is made before this one was looked at.
+  bool ends_before_change = false;
+  bool is_last = false;
+
+  void clear();
+};
+
+// Which samples there are, and what a batch holds beside them.
+struct BatchOptions {
+  const Filter* filter = nullptr;
+  bool leaves_out_guests = false;
+  bool wants_others = false;  // records other than samples
+  std::size_t most_items = std::size_t{1} << 13;
+};
+
+inline bool is_guest(std::uint8_t cpumode) {
+  return cpumode == format::abi::kCpumodeGuestKernel || cpumode == format::abi::kCpumodeGuestUser;
+}
+
+// It belongs to one thread at a time; kernel(), jit() and what batches point to may be looked at by others
+// while it makes a batch.
+class Batches {
+ public:
+  // Where code that was made at run time is told of (JitCode); all must outlive this.
+  Batches(format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
+          format::Diagnostics& diagnostics);
+  Batches(const Batches&) = delete;
+  Batches& operator=(const Batches&) = delete;
+
+  // Of a run, before its first batch. `options` must live as long as batches are made.
+  void begin(const BatchOptions& options);
+  // Nobody looks at an earlier batch than the one before, and at that only if it does not end before a
+  // change.
+  void fill(Batch& batch);
+
+  const symbolize::AddressSpaces& spaces() const { return spaces_; }
+  const symbolize::JitCode& jit() const { return jit_; }
+  const CgroupNames& cgroups() const { return cgroups_; }  // from any thread
+  // At the end of a run: the larger sum of what was lost, if it grew.
+  void tell_losses();
+  std::uint64_t lost_samples() const { return lost_samples_; }
+  // There are no more records. What names come from stays.
+  void end_replay();
+  // Gives every thread the name it had last.
+  void settle_names() { threads_.settle_names(); }
+
+ private:
+  enum class Taken : std::uint8_t { Yes, WouldChange };
+  Taken take(const OrderedRecord& record, Batch& batch);
+  Taken take_other(const OrderedRecord& record, Batch& batch);
+  Taken take_user_record(const format::RecordView& view, const Batch& batch);
+  bool may_change(const Batch& batch) const { return may_change_ && batch.items.empty(); }
+  void take_build_ids();
+  void apply(const format::Record& record, std::uint16_t misc);
+  void add_sample(const OrderedRecord& record, Batch& batch);
+  void add_other(const OrderedRecord& record, const format::Record& parsed, const format::EventAttr& attr,
+                 Batch& batch);
+  BatchItem& add(const OrderedRecord& record, Batch& batch);
+  // Of an event's samples.
+  struct EventFacts {
+    std::size_t pid_at = 0;   // where pid and tid stand, bytes; 0: they have none
+    bool has_values = false;  // of counters
+  };
+  const EventFacts& facts_of(std::uint32_t event);
+  std::pair<std::uint32_t, std::uint32_t> pid_and_tid(const OrderedRecord& record, const EventFacts& event);
+  const symbolize::SpaceVersion& space_of(std::uint32_t pid);
+  void count_losses(const format::Record& record);
+
+  format::CaptureReader* capture_;
+  format::Diagnostics* diagnostics_;
+  OrderedRecords records_;
+  const BatchOptions* options_ = nullptr;
+  symbolize::AddressSpaces spaces_;
+  symbolize::JitCode jit_;
+  Threads threads_;
+  CgroupNames cgroups_;
+  std::vector<EventFacts> facts_;         // by event
+  std::optional<OrderedRecord> pending_;  // the record that the last batch ended before
+  bool may_change_ = true;                // what others look at: nobody does
+  bool is_pipe_ = false, has_ended_ = false;
+  std::uint64_t next_item_ = 0;
+  std::size_t build_ids_seen_ = 0;
+  std::uint64_t lost_samples_ = 0, lost_records_ = 0, told_losses_ = 0;
+  struct Recent {
+    std::uint32_t pid = 0;
+    const symbolize::SpaceVersion* space = nullptr;
+  };
+  std::array<Recent, 64> recent_{};  // some spaces, by the low bits of the pid
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,223 @@
+#include "report/samples/sample_lane.h"
+
+#include <utility>
+#include <variant>
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using format::Damage;
+using Flow = Sink::Flow;
+
+// Whether the sample's own place is the first of its call chain, as nearly always: then it need not be looked
+// up.
+bool begins_with(const format::U64Array& chain, std::uint64_t ip, std::uint8_t cpumode) {
+  if (chain.size() < 2) return false;
+  const std::uint64_t mark = chain[0];
+  const bool is_same_mode = (mark == abi::kContextKernel && cpumode == abi::kCpumodeKernel) ||
+                            (mark == abi::kContextUser && cpumode == abi::kCpumodeUser);
+  return is_same_mode && chain[1] == ip;
+}
+
+std::uint8_t cpumode_of(const format::Sample& sample) {
+  return static_cast<std::uint8_t>(sample.misc & abi::kCpumodeMask);
+}
+
+}  // namespace
+
+SampleLane::SampleLane(const format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
+                       format::Diagnostics& diagnostics)
+    : capture_(&capture),
+      diagnostics_(&diagnostics),
+      order_(capture.layout().order),
+      unwinder_(symbols, capture.features()),
+      payload_stacks_(capture.features()) {}
+
+void SampleLane::begin(const SampleOptions& options) { options_ = &options; }
+
+const format::Sample* SampleLane::sample_of(const BatchItem& item) {
+  const format::RecordView view = format::whole_record({item.record, item.size}, order_);
+  const format::Sample* const sample = parser_.parse(view, capture_->events()[item.event].attr);
+  if (sample == nullptr) {
+    diagnostics_->add(Damage::BadRecord, item.offset, "a sample that is shorter than its fields");
+  } else if (sample->unread != 0) {
+    diagnostics_->add(Damage::BadRecord, item.offset, "a sample with bytes behind its last field");
+  }
+  return sample;
+}
+
+std::optional<Chain> SampleLane::chain_of(const BatchItem& item, const format::Sample& sample) {
+  is_payload_chain_ = begins_with_ip_ = false;
+  if (!options_->wants_stacks) return std::nullopt;
+  const format::Event& event = capture_->events()[item.event];
+  if (options_->wants_payload_stacks && event.attr.is_bpf_output()) {
+    if (const auto words = payload_stacks_.chain_of(event, item.event, sample, order_)) {
+      is_payload_chain_ = begins_with_ip_ = true;
+      return Chain{*words, {}, options_->max_stack};
+    }
+  }
+  if (!event.attr.samples(abi::kSampleCallchain)) return std::nullopt;
+  if (const auto calls = lbr_stack_.chain_of(sample, event.attr, options_->max_stack)) {
+    begins_with_ip_ = begins_with(*calls, sample.ip, cpumode_of(sample));
+    return Chain{*calls, {}, calls->size()};
+  }
+  const bool may_lack_first = options_->keeps_callers && sample.callchain.size() > options_->max_stack;
+  begins_with_ip_ = !may_lack_first && begins_with(sample.callchain, sample.ip, cpumode_of(sample));
+  if (symbolize::Unwinder::can_unwind(event.attr))
+    return Chain{sample.callchain, unwinder_.unwind(sample, *item.space, options_->max_stack, order_),
+                 options_->max_stack};
+  if (const auto with_caller = leaf_caller_.chain_of(sample, event.attr, unwinder_, *item.space, order_))
+    return Chain{*with_caller, {}, options_->max_stack + 1};  // perf counts those recorded
+  return Chain{sample.callchain, {}, options_->max_stack};
+}
+
+void SerialLane::begin(const SampleOptions& options, Sink& sink, const NamesOf& names_of) {
+  options_ = &options;
+  sink_ = &sink;
+  names_functions_ = names_of.ask && !names_of.of_chains;
+  taken_events_ = EventFilter(options.filter.events);
+}
+
+const Location& SerialLane::locate(std::uint64_t ip, std::uint8_t cpumode) {
+  return places_->locations()[places_->find(*space_, ip, cpumode)];
+}
+
+// Of the sample itself.
+std::uint32_t SerialLane::place_of(const BatchItem& item, const format::Sample& sample,
+                                   std::uint8_t cpumode) {
+  return names_functions_ ? places_->find_function(*item.space, sample.ip, cpumode)
+                          : places_->find(*item.space, sample.ip, cpumode);
+}
+
+const Location& SerialLane::find(const ResolvedSample& sample, std::uint64_t address) {
+  const std::uint8_t cpumode = cpumode_of(*sample.raw);
+  const Location& location = locate(address, cpumode);
+  // The kernel touches a process's memory as well: then the address itself tells whose it is.
+  const auto by_address = static_cast<std::uint8_t>(
+      static_cast<std::int64_t>(address) < 0 ? abi::kCpumodeKernel : abi::kCpumodeUser);
+  if (location.mapping != nullptr || by_address == cpumode) return location;
+  return locate(address, by_address);
+}
+
+const Location& SerialLane::find_in(const ResolvedSample&, std::uint64_t address, std::uint8_t cpumode) {
+  return locate(address, cpumode);
+}
+
+Flow SerialLane::give(const Batch& batch, std::size_t item, bool again) {
+  const BatchItem& one = batch.items[item];
+  if (!one.is_sample) return give_other(one);
+  return give_sample(one, batch.places.empty() ? nullptr : &batch.places[item], again);
+}
+
+void SerialLane::find_places(Batch& batch) {
+  batch.places.resize(batch.items.size());
+  for (std::size_t i = 0; i < batch.items.size(); ++i) {
+    const BatchItem& item = batch.items[i];
+    const format::Sample* const sample = item.is_sample ? lane_->sample_of(item) : nullptr;
+    batch.places[i] = sample != nullptr ? places_of(item, *sample) : ItemPlaces();
+  }
+}
+
+Flow SerialLane::give_sample(const BatchItem& item, const ItemPlaces* places, bool again) {
+  const format::EventAttr& attr = events()[item.event].attr;
+  const format::Sample* sample = nullptr;
+  if (places == nullptr)
+    sample = lane_->sample_of(item);
+  else if (places->is_sound)
+    sample = shown_.parse(format::whole_record({item.record, item.size}, lane_->order()), attr);
+  if (sample == nullptr) return Flow::GoOn;
+  const bool has_values = attr.samples(abi::kSampleRead);
+  if (has_values) {
+    if (!again) take_values(*sample, attr);
+    const Filter& filter = options_->filter;
+    if (options_->leaves_out_guests && is_guest(cpumode_of(*sample))) return Flow::GoOn;
+    if (moved_.empty() || !filter.accepts_start(*sample) || !filter.accepts_comm(item.comm()))
+      return Flow::GoOn;
+  }
+  format::RecordView view = format::whole_record({item.record, item.size}, lane_->order());
+  view.offset = item.offset;
+  ResolvedSample resolved;
+  resolved.raw = sample;
+  resolved.record = &view;
+  resolved.events = &events();
+  resolved.event_index = resolved.record_event = item.event;
+  resolved.period = sample->period;
+  resolved.thread = item.thread;
+  resolved.comm = item.comm();
+  resolved.order = view.order;
+  resolved.places = this;
+  resolved.cgroups = cgroups_;
+  space_ = item.space;
+  if (!condition_holds(resolved, has_values)) return Flow::GoOn;
+  const ItemPlaces found = places != nullptr ? *places : places_of(item, *sample);
+  resolved.stack = found.stack;
+  resolved.has_payload_stack = found.has_payload_stack;
+  resolved.place = found.place;
+  resolved.location = &places_->locations()[found.place];
+  if (!has_values) return sink_->on_sample(resolved);
+  // A sample with counter values stands for one sample of each member of its group, whose period is what the
+  // counter grew by since the last time; members that did not move are left out.
+  for (const CounterValues::Moved& one : moved_) {
+    resolved.event_index = one.event;
+    resolved.period = one.by;
+    if (sink_->on_sample(resolved) == Flow::Stop) return Flow::Stop;
+  }
+  return Flow::GoOn;
+}
+
+// What --where asks for, as far as no names are asked for. Each value of a group is a sample of its own, of
+// its own event and period: those that are refused go.
+bool SerialLane::condition_holds(const ResolvedSample& sample, bool has_values) {
+  SampleCondition* const condition = options_->filter.condition.get();
+  if (condition == nullptr || condition->asks_for_names()) return true;
+  if (!has_values) return condition->holds(sample, nullptr);
+  ResolvedSample one_value = sample;
+  std::erase_if(moved_, [&](const CounterValues::Moved& one) {
+    one_value.event_index = one.event;
+    one_value.period = one.by;
+    return !condition->holds(one_value, nullptr);
+  });
+  return !moved_.empty();
+}
+
+ItemPlaces SerialLane::places_of(const BatchItem& item, const format::Sample& sample) {
+  ItemPlaces found;
+  found.is_sound = true;
+  if (const auto chain = lane_->chain_of(item, sample)) {
+    found.stack = &stacks_->stack_of(*chain, *item.space);
+    found.has_payload_stack = lane_->is_payload_chain();
+  }
+  const bool is_first = found.stack != nullptr && !found.stack->frames.empty() && lane_->begins_with_ip();
+  found.place = is_first ? found.stack->frames[0] : place_of(item, sample, cpumode_of(sample));
+  return found;
+}
+
+// What the sample's counters moved by, of the events that are wanted, into `moved_`.
+void SerialLane::take_values(const format::Sample& sample, const format::EventAttr& attr) {
+  const std::size_t unknown = counters_.take(sample, attr, events(), moved_);
+  if (unknown > 0) {
+    lane_->diagnostics().add(Damage::UnknownEvent, format::Diagnostics::kNoOffset,
+                             "a value in a group's sample", unknown);
+  }
+  std::erase_if(
+      moved_, [this](const CounterValues::Moved& one) { return !taken_events_.takes(events(), one.event); });
+}
+
+Flow SerialLane::give_other(const BatchItem& item) {
+  const format::EventAttr& attr = events()[item.event].attr;
+  format::RecordView view = format::whole_record({item.record, item.size}, lane_->order());
+  view.offset = item.offset;
+  const auto record = format::parse_record(view, attr);
+  if (!record) return Flow::GoOn;  // cannot be: it was parsed before
+  OtherEvent other;
+  other.view = &view;
+  other.record = &*record;
+  other.event_index = item.event;
+  if (attr.has(abi::kSampleIdAll)) other.id = format::parse_sample_id(view, attr);
+  other.thread = item.thread;
+  other.comm = item.comm();
+  return sink_->on_other(other);
+}
+
+}  // namespace tacho::report

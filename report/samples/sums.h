@@ -1,0 +1,199 @@
+// Samples added up by what tells them apart, on several threads. A view is given each combination once, in
+// the order of its first sample, and in the end what its samples add up to: so it costs what is distinct, and
+// its text is the same for any number of threads.
+//
+//   SumLane   a worker's own tables: the samples that it was given by combination
+//   SumJoin   one thread's: gives combinations their places and stacks of the session, and the view its rows
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "format/base/large_pages.h"
+#include "report/samples/batches.h"
+#include "report/samples/by_number.h"
+#include "report/samples/index_table.h"
+#include "report/samples/place_table.h"
+#include "report/samples/sample_lane.h"
+#include "report/samples/sink.h"
+#include "report/samples/stable_array.h"
+#include "report/samples/stack_table.h"
+
+namespace tacho::report {
+
+// What tells samples apart beside their event.
+struct SumShape {
+  bool by_stack = true;
+  bool by_place = true;  // the sample's own; without a stack it always does
+  bool by_comm = true;
+  bool by_thread = false;
+  bool needs_stack = false;    // samples without a call chain are not added up
+  bool counts_nought = false;  // a sample whose period is 0 counts for 1
+  // Which places are one (Sink::Places). With Addresses the combinations are as many as the stacks of a
+  // capture; else they are few, and memory is bounded.
+  Sink::Places places = Sink::Places::Addresses;
+};
+
+// A combination, as it was at its first sample.
+struct SumRow {
+  std::size_t event = 0;
+  const Thread* thread = nullptr;
+  std::string_view comm;
+  std::uint32_t place = 0;       // number of its location; 0 where places are not told apart
+  const Stack* stack = nullptr;  // null: there is no call chain
+  bool has_payload_stack = false;
+};
+
+class SumView {
+ public:
+  virtual ~SumView() = default;
+  virtual SumShape shape() const = 0;
+  // The number that the combination goes by. What differs for the shape may be one for the view, and a
+  // combination may come again.
+  virtual std::uint32_t row_of(const SumRow& row) = 0;
+  virtual void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) = 0;
+  // How many samples there were, those that are not added up included.
+  virtual void end(std::uint64_t /*samples*/) {}
+};
+
+// It belongs to one thread at a time.
+class SumLane {
+ public:
+  // All must outlive it; `lane` is its own.
+  SumLane(SampleLane& lane, const symbolize::SymbolOptions& symbols, const SampleOptions& options,
+          const SumShape& shape);
+
+  // Samples in their order, and behind those of earlier calls. `first`: the number of the first one.
+  void add(std::span<const BatchItem> items, std::uint64_t first);
+
+  // A combination that was met first since take_fresh().
+  struct Fresh {
+    std::uint64_t first = 0;                      // number of its first sample
+    const symbolize::Mapping* mapping = nullptr;  // of the sample's own place
+    std::uint64_t ip = 0;
+    const Thread* thread = nullptr;
+    std::string_view comm;
+    std::uint32_t event = 0;
+    std::uint32_t frames_begin = 0, frames = 0;  // in FreshRows::frames
+    std::uint8_t cpumode = 0;
+    bool has_stack = false, is_payload = false;
+    bool is_first = false;  // its own place is the first frame
+  };
+  struct FreshRows {
+    std::vector<Fresh> rows;
+    std::vector<std::uint32_t> frames;  // numbers in places()
+  };
+  // In the order of their first samples. The other ones are filled from now on.
+  void take_fresh(FreshRows& rows);
+  const StableArray<Location>& places() const { return places_->locations(); }
+
+  // A combination's sum.
+  struct Sum {
+    std::uint64_t low = 0, high = 0;  // its key
+    std::uint64_t period = 0, samples = 0;
+    std::uint32_t who = 0;
+  };
+  std::size_t size() const { return sums_.size(); }
+  const Sum& operator[](std::size_t row) const { return sums_[row]; }
+  std::size_t event_of(const Sum& sum) const { return whos_[sum.who].event; }
+  std::uint64_t samples() const { return samples_; }
+  // Combinations that come again are fresh from now on, and places get new numbers.
+  void forget();
+
+ private:
+  // What tells combinations of one place or chain apart.
+  struct Who {
+    const Thread* thread = nullptr;
+    const char* comm = nullptr;
+    std::uint32_t event = 0;
+    bool operator==(const Who&) const = default;
+  };
+  // Where the fields lie in the records of an event whose samples have none but those of known size, and a
+  // call chain.
+  struct Layout {
+    bool is_plain = false, has_chain = false;
+    std::uint16_t ip = 0, period = 0, fixed = 0;  // bytes from the record's begin; 0: there is none
+    std::uint64_t sample_period = 0;
+  };
+  struct Work {
+    const BatchItem* item = nullptr;
+    std::uint64_t number = 0;
+    std::uint64_t ip = 0, period = 0;
+    const symbolize::Mapping* mapping = nullptr;
+    std::optional<Chain> chain;
+    std::uint64_t low = 0, high = 0, hash = 0;
+    std::uint32_t who = 0;
+    std::uint8_t cpumode = 0;
+    bool is_first = false, is_payload = false;
+  };
+  void make_places();
+  static Layout layout_of(const format::EventAttr& attr, std::endian order);
+  bool read(const BatchItem& item, Work& work);
+  bool read_plain(const BatchItem& item, const Layout& layout, Work& work);
+  void find_key(Work& work);
+  std::uint32_t who_of(const BatchItem& item);
+  void add_together(std::size_t count);
+  void add_one(const Work& work);
+  void make(const Work& work);
+
+  SampleLane* lane_;
+  const SampleOptions* options_;
+  SumShape shape_;
+  std::vector<Layout> layouts_;  // by event
+  std::optional<PlaceTable> places_;
+  ChainReader chains_;
+  std::uint64_t place_factor_ = format::random_word() | 1, who_factor_ = format::random_word() | 1,
+                factor_ = format::random_word() | 1;
+  IndexTable by_key_, by_who_;
+  StableArray<Sum> sums_;
+  std::vector<Who> whos_;
+  struct Recent {
+    Who who;
+    std::uint32_t number = IndexTable::kNone;
+  };
+  std::array<Recent, 64> recent_{};
+  FreshRows fresh_;
+  std::uint64_t samples_ = 0;
+  static constexpr std::size_t kTogether = 64;  // samples
+  std::array<Work, kTogether> work_;
+};
+
+class SumJoin {
+ public:
+  // All must outlive it.
+  SumJoin(std::span<const std::unique_ptr<SumLane>> lanes, PlaceTable& places, StackTable& stacks,
+          SumView& view);
+  // Between two batches: takes over what is fresh, which add_rows() gives to the view, while lanes go on.
+  void take_fresh();
+  void add_rows();
+  // Between two batches, after take_fresh(): where too much was added up so far, the view counts it now.
+  void bound();
+  void end();
+
+ private:
+  struct Of {
+    SumLane* lane = nullptr;
+    SumLane::FreshRows fresh;
+    ByNumber<std::uint32_t> places{IndexTable::kNone};  // of the session, by number of the lane's
+    std::vector<std::uint32_t> rows;                    // of the view, by combination
+  };
+  void add_row(Of& of, const SumLane::Fresh& row);
+  void fetch(const Of& of, const SumLane::Fresh& row) const;
+  std::uint32_t own_place(const SumLane::Fresh& row);
+  void count(Of& of);
+
+  std::vector<Of> lanes_;
+  PlaceTable* places_;
+  StackTable* stacks_;
+  SumView* view_;
+  SumShape shape_;
+  std::vector<std::uint32_t> frames_;  // scratch
+};
+
+}  // namespace tacho::report
