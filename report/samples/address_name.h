@@ -1,4 +1,4 @@
-// Names of addresses that a sample brings beside its place and its stack.
+// Names of addresses in a sample's payload or other fields.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Address of an address space to number of a location: the table that every frame of every new call chain
-// goes through, so keys lie in the table itself and a lookup touches one cache line.
+// Hash table from (address space, address) to the number of a location. Every frame of every new call chain
+// is looked up in it, so keys are stored in the table itself and a lookup touches one cache line.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ class AddressTable {
     count_ = 0;
   }
 
-  // Brings the place of a key into the cache: chains look up many at once.
+  // Prefetches a key's slot: chains look up many keys at once.
   void prefetch(std::uint32_t space, std::uint64_t ip) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash_of(space, ip) & (slots_.size() - 1)]);
   }

@@ -1,6 +1,6 @@
-// A capture in batches: some thousand records in the order in which they take effect, each sample with the
-// thread and the address space that it was taken in. Whatever looks at a batch's samples then needs no other
-// record, so several threads may, while the next batch is made.
+// Batches: reads a capture as batches of some thousand records in time order. Each sample has its thread and
+// its version of the address space, so worker threads need no other records, and work on a batch while the
+// next one is made.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 
 namespace tacho::report {
 
-// A sample, or another record that somebody wants to see, as of its time.
+// A sample, or another record that the view takes.
 struct BatchItem {
   const std::byte* record = nullptr;  // header included
   std::uint64_t time = 0;             // ns; 0: it did not have to wait for its turn
@@ -33,7 +33,7 @@ struct BatchItem {
   std::uint32_t comm_size = 0;
   std::uint32_t event = 0;
   std::uint16_t size = 0;   // bytes: a record's size has 16 bits
-  std::uint16_t block = 0;  // what the record lies in: a number in the batch
+  std::uint16_t block = 0;  // index of the record's block in the batch
   bool is_sample = false;
 
   // The thread's name at that time; equal names share their bytes.
@@ -41,7 +41,7 @@ struct BatchItem {
 };
 static_assert(sizeof(BatchItem) <= 64);
 
-// What was found for a sample before it is shown.
+// A sample's place and stack, for serial views.
 struct ItemPlaces {
   const Stack* stack = nullptr;  // null: it has no call chain
   std::uint32_t place = 0;       // its own
@@ -49,22 +49,22 @@ struct ItemPlaces {
   bool has_payload_stack = false;
 };
 
-// All that items point to lives as long as the batch, threads and names as long as what made it.
+// Records are valid as long as the batch; threads and names as long as the Batches.
 struct Batch {
   std::vector<BatchItem> items;
-  std::vector<ItemPlaces> places;               // of each item; empty: they are found when it is shown
-  std::vector<format::BlockRef> blocks;         // what the records lie in
-  symbolize::AddressSpaces::Versions replaced;  // spaces that changed meanwhile
+  std::vector<ItemPlaces> places;               // of each item; empty: not looked up yet
+  std::vector<format::BlockRef> blocks;         // hold the records
+  symbolize::AddressSpaces::Versions replaced;  // older versions of address spaces that the items refer to
   std::uint64_t first = 0;                      // number of the first item, counted over all batches
   std::uint64_t bytes_read = 0;                 // of the capture; 0: no progress to tell
-  // The next record changes what names come from: no batch is made before this one was looked at.
+  // The next record changes data that names depend on: finish this batch before the next one is made.
   bool ends_before_change = false;
   bool is_last = false;
 
   void clear();
 };
 
-// Which samples there are, and what a batch holds beside them.
+// Which samples a batch has, and whether it has other records.
 struct BatchOptions {
   const Filter* filter = nullptr;
   bool leaves_out_guests = false;
@@ -76,29 +76,29 @@ inline bool is_guest(std::uint8_t cpumode) {
   return cpumode == format::abi::kCpumodeGuestKernel || cpumode == format::abi::kCpumodeGuestUser;
 }
 
-// It belongs to one thread at a time; kernel(), jit() and what batches point to may be looked at by others
+// Belongs to one thread at a time. Other threads may read kernel(), jit() and the data of finished batches
 // while it makes a batch.
 class Batches {
  public:
-  // Where code that was made at run time is told of (JitCode); all must outlive this.
+  // All must outlive this.
   Batches(format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
           format::Diagnostics& diagnostics);
   Batches(const Batches&) = delete;
   Batches& operator=(const Batches&) = delete;
 
-  // Of a run, before its first batch. `options` must live as long as batches are made.
+  // Starts a run. `options` must outlive it.
   void begin(const BatchOptions& options);
-  // Nobody looks at an earlier batch than the one before, and at that only if it does not end before a
-  // change.
+  // Makes the next batch. Only the previous batch may still be in use, and only if its ends_before_change is
+  // false.
   void fill(Batch& batch);
 
   const symbolize::AddressSpaces& spaces() const { return spaces_; }
   const symbolize::JitCode& jit() const { return jit_; }
   const CgroupNames& cgroups() const { return cgroups_; }  // from any thread
-  // At the end of a run: the larger sum of what was lost, if it grew.
+  // At the end of a run: reports lost samples to the diagnostics, if there were new ones.
   void tell_losses();
   std::uint64_t lost_samples() const { return lost_samples_; }
-  // There are no more records. What names come from stays.
+  // Frees the memory that only further records would need.
   void end_replay();
   // Gives every thread the name it had last.
   void settle_names() { threads_.settle_names(); }
@@ -117,7 +117,7 @@ class Batches {
   BatchItem& add(const OrderedRecord& record, Batch& batch);
   // Of an event's samples.
   struct EventFacts {
-    std::size_t pid_at = 0;   // where pid and tid stand, bytes; 0: they have none
+    std::size_t pid_at = 0;   // offset of pid and tid in samples, bytes; 0: not sampled
     bool has_values = false;  // of counters
   };
   const EventFacts& facts_of(std::uint32_t event);

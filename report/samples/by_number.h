@@ -1,4 +1,4 @@
-// What is kept of each place or stack of a capture, by its number.
+// ByNumber: an array with a value for each place or stack, by its number.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tacho::report {
 
-// Grows to the highest number that was asked for: numbers are given one by one, so that holds no more than
-// twice what is used. What is not used yet is not written to, as fresh pages cost more than all else here.
+// Grows to the highest number used. Unused values are not written, since page faults would cost more than
+// everything else here.
 template <class T>
 class ByNumber {
  public:

@@ -1,4 +1,4 @@
-// Paths of control groups by the ids that samples have, as the capture's CGROUP records tell them.
+// Paths of cgroups by id, from the capture's CGROUP records.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace tacho::report {
 
-// Filled by the thread that reads, while another one may ask. An id is told once: what comes later under it
-// is left aside, so what was given stays as it is.
+// The reading thread adds names while other threads look them up. The first record of an id counts, so a
+// returned name stays valid.
 class CgroupNames {
  public:
   CgroupNames() = default;

@@ -1,4 +1,4 @@
-// What stands for the words of a call chain where the words themselves are not kept.
+// Digest of a call chain, kept in place of its words.
 #pragma once
 
 #include <array>
@@ -15,9 +15,8 @@ struct ChainDigest {
   bool operator==(const ChainDigest&) const = default;
 };
 
-// By chance, two of a million chains share a digest with a probability of about 2^-89. XXH3 is no
-// cryptographic hash: nobody has proved that two chains with one digest cannot be made on purpose. So it
-// begins with a random number that nobody who makes a capture can foresee.
+// XXH3 with 128 bits and a random seed. The probability of a collision among a million chains is about 2^-89.
+// XXH3 is not cryptographic; the seed keeps makers of captures from constructing collisions.
 class ChainHash {
  public:
   explicit ChainHash(std::uint64_t seed);

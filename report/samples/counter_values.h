@@ -1,4 +1,4 @@
-// What counters of samples with READ showed last, and by how much they have moved.
+// Counter values in samples with PERF_SAMPLE_READ, and their increase since the previous sample.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Which events of a capture are meant by names that somebody typed.
+// Finds the events that names on the command line mean.
 #pragma once
 
 #include <cstddef>

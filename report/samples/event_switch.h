@@ -1,4 +1,4 @@
-// Which samples a view sees by the events before them: one turns the view on, another turns it off.
+// --switch-on and --switch-off: samples are shown between a sample of one event and a sample of another.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// A hash table of numbers into somebody else's array: what is interned lies there, and comparing is the
-// caller's.
+// Hash table of indexes into an array of the caller, which compares the items.
 #pragma once
 
 #include <concepts>
@@ -45,7 +44,7 @@ class IndexTable {
     count_ = 0;
   }
 
-  // Brings the place of a hash into the cache, for who looks up many.
+  // Prefetches a hash's slot, for callers that look up many.
   void prefetch(std::uint64_t hashed) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[(hashed >> 32) & (slots_.size() - 1)]);
   }

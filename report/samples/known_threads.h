@@ -1,4 +1,4 @@
-// The threads of a capture as they are known while its records are replayed, with their names of then.
+// Threads of a capture and their current names, while records are replayed in time order.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// How places are told apart by their functions: whoever reads samples asks whoever names them.
+// Distinguishes places by their functions instead of their addresses.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace tacho::report {
 
 struct NamesOf {
-  // What gives the places of a mapping their names; empty: places are told apart by their addresses.
+  // Returns the symbol table of a mapping; empty: places are distinguished by address.
   std::function<symbolize::Symbolizer::Names(const symbolize::Mapping&)> ask;
   bool of_chains = false;      // of the frames of call chains, and not of the samples' own places
   bool joins_unknown = false;  // places of a mapping's file that have no name are one

@@ -1,4 +1,4 @@
-// The records of a capture in the order in which they take effect: reader -> time order.
+// Reads the records of a capture in time order (CaptureReader and TimeOrder).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// One worker's way from a batch's records to samples: it takes them apart and chooses their call chains. Each
-// worker has one, with scratch of its own.
+// SampleLane: a worker's parser and unwinder. Parses the samples of a batch and makes their call chains.
 #pragma once
 
 #include <cstddef>
@@ -61,8 +60,8 @@ class SampleLane {
   bool is_payload_chain_ = false, begins_with_ip_ = false;
 };
 
-// Gives each sample and record of batches to a sink, on the caller's thread: for views that carry something
-// from sample to sample. Its places and stacks are those of the whole session.
+// Gives the samples and records of batches to a sink one by one, on the caller's thread, for serial views.
+// Places and stacks are interned in the session's tables.
 class SerialLane : public PlaceFinder {
  public:
   using Flow = Sink::Flow;
@@ -71,10 +70,10 @@ class SerialLane : public PlaceFinder {
       : lane_(&lane), places_(&places), stacks_(&stacks), cgroups_(&cgroups) {}
   void begin(const SampleOptions& options, Sink& sink, const NamesOf& names_of);
 
-  // Finds the places of the batch's samples. A thread may do so for one batch while another one gives those
-  // of the batch before, whose sink looks up no other places.
+  // Looks up places and stacks of the batch's samples. May run on another thread than give() for the previous
+  // batch, if the sink looks up no other places (Sink::looks_up()).
   void find_places(Batch& batch);
-  // `again`: of a pipe, the sample at which somebody stopped who only wanted the head.
+  // `again`: the sample at which reading a pipe's header stopped.
   Flow give(const Batch& batch, std::size_t item, bool again = false);
 
   const Location& find(const ResolvedSample& sample, std::uint64_t address) override;

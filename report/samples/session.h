@@ -1,7 +1,7 @@
-// The one way from a capture to a view: opens it, reads it, and gives its samples, with names, to a sink.
+// Session: opens and reads a capture, and gives its samples to a view.
 //
-// Cost follows what is distinct: a call chain of one version of an address space is looked up once, and so is
-// each address; names are looked up only when a view asks for them (Resolver).
+// Each distinct address and each distinct call chain of a version of an address space is looked up once.
+// Names are looked up when a view needs them (Resolver).
 //
 //   batches.h       records in order, each sample with its thread and address space
 //   sample_lane.h   a batch's samples with their places and call chains
@@ -37,13 +37,13 @@ struct ReadProgress {
   std::uint64_t bytes_total = 0;  // 0: not known, as of a pipe
 };
 
-// What a caller may want to know and say while a session runs.
+// Progress and cancellation of a run.
 struct RunControl {
   std::function<void(const ReadProgress&)> progress;  // may be empty
   std::stop_token cancel;  // asked at each sample or batch of samples, and with progress
 };
 
-// It belongs to one thread, which is also the one that calls the sink and its names.
+// Belongs to one thread, which also calls the sink and looks up names.
 class Session {
  public:
   static Result<Session> open(SessionOptions options);

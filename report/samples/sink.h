@@ -1,4 +1,4 @@
-// Where the samples of a capture go.
+// Sink: a view that takes a capture's samples one by one.
 #pragma once
 
 #include <cstddef>
@@ -28,18 +28,18 @@ class TextView;  // text_view.h
 class Sink {
  public:
   enum class Flow : std::uint8_t { GoOn, Stop };
-  // What makes two samples of one place. Functions: all addresses of a function that has a name may be given
-  // as the first of them. Names: so may the frames of call chains be, and what has no name in a file is one
-  // place of them.
+  // How places are distinguished. Functions: a sample's own address may be replaced by the first one seen in
+  // the same named function. Names: frames of call chains too, and all addresses of a file without names are
+  // one place.
   enum class Places : std::uint8_t { Addresses, Functions, Names };
   virtual ~Sink() = default;
   virtual Places places() const { return Places::Addresses; }
-  // The same view as sums or as text of which several threads make parts, where it carries nothing from
-  // sample to sample. Such a view may be fed that way, and gets no sample itself then.
+  // The view's parallel form, sums or text, if it keeps no state from sample to sample. Then its on_sample()
+  // is not called.
   virtual SumView* sums() { return nullptr; }
   virtual TextView* text() { return nullptr; }
-  // Whether it looks up places of samples other than their own (ResolvedSample::locate()) or, with
-  // Places::Names, names before the last sample. If not, places are found while the samples before are shown.
+  // Whether on_sample() looks up further places (ResolvedSample::locate()) or, with Places::Names, names. If
+  // not, the places of the next batch are looked up in parallel.
   virtual bool looks_up() const { return true; }
   // Whether it wants on_other().
   virtual bool takes_others() const { return true; }

@@ -1,5 +1,5 @@
-// An array that grows at its end and never moves: one thread appends, another may read the items that it was
-// told of meanwhile.
+// An array that grows at its end and never moves: one thread appends while others read items that are
+// complete.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class StableArray {
     const Place place = place_of(index);
     return pieces_[place.piece][place.at];
   }
-  T& operator[](std::size_t index) {  // for whoever appends, where nobody else reads
+  T& operator[](std::size_t index) {  // for the appending thread, while no other reads the item
     const Place place = place_of(index);
     return pieces_[place.piece][place.at];
   }

@@ -1,4 +1,4 @@
-// Call chains as the frames that they stand for, each distinct one once.
+// StackTable: interns call chains as lists of places.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,11 @@ class ChainReader {
  public:
   // Of a recorded chain that is too long, the outermost frames are kept instead of the innermost.
   void keep_callers() { keeps_callers_ = true; }
-  // Frames of recorded chains are told apart by whether they were sampled or called (PlaceTable::kCaller).
+  // Distinguishes the sampled address from return addresses in recorded chains (PlaceTable::kCaller).
   void tell_callers() { tells_callers_ = true; }
 
-  // Chains with equal keys are taken for the same chain of the same version of an address space: their words
-  // are not kept to be compared, as that would take more memory than everything else.
+  // The key of a chain in a version of an address space. Chains with equal keys count as equal: comparing
+  // would need all of their words in memory.
   ChainDigest key_of(const Chain& chain, const symbolize::SpaceVersion& space);
   // Its frames, with the modes that PlaceTable has. Valid until the next call.
   std::span<const PlaceTable::Address> addresses_of(const Chain& chain);
@@ -66,7 +66,7 @@ class FrameStore {
   std::size_t left_ = 0;           // numbers from there on
 };
 
-// It belongs to one thread. Stacks never change once they are made.
+// Belongs to one thread. Stacks never change.
 class StackTable {
  public:
   // `places` must outlive it: that is where the frames are numbers of.

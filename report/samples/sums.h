@@ -1,9 +1,10 @@
-// Samples added up by what tells them apart, on several threads. A view is given each combination once, in
-// the order of its first sample, and in the end what its samples add up to: so it costs what is distinct, and
-// its text is the same for any number of threads.
+// Parallel sums: samples are grouped by event, thread, place and stack on several threads. The view gets each
+// group once, in the order of the groups' first samples, and each group's sums at the end. So its cost
+// follows the number of groups, and its output is the same for any number of threads.
 //
-//   SumLane   a worker's own tables: the samples that it was given by combination
-//   SumJoin   one thread's: gives combinations their places and stacks of the session, and the view its rows
+//   SumLane   a worker's tables: sums by group
+//   SumJoin   merges the lanes on one thread: interns places and stacks in the session, and gives groups to
+//   the view
 #pragma once
 
 #include <array>
@@ -27,20 +28,20 @@
 
 namespace tacho::report {
 
-// What tells samples apart beside their event.
+// By which properties samples are grouped, besides the event.
 struct SumShape {
   bool by_stack = true;
   bool by_place = true;  // the sample's own; without a stack it always does
   bool by_comm = true;
   bool by_thread = false;
-  bool needs_stack = false;    // samples without a call chain are not added up
-  bool counts_nought = false;  // a sample whose period is 0 counts for 1
-  // Which places are one (Sink::Places). With Addresses the combinations are as many as the stacks of a
-  // capture; else they are few, and memory is bounded.
+  bool needs_stack = false;    // samples without a call chain are left out
+  bool counts_nought = false;  // a sample with period 0 counts as 1
+  // How places are distinguished (Sink::Places). With Addresses there are as many groups as distinct stacks;
+  // otherwise they are few, and memory is bounded.
   Sink::Places places = Sink::Places::Addresses;
 };
 
-// A combination, as it was at its first sample.
+// A group, described by its first sample.
 struct SumRow {
   std::size_t event = 0;
   const Thread* thread = nullptr;
@@ -54,15 +55,14 @@ class SumView {
  public:
   virtual ~SumView() = default;
   virtual SumShape shape() const = 0;
-  // The number that the combination goes by. What differs for the shape may be one for the view, and a
-  // combination may come again.
+  // The view's row of a group. Several groups may share a row, and a group may be given again.
   virtual std::uint32_t row_of(const SumRow& row) = 0;
   virtual void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) = 0;
-  // How many samples there were, those that are not added up included.
+  // `samples`: all samples, including those that were left out.
   virtual void end(std::uint64_t /*samples*/) {}
 };
 
-// It belongs to one thread at a time.
+// Belongs to one thread at a time.
 class SumLane {
  public:
   // All must outlive it; `lane` is its own.
@@ -72,7 +72,7 @@ class SumLane {
   // Samples in their order, and behind those of earlier calls. `first`: the number of the first one.
   void add(std::span<const BatchItem> items, std::uint64_t first);
 
-  // A combination that was met first since take_fresh().
+  // A group that is new since take_fresh().
   struct Fresh {
     std::uint64_t first = 0;                      // number of its first sample
     const symbolize::Mapping* mapping = nullptr;  // of the sample's own place
@@ -89,11 +89,12 @@ class SumLane {
     std::vector<Fresh> rows;
     std::vector<std::uint32_t> frames;  // numbers in places()
   };
-  // In the order of their first samples. The other ones are filled from now on.
+  // Moves the new groups to `rows`, in the order of their first samples; later ones go into the memory of
+  // `rows`.
   void take_fresh(FreshRows& rows);
   const StableArray<Location>& places() const { return places_->locations(); }
 
-  // A combination's sum.
+  // A group's sums.
   struct Sum {
     std::uint64_t low = 0, high = 0;  // its key
     std::uint64_t period = 0, samples = 0;
@@ -103,18 +104,18 @@ class SumLane {
   const Sum& operator[](std::size_t row) const { return sums_[row]; }
   std::size_t event_of(const Sum& sum) const { return whos_[sum.who].event; }
   std::uint64_t samples() const { return samples_; }
-  // Combinations that come again are fresh from now on, and places get new numbers.
+  // Empties the tables: groups that come again are new, and places get new numbers.
   void forget();
 
  private:
-  // What tells combinations of one place or chain apart.
+  // The part of a group's key besides place and chain.
   struct Who {
     const Thread* thread = nullptr;
     const char* comm = nullptr;
     std::uint32_t event = 0;
     bool operator==(const Who&) const = default;
   };
-  // Where the fields lie in the records of an event whose samples have none but those of known size, and a
+  // Offsets of fields in an event's samples, for events whose samples have fixed-size fields and at most a
   // call chain.
   struct Layout {
     bool is_plain = false, has_chain = false;
@@ -169,10 +170,12 @@ class SumJoin {
   // All must outlive it.
   SumJoin(std::span<const std::unique_ptr<SumLane>> lanes, PlaceTable& places, StackTable& stacks,
           SumView& view);
-  // Between two batches: takes over what is fresh, which add_rows() gives to the view, while lanes go on.
+  // Between two batches: takes new groups from the lanes. add_rows() then gives them to the view while lanes
+  // work.
   void take_fresh();
   void add_rows();
-  // Between two batches, after take_fresh(): where too much was added up so far, the view counts it now.
+  // Between two batches, after take_fresh(): if the lanes' tables are large, gives their sums to the view and
+  // empties them.
   void bound();
   void end();
 

@@ -1,4 +1,4 @@
-// Several views of one pass over a capture.
+// Tee: feeds several sinks in one pass over a capture.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Views that print each sample: parts of a batch are written side by side, and put out in order.
+// Parallel text: workers format slices of a batch, and the slices are written in order.
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@
 
 namespace tacho::report {
 
-// Writes samples into a buffer of its own, on one thread at a time. Its samples have frames in place of
-// stacks, and places without numbers: a text keeps none of them.
+// A worker's formatter with its own buffer. Its samples have frames instead of interned stacks, and places
+// without numbers.
 class Pen : public Sink {
  public:
   bool takes_others() const override { return false; }
-  // Of what was written since turn(), bytes.
+  // Bytes written since turn().
   virtual std::size_t size() const = 0;
-  // What is in the buffer may be put out from now on, while another one is written.
+  // Switches to the second buffer; the first one is written to the output meanwhile.
   virtual void turn() = 0;
 };
 
