@@ -391,6 +391,9 @@ bool Session::State::run(Sink& sink, const RunControl& control) {
   for (;;) {
     Batch& batch = two[0];
     const bool reads_on = reader && !batch.is_last && !batch.ends_before_change;
+    // A batch without places would look them up while the worker does so for the next batch, in the same
+    // tables.
+    if (finds_ahead && batch.places.empty()) serial.find_places(batch);
     std::optional<format::WorkerPool::Forked> reading;
     if (reads_on) {
       reading.emplace(reader->fork(1, [&](std::size_t, unsigned) -> Result<> {
