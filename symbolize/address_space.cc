@@ -134,7 +134,8 @@ struct AddressSpaces::State {
   ByNumber<std::uint64_t> forks;  // by pid: when a process was forked, ns
   bool keeps_memory_files = false;
   MappingList kernel;
-  ByNumber<std::unique_ptr<const SpaceVersion>> versions;  // by pid, of those that were asked for
+  ByNumber<std::unique_ptr<const SpaceVersion>> versions;  // by pid, of processes with mappings
+  std::unique_ptr<const SpaceVersion> unmapped;            // of all others
   Versions replaced;
   std::uint32_t next_version = 1, kernel_number = 1;
   const Mapping* kernel_map = nullptr;  // of the kernel's own text
@@ -201,6 +202,7 @@ void AddressSpaces::State::changed(std::uint32_t pid) {
     ++kernel_number;
     for (auto row = versions.begin(); row != versions.end(); ++row)
       replaced.push_back(std::move(row.value()));
+    if (unmapped != nullptr) replaced.push_back(std::move(unmapped));
     return versions.clear();
   }
   const auto row = versions.find(pid);
@@ -472,13 +474,12 @@ AddressRange AddressSpaces::range_at(std::uint32_t pid, format::RuntimeAddress i
 }
 
 const SpaceVersion& AddressSpaces::version(std::uint32_t pid) {
-  auto& version = state_->versions[pid];
-  if (version == nullptr) {
-    const auto process = state_->processes.find(pid);
-    version = std::make_unique<const SpaceVersion>(
-        state_->next_version++, state_->kernel_number,
-        process == state_->processes.end() ? MappingList() : process->second, state_->kernel);
-  }
+  const auto process = state_->processes.find(pid);
+  const bool is_mapped = process != state_->processes.end();
+  auto& version = is_mapped ? state_->versions[pid] : state_->unmapped;
+  if (version == nullptr)
+    version = std::make_unique<const SpaceVersion>(state_->next_version++, state_->kernel_number,
+                                                   is_mapped ? process->second : MappingList(), state_->kernel);
   return *version;
 }
 
@@ -496,6 +497,7 @@ std::string_view AddressSpaces::comm(std::uint32_t /*pid*/, std::uint32_t tid) c
 void AddressSpaces::end_replay() {
   ByNumber<MappingList>().swap(state_->processes);
   decltype(state_->versions)().swap(state_->versions);
+  state_->unmapped.reset();
   Versions().swap(state_->replaced);
   ByNumber<Thread>().swap(state_->threads);
   ByNumber<std::uint64_t>().swap(state_->forks);

@@ -66,6 +66,7 @@ class AddressSpaces {
   // it.
   AddressRange range_at(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const;
   // The process as it is now. Every change of its mappings, or of the kernel's, makes another version.
+  // Processes without mappings share one.
   const SpaceVersion& version(std::uint32_t pid);
   // The versions that others took the place of since the last call. As long as they are held they may be
   // looked into; they are given up where records are applied.

@@ -11,7 +11,7 @@ namespace {
 namespace abi = format::abi;
 
 // Combinations and places of one lane, where memory is bounded.
-constexpr std::size_t kMostSums = std::size_t{1} << 17;
+constexpr std::size_t kMostSums = std::size_t{1} << 16;
 
 template <class T>
 T read_at(const std::byte* bytes) {
@@ -235,7 +235,10 @@ void SumLane::make_places() {
 
 void SumLane::forget() {
   by_key_.forget();
+  by_who_.forget();
   sums_ = {};
+  whos_ = {};
+  recent_.fill({});
   make_places();
 }
 
