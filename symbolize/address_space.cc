@@ -478,8 +478,9 @@ const SpaceVersion& AddressSpaces::version(std::uint32_t pid) {
   const bool is_mapped = process != state_->processes.end();
   auto& version = is_mapped ? state_->versions[pid] : state_->unmapped;
   if (version == nullptr)
-    version = std::make_unique<const SpaceVersion>(state_->next_version++, state_->kernel_number,
-                                                   is_mapped ? process->second : MappingList(), state_->kernel);
+    version =
+        std::make_unique<const SpaceVersion>(state_->next_version++, state_->kernel_number,
+                                             is_mapped ? process->second : MappingList(), state_->kernel);
   return *version;
 }
 

@@ -39,11 +39,13 @@ class StackTableTest : public testing::Test {
 };
 
 TEST_F(StackTableTest, EqualChainsOfOneProcessAreOneStack) {
+  change_mappings(8);
   const std::uint32_t first = ask(one_).number;
   EXPECT_EQ(addresses(ask(one_)), (Words{0x1000, 0x2000}));
   EXPECT_EQ(ask(one_).number, first);
   EXPECT_NE(ask(two_).number, first);
   EXPECT_NE(ask(one_, 8).number, first) << "another process";
+  EXPECT_EQ(ask(one_, 9).number, first) << "neither has mappings";
 }
 
 // A mark is followed by where code was interrupted: in the kernel, in the process, and below a signal's
