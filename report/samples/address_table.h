@@ -34,6 +34,7 @@ class AddressTable {
     return slots_.empty() ? IndexTable::kNone : slots_[place_of(hash_of(space, ip), space, ip)].number;
   }
 
+  std::size_t size() const { return count_; }
   // Gives its memory back. From then on every address is new.
   void forget() {
     Slots().swap(slots_);

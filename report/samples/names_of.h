@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 
 #include "symbolize/address_space.h"
 #include "symbolize/symbolizer.h"
@@ -14,6 +15,9 @@ struct NamesOf {
   std::function<symbolize::Symbolizer::Names(const symbolize::Mapping&)> ask;
   bool of_chains = false;      // of the frames of call chains, and not of the samples' own places
   bool joins_unknown = false;  // places of a mapping's file that have no name are one
+  // Locked for questions that may change what other threads read: by threads that share the symbol tables.
+  // Null: no other thread does.
+  std::mutex* naming = nullptr;
 };
 
 }  // namespace tacho::report

@@ -1,6 +1,7 @@
 #include "report/samples/place_table.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "format/records/perf_abi.h"
@@ -33,6 +34,7 @@ void PlaceTable::end_lookups() {
   decltype(owners_)().swap(owners_);
   functions_ = {};
   unknown_places_ = {};
+  names_ = {};
   processes_ = std::vector<Process>(processes_.size());
   kernel_ = {};
   taken_.fill({});
@@ -100,12 +102,38 @@ std::uint32_t PlaceTable::number_of(const Asked& asked) {
   return by_address_.find_or_make(asked.owner, asked.place, [&] { return place_by_name(asked); });
 }
 
+// The row of the function that covers the address, or has the call before a caller's return address.
+// Threads that share the table read it side by side. They take turns where the table chooses between symbols
+// or reads ranges of functions, as it keeps the answers.
+std::optional<std::uint32_t> PlaceTable::row_of(Functions& functions, std::uint64_t address,
+                                                bool is_caller) const {
+  using Sight = symbolize::SymbolTable::Sight;
+  symbolize::SymbolTable& table = *functions.table;
+  if (names_of_->naming != nullptr) {
+    const Sight sight = is_caller ? table.see_caller(address) : table.see(address);
+    if (sight.kind == Sight::Kind::Symbol) return sight.row;
+    if (sight.kind == Sight::Kind::None) {
+      if (!table.has_unnamed()) return std::nullopt;
+      if (functions.unnamed != nullptr) {
+        const Sight other = functions.unnamed->see(address - (is_caller ? 1 : 0));
+        if (other.kind == Sight::Kind::None) return std::nullopt;
+        if (other.kind == Sight::Kind::Symbol) return static_cast<std::uint32_t>(functions.named + other.row);
+      }
+    }
+  }
+  const auto lock =
+      names_of_->naming != nullptr ? std::unique_lock(*names_of_->naming) : std::unique_lock<std::mutex>();
+  const auto row = table.row_at(is_caller ? table.call_before(address) : address);
+  functions.unnamed = table.unnamed_table();
+  return row;
+}
+
 // The place of its function where that is told; null: its own.
 std::uint32_t* PlaceTable::place_of_name(const Asked& asked) {
   if (Functions* const functions = asked.by_name.functions) {
-    std::uint64_t address = asked.mapping->shown_address({asked.ip});
-    if ((asked.cpumode & kCaller) != 0) address = functions->table->call_before(address);
-    if (const auto row = functions->table->row_at(address)) return &functions->place_of(*row);
+    const std::uint64_t address = asked.mapping->shown_address({asked.ip});
+    if (const auto row = row_of(*functions, address, (asked.cpumode & kCaller) != 0))
+      return &functions->place_of(*row);
   }
   return asked.by_name.unknown;
 }
@@ -138,17 +166,20 @@ void PlaceTable::find_all(const symbolize::SpaceVersion& space, std::span<const 
   for (const Asked& asked : asked_) numbers.push_back(number_of(asked));
 }
 
-PlaceTable::ByName PlaceTable::by_name_of(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
+PlaceTable::ByName PlaceTable::ask_names(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
   const auto mode = static_cast<std::uint8_t>(cpumode & kModeBits);
   if ((cpumode & kUnwound) != 0) return {};  // such places have inlined calls
   // Nothing names what is not mapped, but in the kernel, where it may be more than the mappings tell.
   symbolize::Symbolizer::Names names{.table = nullptr, .is_all = mode != abi::kCpumodeKernel};
+  const auto lock =
+      names_of_->naming != nullptr ? std::unique_lock(*names_of_->naming) : std::unique_lock<std::mutex>();
   if (mapping != nullptr) names = names_of_->ask(*mapping);
   ByName by_name;
   if (names.table != nullptr) {
     Functions& functions = functions_[mode][names.table];
     if (functions.table == nullptr)
-      functions = {names.table, std::vector(names.table->size(), IndexTable::kNone)};
+      functions = {names.table, names.table->symbols(), names.table->unnamed_table(),
+                   std::vector(names.table->size(), IndexTable::kNone)};
     by_name.functions = &functions;
   }
   if (names.is_all && names_of_->joins_unknown) {
@@ -158,16 +189,20 @@ PlaceTable::ByName PlaceTable::by_name_of(const symbolize::Mapping* mapping, std
   return by_name;
 }
 
+// An owner's addresses are all of one module.
 const PlaceTable::ByName& PlaceTable::by_name_of(Known& known) {
-  if (!std::exchange(known.has_names, true)) known.by_name = by_name_of(known.stretch.mapping, known.cpumode);
-  return known.by_name;
+  if (known.by_name != nullptr) return *known.by_name;
+  const auto [names, is_new] = names_.try_emplace(known.owner);
+  if (is_new) names->second = ask_names(known.stretch.mapping, known.cpumode);
+  known.by_name = &names->second;
+  return *known.by_name;
 }
 
 // Samples' own places are so many that a function's is found by its row, and no address is kept.
 std::uint32_t PlaceTable::function_at(Known& known, std::uint64_t ip, std::uint8_t cpumode) {
   Functions* const functions = by_name_of(known).functions;
   if (functions == nullptr) return number_of(asked_of(known, ip, 0));
-  const auto row = functions->table->row_at(known.stretch.mapping->shown_address({ip}));
+  const auto row = row_of(*functions, known.stretch.mapping->shown_address({ip}), false);
   if (!row) return number_of(asked_of(known, ip, 0));
   std::uint32_t& place = functions->place_of(*row);
   if (place == IndexTable::kNone) place = make(known.stretch.mapping, ip, cpumode);

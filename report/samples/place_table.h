@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -65,6 +66,9 @@ class PlaceTable {
   std::uint32_t take(const Location& other);
   std::uint32_t take(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
   std::uint32_t take_function(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
+  // Forgets which addresses were looked up. Functions keep their numbers; other addresses get new ones.
+  void forget_addresses() { by_address_.forget(); }
+  std::size_t addresses() const { return by_address_.size(); }
   // Brings what take() needs into the cache.
   void fetch(const Location& other);
   const StableArray<Location>& locations() const { return locations_; }
@@ -75,10 +79,12 @@ class PlaceTable {
   // Functions of one table in one mode, by its rows: the numbers of their places.
   struct Functions {
     symbolize::SymbolTable* table = nullptr;
+    std::size_t named = 0;                            // rows of functions with symbols; others follow
+    const symbolize::SymbolTable* unnamed = nullptr;  // of the others, once they were asked for
     std::vector<std::uint32_t> places;
-    // The table may have got more rows meanwhile.
+    // The table gets more rows when it is first asked for an address without a symbol.
     std::uint32_t& place_of(std::uint32_t row) {
-      if (row >= places.size()) places.resize(table->size(), IndexTable::kNone);
+      if (row >= places.size()) places.resize(row + std::size_t{1} + row / 2, IndexTable::kNone);
       return places[row];
     }
   };
@@ -94,8 +100,7 @@ class PlaceTable {
     std::uint64_t bias = 0;                          // of an address to what tells its place in `owner`
     std::uint32_t owner = 0;                         // with the mode, as a key of by_address_
     std::uint8_t cpumode = 0;                        // without kCaller
-    bool has_names = false;                          // whether `by_name` was asked for
-    ByName by_name;
+    const ByName* by_name = nullptr;                 // null: not asked for yet
   };
   // Some that were asked for lately.
   struct KnownFew {
@@ -112,7 +117,7 @@ class PlaceTable {
   Known& known_of(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
   void look_up(Known& known, const symbolize::AddressRange& range, std::uint8_t cpumode);
   std::uint32_t owner_of(const symbolize::Mapping* mapping, std::uint64_t bias);
-  ByName by_name_of(const symbolize::Mapping* mapping, std::uint8_t cpumode);
+  ByName ask_names(const symbolize::Mapping* mapping, std::uint8_t cpumode);
   const ByName& by_name_of(Known& known);
   // An address on its way through by_address_.
   struct Asked {
@@ -133,6 +138,7 @@ class PlaceTable {
   }
   std::uint32_t number_of(const Asked& asked);
   std::uint32_t make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
+  std::optional<std::uint32_t> row_of(Functions& functions, std::uint64_t address, bool is_caller) const;
   std::uint32_t* place_of_name(const Asked& asked);
   std::uint32_t place_by_name(const Asked& asked);
   std::uint32_t function_at(Known& known, std::uint64_t ip, std::uint8_t cpumode);
@@ -150,7 +156,8 @@ class PlaceTable {
   IndexTable by_owner_;
   std::vector<Owner, format::LargePages<Owner>> owners_;  // by number
   const NamesOf* names_of_ = nullptr;
-  std::array<std::unordered_map<const symbolize::SymbolTable*, Functions>, 8> functions_;      // by mode
+  std::unordered_map<std::uint32_t, ByName> names_;                                        // by Known::owner
+  std::array<std::unordered_map<const symbolize::SymbolTable*, Functions>, 8> functions_;  // by mode
   std::array<std::unordered_map<const symbolize::Module*, std::uint32_t>, 8> unknown_places_;  // likewise
   AddressTable by_address_;
   std::vector<Asked> asked_;  // scratch

@@ -78,6 +78,8 @@ struct Session::State {
   bool has_run = false;
   std::shared_ptr<SampleCondition> condition;  // until it is bound to the events: then it is the filter's
   NamesOf names_of;
+  std::mutex naming;
+  NamesOf shared_names;  // the same, for lanes: they lock `naming`
   BatchOptions batch_options;
   // Of a pipe: what is left of the batch at whose sample somebody stopped who only wanted the head.
   std::array<Batch, 2> two;
@@ -307,11 +309,13 @@ bool Session::State::run_forked(const RunControl& control, Chunk&& chunk, Betwee
 bool Session::State::run_sums(SumView& view, const RunControl& control) {
   make_lanes();
   const SumShape shape = view.shape();
+  shared_names = names_of;
+  shared_names.naming = &naming;
   std::vector<std::unique_ptr<SumLane>> sums;
   for (std::size_t i = 0; i < lanes.size(); ++i)
-    sums.push_back(
-        std::make_unique<SumLane>(i == 0 ? lane : *lanes[i]->samples, options.symbols, options, shape));
-  SumJoin join(sums, places, stacks, view);
+    sums.push_back(std::make_unique<SumLane>(i == 0 ? lane : *lanes[i]->samples, options.symbols, options,
+                                             shape, shared_names));
+  SumJoin join(sums, places, stacks, view, naming);
   const bool is_whole = run_forked(
       control,
       [&](std::size_t number, std::span<const BatchItem> items, std::uint64_t first, std::size_t) {
@@ -334,7 +338,6 @@ bool Session::State::run_sums(SumView& view, const RunControl& control) {
 
 bool Session::State::run_text(TextView& view, const RunControl& control) {
   make_lanes();
-  std::mutex naming;
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     Lane& one = *lanes[i];
     one.pen = view.fork(lanes.size() > 1 ? &naming : nullptr);

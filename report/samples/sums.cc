@@ -10,8 +10,9 @@ namespace {
 
 namespace abi = format::abi;
 
-// Combinations and places of one lane, where memory is bounded.
-constexpr std::size_t kMostSums = std::size_t{1} << 16;
+// Of one lane, where memory is bounded: groups and places; keys and addresses that they are found by.
+constexpr std::size_t kMostSums = std::size_t{1} << 16, kMostKeys = std::size_t{1} << 17,
+                      kMostAddresses = std::size_t{1} << 18;
 
 template <class T>
 T read_at(const std::byte* bytes) {
@@ -31,8 +32,8 @@ bool begins_with_ip(const std::byte* words, std::uint64_t count, std::uint64_t i
 }  // namespace
 
 SumLane::SumLane(SampleLane& lane, const symbolize::SymbolOptions& symbols, const SampleOptions& options,
-                 const SumShape& shape)
-    : lane_(&lane), options_(&options), shape_(shape) {
+                 const SumShape& shape, const NamesOf& names)
+    : lane_(&lane), options_(&options), names_(&names), shape_(shape) {
   const format::CaptureReader& capture = lane.capture();
   make_places();
   if (options.keeps_callers) chains_.keep_callers();
@@ -65,6 +66,7 @@ SumLane::Layout SumLane::layout_of(const format::EventAttr& attr, std::endian or
 
 void SumLane::add(std::span<const BatchItem> items, std::uint64_t first) {
   constexpr std::size_t kAhead = 12;
+  if (shape_.places != Sink::Places::Addresses) bound_keys();
   std::size_t together = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (i + kAhead < items.size()) {  // another thread touched them last
@@ -164,7 +166,6 @@ void SumLane::find_key(Work& work) {
     }
   } else if (shape_.by_place || shape_.by_stack) {
     const PlaceTable::Key key = places_->key_of(space, work.ip, work.cpumode);
-    work.mapping = key.mapping;
     work.low = key.place;
     work.high = key.owner;
   } else {
@@ -176,8 +177,10 @@ void SumLane::find_key(Work& work) {
 
 void SumLane::add_together(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    if (const std::uint32_t guess = by_key_.guess(work_[i].hash); guess != IndexTable::kNone)
-      __builtin_prefetch(&sums_[guess]);
+    const std::uint32_t guess = by_key_.guess(work_[i].hash);
+    if (guess == IndexTable::kNone) continue;
+    __builtin_prefetch(&known_[guess]);
+    if (shape_.places == Sink::Places::Addresses) __builtin_prefetch(&sums_[guess]);
   }
   for (std::size_t i = 0; i < count; ++i) add_one(work_[i]);
 }
@@ -185,41 +188,64 @@ void SumLane::add_together(std::size_t count) {
 void SumLane::add_one(const Work& work) {
   const std::uint32_t row = by_key_.find_or_make(
       work.hash,
-      [&](std::uint32_t known) {
-        const Sum& sum = sums_[known];
-        return sum.low == work.low && sum.high == work.high && sum.who == work.who;
+      [&](std::uint32_t number) {
+        const Known& known = known_[number];
+        return known.low == work.low && known.high == work.high && known.who == work.who;
       },
       [&] {
-        make(work);
-        return static_cast<std::uint32_t>(sums_.size() - 1);
+        known_.push_back({work.low, work.high, work.who, group_of(work)});
+        return static_cast<std::uint32_t>(known_.size() - 1);
       });
-  Sum& sum = sums_[row];
+  Sum& sum = sums_[known_[row].group];
   sum.period += work.period;
   ++sum.samples;
 }
 
-void SumLane::make(const Work& work) {
+std::uint32_t SumLane::own_place(const Work& work) {
   const symbolize::SpaceVersion& space = *work.item->space;
-  sums_.push_back({.low = work.low, .high = work.high, .who = work.who});
+  if (shape_.places == Sink::Places::Functions) return places_->find_function(space, work.ip, work.cpumode);
+  const PlaceTable::Address address{work.ip, work.cpumode};
+  places_->find_all(space, {&address, 1}, place_);
+  return place_[0];
+}
+
+std::uint32_t SumLane::group_of(const Work& work) {
+  Group group{.who = work.who, .has_stack = work.chain.has_value(), .is_payload = work.is_payload};
+  if (work.chain) group.frames = chains_.frames_of(*work.chain, *work.item->space, *places_);
+  if (shape_.by_place || (shape_.by_stack && !work.chain))
+    group.place = work.is_first && !group.frames.empty() ? group.frames[0] : own_place(work);
+  if (shape_.places == Sink::Places::Addresses) return make(work, group);
+  std::uint64_t hash = by_group_.hash(group.place, group.who, group.has_stack, group.is_payload);
+  for (const std::uint32_t frame : group.frames) hash = by_group_.hash.add(hash, frame);
+  return by_group_.find_or_make(
+      hash,
+      [&](std::uint32_t number) {
+        const Group& known = groups_[number];
+        return known.place == group.place && known.who == group.who && known.has_stack == group.has_stack &&
+               known.is_payload == group.is_payload && std::ranges::equal(known.frames, group.frames);
+      },
+      [&] {
+        const std::uint32_t number = make(work, group);
+        group.frames = frames_.keep(group.frames);
+        groups_.push_back(group);
+        return number;
+      });
+}
+
+std::uint32_t SumLane::make(const Work& work, const Group& group) {
+  sums_.push_back({.event = work.item->event});
   Fresh& fresh = fresh_.rows.emplace_back();
   fresh.first = work.number;
   fresh.thread = work.item->thread;
   fresh.comm = work.item->comm();
   fresh.event = work.item->event;
-  fresh.ip = work.ip;
-  fresh.cpumode = work.cpumode;
-  fresh.is_payload = work.is_payload;
-  if (work.chain) {
-    const auto frames = chains_.frames_of(*work.chain, space, *places_);
-    fresh.has_stack = true;
-    fresh.is_first = work.is_first && !frames.empty();
-    fresh.frames_begin = static_cast<std::uint32_t>(fresh_.frames.size());
-    fresh.frames = static_cast<std::uint32_t>(frames.size());
-    fresh_.frames.insert(fresh_.frames.end(), frames.begin(), frames.end());
-  }
-  const bool has_own = !fresh.is_first && (shape_.by_place || (shape_.by_stack && !fresh.has_stack));
-  if (has_own)
-    fresh.mapping = work.chain ? places_->key_of(space, work.ip, work.cpumode).mapping : work.mapping;
+  fresh.place = group.place;
+  fresh.has_stack = group.has_stack;
+  fresh.is_payload = group.is_payload;
+  fresh.frames_begin = static_cast<std::uint32_t>(fresh_.frames.size());
+  fresh.frames = static_cast<std::uint32_t>(group.frames.size());
+  fresh_.frames.insert(fresh_.frames.end(), group.frames.begin(), group.frames.end());
+  return static_cast<std::uint32_t>(sums_.size() - 1);
 }
 
 void SumLane::take_fresh(FreshRows& rows) {
@@ -231,20 +257,39 @@ void SumLane::take_fresh(FreshRows& rows) {
 void SumLane::make_places() {
   places_.emplace();
   if (options_->keeps_addresses) places_->keep_addresses();
+  if (names_->ask) places_->tell_by_functions(names_);
+}
+
+// What they are found by is found again, so it need not be kept.
+void SumLane::bound_keys() {
+  if (known_.size() > kMostKeys) {
+    by_key_.forget();
+    known_ = {};
+  }
+  if (places_->addresses() > kMostAddresses) places_->forget_addresses();
 }
 
 void SumLane::forget() {
   by_key_.forget();
+  known_ = {};
   by_who_.forget();
+  by_group_.forget();
   sums_ = {};
+  groups_ = {};
+  frames_ = {};
   whos_ = {};
   recent_.fill({});
   make_places();
 }
 
 SumJoin::SumJoin(std::span<const std::unique_ptr<SumLane>> lanes, PlaceTable& places, StackTable& stacks,
-                 SumView& view)
-    : lanes_(lanes.size()), places_(&places), stacks_(&stacks), view_(&view), shape_(view.shape()) {
+                 SumView& view, std::mutex& naming)
+    : lanes_(lanes.size()),
+      places_(&places),
+      stacks_(&stacks),
+      view_(&view),
+      naming_(&naming),
+      shape_(view.shape()) {
   for (std::size_t i = 0; i < lanes.size(); ++i) lanes_[i].lane = lanes[i].get();
 }
 
@@ -281,38 +326,42 @@ void SumJoin::fetch(const Of& of, const SumLane::Fresh& row) const {
   }
 }
 
-std::uint32_t SumJoin::own_place(const SumLane::Fresh& row) {
-  return shape_.places == Sink::Places::Functions ? places_->take_function(row.mapping, row.ip, row.cpumode)
-                                                  : places_->take(row.mapping, row.ip, row.cpumode);
+// The session's number of a lane's place.
+std::uint32_t SumJoin::place_of(Of& of, std::uint32_t number) {
+  std::uint32_t& place = of.places[number];
+  if (place == IndexTable::kNone) place = places_->take(of.lane->places()[number]);
+  return place;
+}
+
+std::uint32_t SumJoin::own_place(Of& of, std::uint32_t number) {
+  if (number == IndexTable::kNone) return 0;
+  if (shape_.places != Sink::Places::Functions) return place_of(of, number);
+  const Location& location = of.lane->places()[number];
+  return places_->take_function(location.mapping, location.ip.value, location.cpumode);
 }
 
 void SumJoin::add_row(Of& of, const SumLane::Fresh& row) {
+  const std::lock_guard lock(*naming_);
   frames_.clear();
-  for (const std::uint32_t frame : std::span(of.fresh.frames).subspan(row.frames_begin, row.frames)) {
-    std::uint32_t& place = of.places[frame];
-    if (place == IndexTable::kNone) place = places_->take(of.lane->places()[frame]);
-    frames_.push_back(place);
-  }
+  for (const std::uint32_t frame : std::span(of.fresh.frames).subspan(row.frames_begin, row.frames))
+    frames_.push_back(place_of(of, frame));
   SumRow made{.event = row.event,
               .thread = row.thread,
               .comm = row.comm,
               .place = 0,
               .stack = nullptr,
               .has_payload_stack = row.is_payload};
-  if (row.has_stack) {
+  if (row.has_stack)
     made.stack =
         shape_.places == Sink::Places::Names ? &stacks_->stack_of_frames(frames_) : &stacks_->add(frames_);
-    if (shape_.by_place) made.place = row.is_first ? frames_[0] : own_place(row);
-  } else if (shape_.by_place || shape_.by_stack) {
-    made.place = own_place(row);
-  }
+  made.place = own_place(of, row.place);
   of.rows.push_back(view_->row_of(made));
 }
 
 void SumJoin::count(Of& of) {
-  for (std::size_t row = 0; row < of.lane->size(); ++row) {
-    const SumLane::Sum& sum = (*of.lane)[row];
-    view_->count(of.rows[row], of.lane->event_of(sum), sum.period, sum.samples);
+  for (std::size_t group = 0; group < of.lane->size(); ++group) {
+    const SumLane::Sum& sum = (*of.lane)[group];
+    view_->count(of.rows[group], sum.event, sum.period, sum.samples);
   }
   of.rows.clear();
   of.places.forget();

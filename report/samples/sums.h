@@ -2,7 +2,9 @@
 // group once, in the order of the groups' first samples, and each group's sums at the end. So its cost
 // follows the number of groups, and its output is the same for any number of threads.
 //
-//   SumLane   a worker's tables: sums by group
+//   SumLane   a worker's tables: sums by group. Where places have names, it looks these up, so that few
+//   groups
+//             are left to merge
 //   SumJoin   merges the lanes on one thread: interns places and stacks in the session, and gives groups to
 //   the view
 #pragma once
@@ -11,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -65,29 +68,26 @@ class SumView {
 // Belongs to one thread at a time.
 class SumLane {
  public:
-  // All must outlive it; `lane` is its own.
+  // All must outlive it; `lane` is its own. `names`: what distinguishes places, unless by their addresses.
   SumLane(SampleLane& lane, const symbolize::SymbolOptions& symbols, const SampleOptions& options,
-          const SumShape& shape);
+          const SumShape& shape, const NamesOf& names);
 
   // Samples in their order, and behind those of earlier calls. `first`: the number of the first one.
   void add(std::span<const BatchItem> items, std::uint64_t first);
 
-  // A group that is new since take_fresh().
+  // A group that is new since take_fresh(). Places are numbers in places().
   struct Fresh {
-    std::uint64_t first = 0;                      // number of its first sample
-    const symbolize::Mapping* mapping = nullptr;  // of the sample's own place
-    std::uint64_t ip = 0;
+    std::uint64_t first = 0;  // number of its first sample
     const Thread* thread = nullptr;
     std::string_view comm;
     std::uint32_t event = 0;
+    std::uint32_t place = IndexTable::kNone;     // its own
     std::uint32_t frames_begin = 0, frames = 0;  // in FreshRows::frames
-    std::uint8_t cpumode = 0;
     bool has_stack = false, is_payload = false;
-    bool is_first = false;  // its own place is the first frame
   };
   struct FreshRows {
     std::vector<Fresh> rows;
-    std::vector<std::uint32_t> frames;  // numbers in places()
+    std::vector<std::uint32_t> frames;
   };
   // Moves the new groups to `rows`, in the order of their first samples; later ones go into the memory of
   // `rows`.
@@ -96,13 +96,11 @@ class SumLane {
 
   // A group's sums.
   struct Sum {
-    std::uint64_t low = 0, high = 0;  // its key
     std::uint64_t period = 0, samples = 0;
-    std::uint32_t who = 0;
+    std::uint32_t event = 0;
   };
   std::size_t size() const { return sums_.size(); }
-  const Sum& operator[](std::size_t row) const { return sums_[row]; }
-  std::size_t event_of(const Sum& sum) const { return whos_[sum.who].event; }
+  const Sum& operator[](std::size_t group) const { return sums_[group]; }
   std::uint64_t samples() const { return samples_; }
   // Empties the tables: groups that come again are new, and places get new numbers.
   void forget();
@@ -126,14 +124,27 @@ class SumLane {
     const BatchItem* item = nullptr;
     std::uint64_t number = 0;
     std::uint64_t ip = 0, period = 0;
-    const symbolize::Mapping* mapping = nullptr;
     std::optional<Chain> chain;
     std::uint64_t low = 0, high = 0, hash = 0;
     std::uint32_t who = 0;
     std::uint8_t cpumode = 0;
     bool is_first = false, is_payload = false;
   };
+  // What a sample's group is found by: its chain or address, in its version of the address space.
+  struct Known {
+    std::uint64_t low = 0, high = 0;
+    std::uint32_t who = 0;
+    std::uint32_t group = 0;
+  };
+  // What makes a group, where places have names: then many chains are of one.
+  struct Group {
+    std::span<const std::uint32_t> frames;
+    std::uint32_t place = IndexTable::kNone;
+    std::uint32_t who = 0;
+    bool has_stack = false, is_payload = false;
+  };
   void make_places();
+  void bound_keys();
   static Layout layout_of(const format::EventAttr& attr, std::endian order);
   bool read(const BatchItem& item, Work& work);
   bool read_plain(const BatchItem& item, const Layout& layout, Work& work);
@@ -141,18 +152,25 @@ class SumLane {
   std::uint32_t who_of(const BatchItem& item);
   void add_together(std::size_t count);
   void add_one(const Work& work);
-  void make(const Work& work);
+  std::uint32_t own_place(const Work& work);
+  std::uint32_t group_of(const Work& work);
+  std::uint32_t make(const Work& work, const Group& group);
 
   SampleLane* lane_;
   const SampleOptions* options_;
+  const NamesOf* names_;
   SumShape shape_;
   std::vector<Layout> layouts_;  // by event
   std::optional<PlaceTable> places_;
   ChainReader chains_;
   std::uint64_t place_factor_ = format::random_word() | 1, who_factor_ = format::random_word() | 1,
                 factor_ = format::random_word() | 1;
-  IndexTable by_key_, by_who_;
-  StableArray<Sum> sums_;
+  IndexTable by_key_, by_who_, by_group_;
+  StableArray<Known> known_;
+  StableArray<Sum> sums_;             // by group
+  StableArray<Group> groups_;         // likewise, where places have names
+  FrameStore frames_;                 // of groups_
+  std::vector<std::uint32_t> place_;  // scratch
   std::vector<Who> whos_;
   struct Recent {
     Who who;
@@ -167,9 +185,9 @@ class SumLane {
 
 class SumJoin {
  public:
-  // All must outlive it.
+  // All must outlive it. `naming` is locked while the view asks for names (NamesOf).
   SumJoin(std::span<const std::unique_ptr<SumLane>> lanes, PlaceTable& places, StackTable& stacks,
-          SumView& view);
+          SumView& view, std::mutex& naming);
   // Between two batches: takes new groups from the lanes. add_rows() then gives them to the view while lanes
   // work.
   void take_fresh();
@@ -184,17 +202,19 @@ class SumJoin {
     SumLane* lane = nullptr;
     SumLane::FreshRows fresh;
     ByNumber<std::uint32_t> places{IndexTable::kNone};  // of the session, by number of the lane's
-    std::vector<std::uint32_t> rows;                    // of the view, by combination
+    std::vector<std::uint32_t> rows;                    // of the view, by group
   };
   void add_row(Of& of, const SumLane::Fresh& row);
   void fetch(const Of& of, const SumLane::Fresh& row) const;
-  std::uint32_t own_place(const SumLane::Fresh& row);
+  std::uint32_t place_of(Of& of, std::uint32_t number);
+  std::uint32_t own_place(Of& of, std::uint32_t number);
   void count(Of& of);
 
   std::vector<Of> lanes_;
   PlaceTable* places_;
   StackTable* stacks_;
   SumView* view_;
+  std::mutex* naming_;
   SumShape shape_;
   std::vector<std::uint32_t> frames_;  // scratch
 };

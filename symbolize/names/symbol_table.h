@@ -132,6 +132,7 @@ class SymbolTable {
   std::size_t size() const {
     return rows_.size() + (unnamed_ && unnamed_->table ? unnamed_->table->rows_.size() : 0);
   }
+  std::size_t symbols() const { return rows_.size(); }  // without these
   bool empty() const { return rows_.empty(); }
 
  private:
