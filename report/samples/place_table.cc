@@ -191,11 +191,12 @@ PlaceTable::ByName PlaceTable::ask_names(const symbolize::Mapping* mapping, std:
 
 // An owner's addresses are all of one module.
 const PlaceTable::ByName& PlaceTable::by_name_of(Known& known) {
-  if (known.by_name != nullptr) return *known.by_name;
+  constexpr std::size_t kMostNames = 4096;
+  if (std::exchange(known.has_names, true)) return known.by_name;
+  if (names_.size() == kMostNames) names_.clear();
   const auto [names, is_new] = names_.try_emplace(known.owner);
   if (is_new) names->second = ask_names(known.stretch.mapping, known.cpumode);
-  known.by_name = &names->second;
-  return *known.by_name;
+  return known.by_name = names->second;
 }
 
 // Samples' own places are so many that a function's is found by its row, and no address is kept.

@@ -100,7 +100,8 @@ class PlaceTable {
     std::uint64_t bias = 0;                          // of an address to what tells its place in `owner`
     std::uint32_t owner = 0;                         // with the mode, as a key of by_address_
     std::uint8_t cpumode = 0;                        // without kCaller
-    const ByName* by_name = nullptr;                 // null: not asked for yet
+    bool has_names = false;                          // whether `by_name` was asked for
+    ByName by_name;
   };
   // Some that were asked for lately.
   struct KnownFew {

@@ -78,8 +78,8 @@ struct Session::State {
   bool has_run = false;
   std::shared_ptr<SampleCondition> condition;  // until it is bound to the events: then it is the filter's
   NamesOf names_of;
-  std::mutex naming;
-  NamesOf shared_names;  // the same, for lanes: they lock `naming`
+  alignas(format::kApart) std::mutex naming;
+  alignas(format::kApart) NamesOf shared_names;  // as names_of, for lanes: they lock `naming`
   BatchOptions batch_options;
   // Of a pipe: what is left of the batch at whose sample somebody stopped who only wanted the head.
   std::array<Batch, 2> two;
@@ -110,8 +110,9 @@ struct Session::State {
   bool can_fork() const;
   void make_lanes();
   void take_findings();
-  template <class Chunk, class Between>
-  bool run_forked(const RunControl& control, Chunk&& chunk, Between&& between);
+  template <class Chunk, class Between, class IsFull>
+  bool run_forked(const RunControl& control, std::size_t size, Chunk&& chunk, Between&& between,
+                  IsFull&& is_full);
   bool run_sums(SumView& view, const RunControl& control);
   bool run_text(TextView& view, const RunControl& control);
   void begin(bool wants_others);
@@ -261,31 +262,36 @@ void Session::State::take_findings() {
   for (const auto& one : lanes) found_in_samples.take(one->found);
 }
 
-// Gives the samples of each batch to the lanes, by chunks that these take in turn: chunk(lane number,
-// samples, number of the first one, number of the chunk). Meanwhile the next batch is made, and between() is
-// called, which sees what the batch before left. Whether it came to the capture's end.
-template <class Chunk, class Between>
-bool Session::State::run_forked(const RunControl& control, Chunk&& chunk, Between&& between) {
-  constexpr std::size_t kChunk = 512;  // items
+// Gives the samples of each batch to the lanes, by chunks of `size` that these take in turn: chunk(lane
+// number, samples, number of the first one, number of the chunk). Meanwhile the next batch is made, and
+// between() is called, which sees what was done before. Lanes stop early when is_full(), and go on with the
+// batch behind another between(). Whether it came to the capture's end.
+template <class Chunk, class Between, class IsFull>
+bool Session::State::run_forked(const RunControl& control, std::size_t size, Chunk&& chunk, Between&& between,
+                                IsFull&& is_full) {
   format::WorkerPool workers(jobs());
   batches.fill(two[0]);
-  bool is_first = true;
+  bool is_first = true, has_next = false;
+  std::size_t done = 0;  // items of the batch
   for (;;) {
     Batch& batch = two[0];
     const bool reads_on = !batch.is_last && !batch.ends_before_change;
-    const std::size_t chunks = (batch.items.size() + kChunk - 1) / kChunk;
+    const std::span<const BatchItem> items = std::span(batch.items).subspan(done);
+    const std::size_t chunks = (items.size() + size - 1) / size;
     std::atomic<std::size_t> next_chunk{0};
     const auto add = [&](std::size_t lane) {
-      for (std::size_t at = next_chunk++; at < chunks; at = next_chunk++) {
-        const std::size_t begin = at * kChunk;
-        chunk(lane, std::span(batch.items).subspan(begin, std::min(kChunk, batch.items.size() - begin)),
-              batch.first + begin, at);
+      while (!is_full()) {
+        const std::size_t at = next_chunk++;
+        if (at >= chunks) break;
+        const std::size_t begin = at * size;
+        chunk(lane, items.subspan(begin, std::min(size, items.size() - begin)), batch.first + done + begin,
+              at);
       }
     };
     // The next batch first, as only one thread makes it.
     auto forked = workers.fork(1 + lanes.size(), [&](std::size_t task, unsigned) -> Result<> {
       if (task > 0) add(task - 1);
-      if (task == 0 && reads_on) batches.fill(two[1]);
+      if (task == 0 && reads_on && !has_next) batches.fill(two[1]);
       return Done{};
     });
     if (control.progress && batch.bytes_read != 0)
@@ -295,6 +301,12 @@ bool Session::State::run_forked(const RunControl& control, Chunk&& chunk, Betwee
     static_cast<void>(forked.join());  // no error
     if (flow == Sink::Flow::Stop || control.cancel.stop_requested()) return false;
     const Sink::Flow behind = between(true);
+    has_next = reads_on;
+    done += std::min(items.size(), std::min(next_chunk.load(), chunks) * size);
+    if (done < batch.items.size()) {
+      if (behind == Sink::Flow::Stop) return false;
+      continue;
+    }
     if (batch.is_last) return true;
     if (behind == Sink::Flow::Stop) return false;
     if (!reads_on) {
@@ -303,6 +315,8 @@ bool Session::State::run_forked(const RunControl& control, Chunk&& chunk, Betwee
       batches.fill(two[1]);
     }
     std::swap(two[0], two[1]);
+    done = 0;
+    has_next = false;
   }
 }
 
@@ -316,8 +330,9 @@ bool Session::State::run_sums(SumView& view, const RunControl& control) {
     sums.push_back(std::make_unique<SumLane>(i == 0 ? lane : *lanes[i]->samples, options.symbols, options,
                                              shape, shared_names));
   SumJoin join(sums, places, stacks, view, naming);
+  constexpr std::size_t kChunk = 512;  // items
   const bool is_whole = run_forked(
-      control,
+      control, kChunk,
       [&](std::size_t number, std::span<const BatchItem> items, std::uint64_t first, std::size_t) {
         sums[number]->add(items, first);
         lanes[number]->note(first);
@@ -330,7 +345,9 @@ bool Session::State::run_sums(SumView& view, const RunControl& control) {
           join.add_rows();
         }
         return Sink::Flow::GoOn;
-      });
+      },
+      [] { return false; });
+  two = {};  // views go on for long after the last sample
   join.end();
   take_findings();
   return is_whole;
@@ -352,9 +369,11 @@ bool Session::State::run_text(TextView& view, const RunControl& control) {
   std::vector<Part> parts, ready;
   parts.resize(batch_options.most_items);
   ready.reserve(parts.size());
-  std::atomic<std::size_t> chunks{0};
+  // A sample may be a megabyte of text.
+  constexpr std::size_t kChunk = 64, kMostText = std::size_t{8} << 20;  // items, bytes
+  std::atomic<std::size_t> chunks{0}, text_size{0};
   const bool is_whole = run_forked(
-      control,
+      control, kChunk,
       [&](std::size_t number, std::span<const BatchItem> items, std::uint64_t first, std::size_t chunk) {
         Lane& one = *lanes[number];
         const std::size_t begin = one.pen->size();
@@ -365,18 +384,21 @@ bool Session::State::run_text(TextView& view, const RunControl& control) {
         one.note(first);
         parts[chunk] = {number, begin, one.pen->size()};
         chunks.fetch_add(1);
+        text_size.fetch_add(one.pen->size() - begin);
       },
       [&](bool is_joined) {
         if (is_joined) {
           ready.assign(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(chunks.exchange(0)));
           for (const auto& one : lanes) one->pen->turn();
+          text_size = 0;
           return Sink::Flow::GoOn;
         }
         for (const Part& part : std::exchange(ready, {}))
           if (view.put(*lanes[part.lane]->pen, part.begin, part.end) == Sink::Flow::Stop)
             return Sink::Flow::Stop;
         return Sink::Flow::GoOn;
-      });
+      },
+      [&] { return text_size.load() > kMostText; });
   for (const Part& part : ready)
     if (view.put(*lanes[part.lane]->pen, part.begin, part.end) == Sink::Flow::Stop) break;
   take_findings();

@@ -11,7 +11,7 @@ namespace {
 namespace abi = format::abi;
 
 // Of one lane, where memory is bounded: groups and places; keys and addresses that they are found by.
-constexpr std::size_t kMostSums = std::size_t{1} << 16, kMostKeys = std::size_t{1} << 17,
+constexpr std::size_t kMostSums = std::size_t{1} << 15, kMostKeys = std::size_t{1} << 17,
                       kMostAddresses = std::size_t{1} << 18;
 
 template <class T>
@@ -341,7 +341,8 @@ std::uint32_t SumJoin::own_place(Of& of, std::uint32_t number) {
 }
 
 void SumJoin::add_row(Of& of, const SumLane::Fresh& row) {
-  const std::lock_guard lock(*naming_);
+  const auto lock =
+      shape_.places == Sink::Places::Addresses ? std::unique_lock<std::mutex>() : std::unique_lock(*naming_);
   frames_.clear();
   for (const std::uint32_t frame : std::span(of.fresh.frames).subspan(row.frames_begin, row.frames))
     frames_.push_back(place_of(of, frame));

@@ -13,8 +13,8 @@ import zlib
 import costly_captures
 import programs
 
-# Each with the bytes of memory and seconds that any of these may take.
-MEMORY, MEMORY_FOR_EACH, SECONDS = 64 << 20, 4, 10
+# Each with the bytes of memory and seconds that any of these may take; each worker has tables of bounded size.
+MEMORY, MEMORY_FOR_EACH, SECONDS = 72 << 20, 4, 10
 MEMORY_FOR_EACH_SAMPLE = 8  # of a page
 HARD_SECONDS = 20  # then the kernel ends it
 SANITIZED = b"__asan_init" in (programs.BIN / "tacho-report").read_bytes()
