@@ -41,7 +41,9 @@ FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain, Source
     : resolver_(&session.resolver()),
       key_(key),
       grain_(key == ChainKey::Function ? grain : Grain::Addresses),
-      sources_(sources) {
+      sources_(sources),
+      // A pipe may say later that a module was another file.
+      has_rows_(grain_ != Grain::Addresses && !session.layout().is_pipe) {
   for (const auto& entry : session.features().environment.build_ids)
     listed_.try_emplace(entry.filename, static_cast<std::uint32_t>(listed_.size()) + 1);
 }
@@ -72,12 +74,15 @@ std::span<const std::uint32_t> FunctionTable::of_frame(std::uint32_t location) {
   if (const std::uint32_t only = only_.find(location); only != kNone) return list_of(only);
   if (const std::uint32_t many = many_.find(location); many != kNone) return lists_[many];
   const Location& where = resolver_->location(location);
+  const bool is_plain = !where.is_unwound && resolver_->names_are_plain();
+  const std::optional<TableRow> row = is_plain ? table_row_of(where) : std::nullopt;
+  if (const std::uint32_t known = known_by(row); known != kNone) return list_of(only_[location] = known);
   const std::uint64_t ip = where.ip.value;
   const auto frames = resolver_->frames(where);
   if (frames.size() == 1) {
     const std::uint32_t only = intern(function_of(frames[0], where, ip), ip);
-    only_[location] = only;
-    return list_of(only);
+    keep(row, only);
+    return list_of(only_[location] = only);
   }
   many_[location] = static_cast<std::uint32_t>(lists_.size());
   auto& list = lists_.emplace_back();
@@ -111,12 +116,34 @@ std::uint32_t FunctionTable::of_name(std::string_view name) {
 std::uint32_t FunctionTable::of_place(std::uint32_t location) {
   if (const std::uint32_t known = alone_.find(location); known != kNone) return known;
   const Location& where = resolver_->location(location);
+  const std::optional<TableRow> row = table_row_of(where);
+  if (const std::uint32_t known = known_by(row); known != kNone) return alone_[location] = known;
   const symbolize::Frame& frame = resolver_->frame(where);
   const std::uint64_t shown =
       where.mapping == nullptr ? frame.shown_address : where.mapping->nameless_address(where.ip);
   const std::uint32_t alone = intern(function_of(frame, where, shown), frame.ip.value);
-  alone_[location] = alone;
-  return alone;
+  keep(row, alone);
+  return alone_[location] = alone;
+}
+
+// Most addresses are of functions that were met before. Their row is found much faster than their name.
+std::optional<FunctionTable::TableRow> FunctionTable::table_row_of(const Location& where) {
+  constexpr std::uint32_t kMostModules = 1U << 28;  // with the mode a number of 32 bits
+  if (!has_rows_ || keeps_mapped_bytes_ || where.mapping == nullptr) return std::nullopt;
+  Table& table = tables_[word_of(where.mapping) / sizeof(symbolize::Mapping) % tables_.size()];
+  if (table.mapping != where.mapping) table = {where.mapping, resolver_->names_of(*where.mapping).table};
+  if (table.names == nullptr) return std::nullopt;
+  std::uint64_t address = where.mapping->shown_address(where.ip);
+  if (where.is_caller) address = table.names->call_before(address);
+  const auto row = table.names->row_at(address);
+  if (!row || id_of(where.mapping->module) >= kMostModules) return std::nullopt;
+  return TableRow{id_of(where.mapping->module) << 3 | where.cpumode, *row};
+}
+
+// What is shown of a variable depends on its mapping.
+void FunctionTable::keep(const std::optional<TableRow>& row, std::uint32_t function) {
+  if (row && !functions_[function].is_data)
+    by_row_.find_or_make(row->space, row->row, [function] { return function; });
 }
 
 FunctionTable::Made FunctionTable::function_of(const symbolize::Frame& frame, const Location& where,
@@ -216,6 +243,7 @@ void FunctionTable::end_lookups() {
   has_ended_ = true;
   by_identity_.forget();
   by_address_.forget();
+  by_row_.forget();
   by_step_.forget();
   by_symbol_.forget();
   symbols_.forget();

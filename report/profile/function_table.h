@@ -11,9 +11,11 @@
 //   calls by name.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -208,6 +210,16 @@ class FunctionTable {
     NamedFacts named;
     RareFacts rare;
   };
+  // A function with a symbol or a range, as a row of its module's symbol table in one mode.
+  struct TableRow {
+    std::uint32_t space = 0;
+    std::uint32_t row = 0;
+  };
+  std::optional<TableRow> table_row_of(const Location& where);
+  std::uint32_t known_by(const std::optional<TableRow>& row) const {
+    return row ? by_row_.find(row->space, row->row) : kNone;
+  }
+  void keep(const std::optional<TableRow>& row, std::uint32_t function);
   Made function_of(const symbolize::Frame& frame, const Location& where, std::uint64_t unknown_at);
   std::uint32_t intern(Made made, std::uint64_t ip);
   std::uint32_t intern_address(Made& made);  // without a name, with the grain Functions
@@ -236,6 +248,7 @@ class FunctionTable {
   Grain grain_;
   SourceNames sources_;
   bool keeps_mapped_bytes_ = false, has_ended_ = false;
+  bool has_rows_ = false;  // functions are found by their rows, where they can be
   // By location number, kNone where it was not looked up. In arrays of their own, so that they stay in the
   // cache.
   ByNumber<std::uint32_t> alone_{kNone};
@@ -250,6 +263,12 @@ class FunctionTable {
   // Functions without a name: the first at an address, by its symbol, and the others.
   ByNumber<std::uint32_t> by_symbol_{kNone};
   AddressTable by_address_;
+  AddressTable by_row_;  // see TableRow
+  struct Table {
+    const symbolize::Mapping* mapping = nullptr;
+    symbolize::SymbolTable* names = nullptr;
+  };
+  std::array<Table, 64> tables_{};  // of mappings, by their addresses
   AddressTable by_step_;  // of functions that are ends of branches: step and the function without one
   std::unordered_map<std::string_view, std::uint32_t> of_names_;  // see of_name()
   format::SeededTextHash hash_;
