@@ -16,7 +16,8 @@ namespace tacho::report {
 
 namespace {
 
-constexpr std::string_view kAuto = "auto", kSymbol = "sym", kDso = "dso", kOwn = "sample.";
+constexpr std::string_view kAuto = "auto", kFields = "fields", kSymbol = "sym", kDso = "dso",
+                           kOwn = "sample.";
 constexpr std::size_t kCommWidth = 15;  // bytes of a thread's name in the kernel
 
 // The event that brings the mappings has no samples.
@@ -74,6 +75,11 @@ Result<> Columns::add(std::string_view name) {
     return Done{};
   }
   if (!is_own_name(name) && add_field(name) > 0) return Done{};
+  if (name == kFields) {
+    const Described described = described_fields();
+    for (const std::string& field : described.fields) add_field(field);
+    return described.count > 0 ? Result<>(Done{}) : add(kSymbol);
+  }
   Column column{std::string(name), What::Own, find_own_value(name), {}, {}, false};
   if (column.own != nullptr) {
     column.is_number = !column.own->is_text;
@@ -112,34 +118,40 @@ std::size_t Columns::add_field(std::string_view name) {
   return events;
 }
 
-// Time and thread, and the events' own fields; of events without any the function.
-void Columns::add_usual() {
-  std::vector<std::string> fields;
-  std::size_t events = 0, described = 0;
+// The fields of the events that are taken, each name once.
+Columns::Described Columns::described_fields() const {
+  Described described;
   for (std::size_t i = 0; i < event_names_.size(); ++i) {
     const format::Event& event = session_->events()[i];
     if (is_dummy(event) || !is_taken_[i]) continue;
-    ++events;
+    ++described.of;
     if (schemas_of_[i] == nullptr) continue;
-    ++described;
+    ++described.count;
     for (const PayloadField& field : schemas_of_[i]->fields) {
-      const bool is_known = std::ranges::find(fields, field.name) != fields.end();
-      if (field.role != "stack" && !is_known) fields.push_back(field.name);
+      const bool is_known = std::ranges::find(described.fields, field.name) != described.fields.end();
+      if (field.role != "stack" && !is_known) described.fields.push_back(field.name);
     }
   }
+  return described;
+}
+
+// Time and thread, and the events' own fields; of events without any the function.
+void Columns::add_usual() {
+  const Described described = described_fields();
+  const auto& fields = described.fields;
   const auto add_own = [&](std::string_view name) {
     const bool is_hidden = std::ranges::find(fields, name) != fields.end();
     static_cast<void>(add(is_hidden ? std::string(kOwn) + std::string(name) : std::string(name)));
   };
   for (const std::string_view name : {"time", "comm", "pid"}) add_own(name);
-  if (described == 0) add_own("cpu");
-  if (events > 1) add_own("event");
-  if (described == 0) static_cast<void>(add(kSymbol));
+  if (described.count == 0) add_own("cpu");
+  if (described.of > 1) add_own("event");
+  if (described.count == 0) static_cast<void>(add(kSymbol));
   for (const std::string& name : fields) add_field(name);
 }
 
 std::vector<std::string> Columns::known_names() {
-  std::vector<std::string> names{std::string(kAuto)};
+  std::vector<std::string> names{std::string(kAuto), std::string(kFields)};
   for (const OwnValue& own : own_values()) names.emplace_back(own.name);
   names.emplace_back(kSymbol);
   names.emplace_back(kDso);

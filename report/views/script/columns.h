@@ -28,8 +28,9 @@ struct ColumnValue {
 
 class Columns {
  public:
-  // The columns that `list` names, and "auto" for the ones that the events' own fields suggest. Once the
-  // session's events are known. An error of the use: no event has such a field. `session` must outlive this.
+  // The columns that `list` names; "fields" are the events' own ones, or without any sym, and "auto" stands
+  // for what these suggest. Once the session's events are known. An error of the use: no event has such a
+  // field. `session` must outlive this.
   static Result<Columns> find(std::string_view list, Session& session);
 
   std::size_t size() const { return columns_.size(); }
@@ -58,6 +59,11 @@ class Columns {
 
   explicit Columns(Session& session);
   Result<> add(std::string_view name);
+  struct Described {
+    std::vector<std::string> fields;
+    std::size_t count = 0, of = 0;  // events that have fields, of all that are taken
+  };
+  Described described_fields() const;
   void add_usual();
   std::size_t add_field(std::string_view name);
   std::vector<std::string> known_names();
