@@ -24,10 +24,10 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kSvgColumns = 200, kSvgRows = 64, kTextRows = 32;
-constexpr std::uint64_t kSvgOffsets = 50, kTextOffsets = 20;  // rows of a period
-constexpr std::uint64_t kSecond = 1'000'000'000;              // ns
-constexpr std::size_t kMostTimes = 200;                       // ranges that a command line holds
+constexpr std::size_t kSvgColumns = 200, kSvgRows = 64;
+constexpr std::uint64_t kSvgOffsets = 50;         // rows of a period
+constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
+constexpr std::size_t kMostTimes = 200;           // ranges that a command line holds
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -196,34 +196,6 @@ cli::CommandLine describe(Options& options) {
 // ---- reading
 // ------------------------------------------------------------------------------------------------
 
-class MapSink : public Sink {
- public:
-  MapSink(Session& session, const HeatSource& source, const HeatScale& scale)
-      : session_(session), source_(source), grid_(scale) {}
-
-  bool looks_up() const override { return false; }
-  bool takes_others() const override { return false; }
-  Flow on_sample(const ResolvedSample& sample) override {
-    if (!source_.takes(sample.event_index) || !times_.has(sample)) return Flow::GoOn;
-    if (const auto value = source_.value_of(sample)) {
-      grid_.add(sample.raw->time, *value, source_.count_of(sample));
-    } else {
-      session_.diagnostics().add(
-          format::Damage::BadRecord, format::Diagnostics::kNoOffset,
-          "a payload of '" + source_.event_name() + "' that ends before its field '" + source_.name() + "'");
-    }
-    return Flow::GoOn;
-  }
-  HeatMap finish() const { return grid_.finish(); }
-  std::string samples_without_times() const { return times_.samples_without_times(session_.events()); }
-
- private:
-  Session& session_;
-  const HeatSource& source_;
-  HeatGrid grid_;
-  Intervals times_{1};  // counts the samples without a time
-};
-
 // In what the field counts: 100us are 100 of a field in microseconds.
 Result<std::uint64_t> step_of(const Options& options, const HeatSource& source) {
   if (options.step_unit == cli::NumberUnit::None) return *options.step;
@@ -241,34 +213,25 @@ std::size_t room_of(const Options& options) {
 }
 
 Result<HeatScale> scale_of(const Options& options, const HeatSource& source) {
-  HeatScale scale;
   const bool is_text = !options.is_svg && !options.is_json;
-  scale.most_columns = is_text ? std::max(room_of(options), kTextMargin + 10) - kTextMargin : kSvgColumns;
-  scale.most_rows = is_text ? kTextRows : kSvgRows;
-  if (options.interval != 0) scale.interval = options.interval;
-  if (const std::uint64_t period = source.period(); period != 0) {
-    scale.interval = period;
-    scale.always = Bucket{0, static_cast<std::int64_t>(period) - 1};
-    scale.step = std::max<std::uint64_t>(period / (is_text ? kTextOffsets : kSvgOffsets), 1);
-  }
-  scale.is_linear =
-      source.is_offset() || options.step || (source.own() != nullptr && source.name() != "period");
+  HeatScale scale =
+      is_text ? text_scale(source, std::max(room_of(options), kTextMargin + 10) - kTextMargin, kTextRows)
+              : usual_scale(source, kSvgColumns, kSvgRows, kSvgOffsets);
+  if (source.period() == 0 && options.interval != 0) scale.interval = options.interval;
+  std::uint64_t step = scale.step;
   if (options.step && *options.step != 0) {
-    const auto step = step_of(options, source);
-    if (!step) return step.error();
-    scale.step = *step;
+    const auto wanted = step_of(options, source);
+    if (!wanted) return wanted.error();
+    step = *wanted;
   }
+  // Values that were counted in slots are in rows of these.
+  if (source.field() != nullptr && has_slots(*source.field())) return scale;
+  scale.step = step;
+  scale.is_linear = scale.is_linear || options.step;
   if (options.rows != 0) {
     scale.is_linear = false;
     scale.bits = std::countr_zero(options.rows);
   }
-  const PayloadField* const field = source.field();
-  if (field == nullptr || !has_slots(*field)) return scale;
-  // Values that were counted in slots are in rows of these.
-  const Slot slot = slot_of(*field, 0);
-  scale.bits = 0;
-  scale.is_linear = field->format.starts_with("linear:");
-  if (scale.is_linear) scale.step = static_cast<std::uint64_t>(slot.highest - slot.lowest) + 1;
   return scale;
 }
 
@@ -380,7 +343,7 @@ Result<HeatMap> read_map(SessionOptions wanted, TextOutput& out, const Options& 
   if (!scale) return scale.error();
   MapSink sink(*session, source, *scale);
   run_with_progress(*session, sink, out);
-  return sink.finish();
+  return sink.grid().finish();
 }
 
 Result<Shown> show_box(Session& session, const SessionOptions& wanted, TextOutput& out,
@@ -444,7 +407,7 @@ Result<Shown> show_map(Session& session, TextOutput& out, const Options& options
   if (!scale) return scale.error();
   MapSink sink(session, source, *scale);
   run_with_progress(session, sink, out);
-  const HeatMap map = sink.finish();
+  const HeatMap map = sink.grid().finish();
   HeatFacts facts = facts_of(session, options, source);
   if (!map.is_empty()) facts.notes.push_back(map_text(map));
   if (options.is_json) {

@@ -66,38 +66,38 @@ void HeatGrid::widen() {
   fine_ = wider;
 }
 
-Distribution HeatGrid::shown_rows() const {
+Distribution HeatGrid::shown_rows(std::size_t most_rows) const {
   if (scale_.is_linear) {
     for (const std::uint64_t by : kSteps) {
       const Distribution rows(step_ * by);
-      if (count_of(rows, lowest_, highest_) <= scale_.most_rows) return rows;
+      if (count_of(rows, lowest_, highest_) <= most_rows) return rows;
     }
     return Distribution(step_ * kSteps[std::size(kSteps) - 1]);
   }
   for (int bits = scale_.bits; bits > 0; --bits) {
     const Distribution rows(0, bits);
-    if (count_of(rows, lowest_, highest_) <= scale_.most_rows) return rows;
+    if (count_of(rows, lowest_, highest_) <= most_rows) return rows;
   }
   return Distribution();
 }
 
-HeatMap HeatGrid::finish() const {
+HeatMap HeatGrid::finish(std::size_t most_columns, std::size_t most_rows) const {
   HeatMap map;
   if (cells_.empty()) return map;
   std::uint64_t by = 1;
   for (const std::uint64_t step : kSteps) {
     by = step;
-    if (count_of(interval_ * by, first_, last_) <= scale_.most_columns) break;
+    if (count_of(interval_ * by, first_, last_) <= most_columns) break;
   }
   map.interval = interval_ * by;
   const std::uint64_t first_column = first_ / map.interval;
   map.begin = first_column * map.interval;
   map.columns = count_of(map.interval, first_, last_);
-  const Distribution rows = shown_rows();
+  const Distribution rows = shown_rows(most_rows);
   const std::int64_t lowest_row = rows.index_of(lowest_);
   // Powers of two that are too many stand together.
   const std::uint64_t count = count_of(rows, lowest_, highest_);
-  const std::uint64_t together = (count + scale_.most_rows - 1) / scale_.most_rows;
+  const std::uint64_t together = (count + most_rows - 1) / most_rows;
   for (std::uint64_t row = 0; row < count; row += together) {
     const std::uint64_t last = std::min(row + together, count) - 1;
     map.rows.push_back({rows.bucket_at(lowest_row + static_cast<std::int64_t>(row)).low,
@@ -227,6 +227,44 @@ std::string HeatSource::condition(std::int64_t low, std::int64_t high) const {
   if (!text.empty()) text += " && ";
   return text + (has_fractions && high >= 0 ? name + " < " + std::to_string(high + 1)
                                             : name + " <= " + std::to_string(high));
+}
+
+HeatScale usual_scale(const HeatSource& source, std::size_t most_columns, std::size_t most_rows,
+                      std::uint64_t offsets) {
+  HeatScale scale;
+  scale.most_columns = most_columns;
+  scale.most_rows = most_rows;
+  if (const std::uint64_t period = source.period(); period != 0) {
+    scale.interval = period;
+    scale.always = Bucket{0, static_cast<std::int64_t>(period) - 1};
+    scale.step = std::max<std::uint64_t>(period / offsets, 1);
+  }
+  scale.is_linear = source.is_offset() || (source.own() != nullptr && source.name() != "period");
+  const PayloadField* const field = source.field();
+  if (field == nullptr || !has_slots(*field)) return scale;
+  // Values that were counted in slots are in rows of these.
+  const Slot slot = slot_of(*field, 0);
+  scale.bits = 0;
+  scale.is_linear = field->format.starts_with("linear:");
+  if (scale.is_linear) scale.step = static_cast<std::uint64_t>(slot.highest - slot.lowest) + 1;
+  return scale;
+}
+
+HeatScale text_scale(const HeatSource& source, std::size_t most_columns, std::size_t most_rows) {
+  constexpr std::uint64_t kOffsets = 20;
+  return usual_scale(source, most_columns, most_rows, kOffsets);
+}
+
+Sink::Flow MapSink::on_sample(const ResolvedSample& sample) {
+  if (!source_.takes(sample.event_index) || !times_.has(sample)) return Flow::GoOn;
+  if (const auto value = source_.value_of(sample)) {
+    grid_.add(sample.raw->time, *value, source_.count_of(sample));
+  } else {
+    session_.diagnostics().add(
+        format::Damage::BadRecord, format::Diagnostics::kNoOffset,
+        "a payload of '" + source_.event_name() + "' that ends before its field '" + source_.name() + "'");
+  }
+  return Flow::GoOn;
 }
 
 }  // namespace tacho::report

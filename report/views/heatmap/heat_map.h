@@ -12,6 +12,7 @@
 
 #include "format/base/result.h"
 #include "report/decode/payload.h"
+#include "report/intervals.h"
 #include "report/profile/weight.h"
 #include "report/query/expressions.h"
 #include "report/samples/session.h"
@@ -52,7 +53,9 @@ class HeatGrid {
       : scale_(scale), interval_(scale.interval), step_(scale.step), fine_(rows_of(step_)) {}
 
   void add(std::uint64_t time, std::int64_t value, std::uint64_t count);
-  HeatMap finish() const;
+  HeatMap finish() const { return finish(scale_.most_columns, scale_.most_rows); }
+  // With fewer columns and rows than the scale has, at least a tenth of them: the same map as of that scale.
+  HeatMap finish(std::size_t most_columns, std::size_t most_rows) const;
 
  private:
   // A box of the internal, finer grid: up to ten times as many as shown, in both directions.
@@ -70,7 +73,7 @@ class HeatGrid {
     return scale_.is_linear ? Distribution(step) : Distribution(0, scale_.bits);
   }
   void widen();
-  Distribution shown_rows() const;
+  Distribution shown_rows(std::size_t most_rows) const;
 
   HeatScale scale_;
   std::uint64_t interval_, step_;  // at present
@@ -130,6 +133,35 @@ class HeatSource {
   std::uint64_t period_ = 0;
   std::string name_, unit_, event_name_;
   bool is_offset_by_default_ = false;
+};
+
+// The most rows of a map in characters.
+inline constexpr std::size_t kTextRows = 32;
+
+// The scale that suits the values, of at most so many columns and rows. `offsets`: rows of a period.
+HeatScale usual_scale(const HeatSource& source, std::size_t most_columns, std::size_t most_rows,
+                      std::uint64_t offsets);
+// The scale of a map in characters.
+HeatScale text_scale(const HeatSource& source, std::size_t most_columns, std::size_t most_rows);
+
+// Counts the samples of a source.
+class MapSink : public Sink {
+ public:
+  // What is passed must outlive it.
+  MapSink(Session& session, const HeatSource& source, const HeatScale& scale)
+      : session_(session), source_(source), grid_(scale) {}
+
+  bool looks_up() const override { return false; }
+  bool takes_others() const override { return false; }
+  Flow on_sample(const ResolvedSample& sample) override;
+  const HeatGrid& grid() const { return grid_; }
+  std::string samples_without_times() const { return times_.samples_without_times(session_.events()); }
+
+ private:
+  Session& session_;
+  const HeatSource& source_;
+  HeatGrid grid_;
+  Intervals times_{1};  // counts the samples without a time
 };
 
 }  // namespace tacho::report

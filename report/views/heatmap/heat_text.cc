@@ -246,6 +246,34 @@ std::size_t class_of(std::uint64_t count, const std::vector<std::uint64_t>& clas
   return static_cast<std::size_t>(std::ranges::upper_bound(classes, count) - classes.begin()) - 1;
 }
 
+std::size_t heat_column_width(const HeatMap& map, std::size_t room) {
+  constexpr std::size_t kWidest = 6;
+  const std::size_t left = std::max(room, kTextMargin) - kTextMargin;
+  return std::clamp<std::size_t>(left / map.columns, 1, kWidest);
+}
+
+// With as much between times as they need.
+HeatAxis heat_axis(const HeatMap& map, std::size_t wide) {
+  constexpr std::uint64_t kSteps[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
+  const std::size_t room = seconds_text(map.begin_of(map.columns - 1)).size() + 5;
+  const auto* const step =
+      std::ranges::find_if(kSteps, [&](std::uint64_t columns) { return columns * wide >= room; });
+  const std::uint64_t every = map.interval * (step == std::end(kSteps) ? 1000 : *step);
+  HeatAxis axis{std::string(kTextMargin - 1, ' ') + '+', {}};
+  auto& [marks, times] = axis;
+  for (std::size_t column = 0; column < map.columns; ++column) {
+    const std::string time = seconds_text(map.begin_of(column)) + " s";
+    const std::size_t at = column * wide;
+    if (map.begin_of(column) % every != 0 || at + time.size() > map.columns * wide + 1) continue;
+    marks.resize(kTextMargin + at, '-');
+    marks += '|';
+    times.resize(kTextMargin + at, ' ');
+    times += time;
+  }
+  marks.resize(std::max(kTextMargin + map.columns * wide, marks.size()), '-');
+  return axis;
+}
+
 namespace {
 
 // Colours of the 256 that terminals have, from dark blue to yellow: lighter for more, with a shade that is
@@ -262,7 +290,7 @@ class Cells {
  public:
   Cells(HeatCells form, const HeatMap& map, const HeatFacts& facts)
       : form_(form),
-        classes_(count_classes(map, facts, form == HeatCells::Digits ? kDigits : std::size(kShades))) {}
+        classes_(count_classes(map, facts, form == HeatCells::Digits ? kHeatDigits : std::size(kShades))) {}
 
   const std::vector<std::uint64_t>& classes() const { return classes_; }
   // A box `width` columns wide. Of one class after another escapes are said once.
@@ -286,7 +314,7 @@ class Cells {
   }
 
  private:
-  static constexpr std::size_t kNone = ~std::size_t{0}, kDigits = 9;
+  static constexpr std::size_t kNone = ~std::size_t{0};
   HeatCells form_;
   std::vector<std::uint64_t> classes_;
   std::size_t last_ = kNone;  // shade
@@ -295,28 +323,6 @@ class Cells {
 std::string fitted(std::string text, std::size_t width) {
   text.resize(std::min(text.size(), width));
   return std::string(width - text.size(), ' ') + text;
-}
-
-// Times below the boxes, which are `wide` columns each, with as much between them as they need.
-void write_times(TextOutput& out, const HeatMap& map, std::size_t wide) {
-  constexpr std::uint64_t kSteps[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
-  const std::size_t room = seconds_text(map.begin_of(map.columns - 1)).size() + 5;
-  const auto* const step =
-      std::ranges::find_if(kSteps, [&](std::uint64_t columns) { return columns * wide >= room; });
-  const std::uint64_t every = map.interval * (step == std::end(kSteps) ? 1000 : *step);
-  std::string marks(kTextMargin - 1, ' '), times;
-  marks += '+';
-  for (std::size_t column = 0; column < map.columns; ++column) {
-    const std::string time = seconds_text(map.begin_of(column)) + " s";
-    const std::size_t at = column * wide;
-    if (map.begin_of(column) % every != 0 || at + time.size() > map.columns * wide + 1) continue;
-    marks.resize(kTextMargin + at, '-');
-    marks += '|';
-    times.resize(kTextMargin + at, ' ');
-    times += time;
-  }
-  marks.resize(std::max(kTextMargin + map.columns * wide, marks.size()), '-');
-  out.text(marks + "\n" + times + "\n");
 }
 
 void write_legend(TextOutput& out, const HeatMap& map, Cells& cells) {
@@ -340,9 +346,7 @@ void write_heat_text(TextOutput& out, const HeatMap& map, const HeatFacts& facts
   out.text(facts.title + "\n");
   for (const std::string& note : facts.notes) out.text(note + "\n");
   if (map.is_empty()) return;
-  constexpr std::size_t kWidest = 6;
-  const std::size_t left = std::max(room, kTextMargin) - kTextMargin;
-  const std::size_t wide = std::clamp<std::size_t>(left / map.columns, 1, kWidest);
+  const std::size_t wide = heat_column_width(map, room);
   Cells cells(form, map, facts);
   for (std::size_t row = map.rows.size(); row-- > 0;) {
     out.text(fitted(amount_text(map.rows[row].low, facts.unit), kTextMargin - 2) + " |");
@@ -353,7 +357,8 @@ void write_heat_text(TextOutput& out, const HeatMap& map, const HeatFacts& facts
     out.character('\n');
     out.line_end();
   }
-  write_times(out, map, wide);
+  const HeatAxis axis = heat_axis(map, wide);
+  out.text(axis.marks + "\n" + axis.times + "\n");
   write_legend(out, map, cells);
   const auto fullest = static_cast<std::size_t>(std::ranges::max_element(map.counts) - map.counts.begin());
   const HeatBox box = box_of(map, fullest / map.rows.size(), fullest % map.rows.size());

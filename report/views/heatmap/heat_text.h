@@ -72,8 +72,16 @@ std::size_t class_of(std::uint64_t count, const std::vector<std::uint64_t>& clas
 // each.
 enum class HeatCells : std::uint8_t { Digits, Shades };
 
+constexpr std::size_t kHeatDigits = 9;
 // The width of the labels left of the boxes.
 constexpr std::size_t kTextMargin = 12;
+// Characters that a column of a map has, in lines of `room`. The map is not empty.
+std::size_t heat_column_width(const HeatMap& map, std::size_t room);
+// The lines below the boxes: marks, and the times at these.
+struct HeatAxis {
+  std::string marks, times;
+};
+HeatAxis heat_axis(const HeatMap& map, std::size_t wide);
 // `room`: the width of a line.
 void write_heat_text(TextOutput& out, const HeatMap& map, const HeatFacts& facts, HeatCells cells,
                      std::size_t room);

@@ -69,13 +69,9 @@ void add_value_options(std::vector<cli::Option>& rows, HistOptions& options) {
 }
 
 Result<> set_step(HistOptions& options, std::string_view text) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
-  const auto parsed = cli::parse_expression("--linear", text);
-  if (!parsed || parsed->nodes.size() != 1 || parsed->root().operation != cli::Operation::Whole ||
-      parsed->root().whole == 0 || parsed->root().whole > kMost)
-    return use_error("--linear: '" + std::string(text) +
-                     "' is no width of rows: a whole number from 1 on, or one with a unit as in 100us or 4k");
-  options.step = {parsed->root().whole, parsed->root().unit};
+  auto width = parse_row_width(text);
+  if (!width) return std::move(width.error());
+  options.step = *width;
   return Done{};
 }
 

@@ -83,6 +83,16 @@ void write_values(TextBuffer& out, std::string_view label, const std::vector<Val
   out.text(fmt::format("{:>12}  {:>6.2f}%  {} other value{}\n", rest, share, others, others == 1 ? "" : "s"));
 }
 
+Result<RowWidth> parse_row_width(std::string_view text) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+  const auto parsed = cli::parse_expression("--linear", text);
+  if (!parsed || parsed->nodes.size() != 1 || parsed->root().operation != cli::Operation::Whole ||
+      parsed->root().whole == 0 || parsed->root().whole > kMost)
+    return use_error("--linear: '" + std::string(text) +
+                     "' is no width of rows: a whole number from 1 on, or one with a unit as in 100us or 4k");
+  return RowWidth{parsed->root().whole, parsed->root().unit};
+}
+
 HistSink::HistSink(Session& session, TextOutput& out, const HistOptions& options)
     : session_(&session),
       out_(&out),

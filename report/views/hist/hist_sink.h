@@ -50,6 +50,9 @@ struct RowWidth {
   cli::NumberUnit unit = cli::NumberUnit::None;
 };
 
+// "1000", "100us".
+Result<RowWidth> parse_row_width(std::string_view text);
+
 struct HistOptions {
   ReadingOptions reading;
   std::string event, field;
