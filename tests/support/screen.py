@@ -110,6 +110,14 @@ class Screen:
         return int(self.tmux("display-message", "-p", "#{pane_pid}"))
 
 
+def wait_until(holds):
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        if time.monotonic() > end:
+            raise AssertionError("never held")
+        time.sleep(0.02)
+
+
 def children(parent):
     try:
         return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]

@@ -32,8 +32,17 @@ enum class Style : std::uint8_t {
   Quiet,   // source lines, hints
   Notice,  // a message that wants to be read
   Box,     // menus and questions
+  Heat1,   // boxes of a heat map, from few samples to many
+  Heat2,
+  Heat3,
+  Heat4,
+  Heat5,
   kCount,
 };
+constexpr std::size_t kHeatStyles = 5;
+constexpr Style heat_style(std::size_t number) {
+  return static_cast<Style>(static_cast<std::size_t>(Style::Heat1) + number);
+}
 
 struct StyledText {
   std::uint16_t column = 0;

@@ -32,6 +32,26 @@ void add_utf8(std::string& to, std::uint32_t code) {
 
 }  // namespace
 
+std::vector<std::string> written_lines(const std::function<void(TextOutput&)>& write) {
+  std::string text;
+  TextOutput out(
+      OutputFile(sandbox::Output{.write = [&text](std::string_view more) -> Result<OutputFile::Reader> {
+                                   text += more;
+                                   return OutputFile::Reader::There;
+                                 },
+                                 .finish = []() -> Result<> { return Done{}; },
+                                 .is_reader_gone = [] { return false; }}));
+  write(out);
+  (void)out.finish();
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
 bool TextPage::on_key(const KeyPress& press) {
   const std::size_t last = lines_.size() > height_ ? lines_.size() - height_ : 0;
   const auto up = [this](std::size_t by) { top_ -= std::min(top_, by); };
@@ -82,7 +102,7 @@ void TextPage::draw(Frame& frame) {
   top_ = std::min(top_, lines_.size() > height_ ? lines_.size() - height_ : 0);
   for (std::size_t i = 0; i < height_ && top_ + i < lines_.size(); ++i)
     frame.put(1 + i, 0, Style::Normal, from_column(lines_[top_ + i], left_));
-  frame.bar(frame.size.height - std::size_t{1}, Style::Bar, "q, Esc: back   arrows, Space: scroll");
+  frame.bar(frame.size.height - std::size_t{1}, Style::Bar, keys_);
 }
 
 Menu::Answer Menu::on_key(const KeyPress& press) {

@@ -3,25 +3,31 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "report/output/text_output.h"
 #include "report/views/tui/frame.h"
 
 namespace tacho::report {
 
+// The lines of what a text view writes.
+std::vector<std::string> written_lines(const std::function<void(TextOutput&)>& write);
+
 // Lines to scroll: help, the capture's header.
 class TextPage {
  public:
-  TextPage(std::string title, std::vector<std::string> lines)
-      : title_(std::move(title)), lines_(std::move(lines)) {}
+  TextPage(std::string title, std::vector<std::string> lines,
+           std::string keys = "q, Esc: back   arrows, Space: scroll")
+      : title_(std::move(title)), keys_(std::move(keys)), lines_(std::move(lines)) {}
   // False: the key leaves the page.
   bool on_key(const KeyPress& press);
   void draw(Frame& frame);
 
  private:
-  std::string title_;
+  std::string title_, keys_;  // keys_: the last line
   std::vector<std::string> lines_;
   std::size_t top_ = 0, left_ = 0, height_ = 1;
 };

@@ -90,18 +90,25 @@ struct Look {
   attr_t mono;  // without colours
 };
 constexpr std::array<Look, static_cast<std::size_t>(Style::kCount)> kLooks = {{
-    {-1, -1, A_NORMAL},                    // Normal
-    {COLOR_WHITE, COLOR_BLUE, A_REVERSE},  // Bar, as perf's root
-    {-1, -1, A_BOLD},                      // Heading
-    {COLOR_RED, -1, A_BOLD},               // High
-    {COLOR_GREEN, -1, A_NORMAL},           // Medium
-    {COLOR_MAGENTA, -1, A_NORMAL},         // Address
-    {COLOR_BLUE, -1, A_NORMAL},            // Jump
-    {COLOR_CYAN, -1, A_UNDERLINE},         // Match
-    {COLOR_CYAN, -1, A_DIM},               // Quiet
-    {COLOR_YELLOW, -1, A_BOLD},            // Notice
-    {COLOR_BLACK, COLOR_WHITE, A_REVERSE}  // Box
+    {-1, -1, A_NORMAL},                     // Normal
+    {COLOR_WHITE, COLOR_BLUE, A_REVERSE},   // Bar, as perf's root
+    {-1, -1, A_BOLD},                       // Heading
+    {COLOR_RED, -1, A_BOLD},                // High
+    {COLOR_GREEN, -1, A_NORMAL},            // Medium
+    {COLOR_MAGENTA, -1, A_NORMAL},          // Address
+    {COLOR_BLUE, -1, A_NORMAL},             // Jump
+    {COLOR_CYAN, -1, A_UNDERLINE},          // Match
+    {COLOR_CYAN, -1, A_DIM},                // Quiet
+    {COLOR_YELLOW, -1, A_BOLD},             // Notice
+    {COLOR_BLACK, COLOR_WHITE, A_REVERSE},  // Box
+    {COLOR_WHITE, COLOR_BLUE, A_NORMAL},    // Heat1
+    {COLOR_BLACK, COLOR_CYAN, A_NORMAL},    // Heat2
+    {COLOR_BLACK, COLOR_GREEN, A_NORMAL},   // Heat3
+    {COLOR_BLACK, COLOR_YELLOW, A_BOLD},    // Heat4
+    {COLOR_WHITE, COLOR_RED, A_BOLD}        // Heat5
 }};
+// The same where a terminal has 256 colours: from dark blue to yellow, as `tacho heatmap` has them.
+constexpr std::array<short, kHeatStyles> kHeatColours = {24, 31, 66, 179, 227};
 constexpr short kSelectedPair = 32;
 
 // Line drawing and arrows, where the terminal's characters are not Unicode's.
@@ -270,6 +277,10 @@ Result<> Screen::State::open() {
       ::use_default_colors();
       for (std::size_t i = 1; i < kLooks.size(); ++i)
         ::init_pair(static_cast<short>(i), kLooks[i].foreground, kLooks[i].background);
+      constexpr int kManyColours = 256;
+      for (std::size_t i = 0; COLORS >= kManyColours && i < kHeatStyles; ++i)
+        ::init_pair(static_cast<short>(heat_style(i)), i < kHeatStyles / 2 ? COLOR_WHITE : COLOR_BLACK,
+                    kHeatColours[i]);
       ::init_pair(kSelectedPair, COLOR_BLACK, COLOR_YELLOW);
     }
     note_how_to_leave();
@@ -279,6 +290,17 @@ Result<> Screen::State::open() {
   ::noecho();
   ::nonl();
   ::keypad(::stdscr, TRUE);
+  // Home and End as terminals send them that are not what TERM says: tmux below TERM=xterm, the Linux
+  // console.
+  for (const auto& [sequence, key] : {std::pair{"\033[1~", KEY_HOME},
+                                      {"\033[7~", KEY_HOME},
+                                      {"\033[H", KEY_HOME},
+                                      {"\033OH", KEY_HOME},
+                                      {"\033[4~", KEY_END},
+                                      {"\033[8~", KEY_END},
+                                      {"\033[F", KEY_END},
+                                      {"\033OF", KEY_END}})
+    (void)::define_key(sequence, key);
   ::meta(::stdscr, TRUE);
   termios modes{};
   if (::tcgetattr(terminal(), &modes) == 0) {

@@ -7,7 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "report/decode/payload.h"
 #include "report/perf_text/header_text.h"
+#include "report/query/field_choice.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {
@@ -35,7 +37,12 @@ constexpr KeyRow kListKeys[] = {
     {"g f", "flame graph in characters: arrows, Enter zooms, Esc: back"},
     {"d t k", "zoom into its module, its thread, the kernel; again: out"},
     {"/", "show functions whose names have this in them"},
-    {"T", "samples over time: Left and Right move, Space marks, Enter counts that time"},
+    {"T", "samples over time: Space marks, Enter counts that time"},
+    {"v", "samples of this row one by one; Enter: fields, call chain"},
+    {"l", "samples of all rows that are shown, likewise"},
+    {"M", "heat map: times by values of a field, of all these rows"},
+    {"b", "histogram of a field, of all these rows"},
+    {"B", "compare with a capture from before; again: end"},
     {"o", "sort by other keys"},
     {"< >", "sort by the column to the left, to the right"},
     {"W", "count periods or samples"},
@@ -50,6 +57,30 @@ constexpr KeyRow kListKeys[] = {
     {"Ctrl-L Ctrl-Z", "draw anew; stop, and go on with fg"},
     {"mouse", "click: go there; on a sign or twice: open; wheel: move"},
     {"P r s S", "of perf, not here: each says where its work is done"},
+};
+constexpr KeyRow kComparedKeys[] = {
+    {"< >", "sort by the column to the left, to the right"},
+    {"I", "shares of functions by themselves, or with what they call"},
+    {"B Esc", "back to the rows of one capture"},
+};
+constexpr KeyRow kHeatKeys[] = {
+    {"arrows", "move to another box; PgUp PgDn: by ten columns; Home, End"},
+    {"Space", "mark a corner: the box goes from there to the cursor"},
+    {"Enter", "the list counts this box; Esc there: all again"},
+    {"v", "its samples one by one"},
+    {"x", "what is more frequent in it than outside"},
+    {"q Esc", "back"},
+};
+constexpr KeyRow kSamplesKeys[] = {
+    {"Enter", "the sample's fields and its call chain"},
+    {"/ n", "search in the lines, again"},
+    {"Left Right", "scroll by ten columns"},
+    {"q Esc", "back"},
+};
+constexpr KeyRow kHistKeys[] = {
+    {"l", "width of rows, as 1000 or 100us; empty: powers of two"},
+    {"k", "a histogram for each comm, cpu or value of a field"},
+    {"q Esc", "back"},
 };
 // Those of tacho top. The first three stand in for keys of the list.
 constexpr KeyRow kLiveKeys[] = {
@@ -123,10 +154,13 @@ Walk::Memory Walk::remember() const {
   Memory memory{.sort = rows_.sort_keys(),
                 .choice = rows_.named(rows_.choice()),
                 .before = {},
-                .browser = browser_.remember(),
+                .browser = list().remember(),
                 .shows_debug = shows_debug_,
                 .message = message_,
-                .times = strip_ ? strip_->place() : times_place_};
+                .times = strip_ ? strip_->place() : times_place_,
+                .is_compared = compared_ != nullptr,
+                .compares_callees = compared_ && compared_->rows->has_callees(),
+                .compared_order = compared_ ? compared_->rows->order() : ComparedRows::Order::Delta};
   for (const RowChoice& one : before_) memory.before.push_back(rows_.named(one));
   return memory;
 }
@@ -145,7 +179,18 @@ void Walk::restore(const Memory& memory) {
   else
     message_ = "what was zoomed into has no samples any more";
   browser_.changed();
-  browser_.restore(memory.browser);
+  if (memory.is_compared) compare({});
+  if (compared_) {
+    compared_->rows->count_callees(memory.compares_callees);
+    compared_->rows->order_by(memory.compared_order);
+  }
+  list().restore(memory.browser);
+}
+
+std::optional<std::size_t> Walk::row_here() const {
+  if (list().is_empty()) return std::nullopt;
+  const std::size_t row = list().cursor().row;
+  return compared_ ? compared_->rows->row_after(row) : row;
 }
 
 const Function* Walk::function_here() const {
@@ -153,16 +198,16 @@ const Function* Walk::function_here() const {
     const auto id = flame_->function();
     return id ? &rows_.function(*id) : nullptr;
   }
-  const auto& [browser, is_list] =
-      sandwiches_.empty() ? std::pair<const Browser*, bool>(&browser_, true)
-                          : std::pair<const Browser*, bool>(sandwiches_.back()->browser.get(), false);
-  if (browser->is_empty()) return nullptr;
-  if (browser->is_at_frame()) return &rows_.function(browser->function_at_cursor());
-  return is_list ? rows_.facts(browser->cursor().row).function : nullptr;
+  const Browser& browser = sandwiches_.empty() ? list() : *sandwiches_.back()->browser;
+  if (browser.is_empty()) return nullptr;
+  if (browser.is_at_frame()) return &rows_.function(browser.function_at_cursor());
+  const auto row = sandwiches_.empty() ? row_here() : std::nullopt;
+  return row ? rows_.facts(*row).function : nullptr;
 }
 
 const Thread* Walk::thread_here() const {
-  return browser_.is_empty() ? nullptr : rows_.facts(browser_.cursor().row).thread;
+  const auto row = row_here();
+  return row ? rows_.facts(*row).thread : nullptr;
 }
 
 std::string Walk::function_name(const Function& function) const {
@@ -172,6 +217,70 @@ std::string Walk::function_name(const Function& function) const {
 void Walk::choose(const RowChoice& choice) {
   rows_.choose(choice);
   browser_.changed();
+  compare_choice();
+}
+
+// The other capture's rows follow the choice.
+void Walk::compare_choice() {
+  if (!compared_) return;
+  const auto alike = compared_->before->alike(rows_);
+  if (alike) compared_->before->choose(*alike);
+  compared_->rows->changed(alike.has_value());
+  compared_->browser->changed();
+}
+
+void Walk::compare(const std::string& path) {
+  if (readings_ == nullptr) return;
+  const auto base = readings_->base(path, rows_.sort_keys());
+  if (!base) {
+    message_ = base.error().what;
+    return;
+  }
+  auto compared = std::make_unique<Compared>();
+  compared->path = readings_->base_name();
+  compared->before = std::make_unique<WalkedRows>(**base, options_);
+  if (rows_.sort_keys() != compared->before->sort_keys()) {
+    const auto is_sorted = compared->before->sort_by(rows_.sort_keys());
+    if (!is_sorted || !*is_sorted) {
+      message_ = is_sorted ? "B: not by these sort keys" : is_sorted.error().what;
+      return;
+    }
+  }
+  compared->rows = std::make_unique<ComparedRows>(rows_, *compared->before);
+  compared->browser = std::make_unique<Browser>(*compared->rows);
+  compared_ = std::move(compared);
+  RowChoice choice = rows_.choice();
+  choice.percent_limit = 0;  // a row that one side leaves out would seem to be missing there
+  choose(choice);
+}
+
+bool Walk::on_compared_key(const KeyPress& press) {
+  ComparedRows& rows = *compared_->rows;
+  if (press.is('I')) {
+    if (!rows_.has_children()) {
+      message_ = "the capture has no call chains; record with -g to have them";
+      return true;
+    }
+    rows.count_callees(!rows.has_callees());
+    message_ =
+        rows.has_callees() ? "shares of functions with what they call" : "shares of functions by themselves";
+  } else if (press.is('<') || press.is('>')) {
+    using Order = ComparedRows::Order;
+    constexpr std::array kOrders = {Order::Before, Order::After, Order::Delta};
+    const auto at = static_cast<std::size_t>(std::ranges::find(kOrders, rows.order()) - kOrders.begin());
+    rows.order_by(kOrders.at((at + (press.is('>') ? 1 : 2)) % kOrders.size()));
+    message_ = "sorted by " +
+               rows.columns()
+                   .at(static_cast<std::size_t>(std::ranges::find(kOrders, rows.order()) - kOrders.begin()))
+                   .header;
+  } else if (press.is('L')) {
+    message_ = "L: all rows are compared";
+    return true;
+  } else {
+    return false;
+  }
+  compared_->browser->changed();
+  return true;
 }
 
 void Walk::zoom(const RowChoice& choice) {
@@ -189,6 +298,15 @@ Walk::Flow Walk::undo() {
     before_.pop_back();
     choose(last);
     return Flow::Stay;
+  }
+  if (compared_) {
+    compared_.reset();
+    browser_.changed();
+    return Flow::Stay;
+  }
+  if (box_) {
+    wanted_box_.emplace();
+    return Flow::ReadAgain;
   }
   ask("Do you really want to exit? (Enter, y: yes)", "", [](const std::string&) { return Flow::Quit; });
   wants_yes_ = true;
@@ -274,9 +392,20 @@ void Walk::offer_actions() {
                          stay([this] { (void)on_zoom_key({.key = static_cast<Key>('d'), .size = {}}); }));
   }
   items.emplace_back("Expand or collapse one level ('+'; 'e', 'c': the whole row)", stay([this] {
-                       Browser& browser = sandwiches_.empty() ? browser_ : *sandwiches_.back()->browser;
+                       Browser& browser = sandwiches_.empty() ? list() : *sandwiches_.back()->browser;
                        (void)browser.on_key({.key = Key::Enter, .size = {}});
                      }));
+  if (sandwiches_.empty() && readings_ != nullptr) {
+    if (const Function* const function = function_here())
+      items.emplace_back("Samples of " + function_name(*function) + " one by one ('v')",
+                         stay([this] { list_samples(true); }));
+    items.emplace_back("Samples of all these rows one by one ('l')", stay([this] { list_samples(false); }));
+    items.emplace_back("Heat map of a field ('M')", stay([this] { offer_fields(true); }));
+    items.emplace_back("Histogram of a field ('b')", stay([this] { offer_fields(false); }));
+  }
+  if (sandwiches_.empty() && readings_ != nullptr)
+    items.emplace_back(compared_ ? "End the comparison ('B')" : "Compare with another capture ('B')",
+                       stay([this] { on_compare(); }));
   items.emplace_back("Sort by other keys ('o')", stay([this] { ask_for_sort(); }));
   if (rows_.blocks().size() > 1) items.emplace_back("Another event", stay([this] { offer_events(); }));
   items.emplace_back("The capture's header ('i')", stay([this] { show_header(); }));
@@ -330,6 +459,24 @@ void Walk::ask_for_sort() {
     }
     before_.clear();
     browser_.changed();
+    if (compared_) compare({});
+    return Flow::Stay;
+  });
+}
+
+void Walk::on_compare() {
+  if (compared_) {
+    compared_.reset();
+    browser_.changed();
+    return;
+  }
+  if (readings_ == nullptr || !progress_.empty()) {
+    message_ = of_ == Of::Live ? "B: a capture can be compared; w writes one" : "B: when all is read";
+    return;
+  }
+  // As perf diff, which takes what the recorder kept aside.
+  ask("Capture from before:", readings_->input() + ".old", [this](const std::string& text) {
+    if (!text.empty()) compare(text);
     return Flow::Stay;
   });
 }
@@ -417,30 +564,26 @@ void Walk::show_help() {
   }
   lines.insert(lines.end(), {"The list of rows and call graphs", ""});
   std::ranges::copy(key_lines(kListKeys), std::back_inserter(lines));
-  lines.insert(lines.end(), {"", "Annotated code", ""});
-  std::ranges::copy(key_lines(kCodeKeys), std::back_inserter(lines));
+  const auto add = [&lines](std::string title, std::span<const KeyRow> keys) {
+    lines.insert(lines.end(), {"", std::move(title), ""});
+    std::ranges::copy(key_lines(keys), std::back_inserter(lines));
+  };
+  add("Annotated code", kCodeKeys);
+  if (of_ != Of::Live) {
+    add("Two captures compared", kComparedKeys);
+    add("Samples one by one", kSamplesKeys);
+    add("Heat map", kHeatKeys);
+    add("Histogram", kHistKeys);
+  }
   page_.emplace("Keys", std::move(lines));
 }
 
 void Walk::show_header() {
-  std::string text;
-  TextOutput out(
-      OutputFile(sandbox::Output{.write = [&text](std::string_view more) -> Result<OutputFile::Reader> {
-                                   text += more;
-                                   return OutputFile::Reader::There;
-                                 },
-                                 .finish = []() -> Result<> { return Done{}; },
-                                 .is_reader_gone = [] { return false; }}));
   const Session& session = sink_.session();
-  write_header(out, session.layout(), session.events(), session.features(), Names::Safe, HeaderDetail::Full);
-  (void)out.finish();
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  page_.emplace("Header information", std::move(lines));
+  page_.emplace("Header information", written_lines([&session](TextOutput& out) {
+                  write_header(out, session.layout(), session.events(), session.features(), Names::Safe,
+                               HeaderDetail::Full);
+                }));
 }
 
 void Walk::open_times() {
@@ -469,6 +612,200 @@ std::optional<Walk::Flow> Walk::on_times_key(const KeyPress& press) {
     case TimeStrip::Flow::All:
       wanted_times_.emplace();
       return Flow::ReadAgain;
+  }
+  return Flow::Stay;
+}
+
+std::string Walk::why_no_samples(std::string_view key) const {
+  const std::string start = std::string(key) + ": ";
+  if (of_ == Of::Live) return start + "a capture has single samples to read again; w writes one";
+  if (readings_ == nullptr || !progress_.empty()) return start + "when all is read";
+  const bool has_plain_rows = mode_of(sink_.session(), options_) == ReportMode::Samples &&
+                              !options_.waits.is_asked_for && !options_.switches.is_asked_for() &&
+                              !options_.socket && options_.parallelism.empty() && !options_.parent &&
+                              options_.filter.dsos.empty() && options_.filter.symbols.empty();
+  if (!has_plain_rows) return start + "not with these options: tacho script, heatmap and hist read samples";
+  return {};
+}
+
+// The samples that the rows which are shown count.
+SampleChoice Walk::samples_of_list() const {
+  const RowChoice& choice = rows_.choice();
+  const EventBlock& events = sink_.profile().blocks()[choice.block];
+  SampleChoice samples;
+  samples.events = {events.leader, events.members};
+  if (choice.thread != nullptr && rows_.has_thread_key()) samples.tid = choice.thread->tid;
+  if (choice.thread != nullptr && !rows_.has_thread_key()) samples.comm = choice.thread->comm;
+  if (choice.module) samples.module = *choice.module == nullptr ? std::string() : (*choice.module)->path;
+  samples.has_kernel_only = choice.has_kernel_only;
+  samples.symbol = choice.symbol;
+  samples.looks_at_callers = rows_.has_children();
+  samples.box = box_;
+  return samples;
+}
+
+std::string Walk::title_of_list() const {
+  // "Samples: 10  of event 'cpu-clock', Thread: x" without the count, which the view has itself.
+  std::string title = rows_.title(WalkedRows::Count::No);
+  if (const auto at = title.find("of event"); at != title.npos) title = "Samples " + title.substr(at);
+  return box_ ? title + ", " + box_->text : title;
+}
+
+void Walk::list_samples(bool of_row) {
+  if (message_ = why_no_samples(of_row ? "v" : "l"); !message_.empty()) return;
+  SampleChoice choice = samples_of_list();
+  std::string title = title_of_list();
+  if (of_row) {
+    const auto row = row_here();
+    const Function* const function = function_here();
+    if (!row || function == nullptr) {
+      message_ = compared_ ? "only the capture before has that row" : "no row is at the cursor";
+      return;
+    }
+    if (const SortKey* const key = rows_.other_key()) {
+      message_ = fmt::format("v: the samples of a row by '{}' are not found again; l lists those of all rows",
+                             key->name);
+      return;
+    }
+    const RowFacts facts = rows_.facts(*row);
+    if (rows_.has_thread_key()) choice.tid = facts.thread->tid;
+    if (rows_.has_key("comm")) {
+      choice.comm = facts.comm;
+      title += ", of " + std::string(facts.comm);
+    }
+    if (rows_.has_key("symbol") || list().is_at_frame()) {
+      choice.function = {
+          std::string(function->name()),
+          function->module == nullptr ? std::string() : std::string(function->module->short_name),
+          function->start};
+      title += (choice.looks_at_callers ? ", in or below " : ", in ") + function_name(*function);
+    } else if (rows_.has_key("dso")) {
+      choice.module = function->module == nullptr ? std::string() : function->module->path;
+    }
+  }
+  auto list = SampleList::read(*readings_, choice, std::move(title));
+  if (list)
+    samples_ = std::move(*list);
+  else
+    message_ = list.error().what;
+}
+
+void Walk::offer_fields(bool is_map) {
+  if (message_ = why_no_samples(is_map ? "M" : "b"); !message_.empty()) return;
+  const Session& session = sink_.session();
+  const EventBlock& events = sink_.profile().blocks()[rows_.choice().block];
+  const format::Event& event = session.events()[events.leader];
+  EventSchemas schemas(session.events(), session.features());
+  const PayloadSchema* const schema = schemas.of(events.leader);
+  std::vector<std::pair<std::string, std::function<Flow()>>> items;
+  const auto add_map = [&](std::string text, HeatQuestion question) {
+    question.event = event.name;
+    question.input = readings_->input();
+    items.emplace_back(std::move(text), [this, question = std::move(question)] {
+      show_map(question);
+      return Flow::Stay;
+    });
+  };
+  const auto is_own = [&](std::string_view name) {
+    return schema == nullptr ||
+           std::ranges::find(schema->fields, name, &PayloadField::name) == schema->fields.end();
+  };
+  // The field that shows itself stands first.
+  const PayloadField* const usual = schema == nullptr ? nullptr : value_field(*schema);
+  std::vector<const PayloadField*> fields;
+  for (std::size_t i = 0; schema != nullptr && i < schema->fields.size(); ++i) {
+    const PayloadField& field = schema->fields[i];
+    if (is_list(field) || (is_map && is_counted_by_value(field))) continue;
+    fields.insert(&field == usual ? fields.begin() : fields.end(), &field);
+  }
+  for (const PayloadField* const field : fields) {
+    std::string text = field->unit.empty() ? field->name : field->name + " (" + field->unit + ")";
+    if (is_map) {
+      add_map(std::move(text), {.event = {}, .field = field->name, .input = {}});
+      continue;
+    }
+    items.emplace_back(std::move(text), [this, event = event.name, name = field->name] {
+      show_histogram(event, name);
+      return Flow::Stay;
+    });
+  }
+  if (is_map) {
+    add_map("offset in each second", {.event = {}, .field = {}, .is_offset = true, .input = {}});
+    for (const std::string_view own : {"period", "cpu", "pid", "tid"}) {
+      if (own == "cpu" && !event.attr.samples(format::abi::kSampleCpu)) continue;
+      add_map(std::string(own) + " of the sample",
+              {.event = {}, .field = (is_own(own) ? "" : "sample.") + std::string(own), .input = {}});
+    }
+  }
+  if (items.empty()) {
+    message_ =
+        "b: samples of '" + printable(event.name) + "' have no fields of their own; M shows them over time";
+    return;
+  }
+  offer(is_map ? "Heat map of" : "Histogram of", std::move(items));
+}
+
+void Walk::show_map(const HeatQuestion& question) {
+  auto map = HeatView::read(*readings_, samples_of_list(), question);
+  if (map)
+    heat_ = std::move(*map);
+  else
+    message_ = map.error().what;
+}
+
+void Walk::show_histogram(const std::string& event, const std::string& field) {
+  auto histogram = HistView::read(*readings_, samples_of_list(), event, field);
+  if (histogram)
+    hist_ = std::move(*histogram);
+  else
+    message_ = histogram.error().what;
+}
+
+Walk::Flow Walk::on_samples_key(const KeyPress& press) {
+  const auto flow = samples_->on_key(press);
+  if (flow == SampleList::Flow::Leave) samples_.reset();
+  if (flow == SampleList::Flow::Unknown) show_help();
+  return Flow::Stay;
+}
+
+Walk::Flow Walk::on_hist_key(const KeyPress& press) {
+  const auto flow = hist_->on_key(press);
+  if (flow == HistView::Flow::Leave) hist_.reset();
+  if (flow == HistView::Flow::Unknown) show_help();
+  return Flow::Stay;
+}
+
+Walk::Flow Walk::on_heat_key(const KeyPress& press) {
+  switch (heat_->on_key(press)) {
+    case HeatView::Flow::Stay:
+      break;
+    case HeatView::Flow::Leave:
+      heat_.reset();
+      break;
+    case HeatView::Flow::Chosen:
+      wanted_box_ = heat_->box();
+      return Flow::ReadAgain;
+    case HeatView::Flow::Samples: {
+      SampleChoice choice = samples_of_list();
+      choice.box = heat_->box();
+      auto list = SampleList::read(*readings_, choice, choice.box->text);
+      if (list)
+        samples_ = std::move(*list);
+      else
+        message_ = list.error().what;
+      break;
+    }
+    case HeatView::Flow::StandsOut: {
+      auto page = heat_->stands_out(*readings_);
+      if (page)
+        page_.emplace(std::move(*page));
+      else
+        message_ = page.error().what;
+      break;
+    }
+    case HeatView::Flow::Unknown:
+      show_help();
+      break;
   }
   return Flow::Stay;
 }
@@ -537,6 +874,19 @@ Walk::Flow Walk::on_list_key(const KeyPress& press) {
       message_ = "that key means nothing here; h: help, Esc: back";
     return Flow::Stay;
   }
+  if (press.is('B')) {
+    on_compare();
+    return Flow::Stay;
+  }
+  if (press.is('v') || press.is('l')) {
+    list_samples(press.is('v'));
+    return Flow::Stay;
+  }
+  if (press.is('M') || press.is('b')) {
+    offer_fields(press.is('M'));
+    return Flow::Stay;
+  }
+  if (compared_ && on_compared_key(press)) return Flow::Stay;
   if (on_zoom_key(press)) return Flow::Stay;
   RowChoice choice = rows_.choice();
   if (press.key == Key::Tab || press.key == Key::BackTab) {
@@ -567,7 +917,7 @@ Walk::Flow Walk::on_list_key(const KeyPress& press) {
     }
     choice.member = member;
     choose(choice);
-  } else if (!browser_.on_key(press) && press.key != Key::Resize) {
+  } else if (!list().on_key(press) && press.key != Key::Resize) {
     message_ = "that key means nothing here; h: help";
   }
   return Flow::Stay;
@@ -619,19 +969,23 @@ Walk::Flow Walk::on_key(const KeyPress& press) {
     return Flow::Stay;
   }
   if (flame_) return on_flame_key(press);
+  if (samples_) return on_samples_key(press);
+  if (heat_) return on_heat_key(press);
+  if (hist_) return on_hist_key(press);
   return on_list_key(press);
 }
 
 std::string Walk::status() const {
   if (!message_.empty()) return message_;
   if (shows_debug_) {
-    const auto place = browser_.cursor();
+    const auto place = list().cursor();
     return fmt::format("row {} of {}, line {} of its graph; {} functions, {} rows of the profile",
                        place.row + 1, rows_.size(), place.line, sink_.functions().size(),
                        sink_.profile().rows().size());
   }
   if (!progress_.empty()) return progress_ + "  h: help  Esc: stop reading  q: leave";
   if (!sandwiches_.empty()) return "Esc: back  Enter: open  a: annotate  x: its callers and callees  h: help";
+  if (compared_) return "Enter: open  /: filter  < >: sort  I: with callees  a: annotate  B: end  h: help";
   if (strip_)
     return "Left Right: move  Space: mark  Enter: count this time  Backspace: all of it  Esc: close  h: help";
   if (of_ == Of::Live)
@@ -653,11 +1007,20 @@ Frame Walk::draw(ScreenSize size) {
   } else if (flame_) {
     flame_->draw(frame);
     if (!message_.empty()) frame.bar(size.height - std::size_t{1}, Style::Bar, message_);
+  } else if (samples_) {
+    samples_->draw(frame);
+  } else if (heat_) {
+    heat_->draw(frame);
+    if (!message_.empty()) frame.bar(size.height - std::size_t{1}, Style::Bar, message_);
+  } else if (hist_) {
+    hist_->draw(frame);
   } else {
     const bool is_list = sandwiches_.empty();
     std::string title = is_list ? rows_.title(WalkedRows::Count::Yes) : sandwiches_.back()->title;
     // What was zoomed into is worth more room than the count.
-    const std::string note = is_list && !note_.empty() ? ", " + note_ : std::string();
+    std::string note = is_list && !note_.empty() ? ", " + note_ : std::string();
+    if (is_list && compared_) note += ", compared with " + compared_->path;
+    if (is_list && box_) note += ", " + box_->text;
     if (is_list && columns_of(title) + note.size() > size.width) title = rows_.title(WalkedRows::Count::No);
     title += note;
     frame.bar(0, Style::Bar, title);
@@ -666,7 +1029,7 @@ Frame Walk::draw(ScreenSize size) {
       height -= TimeStrip::kRows;
       strip_->draw(frame, height + 1);
     }
-    (is_list ? browser_ : *sandwiches_.back()->browser).draw(frame, 1, height);
+    (is_list ? list() : *sandwiches_.back()->browser).draw(frame, 1, height);
     frame.bar(size.height - std::size_t{1}, Style::Bar, status());
   }
   if (menu_) menu_->draw(frame);

@@ -11,9 +11,14 @@
 #include "report/profile/code_hits.h"
 #include "report/views/tui/browser.h"
 #include "report/views/tui/code_view.h"
+#include "report/views/tui/compared_rows.h"
 #include "report/views/tui/flame_view.h"
 #include "report/views/tui/frame.h"
+#include "report/views/tui/heat_view.h"
+#include "report/views/tui/hist_view.h"
 #include "report/views/tui/pages.h"
+#include "report/views/tui/sample_choice.h"
+#include "report/views/tui/sample_list.h"
 #include "report/views/tui/time_strip.h"
 #include "report/views/tui/walked_rows.h"
 
@@ -30,10 +35,12 @@ class Walk {
 
   Flow on_key(const KeyPress& press);
   Frame draw(ScreenSize size);
-  // With Flow::ReadAgain: the sort keys that the profile had no facts for; and the time that rows shall count
-  // (as --time takes it; empty: all), or nothing where that stays.
+  // With Flow::ReadAgain: the sort keys that the profile had no facts for; the time that rows shall count (as
+  // --time takes it; empty: all), or nothing where that stays; likewise the box of a heat map.
   const std::string& wanted_sort() const { return wanted_sort_; }
+  const std::string& sort_keys() const { return rows_.sort_keys(); }
   const std::optional<std::string>& wanted_times() const { return wanted_times_; }
+  const std::optional<std::optional<BoxChoice>>& wanted_box() const { return wanted_box_; }
   void say(std::string message) { message_ = std::move(message); }
   // Stands behind the list's title: "last 20 s".
   void note(std::string note) { note_ = std::move(note); }
@@ -41,11 +48,18 @@ class Walk {
   void progress(std::string progress) { progress_ = std::move(progress); }
   // When samples were taken, to choose a range from; must outlive this. Null: unknown.
   void times(const TimeCounts* times) { times_ = times; }
+  // For what needs single samples, or another capture; must outlive this. Null: there are none.
+  void readings(CaptureReadings* readings) { readings_ = readings; }
+  // The box of a heat map that the rows are of.
+  void box(const std::optional<BoxChoice>& box) { box_ = box; }
+  // Shows the rows beside those of this capture; empty: the one of before.
+  void compare(const std::string& path);
 
   // Nothing stands over the list or in its place, which would be gone with these rows.
-  bool can_undo() const { return !before_.empty() || strip_; }
+  bool can_undo() const { return !before_.empty() || strip_ || box_ || compared_; }
   bool is_at_list() const {
-    return sandwiches_.empty() && !code_ && !flame_ && !page_ && !menu_ && !question_;
+    return sandwiches_.empty() && !code_ && !flame_ && !page_ && !menu_ && !question_ && !samples_ &&
+           !heat_ && !hist_;
   }
   // What a person chose, for the rows of another reading.
   struct Memory {
@@ -56,6 +70,8 @@ class Walk {
     bool shows_debug = false;
     std::string message;
     TimeStrip::Place times;
+    bool is_compared = false, compares_callees = false;
+    ComparedRows::Order compared_order = ComparedRows::Order::Delta;
   };
   Memory remember() const;
   void restore(const Memory& memory);
@@ -68,7 +84,24 @@ class Walk {
   void open_times();
   std::optional<Flow> on_times_key(const KeyPress& press);
   bool on_page_key(const KeyPress& press);
+  Browser& list() { return compared_ ? *compared_->browser : browser_; }
+  const Browser& list() const { return compared_ ? *compared_->browser : browser_; }
+  // The number of the row at the cursor; nothing: there is none, or only the compared capture has it.
+  std::optional<std::size_t> row_here() const;
   void choose(const RowChoice& choice);
+  void compare_choice();
+  bool on_compared_key(const KeyPress& press);
+  // Why single samples cannot be read; empty: they can.
+  std::string why_no_samples(std::string_view key) const;
+  SampleChoice samples_of_list() const;
+  std::string title_of_list() const;
+  void list_samples(bool of_row);
+  void offer_fields(bool is_map);
+  void show_map(const HeatQuestion& question);
+  void show_histogram(const std::string& event, const std::string& field);
+  Flow on_samples_key(const KeyPress& press);
+  Flow on_heat_key(const KeyPress& press);
+  Flow on_hist_key(const KeyPress& press);
   void zoom(const RowChoice& choice);
   void zoom_out();
   Flow undo();
@@ -81,6 +114,7 @@ class Walk {
   void ask_for_filter();
   void ask_for_limit();
   void ask_for_sort();
+  void on_compare();  // begins or ends
   void next_order(bool is_forward);
   void annotate();
   void sandwich();
@@ -106,9 +140,21 @@ class Walk {
   std::optional<TimeStrip> strip_;
   TimeStrip::Place times_place_;  // while it is closed
   std::optional<std::string> wanted_times_;
+  std::optional<std::optional<BoxChoice>> wanted_box_;
+  std::optional<BoxChoice> box_;
+  CaptureReadings* readings_ = nullptr;
   Of of_;
   std::string wanted_sort_;
   bool shows_debug_ = false;
+
+  // The list beside the rows of another capture.
+  struct Compared {
+    std::string path;
+    std::unique_ptr<WalkedRows> before;
+    std::unique_ptr<ComparedRows> rows;
+    std::unique_ptr<Browser> browser;
+  };
+  std::unique_ptr<Compared> compared_;
 
   // The callers and callees of a function, in place of the list.
   class Sides;
@@ -121,6 +167,9 @@ class Walk {
   std::unique_ptr<CodeSource> code_source_;            // once something is annotated
   std::unique_ptr<CodeView> code_;
   std::optional<FlameView> flame_;
+  std::unique_ptr<SampleList> samples_;
+  std::unique_ptr<HeatView> heat_;
+  std::unique_ptr<HistView> hist_;
   std::optional<TextPage> page_;
   std::optional<Menu> menu_;
   std::vector<std::function<Flow()>> menu_actions_;

@@ -94,6 +94,20 @@ bool WalkedRows::has_thread_key() const {
   return std::ranges::any_of(columns_.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Thread; });
 }
 
+bool WalkedRows::has_key(std::string_view name) const {
+  return std::ranges::any_of(columns_.keys, [name](const KeyUse& use) { return use.key->name == name; });
+}
+
+const SortKey* WalkedRows::other_key() const {
+  for (const KeyUse& use : columns_.keys) {
+    const std::string_view name = use.key->name;
+    const bool is_known =
+        use.key->of == KeyOf::Comm || use.key->of == KeyOf::Thread || name == "dso" || name == "symbol";
+    if (!is_known) return use.key;
+  }
+  return nullptr;
+}
+
 void WalkedRows::count() {
   EntryOptions options = sink_->entry_options(choice_.block);
   options.first_member = choice_.member;
@@ -266,6 +280,46 @@ std::optional<RowChoice> WalkedRows::found(const NamedChoice& named) const {
       choice.thread = one.thread;
     const symbolize::Module* const module = sink_->functions()[names[row].function].module;
     if (named.module && (module == nullptr ? named.module->empty() : module->path == *named.module))
+      choice.module = module;
+  }
+  if ((named.thread && choice.thread == nullptr) || (named.module && !choice.module)) return std::nullopt;
+  return choice;
+}
+
+double WalkedRows::share(std::size_t row, bool has_callees) const {
+  return percent_of(entries_->value(has_callees ? weight() : Column::Kind::Overhead, rows_[row], 0),
+                    totals_.weights[0]);
+}
+
+std::vector<BrowsedColumn> WalkedRows::key_columns() const {
+  std::vector<BrowsedColumn> all = columns(), keys;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (cells_[i].column.kind == Kind::Key) keys.push_back(std::move(all[i]));
+  return keys;
+}
+
+std::vector<BrowsedRows::Cell> WalkedRows::key_cells(std::size_t row) const {
+  std::vector<Cell> all = cells(row), keys;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (cells_[i].column.kind == Kind::Key) keys.push_back(std::move(all[i]));
+  return keys;
+}
+
+std::optional<RowChoice> WalkedRows::alike(const WalkedRows& other) const {
+  NamedChoice named = other.named(other.choice());
+  const std::string event = other.name_of(other.choice().block);
+  const auto block = std::ranges::find_if(blocks_, [&](std::uint32_t one) { return name_of(one) == event; });
+  if (block == blocks_.end()) return std::nullopt;
+  RowChoice choice = named.choice;
+  choice.block = *block;
+  const NamedRows& names = sink_->names();
+  for (const std::uint32_t row : sink_->profile().rows_of(choice.block)) {
+    const ProfileRow& one = sink_->profile().rows()[row];
+    if (named.thread && choice.thread == nullptr && one.comm() == named.thread->second)
+      choice.thread = one.thread;
+    const symbolize::Module* const module = sink_->functions()[names[row].function].module;
+    if (named.module && !choice.module &&
+        (module == nullptr ? named.module->empty() : module->path == *named.module))
       choice.module = module;
   }
   if ((named.thread && choice.thread == nullptr) || (named.module && !choice.module)) return std::nullopt;

@@ -55,6 +55,8 @@ class WalkedRows : public BrowsedRows {
   NamedChoice named(const RowChoice& choice) const;
   // Nothing: the thread or module has no samples here.
   std::optional<RowChoice> found(const NamedChoice& named) const;
+  // The choice of another capture's rows, by the names of its event, thread and module.
+  std::optional<RowChoice> alike(const WalkedRows& other) const;
 
   enum class Count : std::uint8_t { No, Yes };
   std::string title(Count count) const;  // with what the samples sum up to, or without
@@ -65,6 +67,15 @@ class WalkedRows : public BrowsedRows {
   // About rows; `row` counts those that are shown.
   RowFacts facts(std::size_t row) const;
   bool has_thread_key() const;
+  bool has_children() const { return text_.has_children; }
+  // A key that looks at more of a sample than its thread, module and function; null: none.
+  const SortKey* other_key() const;
+  bool has_key(std::string_view name) const;
+  // Of 100, by itself or with what it calls.
+  double share(std::size_t row, bool has_callees) const;
+  // The columns and cells of keys alone.
+  std::vector<BrowsedColumn> key_columns() const;
+  std::vector<Cell> key_cells(std::size_t row) const;
   // The first row of a function, by Function::symbol; nothing: none.
   std::optional<std::size_t> row_of(std::uint32_t symbol) const;
   const Function& function(std::uint32_t id) const { return sink_->functions()[id]; }

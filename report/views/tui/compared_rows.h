@@ -1,0 +1,59 @@
+// The rows of two captures side by side: shares before and after, and the difference, as perf diff has them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/views/tui/browser.h"
+#include "report/views/tui/walked_rows.h"
+
+namespace tacho::report {
+
+class ComparedRows : public BrowsedRows {
+ public:
+  // Both must outlive it. Rows are the same where the texts of their keys are.
+  ComparedRows(const WalkedRows& after, const WalkedRows& before) : after_(&after), before_(&before) {
+    changed(true);
+  }
+
+  // After `after` shows other rows. `has_before`: `before` shows its rows of the same choice; else it has
+  // none.
+  void changed(bool has_before);
+  // Shares of functions by themselves, or with what they call.
+  bool has_callees() const { return has_callees_; }
+  void count_callees(bool does);
+  enum class Order : std::uint8_t { Delta, Before, After };
+  Order order() const { return order_; }
+  void order_by(Order order);
+
+  // The row's number in `after`; nothing: only `before` has it.
+  std::optional<std::size_t> row_after(std::size_t row) const { return rows_[row].after; }
+
+  std::size_t size() const override { return rows_.size(); }
+  std::vector<BrowsedColumn> columns() const override;
+  std::vector<Cell> cells(std::size_t row) const override;
+  std::string identity(std::size_t row) const override;
+  bool has_graph(std::size_t row) const override {
+    return rows_[row].after && after_->has_graph(*rows_[row].after);
+  }
+  std::vector<BrowsedNode> graph(std::size_t row) const override { return after_->graph(*rows_[row].after); }
+
+ private:
+  struct Row {
+    std::optional<std::size_t> after, before;
+    double share_after = 0, share_before = 0;  // of 100
+    double delta() const { return share_after - share_before; }
+  };
+  void sort();
+
+  const WalkedRows* after_;
+  const WalkedRows* before_;
+  bool has_before_ = true, has_callees_ = false;
+  Order order_ = Order::Delta;
+  std::vector<Row> rows_;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,60 @@
+// A heat map on the screen: the map of `tacho heatmap`, with a cursor on its boxes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/views/heatmap/heat_map.h"
+#include "report/views/heatmap/heat_text.h"
+#include "report/views/tui/frame.h"
+#include "report/views/tui/pages.h"
+#include "report/views/tui/sample_choice.h"
+
+namespace tacho::report {
+
+class HeatView {
+ public:
+  // Reads it. An error is a line about what is missing.
+  static Result<std::unique_ptr<HeatView>> read(CaptureReadings& readings, const SampleChoice& choice,
+                                                const HeatQuestion& question);
+
+  // Chosen: rows shall count box() only. Samples: those of box(), one by one. StandsOut: stands_out().
+  enum class Flow : std::uint8_t { Stay, Leave, Chosen, Samples, StandsOut, Unknown };
+  Flow on_key(const KeyPress& press);
+  void draw(Frame& frame);
+  // From the mark to the cursor; without a mark the box at the cursor.
+  BoxChoice box() const;
+  // What is more frequent in that box than outside: the text of `tacho heatmap --box`.
+  Result<TextPage> stands_out(CaptureReadings& readings) const;
+
+ private:
+  HeatView(SampleChoice choice, HeatQuestion question)
+      : choice_(std::move(choice)), question_(std::move(question)) {}
+  struct Place {
+    std::size_t column = 0, row = 0;
+    bool operator==(const Place&) const = default;
+  };
+  void fit(ScreenSize size);
+  std::uint64_t samples_in(Place first, Place last) const;
+  std::pair<Place, Place> corners() const;  // of the box: its lowest and its highest
+  void move(std::ptrdiff_t columns, std::ptrdiff_t rows);
+  std::string box_line() const;
+
+  SampleChoice choice_;
+  HeatQuestion question_;
+  HeatFacts facts_;
+  std::string note_;
+  std::optional<HeatGrid> grid_;
+  HeatMap map_;  // as wide and high as the screen allows
+  ScreenSize fitted_{0, 0};
+  Place cursor_;
+  std::optional<Place> mark_;
+  std::size_t top_ = 0, height_ = 1,
+              wide_ = 1;  // of the last drawing; top_: rows that are scrolled away above
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,42 @@
+// A histogram of a field on the screen: the text of `tacho hist`.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "report/views/hist/hist_sink.h"
+#include "report/views/tui/frame.h"
+#include "report/views/tui/pages.h"
+#include "report/views/tui/sample_choice.h"
+
+namespace tacho::report {
+
+class HistView {
+ public:
+  // Reads it. `readings` must outlive it. An error is a line about what is missing.
+  static Result<std::unique_ptr<HistView>> read(CaptureReadings& readings, const SampleChoice& choice,
+                                                const std::string& event, const std::string& field);
+
+  enum class Flow : std::uint8_t { Stay, Leave, Unknown };
+  Flow on_key(const KeyPress& press);
+  void draw(Frame& frame);
+
+ private:
+  HistView(CaptureReadings& readings, SampleChoice choice)
+      : readings_(&readings), choice_(std::move(choice)) {}
+  Result<> read();
+  void ask(bool is_for_rows);
+  void answer(const std::string& text);
+
+  CaptureReadings* readings_;
+  SampleChoice choice_;
+  HistOptions options_;
+  std::string rows_text_;  // width of rows as typed; empty: powers of two
+  std::optional<TextPage> page_;
+  std::optional<Question> question_;
+  bool asks_for_rows_ = false;  // else for keys
+  std::string message_;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,68 @@
+#include "report/views/tui/sample_choice.h"
+
+#include <algorithm>
+
+namespace tacho::report {
+
+ChosenSamples::ChosenSamples(Session& session, const SampleChoice& choice, Sink& to)
+    : session_(session),
+      choice_(choice),
+      to_(to),
+      functions_(session),
+      stacks_(functions_, {ChainOrder::Caller}) {}
+
+Result<> ChosenSamples::find() {
+  return choice_.box ? box_source_.find(choice_.box->question, session_) : Result<>(Done{});
+}
+
+bool ChosenSamples::accepts_function(std::uint32_t id) {
+  if (of_function_.size() <= id) of_function_.resize(functions_.size(), Answer::Unasked);
+  Answer& known = of_function_[id];
+  if (known != Answer::Unasked) return known == Answer::Yes;
+  const Function& function = functions_[id];
+  const symbolize::Module* const module = function.module;
+  const auto is_kernel = [module] {
+    return module != nullptr && (module->kind == symbolize::ModuleKind::Kernel ||
+                                 module->kind == symbolize::ModuleKind::GuestKernel);
+  };
+  const auto is_it = [&](const SampleChoice::Named& wanted) {
+    return function.name() == wanted.name &&
+           (module == nullptr ? wanted.module.empty() : module->short_name == wanted.module) &&
+           (function.has_symbol() || function.start == wanted.start);
+  };
+  const bool is_accepted =
+      (!choice_.module || (module == nullptr ? choice_.module->empty() : module->path == *choice_.module)) &&
+      (!choice_.has_kernel_only || is_kernel()) &&
+      (choice_.symbol.empty() || function.name().find(choice_.symbol) != std::string_view::npos) &&
+      (!choice_.function || is_it(*choice_.function));
+  known = is_accepted ? Answer::Yes : Answer::No;
+  return is_accepted;
+}
+
+bool ChosenSamples::accepts_stack(const Stack& stack) {
+  Answer& known = of_stack_[stack.number];
+  if (known == Answer::Unasked) {
+    const auto frames = stacks_.frames(stacks_.number_of(stack));
+    known = std::ranges::any_of(frames, [this](std::uint32_t id) { return accepts_function(id); })
+                ? Answer::Yes
+                : Answer::No;
+  }
+  return known == Answer::Yes;
+}
+
+bool ChosenSamples::accepts(const ResolvedSample& sample) {
+  if (choice_.events && (sample.event_index < choice_.events->first ||
+                         sample.event_index >= choice_.events->first + choice_.events->second))
+    return false;
+  if (choice_.tid && sample.tid() != *choice_.tid) return false;
+  if (choice_.comm && sample.comm != *choice_.comm) return false;
+  if (choice_.box) {
+    if (!box_source_.takes(sample.event_index)) return false;
+    const auto value = box_source_.value_of(sample);
+    if (!value || !choice_.box->box.has(sample.raw->time, *value)) return false;
+  }
+  if (!choice_.looks_at_functions() || accepts_function(functions_.of_place(sample.place))) return true;
+  return choice_.looks_at_callers && sample.stack != nullptr && accepts_stack(*sample.stack);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,283 @@
+#include "report/views/tui/sample_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "report/output/svg_text.h"
+#include "report/output/text_output.h"
+#include "report/samples/filter.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::size_t kBlock = std::size_t{1} << 20, kMostBytes = std::size_t{512} << 20;
+constexpr std::size_t kWidest = 40;  // columns of a cell that others stand behind
+constexpr std::size_t kScroll = 10;  // columns
+constexpr char kBetween = '\t';      // safe texts have none
+
+std::string counted(std::size_t number) { return with_commas(static_cast<double>(number)); }
+
+}  // namespace
+
+// Makes the lines. Texts are made at once: names of addresses in payloads are known at the sample's time
+// only.
+class SampleList::Collector : public Sink {
+ public:
+  Collector(SampleList& list, Columns columns) : list_(list), columns_(std::move(columns)) {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      list_.names_.push_back(printable(columns_.name(i)));
+      list_.are_numbers_.push_back(columns_.is_number(i));
+      list_.widths_.push_back(columns_of(list_.names_.back()));
+    }
+  }
+  bool takes_others() const override { return false; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (!columns_.has_line(sample.event_index)) return Flow::GoOn;
+    text_.clear();
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const ColumnValue value = columns_.cell(i, sample);
+      const std::string cell = value.kind == ColumnValue::Kind::Nothing ? "-" : printable(value.text);
+      if (i > 0) text_ += kBetween;
+      text_ += cell;
+      if (cell.size() > list_.widths_[i])
+        list_.widths_[i] = std::max(list_.widths_[i], std::min(columns_of(cell), kWidest));
+    }
+    taken_ += text_.size() + sizeof(Line);
+    if (taken_ > kMostBytes) {
+      is_full_ = true;
+      return Flow::Stop;
+    }
+    list_.lines_.push_back({keep(), static_cast<std::uint32_t>(text_.size()), sample.stack, sample.location});
+    return Flow::GoOn;
+  }
+  bool is_full() const { return is_full_; }
+
+ private:
+  const char* keep() {
+    const std::size_t size = text_.size();
+    if (size > left_) {
+      left_ = std::max(kBlock, size);
+      list_.texts_.push_back(std::make_unique_for_overwrite<char[]>(left_));
+      at_ = list_.texts_.back().get();
+    }
+    std::memcpy(at_, text_.data(), size);
+    left_ -= size;
+    return std::exchange(at_, at_ + size);
+  }
+
+  SampleList& list_;
+  Columns columns_;
+  std::string text_;
+  char* at_ = nullptr;
+  std::size_t left_ = 0, taken_ = 0;  // bytes
+  bool is_full_ = false;
+};
+
+Result<std::unique_ptr<SampleList>> SampleList::read(CaptureReadings& readings, const SampleChoice& choice,
+                                                     std::string title) {
+  auto session = readings.open([](SessionOptions& options) { options.wants_stacks = true; });
+  if (!session) return std::move(session.error());
+  std::unique_ptr<SampleList> list(new SampleList(std::move(*session), std::move(title)));
+  if (choice.events) {  // columns are those of its fields
+    auto& events = list->session_.filter().events;
+    events.clear();
+    for (std::size_t i = 0; i < choice.events->second; ++i)
+      std::ranges::move(parse_name_list(list->session_.events()[choice.events->first + i].name),
+                        std::back_inserter(events));
+  }
+  auto columns = Columns::find(kListedColumns, list->session_);
+  if (!columns) return std::move(columns.error());
+  Collector collector(*list, std::move(*columns));
+  ChosenSamples chosen(list->session_, choice, collector);
+  if (auto found = chosen.find(); !found) return std::move(found.error());
+  const bool is_whole = readings.run(list->session_, chosen);
+  if (collector.is_full())
+    list->note_ = "the first ones: T in the list chooses a time, zooms others";
+  else if (!is_whole)
+    list->note_ = "reading was stopped";
+  if (list->lines_.empty()) return Error{"no sample is behind these rows"};
+  list->frames_.emplace(list->session_.resolver(),
+                        FrameLines::Options{.fields = {Field::Ip, Field::Sym, Field::Symoff, Field::Dso}});
+  return list;
+}
+
+std::vector<std::string_view> SampleList::cells(const Line& line) const {
+  std::vector<std::string_view> cells;
+  std::string_view rest(line.text, line.size);
+  for (std::size_t end = rest.find(kBetween); end != rest.npos; end = rest.find(kBetween)) {
+    cells.push_back(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+  cells.push_back(rest);
+  return cells;
+}
+
+std::string SampleList::row_text(const std::vector<std::string_view>& cells) const {
+  std::string text;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::size_t width = columns_of(cells[i]);
+    const std::size_t blanks = width < widths_[i] ? widths_[i] - width : 0;
+    if (i > 0) text += ' ';
+    if (are_numbers_[i]) text.append(blanks, ' ');
+    text += cells[i];
+    if (!are_numbers_[i] && i + 1 < cells.size()) text.append(blanks, ' ');
+  }
+  return text;
+}
+
+TextPage SampleList::page_of(const Line& line) {
+  std::size_t widest = 0;
+  for (const std::string& name : names_) widest = std::max(widest, columns_of(name));
+  std::vector<std::string> lines;
+  const auto values = cells(line);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    lines.push_back(padded_to(names_[i], widest + 2).append(values[i]));
+  if (line.stack != nullptr && !line.stack->frames.empty()) {
+    lines.insert(lines.end(), {"", "Call chain, callers below:"});
+    TextBuffer text;
+    for (const std::uint32_t frame : line.stack->frames)
+      frames_->write(text, session_.resolver().location(frame));
+    std::string_view rest = text.view();
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      std::string_view one = rest.substr(0, end);
+      one.remove_prefix(std::min(one.find_first_not_of('\t'), one.size()));
+      lines.emplace_back(one);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  } else {
+    lines.insert(lines.end(), {"", "It has no call chain."});
+    if (line.location != nullptr) {
+      TextBuffer text;
+      frames_->write_alone(text, *line.location);
+      lines.push_back("In:" + std::string(text.view()));
+    }
+  }
+  return {fmt::format("Sample {} of {}", counted(cursor_ + 1), counted(lines_.size())), std::move(lines)};
+}
+
+void SampleList::move(std::ptrdiff_t lines) {
+  const auto at = static_cast<std::ptrdiff_t>(cursor_) + lines;
+  cursor_ = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(at, 0, std::ssize(lines_) - 1));
+}
+
+void SampleList::search(bool begins_here) {
+  if (searched_.empty()) return;
+  for (std::size_t step = begins_here ? 0 : 1; step <= lines_.size(); ++step) {
+    const std::size_t at = (cursor_ + step) % lines_.size();
+    if (std::string_view(lines_[at].text, lines_[at].size).find(searched_) == std::string_view::npos)
+      continue;
+    if (at < cursor_) message_ = "found from the first sample on";
+    cursor_ = at;
+    return;
+  }
+  message_ = "no sample has \"" + searched_ + "\"";
+}
+
+SampleList::Flow SampleList::on_key(const KeyPress& press) {
+  message_.clear();
+  if (page_) {
+    if (!page_->on_key(press)) page_.reset();
+    return Flow::Stay;
+  }
+  if (question_) {
+    const auto answer = question_->on_key(press);
+    if (answer == Question::Answer::Given) {
+      searched_ = question_->text();
+      search(true);
+    }
+    if (answer == Question::Answer::Given || answer == Question::Answer::Left) question_.reset();
+    return Flow::Stay;
+  }
+  constexpr std::ptrdiff_t kWheel = 3;
+  switch (press.key) {
+    case Key::Up:
+      move(-1);
+      break;
+    case Key::Down:
+      move(1);
+      break;
+    case Key::PageUp:
+      move(-static_cast<std::ptrdiff_t>(height_));
+      break;
+    case Key::PageDown:
+      move(static_cast<std::ptrdiff_t>(height_));
+      break;
+    case Key::WheelUp:
+      move(-kWheel);
+      break;
+    case Key::WheelDown:
+      move(kWheel);
+      break;
+    case Key::Home:
+      cursor_ = 0;
+      break;
+    case Key::End:
+      cursor_ = lines_.size() - 1;
+      break;
+    case Key::Left:
+      left_ -= std::min(left_, kScroll);
+      break;
+    case Key::Right:
+      left_ += kScroll;
+      break;
+    case Key::Click:
+    case Key::DoubleClick: {
+      constexpr std::size_t kFirst = 2;  // below the title and the names of columns
+      if (press.row < kFirst || press.row >= kFirst + height_ || top_ + press.row - kFirst >= lines_.size())
+        break;
+      const std::size_t at = top_ + press.row - kFirst;
+      if (std::exchange(cursor_, at) == at) page_ = page_of(lines_[at]);
+      break;
+    }
+    case Key::Enter:
+      page_ = page_of(lines_[cursor_]);
+      break;
+    case Key::Escape:
+      return Flow::Leave;
+    default:
+      if (press.is('q')) return Flow::Leave;
+      if (press.is(' '))
+        move(static_cast<std::ptrdiff_t>(height_));
+      else if (press.is('/'))
+        question_.emplace("Search:", searched_);
+      else if (press.is('n'))
+        search(false);
+      else
+        return Flow::Unknown;
+  }
+  return Flow::Stay;
+}
+
+std::string SampleList::status() const {
+  if (!message_.empty()) return message_;
+  return fmt::format("{} of {}  Enter: its call chain  /: search  Left Right: scroll  q: back",
+                     counted(cursor_ + 1), counted(lines_.size()));
+}
+
+void SampleList::draw(Frame& frame) {
+  if (page_) return page_->draw(frame);
+  constexpr std::size_t kBeside = 3;  // title, names of columns, last line
+  height_ = frame.size.height > kBeside ? frame.size.height - kBeside : 1;
+  if (cursor_ < top_) top_ = cursor_;
+  if (cursor_ >= top_ + height_) top_ = cursor_ + 1 - height_;
+  top_ = std::min(top_, lines_.size() > height_ ? lines_.size() - height_ : 0);
+  frame.bar(0, Style::Bar, note_.empty() ? title_ : title_ + ", " + note_);
+  const auto put = [&](std::size_t row, Style style, const std::vector<std::string_view>& texts) {
+    frame.put(row, 0, style, from_column(row_text(texts), left_));
+  };
+  put(1, Style::Heading, {names_.begin(), names_.end()});
+  for (std::size_t i = 0; i < height_ && top_ + i < lines_.size(); ++i) {
+    const bool is_here = top_ + i == cursor_;
+    frame.rows[2 + i].is_selected = is_here;
+    put(2 + i, Style::Normal, cells(lines_[top_ + i]));
+  }
+  frame.bar(frame.size.height - std::size_t{1}, Style::Bar, status());
+  if (question_) question_->draw(frame);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,66 @@
+// Samples one by one: a line each with its thread, time, CPU, event and decoded fields, as `tacho script
+// --columns` writes them, and a page with its call chain.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/perf_text/frame_lines.h"
+#include "report/views/script/columns.h"
+#include "report/views/tui/frame.h"
+#include "report/views/tui/pages.h"
+#include "report/views/tui/sample_choice.h"
+
+namespace tacho::report {
+
+// The columns of its lines.
+inline constexpr std::string_view kListedColumns = "time,comm,pid,tid,cpu,event,fields";
+
+class SampleList {
+ public:
+  // Reads them. `title` says which they are. An error is a line about what is missing.
+  static Result<std::unique_ptr<SampleList>> read(CaptureReadings& readings, const SampleChoice& choice,
+                                                  std::string title);
+
+  enum class Flow : std::uint8_t { Stay, Leave, Unknown };
+  Flow on_key(const KeyPress& press);
+  void draw(Frame& frame);
+  std::size_t size() const { return lines_.size(); }
+
+ private:
+  class Collector;
+  // One sample. The text is its cells with a tab between them.
+  struct Line {
+    const char* text = nullptr;
+    std::uint32_t size = 0;
+    const Stack* stack = nullptr;        // null: none
+    const Location* location = nullptr;  // null: none
+  };
+  SampleList(Session session, std::string title) : session_(std::move(session)), title_(std::move(title)) {}
+
+  std::vector<std::string_view> cells(const Line& line) const;
+  std::string row_text(const std::vector<std::string_view>& cells) const;
+  TextPage page_of(const Line& line);
+  void move(std::ptrdiff_t lines);
+  void search(bool begins_here);
+  std::string status() const;
+
+  Session session_;  // has the names of call chains
+  std::string title_, note_, message_, searched_;
+  std::vector<std::string> names_;  // of columns
+  std::vector<bool> are_numbers_;
+  std::vector<std::size_t> widths_;
+  std::vector<std::unique_ptr<char[]>> texts_;
+  std::vector<Line> lines_;
+  std::optional<FrameLines> frames_;
+  std::size_t cursor_ = 0, top_ = 0, height_ = 1, left_ = 0;
+  std::optional<TextPage> page_;
+  std::optional<Question> question_;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""The terminal view's screens of single samples, through tmux: what each shows is what the text command prints."""
+import random
+import re
+import struct
+
+import made_capture as made
+import made_payload
+import programs
+import screen
+from made_payload import ENUM, TEXT, Field
+
+GOLDEN = programs.ROOT / "tests" / "golden"
+SIZES = ((80, 24), (200, 60))
+SECOND = 1_000_000_000
+CHAINS = {name: [made.CONTEXT_USER, address + 4, made.MAIN + 9] for name, address in (("leaf_a", made.LEAF_A), ("leaf_b", made.LEAF_B))}
+LISTED = "time,comm,pid,tid,cpu,event,fields"
+
+
+def squeezed(line):
+    """Without the blanks that align columns."""
+    return " ".join(line.split())
+
+
+@screen.needs_tmux
+class Samples(programs.Scratch):
+    WORDS = ["--symfs", GOLDEN / "symfs", "--buildid-dir", "none"]
+
+    def screen(self, width=80, height=24, **variables):
+        one = screen.Screen(self.folder, width, height, **variables)
+        self.addCleanup(one.close)
+        return one
+
+    def plant(self, name="perf.data", count=2000, share=10):
+        """Requests of two threads in ten seconds, and of a third one, whose latency is 1 to 1.1 ms from 4 to 6 s: one of `share`."""
+        chance = random.Random(3)
+        capture = made_payload.capture(chains=True, io=[
+            Field("lat", unit="ns", role="value"), Field("op", ENUM, 4, enumerators=((0, "READ"), (1, "WRITE"))),
+            Field("size", size=4), Field("file", TEXT, 1, 8)])
+        capture.mapped(made.PID, made.START, 0x4000, 0, made.PROGRAM)
+        capture.named("reader", 101).named("other", 102).named("writer", 103)
+        for number in range(count):
+            time = 100 * SECOND + number * 10 * SECOND // count + chance.randrange(1_000_000)
+            is_planted = 4 * SECOND <= time - 100 * SECOND < 6 * SECOND and number % share == share - 1
+            latency = chance.randrange(1_000_000, 1_100_000) if is_planted else chance.choice([chance.randrange(900_000), 3_000_000])
+            capture.time = time - made.STEP  # sample() adds a step
+            leaf = "leaf_b" if is_planted else "leaf_a"
+            capture.sample(tid=103 if is_planted else 101 + number % 2, chain=CHAINS[leaf], ip=CHAINS[leaf][1],
+                           raw=struct.pack("<QII8s", latency, 1 if is_planted else 0, 4096 * chance.randrange(1, 200),
+                                           f"f{chance.randrange(5)}".encode()))
+        (self.folder / name).write_bytes(capture.file())
+
+    def open(self, width=80, height=24, *words):
+        one = self.screen(width, height)
+        one.run("report", *self.WORDS, *words)
+        one.wait_for("h: help")
+        return one
+
+    def text(self, *words):
+        return self.tacho(*words).stdout.decode().splitlines()
+
+    def pick(self, one, key, name):
+        """Chooses an item of a menu."""
+        one.keys(key)
+        lines = one.wait_for("  " + re.escape(name)).split("\n")
+        title = next(i for i, line in enumerate(lines) if re.search("(Heat map|Histogram) of", line))
+        item = next(i for i, line in enumerate(lines) if i > title and "  " + name in line)
+        one.keys(*["Down"] * (item - title - 1), "Enter")
+
+    def test_samples_one_by_one(self):
+        self.plant()
+        expected = [squeezed(line) for line in self.text("script", "--columns", LISTED, *self.WORDS)]
+        self.assertEqual(len(expected), 2001)
+        self.assertEqual(expected[0], "time comm pid tid cpu event lat op size file")
+        for width, height in SIZES:
+            with self.subTest(width=width):
+                one = self.open(width, height)
+                one.keys("l")
+                shown = one.wait_for("^1 of 2,000 ").split("\n")
+                self.assertRegex(shown[0], "Samples of event 'io'")
+                self.assertEqual([squeezed(line) for line in shown[1:height - 1]], expected[:height - 2])
+                one.keys("NPage", "NPage", "Up")
+                last = height - 4 + 2 * (height - 3) - (height - 4)  # rows of a page: height - 3
+                shown = one.wait_for(f"^{last} of 2,000").split("\n")
+                self.assertIn(expected[last], [squeezed(line) for line in shown])
+                one.keys("End")
+                shown = one.wait_for("^2,000 of 2,000").split("\n")
+                self.assertEqual([squeezed(line) for line in shown[2:height - 1]], expected[-(height - 3):])
+                one.keys("Home", "/")
+                one.type("WRITE")
+                number = next(i for i, line in enumerate(expected) if " WRITE " in line)
+                one.wait_for(f"^{number} of 2,000")
+                one.keys("n")
+                following = next(i for i, line in enumerate(expected) if " WRITE " in line and i > number)
+                one.wait_for(f"^{following} of 2,000")
+                one.keys("Enter")
+                shown = one.wait_for("Call chain, callers below")
+                values = dict(zip(expected[0].split(), expected[following].split()))
+                for name, value in values.items():
+                    self.assertRegex(shown, rf"(?m)^{name} +{re.escape(value)}$")
+                script = self.text("script", "-F", "ip,sym,symoff,dso", "--where", "op == WRITE", *self.WORDS)
+                frames = [line.strip() for line in script if "leaf_b" in line or "main" in line][:2]
+                self.assertEqual(len(frames), 2)
+                self.assertRegex(shown, r"(?m)^ *" + re.escape(frames[0]) + r"\n *" + re.escape(frames[1]) + "$")
+                one.keys("q", "q")
+                one.wait_for("h: help")
+                one.close()
+
+    def test_samples_of_a_row_and_of_a_zoom(self):
+        self.plant()
+        script = self.text("script", "--columns", "comm,sym", *self.WORDS)
+        one = self.open(120, 30)
+        one.keys("/")
+        one.keys("l", "e", "a", "f", "_", "b", "Enter", "v")
+        count = sum("leaf_b" in line for line in script)
+        self.assertGreater(count, 30)
+        shown = one.wait_for(f"^1 of {count} ")
+        self.assertIn(", of writer, in or below leaf_b", shown.split("\n")[0])
+        self.assertNotIn("reader", shown)
+        one.keys("q", "Escape")
+        one.wait_until_gone("Symbol:")
+        # Callers have the samples of what they call.
+        one.keys("Home", "/", "m", "a", "i", "n", "Enter", "v")
+        comm = re.search(r"^. +\d+\.\d+% .* (\w+) +spin +\[\.\] main", one.wait_for(r"^1 of "), re.M)
+        self.assertIsNone(comm)  # the list is covered
+        title = one.lines()[0]
+        of = re.search(r", of (\w+), in or below main", title)[1]
+        one.wait_for(f"^1 of {sum(line.split()[0] == of for line in script[1:]):,} ")
+        one.keys("q", "Escape", "End", "t", "l")
+        thread = re.search(r"Thread: (\w+)", one.wait_for("^1 of "))[1]
+        one.wait_for(f"^1 of {sum(line.split()[0] == thread for line in script[1:]):,} ")
+
+    def test_samples_of_other_keys_are_refused(self):
+        self.plant()
+        one = self.open(100, 24, "--sort", "cpu,sym")
+        one.keys("v")
+        one.wait_for("v: the samples of a row by 'cpu' are not found again; l lists those of all rows")
+        one.keys("l")
+        one.wait_for("^1 of 2,000 ")
+
+    def test_histograms(self):
+        self.plant()
+        for width, height in SIZES:
+            with self.subTest(width=width):
+                one = self.open(width, height)
+                self.pick(one, "b", "lat (ns)")
+                for keys, words in (((), ("--by", "none")), (("l", "100us"), ("--by", "none", "--linear", "100us")),
+                                    (("k", "comm"), ("--by", "comm", "--linear", "100us"))):
+                    if keys:
+                        one.keys(keys[0])
+                        one.type(keys[1])
+                    expected = self.text("hist", "--field", "lat", *words)
+                    one.wait_for(re.escape(expected[1].rstrip()))
+                    seen = one.lines()[1:height - 1]
+                    while len(seen) < len(expected):
+                        before = one.text()
+                        one.keys("Down")
+                        screen.wait_until(lambda: one.text() != before)
+                        seen.append(one.lines()[height - 2])
+                    self.assertEqual([line.rstrip() for line in seen[:len(expected)]], [line.rstrip() for line in expected])
+                    one.keys("Home")
+                one.keys("l", "C-u")
+                one.type("3furlongs")
+                one.wait_for("is no width of rows")
+                one.keys("q")
+                self.pick(one, "b", "file")
+                expected = self.text("hist", "--field", "file", "--by", "none")
+                one.wait_for("\n".join(re.escape(line.rstrip()) + " *" for line in expected))
+                one.close()
+
+    def cells(self, lines):
+        """The boxes of a map's lines: rows of digits, the highest values first, with the number before them."""
+        return [re.fullmatch(r"( *\S+(?: \w+)?) \|(.*)", line.rstrip()).groups() for line in lines if re.match(r" *\S+(?: \w+)? \|", line)]
+
+    def test_heat_maps(self):
+        self.plant()
+        one = self.open(200, 60)
+        self.pick(one, "M", "lat (ns)")
+        shown = one.wait_for("Enter: count this box")
+        expected = self.text("heatmap", "--field", "lat", "--width", "200", "--event", "io")
+        self.assertIn(expected[2], shown)  # how many samples, columns and rows
+        self.assertEqual(self.cells(one.lines()), self.cells(expected))
+        axis = next(i for i, line in enumerate(expected) if re.match(r" +\+\|", line))
+        for line in expected[axis:axis + 2]:
+            self.assertIn(line, shown)
+        one.keys("q")
+        one.wait_for("h: help")
+        self.pick(one, "M", "offset in each second")
+        one.wait_for("Enter: count this box")
+        expected = self.text("heatmap", "--offset", "--width", "200")
+        self.assertEqual(self.cells(one.lines()), self.cells(expected))
+        one.close()
+
+    def test_a_box_of_a_heat_map_is_a_filter(self):
+        self.plant()
+        for width, height in SIZES:
+            with self.subTest(width=width):
+                one = self.open(width, height)
+                self.pick(one, "M", "lat (ns)")
+                shown = one.wait_for("Enter: count this box")
+                self.assertTrue(all(len(line) <= width for line in shown.split("\n")))
+                box = re.search(r"^from (\S+) s until (\S+) s, lat .*: (\S+) samples?$", shown, re.M)
+                fullest = int(box[3].replace(",", ""))
+                # From the fullest box to the lowest right one.
+                one.keys("Space", "End", *["Down"] * 40)
+                after = rf"^from {re.escape(box[1])} s until (110(?:\.\d+)?) s, lat 64 ns to (\S+ \w+): (\S+) samples"
+                box = re.search(after, one.wait_for(after), re.M)
+                inside = int(box[3].replace(",", ""))
+                self.assertGreater(inside, fullest)
+                one.keys("v")
+                one.wait_for(f"^1 of {inside:,} ")
+                one.keys("q", "x")
+                shown = one.wait_for("What stands out")
+                self.assertIn(f"{inside:,} samples in the box, {2000 - inside:,} outside", shown)
+                one.keys("q", "Enter")
+                one.wait_for(f"^Samples: {inside if inside < 1000 else '1K'} ")
+                one.wait_for("rows count the box")
+                self.assertIn(", lat 64 ns to ", one.lines()[0] if width == 200 else ", lat 64 ns to ")
+                one.keys("l")
+                one.wait_for(f"^1 of {inside:,} ")
+                one.keys("q")
+                one.wait_until_gone(" of [0-9,]+  Enter")
+                one.keys("Escape")
+                one.wait_for("rows count all samples")
+                one.keys("l")
+                one.wait_for("^1 of 2,000 ")
+                one.close()
+
+    def test_the_mouse_and_resizing_on_a_map(self):
+        self.plant()
+        one = self.open()
+        self.pick(one, "M", "lat (ns)")
+        one.wait_for("Enter: count this box")
+        one.click(5, 12)
+        one.wait_for("^from 100 s until ")
+        for width, height in ((200, 60), (30, 12), (10, 3), (80, 24)):
+            one.resize(width, height)
+            one.wait_for("too small" if width < 20 else "^ +[0-9.]+ \\w+ \\|")
+        one.wait_for("^from 100 s until ")
+
+    def shares(self, name):
+        """By module and function: the share in the text of the report, of samples by themselves."""
+        lines = self.text("report", "--stdio", "--no-children", "-g", "none", "--sort", "comm,dso,sym", "-i", name, *self.WORDS)
+        return {tuple(match.groups()[1:]): float(match[1]) for line in lines
+                if (match := re.match(r" +(\d+\.\d+)%  (\S+) +(\S+) +(\[.\] \S+)", line))}
+
+    def compared(self, lines):
+        rows = []
+        for line in lines:
+            match = re.match(r"[-+ ] (.{8})  (.{8})  (.{8})  (\S+) +(\S+) +(\[.\] \S+)", line)
+            if match:
+                numbers = [float(text.strip().rstrip("%")) if text.strip() else None for text in match.groups()[:3]]
+                rows.append((tuple(match.groups()[3:]), numbers))
+        return rows
+
+    def test_two_captures_are_compared(self):
+        self.plant("before.data")
+        self.plant("after.data", 1500, 3)
+        before, after = self.shares("before.data"), self.shares("after.data")
+        for width, height in SIZES:
+            with self.subTest(width=width):
+                one = self.screen(width, height)
+                one.run("tui", "--base", "before.data", "after.data", *self.WORDS)
+                shown = one.wait_for(r"^ +Before +After +Delta +Command")
+                rows = self.compared(shown.split("\n"))
+                self.assertEqual({keys for keys, _ in rows}, set(before) | set(after))
+                for keys, (old, new, delta) in rows:
+                    self.assertEqual((old, new), (before.get(keys), after.get(keys)), keys)
+                    self.assertAlmostEqual(delta, (new or 0) - (old or 0), delta=0.0101)
+                sizes = [abs(numbers[2]) for _, numbers in rows]
+                self.assertEqual(sizes, sorted(sizes, reverse=True))
+                self.assertGreater(sizes[0], 3)
+                one.keys("<")
+                one.wait_for("sorted by After")
+                rows = self.compared(one.lines())
+                self.assertEqual([numbers[1] or 0 for _, numbers in rows], sorted((numbers[1] or 0 for _, numbers in rows), reverse=True))
+                one.keys("<")
+                one.wait_for("sorted by Before")
+                # With what functions call: main has all of it.
+                one.keys("I")
+                one.wait_for(r"^\S? +\S+%  +\S+%  .* main$")
+                one.keys("/", "m", "a", "i", "n", "Enter")
+                one.wait_until_gone("leaf_a")
+                one.keys("Right", "Down")
+                one.wait_for("^   [-+] main|^     main")
+                one.keys("Escape", "B")
+                one.wait_until_gone("Before")
+                one.wait_for("Children")
+                one.keys("B", "C-u")
+                one.type("before.data")
+                one.wait_for(r"^ +Before +After")
+                self.assertIn("compared with before.data", one.lines()[0] if width == 200 else "compared with before.data")
+                one.keys("Escape")
+                one.wait_until_gone("Before +After")
+                one.keys("B", "C-u")
+                one.type("nowhere.data")
+                one.wait_for("nowhere.data: No such file")
+                one.keys("q")
+                one.wait_for(r"^\$ *$")
+                one.close()
+
+    def test_help_names_the_keys(self):
+        self.plant()
+        one = self.open(100, 60)
+        one.keys("?")
+        one.wait_for("heat map: times by values of a field")
+        one.keys("End")
+        one.wait_for("width of rows, as 1000 or 100us")
+
+
+if __name__ == "__main__":
+    programs.main()
