@@ -10,9 +10,7 @@
 #include "report/samples/filter.h"
 
 namespace tacho::report {
-namespace {
 
-// The name as it was before perf's modifiers were put behind it; with none, the whole.
 std::string_view without_modifiers(std::string_view name) {
   constexpr std::string_view kModifiers = "ukhGHIpPSDWebR";
   const std::size_t last = name.find_last_not_of(kModifiers);
@@ -21,6 +19,8 @@ std::string_view without_modifiers(std::string_view name) {
   const bool is_pmu = name[last] == '/' && name.find('/') != last;
   return is_pmu ? name.substr(0, last + 1) : name;
 }
+
+namespace {
 
 // "sched_switch" of "sched:sched_switch"; empty: there is no subsystem before it.
 std::string_view without_subsystem(std::string_view name) {

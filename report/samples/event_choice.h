@@ -14,6 +14,9 @@
 
 namespace tacho::report {
 
+// "cycles" of "cycles:u", "cpu/mem-loads/" of "cpu/mem-loads/P"; without modifiers the whole name.
+std::string_view without_modifiers(std::string_view name);
+
 struct EventChoice {
   std::vector<bool> chosen;            // by event
   std::optional<std::string> unknown;  // the first part of the list that is the name of none

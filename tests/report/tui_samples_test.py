@@ -299,6 +299,23 @@ class Samples(programs.Scratch):
                 one.wait_for(r"^\$ *$")
                 one.close()
 
+    @programs.needs_perf
+    def test_a_comparison_is_perf_diffs(self):
+        self.plant("before.data")
+        self.plant("after.data", 1500, 3)
+        text = self.perf("diff", "--symfs", GOLDEN / "symfs", "before.data", "after.data").stdout.decode()
+        expected = [match.groups() for line in text.splitlines()
+                    if (match := re.match(r"(.{10})  (.{9})  (\S+) +(\[.\] \S+)", line)) and not line.startswith("#")]
+        self.assertGreaterEqual(len(expected), 2)
+        one = self.screen(100, 30)
+        one.run("tui", "--base", "before.data", "after.data", "--sort", "dso,sym", *self.WORDS)
+        shown = one.wait_for(r"^ +Before +After +Delta").split("\n")[2:2 + len(expected)]
+        for line, (before, delta, module, function) in zip(shown, expected):
+            self.assertRegex(line, rf" {re.escape(module)} +{re.escape(function)}")
+            self.assertEqual(line[2:10].strip(), before.strip())
+            # perf shows no difference of a row that the capture after lacks.
+            self.assertEqual(line[22:30].strip(), delta.strip() or f"-{before.strip()}")
+
     def test_help_names_the_keys(self):
         self.plant()
         one = self.open(100, 60)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "report/samples/event_choice.h"
 #include "report/views/report/report_text.h"
 
 namespace tacho::report {
@@ -308,7 +309,11 @@ std::vector<BrowsedRows::Cell> WalkedRows::key_cells(std::size_t row) const {
 std::optional<RowChoice> WalkedRows::alike(const WalkedRows& other) const {
   NamedChoice named = other.named(other.choice());
   const std::string event = other.name_of(other.choice().block);
-  const auto block = std::ranges::find_if(blocks_, [&](std::uint32_t one) { return name_of(one) == event; });
+  auto block = std::ranges::find_if(blocks_, [&](std::uint32_t one) { return name_of(one) == event; });
+  if (block == blocks_.end())
+    block = std::ranges::find_if(blocks_, [&](std::uint32_t one) {
+      return without_modifiers(name_of(one)) == without_modifiers(event);
+    });
   if (block == blocks_.end()) return std::nullopt;
   RowChoice choice = named.choice;
   choice.block = *block;
