@@ -28,6 +28,16 @@ long top(long x) { return sink = middle(x) + other(x); }
 """
 
 
+def at_both_sizes(test):
+    """Calls the test with a width and a height."""
+    def run(self):
+        for width, height in SIZES:
+            with self.subTest(width=width):
+                test(self, width, height)
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
+
+
 def rows_of(text):
     """The rows of a report's text without their call graphs, and without the first column, where a screen has the
     signs of these."""
@@ -125,8 +135,9 @@ class Tui(programs.Scratch):
                 one.wait_for(r"- 66\.67% middle")
                 one.close()
 
-    def test_a_filter_works_while_it_is_typed(self):
-        one = self.open(self.screen())
+    @at_both_sizes
+    def test_a_filter_works_while_it_is_typed(self, width, height):
+        one = self.open(self.screen(width, height))
         one.wait_for(r"\] other")
         one.keys("/", "l", "e")
         one.wait_until_gone(r"\] other")
@@ -140,8 +151,9 @@ class Tui(programs.Scratch):
         one.keys("Escape")
         one.wait_for(r"\] other")
 
-    def test_zooms_are_perfs(self):
-        one = self.open(self.screen(120, 24))
+    @at_both_sizes
+    def test_zooms_are_perfs(self, width, height):
+        one = self.open(self.screen(width, height))
         one.wait_for(r"\] top")
         one.keys("t")
         one.wait_for(", Thread: spin")
@@ -162,8 +174,9 @@ class Tui(programs.Scratch):
         one.keys("y")
         one.wait_for(r"^\$ *$")
 
-    def test_events_sort_keys_weights_and_limits(self):
-        one = self.open(self.screen(120, 30))
+    @at_both_sizes
+    def test_events_sort_keys_weights_and_limits(self, width, height):
+        one = self.open(self.screen(width, height))
         one.wait_for("of event 'cpu-clock'")
         one.keys("Tab")
         one.wait_for("Samples: 1  of event 'page-faults'")
@@ -212,8 +225,127 @@ class Tui(programs.Scratch):
                 one.wait_for("h: help")
                 one.close()
 
-    def test_callers_and_callees(self):
-        one = self.open(self.screen())
+    def test_keys_of_annotated_code_are_perfs(self):
+        """Each key of perf's table for code: what the screen shows after it, and not before, or the other way round."""
+        one = self.open(self.screen(100, 40))
+        one.wait_for(r"\] top")
+        one.keys("/", "l", "e", "a", "f", "Enter", "a")
+        one.wait_for(r"^ 100\.00 │")
+        one.keys("l")  # the file and line at the cursor, which tell where it is
+        hot, loop, jump = r"code\.c:3$", r"code\.c:4$", r"code\.c:4$"
+        one.wait_for(hot)
+        table = (  # keys, what is shown then, what is gone then
+            (["Down", "Down"], loop, hot),
+            (["H"], hot, loop),                                     # the hottest line
+            (["Down", "Down"], loop, hot),
+            (["Tab"], hot, loop),                                   # the next hottest: there is one
+            (["Down", "Down"], loop, hot),
+            (["BTab"], hot, loop),
+            (["s"], None, r"for \(int i = 0"),                      # source off
+            (["s"], r"for \(int i = 0", None),
+            (["J"], r"│ *1 +8 ┌►", None),                             # how many jumps lead there
+            (["J"], None, r"│ *1 +8 ┌►"),
+            (["j"], None, "┌►"),                                    # arrows
+            (["j"], "┌►", None),
+            (["o"], None, r"│ +8 ┌►"),                              # offsets
+            (["o"], r"│ +8 ┌►", None),
+            (["f"], r"│ *1131 ┌►", r"│ +8 ┌►"),                     # addresses of the file
+            (["f"], r"│ +8 ┌►", r"│ *1131 ┌►"),
+            (["k"], None, r"│ +4 +for"),                            # numbers of lines
+            (["k"], r"│ +4 +for", None),
+            (["t"], "Period │", "Percent │"),
+            (["t"], "Samples │", "Period │"),
+            (["t"], "Percent │", "Samples │"),
+            (["p"], r"^ +66\.67 │", r"^ 100\.00 │"),                # of all
+            (["p"], r"^ 100\.00 │", r"^ +66\.67 │"),
+            (["b"], r"local hits\]", r"local period\]"),
+            (["b"], r"local period\]", r"local hits\]"),
+            (["O"], "O: every instruction has its offset here", None),   # says why not
+            (["c"], "c: least and most cycles are not kept", None),
+            (["P"], "P: no file is written from here: tacho annotate SYMBOL -o FILE", None),
+            (["r"], "r: no scripts are run here", None),
+            (["/", "j", "n", "e", "Enter"], jump, None),
+            (["/", "C-u", "z", "z", "Enter"], "zz", None),          # not found: says it
+            (["?", "C-u", "m", "o", "v", "l", "Enter"], hot, None),  # upwards
+            (["/", "C-u", "a", "d", "d", "Enter"], loop, hot),
+            (["Home", "n"], loop, None),
+            (["l"], "q: back", loop),                               # the hint again
+            (["h"], "^Annotated code", "Percent │"),
+            (["q"], "Percent │", "^Annotated code"),
+            ([">"], r"^other  /opt/program", r"^leaf  /opt/program"),
+            (["<"], r"^leaf  /opt/program", r"^other  /opt/program"),
+            (["q"], "h: help", "Percent │"),
+        )
+        for keys, shown, gone in table:
+            with self.subTest(keys=keys):
+                if gone is not None:
+                    self.assertRegex(one.text(), re.compile(gone, re.M))
+                one.keys(*keys)
+                if shown is not None:
+                    one.wait_for(shown)
+                if gone is not None:
+                    one.wait_until_gone(gone)
+        # Enter follows a call, and at a return goes back; Left and Esc leave.
+        one.keys("Escape", "a")
+        one.wait_for(r"Percent|No samples for the")
+        one.keys("Escape")
+
+    def test_calls_are_followed_and_left(self):
+        one = self.open(self.screen(100, 40), "--no-children", "--sort", "sym")
+        for leave in ("Left", "Escape", "q"):
+            one.wait_for(r"\] leaf")
+            one.keys("a")
+            one.wait_for(r"^leaf  /opt/program")
+            one.keys("/", "j", "n", "e", "Enter", "Enter")  # to where the jump goes
+            one.keys("l")
+            one.wait_for(r"code\.c:4$")
+            one.keys("/", "C-u", "r", "e", "t", "q", "Enter", "Enter")
+            one.wait_for("the caller is not known")
+            one.keys(leave)
+            one.wait_until_gone("Percent")
+
+    def test_a_group_is_sorted_by_each_event(self):
+        capture = CAPTURES / "group.data"
+        one = self.screen(160, 40)
+        one.run("report", "-i", capture, "--symfs", GOLDEN / "symfs", "--buildid-dir", "none", "--no-children", "-g", "none")
+        one.wait_for("h: help")
+        orders = []
+        for number in range(3):
+            one.keys(str(number))
+            text = self.tacho("report", "--stdio", "-i", capture, "--symfs", GOLDEN / "symfs", "--buildid-dir", "none", "--no-children",
+                              "-g", "none", "--group-sort-idx", number).stdout.decode()
+            expected = rows_of(text)[:36]
+            self.assertTrue(expected)
+            screen.wait_until(lambda: [line[1:].rstrip() for line in one.lines()[2:2 + len(expected)]] == expected)
+            orders.append(expected)
+        self.assertGreater(len(set(map(tuple, orders))), 1)
+        one.keys("9")
+        one.wait_for("no such event in the group")
+
+    def test_the_page_has_each_key_of_perf(self):
+        """docs/terminal.md, and what ? shows, name every key of perf's tables."""
+        text = (programs.ROOT / "docs" / "terminal.md").read_text()
+        tables = {"## Keys of the list": "Up Down PgUp PgDn Space Home End Right Left h ? F1 q Ctrl-C Esc Enter m Tab Shift-Tab + e c E C a"
+                                         " d t S k / F L H V i P r s D 0 9",
+                  "## Keys of annotated code": "Tab Shift-Tab H Enter Right < > / ? n s o O j J k l t p b c f P r q Esc Left"}
+        one = self.open(self.screen(120, 200))
+        one.keys("?")
+        help_page = one.wait_for("^The list of rows and call graphs")
+        helped = {"## Keys of the list": help_page.split("The list of rows")[1].split("Annotated code")[0],
+                  "## Keys of annotated code": help_page.split("Annotated code")[1].split("Two captures")[0]}
+        for title, keys in tables.items():
+            rows = [line.split(" | ") for line in text.split(title)[1].split("\n## ")[0].splitlines() if line.startswith("| `") or
+                    re.match(r"\| [A-Z]", line)]
+            named = {key.strip("`") for row in rows for key in re.split(r"[ ,]+", row[0].strip("| "))}
+            shown = {key for line in helped[title].splitlines() for key in line[2:21].split()}
+            for key in keys.split():
+                self.assertIn(key, named, title)
+                if key not in ("0", "9", "Space", "Home", "End"):  # named otherwise: "0-9", behind PgUp PgDn
+                    self.assertIn(key, shown, title)
+
+    @at_both_sizes
+    def test_callers_and_callees(self, width, height):
+        one = self.open(self.screen(width, height))
         one.wait_for(r"\] top")
         one.keys("/", "m", "i", "d", "Enter", "x")
         one.wait_for(r"^- +66\.67%  callers of middle\n +middle\n +top\n- +66\.67%  callees of middle\n +middle\n +leaf")
@@ -297,8 +429,9 @@ class Tui(programs.Scratch):
         one.keys("q")
         one.wait_for(r"^\$ *$")
 
-    def test_pages_and_menu(self):
-        one = self.open(self.screen())
+    @at_both_sizes
+    def test_pages_and_menu(self, width, height):
+        one = self.open(self.screen(width, height))
         one.wait_for("h: help")
         one.keys("?")
         one.wait_for("The list of rows and call graphs")
@@ -311,8 +444,9 @@ class Tui(programs.Scratch):
         one.keys("%")
         one.wait_for("that key means nothing here; h: help")
 
-    def test_the_mouse_opens_and_moves(self):
-        one = self.open(self.screen())
+    @at_both_sizes
+    def test_the_mouse_opens_and_moves(self, width, height):
+        one = self.open(self.screen(width, height))
         one.wait_for(r"^\+.*\] top")
         one.click(2, 0)
         one.wait_for(r"^   \+ top$")
@@ -324,8 +458,9 @@ class Tui(programs.Scratch):
         time.sleep(0.1)
         self.assertRegex(one.text(), r"\] top")
 
-    def test_it_is_drawn_anew_when_the_size_changes(self):
-        one = self.open(self.screen())
+    @at_both_sizes
+    def test_it_is_drawn_anew_when_the_size_changes(self, width, height):
+        one = self.open(self.screen(width, height))
         one.wait_for(r"\] top")
         for width, height in ((40, 10), (200, 60), (10, 3), (80, 24)):
             one.resize(width, height)
@@ -371,8 +506,9 @@ class Tui(programs.Scratch):
                 one.type("clear")
                 self.assertEqual(one.state(), before)
 
-    def test_it_stops_and_goes_on(self):
-        one = self.open(self.screen())
+    @at_both_sizes
+    def test_it_stops_and_goes_on(self, width, height):
+        one = self.open(self.screen(width, height))
         one.wait_for(r"\] top")
         one.keys("C-z")
         one.wait_for("Stopped")
@@ -380,16 +516,17 @@ class Tui(programs.Scratch):
         one.type("fg")
         one.wait_for(r"\] top")
 
-    def test_colours_and_none(self):
-        one = self.open(self.screen())
+    @at_both_sizes
+    def test_colours_and_none(self, width, height):
+        one = self.open(self.screen(width, height))
         one.wait_for(r"\] top")
         self.assertRegex(one.text("-e"), r"\033\[[0-9;]*(31|38;5;1)m")
         one.close()
-        one = self.open(self.screen(NO_COLOR="1"))
+        one = self.open(self.screen(width, height, NO_COLOR="1"))
         one.wait_for(r"\] top")
         self.assertNotRegex(one.text("-e"), r"\033\[[0-9;]*(3[0-7]|4[0-7])m")
         one.close()
-        one = self.open(self.screen(TERM="vt100"))
+        one = self.open(self.screen(width, height, TERM="vt100"))
         one.wait_for(r"\] top")
 
     def test_dumb_terminals_and_pipes_get_text(self):
@@ -411,9 +548,10 @@ class Tui(programs.Scratch):
         one.run("tui", "nowhere.data")
         one.wait_for("nowhere.data: No such file")
 
-    def test_hostile_names(self):
+    @at_both_sizes
+    def test_hostile_names(self, width, height):
         """Escape sequences, direction overrides, wide characters, and a name of 10,000 letters."""
-        one = self.screen()
+        one = self.screen(width, height)
         before = one.state()
         for name in ("\033]0;title\007\033[2J", "\u202eevil\u200b", "名前のプログラム", "x" * 10_000, "e\u0301" * 40):
             with self.subTest(name=name[:8]):
@@ -422,11 +560,21 @@ class Tui(programs.Scratch):
                 one.wait_for("Available samples")
                 one.keys("Enter")
                 shown = one.wait_for(r"\] top")
-                self.assertEqual(len(shown.split("\n")), 25)
+                self.assertEqual(len(shown.split("\n")), height + 1)
                 self.assertNotIn("\u202e", shown)
                 one.keys("e", "w", "Right", "Right", "w", "t", "m")
                 one.wait_for("Zoom out of")
-                one.keys("Escape", "q")
+                one.keys("Escape", "t", "l")
+                shown = one.wait_for("^1 of 9 ")
+                self.assertEqual(len(shown.split("\n")), height + 1)
+                self.assertNotIn("\u202e", shown)
+                one.keys("Enter")
+                one.wait_for("Call chain, callers below")
+                one.keys("q", "q", "M")
+                one.wait_for("offset in each second")
+                one.keys("Enter")
+                one.wait_for("Enter: count this box")
+                one.keys("q", "q")
                 one.wait_for(r"^\$ *$")
                 one.type("clear")
         self.assertEqual(one.state(), before)

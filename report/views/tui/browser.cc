@@ -83,6 +83,16 @@ void Browser::restore(const Memory& memory) {
   cursor_.line = std::min(cursor_.line, lines_of(cursor_.row));
 }
 
+void Browser::graphs_changed() {
+  for (auto each = open_.begin(); each != open_.end();) {
+    auto nodes = rows_->graph(each->first);
+    const bool is_same = nodes.size() == each->second.nodes.size();
+    if (is_same) each->second.nodes = std::move(nodes);
+    each = is_same ? std::next(each) : open_.erase(each);
+  }
+  cursor_.line = std::min(cursor_.line, lines_of(cursor_.row));
+}
+
 void Browser::move_to(Place place) {
   if (place.row >= rows_->size()) return;
   cursor_ = {place.row, std::min(place.line, lines_of(place.row))};

@@ -63,6 +63,8 @@ class Browser {
 
   // Rows are others now: nothing is open, the cursor stands at row `at` or the last.
   void changed(std::size_t at = 0);
+  // Rows are the same, their call graphs have other texts: what is open stays open.
+  void graphs_changed();
   // Whether the key means something here, and was done.
   bool on_key(const KeyPress& press);
   // Draws `height` rows of the frame from `first` on, the head included.

@@ -103,6 +103,7 @@ constexpr KeyRow kCodeKeys[] = {
     {"p b", "percent of the function or of all; of periods or samples"},
     {"w", "whole paths of source files"},
     {"q Esc Left", "back"},
+    {"O c P r", "of perf, not here: each says where its work is done"},
 };
 
 std::vector<std::string> key_lines(std::span<const KeyRow> rows) {
@@ -555,25 +556,30 @@ Walk::Flow Walk::on_flame_key(const KeyPress& press) {
   return Flow::Stay;
 }
 
+// The keys of the view at hand stand first.
 void Walk::show_help() {
-  std::vector<std::string> lines;
-  if (of_ == Of::Live) {
-    lines = {"While it is recorded", ""};
-    std::ranges::copy(key_lines(kLiveKeys), std::back_inserter(lines));
-    lines.emplace_back();
-  }
-  lines.insert(lines.end(), {"The list of rows and call graphs", ""});
-  std::ranges::copy(key_lines(kListKeys), std::back_inserter(lines));
-  const auto add = [&lines](std::string title, std::span<const KeyRow> keys) {
-    lines.insert(lines.end(), {"", std::move(title), ""});
-    std::ranges::copy(key_lines(keys), std::back_inserter(lines));
+  struct Section {
+    std::string_view title;
+    std::span<const KeyRow> keys;
+    bool is_here;
   };
-  add("Annotated code", kCodeKeys);
-  if (of_ != Of::Live) {
-    add("Two captures compared", kComparedKeys);
-    add("Samples one by one", kSamplesKeys);
-    add("Heat map", kHeatKeys);
-    add("Histogram", kHistKeys);
+  const bool is_live = of_ == Of::Live;
+  std::vector<Section> sections;
+  if (is_live) sections.push_back({"While it is recorded", kLiveKeys, false});
+  sections.push_back({"The list of rows and call graphs", kListKeys, false});
+  sections.push_back({"Annotated code", kCodeKeys, code_ != nullptr});
+  if (!is_live) {
+    sections.push_back({"Two captures compared", kComparedKeys, false});
+    sections.push_back({"Samples one by one", kSamplesKeys, samples_ != nullptr && !code_});
+    sections.push_back({"Heat map", kHeatKeys, heat_ != nullptr && !samples_});
+    sections.push_back({"Histogram", kHistKeys, hist_ != nullptr});
+  }
+  std::stable_partition(sections.begin(), sections.end(), [](const Section& one) { return one.is_here; });
+  std::vector<std::string> lines;
+  for (const Section& section : sections) {
+    if (!lines.empty()) lines.emplace_back();
+    lines.insert(lines.end(), {std::string(section.title), ""});
+    std::ranges::copy(key_lines(section.keys), std::back_inserter(lines));
   }
   page_.emplace("Keys", std::move(lines));
 }
@@ -908,7 +914,8 @@ Walk::Flow Walk::on_list_key(const KeyPress& press) {
     message_ = choice.counts_samples ? "rows count samples" : "rows count periods";
   } else if (press.is('V')) {
     choice.names_modules = !choice.names_modules;
-    choose(choice);
+    rows_.choose(choice);
+    list().graphs_changed();
   } else if (press.key >= static_cast<Key>('0') && press.key <= static_cast<Key>('9')) {
     const std::size_t member = static_cast<std::uint32_t>(press.key) - '0';
     if (member >= sink_.profile().blocks()[choice.block].members) {
