@@ -6,7 +6,7 @@
 #include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/intervals.h"
-#include "report/views/table/table_source.h"
+#include "report/views/table/table_counts.h"
 #include "report/views/table/table_text.h"
 
 namespace tacho::report {
@@ -84,22 +84,6 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
-// Whether a text is a valid JSON number: no leading 0, no version number, no lone sign.
-bool is_json_number(std::string_view text) {
-  if (text.starts_with('-')) text.remove_prefix(1);
-  const auto digits = [&text] {
-    const std::size_t count = std::min(text.find_first_not_of("0123456789"), text.size());
-    text.remove_prefix(count);
-    return count;
-  };
-  const bool begins_with_0 = text.starts_with('0');
-  const std::size_t whole = digits();
-  if (whole == 0 || (begins_with_0 && whole > 1)) return false;
-  if (!text.starts_with('.')) return text.empty();
-  text.remove_prefix(1);
-  return digits() != 0 && text.empty();
-}
-
 class TableSink : public Sink {
  public:
   TableSink(Session& session, TextOutput& out, const Options& options)
@@ -107,30 +91,22 @@ class TableSink : public Sink {
 
   // Once the events are known.
   Result<> prepare() {
-    if (auto found = source_.find(options_->question, *session_); !found) return found;
-    const bool has_values = source_.has_values();
-    const std::string_view usual = has_values ? "count,sum,mean,min,p50,p99,max" : "count";
-    auto columns = parse_columns("--columns", options_->columns.empty() ? usual : options_->columns);
-    if (!columns) return std::move(columns.error());
-    columns_ = std::move(*columns);
-    const Names names = options_->reading.names;
-    for (const std::string& name : source_.key_names()) head_.keys.push_back(printable(name, cell_names()));
-    for (const TableColumn& column : columns_) head_.numbers.push_back(column.name);
-    head_.title = source_.title(names);
+    if (auto found = counts_.find(options_->question, options_->columns, options_->sort, *session_); !found)
+      return found;
+    head_ = counts_.head(cell_names());
+    head_.title = counts_.source().title(options_->reading.names);
     head_.has_begin = intervals_.is_on();
     head_.room = options_->reading.room();
-    return find_order(has_values);
+    return Done{};
   }
 
   Flow on_sample(const ResolvedSample& sample) override {
-    TableEvent* const event = source_.event(sample.event_index);
+    TableEvent* const event = counts_.event(sample.event_index);
     if (event == nullptr || !intervals_.has(sample)) return Flow::GoOn;
     intervals_.move_to(time_of(sample, *event), [this] { write(); });
-    Keys keys;
-    keys.reserve(event->keys.size());
-    for (const FieldKey& key : event->keys) keys.push_back(key.named_value(sample, session_->resolver()));
-    if (has_whole()) add(whole_, Keys(keys), *event, sample);
-    add(rows_, std::move(keys), *event, sample);
+    auto keys = counts_.keys_of(*event, sample);
+    if (has_whole()) TableCounts::add(whole_, TableCounts::Keys(keys), *event, sample);
+    TableCounts::add(rows_, std::move(keys), *event, sample);
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
   }
 
@@ -150,12 +126,11 @@ class TableSink : public Sink {
   // Prints the rows since the last table.
   void write() {
     if (rows_.empty()) return;
-    std::vector<const Rows::value_type*> order;
-    for (const auto& row : rows_) order.push_back(&row);
-    sort(order);
+    auto order = counts_.in_order(rows_);
+    if (options_->is_reversed) std::ranges::reverse(order);
     if (options_->top != 0) order.resize(std::min<std::size_t>(order.size(), options_->top));
     std::vector<TableLine> lines;
-    for (const auto* const row : order) lines.push_back(line_of(*row));
+    for (const auto* const row : order) lines.push_back(counts_.line_of(*row, cell_names(), options_->form));
     const bool is_interval = intervals_.is_on() && !is_whole_;
     const auto begin = is_interval ? std::optional(intervals_.begin()) : std::nullopt;
     write_table(*out_, options_->form, head_, begin, lines, is_first_);
@@ -167,9 +142,9 @@ class TableSink : public Sink {
   // Notes about the tables.
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
-    if (std::string left_out = source_.what_is_left_out(); !left_out.empty())
+    if (std::string left_out = counts_.source().what_is_left_out(); !left_out.empty())
       notes.push_back(std::move(left_out));
-    if (std::string slots = source_.what_slots_hide(); !slots.empty() && asks_for_sums())
+    if (std::string slots = counts_.source().what_slots_hide(); !slots.empty() && asks_for_sums())
       notes.push_back(std::move(slots));
     for (const auto& [event, readings] : readings_) {
       auto note =
@@ -180,16 +155,9 @@ class TableSink : public Sink {
   }
 
  private:
-  using Keys = std::vector<KeyValue>;
-  struct Row {
-    const TableEvent* event = nullptr;  // the event of the keys
-    TableRow row;
-  };
-  using Rows = std::map<Keys, Row, KeyValuesLess>;
-
   bool asks_for_sums() const {
     return std::ranges::any_of(
-        columns_, [](const auto& column) { return column.name == "sum" || column.name == "mean"; });
+        counts_.columns(), [](const auto& column) { return column.name == "sum" || column.name == "mean"; });
   }
   bool has_whole() const { return options_->reading.follows && intervals_.is_on(); }
 
@@ -197,92 +165,17 @@ class TableSink : public Sink {
     if (event.count == nullptr) return sample.raw->time;
     return readings_[&event].time_of(sample.raw->time, intervals_);
   }
-  static void add(Rows& rows, Keys&& keys, TableEvent& event, const ResolvedSample& sample) {
-    auto& [shown_by, row] = rows[std::move(keys)];
-    shown_by = &event;
-    const std::uint64_t count = count_of(event.count, sample);
-    row.samples += count;
-    if (!event.value) return;
-    const ExpressionValue value = event.value->value(sample);
-    add_values(row.values, event.how, value, count, sample);
-  }
-
-  Result<> find_order(bool has_values) {
-    const std::string name = !options_->sort.empty() ? options_->sort : has_values ? "sum" : "count";
-    const auto& keys = source_.key_names();
-    if (const auto key = std::ranges::find(keys, name); key != keys.end()) {
-      sort_key_ = static_cast<std::size_t>(key - keys.begin());
-      return Done{};
-    }
-    auto column = parse_columns("--sort", name);
-    if (!column || column->size() != 1) {
-      std::string known;
-      for (const std::string& one : keys) known.append(known.empty() ? "" : ", ").append(one);
-      return use_error("--sort: '" + name +
-                       "' is neither a column (count, sum, mean, min, max, p99) nor a key here (" + known +
-                       ")");
-    }
-    sort_column_ = std::move(column->front());
-    return Done{};
-  }
-
-  // Equal rows stay in the order of their keys.
-  void sort(std::vector<const Rows::value_type*>& order) const {
-    if (sort_key_) {
-      std::ranges::stable_sort(order, [this](const auto* a, const auto* b) {
-        return compare(a->first[*sort_key_], b->first[*sort_key_]) < 0;
-      });
-    } else {
-      std::vector<std::pair<ExpressionValue, const Rows::value_type*>> valued;
-      for (const auto* const row : order) valued.emplace_back(sort_column_.value(row->second.row), row);
-      std::ranges::stable_sort(valued, [](const auto& a, const auto& b) {
-        if (b.first.is_nothing()) return !a.first.is_nothing();
-        return apply(cli::Operation::Greater, a.first, b.first).is_true();
-      });
-      std::ranges::transform(valued, order.begin(), [](const auto& one) { return one.second; });
-    }
-    if (options_->is_reversed) std::ranges::reverse(order);
-  }
-
-  // " -> 15" behind 8, the least value of a slot.
-  static std::string end_of_slot(const FieldKey& key, const KeyValue& value) {
-    if (key.field() == nullptr || !has_slots(*key.field())) return {};
-    const auto* const low = std::get_if<std::uint64_t>(&value);
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
-    if (low == nullptr || *low > kMost) return {};
-    return " -> " + std::to_string(slot_of(*key.field(), static_cast<std::int64_t>(*low)).highest);
-  }
-
   // The JSON writer makes names safe itself.
   Names cell_names() const {
     return options_->form == TableForm::Json ? Names::Raw : options_->reading.names;
   }
 
-  TableLine line_of(const Rows::value_type& row) const {
-    TableLine line;
-    const auto& keys = row.second.event->keys;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const KeyValue& value = row.first[i];
-      TableKey key{keys[i].show(value, cell_names())};
-      if (options_->form == TableForm::Text) key.text += end_of_slot(keys[i], value);
-      const bool is_text =
-          std::holds_alternative<std::string>(value) || std::holds_alternative<std::monostate>(value);
-      key.is_number = !is_text && is_json_number(key.text);
-      line.keys.push_back(std::move(key));
-    }
-    for (const TableColumn& column : columns_) line.numbers.push_back(column.value(row.second.row));
-    return line;
-  }
-
   Session* session_;
   TextOutput* out_;
   const Options* options_;
-  TableSource source_;
-  std::vector<TableColumn> columns_;
+  TableCounts counts_;
   TableHead head_;
-  std::optional<std::size_t> sort_key_;
-  TableColumn sort_column_;
-  Rows rows_, whole_;
+  TableCounts::Rows rows_, whole_;
   bool is_whole_ = false;  // the rows are those of the whole capture
   bool is_first_ = true;
   Intervals intervals_;
