@@ -195,6 +195,7 @@ CommandShape shape_of(TopGathered& to) {
       "  tacho top                       the whole system, 99 samples a second of each CPU\n"
       "  tacho top -p 4711 -d 1          a process\n"
       "  tacho top -e offcputime         what threads wait for\n"
+      "  tacho top -e syscall -g         system calls: a table, whose rows open\n"
       "  tacho top --stdio | head -40    as text\n"
       "\n"
       "Exit status: 0 when it was left, or that of COMMAND when that ended by itself; 1 wrong use; 2 when "
@@ -210,6 +211,32 @@ bool is_terminal() {
 }
 
 }  // namespace
+
+// The table that a recorder alone is shown by, as options of the view: of `tacho table` the same, of `tacho
+// hist` and `tacho script` one of the same value. None: its stacks are what it is about.
+std::vector<std::string> table_of(const std::vector<EventRequest>& events) {
+  if (events.size() != 1) return {};
+  const EventRequest& event = events.front();
+  const RecorderRow* const row = find_recorder(event.recorder);
+  auto words = words_of(!event.view.empty() ? std::string_view(event.view)
+                        : row != nullptr    ? view_of(*row, event.constants())
+                                            : std::string_view());
+  if (!words.empty() && words.front() == "tacho") words.erase(words.begin());
+  if (words.empty()) return {};
+  const std::string view = words.front();
+  if (view == "calls") return {"--table", "--table-by=function"};
+  if (view != "table" && view != "hist" && view != "script") return {};
+  std::vector<std::string> table{"--table"};
+  for (std::size_t i = 1; i + 1 < words.size(); i += 2) {
+    const std::string& option = words[i];
+    const std::string& value = words[i + 1];
+    if (option == "--where") table.push_back("--table-where=" + value);
+    if (option == "--by") table.push_back("--table-by=" + (value == "none" ? "comm" : value));
+    if (option == "--value" || option == "--field") table.push_back("--table-value=" + value);
+    if (option == "--columns" && view == "table") table.push_back("--table-columns=" + value);
+  }
+  return table;
+}
 
 Result<ParsedTop> parse_top_options(const std::vector<std::string>& arguments) {
   constexpr std::uint64_t kUsualFrequency = 99;
@@ -239,6 +266,10 @@ Result<ParsedTop> parse_top_options(const std::vector<std::string>& arguments) {
   out.top.view.push_back("--delay=" + std::to_string(to.delay.count()));
   out.top.view.push_back("--window=" + std::to_string(std::max(to.window, to.delay).count()));
   if (!out.top.has_screen) out.top.view.emplace_back("--text");
+  const bool is_sorted =
+      std::ranges::any_of(out.top.view, [](const std::string& word) { return word.starts_with("--sort"); });
+  if (!is_sorted)
+    for (std::string& word : table_of(options.events)) out.top.view.push_back(std::move(word));
   return out;
 }
 

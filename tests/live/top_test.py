@@ -218,15 +218,115 @@ class Top(programs.Scratch):
         one.wait_for(r"^\$ *$")
         self.assert_gone(running)
 
-    def test_a_recorder(self):
-        sleeper = subprocess.Popen(["sh", "-c", "while :; do sleep 0.05; done"])
-        self.addCleanup(lambda: (sleeper.kill(), sleeper.wait()))
-        one = self.screen(120)
-        one.run("top", "-d", "0.5", "-e", "syscall", "-p", sleeper.pid)
-        one.wait_for("of event 'syscall'")
-        one.wait_for(r"^. +\d+\.\d\d%")
+    def calls(self):
+        """A process that makes system calls: reads of 0.1 s among others."""
+        (self.folder / "calls.py").write_text("import os, time\na, b = os.pipe()\nwhile True:\n    os.write(b, b'x')\n    os.read(a, 1)\n"
+                                              "    os.stat('/')\n    time.sleep(0.01)\n")
+        calls = subprocess.Popen(["python3", self.folder / "calls.py"])
+        self.addCleanup(lambda: (calls.kill(), calls.wait()))
+        return calls.pid
+
+    def rows(self, one):
+        """The table's rows: the key and the count."""
+        found = (re.match(r"  (\w+) +(\d+) ", line) for line in one.lines()[2:-2])
+        return {match[1]: int(match[2]) for match in found if match}
+
+    def test_the_table_of_a_recorder(self):
+        pid = self.calls()
+        for width, height in ((80, 24), (200, 60)):
+            with self.subTest(width=width):
+                one = self.screen(width, height)
+                one.run("top", "-d", "0.5", "-e", "syscall", "-g", "-p", pid)
+                one.wait_for("^syscall: lat_ns in ns: ")
+                one.wait_for("^  write ")
+                self.assertRegex(one.lines()[1], r"^  call +count +sum +mean +min")
+                # As often as each other, in a capture of what the screen counts too.
+                one.keys("f")
+                one.wait_for(", frozen")
+                rows = self.rows(one)
+                self.assertGreater(rows["write"], 10)
+                self.assertLessEqual(abs(rows["write"] - rows["read"]), 1)
+                one.keys("w")
+                name = re.search(r"wrote (\S+)", one.wait_for("wrote top"))[1]
+                table = self.tacho("table", "-i", name, "--by", "call", "--columns", "count").stdout.decode()
+                written = dict(re.findall(r"^(\w+) +(\d+)$", table, re.M))
+                for call, count in rows.items():
+                    self.assertGreaterEqual(int(written[call]), count)
+                one.keys("f")
+                one.wait_until_gone("frozen")
+                # Sorted by any column: the first is the name.
+                one.keys(">")
+                one.wait_for("sorted by call")
+                names = list(self.rows(one))
+                self.assertEqual(names, sorted(names))
+                one.keys(">")
+                one.wait_for("sorted by count")
+                counts = list(self.rows(one).values())
+                self.assertEqual(counts, sorted(counts, reverse=True))
+                one.keys("/", "w", "r", "i")
+                one.wait_until_gone("^  read ")
+                one.keys("Enter")
+                one.wait_for('with "wri"')
+                # The row opened: its functions with call graphs, and its events one by one.
+                one.keys("Enter")
+                one.wait_for(r"^Samples: .* of event 'syscall'.*call write")
+                one.keys("e")
+                one.wait_for(r"^-")
+                one.keys("v")
+                shown = one.wait_for(r"^1 of [0-9,]+ ")
+                head = shown.split("\n")[1].split()
+                self.assertEqual(head[:7], ["time", "comm", "pid", "tid", "cpu", "event", "lat_ns"])
+                events = [line.split() for line in shown.split("\n")[2:height - 1] if line.split()]
+                self.assertTrue(events and all(fields[head.index("call")] == "write" for fields in events), events[:3])
+                one.keys("Enter")
+                one.wait_for("Call chain, callers below")
+                one.keys("q", "q")
+                one.wait_for("of event 'syscall'")
+                one.keys("Escape")
+                one.wait_for("^syscall: lat_ns in ns: ")
+                one.keys("Escape")
+                one.wait_for("^  read ")
+                one.keys("Tab")
+                one.wait_for("^Samples: .* of event 'syscall'")
+                one.keys("?")
+                one.wait_for("While it is recorded")
+                one.keys("q", "Escape", "?")
+                one.wait_for("The table of a recorder")
+                one.keys("q", "q")
+                one.wait_for(r"^\$ *$")
+                one.close()
+
+    def test_recorders_without_call_chains_show_events(self):
+        one = self.screen(100)
+        one.run("top", "-d", "0.5", "-e", "syscall", "-p", self.calls())
+        one.wait_for("^  write ")
+        one.keys("Enter")
+        one.wait_for(r"^1 of [0-9,]+ ")
+        one.keys("Escape")
+        one.wait_for("^syscall: lat_ns in ns: ")
         one.keys("q")
         one.wait_for(r"^\$ *$")
+
+    def test_recorders_about_stacks_show_these(self):
+        one = self.screen(120)
+        one.run("top", "-d", "0.5", "-e", "offcputime", "-p", self.calls())
+        one.wait_for("^Samples: .* of event 'offcputime'")
+        one.wait_for(r"^\+ +\d+\.\d\d%")
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
+
+    def test_the_condition_of_a_recorders_view(self):
+        (self.folder / "connect.py").write_text(
+            "import socket, time\nserver = socket.socket(); server.bind(('127.0.0.1', 0)); server.listen()\nwhile True:\n"
+            "    client = socket.socket(); client.connect(server.getsockname()); peer, _ = server.accept(); peer.close(); client.close()\n"
+            "    time.sleep(0.05)\n")
+        connects = subprocess.Popen(["python3", self.folder / "connect.py"])
+        self.addCleanup(lambda: (connects.kill(), connects.wait()))
+        done = self.run_program("timeout", "-s", "INT", "4", programs.BIN / "tacho", "top", "--stdio", "-d", "1", "-e", "tcplife", "-p",
+                                connects.pid, status=None)
+        text = done.stdout.decode()
+        self.assertRegex(text, "(?m)^  close ")
+        self.assertNotIn("connect ", text)
 
     def test_without_a_terminal_rows_are_text(self):
         done = self.run_program(programs.BIN / "tacho", "top", "-d", "0.5", "--", "./spin", "2", status=5)

@@ -10,17 +10,23 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string_view>
 #include <utility>
 
+#include "cli/expression.h"
 #include "format/container/pipe_writer.h"
+#include "report/query/expressions.h"
 #include "report/samples/ordered_records.h"
 #include "report/views/report/command_report.h"
 #include "report/views/report/report_options.h"
+#include "report/views/table/table_counts.h"
 #include "report/views/tui/link.h"
+#include "report/views/tui/live_table.h"
 #include "report/views/tui/live_window.h"
+#include "report/views/tui/sample_list.h"
 #include "report/views/tui/screen.h"
 #include "report/views/tui/walk.h"
 
@@ -38,6 +44,10 @@ struct TopOptions {
   ReportOptions report;
   std::uint64_t delay = 2000, window = 15'000;  // ms
   bool zeroes = false, is_text = false;
+  // Of a recorder: the table that is shown first.
+  bool has_table = false;
+  TableQuestion table;
+  std::string table_columns, table_where;
   std::string kept = "top.data";  // the captures that w writes
 };
 
@@ -45,19 +55,83 @@ struct TopOptions {
 // events are not known earlier.
 class LiveSink : public Sink {
  public:
-  LiveSink(Session& session, const ReportOptions& options) : session_(session), options_(options) {}
-  Flow on_sample(const ResolvedSample& sample) override { return of_now().on_sample(sample); }
+  // `opened`: the row of the table whose samples the list counts; nothing: all.
+  LiveSink(Session& session, const TopOptions& options, const std::optional<TableCounts::Keys>& opened,
+           std::string opened_text)
+      : session_(session), options_(options), opened_(opened), opened_text_(std::move(opened_text)) {}
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (options_.has_table && !takes(sample)) return failure_ ? Flow::Stop : Flow::GoOn;
+    return of_now().on_sample(sample);
+  }
   Flow on_other(const OtherEvent& other) override { return of_now().on_other(other); }
-  void begin_anew() { walked_.reset(); }
+  void begin_anew() {
+    walked_.reset();
+    events_.reset();
+    rows_.clear();
+  }
   // Null: no sample came yet.
   WalkSink* walked() { return walked_ && !walked_->rows().empty() ? &*walked_ : nullptr; }
-  std::optional<Error> failure() { return walked_ ? walked_->rows().failure() : std::nullopt; }
+  std::optional<Error> failure() {
+    return failure_ ? failure_ : walked_ ? walked_->rows().failure() : std::nullopt;
+  }
+  // Null: its events are not known yet.
+  const TableCounts* table() const { return counts_ ? &*counts_ : nullptr; }
+  const TableCounts::Rows& table_rows() const { return rows_; }
+  // The events of the row that is opened, one by one; null: none is, or it has none.
+  SampleList* events() const { return events_ && events_->size() > 0 ? events_.get() : nullptr; }
 
  private:
-  WalkSink& of_now() { return walked_ ? *walked_ : walked_.emplace(session_, options_); }
+  WalkSink& of_now() { return walked_ ? *walked_ : walked_.emplace(session_, options_.report); }
+  Result<> find_table() {
+    counts_.emplace();
+    if (!options_.table_where.empty()) {
+      auto where = parse_where("--where", options_.table_where);
+      if (!where) return std::move(where.error());
+      where_ = std::move(*where);
+      if (auto bound = where_->bind(session_.events(), session_.features()); !bound) return bound;
+    }
+    return counts_->find(options_.table, options_.table_columns, {}, session_);
+  }
+  // Counts it in the table. Whether the list counts it too.
+  bool takes(const ResolvedSample& sample) {
+    if (!counts_) {
+      if (auto found = find_table(); !found) {
+        failure_ = std::move(found.error());
+        return false;
+      }
+    }
+    if (where_ && !where_->holds(sample, &session_.resolver())) return false;
+    TableEvent* const event = counts_->event(sample.event_index);
+    if (event == nullptr) return !opened_;
+    auto keys = counts_->keys_of(*event, sample);
+    const bool is_taken = !opened_ || keys == *opened_;
+    if (is_taken && opened_ && !failure_) list(sample);
+    TableCounts::add(rows_, std::move(keys), *event, sample);
+    return is_taken;
+  }
+
+  void list(const ResolvedSample& sample) {
+    if (!events_) {
+      auto list = SampleList::collect(session_, opened_text_);
+      if (!list) {
+        failure_ = std::move(list.error());
+        return;
+      }
+      events_ = std::move(*list);
+    }
+    (void)events_->sink().on_sample(sample);  // when it is full, it keeps what it has
+  }
+
   Session& session_;
-  const ReportOptions& options_;
+  const TopOptions& options_;
+  const std::optional<TableCounts::Keys>& opened_;
+  std::string opened_text_;
+  std::unique_ptr<SampleList> events_;
+  std::unique_ptr<SampleCondition> where_;  // of the table; null: none
+  std::optional<TableCounts> counts_;
+  TableCounts::Rows rows_;
   std::optional<WalkSink> walked_;
+  std::optional<Error> failure_;
 };
 
 // "top.data" -> "top.3.data".
@@ -81,7 +155,10 @@ class Top {
         link_(link),
         captures_(captures),
         window_(milliseconds(options.window), kMostWindow),
-        zeroes_(options.zeroes) {}
+        zeroes_(options.zeroes) {
+    if (options.has_table) table_ = std::make_unique<LiveTable>();
+    shows_table_ = options.has_table;
+  }
 
   Result<Shown> run() {
     format::Following following{.waits = [this] { return !is_over_; }, .shows_at_once = true};
@@ -153,7 +230,7 @@ class Top {
     }
     if (press->key == Key::None) return;
     is_drawn_ = false;
-    const bool is_at_list = !walk_ || walk_->is_at_list();
+    const bool is_at_list = !is_covered();
     if (is_at_list && press->is('f')) {
       is_frozen_ = !is_frozen_;
       is_due_ = !is_frozen_;
@@ -165,6 +242,15 @@ class Top {
       write_capture();
     } else if (is_at_list && press->is('P')) {
       say("P: w writes the capture; tacho report --stdio -i FILE prints the table of it");
+    } else if (shows_table_) {
+      on_table_key(*press);
+    } else if (shows_events_ && events_ != nullptr) {
+      on_events_key(*press);
+    } else if (is_at_list && events_ != nullptr && (press->is('v') || press->is('l'))) {
+      shows_events_ = true;
+    } else if (table_ && is_at_list && press->key == Key::Escape && (!walk_ || !walk_->can_undo())) {
+      shows_table_ = true;
+      if (std::exchange(opened_, std::nullopt)) reads_anew_ = true;
     } else if (!walk_) {
       is_over_ = press->is('q');
     } else {
@@ -178,11 +264,49 @@ class Top {
     }
   }
 
+  void on_table_key(const KeyPress& press) {
+    switch (table_->on_key(press)) {
+      case LiveTable::Flow::Stay:
+        break;
+      case LiveTable::Flow::Open:
+        opened_ = table_->keys_here();
+        opened_text_ = table_->text_here();
+        shows_table_ = false;
+        reads_anew_ = is_just_opened_ = true;
+        break;
+      case LiveTable::Flow::All:
+        shows_table_ = false;
+        break;
+      case LiveTable::Flow::Quit:
+        is_over_ = true;
+        break;
+    }
+  }
+
+  void on_events_key(const KeyPress& press) {
+    const auto flow = events_->on_key(press);
+    if (flow == SampleList::Flow::Unknown) events_->say("that key means nothing here; Esc: back");
+    if (flow != SampleList::Flow::Leave) return;
+    shows_events_ = false;
+    is_due_ = true;
+    if (has_stacks_) return;
+    shows_table_ = true;
+    opened_.reset();
+    reads_anew_ = true;
+  }
+
+  // Something stands over the rows, whose keys it takes.
+  bool is_covered() const {
+    if (shows_events_ && events_ != nullptr) return true;
+    return shows_table_ ? table_->is_held() : walk_.has_value() && !walk_->is_at_list();
+  }
+
   void say(std::string message) {
+    if (shows_table_) return table_->say(std::move(message));
     if (walk_) return walk_->say(std::move(message));
     message_ = std::move(message);  // for the next rows
   }
-  bool is_held() const { return is_frozen_ || (walk_ && !walk_->is_at_list()); }
+  bool is_held() const { return is_frozen_ || is_covered(); }
 
   // The session that is read has no place for what follows.
   void turn(Clock::time_point now) {
@@ -209,7 +333,7 @@ class Top {
     options.in_step = true;
     auto session = Session::open(options);
     if (!session) return std::move(session.error());
-    LiveSink sink(*session, options_.report);
+    LiveSink sink(*session, options_, opened_, opened_text_);
     std::stop_source stop;
     RunControl control;
     control.cancel = stop.get_token();
@@ -221,6 +345,7 @@ class Top {
       if (is_over_ || reads_whole_window_ || failure_) stop.request_stop();
     };
     session->run(sink, control);
+    events_ = nullptr;
     leave_rows();
     if (failure_) return std::move(*failure_);
     return Done{};
@@ -229,6 +354,7 @@ class Top {
   void show_and_collect(LiveSink& sink) {
     // What the window holds already was counted before: the rows of then stay for one interval more.
     const bool begins_anew = std::exchange(is_catching_up_, false) && zeroes_ && memory_;
+    reads_anew_ = is_due_ = false;
     if (begins_anew)
       sink.begin_anew();
     else
@@ -236,8 +362,8 @@ class Top {
     if (is_over_ || failure_) return;
     const auto now = Clock::now();
     if (window_.is_full(now)) turn(now);
-    reads_anew_ = is_due_ = false;
-    collect(now + milliseconds(options_.delay));
+    // A key may have asked for another reading while rows were drawn.
+    if (!reads_anew_) collect(now + milliseconds(options_.delay));
     window_.finish_round();
     if (is_over_) return;
     if (std::exchange(reads_anew_, false)) reads_whole_window_ = true;
@@ -257,22 +383,35 @@ class Top {
     leave_rows();
     is_last_shown_ = has_ended_;
     if ((failure_ = sink.failure())) return;
+    if (table_ && sink.table() != nullptr) {
+      table_->update(*sink.table(), sink.table_rows());
+      is_table_known_ = true;
+    }
     WalkSink* const walked = sink.walked();
-    if (walked == nullptr) return show_waiting();
+    if (walked == nullptr)
+      return shows_table_ && is_table_known_ && link_ == nullptr ? print() : show_waiting();
     walked->rows().settle();
+    events_ = sink.events();
+    has_stacks_ = walked->rows().profile().looks_at_stacks();
+    // Without call chains the functions are those of the recorder's own probe.
+    if (std::exchange(is_just_opened_, false)) shows_events_ = !has_stacks_ && events_ != nullptr;
     walk_.emplace(walked->rows(), options_.report, walked->hits(), Walk::Of::Live);
     if (memory_) {
       if (std::exchange(has_other_sort_, false)) memory_->sort = options_.report.sort;
       walk_->restore(*memory_);
     }
     walk_->note(note());
-    if (has_ended_) walk_->say("the recording has ended; q: leave, w: write it");
+    if (has_ended_) say("the recording has ended; q: leave, w: write it");
     if (!message_.empty()) walk_->say(std::exchange(message_, {}));
     if (link_ != nullptr) return draw();
     print();
   }
 
   std::string note() const {
+    std::string times = note_of_times();
+    return opened_ && !shows_table_ ? opened_text_ + ", " + times : times;
+  }
+  std::string note_of_times() const {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - window_.begin());
     std::string note =
         zeroes_ ? std::string("zeroed at each refresh") : fmt::format("last {} s", seconds.count());
@@ -282,6 +421,21 @@ class Top {
   }
 
   Frame frame() {
+    if (shows_table_ && is_table_known_) {
+      table_->note(note());
+      return table_->draw(link_->size());
+    }
+    if (is_just_opened_) {
+      Frame reading(link_->size());
+      reading.bar(0, Style::Bar, opened_text_);
+      reading.put(reading.size.height / 2U, 2, Style::Normal, "Reading the events of the window ...");
+      return reading;
+    }
+    if (shows_events_ && events_ != nullptr) {
+      Frame events(link_->size());
+      events_->draw(events);
+      return events;
+    }
     if (walk_) {
       walk_->note(note());
       return walk_->draw(link_->size());
@@ -310,7 +464,9 @@ class Top {
     const auto width =
         static_cast<std::uint16_t>(std::clamp<std::size_t>(options_.report.reading.width, 100, 1000));
     const auto rows = options_.report.top == 0 ? kTextRows : std::min<std::size_t>(options_.report.top, 1000);
-    Frame frame = walk_->draw({width, static_cast<std::uint16_t>(rows + 3)});
+    const ScreenSize size{width, static_cast<std::uint16_t>(rows + 3)};
+    if (shows_table_) table_->note(note());
+    Frame frame = shows_table_ ? table_->draw(size) : walk_->draw(size);
     frame.rows.pop_back();
     while (!frame.rows.empty() && text_of(frame.rows.back()).empty()) frame.rows.pop_back();
     for (const FrameRow& row : frame.rows) out_.text(text_of(row) + "\n");
@@ -408,6 +564,12 @@ class Top {
 
   std::optional<Walk> walk_;
   std::optional<Walk::Memory> memory_;
+  std::unique_ptr<LiveTable> table_;  // of a recorder; null: there is none
+  bool shows_table_ = false, is_table_known_ = false;
+  std::optional<TableCounts::Keys> opened_;  // the row of it that the list counts
+  std::string opened_text_;
+  SampleList* events_ = nullptr;  // of that row; null: none
+  bool shows_events_ = false, has_stacks_ = false, is_just_opened_ = false;
   std::string message_;
   std::optional<Error> failure_;
   bool zeroes_;
@@ -470,7 +632,18 @@ Result<cli::ExitStatus> run_top(const std::vector<std::string>& arguments) {
                    options.window),
        cli::flag("--zero", "count anew at each refresh", options.zeroes),
        cli::flag("--text", "print text", options.is_text),
-       cli::text("--keep", "FILE", "what w writes", options.kept)});
+       cli::text("--keep", "FILE", "what w writes", options.kept),
+       cli::flag("--table", "show a table first, as tacho table", options.has_table),
+       cli::text("--table-by", "KEYS", "as table's --by", options.table.by),
+       cli::text("--table-columns", "LIST", "as table's --columns", options.table_columns),
+       cli::text("--table-where", "EXPR", "as table's --where", options.table_where),
+       {"--table-value", cli::Takes::Value, "EXPR", "as table's --value",
+        [&options](std::string_view text) -> Result<> {
+          auto value = cli::parse_expression("--value", text);
+          if (!value) return std::move(value.error());
+          options.table.value = std::move(*value);
+          return Done{};
+        }}});
   return run_command(line, arguments, [&options] { return show(options); });
 }
 

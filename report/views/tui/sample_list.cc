@@ -77,31 +77,45 @@ class SampleList::Collector : public Sink {
   bool is_full_ = false;
 };
 
+SampleList::SampleList(std::string title) : title_(std::move(title)) {}
+SampleList::~SampleList() = default;
+Sink& SampleList::sink() { return *collector_; }
+
+Result<> SampleList::begin(Session& session) {
+  session_ = &session;
+  auto columns = Columns::find(kListedColumns, session);
+  if (!columns) return std::move(columns.error());
+  collector_ = std::make_unique<Collector>(*this, std::move(*columns));
+  frames_.emplace(session.resolver(),
+                  FrameLines::Options{.fields = {Field::Ip, Field::Sym, Field::Symoff, Field::Dso}});
+  return Done{};
+}
+
+Result<std::unique_ptr<SampleList>> SampleList::collect(Session& session, std::string title) {
+  std::unique_ptr<SampleList> list(new SampleList(std::move(title)));
+  if (auto begun = list->begin(session); !begun) return std::move(begun.error());
+  return list;
+}
+
 Result<std::unique_ptr<SampleList>> SampleList::read(CaptureReadings& readings, const SampleChoice& choice,
                                                      std::string title) {
-  auto session = readings.open([](SessionOptions& options) { options.wants_stacks = true; });
-  if (!session) return std::move(session.error());
-  std::unique_ptr<SampleList> list(new SampleList(std::move(*session), std::move(title)));
+  auto opened = readings.open([](SessionOptions& options) { options.wants_stacks = true; });
+  if (!opened) return std::move(opened.error());
+  std::unique_ptr<SampleList> list(new SampleList(std::move(title)));
+  Session& session = list->owned_.emplace(std::move(*opened));
   if (choice.events) {  // columns are those of its fields
-    auto& events = list->session_.filter().events;
+    auto& events = session.filter().events;
     events.clear();
     for (std::size_t i = 0; i < choice.events->second; ++i)
-      std::ranges::move(parse_name_list(list->session_.events()[choice.events->first + i].name),
+      std::ranges::move(parse_name_list(session.events()[choice.events->first + i].name),
                         std::back_inserter(events));
   }
-  auto columns = Columns::find(kListedColumns, list->session_);
-  if (!columns) return std::move(columns.error());
-  Collector collector(*list, std::move(*columns));
-  ChosenSamples chosen(list->session_, choice, collector);
+  if (auto begun = list->begin(session); !begun) return std::move(begun.error());
+  ChosenSamples chosen(session, choice, list->sink());
   if (auto found = chosen.find(); !found) return std::move(found.error());
-  const bool is_whole = readings.run(list->session_, chosen);
-  if (collector.is_full())
-    list->note_ = "the first ones: T in the list chooses a time, zooms others";
-  else if (!is_whole)
-    list->note_ = "reading was stopped";
+  if (!readings.run(session, chosen)) list->note_ = "reading was stopped";
+  if (list->collector_->is_full()) list->note_ = "the first ones: T in the list chooses a time, zooms others";
   if (list->lines_.empty()) return Error{"no sample is behind these rows"};
-  list->frames_.emplace(list->session_.resolver(),
-                        FrameLines::Options{.fields = {Field::Ip, Field::Sym, Field::Symoff, Field::Dso}});
   return list;
 }
 
@@ -140,7 +154,7 @@ TextPage SampleList::page_of(const Line& line) {
     lines.insert(lines.end(), {"", "Call chain, callers below:"});
     TextBuffer text;
     for (const std::uint32_t frame : line.stack->frames)
-      frames_->write(text, session_.resolver().location(frame));
+      frames_->write(text, session_->resolver().location(frame));
     std::string_view rest = text.view();
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find('\n'), rest.size());

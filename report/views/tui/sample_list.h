@@ -27,10 +27,16 @@ class SampleList {
   static Result<std::unique_ptr<SampleList>> read(CaptureReadings& readings, const SampleChoice& choice,
                                                   std::string title);
 
+  // Of the samples that sink() gets while a session runs, which must outlive it; once the events are known.
+  static Result<std::unique_ptr<SampleList>> collect(Session& session, std::string title);
+  ~SampleList();
+  Sink& sink();
+
   enum class Flow : std::uint8_t { Stay, Leave, Unknown };
   Flow on_key(const KeyPress& press);
   void draw(Frame& frame);
   std::size_t size() const { return lines_.size(); }
+  void say(std::string message) { message_ = std::move(message); }
 
  private:
   class Collector;
@@ -41,7 +47,8 @@ class SampleList {
     const Stack* stack = nullptr;        // null: none
     const Location* location = nullptr;  // null: none
   };
-  SampleList(Session session, std::string title) : session_(std::move(session)), title_(std::move(title)) {}
+  explicit SampleList(std::string title);
+  Result<> begin(Session& session);
 
   std::vector<std::string_view> cells(const Line& line) const;
   std::string row_text(const std::vector<std::string_view>& cells) const;
@@ -50,7 +57,9 @@ class SampleList {
   void search(bool begins_here);
   std::string status() const;
 
-  Session session_;  // has the names of call chains
+  std::optional<Session> owned_;
+  Session* session_ = nullptr;  // has the names of call chains
+  std::unique_ptr<Collector> collector_;
   std::string title_, note_, message_, searched_;
   std::vector<std::string> names_;  // of columns
   std::vector<bool> are_numbers_;

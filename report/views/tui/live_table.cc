@@ -1,0 +1,200 @@
+#include "report/views/tui/live_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tacho::report {
+namespace {
+
+std::vector<std::string> help_lines() {
+  return {"The table of a recorder",
+          "",
+          "  Up Down PgUp PgDn  move; also Space (page down), Home, End",
+          "  Enter, a click     open this row: functions and call graphs, or its events",
+          "  v                  in an opened row: its events one by one; Esc: back",
+          "  Tab                the functions of all events; Esc: back",
+          "  < >                sort by the column to the left, to the right",
+          "  /                  show rows whose keys have this in them",
+          "  f                  freeze: the rows stay as they are; again: go on",
+          "  z                  zero the counts at each refresh, or count the whole window",
+          "  w                  write what is counted as a capture",
+          "  H n                names of columns on and off; whole names",
+          "  q Ctrl-C           leave"};
+}
+
+}  // namespace
+
+void LiveTable::update(const TableCounts& counts, const TableCounts::Rows& rows) {
+  const Browser::Memory memory = browser_.remember();
+  head_ = counts.head(Names::Safe);
+  rows_.clear();
+  key_widths_.clear();
+  number_widths_.clear();
+  for (const std::string& name : head_.keys) key_widths_.push_back(columns_of(name));
+  for (const std::string& name : head_.numbers) number_widths_.push_back(columns_of(name));
+  for (const auto* const row : counts.in_order(rows)) {
+    Row& one = rows_.emplace_back();
+    one.keys = row->first;
+    TableLine line = counts.line_of(*row, Names::Safe, TableForm::Text);
+    one.numbers = std::move(line.numbers);
+    for (TableKey& key : line.keys) one.texts.push_back(std::move(key.text));
+    for (std::size_t i = 0; i < one.texts.size() && i < key_widths_.size(); ++i)
+      key_widths_[i] = std::max(key_widths_[i], columns_of(one.texts[i]));
+    for (std::size_t i = 0; i < one.numbers.size() && i < number_widths_.size(); ++i)
+      number_widths_[i] = std::max(number_widths_[i], show_number(one.numbers[i]).size());
+  }
+  show();
+  browser_.changed();
+  browser_.restore(memory);
+}
+
+// Rows that the filter lets through, in the order that was chosen.
+void LiveTable::show() {
+  shown_.clear();
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    const bool has_it =
+        filter_.empty() || std::ranges::any_of(rows_[row].texts, [this](const std::string& text) {
+          return text.find(filter_) != std::string::npos;
+        });
+    if (has_it) shown_.push_back(row);
+  }
+  if (!order_) return;
+  const std::size_t keys = head_.keys.size();
+  std::ranges::stable_sort(shown_, [&](std::size_t a, std::size_t b) {
+    if (*order_ < keys) {
+      const std::string& left = rows_[a].texts.at(*order_);
+      const std::string& right = rows_[b].texts.at(*order_);
+      // Names of numbers are in the order of names.
+      const auto is_number = [](const std::string& text) {
+        return text.find_first_not_of("0123456789") == text.npos;
+      };
+      if (!is_number(left) || !is_number(right)) return left < right;
+      return compare(rows_[a].keys.at(*order_), rows_[b].keys.at(*order_)) < 0;
+    }
+    const ExpressionValue& left = rows_[a].numbers.at(*order_ - keys);
+    const ExpressionValue& right = rows_[b].numbers.at(*order_ - keys);
+    if (right.is_nothing()) return !left.is_nothing();
+    return apply(cli::Operation::Greater, left, right).is_true();
+  });
+}
+
+// Keys get up to half of the width; the last numbers are left out where that is too little.
+void LiveTable::fit(std::size_t width) {
+  constexpr std::size_t kBetween = 2;
+  std::size_t keys = 0, numbers = 0;
+  for (const std::size_t one : key_widths_) keys += one + kBetween;
+  keys = std::min(keys, width / 2);
+  numbers_ = 0;
+  while (numbers_ < number_widths_.size() && keys + numbers + number_widths_[numbers_] + kBetween <= width)
+    numbers += number_widths_[numbers_++] + kBetween;
+}
+
+std::vector<BrowsedColumn> LiveTable::columns() const {
+  std::vector<BrowsedColumn> columns;
+  for (std::size_t i = 0; i < head_.keys.size(); ++i)
+    columns.push_back({.header = head_.keys[i], .width = key_widths_[i], .is_name = true});
+  for (std::size_t i = 0; i < numbers_; ++i)
+    columns.push_back({.header = head_.numbers[i], .width = number_widths_[i], .is_right = true});
+  return columns;
+}
+
+std::vector<BrowsedRows::Cell> LiveTable::cells(std::size_t row) const {
+  std::vector<Cell> cells;
+  const Row& one = rows_[shown_[row]];
+  for (const std::string& text : one.texts) cells.push_back({text, 0});
+  for (std::size_t i = 0; i < numbers_; ++i)
+    cells.push_back({fmt::format("{:>{}}", show_number(one.numbers[i]), number_widths_[i]), 0});
+  return cells;
+}
+
+std::string LiveTable::identity(std::size_t row) const {
+  std::string identity;
+  for (const std::string& text : rows_[shown_[row]].texts) identity.append(text).append(1, '\n');
+  return identity;
+}
+
+std::optional<TableCounts::Keys> LiveTable::keys_here() const {
+  if (browser_.is_empty()) return std::nullopt;
+  return rows_[shown_[browser_.cursor().row]].keys;
+}
+
+std::string LiveTable::text_here() const {
+  std::string text;
+  if (browser_.is_empty()) return text;
+  const Row& row = rows_[shown_[browser_.cursor().row]];
+  for (std::size_t i = 0; i < row.texts.size() && i < head_.keys.size(); ++i)
+    text.append(text.empty() ? "" : ", ").append(head_.keys[i]).append(" ").append(row.texts[i]);
+  return text;
+}
+
+LiveTable::Flow LiveTable::on_key(const KeyPress& press) {
+  message_.clear();
+  if (page_) {
+    if (!page_->on_key(press)) page_.reset();
+    return Flow::Stay;
+  }
+  if (question_) {
+    const std::string before = filter_;
+    const auto answer = question_->on_key(press);
+    filter_ = answer == Question::Answer::Left ? std::string() : question_->text();
+    if (answer == Question::Answer::Given || answer == Question::Answer::Left) question_.reset();
+    if (filter_ == before) return Flow::Stay;
+    show();
+    browser_.changed();
+    return Flow::Stay;
+  }
+  if (press.is('q')) return Flow::Quit;
+  if (press.key == Key::Enter || press.key == Key::Right)
+    return browser_.is_empty() ? Flow::Stay : Flow::Open;
+  if (press.key == Key::Tab) return Flow::All;
+  if (press.is('/')) {
+    question_.emplace("Keys to show:", filter_);
+  } else if (press.is('h') || press.is('?') || press.key == Key::F1) {
+    page_.emplace("Keys", help_lines());
+  } else if (press.is('<') || press.is('>')) {
+    const std::size_t count = head_.keys.size() + numbers_;
+    if (count == 0) return Flow::Stay;
+    order_ = order_ ? (*order_ + (press.is('>') ? 1 : count - 1)) % count : press.is('>') ? 0 : count - 1;
+    show();
+    browser_.changed();
+    message_ = "sorted by " + columns()[*order_].header;
+  } else if (press.key == Key::Escape) {
+    filter_.clear();
+    show();
+    browser_.changed();
+  } else if (press.key == Key::Click || press.key == Key::DoubleClick) {
+    const auto before = browser_.cursor();
+    const bool is_row = browser_.on_key(press);
+    if (is_row && (press.key == Key::DoubleClick || browser_.cursor() == before) && !browser_.is_empty())
+      return Flow::Open;
+  } else if (!browser_.on_key(press) && press.key != Key::None && press.key != Key::Resize) {
+    message_ = "that key means nothing here; h: help";
+  }
+  return Flow::Stay;
+}
+
+Frame LiveTable::draw(ScreenSize size) {
+  Frame frame(size);
+  if (size.height < 4 || size.width < 20) {
+    frame.put(0, 0, Style::Notice, "too small");
+    return frame;
+  }
+  if (page_) {
+    page_->draw(frame);
+    return frame;
+  }
+  std::string title = fmt::format("{}: {} row{}", head_.title, shown_.size(), shown_.size() == 1 ? "" : "s");
+  if (!filter_.empty()) title += " with \"" + filter_ + "\"";
+  frame.bar(0, Style::Bar, note_.empty() ? title : title + ", " + note_);
+  fit(size.width);
+  browser_.draw(frame, 1, size.height - std::size_t{2});
+  frame.bar(size.height - std::size_t{1}, Style::Bar,
+            !message_.empty() ? message_
+                              : "h: help  Enter: open  < >: sort  /: filter  f: freeze  w: write  q: leave");
+  if (question_) question_->draw(frame);
+  return frame;
+}
+
+}  // namespace tacho::report

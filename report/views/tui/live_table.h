@@ -1,0 +1,68 @@
+// The table of a recorder in tacho top: the rows of `tacho table`, with a cursor, sorted by any column,
+// filtered by their keys.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/views/table/table_counts.h"
+#include "report/views/tui/browser.h"
+#include "report/views/tui/pages.h"
+
+namespace tacho::report {
+
+class LiveTable : private BrowsedRows {
+ public:
+  LiveTable() : browser_(*this) {}
+  LiveTable(const LiveTable&) = delete;
+  LiveTable& operator=(const LiveTable&) = delete;
+
+  // Shows these rows. The cursor stays at its row, and the order that was chosen stays.
+  void update(const TableCounts& counts, const TableCounts::Rows& rows);
+  // Stands behind the title: "last 20 s".
+  void note(std::string note) { note_ = std::move(note); }
+  void say(std::string message) { message_ = std::move(message); }
+
+  // Open: the row at the cursor. All: the list of all functions. Unknown: a key of the caller, or none.
+  enum class Flow : std::uint8_t { Stay, Open, All, Quit };
+  Flow on_key(const KeyPress& press);
+  Frame draw(ScreenSize size);
+  // A question or a page is open: keys are theirs, and rows stand still.
+  bool is_held() const { return question_.has_value() || page_.has_value(); }
+
+  // Of the row at the cursor; nothing: there is none.
+  std::optional<TableCounts::Keys> keys_here() const;
+  // "call read, error OK"
+  std::string text_here() const;
+
+ private:
+  struct Row {
+    TableCounts::Keys keys;
+    std::vector<std::string> texts;
+    std::vector<ExpressionValue> numbers;
+  };
+  void show();
+  void fit(std::size_t width);
+
+  std::size_t size() const override { return shown_.size(); }
+  std::vector<BrowsedColumn> columns() const override;
+  std::vector<Cell> cells(std::size_t row) const override;
+  std::string identity(std::size_t row) const override;
+  bool has_graph(std::size_t) const override { return false; }
+  std::vector<BrowsedNode> graph(std::size_t) const override { return {}; }
+
+  TableHead head_;
+  std::vector<Row> rows_;                                // in the order of the table
+  std::vector<std::size_t> shown_;                       // of rows_
+  std::vector<std::size_t> key_widths_, number_widths_;  // columns of the screen
+  std::size_t numbers_ = 0;                              // that fit beside the keys, from the left
+  std::optional<std::size_t> order_;                     // a column, keys first; nothing: the table's own
+  std::string filter_, note_, message_;
+  Browser browser_;
+  std::optional<Question> question_;
+  std::optional<TextPage> page_;
+};
+
+}  // namespace tacho::report
