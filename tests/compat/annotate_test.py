@@ -50,6 +50,17 @@ int main(void)
 }
 """
 
+
+def many_functions(count):
+    """A program with so many functions of about the same cost."""
+    bodies = ("x ^= x << (i & 7); x += {0};", "if (x & {0}) x = x * 3 + 1; else x >>= 1;", "x += (x >> 3) ^ (i * {0});",
+              "for (int k = 0; k < 2; k++) x = x * 31 + {0};")
+    functions = "".join(f"__attribute__((noinline)) unsigned long f{i}(unsigned long x)\n{{\n  for (int i = 0; i < 300; i++) {{\n"
+                        f"    {bodies[i % len(bodies)].format(i + 3)}\n  }}\n  return x;\n}}\n" for i in range(count))
+    calls = "".join(f"    t += f{i}(t + k);\n" for i in range(count))
+    return f"{functions}int main(void)\n{{\n  unsigned long t = 1;\n  for (int k = 0; k < 60000; k++) {{\n{calls}  }}\n  return t == 1;\n}}\n"
+
+
 SHAPES = """
 #include <algorithm>
 #include <memory>
@@ -161,7 +172,7 @@ class Annotate(programs.Scratch):
         return folder
 
     def compare(self, capture, *options, limit="1", module=None):
-        """How many functions have the same percentages and source lines."""
+        """The addresses of the functions that have the same percentages and source lines."""
         words = ["annotate", "-i", capture, "--stdio", "--percent-limit", limit, "-d", module or capture.stem, *options]
         expected = functions(self.perf(*words, "--stdio-color", "never").stdout)
         made = functions(self.tacho(*words).stdout)
@@ -169,7 +180,7 @@ class Annotate(programs.Scratch):
         for address, lines in expected.items():
             with self.subTest(capture=capture.name, function=address, options=options):
                 self.assertEqual("\n".join(made.get(address, [])), "\n".join(lines))
-        return len(expected)
+        return list(expected)
 
     def test_c(self):
         program = self.build("loop", LOOP, "-O1", "-g")
@@ -186,34 +197,62 @@ class Annotate(programs.Scratch):
         self.assertTrue(expected and "loop.c:" in expected[0])
         self.assertEqual(summary(self.tacho(*words).stdout), expected)
 
-    def test_without_position_independence_and_with_old_dwarf(self):
-        self.compare(self.record(self.build("fixed", LOOP, "-O2", "-g", "-gdwarf-4", "-no-pie")))
+    def test_thirty_symbols_of_eight_programs(self):
+        """C, also without position independence, without debug information and stripped, C++ with inlined calls, Rust, code of
+        a JIT and the kernel: at least thirty symbols, each with perf's numbers."""
+        programs_ = {"C": self.symbols_of_c, "not position independent, DWARF 4": self.symbols_of_a_fixed_program,
+                     "without debug information": self.symbols_of_a_bare_program, "C++": self.symbols_of_cxx,
+                     "a stripped library": self.symbols_of_a_stripped_library, "a JIT": self.symbols_of_a_jit}
+        lacking = []
+        for tool, kind, symbols in (("rustc", "Rust", self.symbols_of_rust), ("bpftrace", "the kernel", self.symbols_of_the_kernel)):
+            if shutil.which(tool):
+                programs_[kind] = symbols
+            else:
+                lacking.append(f"{kind} needs {tool}")
+        compared = {}
+        for kind, symbols in programs_.items():
+            with self.subTest(kind=kind):
+                compared[kind] = symbols()
+        counts = {kind: len(symbols) for kind, symbols in compared.items() if symbols}
+        print(f"compared with perf annotate: {counts}")
+        if lacking:
+            self.skipTest("; ".join(lacking))
+        self.assertGreaterEqual(len(counts), 8, counts)
+        self.assertGreaterEqual(sum(counts.values()), 30, counts)
 
-    def test_inlined_calls_and_templates(self):
-        self.compare(self.record(self.build("shapes", SHAPES, "-std=c++17", "-O2", "-g")))
+    def symbols_of_c(self):
+        return self.compare(self.record(self.build("many", many_functions(14), "-O1", "-g")))
 
-    def test_without_debug_information(self):
-        program = self.build("bare", LOOP, "-O1")
-        self.compare(self.record(program))
+    def symbols_of_a_fixed_program(self):
+        return self.compare(self.record(self.build("fixed", LOOP, "-O2", "-g", "-gdwarf-4", "-no-pie")))
 
-    @unittest.skipUnless(shutil.which("rustc"), "needs rustc")
-    def test_rust(self):
+    def symbols_of_cxx(self):
+        return self.compare(self.record(self.build("shapes", SHAPES, "-std=c++17", "-O2", "-g")))
+
+    def symbols_of_a_bare_program(self):
+        return self.compare(self.record(self.build("bare", LOOP, "-O1")))
+
+    def symbols_of_rust(self):
         (self.folder / "areas.rs").write_text(RUST)
         # rustup looks below HOME, which is another one for programs of tests.
         self.run_program("env", f"RUSTUP_HOME={os.environ.get('RUSTUP_HOME', Path.home() / '.rustup')}", "rustc", "-g", "-C", "opt-level=2",
                          "-o", self.folder / "areas", self.folder / "areas.rs")
-        self.assertGreaterEqual(self.compare(self.record(self.folder / "areas")), 3)
+        symbols = self.compare(self.record(self.folder / "areas"))
+        self.assertGreaterEqual(len(symbols), 3)
+        return symbols
 
-    def test_a_stripped_library(self):
+    def symbols_of_a_stripped_library(self):
         head, functions_, main = LOOP.partition("__attribute__((noinline)) long sum")
         body, _, main = (functions_ + main).partition("int main(void)")
         self.build("liboften.so", head + body, "-O2", "-g", "-shared", "-fPIC")
         self.run_program("strip", self.folder / "liboften.so")
         declared = "long sum(const int *p, int n);\nlong mix(long x);\nint main(void)"
         program = self.build("calls", declared + main, "-O1", "-Wl,--no-as-needed", f"-L{self.folder}", "-loften", f"-Wl,-rpath,{self.folder}")
-        self.assertGreaterEqual(self.compare(self.record(program), module="liboften.so"), 2)
+        symbols = self.compare(self.record(program), module="liboften.so")
+        self.assertGreaterEqual(len(symbols), 2)
+        return symbols
 
-    def test_code_of_a_jit(self):
+    def symbols_of_a_jit(self):
         program = self.folder / "jitter"
         self.run_program("cc", "-O1", "-o", program, Path(__file__).with_name("jitter.c"))
         dumps = self.folder / "dumps"
@@ -221,7 +260,7 @@ class Annotate(programs.Scratch):
         capture, injected = self.folder / "capture.data", self.folder / "injected.data"
         self.perf("record", "-k", "mono", "-F", "1999", "-e", "cpu-clock:u", "-o", capture, "--", program, dumps)
         self.perf("inject", "--jit", "-i", capture, "-o", injected)
-        compared = 0
+        compared = []
         for name in ("first(int)", "jit::second", "third"):
             there = self.perf("annotate", "-i", injected, "--stdio", "--stdio-color", "never", "-n", name, status=None).stdout.decode()
             expected = [(int(offset, 16), int(count)) for count, offset in re.findall(r"^ +(\d+) : +([0-9a-f]+):", there, re.M)]
@@ -232,18 +271,19 @@ class Annotate(programs.Scratch):
                 lines = json.loads(self.tacho("annotate", "-i", one, "--json", name).stdout)["lines"]
                 made = [(line["offset"], line.get("counts", [{"samples": 0}])[0]["samples"]) for line in lines]
                 self.assertEqual(made, [(offset - expected[0][0], count) for offset, count in expected], (name, one.name))
-            compared += 1
-        self.assertGreater(compared, 1)
+            compared.append(name)
+        self.assertGreater(len(compared), 1)
+        return compared
 
-    @unittest.skipUnless(shutil.which("bpftrace"), "needs bpftrace")
-    def test_the_kernel(self):
+    def symbols_of_the_kernel(self):
         capture, kernel = self.folder / "kernel.data", self.folder / "vmlinux"
         self.perf("record", "-F", "1999", "-e", "cpu-clock:k", "-o", capture, "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=64", "count=500000")
         names = re.findall(r"\[k\] (\w+)", self.perf("report", "-i", capture, "--stdio", "--sort", "sym").stdout.decode())
         # Names that stand for one function alone.
         alone = Counter(name for _, _, name in made_vmlinux.symbols())
         if not made_vmlinux.make(kernel, [name for name in names if alone[name] == 1][:8]):
-            self.skipTest("bpftrace does not read the kernel's code here")
+            print("bpftrace does not read the kernel's code here")
+            return []
         def counts(text):
             found = {}
             for line in text.decode().splitlines():
@@ -256,8 +296,10 @@ class Annotate(programs.Scratch):
         expected = counts(self.perf(*words, "--stdio-color", "never").stdout)
         made = counts(self.tacho(*words, status=None).stdout)
         self.assertGreaterEqual(len(expected), 4)
-        for name in set(expected) & set(names[:8]):
+        symbols = sorted(set(expected) & set(names[:8]))
+        for name in symbols:
             self.assertEqual(made.get(name), expected[name], name)
+        return symbols
 
     def test_groups(self):
         program = self.build("loop", LOOP, "-O1", "-g")
