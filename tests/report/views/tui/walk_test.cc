@@ -151,6 +151,90 @@ TEST(Walk, YesIsAskedForOnlyWhereItIsTheQuestion) {
   EXPECT_TRUE(walked.shows("Sort keys: y"));
 }
 
+TEST(Walk, SamplesOfARowAndOfAllRowsAreListed) {
+  Walked walked;
+  walked.type("l");
+  EXPECT_EQ(walked.lines()[0], "Samples of event 'cpu-clock'");
+  EXPECT_EQ(walked.lines()[1], "    time comm pid tid cpu event     sym");
+  EXPECT_EQ(walked.lines()[2], "0.000000 one    1   1   0 cpu-clock f2");
+  EXPECT_TRUE(walked.shows("1 of 10 "));
+  walked.press(Key::End);
+  EXPECT_EQ(walked.selected(), "0.000000 two    1   2   0 cpu-clock f1");
+  walked.press(Key::Enter);
+  EXPECT_TRUE(walked.shows("Call chain, callers below:"));
+  EXPECT_TRUE(walked.shows("ffffffff81000108 f1+0x8 ([kernel.kallsyms])"));
+  EXPECT_TRUE(walked.shows("ffffffff81000008 f0+0x8 ([kernel.kallsyms])"));
+  EXPECT_FALSE(walked.walk->is_at_list());
+  walked.type("qq");
+  EXPECT_TRUE(walked.walk->is_at_list());
+  // f1 of thread two: below it nothing, in it one sample; f0 of thread two: in or below it all four.
+  walked.press(Key::End);
+  walked.type("v");
+  EXPECT_TRUE(walked.shows("1 of 1 "));
+  walked.type("q");
+  walked.press(Key::Home);
+  for (int i = 0; i < 3; ++i) walked.press(Key::Down);
+  walked.type("v");
+  EXPECT_EQ(walked.lines()[0], "Samples of event 'cpu-clock', of two, in or below f0");
+  EXPECT_TRUE(walked.shows("1 of 4 "));
+  walked.type("q");
+  walked.type("/f3");
+  walked.press(Key::Enter);
+  walked.type("l");
+  EXPECT_TRUE(walked.shows("1 of 3 "));
+}
+
+TEST(Walk, ABoxOfAHeatMapIsAskedForAsAFilter) {
+  Walked walked;
+  walked.type("M");
+  EXPECT_TRUE(walked.shows("Heat map of"));
+  walked.press(Key::Down);
+  walked.press(Key::Enter);  // the period: all are 10
+  EXPECT_EQ(walked.lines()[0], "period of cpu-clock: 10 samples in 1 column of 1 us and 1 row");
+  EXPECT_TRUE(walked.shows("period 10: 10 samples"));
+  walked.type("v");
+  EXPECT_TRUE(walked.shows("1 of 10 "));
+  walked.type("qx");
+  EXPECT_TRUE(walked.shows("10 samples in the box, 0 outside"));
+  walked.type("q");
+  EXPECT_EQ(walked.press(Key::Enter), Walk::Flow::ReadAgain);
+  ASSERT_TRUE(walked.walk->wanted_box() && *walked.walk->wanted_box());
+  EXPECT_EQ((*walked.walk->wanted_box())->box.low, 10);
+  Walked boxed;
+  boxed.walk->box(*walked.walk->wanted_box());
+  EXPECT_TRUE(boxed.shows(", period 10"));
+  EXPECT_EQ(boxed.press(Key::Escape), Walk::Flow::ReadAgain);
+  EXPECT_FALSE(*boxed.walk->wanted_box());
+}
+
+TEST(Walk, ACaptureIsComparedWithItself) {
+  Walked walked;
+  walked.type("B");
+  EXPECT_TRUE(walked.shows("Capture from before:"));
+  walked.press(static_cast<Key>(21));
+  walked.type("nowhere");
+  walked.press(Key::Enter);
+  EXPECT_TRUE(walked.shows("nowhere: No such file or directory"));
+  walked.type("B");
+  walked.press(Key::Enter);
+  EXPECT_EQ(walked.lines()[1], "    Before     After     Delta  Command  Shared Object      Symbol");
+  EXPECT_EQ(walked.lines()[2], "+   60.00%    60.00%    +0.00%  one      [kernel.kallsyms]  [k] f2");
+  EXPECT_TRUE(walked.shows(", compared with "));
+  EXPECT_FALSE(walked.shows("[k] f0")) << "by itself it has nothing";
+  walked.type("I");
+  EXPECT_TRUE(walked.shows("[k] f0"));
+  walked.type("t");
+  EXPECT_FALSE(walked.shows("two"));
+  const Walk::Memory memory = walked.walk->remember();
+  const auto before = walked.lines();
+  Walked again;
+  again.walk->restore(memory);
+  EXPECT_EQ(again.lines()[3], before[3]);
+  again.press(Key::Escape);
+  again.press(Key::Escape);
+  EXPECT_FALSE(again.shows("Before"));
+}
+
 TEST(Walk, AnyKeysInAnyOrderAreSafe) {
   Walked walked;
   std::mt19937 random(7);

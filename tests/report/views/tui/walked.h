@@ -65,6 +65,7 @@ struct Walked {
     session->run(*sink);
     sink->settle();
     walk = std::make_unique<Walk>(*sink, options, *hits);
+    walk->readings(&again);
   }
   Walk::Flow press(Key key) { return walk->on_key({.key = key, .size = {}}); }
   Walk::Flow type(std::string_view keys) {
@@ -91,6 +92,27 @@ struct Walked {
     return false;
   }
 
+  // Readings of the same capture, which is its own base too.
+  struct Again : CaptureReadings {
+    explicit Again(Walked& walked) : of(walked) {}
+    Result<Session> open(const std::function<void(SessionOptions&)>& change) override {
+      SessionOptions wanted = of.options.reading.session;
+      change(wanted);
+      return Session::open(wanted);
+    }
+    bool run(Session& session, Sink& to) override {
+      session.run(to);
+      return true;
+    }
+    Result<const ReportSink*> base(const std::string& path, const std::string&) override {
+      if (path == "nowhere") return Error{"nowhere: No such file or directory"};
+      return of.sink.get();
+    }
+    const std::string& base_name() const override { return of.options.reading.session.input; }
+    const std::string& input() const override { return of.options.reading.session.input; }
+    Walked& of;
+  };
+
   std::string text =
       "ffffffff81000000 T _text\nffffffff81000000 T f0\nffffffff81000100 T f1\nffffffff81000200 T f2\n"
       "ffffffff81000300 T f3\nffffffff81000900 T _etext\n";
@@ -100,6 +122,7 @@ struct Walked {
   std::unique_ptr<Session> session;
   std::unique_ptr<ReportSink> sink;
   std::unique_ptr<CodeHits> hits;
+  Again again{*this};
   std::unique_ptr<Walk> walk;
 };
 
