@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The terminal view's screens of single samples, through tmux: what each shows is what the text command prints."""
+import os
 import random
 import re
+import signal
 import struct
 
 import made_capture as made
@@ -298,6 +300,47 @@ class Samples(programs.Scratch):
                 one.keys("q")
                 one.wait_for(r"^\$ *$")
                 one.close()
+
+    def views(self, one):
+        """Opens each view of its own and yields its name; it is left afterwards."""
+        for name, keys, shown in (("list", ["l"], "^1 of 2,000 "), ("map", ["M", "Enter"], "Enter: count this box"),
+                                  ("histogram", ["b", "Enter"], "count     distribution"),
+                                  ("sample", ["l", "Enter"], "Call chain, callers below"),
+                                  ("comparison", ["B", "C-u", *"perf.data", "Enter"], "^ +Before +After +Delta")):
+            one.keys(*keys)
+            one.wait_for(shown)
+            yield name, shown
+            one.keys(*["Escape"] * (2 if name == "sample" else 1))
+            one.wait_for("h: help")
+
+    def test_views_are_drawn_anew_when_the_size_changes(self):
+        self.plant()
+        one = self.open()
+        for name, shown in self.views(one):
+            with self.subTest(view=name):
+                for width, height in ((40, 10), (200, 60), (10, 3)):
+                    one.resize(width, height)
+                    one.wait_for("too small" if width < 20 else r"\S")
+                for step in range(15):
+                    one.keys("Down").resize(60 + step, 20 + step % 7)
+                one.resize(80, 24)
+                one.keys("Home")
+                one.wait_for(shown.replace("^1 of", "of").replace("Call chain, callers below", "^time "))
+
+    def test_a_reader_that_dies_leaves_the_terminal_as_it_was(self):
+        self.plant()
+        one = self.screen()
+        before = one.state()
+        for keys, shown in ((["l"], "^1 of 2,000 "), (["M", "Enter"], "Enter: count this box"), (["b", "Enter"], "count     distribution")):
+            with self.subTest(shown=shown):
+                one.run("report", *self.WORDS)
+                one.wait_for("h: help")
+                one.keys(*keys)
+                one.wait_for(shown)
+                os.kill(screen.children(screen.children(one.shell())[0])[0], signal.SIGKILL)
+                one.wait_for("tacho: the process that reads the files died: Killed")
+                one.type("clear")
+                self.assertEqual(one.state(), before)
 
     @programs.needs_perf
     def test_a_comparison_is_perf_diffs(self):
