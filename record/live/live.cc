@@ -212,8 +212,8 @@ bool is_terminal() {
 
 }  // namespace
 
-// The table that a recorder alone is shown by, as options of the view: of `tacho table` the same, of `tacho
-// hist` and `tacho script` one of the same value. None: its stacks are what it is about.
+// The table that a recorder alone is shown by, as options of the view: of `tacho table` and `tacho hist` the
+// same, of `tacho script` one of the usual keys. None: its stacks are what it is about.
 std::vector<std::string> table_of(const std::vector<EventRequest>& events) {
   if (events.size() != 1) return {};
   const EventRequest& event = events.front();
@@ -227,11 +227,15 @@ std::vector<std::string> table_of(const std::vector<EventRequest>& events) {
   if (view == "calls") return {"--table", "--table-by=function"};
   if (view != "table" && view != "hist" && view != "script") return {};
   std::vector<std::string> table{"--table"};
+  if (view == "hist") table.emplace_back("--table-buckets");
   for (std::size_t i = 1; i + 1 < words.size(); i += 2) {
     const std::string& option = words[i];
     const std::string& value = words[i + 1];
     if (option == "--where") table.push_back("--table-where=" + value);
-    if (option == "--by") table.push_back("--table-by=" + (value == "none" ? "comm" : value));
+    if (option == "--by" && value == "none")
+      table.insert(table.end(), {"--table-by=comm", "--table-without-keys"});
+    else if (option == "--by")
+      table.push_back("--table-by=" + value);
     if (option == "--value" || option == "--field") table.push_back("--table-value=" + value);
     if (option == "--columns" && view == "table") table.push_back("--table-columns=" + value);
   }

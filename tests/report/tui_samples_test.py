@@ -5,6 +5,7 @@ import random
 import re
 import signal
 import struct
+import subprocess
 
 import made_capture as made
 import made_payload
@@ -341,6 +342,47 @@ class Samples(programs.Scratch):
                 one.wait_for("tacho: the process that reads the files died: Killed")
                 one.type("clear")
                 self.assertEqual(one.state(), before)
+
+    def run_top(self, *words):
+        return subprocess.run([programs.BIN / "tacho-report", "top", "--text", *words], input=self.tacho("convert", "-o", "-").stdout,
+                              capture_output=True, timeout=60)
+
+    def top(self, *words):
+        """What tacho top shows of a recorder's events, as text: the title, and the rows without the blanks that align them."""
+        done = self.run_top(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = done.stdout.decode()
+        lines = text.split("\n\n")[0].splitlines()
+        return lines[0], [squeezed(line) for line in lines[1:]]
+
+    def test_the_table_of_top_is_that_of_the_command(self):
+        self.plant()
+        for words in ((), ("--by", "op"), ("--by", "comm,op", "--columns", "count,p99"), ("--by", "file", "--value", "size / 1024")):
+            with self.subTest(words=words):
+                expected = [squeezed(line) for line in self.text("table", "--event", "io", *words)]
+                title, rows = self.top("--table", *(f"--table-{word[2:]}" if word.startswith("--") else word for word in words))
+                self.assertTrue(title.startswith(expected[0] + ": "), (title, expected[0]))
+                # Numbers that do not fit beside the keys are left out.
+                self.assertEqual(len(rows), len(expected) - 1)
+                for row, line in zip(rows, expected[1:]):
+                    self.assertTrue(line.startswith(row), (row, line))
+
+    def test_the_histogram_of_top_is_that_of_the_command(self):
+        self.plant()
+        for words, options in ((("--by", "none"), ("--table-without-keys",)), (("--by", "op"), ("--table-by", "op"))):
+            with self.subTest(words=words):
+                _, rows = self.top("--table", "--table-buckets", *options)
+                got = [re.search(r"(\d+) -> (\d+) (\d+) ?(\**)$", row).groups() for row in rows[1:]]
+                text = "\n".join(self.text("hist", "--field", "lat", *words))
+                self.assertEqual(got, re.findall(r"(\d+) -> (\d+) +: (\d+) +\|(\**) *\|", text))
+
+    def test_events_of_top_are_chosen_by_a_condition(self):
+        self.plant()
+        _, rows = self.top("--table", "--table-by", "op", "--table-columns", "count", "--table-where", "op == WRITE")
+        self.assertEqual([row.split()[0] for row in rows[1:]], ["WRITE"])
+        done = self.run_top("--table", "--table-by", "nofield")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(b"nofield", done.stderr)
 
     @programs.needs_perf
     def test_a_comparison_is_perf_diffs(self):

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -46,6 +47,8 @@ struct TopOptions {
   bool zeroes = false, is_text = false;
   // Of a recorder: the table that is shown first.
   bool has_table = false;
+  bool has_buckets = false,
+       has_keys = true;  // of a histogram: its powers of two are rows, for each of the keys
   TableQuestion table;
   std::string table_columns, table_where;
   std::string kept = "top.data";  // the captures that w writes
@@ -103,7 +106,14 @@ class LiveSink : public Sink {
     if (where_ && !where_->holds(sample, &session_.resolver())) return false;
     TableEvent* const event = counts_->event(sample.event_index);
     if (event == nullptr) return !opened_;
-    auto keys = counts_->keys_of(*event, sample);
+    TableCounts::Keys keys;
+    if (options_.has_keys) keys = counts_->keys_of(*event, sample);
+    if (options_.has_buckets) {
+      const ExpressionValue value = event->value ? event->value->value(sample) : ExpressionValue();
+      if (value.kind != ExpressionValue::Kind::Whole) return !opened_;
+      constexpr Int128 kMost = std::numeric_limits<std::int64_t>::max();
+      keys.emplace_back(Distribution().index_of(static_cast<std::int64_t>(std::min(value.whole, kMost))));
+    }
     const bool is_taken = !opened_ || keys == *opened_;
     if (is_taken && opened_ && !failure_) list(sample);
     TableCounts::add(rows_, std::move(keys), *event, sample);
@@ -345,6 +355,7 @@ class Top {
       if (is_over_ || reads_whole_window_ || failure_) stop.request_stop();
     };
     session->run(sink, control);
+    if (!failure_) failure_ = sink.failure();
     events_ = nullptr;
     leave_rows();
     if (failure_) return std::move(*failure_);
@@ -384,10 +395,12 @@ class Top {
     is_last_shown_ = has_ended_;
     if ((failure_ = sink.failure())) return;
     if (table_ && sink.table() != nullptr) {
-      table_->update(*sink.table(), sink.table_rows());
+      table_->update(*sink.table(), sink.table_rows(),
+                     options_.has_buckets ? LiveTable::Form::Buckets : LiveTable::Form::Table);
       is_table_known_ = true;
     }
     WalkSink* const walked = sink.walked();
+    if (walked == nullptr && !reads_anew_) is_just_opened_ = false;
     if (walked == nullptr)
       return shows_table_ && is_table_known_ && link_ == nullptr ? print() : show_waiting();
     walked->rows().settle();
@@ -430,6 +443,13 @@ class Top {
       reading.bar(0, Style::Bar, opened_text_);
       reading.put(reading.size.height / 2U, 2, Style::Normal, "Reading the events of the window ...");
       return reading;
+    }
+    if (opened_ && !shows_table_ && !walk_) {
+      Frame empty(link_->size());
+      empty.bar(0, Style::Bar, opened_text_ + ", " + note_of_times());
+      empty.put(empty.size.height / 2U, 2, Style::Normal,
+                "No event of it is in the window any more (Esc: back)");
+      return empty;
     }
     if (shows_events_ && events_ != nullptr) {
       Frame events(link_->size());
@@ -634,6 +654,12 @@ Result<cli::ExitStatus> run_top(const std::vector<std::string>& arguments) {
        cli::flag("--text", "print text", options.is_text),
        cli::text("--keep", "FILE", "what w writes", options.kept),
        cli::flag("--table", "show a table first, as tacho table", options.has_table),
+       cli::flag("--table-buckets", "its rows are a histogram's, as tacho hist", options.has_buckets),
+       {"--table-without-keys", cli::Takes::Nothing, "", "one histogram",
+        [&options](std::string_view) -> Result<> {
+          options.has_keys = false;
+          return Done{};
+        }},
        cli::text("--table-by", "KEYS", "as table's --by", options.table.by),
        cli::text("--table-columns", "LIST", "as table's --columns", options.table_columns),
        cli::text("--table-where", "EXPR", "as table's --where", options.table_where),

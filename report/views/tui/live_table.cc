@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
+
+#include "report/profile/weight.h"
 
 namespace tacho::report {
 namespace {
@@ -26,28 +29,79 @@ std::vector<std::string> help_lines() {
 
 }  // namespace
 
-void LiveTable::update(const TableCounts& counts, const TableCounts::Rows& rows) {
+void LiveTable::update(const TableCounts& counts, const TableCounts::Rows& rows, Form form) {
   const Browser::Memory memory = browser_.remember();
+  form_ = form;
   head_ = counts.head(Names::Safe);
+  if (form_ == Form::Buckets) {
+    const std::size_t keys = rows.empty() ? 0 : rows.begin()->first.size() - 1;
+    head_.keys.resize(std::min(head_.keys.size(), keys));
+    head_.keys.emplace_back("value");
+    head_.numbers = {"count"};
+  }
   rows_.clear();
   key_widths_.clear();
   number_widths_.clear();
   for (const std::string& name : head_.keys) key_widths_.push_back(columns_of(name));
   for (const std::string& name : head_.numbers) number_widths_.push_back(columns_of(name));
-  for (const auto* const row : counts.in_order(rows)) {
-    Row& one = rows_.emplace_back();
-    one.keys = row->first;
-    TableLine line = counts.line_of(*row, Names::Safe, TableForm::Text);
-    one.numbers = std::move(line.numbers);
-    for (TableKey& key : line.keys) one.texts.push_back(std::move(key.text));
-    for (std::size_t i = 0; i < one.texts.size() && i < key_widths_.size(); ++i)
-      key_widths_[i] = std::max(key_widths_[i], columns_of(one.texts[i]));
-    for (std::size_t i = 0; i < one.numbers.size() && i < number_widths_.size(); ++i)
-      number_widths_[i] = std::max(number_widths_[i], show_number(one.numbers[i]).size());
-  }
+  if (form_ == Form::Buckets)
+    add_buckets(rows, head_.keys.size() - 1);
+  else
+    add_table(counts, rows);
   show();
   browser_.changed();
   browser_.restore(memory);
+}
+
+void LiveTable::add_row(Row row) {
+  for (std::size_t i = 0; i < row.texts.size() && i < key_widths_.size(); ++i)
+    key_widths_[i] = std::max(key_widths_[i], columns_of(row.texts[i]));
+  for (std::size_t i = 0; i < row.numbers.size() && i < number_widths_.size(); ++i)
+    number_widths_[i] = std::max(number_widths_[i], show_number(row.numbers[i]).size());
+  rows_.push_back(std::move(row));
+}
+
+void LiveTable::add_table(const TableCounts& counts, const TableCounts::Rows& rows) {
+  for (const auto* const row : counts.in_order(rows)) {
+    TableLine line = counts.line_of(*row, Names::Safe, TableForm::Text);
+    Row one{.keys = row->first, .texts = {}, .numbers = std::move(line.numbers), .bar = {}};
+    for (TableKey& key : line.keys) one.texts.push_back(std::move(key.text));
+    add_row(std::move(one));
+  }
+}
+
+// One histogram after another, in the order of their keys.
+void LiveTable::add_buckets(const TableCounts::Rows& rows, std::size_t keys) {
+  const Distribution powers;
+  for (auto begin = rows.begin(); begin != rows.end();) {
+    const auto is_other = [&](const auto& row) {
+      return !std::equal(row.first.begin(), row.first.begin() + static_cast<std::ptrdiff_t>(keys),
+                         begin->first.begin());
+    };
+    const auto end = std::find_if(begin, rows.end(), is_other);
+    std::uint64_t largest = 1;
+    for (auto row = begin; row != end; ++row) largest = std::max(largest, row->second.row.samples);
+    std::optional<std::int64_t> next;
+    for (auto row = begin; row != end; ++row) {
+      const auto* const index = std::get_if<std::int64_t>(&row->first.back());
+      if (index == nullptr) continue;
+      for (std::int64_t at = next.value_or(*index); at <= *index; ++at) {
+        const std::uint64_t count = at == *index ? row->second.row.samples : 0;
+        Row one{.keys = row->first, .texts = {}, .numbers = {ExpressionValue::of(count)}, .bar = {}};
+        one.keys.back() = at;
+        for (std::size_t i = 0; i < keys; ++i)
+          one.texts.push_back(row->second.event->keys[i].show(row->first[i], Names::Safe));
+        const Bucket bucket = powers.bucket_at(at);
+        one.texts.push_back(fmt::format("{:>12} -> {}", bucket.low, bucket.high));
+        constexpr double kBar = 40;
+        const double stars = kBar * static_cast<double>(count) / static_cast<double>(largest);
+        one.bar = std::string(static_cast<std::size_t>(stars), '*');
+        add_row(std::move(one));
+      }
+      next = *index + 1;
+    }
+    begin = end;
+  }
 }
 
 // Rows that the filter lets through, in the order that was chosen.
@@ -97,6 +151,9 @@ std::vector<BrowsedColumn> LiveTable::columns() const {
     columns.push_back({.header = head_.keys[i], .width = key_widths_[i], .is_name = true});
   for (std::size_t i = 0; i < numbers_; ++i)
     columns.push_back({.header = head_.numbers[i], .width = number_widths_[i], .is_right = true});
+  constexpr std::size_t kBarWidth = 40;
+  if (form_ == Form::Buckets)
+    columns.push_back({.header = "distribution", .width = kBarWidth, .is_name = true});
   return columns;
 }
 
@@ -106,6 +163,7 @@ std::vector<BrowsedRows::Cell> LiveTable::cells(std::size_t row) const {
   for (const std::string& text : one.texts) cells.push_back({text, 0});
   for (std::size_t i = 0; i < numbers_; ++i)
     cells.push_back({fmt::format("{:>{}}", show_number(one.numbers[i]), number_widths_[i]), 0});
+  if (form_ == Form::Buckets) cells.push_back({one.bar, 0});
   return cells;
 }
 
@@ -125,8 +183,19 @@ std::string LiveTable::text_here() const {
   if (browser_.is_empty()) return text;
   const Row& row = rows_[shown_[browser_.cursor().row]];
   for (std::size_t i = 0; i < row.texts.size() && i < head_.keys.size(); ++i)
-    text.append(text.empty() ? "" : ", ").append(head_.keys[i]).append(" ").append(row.texts[i]);
+    text.append(text.empty() ? "" : ", ")
+        .append(head_.keys[i])
+        .append(" ")
+        .append(row.texts[i].substr(std::min(row.texts[i].find_first_not_of(' '), row.texts[i].size())));
   return text;
+}
+
+LiveTable::Flow LiveTable::open_here() {
+  if (browser_.is_empty()) return Flow::Stay;
+  const Row& row = rows_[shown_[browser_.cursor().row]];
+  if (form_ != Form::Buckets || row.numbers.front().is_true()) return Flow::Open;
+  message_ = "no event has such a value";
+  return Flow::Stay;
 }
 
 LiveTable::Flow LiveTable::on_key(const KeyPress& press) {
@@ -167,8 +236,7 @@ LiveTable::Flow LiveTable::on_key(const KeyPress& press) {
   } else if (press.key == Key::Click || press.key == Key::DoubleClick) {
     const auto before = browser_.cursor();
     const bool is_row = browser_.on_key(press);
-    if (is_row && (press.key == Key::DoubleClick || browser_.cursor() == before) && !browser_.is_empty())
-      return Flow::Open;
+    if (is_row && (press.key == Key::DoubleClick || browser_.cursor() == before)) return open_here();
   } else if (!browser_.on_key(press) && press.key != Key::None && press.key != Key::Resize) {
     message_ = "that key means nothing here; h: help";
   }
@@ -185,7 +253,8 @@ Frame LiveTable::draw(ScreenSize size) {
     page_->draw(frame);
     return frame;
   }
-  std::string title = fmt::format("{}: {} row{}", head_.title, shown_.size(), shown_.size() == 1 ? "" : "s");
+  std::string title = head_.title;
+  if (form_ == Form::Table) title += fmt::format(": {} row{}", shown_.size(), shown_.size() == 1 ? "" : "s");
   if (!filter_.empty()) title += " with \"" + filter_ + "\"";
   frame.bar(0, Style::Bar, note_.empty() ? title : title + ", " + note_);
   fit(size.width);

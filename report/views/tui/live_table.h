@@ -19,8 +19,11 @@ class LiveTable : private BrowsedRows {
   LiveTable(const LiveTable&) = delete;
   LiveTable& operator=(const LiveTable&) = delete;
 
-  // Shows these rows. The cursor stays at its row, and the order that was chosen stays.
-  void update(const TableCounts& counts, const TableCounts::Rows& rows);
+  // Shows these rows. The cursor stays at its row, and the order that was chosen stays. Buckets: the last of
+  // each row's keys is the number of a power of two (Distribution), whose rows are shown as a histogram,
+  // those without values between them too; the keys before it are of the events, or none.
+  enum class Form : std::uint8_t { Table, Buckets };
+  void update(const TableCounts& counts, const TableCounts::Rows& rows, Form form);
   // Stands behind the title: "last 20 s".
   void note(std::string note) { note_ = std::move(note); }
   void say(std::string message) { message_ = std::move(message); }
@@ -42,9 +45,14 @@ class LiveTable : private BrowsedRows {
     TableCounts::Keys keys;
     std::vector<std::string> texts;
     std::vector<ExpressionValue> numbers;
+    std::string bar;  // of a bucket
   };
+  void add_row(Row row);
+  void add_table(const TableCounts& counts, const TableCounts::Rows& rows);
+  void add_buckets(const TableCounts::Rows& rows, std::size_t keys);
   void show();
   void fit(std::size_t width);
+  Flow open_here();
 
   std::size_t size() const override { return shown_.size(); }
   std::vector<BrowsedColumn> columns() const override;
@@ -54,6 +62,7 @@ class LiveTable : private BrowsedRows {
   std::vector<BrowsedNode> graph(std::size_t) const override { return {}; }
 
   TableHead head_;
+  Form form_ = Form::Table;
   std::vector<Row> rows_;                                // in the order of the table
   std::vector<std::size_t> shown_;                       // of rows_
   std::vector<std::size_t> key_widths_, number_widths_;  // columns of the screen
