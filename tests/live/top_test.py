@@ -311,7 +311,7 @@ class Top(programs.Scratch):
         """Its rows are powers of two, and open to the waits of that length."""
         one = self.screen(100)
         one.run("top", "-d", "0.5", "-e", "runqlat", "-p", self.calls())
-        one.wait_for(r"^runqlat: lat_ns in ns, last \d+ s")
+        one.wait_for(r"^runqlat: wait_ns in ns, last \d+ s")
         one.wait_for(r"^  value +count  distribution\n")
         one.keys(">", ">")
         shown = one.wait_for("sorted by count")
@@ -319,7 +319,7 @@ class Top(programs.Scratch):
         one.keys("Enter")
         shown = one.wait_for(r"^1 of [0-9,]+ ").split("\n")
         self.assertIn(f"value {low} -> {high}", shown[0])
-        column = shown[1].split().index("lat_ns")
+        column = shown[1].split().index("wait_ns")
         values = [int(line.split()[column]) for line in shown[2:23] if line.split()]
         self.assertTrue(values and all(low <= value <= high for value in values), (low, high, values))
         one.keys("Escape")
