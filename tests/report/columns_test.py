@@ -57,6 +57,14 @@ class Columns(programs.Scratch):
         self.assertEqual({row["sample.pid"] for row in both}, {4242})
         self.assertEqual((both[2]["list"], both[2]["at"]), ("1,2,3", "0xffff880000000000"))
 
+    def test_all_is_what_every_sample_has_and_the_fields(self):
+        self.write()
+        of_open = self.rows("--columns", "all", "--event", "open")
+        self.assertEqual([list(row) for row in of_open], 2 * [["time", "comm", "pid", "tid", "cpu", "event", "lat", "error", "mode", "path"]])
+        (of_close,) = self.rows("--columns", "all", "--event", "close")
+        self.assertEqual(list(of_close), ["time", "comm", "sample.pid", "tid", "cpu", "event", "pid", "list", "at"])
+        self.assertEqual((of_close["sample.pid"], of_close["pid"]), (4242, 77))
+
     def test_numbers_of_the_kernels_tracepoints_are_written_as_people_do(self):
         """The fields as tracepoints have them; what they mean goes by their names."""
         capture = made_payload.capture(**{

@@ -17,7 +17,7 @@ GOLDEN = programs.ROOT / "tests" / "golden"
 SIZES = ((80, 24), (200, 60))
 SECOND = 1_000_000_000
 CHAINS = {name: [made.CONTEXT_USER, address + 4, made.MAIN + 9] for name, address in (("leaf_a", made.LEAF_A), ("leaf_b", made.LEAF_B))}
-LISTED = "time,comm,pid,tid,cpu,event,fields"
+LISTED = "all"
 
 
 def squeezed(line):

@@ -16,8 +16,7 @@ namespace tacho::report {
 
 namespace {
 
-constexpr std::string_view kAuto = "auto", kFields = "fields", kSymbol = "sym", kDso = "dso",
-                           kOwn = "sample.";
+constexpr std::string_view kAuto = "auto", kAll = "all", kSymbol = "sym", kDso = "dso", kOwn = "sample.";
 constexpr std::size_t kCommWidth = 15;  // bytes of a thread's name in the kernel
 
 // The event that brings the mappings has no samples.
@@ -70,16 +69,11 @@ Result<Columns> Columns::find(std::string_view list, Session& session) {
 }
 
 Result<> Columns::add(std::string_view name) {
-  if (name == kAuto) {
-    add_usual();
+  if (name == kAuto || name == kAll) {
+    add_usual(name == kAll);
     return Done{};
   }
   if (!is_own_name(name) && add_field(name) > 0) return Done{};
-  if (name == kFields) {
-    const Described described = described_fields();
-    for (const std::string& field : described.fields) add_field(field);
-    return described.count > 0 ? Result<>(Done{}) : add(kSymbol);
-  }
   Column column{std::string(name), What::Own, find_own_value(name), {}, {}, false};
   if (column.own != nullptr) {
     column.is_number = !column.own->is_text;
@@ -136,7 +130,7 @@ Columns::Described Columns::described_fields() const {
 }
 
 // Time and thread, and the events' own fields; of events without any the function.
-void Columns::add_usual() {
+void Columns::add_usual(bool is_all) {
   const Described described = described_fields();
   const auto& fields = described.fields;
   const auto add_own = [&](std::string_view name) {
@@ -144,14 +138,15 @@ void Columns::add_usual() {
     static_cast<void>(add(is_hidden ? std::string(kOwn) + std::string(name) : std::string(name)));
   };
   for (const std::string_view name : {"time", "comm", "pid"}) add_own(name);
-  if (described.count == 0) add_own("cpu");
-  if (described.of > 1) add_own("event");
+  if (is_all) add_own("tid");
+  if (is_all || described.count == 0) add_own("cpu");
+  if (is_all || described.of > 1) add_own("event");
   if (described.count == 0) static_cast<void>(add(kSymbol));
   for (const std::string& name : fields) add_field(name);
 }
 
 std::vector<std::string> Columns::known_names() {
-  std::vector<std::string> names{std::string(kAuto), std::string(kFields)};
+  std::vector<std::string> names{std::string(kAuto), std::string(kAll)};
   for (const OwnValue& own : own_values()) names.emplace_back(own.name);
   names.emplace_back(kSymbol);
   names.emplace_back(kDso);

@@ -28,9 +28,9 @@ struct ColumnValue {
 
 class Columns {
  public:
-  // The columns that `list` names; "fields" are the events' own ones, or without any sym, and "auto" stands
-  // for what these suggest. Once the session's events are known. An error of the use: no event has such a
-  // field. `session` must outlive this.
+  // The columns that `list` names; "auto" stands for the ones that the events' own fields suggest, "all" for
+  // these, the processor, the thread and the event. Once the session's events are known. An error of the use:
+  // no event has such a field. `session` must outlive this.
   static Result<Columns> find(std::string_view list, Session& session);
 
   std::size_t size() const { return columns_.size(); }
@@ -64,7 +64,7 @@ class Columns {
     std::size_t count = 0, of = 0;  // events that have fields, of all that are taken
   };
   Described described_fields() const;
-  void add_usual();
+  void add_usual(bool is_all);
   std::size_t add_field(std::string_view name);
   std::vector<std::string> known_names();
   ColumnValue field_cell(const Column& column, const ResolvedSample& sample);

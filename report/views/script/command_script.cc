@@ -143,9 +143,9 @@ void add_form_options(std::vector<cli::Option>& rows, Options& options) {
   rows.push_back(
       {"--columns", cli::Takes::Value, "LIST",
        "one line a sample, a column for each of these: fields of a payload or tracepoint, what every "
-       "sample has (comm, pid, tid, cpu, time, period, cgroup, event), sym and dso; fields: the event's own "
-       "fields, without any sym; auto: time, comm, pid and fields. Samples that have none of the named "
-       "fields are left out. With "
+       "sample has (comm, pid, tid, cpu, time, period, cgroup, event), sym and dso; auto: time, comm, "
+       "pid and the event's own fields, or where it has none sym; all: these with tid, cpu and event. "
+       "Samples that have none of the named fields are left out. With "
        "--csv or --json in these forms",
        [&options](std::string_view text) -> Result<> {
          if (text.empty()) return use_error("--columns: names no column");

@@ -232,7 +232,7 @@ namespace abi = format::abi;
 
 constexpr char kHexDigits[] = "0123456789abcdef";
 
-constexpr std::size_t kFlagsWidth = 24;         // of perf's empty -F flags
+constexpr std::size_t kFlagsWidth = 24;  // of perf's empty -F flags
 // They need no more of a record than what stands first in it.
 constexpr Fields kStartFields{Field::Comm, Field::Pid,    Field::Tid,     Field::Cpu, Field::Time,
                               Field::Tod,  Field::Event,  Field::Period,  Field::Ip,  Field::Sym,

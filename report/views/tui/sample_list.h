@@ -19,7 +19,7 @@
 namespace tacho::report {
 
 // The columns of its lines.
-inline constexpr std::string_view kListedColumns = "time,comm,pid,tid,cpu,event,fields";
+inline constexpr std::string_view kListedColumns = "all";
 
 class SampleList {
  public:
