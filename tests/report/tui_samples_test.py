@@ -328,6 +328,15 @@ class Samples(programs.Scratch):
                 one.keys("Home")
                 one.wait_for(shown.replace("^1 of", "of").replace("Call chain, callers below", "^time "))
 
+    def test_a_capture_that_was_a_pipe_has_all_views(self):
+        """Its events are known only when its first records are read."""
+        self.plant("closed.data")
+        (self.folder / "perf.data").write_bytes(self.tacho("convert", "-i", "closed.data", "-o", "-").stdout)
+        one = self.open()
+        for name, _ in self.views(one):
+            with self.subTest(view=name):
+                self.assertNotIn("read once", one.text())
+
     def test_a_reader_that_dies_leaves_the_terminal_as_it_was(self):
         self.plant()
         one = self.screen()

@@ -78,6 +78,7 @@ class Walker : private CaptureReadings {
   static Result<Session> open(const SessionOptions& options) {
     auto opened = Session::open(options);
     if (!opened) return std::move(opened.error());
+    read_head(*opened);
     if (opened->has_condition())
       if (auto bound = opened->bind_condition(); !bound) return std::move(bound.error());
     return opened;
