@@ -11,7 +11,7 @@
 #include "format/records/perf_abi.h"
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"
-#include "symbolize/names/kallsyms.h"
+#include "symbolize/names/symbol_lists.h"
 #include "symbolize/symbolizer.h"
 
 namespace tacho::symbolize {

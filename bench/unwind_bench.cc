@@ -6,8 +6,8 @@
 
 #include "format/extensions/attachment.h"
 #include "format/records/perf_abi.h"
-#include "symbolize/unwind/cfi_table.h"
 #include "symbolize/unwind/unwind.h"
+#include "symbolize/unwind/unwind_module.h"
 #include "tests/unwind/cfi_image.h"
 
 namespace {

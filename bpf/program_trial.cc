@@ -25,7 +25,7 @@
 #include <iterator>
 
 #include "bpf/object/btf_schema.h"
-#include "bpf/object/elf_object.h"
+#include "bpf/object/object.h"
 #include "bpf/support/libbpf_log.h"
 #include "bpf/unwinder/stack_walker.h"
 #include "format/base/file.h"

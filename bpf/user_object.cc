@@ -10,7 +10,6 @@
 
 #include "bpf/object/btf_schema.h"
 #include "bpf/object/compile.h"
-#include "bpf/object/elf_object.h"
 #include "bpf/object/loaded_programs.h"
 #include "bpf/object/object.h"
 #include "bpf/object/program_choice.h"

@@ -64,7 +64,7 @@ class UserObject {
   // `path`: an ELF object, or C source when it ends in .c (compiled first, see compile.h). Refused when
   // others than root and the user could change it: it goes into the kernel.
   static Result<UserObject> open(const std::string& path, const ObjectOptions& options);
-  // An embedded recorder (shipped_recorders.h); `name` replaces its path.
+  // An embedded recorder (shipped_files.h); `name` replaces its path.
   static Result<UserObject> open_shipped(const std::string& name, format::Bytes elf,
                                          const ObjectOptions& options);
   UserObject(UserObject&&) noexcept;
@@ -179,7 +179,7 @@ class UserObject {
   // Valid after load_and_attach().
   std::vector<format::AttachedProgram> programs() const;
   // Ids of programs that are on a tracepoint and can make its perf events lose samples
-  // (function_arguments.h).
+  // (kernel_btf.h).
   std::vector<std::uint32_t> dropping_programs() const;
   // Runs that the kernel skipped because the program was already running on that CPU, all programs together.
   std::uint64_t recursion_misses() const;

@@ -5,9 +5,7 @@
 #include <string>
 
 #include "format/container/features.h"
-#include "report/decode/bpf_call_names.h"
 #include "report/decode/bpf_functions.h"
-#include "report/decode/bpf_instructions.h"
 
 using namespace tacho;
 using namespace tacho::report;

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "symbolize/names/carried_symbols.h"
+#include "symbolize/names/symbol_lists.h"
 
 using namespace tacho::symbolize;
 

@@ -3,15 +3,15 @@
 #include <span>
 #include <vector>
 
-#include "symbolize/unwind/cfi_table.h"
 #include "symbolize/unwind/dwarf_expression.h"
+#include "symbolize/unwind/unwind_module.h"
 
 using namespace tacho::symbolize;
 using namespace tacho::unwind;
 
 namespace {
 
-class Frame final : public ExpressionContext {
+class FrameRegisters final : public ExpressionContext {
  public:
   std::optional<std::uint64_t> register_value(std::uint64_t number) const override { return number * 4096; }
   std::optional<std::uint64_t> memory(std::uint64_t address) const override {
@@ -27,10 +27,10 @@ void walk_section(tacho::format::Bytes bytes, CfiForm form) {
     for (const std::uint64_t pc : {range.start, range.start + 1, range.end - 1}) {
       const auto row = evaluate_cfi(section, *fde, pc);
       if (!row) continue;
-      (void)evaluate_expression(row->cfa.expression, 0, Frame());
+      (void)evaluate_expression(row->cfa.expression, 0, FrameRegisters());
       for (const SavedRegister& saved : row->saved) {
         if (saved.number >= kRegisterCount) std::abort();
-        (void)evaluate_expression(saved.rule.expression, 8, Frame());
+        (void)evaluate_expression(saved.rule.expression, 8, FrameRegisters());
       }
     }
   }
@@ -53,7 +53,7 @@ void walk_file(tacho::format::Bytes bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
-  (void)evaluate_expression(bytes, 1, Frame());
+  (void)evaluate_expression(bytes, 1, FrameRegisters());
   walk_section(bytes, CfiForm::EhFrame);
   walk_section(bytes, CfiForm::DebugFrame);
   walk_file(bytes);

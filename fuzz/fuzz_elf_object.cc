@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "bpf/object/elf_object.h"
+#include "bpf/object/object.h"
 #include "bpf/support/section.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "symbolize/names/kallsyms.h"
+#include "symbolize/names/symbol_lists.h"
 
 using namespace tacho::symbolize;
 

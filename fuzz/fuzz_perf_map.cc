@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "symbolize/names/perf_map.h"
+#include "symbolize/names/symbol_lists.h"
 
 using namespace tacho::symbolize;
 

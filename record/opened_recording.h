@@ -20,11 +20,10 @@
 #include "record/events/target.h"
 #include "record/host/host.h"
 #include "record/host/running_kernel.h"
-#include "record/kernel/dropping_programs.h"
 #include "record/kernel/kernel_events.h"
 #include "record/objects/conditions.h"
 #include "record/plan/plan.h"
-#include "record/session/switch_events.h"
+#include "record/session/control.h"
 #include "record/session/workload.h"
 #include "record/stacks/stack_unwinding.h"
 

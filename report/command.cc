@@ -405,7 +405,7 @@ Result<cli::ExitStatus> show_here(const ReadingOptions& options, const ShowHere&
                                   const Surroundings& around) {
   sandbox::SkippedFiles skipped(options.skipped_files);
   SessionOptions wanted = options.session;
-  if (!options.skipped_files.empty()) wanted.symbols.gate = wanted.symbols.name_gate = &skipped;
+  if (!options.skipped_files.empty()) wanted.symbols.access = wanted.symbols.name_access = &skipped;
   return show(std::move(wanted), around);
 }
 
@@ -431,8 +431,8 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
   task.work = [&](sandbox::Child& child) {
     if (options.session.input == "-" && start >= 0) (void)::lseek(STDIN_FILENO, start, SEEK_SET);
     SessionOptions wanted = options.session;
-    wanted.symbols.gate = &child.stacks;
-    wanted.symbols.name_gate = &child.names;
+    wanted.symbols.access = &child.stacks;
+    wanted.symbols.name_access = &child.names;
     wanted.in_step = child.is_serial;
     const Surroundings there{
         .open_output = [&]() -> Result<OutputFile> { return OutputFile(child.open_output()); },

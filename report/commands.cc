@@ -1,7 +1,5 @@
 #include "report/commands.h"
 
-#include "report/views/annotate/command_annotate.h"
-#include "report/views/stacks/command_stacks.h"
 #include "report/views/tui/command_top.h"
 #include "report/views/tui/command_tui.h"
 

@@ -79,11 +79,11 @@ SharedMemory share_memory() {
 }
 
 // In the child: writes the marker, and refuses files at which earlier children died.
-class Gate final : public SkippedFiles {
+class Access final : public SkippedFiles {
  public:
-  Gate(Shared& shared, Lane lane, const Task& task, const std::vector<Death>& deaths)
+  Access(Shared& shared, Lane lane, const Task& task, const std::vector<Death>& deaths)
       : SkippedFiles(task.skipped), shared_(shared), marker_(shared.markers.at(lane)), deaths_(deaths) {}
-  void at(std::string_view path) override {
+  void set_current(std::string_view path) override {
     // The file that was being read when memory ran out counts as its cause.
     if (path.empty() && std::uncaught_exceptions() > 0) return;
     path = path.substr(0, kLongestPath);
@@ -91,8 +91,8 @@ class Gate final : public SkippedFiles {
     marker_.size.store(path.size());
     marker_.turn.fetch_add(1);
   }
-  std::string lack(std::string_view path) const override {
-    if (std::string lack = SkippedFiles::lack(path); !lack.empty()) return lack;
+  std::string refusal(std::string_view path) const override {
+    if (std::string why = SkippedFiles::refusal(path); !why.empty()) return why;
     const auto death = std::ranges::find(deaths_, path.substr(0, kLongestPath), &Death::path);
     if (death != deaths_.end()) return "the process that read it died: " + death->how;
     return is_closed() ? "no more files are read, as the others took longer than --max-file-time allows" : "";
@@ -436,7 +436,7 @@ void Supervisor::work(const MessageSender& sender) {
                 std::string_view(error.what).substr(0, kMostText));
   };
   try {
-    Gate names(shared_, kNames, task_, deaths_), stacks(shared_, kStacks, task_, deaths_);
+    Access names(shared_, kNames, task_, deaths_), stacks(shared_, kStacks, task_, deaths_);
     Child child{names,
                 stacks,
                 is_serial_,
@@ -703,7 +703,7 @@ Result<cli::ExitStatus> Supervisor::run(bool& is_confined) {
 
 }  // namespace
 
-std::string SkippedFiles::lack(std::string_view path) const {
+std::string SkippedFiles::refusal(std::string_view path) const {
   return std::ranges::find(paths_, path) != paths_.end() ? "the command line leaves it out" : "";
 }
 

@@ -17,7 +17,7 @@
 #include "cli/exit_status.h"
 #include "format/base/result.h"
 #include "sandbox/policy.h"
-#include "symbolize/files/file_gate.h"
+#include "symbolize/files/file_access.h"
 
 namespace tacho::sandbox {
 
@@ -44,11 +44,11 @@ struct Death {
 };
 
 // Refuses the files of --skip-file, for reading in this process.
-class SkippedFiles : public symbolize::FileGate {
+class SkippedFiles : public symbolize::FileAccess {
  public:
   explicit SkippedFiles(const std::vector<std::string>& paths) : paths_(paths) {}
-  void at(std::string_view) override {}
-  std::string lack(std::string_view path) const override;
+  void set_current(std::string_view) override {}
+  std::string refusal(std::string_view path) const override;
 
  private:
   const std::vector<std::string>& paths_;
@@ -56,9 +56,9 @@ class SkippedFiles : public symbolize::FileGate {
 
 // The child's environment, passed to the work.
 struct Child {
-  symbolize::FileGate& names;              // for files that symbols are read from
-  symbolize::FileGate& stacks;             // for files that stacks are unwound with
-  bool is_serial = false;                  // one thread only: a child died while both gates were at a file
+  symbolize::FileAccess& names;   // for files that symbols are read from
+  symbolize::FileAccess& stacks;  // for files that stacks are unwound with
+  bool is_serial = false;  // one thread only: a child died while files for names and for stacks were read
   const std::vector<Death>& deaths;        // of the children before
   std::function<Output()> open_output;     // once
   std::function<bool()> is_asked_to_stop;  // as Task::is_asked_to_stop says

@@ -26,8 +26,8 @@ enum class Callers : std::uint8_t { ByCall, ByReturnAddress };
 enum class Unnamed : std::uint8_t { Functions, Addresses };
 enum class Servers : std::uint8_t { NotAsked, Asked };
 
-class FileGate;
-class HeldFiles;
+class FileAccess;
+class PinnedFiles;
 class OtherPacks;
 
 // Value of `symfs` for no folder at all: names come from the capture only.
@@ -54,9 +54,9 @@ struct SymbolOptions {
   bool checks_inodes = true;
   StandIn stand_in = StandIn::OwnCode;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod
-  FileGate* gate = nullptr;                // of files that stacks are unwound with, and of jitdumps
-  FileGate* name_gate = nullptr;           // of files that names are read from; both must outlive their users
-  const HeldFiles* held = nullptr;         // files of modules that are gone by their names; likewise
+  FileAccess* access = nullptr;            // to files that stacks are unwound with, and to jitdumps
+  FileAccess* name_access = nullptr;       // to files that names are read from; both must outlive their users
+  const PinnedFiles* pinned = nullptr;     // files of modules that are gone by their names; likewise
   OtherPacks* others = nullptr;            // where names come from last; must outlive its users
 };
 

@@ -10,16 +10,13 @@
 #include "format/base/file.h"
 #include "format/records/perf_abi.h"
 #include "symbolize/elf/module_files.h"
-#include "symbolize/elf/running_vdso.h"
-#include "symbolize/files/attached_text.h"
 #include "symbolize/files/debug_files.h"
-#include "symbolize/files/file_gate.h"
+#include "symbolize/files/decompress.h"
+#include "symbolize/files/file_access.h"
 #include "symbolize/kernel_names.h"
 #include "symbolize/name_source.h"
 #include "symbolize/names/demangle.h"
-#include "symbolize/names/kallsyms.h"
-#include "symbolize/names/perf_map.h"
-#include "symbolize/other_packs.h"
+#include "symbolize/names/symbol_lists.h"
 #include "symbolize/packed_names.h"
 
 namespace tacho::symbolize {
@@ -64,7 +61,7 @@ struct Symbolizer::State {
         features(capture_features),
         kernel(kernel_space),
         jit(jit_code),
-        files(options.symfs, options.build_id_dir, options.held,
+        files(options.symfs, options.build_id_dir, options.pinned,
               options.checks_inodes ? &capture_features : nullptr),
         demangler(options.demangle == Demangle::Whole ? NameForm::Whole : NameForm::Short),
         servers(connect()),
@@ -140,7 +137,7 @@ void Symbolizer::State::name_ranges(Source& source, const Module& module) {
   const bool is_asked_for = options.unnamed == Unnamed::Functions && module.kind == ModuleKind::User;
   if (!is_asked_for || !source.is_of_file || source.table) return;
   SymbolTable::Ranges ranges = [this, &module]() -> std::vector<SymbolTable::Range> {
-    const AtFile reading(options.name_gate, module.path);
+    const ScopedRead reading(options.name_access, module.path);
     if (reading.is_refused()) return {};
     return module_files.function_ranges(module);
   };
@@ -269,7 +266,8 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
       return unpack_attached_text(*attached);
     }
     if (!options.perf_map_dir.empty()) return text;
-    if (auto held = files.read_held_map(pid, kLargestText); held || held.error().code != ENOENT) return held;
+    if (auto held = files.read_pinned_map(pid, kLargestText); held || held.error().code != ENOENT)
+      return held;
     if (options.symfs.empty() && !kernel_names.is_on_recording_host())
       return Error{
           "the capture is of another host, where another process had this number; --perf-map-dir names "
@@ -461,12 +459,12 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   frame.shown_address = mapping->shown_address(ip);
   at.shown_address = mapping->shown_address(at.ip);
   if (state.left_out) return {&frame, 1};
-  const AtFile reading(state.options.name_gate, mapping->module->path);
+  const ScopedRead reading(state.options.name_access, mapping->module->path);
   if (reading.is_refused()) return {&frame, 1};
   state.last_symbol = state.name(*mapping);
   const bool asks_dwarf = has_inlines || state.options.source_lines == SourceLines::Yes;
   if (!asks_dwarf) return {&frame, 1};
-  const AtFile reading_lines(state.options.name_gate, mapping->module->path);
+  const ScopedRead reading_lines(state.options.name_access, mapping->module->path);
   return state.add_lines(frame.is_unnamed ? nullptr : state.last_symbol, has_inlines);
 }
 
@@ -520,7 +518,7 @@ bool Symbolizer::names_are_plain() const {
 
 Symbolizer::Names Symbolizer::names_of(const Mapping& mapping) {
   if (state_->left_out) return {};
-  const AtFile reading(state_->options.name_gate, mapping.module->path);
+  const ScopedRead reading(state_->options.name_access, mapping.module->path);
   if (mapping.module->kind == ModuleKind::Bpf || reading.is_refused()) return {};
   Source& source = state_->source_of(*mapping.module);
   if (source.is_vmlinux || source.is_kernel_module || source.embedded) return {};

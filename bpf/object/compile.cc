@@ -27,7 +27,7 @@
 #include "bpf/object/btf_schema.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"
-#include "bpf/support/shipped_headers.h"
+#include "bpf/support/shipped_files.h"
 #include "format/base/digest.h"
 #include "format/base/file.h"
 #include "format/base/trusted_path.h"

@@ -24,7 +24,7 @@
 #include <utility>
 
 #include "bpf/object/btf_schema.h"
-#include "bpf/object/function_arguments.h"
+#include "bpf/object/kernel_btf.h"
 #include "bpf/support/libbpf_log.h"
 #include "format/base/byte_writer.h"
 #include "format/base/file.h"

@@ -47,7 +47,7 @@ struct Cost {
 Result<std::map<std::uint32_t, Cost>> measure_programs(std::chrono::milliseconds interval);
 
 // BPF programs attached to a tracepoint, by any process, and whether they can make its perf events lose
-// samples (function_arguments.h).
+// samples (kernel_btf.h).
 
 struct TracepointProgram {
   std::uint32_t id = 0;

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "bpf/attach/raw_program.h"
-#include "bpf/object/elf_object.h"
+#include "bpf/object/object.h"
 #include "bpf/rings/map_reader.h"
 #include "bpf/support/kernel_support.h"
 #include "bpf/support/libbpf_log.h"

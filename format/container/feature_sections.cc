@@ -255,8 +255,8 @@ Result<std::optional<SectionPieces::Section>> SectionPieces::take(const EventUpd
 
 namespace {
 
-// Sections that a recorder writes again at the end with more in them (record/session/capture_end.cc). No view
-// keeps pointers into them.
+// Sections that a recorder writes again at the end with more in them (record/session/capture_series.cc). No
+// view keeps pointers into them.
 bool may_come_again(std::uint32_t feature) {
   return feature == abi::kFeatureEventDesc || feature == abi::kFeatureAttachedPrograms ||
          feature == abi::kFeatureUserStacks;

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bpf/object/function_arguments.h"
+#include "bpf/object/kernel_btf.h"
 #include "bpf/object/probe_program.h"
 #include "format/base/result.h"
 #include "format/records/event_attr.h"

@@ -1,4 +1,4 @@
-// Addresses for probes in a program or library: functions, USDT markers, and which file a name stands for.
+// Addresses for probes in a program or library, by ELF symbol or by the source's name.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,20 @@
 #include "format/base/result.h"
 
 namespace tacho::record {
+
+// The source's name of a C++ function, for names that users type. A recorder that runs as root demangles no
+// more of a foreign program's names than it must: templates, operators and the like are left to readers of
+// the capture.
+
+// "server::Queue::push" for "_ZN6server5Queue4pushEi", without parameters; nothing for what is no C++ name,
+// or one with other parts than plain names (of the Itanium C++ ABI's mangling).
+std::optional<std::string> source_name(std::string_view symbol);
+
+// The same of a name or pattern as typed, perhaps as a view of a capture prints it: without the <...> of a
+// template's name. Angle brackets of operators stay.
+std::string without_template_arguments(std::string_view name);
+
+// Addresses for probes in a program or library: functions, USDT markers, and which file a name stands for.
 
 // Offset of the function in the file: by the linker's name, or by its C++ source name ("ns::Class::f", see
 // source_name.h) when only one function has it. An error names the nearest function, or the functions that

@@ -22,7 +22,7 @@
 #include <utility>
 
 #include "format/base/file.h"
-#include "record/host/rights.h"
+#include "record/host/host.h"
 
 namespace tacho::record {
 

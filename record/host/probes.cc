@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "bpf/object/function_arguments.h"
+#include "bpf/object/kernel_btf.h"
 #include "cli/nearest.h"
 #include "format/base/file.h"
 #include "record/events/probe_arguments.h"

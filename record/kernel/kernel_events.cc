@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <time.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <iterator>
 #include <map>
 #include <string>
@@ -13,11 +15,53 @@
 #include <utility>
 
 #include "bpf/attach/raw_program.h"
+#include "bpf/object/loaded_programs.h"
 #include "format/records/perf_abi.h"
 #include "format/records/sample.h"
 #include "record/kernel/perf_event.h"
 
 namespace tacho::record {
+
+void add_loss(std::vector<Losses>& all, const Losses& loss) {
+  if (loss.lost == 0) return;
+  const auto same = std::ranges::find_if(all, [&](const Losses& known) {
+    return known.event == loss.event && known.id == loss.id && known.cgroup == loss.cgroup &&
+           known.cpu == loss.cpu && known.is_too_deep == loss.is_too_deep;
+  });
+  if (same == all.end()) {
+    all.push_back(loss);
+    return;
+  }
+  same->lost += loss.lost;
+  same->first = std::min(same->first, loss.first);
+  same->last = std::max(same->last, loss.last);
+}
+
+std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
+  std::map<std::size_t, std::uint64_t> left;  // to report, by event
+  for (const Losses& loss : all) left[loss.event] += loss.lost;
+  for (auto& [event, lost] : left) lost -= std::min(lost, totals_[event]);
+  std::vector<Losses> news;
+  const auto report = [&](const Losses& loss) {
+    Reported& reported = reported_[{loss.id, loss.cgroup, loss.cpu, loss.is_too_deep}];
+    const std::uint64_t lost = std::min(loss.lost - std::min(loss.lost, reported.lost), left[loss.event]);
+    if (lost == 0) return;
+    Losses& since = news.emplace_back(loss);
+    since.lost = lost;
+    since.first = std::max(loss.first, reported.last);
+    reported = {reported.lost + lost, loss.last};
+    totals_[loss.event] += lost;
+    left[loss.event] -= lost;
+  };
+  // Losses without an owner come last: they may have a name the next time.
+  const auto has_name = [](const Losses& loss) { return loss.cgroup != 0 || loss.first <= loss.last; };
+  for (const Losses& loss : all)
+    if (has_name(loss)) report(loss);
+  for (const Losses& loss : all)
+    if (!has_name(loss)) report(loss);
+  return news;
+}
+
 namespace {
 
 namespace abi = format::abi;
@@ -525,6 +569,91 @@ Result<> ArgumentProbes::put_outputs(const Plan& plan, std::span<const OpenEvent
         return std::move(done.error()).in(plan.events[one.event].name);
     }
   return Done{};
+}
+
+namespace {
+
+std::vector<DroppingProgram> own_programs(std::span<const bpf::UserObject> objects) {
+  std::vector<DroppingProgram> found;
+  for (const bpf::UserObject& object : objects) {
+    const auto dropping = object.dropping_programs();
+    for (format::AttachedProgram& program : object.programs()) {
+      if (program.id == 0 || std::ranges::find(dropping, program.id) == dropping.end()) continue;
+      found.push_back({std::move(program), {}});
+    }
+  }
+  return found;
+}
+
+// What can be put into a capture and on a terminal: names of programs are others' words.
+std::string plain(std::string_view name) {
+  std::string text(name);
+  std::ranges::replace_if(
+      text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
+// Adds the event to the program's; the same program may have been seen on another event.
+void add(std::vector<DroppingProgram>& found, const bpf::TracepointProgram& program,
+         const std::string& event) {
+  auto known = std::ranges::find(found, program.id, [](const auto& each) { return each.program.id; });
+  if (known == found.end()) {
+    if (!program.may_drop) return;
+    found.push_back({{plain(program.name), "tracepoint", "", program.id, "attached"}, {}});
+    known = found.end() - 1;
+  }
+  if (std::ranges::find(known->events, event) == known->events.end()) known->events.push_back(event);
+}
+
+std::string described(const DroppingProgram& dropping) {
+  const format::AttachedProgram& program = dropping.program;
+  if (program.object.empty())
+    return fmt::format("BPF program '{}' (id {}), not ours,", program.name, program.id);
+  return fmt::format("{}: program '{}' ({})", program.object, program.name, program.section);
+}
+
+std::string what_it_drops(const DroppingProgram& dropping) {
+  if (dropping.events.empty()) return "samples that other recorders take of its tracepoint";
+  return fmt::format("samples of {}", fmt::join(dropping.events, ", "));
+}
+
+}  // namespace
+
+std::vector<DroppingProgram> dropping_programs(const Plan& plan, const KernelEvents& events,
+                                               std::span<const bpf::UserObject> objects) {
+  std::vector<DroppingProgram> found = own_programs(objects);
+  // Programs are attached to the tracepoint, so one descriptor of an event shows all of them.
+  std::vector<bool> is_asked(plan.events.size());
+  for (const OpenEvent& open : events.open_events()) {
+    if (is_asked[open.event] || plan.events[open.event].attr.type != format::abi::kTracepoint) continue;
+    is_asked[open.event] = true;
+    for (const bpf::TracepointProgram& program : bpf::programs_on_tracepoint(open.fd.get()))
+      add(found, program, plan.events[open.event].name);
+  }
+  return found;
+}
+
+std::string warning_of(const DroppingProgram& dropping) {
+  const bool is_ours = !dropping.program.object.empty();
+  return fmt::format(
+      "warning: {} does not always return 1: each time the kernel drops {}, and counts no loss{}",
+      described(dropping), what_it_drops(dropping),
+      is_ours ? "; end it with `return 1`, or attach it with SEC(\"raw_tp/...\") or SEC(\"tp_btf/...\")"
+              : "");
+}
+
+std::vector<format::AttachedProgram> attached_programs(std::span<const bpf::UserObject> objects,
+                                                       std::span<const DroppingProgram> dropping) {
+  std::vector<format::AttachedProgram> programs;
+  for (const bpf::UserObject& object : objects) {
+    for (format::AttachedProgram& program : object.programs()) programs.push_back(std::move(program));
+  }
+  for (const DroppingProgram& each : dropping) {
+    auto known = std::ranges::find(programs, each.program.id, &format::AttachedProgram::id);
+    if (known == programs.end()) known = programs.insert(known, each.program);
+    known->state += "; does not always return 1: drops " + what_it_drops(each) + ", uncounted";
+  }
+  return programs;
 }
 
 }  // namespace tacho::record

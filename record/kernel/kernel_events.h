@@ -1,4 +1,4 @@
-// All events of a plan, open in the kernel (perf_event_open), with the rings they write to.
+// All events of a plan, open in the kernel (perf_event_open), with their rings, and what they lose.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,52 @@
 
 #include "bpf/object/probe_program.h"
 #include "bpf/unwinder/stack_walker.h"
+#include "bpf/user_object.h"
 #include "format/base/file.h"
 #include "format/base/result.h"
 #include "format/container/environment.h"
 #include "format/records/event_set.h"
 #include "record/host/host.h"
-#include "record/kernel/losses.h"
 #include "record/kernel/perf_ring.h"
 #include "record/plan/plan.h"
 
 namespace tacho::record {
+
+// Lost samples by event, cgroup and CPU (PERF_RECORD_LOST, read format LOST), and which of them earlier
+// files reported.
+
+struct Losses {
+  std::size_t event = 0;  // index in the plan
+  std::uint64_t id = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t cgroup = 0;                           // the kernel's number; 0: not known
+  std::uint64_t first = ~std::uint64_t{0}, last = 0;  // ns; first above last: not known
+  int cpu = -1;                                       // where `id` does not say
+  bool is_too_deep = false;                           // calls that were nested deeper than the kernel watches
+};
+
+// Adds to `all`, which has each event, id, cgroup and CPU once. A loss of 0 adds nothing.
+void add_loss(std::vector<Losses>& all, const Losses& loss);
+
+// Losses that earlier files of the same recording have reported.
+
+// An event is lost before it is known of which cgroup it was: so one source's sums by name may go down while
+// its total goes up. Reported is the total, once; names get what fits into it.
+class ReportedLost {
+ public:
+  // What was not reported before of `all`, which are sums since the start, each id, cgroup and CPU once.
+  std::vector<Losses> news(const std::vector<Losses>& all);
+
+ private:
+  struct Reported {
+    std::uint64_t lost = 0, last = 0;  // and when
+  };
+  // By event's id, cgroup, CPU, is_too_deep.
+  std::map<std::tuple<std::uint64_t, std::uint64_t, int, bool>, Reported> reported_;
+  std::map<std::size_t, std::uint64_t> totals_;  // of those, by event
+};
+
+// All events of a plan, open in the kernel (perf_event_open), with the rings they write to.
 
 // One descriptor: an event of the plan on one CPU, of one task.
 struct OpenEvent {
@@ -189,5 +225,27 @@ class ArgumentProbes {
 
   std::vector<One> probes_;
 };
+
+// BPF programs that make perf events lose tracepoint samples (bpf/object/kernel_btf.h): found at
+// the start and at the end of a recording, reported to the user, and written into the capture, since the
+// kernel counts no loss for what they drop.
+
+struct DroppingProgram {
+  format::AttachedProgram program;  // of another process: without an object
+  std::vector<std::string> events;  // of this recording, on its tracepoint
+};
+
+// Programs of this recording, also where no event is on their tracepoint; of other processes' programs the
+// ones on tracepoints that this recording has events on, in so far as the kernel lists them (CAP_PERFMON).
+std::vector<DroppingProgram> dropping_programs(const Plan& plan, const KernelEvents& events,
+                                               std::span<const bpf::UserObject> objects);
+
+// The line for the user.
+std::string warning_of(const DroppingProgram& program);
+
+// The programs of the objects, as a capture lists them, with what they drop; behind them other processes'
+// programs.
+std::vector<format::AttachedProgram> attached_programs(std::span<const bpf::UserObject> objects,
+                                                       std::span<const DroppingProgram> dropping);
 
 }  // namespace tacho::record

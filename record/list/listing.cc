@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "bpf/object/function_arguments.h"
+#include "bpf/object/kernel_btf.h"
 #include "bpf/user_object.h"
 #include "cli/nearest.h"
 #include "cli/option_rows.h"
@@ -29,7 +29,6 @@
 #include "record/host/pfm_events.h"
 #include "record/host/report_program.h"
 #include "record/host/running_kernel.h"
-#include "record/host/source_name.h"
 #include "record/kernel/perf_event.h"
 #include "record/objects/followed_functions.h"
 #include "record/objects/opened_objects.h"

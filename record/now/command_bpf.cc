@@ -1,5 +1,4 @@
-#include "record/now/command_bpf.h"
-
+// `tacho bpf` without a capture: records the BPF programs that are loaded now, and runs tacho-report.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -23,6 +22,7 @@
 #include "record/host/running_kernel.h"
 #include "record/list/listing.h"
 #include "record/messages.h"
+#include "record/now/commands.h"
 #include "record/now/memory_capture.h"
 #include "record/session/capture_start.h"
 

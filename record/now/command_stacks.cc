@@ -1,5 +1,4 @@
-#include "record/now/command_stacks.h"
-
+// `tacho stacks`: records the stack of every thread now, and runs tacho-report.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,8 +10,8 @@
 #include <utility>
 
 #include "bpf/object/btf_schema.h"
-#include "bpf/object/elf_object.h"
-#include "bpf/support/shipped_recorders.h"
+#include "bpf/object/object.h"
+#include "bpf/support/shipped_files.h"
 #include "cli/exit_status.h"
 #include "cli/options.h"
 #include "format/base/byte_writer.h"
@@ -28,6 +27,7 @@
 #include "record/host/running_kernel.h"
 #include "record/host/running_processes.h"
 #include "record/messages.h"
+#include "record/now/commands.h"
 #include "record/now/memory_capture.h"
 #include "record/now/thread_stacks.h"
 #include "record/objects/channel_rings.h"

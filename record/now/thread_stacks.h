@@ -1,11 +1,7 @@
-// Every thread as it is now: its state, its kernel stack, and a copy of its registers and of the user's
-// stack, from which tacho-report makes the user's part of the call chain.
-//
-// A blocked thread is not stopped. BPF's task iterator gives its registers, its stack is read from outside,
-// and the iterator then says whether it ran meanwhile. Threads that never stay blocked for long enough, and
-// all threads where there is no iterator, are stopped by ptrace, one at a time, while registers and stack are
-// copied: some tens of microseconds.
+// Every thread as it is now: its state, and its stack read while ptrace stops it.
 #pragma once
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <cstddef>
@@ -14,12 +10,49 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "format/base/result.h"
 #include "record/events/target.h"
 
 namespace tacho::record {
+
+// A thread stopped by ptrace for as long as its registers and its stack are read.
+
+// Attached with PTRACE_SEIZE and stopped with PTRACE_INTERRUPT: no signal is sent, a thread that was stopped
+// by a signal is stopped afterwards too, and when this process dies at any moment the kernel lets the thread
+// go on. It must be made and destroyed by one thread (tracers are threads).
+class StoppedThread {
+ public:
+  // Waits for it at most `patience`: a thread in uninterruptible sleep does not stop. It stays attached then
+  // until the calling thread ends, and runs.
+  static Result<StoppedThread> stop(pid_t thread, std::chrono::milliseconds patience);
+  StoppedThread(StoppedThread&& other) noexcept
+      : thread_(std::exchange(other.thread_, 0)), signal_(other.signal_), began_(other.began_) {}
+  StoppedThread& operator=(StoppedThread&&) = delete;
+  ~StoppedThread() { (void)let_go(); }
+
+  // General registers, as PTRACE_GETREGSET gives them: user_regs_struct.
+  Result<std::vector<std::uint64_t>> registers() const;
+  // It goes on. How long it was stopped at most: from the request to stop on.
+  std::chrono::nanoseconds let_go();
+
+ private:
+  StoppedThread(pid_t thread, int signal, std::chrono::steady_clock::time_point began)
+      : thread_(thread), signal_(signal), began_(began) {}
+  pid_t thread_ = 0;
+  int signal_ = 0;  // that was about to be delivered to it, and is
+  std::chrono::steady_clock::time_point began_;
+};
+
+// Every thread as it is now: its state, its kernel stack, and a copy of its registers and of the user's
+// stack, from which tacho-report makes the user's part of the call chain.
+//
+// A blocked thread is not stopped. BPF's task iterator gives its registers, its stack is read from outside,
+// and the iterator then says whether it ran meanwhile. Threads that never stay blocked for long enough, and
+// all threads where there is no iterator, are stopped by ptrace, one at a time, while registers and stack are
+// copied: some tens of microseconds.
 
 // Numbers as the capture has them (ThreadState is an enumeration of its payload).
 enum class ThreadState : std::uint32_t {

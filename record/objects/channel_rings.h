@@ -20,7 +20,6 @@
 #include "format/extensions/payload_schema.h"
 #include "format/records/event_attr.h"
 #include "record/kernel/kernel_events.h"
-#include "record/kernel/losses.h"
 #include "record/opened_recording.h"
 
 namespace tacho::record {

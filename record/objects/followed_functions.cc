@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "bpf/attach/function_probes.h"
-#include "bpf/object/object_types.h"
+#include "bpf/object/kernel_btf.h"
 #include "bpf/support/kernel_support.h"
 #include "cli/nearest.h"
 #include "format/base/file.h"
@@ -30,7 +30,6 @@
 #include "record/host/host.h"
 #include "record/host/report_program.h"
 #include "record/host/running_kernel.h"
-#include "record/host/source_name.h"
 
 namespace tacho::record {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bpf/programs/recorders/disks.h"
-#include "bpf/support/shipped_recorders.h"
+#include "bpf/support/shipped_files.h"
 #include "bpf/user_object.h"
 #include "cli/expression.h"
 #include "cli/nearest.h"

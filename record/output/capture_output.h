@@ -15,7 +15,7 @@
 #include "format/container/capture_writer.h"
 #include "format/container/features.h"
 #include "format/records/event_set.h"
-#include "record/output/record_walk.h"
+#include "record/output/record_queue.h"
 
 namespace tacho::record {
 

@@ -12,7 +12,6 @@
 #include "format/base/result.h"
 #include "record/output/capture_output.h"
 #include "record/output/record_queue.h"
-#include "record/output/record_walk.h"
 
 namespace tacho::record {
 

@@ -4,19 +4,26 @@
 #include <fmt/format.h>
 #include <linux/bpf.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <thread>
 #include <utility>
+#include <vector>
 
+#include "bpf/thread_list.h"
 #include "format/base/byte_writer.h"
 #include "format/base/cursor.h"
 #include "format/base/output.h"
@@ -28,9 +35,139 @@
 #include "record/objects/channel_rings.h"
 #include "record/output/capture_output.h"
 #include "record/output/writing_thread.h"
+#include "record/stacks/deferred_unwinder.h"
 #include "record/stacks/stack_choice.h"
 
 namespace tacho::record {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostFrames = 127;
+constexpr std::size_t kMostBytes = 32 << 10;  // of a stack
+constexpr std::size_t kMostThreads = 16384;   // as many as the map has room for
+constexpr std::size_t kAtOnce = 1024;
+constexpr std::chrono::seconds kMostSearchTime{5};
+// Words of struct pt_regs of x86-64.
+constexpr std::size_t kBp = 4, kBx = 5, kIp = 16, kCs = 17, kSp = 19;
+constexpr std::uint64_t kCode32 = 0x23;  // the code segment of 32-bit programs
+constexpr std::uint64_t kPage = 4096;
+
+// From the address on, to the end of the mapping at most.
+std::vector<std::byte> read_stack(std::uint32_t thread, std::uint64_t address) {
+  std::vector<std::byte> bytes(kMostBytes);
+  iovec to{bytes.data(), bytes.size()};
+  std::vector<iovec> from;
+  for (std::uint64_t at = address, left = bytes.size(); left != 0;) {
+    const std::uint64_t piece = std::min(left, kPage - at % kPage);
+    from.push_back({reinterpret_cast<void*>(at), piece});  // NOLINT: of another process
+    at += piece;
+    left -= piece;
+  }
+  const ssize_t got = ::process_vm_readv(static_cast<pid_t>(thread), &to, 1, from.data(), from.size(), 0);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return bytes;
+}
+
+DeferredUnwinder::Stack copy_of(const bpf::ListedThread& thread) {
+  DeferredUnwinder::Stack stack;
+  stack.sample.process = thread.pid;
+  stack.sample.walk.tid = thread.tid;
+  stack.sample.walk.frames = {thread.registers[kIp]};
+  stack.copy.sp = thread.registers[kSp];
+  stack.copy.bp = thread.registers[kBp];
+  stack.copy.rbx = thread.registers[kBx];
+  stack.copy.frames = 1;
+  stack.copy.is_bp_known = stack.copy.is_rbx_known = true;
+  stack.copy.bytes = read_stack(thread.tid, stack.copy.sp);
+  stack.pass = thread.switches;
+  return stack;
+}
+
+bool sleeps(const bpf::ListedThread& thread) {
+  return !thread.is_on_cpu && thread.has_memory && thread.registers[kIp] != 0 &&
+         thread.registers[kCs] != kCode32;
+}
+
+Result<std::vector<bpf::ListedThread>> sleeping_threads(const Target& target, const TargetTasks& tasks) {
+  const bool by_process = target.watch == Watch::Processes, by_thread = target.watch == Watch::Threads;
+  auto list = bpf::ThreadList::load(by_process  ? TACHO_THREADS_OF_PROCESSES
+                                    : by_thread ? TACHO_NAMED_THREADS
+                                                : TACHO_ALL_THREADS,
+                                    by_process  ? std::span<const int>(tasks.processes)
+                                    : by_thread ? std::span<const int>(tasks.threads)
+                                                : std::span<const int>());
+  if (!list) return std::move(list.error());
+  auto threads = list->read();
+  if (!threads) return std::move(threads.error());
+  std::erase_if(*threads, [](const bpf::ListedThread& each) { return !sleeps(each); });
+  if (threads->size() > kMostThreads) threads->resize(kMostThreads);
+  std::ranges::stable_sort(*threads, {}, &bpf::ListedThread::pid);
+  return threads;
+}
+
+// Where the next stacks to unwind together end: no more threads, and of no more processes, than the unwinder
+// takes.
+std::size_t end_of_batch(const std::vector<bpf::ListedThread>& threads, std::size_t first) {
+  std::size_t end = first, processes = 0;
+  for (; end < threads.size() && end - first < kAtOnce; ++end) {
+    const bool is_new = end == first || threads[end].pid != threads[end - 1].pid;
+    if (is_new && processes++ == DeferredUnwinder::kMostLookedUp) break;
+  }
+  return end;
+}
+
+// Gives each unwound stack to `sink`.
+Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::function<bool()>& stop,
+                const std::function<Result<>(const DeferredUnwinder::Stack&)>& sink) {
+  const auto unwinder = std::make_shared<DeferredUnwinder>(kMostFrames);
+  if (auto done = unwinder->start(); !done) return done;
+  const auto until = Clock::now() + kMostSearchTime;
+  Result<> result = Done{};
+  for (std::size_t first = 0, end = 0; first < threads.size() && result; first = end) {
+    DeferredUnwinder::Stacks stacks;
+    end = end_of_batch(threads, first);
+    for (std::size_t i = first; i < end; ++i) stacks.push_back(copy_of(threads[i]));
+    unwinder->give(std::move(stacks));
+    for (std::size_t left = end - first; left != 0 && result;) {
+      const auto done = unwinder->take_done();
+      for (const DeferredUnwinder::Stack& stack : done)
+        if (result) result = sink(stack);
+      left -= done.size();
+      if (done.empty() && (stop() || Clock::now() > until)) {
+        unwinder->give_up();
+        result = Error{stop() ? "stopped by a signal" : "unwinding took longer than 5 s", ETIMEDOUT};
+      } else if (done.empty()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+  }
+  unwinder->end();
+  return result;
+}
+
+}  // namespace
+
+Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects, const Target& target,
+                              const TargetTasks& tasks, const std::function<bool()>& stop) {
+  // What a command waits for begins with it.
+  if (target.watch == Watch::Command ||
+      std::ranges::none_of(objects, &bpf::UserObject::asks_for_sleeping_stacks))
+    return Done{};
+  const auto give = [&](const DeferredUnwinder::Stack& stack) -> Result<> {
+    std::vector<std::uint64_t> frames = stack.sample.walk.frames;
+    std::erase(frames, TACHO_INTERRUPTED);
+    for (const bpf::UserObject& object : objects) {
+      if (!object.asks_for_sleeping_stacks()) continue;
+      auto done = object.put_sleeping_stack(stack.sample.walk.tid, stack.pass, frames);
+      if (!done) return done;
+    }
+    return Done{};
+  };
+  const auto threads = sleeping_threads(target, tasks);
+  auto done = threads ? unwind(*threads, stop, give) : Result<>(threads.error());
+  return done ? done : std::move(done.error()).in("waits that began before have no user stacks");
+}
 
 namespace {
 

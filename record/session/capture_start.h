@@ -1,7 +1,8 @@
-// Writes the start of a capture: the header, and records for what runs already.
+// Writes the start of a capture: the header, what runs already, and stacks of threads that wait.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include "bpf/user_object.h"
 #include "format/base/result.h"
 #include "format/container/features.h"
+#include "record/events/target.h"
 #include "record/host/running_kernel.h"
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"
@@ -21,6 +23,16 @@
 #include "record/plan/plan.h"
 
 namespace tacho::record {
+
+// User stacks of threads that are off the CPUs when a recording begins, for recorders of waits: a BPF program
+// walks the stack of the running thread alone, so these are unwound here, from copies, without stopping any.
+
+// Gives the loaded objects that ask for them (programs/recorders/before.h) the user stacks of the target's
+// threads that are off the CPUs now. `stop`: a signal came. An error says what is missing then.
+Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects, const Target& target,
+                              const TargetTasks& tasks, const std::function<bool()>& stop);
+
+// Writes the start of a capture: the header, and records for what runs already.
 
 // The header of a capture and the state before its first sample: what a reader on another host needs.
 struct CaptureHead {

@@ -14,7 +14,7 @@
 #include "format/records/perf_abi.h"
 #include "record/events/event_names.h"
 #include "record/events/recorders.h"
-#include "record/session/capture_end.h"
+#include "record/session/capture_series.h"
 
 namespace tacho::record {
 

@@ -1,5 +1,4 @@
-// --control: commands to a running recording by perf's protocol, a line each through a descriptor or FIFO,
-// with an answer through another.
+// Commands to a running recording: --control, and --switch-output-event.
 #pragma once
 
 #include <chrono>
@@ -7,16 +6,24 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "format/base/file.h"
 #include "format/base/result.h"
+#include "record/host/host.h"
 #include "record/kernel/kernel_events.h"
+#include "record/options/options.h"
 #include "record/options/time_options.h"
+#include "record/plan/plan.h"
 
 namespace tacho::record {
+
+// --control: commands to a running recording by perf's protocol, a line each through a descriptor or FIFO,
+// with an answer through another.
 
 struct ControlCommand {
   enum class Kind : std::uint8_t { Enable, Disable, EventList, Snapshot, Stop, Ping, Unknown };
@@ -87,6 +94,26 @@ class ControlHandler {
   Callbacks callbacks_;
   std::size_t snapshots_ = 0;        // not answered yet
   std::size_t begun_snapshots_ = 0;  // of these, the ones whose file is being written
+};
+
+// --switch-output-event: events that start another file, and are not recorded themselves.
+
+// The events of the option as a plan, with the smallest rings. `threads`: of the target.
+Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const int> threads, const Host& host);
+
+class SwitchEvents {
+ public:
+  static Result<SwitchEvents> open(Plan& plan, const Host& host, const std::function<bool()>& stop);
+
+  // To be watched for being readable, once for each time.
+  std::vector<int> fds() const;
+  Result<> enable() const { return events_.enable_samples(); }
+  // How many there were since the last call; at least one when the ring was full.
+  std::uint64_t take();
+
+ private:
+  explicit SwitchEvents(KernelEvents events) : events_(std::move(events)) {}
+  KernelEvents events_;
 };
 
 }  // namespace tacho::record

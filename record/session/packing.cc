@@ -58,7 +58,7 @@ struct Packer {
   format::Fd words;  // what it says, to be read
 };
 
-// The pinned files in the form that tacho-report takes (symbolize/files/held_files.h): for each its
+// The pinned files in the form that tacho-report takes (symbolize/files/debug_files.h): for each its
 // descriptor, kind, process, build id and name, with a 0 behind it.
 Result<format::Fd> listing_of(const PinnedFiles& pinned) {
   std::string text;
@@ -66,8 +66,8 @@ Result<format::Fd> listing_of(const PinnedFiles& pinned) {
     text += fmt::format("{} {} {} {} {}", one.file.get(), one.kind == PinnedFile::Kind::PerfMap ? 'm' : 'b',
                         one.process, one.build_id.empty() ? "-" : one.build_id.hex(), one.name) +
             '\0';
-  format::Fd listing(::memfd_create("held files", MFD_CLOEXEC));
-  if (!listing) return system_error("memory for the list of held files", errno);
+  format::Fd listing(::memfd_create("pinned files", MFD_CLOEXEC));
+  if (!listing) return system_error("memory for the list of pinned files", errno);
   if (auto done = format::write_at(listing.get(), 0, std::as_bytes(std::span(text))); !done)
     return std::move(done.error());
   return listing;
@@ -92,7 +92,7 @@ Result<Packer> start(std::vector<std::string> words, const Packing& packing) {
   if (listing) {
     inherited.push_back(listing.get());
     for (const PinnedFile& one : packing.pinned->files) inherited.push_back(one.file.get());
-    words.insert(words.begin() + 2, {"--held-files", std::to_string(listing.get())});
+    words.insert(words.begin() + 2, {"--pinned-files", std::to_string(listing.get())});
   }
   const auto child = start_report_program(std::move(words), to.get(), to.get(), inherited);
   if (!child) return child.error();

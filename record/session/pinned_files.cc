@@ -25,7 +25,7 @@
 
 #include "format/extensions/map_owner.h"
 #include "record/host/foreign_file.h"
-#include "record/host/rights.h"
+#include "record/host/host.h"
 #include "record/host/running_processes.h"
 #include "record/stacks/file_table.h"
 

@@ -16,8 +16,8 @@
 #include "format/records/record.h"
 #include "format/records/sample.h"
 #include "record/events/target.h"
+#include "record/host/host.h"
 #include "record/host/probes.h"
-#include "record/host/rights.h"
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 #include "record/objects/channel_rings.h"
@@ -26,12 +26,11 @@
 #include "record/objects/opened_objects.h"
 #include "record/plan/plan.h"
 #include "record/plan/requests.h"
-#include "record/session/capture_end.h"
 #include "record/session/capture_series.h"
 #include "record/session/capture_start.h"
 #include "record/session/closing_lines.h"
+#include "record/session/control.h"
 #include "record/session/running_recording.h"
-#include "record/session/switch_events.h"
 #include "record/stacks/stack_choice.h"
 
 namespace tacho::record {

@@ -15,7 +15,6 @@
 #include "record/objects/channels.h"
 #include "record/objects/summaries.h"
 #include "record/output/record_queue.h"
-#include "record/output/record_walk.h"
 #include "record/session/pinned_files.h"
 #include "record/stacks/stack_unwinding.h"
 

@@ -4,10 +4,9 @@
 #include <utility>
 
 #include "format/records/perf_abi.h"
-#include "record/host/rights.h"
+#include "record/host/host.h"
 #include "record/objects/opened_objects.h"
 #include "record/session/capture_start.h"
-#include "record/session/sleeping_stacks.h"
 
 namespace tacho::record {
 

@@ -14,7 +14,7 @@
 
 #include "format/base/file.h"
 #include "record/host/attachments.h"
-#include "record/host/rights.h"
+#include "record/host/host.h"
 #include "record/host/running_processes.h"
 
 namespace tacho::record {

@@ -25,8 +25,8 @@
 #include "format/base/result.h"
 #include "record/host/foreign_file.h"
 #include "record/stacks/callchain_merger.h"
-#include "record/stacks/code_maps.h"
 #include "record/stacks/file_table.h"
+#include "record/stacks/mmap_events.h"
 #include "unwind/elf_image.h"
 #include "unwind/row_finder.h"
 

@@ -1,7 +1,9 @@
 #include "record/stacks/mmap_events.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -11,7 +13,6 @@
 #include "format/records/record_view.h"
 
 namespace tacho::record {
-
 namespace {
 
 namespace abi = format::abi;
@@ -93,6 +94,124 @@ void MmapHistory::forget(std::uint32_t process) { known_.erase(process); }
 void MmapHistory::forget_modules(const std::unordered_set<std::uint32_t>& modules) {
   for (auto& [process, starts] : known_)
     std::erase_if(starts, [&modules](const auto& known) { return modules.contains(known.second.module); });
+}
+
+CodeMaps::Process& CodeMaps::process_of(std::uint32_t process) {
+  Process& found = processes_[process];
+  if (!found.ranges) found.ranges = std::make_shared<Ranges>();
+  return found;
+}
+
+void CodeMaps::map(std::uint32_t process, const tacho_code_range& range, std::uint64_t time) {
+  if (range.end <= range.start) return;
+  Process& owner = process_of(process);
+  if (time < owner.since) return;
+  // Ranges covered by the new one go; parts of them that stick out stay.
+  const Ranges& old = *owner.ranges;
+  const auto first = std::ranges::upper_bound(old, range.start, {}, &tacho_code_range::end);
+  const auto last = std::ranges::lower_bound(first, old.end(), range.end, {}, &tacho_code_range::start);
+  const bool is_left_below = first != last && first->start < range.start;
+  const bool is_left_above = first != last && std::prev(last)->end > range.end;
+  const auto kept = old.size() - static_cast<std::size_t>(last - first);
+  const std::size_t size = kept + 1 + (is_left_below ? 1 : 0) + (is_left_above ? 1 : 0);
+  if (size > most_) {  // before all are copied: a process may map and unmap for ever
+    if (drop_older_code(owner)) map(process, range, time);
+    return;
+  }
+  auto ranges = std::make_shared<Ranges>();
+  ranges->reserve(size);
+  ranges->assign(old.begin(), first);
+  if (is_left_below) {
+    ranges->push_back(*first);
+    ranges->back().end = range.start;
+  }
+  ranges->push_back(range);
+  if (is_left_above) {
+    ranges->push_back(*std::prev(last));
+    ranges->back().start = range.end;
+  }
+  ranges->insert(ranges->end(), last, old.end());
+  owner.ranges = std::move(ranges);
+  if (range.module == TACHO_MODULE_OF_NOTHING) {
+    owner.of_no_file.push_back(range.start);
+    if (owner.of_no_file.size() > most_) owner.of_no_file.pop_front();
+  }
+  changed_.insert(process);
+}
+
+// False when there is none.
+bool CodeMaps::drop_older_code(Process& owner) {
+  if (owner.of_no_file.empty()) return false;
+  const auto half = static_cast<std::ptrdiff_t>((owner.of_no_file.size() + 1) / 2);
+  const std::unordered_set<std::uint64_t> older(owner.of_no_file.begin(), owner.of_no_file.begin() + half);
+  owner.of_no_file.erase(owner.of_no_file.begin(), owner.of_no_file.begin() + half);
+  auto ranges = std::make_shared<Ranges>(*owner.ranges);
+  const auto dropped = std::erase_if(*ranges, [&older](const tacho_code_range& range) {
+    return range.module == TACHO_MODULE_OF_NOTHING && older.contains(range.start);
+  });
+  owner.ranges = std::move(ranges);
+  return dropped != 0;
+}
+
+void CodeMaps::running(std::uint32_t process, Ranges ranges) {
+  if (ranges.empty() || ranges.size() > most_ || processes_.contains(process)) return;
+  Process& owner = process_of(process);
+  for (const tacho_code_range& range : ranges)
+    if (range.module == TACHO_MODULE_OF_NOTHING) owner.of_no_file.push_back(range.start);
+  *owner.ranges = std::move(ranges);
+  changed_.insert(process);
+}
+
+void CodeMaps::fork(std::uint32_t child, std::uint32_t parent, std::uint64_t time) {
+  if (child == parent) return;
+  if (const auto known = processes_.find(child); known != processes_.end() && time < known->second.since)
+    return;
+  const auto from = processes_.find(parent);
+  if (from == processes_.end())
+    return remove(child);  // what is known is another one's, which had the number before
+  Process made{from->second.ranges, time, {}, from->second.of_no_file};
+  processes_[child] = std::move(made);
+  changed_.insert(child);
+}
+
+void CodeMaps::exec(std::uint32_t process, std::uint64_t time) {
+  const auto known = processes_.find(process);
+  if (known != processes_.end() && time < known->second.since) return;
+  std::vector<Former> former;
+  if (known != processes_.end()) {
+    former = std::move(known->second.former);
+    if (former.size() == kMostFormer) former.erase(former.begin());
+    former.push_back({known->second.since, time, known->second.ranges});
+  } else {
+    former.push_back({0, time, nullptr});
+  }
+  processes_[process] = {std::make_shared<Ranges>(), time, std::move(former), {}};
+  changed_.insert(process);
+}
+
+void CodeMaps::remove(std::uint32_t process) {
+  if (processes_.erase(process) != 0) changed_.insert(process);
+}
+
+std::vector<std::uint32_t> CodeMaps::take_changed() {
+  std::vector<std::uint32_t> changed(changed_.begin(), changed_.end());
+  changed_.clear();
+  return changed;
+}
+
+std::shared_ptr<const CodeMaps::Ranges> CodeMaps::ranges(std::uint32_t process) const {
+  const auto found = processes_.find(process);
+  return found == processes_.end() ? nullptr : found->second.ranges;
+}
+
+CodeMaps::AtTime CodeMaps::ranges_at(std::uint32_t process, std::uint64_t time) const {
+  const auto found = processes_.find(process);
+  if (found == processes_.end()) return {};
+  const Process& owner = found->second;
+  if (time == 0 || time >= owner.since) return {owner.ranges, true};
+  const auto former = std::ranges::upper_bound(owner.former, time, {}, &Former::until);
+  const bool is_known = former != owner.former.end() && time >= former->since;
+  return {is_known ? former->ranges : nullptr, false};
 }
 
 }  // namespace tacho::record

@@ -29,7 +29,6 @@
 #include "format/records/record.h"
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
-#include "record/stacks/code_maps.h"
 #include "record/stacks/deferred_unwinder.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/mmap_events.h"

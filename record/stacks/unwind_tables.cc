@@ -23,7 +23,7 @@
 #include <utility>
 
 #include "format/base/file.h"
-#include "record/host/rights.h"
+#include "record/host/host.h"
 #include "record/host/running_processes.h"
 #include "unwind/elf_image.h"
 

@@ -1,18 +1,25 @@
-// The functions of BPF programs in a capture: from struct bpf_prog_info in HEADER_BPF_PROG_INFO, with names
-// from BTF (Documentation/bpf/btf.rst).
+// BPF programs in a capture: their functions with names from BTF, their instructions as text, and the
+// kernel's functions that they call.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "format/base/cursor.h"
 #include "format/container/environment.h"
+#include "format/container/features.h"
 
 namespace tacho::report {
+
+// The functions of BPF programs in a capture: from struct bpf_prog_info in HEADER_BPF_PROG_INFO, with names
+// from BTF (Documentation/bpf/btf.rst).
 
 // A source line, from where in the code on. Its texts are unchecked bytes, not safe to print.
 struct BpfLine {
@@ -95,6 +102,63 @@ class BpfFunctions {
 
   const format::Environment* environment_;
   std::map<std::uint32_t, std::optional<BtfFunctions>> btf_;  // by id, as far as requested
+};
+
+// Disassembles the instructions of BPF programs (RFC 9669, Documentation/bpf/standardization), in the form of
+// the kernel's verifier log and `bpftool prog dump xlated`.
+
+// struct bpf_insn.
+struct BpfInstruction {
+  std::uint8_t code = 0;
+  std::uint8_t destination = 0, source = 0;  // registers, or in `source` what the immediate stands for
+  std::int16_t offset = 0;
+  std::int32_t immediate = 0;
+
+  // A call of the kernel, of a kfunc, or of a function of the program.
+  bool is_call() const;
+  bool calls_own_function() const;
+};
+
+// What a call calls: "bpf_map_lookup_elem", "+12#bpf_prog_0123456789abcdef_helper" of a function of the
+// program. Without a name: "unknown", and "+12".
+using BpfCallName = std::function<std::optional<std::string>(const BpfInstruction&)>;
+
+struct BpfCodeLine {
+  std::uint32_t number = 0;  // of the instruction; one with an immediate of 64 bits counts as two
+  BpfInstruction instruction;
+  std::string text;  // "(79) r1 = *(u64 *)(r1 +8)"
+  std::optional<std::uint32_t>
+      target;  // number of the instruction that it jumps to, or whose function it calls
+};
+
+// All instructions of `code`. Nothing is read behind its end: the last immediate of 64 bits may be cut, and
+// bytes that are no whole instruction are left out.
+std::vector<BpfCodeLine> disassemble_bpf(format::Bytes code, const BpfCallName& name_of_call);
+
+// Names of the kernel's functions that BPF programs call.
+
+// The lines of kallsyms that name what the BPF programs of a capture call: `tacho pack` keeps these.
+inline constexpr std::string_view kBpfCallsAttachment = "bpf-calls";
+
+class BpfCallNames {
+ public:
+  // Reads the attached kallsyms or, in a packed capture, attachment bpf-calls. Without both nothing has a
+  // name.
+  explicit BpfCallNames(const format::Features& features);
+
+  // The function that begins at the address; empty: not known. Unchecked bytes, not safe to print.
+  std::string_view at(std::uint64_t address) const;
+  // The function called by a translated instruction, whose immediate is the distance from __bpf_call_base.
+  std::string_view called(std::int32_t distance) const;
+
+  // The lines of kallsyms that name what the capture's programs call. Empty: they call nothing that has a
+  // name.
+  std::string lines_of_calls(const format::Environment& environment) const;
+
+ private:
+  std::vector<std::byte> text_;
+  std::vector<std::pair<std::uint64_t, std::string_view>> names_;  // ascending
+  std::uint64_t base_ = 0;                                         // of __bpf_call_base; 0: not known
 };
 
 }  // namespace tacho::report

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "symbolize/elf/function_prototypes.h"
+#include "symbolize/elf/function_parameters.h"
 
 namespace tacho::report {
 

@@ -17,6 +17,7 @@
 #include "format/base/printable.h"
 #include "format/base/result.h"
 #include "format/base/worker_pool.h"
+#include "format/container/environment.h"
 #include "report/output/output_file.h"
 
 namespace tacho::report {
@@ -213,5 +214,23 @@ using MakePiece = std::function<void(std::size_t piece, unsigned worker, TextBuf
 // Writes pieces 0 up to `count` in their order. All workers make them: while some are written, the next few,
 // two for each worker. Ends early when the output is done.
 void write_pieces(TextOutput& out, format::WorkerPool& pool, std::size_t count, const MakePiece& make);
+
+// Text in SVG pictures: escaping, cutting to a width, and headings.
+
+// Escapes a text for XML content and attributes. Characters that XML forbids become \xNN.
+std::string xml_text(std::string_view text);
+
+// 1234567 -> "1,234,567"; a fraction is cut off.
+std::string with_commas(double value);
+
+// "cycles on HOST: COMMAND": `what` (safe to print, may be empty), the recording host, and the first 200
+// characters of the recorder's command line.
+std::string with_origin(std::string what, const format::Environment& environment);
+
+// Width in px of an average character at font size 12 px.
+constexpr double kSvgLetter = 6.9;
+// The part of a text that fits into `width` px, counting an average width for each character and twice that
+// for wide scripts. Empty when fewer than three characters fit.
+std::string fitting_text(std::string_view text, double width);
 
 }  // namespace tacho::report

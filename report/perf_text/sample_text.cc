@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -367,6 +368,387 @@ void SampleFieldsText::write_at_end(TextBuffer& out, const ResolvedSample& sampl
     out.character(' ');
     out.text(printable(sample.cgroup(), names_));
   }
+}
+
+namespace {
+
+constexpr std::size_t kMostStore = std::size_t{16} << 20;   // bytes of functions' texts
+constexpr std::size_t kMostWholes = std::size_t{24} << 20;  // bytes of texts of single places
+
+}  // namespace
+
+void FrameLines::write(TextBuffer& out, const Location& place, std::uint8_t more_mode) {
+  const auto mode = static_cast<std::uint8_t>((place.cpumode & 7) | (place.is_unwound ? kUnwound : 0) |
+                                              (place.is_caller ? kCaller : 0) | more_mode);
+  const std::size_t at =
+      format::fold_product(place.ip.value + mode, reinterpret_cast<std::uintptr_t>(place.mapping) | 1) %
+      kLines;
+  Line& line = lines_[at];
+  if (line.mapping != place.mapping || line.ip != place.ip.value || line.mode != mode) {
+    forget_if_large();
+    Found found;
+    const std::uint32_t function = place.is_unwound ? kNone : look_up(place, found);
+    if (function == kNone) {
+      const auto whole = wholes_.find(PlaceKey{place.mapping, place.ip.value, mode});
+      return whole != wholes_.end() ? out.text(whole->second) : ask(out, at, place, mode, found);
+    }
+    const std::uint64_t shown =
+        place.mapping == nullptr ? place.ip.value : place.mapping->shown_address(place.ip);
+    line = {.mapping = place.mapping,
+            .ip = place.ip.value,
+            .address = functions_[function].is_shown_as_it_ran ? place.ip.value : shown,
+            .function = function,
+            .offset = static_cast<std::uint32_t>(shown - found.start),
+            .mode = mode};
+  }
+  write_line(out, at);
+}
+
+FrameLines::ModuleNames& FrameLines::names_of(const symbolize::Mapping& mapping) {
+  const auto [known, is_new] = modules_.try_emplace(mapping.module);
+  ModuleNames& names = known->second;
+  const bool may_change = options_.is_pipe && mapping.module->is_unsure();
+  if (!is_new || may_change || !resolver_->names_are_plain()) return names;
+  const auto held = lock();
+  const auto sources = resolver_->names_of(mapping);
+  names.is_plain = sources.is_all;
+  names.table = sources.table;
+  return names;
+}
+
+// The function of a place, found without asking the resolver; kNone: only that knows.
+std::uint32_t FrameLines::look_up(const Location& place, Found& found) {
+  using Kind = symbolize::SymbolTable::Sight::Kind;
+  if (place.mapping == nullptr) {
+    // The kernel's code may be more than the mappings tell.
+    if (place.cpumode == format::abi::kCpumodeKernel) return kNone;
+    if (nowhere_ == kNone) nowhere_ = function_of({});
+    return nowhere_;
+  }
+  ModuleNames& names = names_of(*place.mapping);
+  if (!names.is_plain) return kNone;
+  found.names = &names;
+  if (names.table == nullptr) return names.unknown;
+  const std::uint64_t shown = place.mapping->shown_address(place.ip);
+  auto sight = place.is_caller ? names.table->see_caller(shown) : names.table->see(shown);
+  const symbolize::SymbolTable* table = names.table;
+  std::uint32_t key = sight.row;
+  if (sight.kind == Kind::None) {
+    if (!names.table->has_unnamed()) return names.unknown;
+    table = names.ranges;
+    if (table == nullptr) return kNone;
+    sight = table->see(place.is_caller ? shown - 1 : shown);
+    if (sight.kind == Kind::None) return names.unknown;
+    key = sight.row | kRangeRow;
+  }
+  if (sight.row == symbolize::SymbolTable::kNoSymbol) return kNone;
+  found.row = key;
+  found.start = table->start_of(sight.row);
+  const auto row = names.rows.find(key);
+  if (row == names.rows.end()) return kNone;
+  const std::uint64_t offset = shown - found.start - (place.is_caller ? 1 : 0);
+  return offset < row->second.size ? row->second.function : kNone;
+}
+
+// Writes what the resolver says of the place, and keeps it.
+void FrameLines::ask(TextBuffer& out, std::size_t at, const Location& place, std::uint8_t mode,
+                     const Found& found) {
+  Line& line = lines_[at];
+  const bool is_alone = (mode & kAlone) != 0;
+  auto held = lock();
+  const auto frames = is_alone ? std::span(&resolver_->frame(place), 1) : resolver_->frames(place);
+  const symbolize::Frame frame = frames.front();
+  if (found.names != nullptr && found.names->table != nullptr)
+    found.names->ranges = found.names->table->unnamed_table();
+  const std::uint64_t offset = frame.shown_address - frame.function_start;
+  const bool is_simple = frames.size() == 1 && !frame.is_inlined && !options_.fields.has(Field::Srcline) &&
+                         (frame.function.empty() || offset >> 32 == 0);
+  if (!is_simple) {
+    scratch_.clear();
+    if (is_alone) {
+      if (options_.fields.has(Field::Sym)) {
+        scratch_.character(' ');
+        write_symbol(scratch_, frame, options_.fields, options_.names);
+      }
+      if (options_.fields.has(Field::Dso)) write_module(scratch_, frame, options_.names);
+      if (options_.fields.has(Field::Srcline))
+        write_source_line(scratch_, frame, options_.names, options_.source_path);
+    } else {
+      for (const symbolize::Frame& one : frames)
+        write_frame(scratch_, one, options_.fields, options_.names, options_.source_path);
+    }
+    out.text(scratch_.view());
+    if (whole_store_.size() + scratch_.size() <= kMostWholes)
+      wholes_[{place.mapping, place.ip.value, mode}] = whole_store_.keep(scratch_.view());
+    return;
+  }
+  if (held) held.unlock();
+  line = {.mapping = place.mapping, .ip = place.ip.value, .address = 0, .mode = mode};
+  line.function = function_of(frame);
+  line.address = address_in_chain(frame);
+  line.offset = static_cast<std::uint32_t>(offset);
+  write_line(out, at);
+  if (found.names == nullptr) return;
+  if (frame.function.empty()) {
+    found.names->unknown = line.function;
+  } else if (found.row != kNone && frame.function_start == found.start) {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+    const std::uint64_t size = std::max<std::uint64_t>(frame.function_end - frame.function_start, 1);
+    found.names->rows[found.row] = {line.function, static_cast<std::uint32_t>(std::min(size, kMost))};
+  }
+}
+
+std::uint32_t FrameLines::function_of(const symbolize::Frame& frame) {
+  const std::string_view name = frame.function;
+  const std::uint64_t hash = by_name_.hash(reinterpret_cast<std::uintptr_t>(name.data()),
+                                           reinterpret_cast<std::uintptr_t>(frame.module));
+  return by_name_.find_or_make(
+      hash,
+      [&](std::uint32_t number) {
+        const Function& known = functions_[number];
+        return known.name.data() == name.data() && known.name.size() == name.size() &&
+               known.module == frame.module;
+      },
+      [&] {
+        Function made{.name = name, .module = frame.module, .before = {}, .behind = {}};
+        const Fields& fields = options_.fields;
+        made.has_offset = fields.has(Field::Sym) && fields.has(Field::Symoff) && !name.empty();
+        made.is_shown_as_it_ran = is_shown_as_it_ran(frame);
+        Fields without_offset = fields;
+        without_offset.remove(Field::Symoff);
+        scratch_.clear();
+        if (fields.has(Field::Sym)) {
+          scratch_.character(' ');
+          write_symbol(scratch_, frame, without_offset, options_.names);
+        }
+        if (made.has_offset) scratch_.text("+0x");
+        made.before = store_.keep(scratch_.view());
+        scratch_.clear();
+        if (fields.has(Field::Dso)) write_module(scratch_, frame, options_.names);
+        made.behind = store_.keep(scratch_.view());
+        functions_.push_back(made);
+        return static_cast<std::uint32_t>(functions_.size() - 1);
+      });
+}
+
+void FrameLines::write_line(TextBuffer& out, std::size_t at) const {
+  const Line& line = lines_[at];
+  const bool is_alone = (line.mode & kAlone) != 0;
+  const Function& function = functions_[line.function];
+  if (!is_alone) {
+    out.character('\t');
+    out.hex(line.address, 16);
+  }
+  out.text(function.before);
+  if (function.has_offset) out.hex(line.offset);
+  out.text(function.behind);
+  if (!is_alone) out.character('\n');
+}
+
+// Names may be longer than what names them, and a capture may name any number.
+void FrameLines::forget_if_large() {
+  if (store_.size() <= kMostStore) return;
+  std::ranges::fill(lines_, Line());
+  functions_.clear();
+  nowhere_ = kNone;
+  by_name_.forget();
+  modules_.clear();
+  store_ = {};
+}
+
+namespace {
+
+constexpr std::uint64_t kMispredicted = 1, kPredicted = 2, kInTransaction = 4, kAborted = 8;
+constexpr unsigned kCyclesAt = 4;
+constexpr std::uint64_t kMostBlock = 16384 - 15, kLongest = 15;  // bytes of a block, of an instruction
+
+bool is_kernel(std::uint64_t address) { return static_cast<std::int64_t>(address) < 0; }
+
+std::string bytes_text(format::Bytes code) {
+  std::string text;
+  for (const std::byte byte : code) text += fmt::format("{:02x} ", std::to_integer<unsigned>(byte));
+  return text;
+}
+
+}  // namespace
+
+struct InstructionText::Walk {
+  TextBuffer& out;
+  const ResolvedSample& sample;
+  const Fields& fields;
+  SourceCode& source;
+  std::optional<symbolize::Frame> last_function;
+  std::uint64_t cycles = 0;  // of the jumps so far
+};
+
+InstructionText::InstructionText(Session& session, Names names, std::size_t most_blocks)
+    : resolver_(&session.resolver()),
+      names_(names),
+      most_blocks_(most_blocks),
+      wide_(session.features().environment.arch.value_or(""), WordSize::Bits64),
+      narrow_(session.features().environment.arch.value_or(""), WordSize::Bits32) {}
+
+// The code from `start` to the end of the instruction at `end`.
+InstructionText::Block InstructionText::block(const ResolvedSample& sample, std::uint64_t start,
+                                              std::uint64_t end) {
+  Block found;
+  if (start == 0 || end == 0) return found;
+  found.crosses_over = is_kernel(start) != is_kernel(end);
+  if (found.crosses_over || end - start > kMostBlock) return found;
+  const Location& location = sample.locate(start);
+  if (location.mapping == nullptr) return found;
+  found.code = resolver_->code(location, start, end - start + kLongest);
+  found.is_64_bit = resolver_->is_64_bit(location);
+  return found;
+}
+
+void InstructionText::write_own(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  const Block here = block(sample, sample.raw->ip, sample.raw->ip);
+  const std::size_t size = decoder(here.is_64_bit).first_of(here.code).size;
+  if (fields.has(Field::Insnlen)) out.text(fmt::format(" ilen: {}", size));
+  if (!fields.has(Field::Insn) || size == 0) return;
+  std::string text = bytes_text(here.code.first(size));
+  text.pop_back();
+  out.text(" insn: " + text);
+}
+
+// "	main+32:", where a function begins that the line before was not in.
+void InstructionText::write_function(Walk& walk, std::uint64_t address) {
+  const symbolize::Frame& frame = resolver_->frame(walk.sample.locate(address));
+  const auto& last = walk.last_function;
+  if (last && last->module == frame.module && frame.shown_address >= last->function_start &&
+      frame.shown_address < last->function_end)
+    return;
+  if (frame.function.empty()) return;
+  walk.out.character('\t');
+  walk.out.text(printable(frame.function, names_));
+  if (frame.shown_address != frame.function_start)
+    walk.out.text(fmt::format("+{}", frame.shown_address - frame.function_start));
+  walk.out.character(':');
+  if (walk.fields.has(Field::Srcline)) write_source_line(walk.out, frame, names_, SourcePath::Last, "\t");
+  walk.out.character('\n');
+  walk.last_function = frame;
+}
+
+// Returns its size; 0 when there is none.
+std::size_t InstructionText::write_instruction(Walk& walk, std::uint64_t address, const Block& from,
+                                               std::size_t offset) {
+  const format::Bytes code = from.code.subspan(std::min(offset, from.code.size()));
+  const std::size_t size = decoder(from.is_64_bit).first_of(code).size;
+  walk.out.text(fmt::format("\t{:016x}\t", address));
+  walk.out.text(size == 0 ? "<bad>" : "insn: " + bytes_text(code.first(size)));
+  if (walk.fields.has(Field::Brstackinsnlen)) walk.out.text(fmt::format("\tilen: {}", size));
+  walk.out.character('\n');
+  return size;
+}
+
+void InstructionText::write_jump(Walk& walk, std::uint64_t address, std::uint64_t flags, const Block& from,
+                                 std::size_t offset, std::size_t count) {
+  const format::Bytes code = from.code.subspan(std::min(offset, from.code.size()));
+  const std::size_t size = decoder(from.is_64_bit).first_of(code).size;
+  walk.out.text(fmt::format("\t{:016x}\t{:<30}\t", address,
+                            size == 0 ? "<bad>" : "insn: " + bytes_text(code.first(size))));
+  if (walk.fields.has(Field::Brstackinsnlen)) walk.out.text(fmt::format("ilen: {}\t", size));
+  walk.out.character('#');
+  for (const auto& [bit, word] : {std::pair(kPredicted, " PRED"), std::pair(kMispredicted, " MISPRED"),
+                                  std::pair(kInTransaction, " INTX"), std::pair(kAborted, " ABORT")}) {
+    if ((flags & bit) != 0) walk.out.text(word);
+  }
+  if (const std::uint64_t cycles = flags >> kCyclesAt & 0xffff; cycles != 0) {
+    walk.cycles += cycles;
+    walk.out.text(fmt::format(" {} cycles [{}]", cycles, walk.cycles));
+    if (count != 0)
+      walk.out.text(fmt::format(" {:.2f} IPC", static_cast<float>(count) / static_cast<float>(cycles)));
+  }
+  walk.out.character('\n');
+}
+
+// The code from where one branch led to where the next one left.
+void InstructionText::write_between(Walk& walk, std::uint64_t start, std::uint64_t end, std::uint64_t flags,
+                                    const Block& code) {
+  std::size_t offset = 0, count = 0;
+  while (offset < code.code.size()) {
+    const std::uint64_t address = start + offset;
+    write_function(walk, address);
+    if (address == end) {
+      write_jump(walk, address, flags, code, offset, ++count);
+      write_source(walk, address);
+      break;
+    }
+    const std::size_t size = write_instruction(walk, address, code, offset);
+    if (size == 0) break;
+    write_source(walk, address);
+    ++count;
+    offset += size;
+  }
+  if (offset != end - start) walk.out.text("\tmismatch of LBR data and executable\n");
+}
+
+// From the last branch to the sample. Where branches are missing in between, as far as the next one.
+void InstructionText::write_last(Walk& walk) {
+  const format::BranchEntry last = walk.sample.raw->branch(0);
+  const std::uint64_t ip = walk.sample.raw->ip;
+  if (last.from == ip || (last.flags & kAborted) != 0) return;
+  constexpr std::uint64_t kScan = 128;  // bytes
+  const std::uint64_t start = last.to, end = ip < start ? start + kScan : ip;
+  Block code = block(walk.sample, start, end);
+  write_function(walk, start);
+  if (code.code.empty()) {
+    code = block(walk.sample, ip, ip);
+    if (code.code.empty()) return;
+    write_instruction(walk, ip, code, 0);
+    return write_source(walk, ip);
+  }
+  const std::uint64_t filter = walk.sample.event().attr.branch_sample_type;
+  constexpr std::uint64_t kAllBranches = 1ULL << 3;
+  for (std::size_t offset = 0; offset <= end - start;) {
+    const std::size_t size = write_instruction(walk, start + offset, code, offset);
+    if (size == 0) return;
+    const bool may_jump = decoder(code.is_64_bit).first_of(code.code.subspan(offset)).is_branch;
+    if (may_jump && start + offset != ip && (filter == 0 || (filter & kAllBranches) != 0))
+      return walk.out.text("\t... not reaching sample ...\n");
+    write_source(walk, start + offset);
+    offset += size;
+  }
+}
+
+void InstructionText::write_source(Walk& walk, std::uint64_t address) {
+  if (!walk.fields.has(Field::Srccode)) return;
+  walk.source.write(walk.out, *walk.sample.thread, resolver_->frame(walk.sample.locate(address)));
+}
+
+// Newest branch first in the record, oldest first in the text.
+void InstructionText::write_branches(Walk& walk) {
+  const format::Sample& raw = *walk.sample.raw;
+  std::size_t count = raw.branch_count();
+  if (count == 0) return;
+  if (most_blocks_ != 0) count = std::min(count, most_blocks_ + 1);
+  walk.out.character('\n');
+  const format::BranchEntry first = raw.branch(count - 1);
+  if (const Block code = block(walk.sample, first.from, first.from); !code.code.empty()) {
+    write_function(walk, first.from);
+    write_jump(walk, first.from, first.flags, code, 0, 0);
+    write_source(walk, first.from);
+  }
+  for (std::size_t i = count - 1; i-- > 0;) {
+    const std::uint64_t start = raw.branch(i + 1).to;
+    std::uint64_t end = raw.branch(i).from;
+    Block code = block(walk.sample, start, end);
+    if (code.crosses_over && i > 0) {  // the branch in between was not recorded
+      end = raw.branch(--i).from;
+      code = block(walk.sample, start, end);
+    }
+    if (!code.code.empty()) write_between(walk, start, end, raw.branch(i).flags, code);
+  }
+  write_last(walk);
+}
+
+void InstructionText::write(TextBuffer& out, const ResolvedSample& sample, const Fields& fields,
+                            SourceCode& source) {
+  if (fields.has_any({Field::Insn, Field::Insnlen})) write_own(out, sample, fields);
+  if (!fields.has_any({Field::Brstackinsn, Field::Brstackinsnlen})) return;
+  Walk walk{out, sample, fields, source, {}};
+  write_branches(walk);
 }
 
 }  // namespace tacho::report

@@ -10,7 +10,6 @@
 
 #include "format/records/perf_abi.h"
 #include "report/profile/function_table.h"
-#include "report/profile/marked_stacks.h"
 #include "report/profile/profile.h"
 #include "report/profile/sample_facts.h"
 #include "report/samples/index_table.h"

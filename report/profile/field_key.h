@@ -1,9 +1,11 @@
-// Groups of samples by a value that each of them has: a field of its payload or tracepoint, or its thread and
-// processor.
+// Keys of samples: a value that each sample has, by which views group, and pairs of events with equal keys.
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -16,6 +18,9 @@
 #include "report/samples/resolver.h"
 
 namespace tacho::report {
+
+// Groups of samples by a value that each of them has: a field of its payload or tracepoint, or its thread and
+// processor.
 
 // A value that outlives its sample; nothing when the payload ends before it.
 using KeyValue = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string>;
@@ -58,6 +63,58 @@ class FieldKey {
   std::string name_;
   const PayloadField* field_ = nullptr;
   const OwnValue* own_ = nullptr;  // set when field_ is not
+};
+
+// hist --between: the time from each first event to the next second event with the same key. So a latency can
+// be measured from any two events in a capture, without a BPF program.
+
+struct PairQuestion {
+  // "FIRST,SECOND", which may be the same event; empty: no pairs. The names may have commas themselves:
+  // "cpu/mem-loads,ldlat=30/P,page-faults".
+  std::string events;
+  // The key's field in the first event and, if it has another name there, in the second. "dev+sector" is a
+  // key of two fields. Empty: the thread.
+  std::vector<std::string> keys;
+};
+
+class EventPairs {
+ public:
+  // `names` are those of all events. Refused: unknown events or keys, events without times. `schemas` must
+  // outlive this.
+  static Result<EventPairs> find(const PairQuestion& question, const format::EventSet& events,
+                                 const std::vector<std::string>& names, EventSchemas& schemas);
+
+  std::size_t first() const { return first_; }
+  // The event that ends a pair.
+  std::size_t second() const { return second_; }
+  // The time (ns) since the first event with this key, if the sample is its second event. If the first event
+  // repeats before that, the later one counts. Samples must come in the order of their times.
+  std::optional<std::uint64_t> take(const ResolvedSample& sample);
+  // If the payload of the last sample was too short for its key (so it is in no pair), the missing field;
+  // else null.
+  const FieldKey* lacking() const { return lacking_; }
+
+  // The number of first events without a second one, and of second events without a first one.
+  std::uint64_t without_end() const { return begun_.size() + older_.size() + replaced_ + forgotten_; }
+  std::uint64_t without_begin() const { return without_begin_; }
+  // The number of first events that were dropped to bound the memory.
+  std::uint64_t forgotten() const { return forgotten_; }
+
+ private:
+  using Key = std::vector<KeyValue>;
+  using Begun = std::map<Key, std::uint64_t, KeyValuesLess>;  // times, ns
+  std::optional<Key> key_of(const std::vector<FieldKey>& fields, const ResolvedSample& sample);
+  void begin(Key key, std::uint64_t time);
+  std::optional<std::uint64_t> end(const Key& key);
+
+  std::size_t first_ = 0, second_ = 0;
+  std::vector<FieldKey> first_keys_, second_keys_;
+  const FieldKey* lacking_ = nullptr;
+  // First events that wait for their second one, in two generations: when `begun_` is full it replaces
+  // `older_`, whose events are dropped.
+  Begun begun_, older_;
+  std::size_t bytes_ = 0;  // about, of begun_
+  std::uint64_t replaced_ = 0, forgotten_ = 0, without_begin_ = 0;
 };
 
 }  // namespace tacho::report

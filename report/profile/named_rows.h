@@ -10,7 +10,6 @@
 #include "format/base/large_pages.h"
 #include "report/profile/branches.h"
 #include "report/profile/function_table.h"
-#include "report/profile/marked_stacks.h"
 #include "report/profile/profile.h"
 #include "report/samples/by_number.h"
 #include "report/samples/index_table.h"

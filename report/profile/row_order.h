@@ -11,7 +11,7 @@
 
 #include "format/base/large_pages.h"
 #include "format/base/worker_pool.h"
-#include "report/profile/sort_key.h"
+#include "report/profile/sort_keys.h"
 
 namespace tacho::report {
 

@@ -14,7 +14,7 @@
 #include "cli/options.h"
 #include "format/base/result.h"
 #include "report/decode/payload.h"
-#include "report/profile/event_pairs.h"
+#include "report/profile/field_key.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/sample_condition.h"
 #include "report/samples/session.h"

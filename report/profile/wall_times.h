@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "report/profile/marked_stacks.h"
+#include "report/profile/profile.h"
 #include "report/query/waits.h"
 #include "report/samples/by_number.h"
 #include "report/samples/index_table.h"

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "format/base/diagnostics.h"
+#include "format/extensions/symbol_pack.h"
 #include "format/records/perf_abi.h"
 #include "report/decode/payload.h"
 #include "report/samples/address_name.h"
@@ -17,6 +19,68 @@
 #include "symbolize/pack_maker.h"
 
 namespace tacho::report {
+
+void PlaceHits::hit(std::uint32_t place, std::uint64_t times) {
+  if (place >= hits_.size()) hits_.resize(std::max<std::size_t>(place + 1, 2 * hits_.size()));
+  hits_[place] += times;
+}
+
+void PlaceHits::add(const ResolvedSample& sample) {
+  sample.stack == nullptr ? add(*sample.location, 1) : add(*sample.stack, 1);
+}
+
+void PlaceHits::add(const Stack& stack, std::uint64_t times) {
+  for (const std::uint32_t place : stack.frames) hit(place, times);
+}
+
+// Samples without a stack and an address (as of some recorders) have no frame.
+void PlaceHits::add(const Location& place, std::uint64_t times) {
+  const bool has_address = place.ip.value != 0 || place.cpumode != format::abi::kCpumodeUnknown;
+  if (has_address) hit(place.number, times);
+}
+
+NamedFrames PlaceHits::count_named(Resolver& resolver, const AtEach& at_each) const {
+  NamedFrames counts;
+  for (std::uint32_t number = 0; number < hits_.size(); ++number) {
+    if (hits_[number] == 0) continue;
+    const Location& place = resolver.location(number);
+    const symbolize::Frame& frame = resolver.frame(place);
+    const bool is_named = !frame.function.empty() && !frame.is_unnamed;
+    ++counts.addresses;
+    counts.frames += hits_[number];
+    counts.named_addresses += is_named ? 1 : 0;
+    counts.named_frames += is_named ? hits_[number] : 0;
+    if (at_each) at_each(place, hits_[number], is_named);
+  }
+  return counts;
+}
+
+std::uint64_t all_lost_samples(Session& session) {
+  std::uint64_t lost = session.lost_samples();
+  for (const format::Finding& finding : session.diagnostics().findings())
+    if (finding.kind == format::Damage::Lost) lost = std::max(lost, finding.count);
+  return lost;
+}
+
+std::optional<std::uint64_t> CodePlaces::shown_address(const symbolize::PlaceFacts& facts,
+                                                       std::uint64_t elf_address) {
+  const symbolize::Source* const source = facts.source;
+  if (source == nullptr || source->jit != nullptr || source->is_kernel_module) return std::nullopt;
+  if (source->packed != nullptr) {
+    const auto [known, is_new] = packed_.try_emplace(source->packed);
+    if (is_new)
+      for (const format::PackedAddress& address : source->packed->addresses())
+        if (address.symbol != format::PackedFunction::kNone)
+          known->second.emplace(address.elf_address, address.address);
+    const auto found = known->second.find(elf_address);
+    // Functions without a symbol were packed as ranges, which lie in the same segment.
+    return found != known->second.end() ? found->second
+                                        : facts.shown_address + (elf_address - facts.elf_address);
+  }
+  if (source->is_vmlinux) return elf_address + source->moved;
+  const auto offset = source->loads.offset_of({elf_address});
+  return offset ? std::optional(offset->value) : std::nullopt;
+}
 
 namespace {
 
@@ -192,28 +256,28 @@ class Gatherer : public Sink {
   bool needs_all_ = false;
 };
 
-// Tells the gate which module is read, and refuses the modules that the gate excludes.
-class ModuleGate {
+// Records the module that is read, and refuses modules to which there is no access.
+class ModuleAccess {
  public:
-  explicit ModuleGate(const GatherRules& rules) : rules_(rules) {}
+  explicit ModuleAccess(const GatherRules& rules) : rules_(rules) {}
 
   // The source of a module that is not read, with the reason; else null.
   symbolize::Source* enter(const Location& location) {
     const symbolize::Module* const module = location.mapping != nullptr ? location.mapping->module : nullptr;
-    if (rules_.gate == nullptr) return nullptr;
-    if (module != last_) rules_.gate->at(module != nullptr ? module->path : std::string_view());
+    if (rules_.access == nullptr) return nullptr;
+    if (module != last_) rules_.access->set_current(module != nullptr ? module->path : std::string_view());
     last_ = module;
     if (module == nullptr) return nullptr;
     const bool is_entered = module != entered_;
     entered_ = module;
     const auto [entry, is_new] = unread_.try_emplace(module);
     if (entry->second == nullptr && is_entered)
-      if (std::string lack = rules_.gate->lack(module->path); !lack.empty())
+      if (std::string lack = rules_.access->refusal(module->path); !lack.empty())
         entry->second = std::make_unique<symbolize::Source>(symbolize::without_names(Error{std::move(lack)}));
     return entry->second.get();
   }
   void leave() const {
-    if (rules_.gate != nullptr) rules_.gate->at({});
+    if (rules_.access != nullptr) rules_.access->set_current({});
   }
 
  private:
@@ -257,7 +321,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   Gatherer gatherer(session);
   session.run(gatherer);
   symbolize::PackMaker maker(rules.level);
-  ModuleGate gate(rules);
+  ModuleAccess access(rules);
   GatheredSymbols gathered;
   Resolver& resolver = session.resolver();
   CodeGatherer code(resolver, maker, session.features().environment.arch.value_or(""));
@@ -291,7 +355,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   gathered.addresses = resolver.locations();
   for (std::uint32_t number = 0; number < gathered.addresses; ++number) {
     const Location& location = resolver.location(number);
-    if (symbolize::Source* const unread = gate.enter(location); unread != nullptr) {
+    if (symbolize::Source* const unread = access.enter(location); unread != nullptr) {
       symbolize::PlaceFacts facts;
       facts.module = location.mapping->module;
       facts.source = unread;
@@ -304,7 +368,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
     // A caller's frame has the names of the call, or with --as-perf those of the return address.
     if (location.is_caller) add_place(resolver.facts_of_call(location), location, true);
   }
-  gate.leave();
+  access.leave();
   gathered.jitdumps =
       session.jit_code().reduced([&](const std::string& path) { return made_files.contains(path); });
   gathered.pack = maker.finish();

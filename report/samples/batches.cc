@@ -45,7 +45,7 @@ Batches::Batches(format::CaptureReader& capture, const symbolize::SymbolOptions&
     : capture_(&capture),
       diagnostics_(&diagnostics),
       records_(capture, diagnostics),
-      jit_(symbols.jitdump_dir, symbolize::DebugFiles(symbols.symfs, {}, symbols.held), symbols.gate) {
+      jit_(symbols.jitdump_dir, symbolize::DebugFiles(symbols.symfs, {}, symbols.pinned), symbols.access) {
   if (!symbols.names_memory_files) spaces_.keep_memory_files();
   jit_.use(capture.features());
 }

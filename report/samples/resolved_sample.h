@@ -67,7 +67,7 @@ struct ResolvedSample {
   std::string_view comm;                     // at the time of the sample; lives as long as the session
   // Of raw->ip, or of the first frame where the stack comes from the payload; lives as long as the session.
   const Location* location = nullptr;
-  std::uint32_t place = 0;  // number of `location`, which itself may lie far away
+  std::uint32_t place = 0;       // number of `location`, which itself may lie far away
   const Stack* stack = nullptr;  // null: the event has no call chain; lives as long as the session
   // Of text lanes (text_view.h), in place of a stack: the frames of its call chain, without numbers. Valid
   // until on_sample() returns.

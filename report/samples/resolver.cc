@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "format/records/perf_abi.h"
-#include "symbolize/files/attached_text.h"
-#include "symbolize/files/file_gate.h"
+#include "symbolize/files/decompress.h"
+#include "symbolize/files/file_access.h"
 
 namespace tacho::report {
 
@@ -25,11 +25,11 @@ Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Featur
       kernel_(kernel),
       jit_(&jit),
       locations_(&locations),
-      files_(options.symfs, {}, options.held),
-      gate_(options.name_gate),
+      files_(options.symfs, {}, options.pinned),
+      access_(options.name_access),
       vmlinux_(options.vmlinux),
       symbolizer_(options, features, kernel, &jit),
-      code_(symbolize::DebugFiles(options.symfs, {}, options.held), &features) {}
+      code_(symbolize::DebugFiles(options.symfs, {}, options.pinned), &features) {}
 
 std::span<const symbolize::Frame> Resolver::frames(const Location& location) {
   const auto origin = location.is_unwound ? symbolize::Origin::Unwound : symbolize::Origin::Chain;
@@ -79,7 +79,7 @@ format::Bytes Resolver::code(const Location& location, std::uint64_t address, st
   format::Bytes known;
   if (auto* const packed = packed_code(*mapping->module)) known = packed->code_at(shown, size);
   if (known.size() == size) return known;
-  const symbolize::AtFile reading(gate_, mapping->module->path);
+  const symbolize::ScopedRead reading(access_, mapping->module->path);
   if (reading.is_refused()) return known;
   format::Bytes read = made_code(*mapping->module, shown, size);
   if (read.empty() && mapping->module->kind == symbolize::ModuleKind::Kernel)
@@ -104,7 +104,7 @@ bool Resolver::is_64_bit(const Location& location) {
   // The kernel's is as wide as the machine, and code made at run time is taken for that.
   if (module.kind != symbolize::ModuleKind::User || jit_->find(std::string(module.path)) != nullptr)
     return true;
-  const symbolize::AtFile reading(gate_, module.path);
+  const symbolize::ScopedRead reading(access_, module.path);
   return !reading.is_refused() && code_.is_64_bit(module);
 }
 
@@ -112,7 +112,7 @@ Result<std::vector<std::byte>> Resolver::source_file(const std::string& path) co
   constexpr std::uint64_t kLargest = std::uint64_t{1} << 26;  // bytes
   const auto* const attached = features_->attachment(std::string(symbolize::kAttachedSource) + path);
   if (attached != nullptr) return symbolize::unpack_attached_text(*attached);
-  const symbolize::AtFile reading(gate_, path);
+  const symbolize::ScopedRead reading(access_, path);
   if (reading.is_refused()) return Error{"is left out"};
   return files_.read(path, kLargest);
 }

@@ -13,7 +13,7 @@
 #include "report/samples/resolved_sample.h"
 #include "report/samples/stable_array.h"
 #include "symbolize/address_space.h"
-#include "symbolize/elf/module_code.h"
+#include "symbolize/elf/module_files.h"
 #include "symbolize/jit/jit_code.h"
 #include "symbolize/symbolizer.h"
 
@@ -83,7 +83,7 @@ class Resolver {
   const symbolize::JitCode* jit_;
   const StableArray<Location>* locations_;
   symbolize::DebugFiles files_;
-  symbolize::FileGate* gate_;
+  symbolize::FileAccess* access_;
   std::string vmlinux_;
   symbolize::Symbolizer symbolizer_;
   symbolize::ModuleCode code_;

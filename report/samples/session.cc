@@ -19,7 +19,7 @@
 #include "report/samples/sample_lane.h"
 #include "report/samples/sums.h"
 #include "report/samples/text_view.h"
-#include "symbolize/files/file_gate.h"
+#include "symbolize/files/file_access.h"
 
 namespace tacho::report {
 namespace {
@@ -37,10 +37,10 @@ void fetch_ahead(std::span<const BatchItem> items, std::size_t at) {
 // A folder of a file system that does not answer keeps whoever looks at it.
 Result<> check_places(const symbolize::SymbolOptions& symbols) {
   std::error_code ignored;
-  symbolize::FileGate* const gate = symbols.name_gate != nullptr ? symbols.name_gate : symbols.gate;
+  symbolize::FileAccess* const access = symbols.name_access != nullptr ? symbols.name_access : symbols.access;
   const std::string& first = symbols.symfs.empty() ? symbols.kallsyms : symbols.symfs;
-  const symbolize::AtFile looking(first.empty() ? nullptr : gate, first);
-  if (looking.is_refused()) return Error{first + ": " + gate->lack(first)};
+  const symbolize::ScopedRead looking(first.empty() ? nullptr : access, first);
+  if (looking.is_refused()) return Error{first + ": " + access->refusal(first)};
   if (!symbols.symfs.empty() && symbols.symfs != symbolize::kNoFiles &&
       !std::filesystem::is_directory(symbols.symfs, ignored))
     return use_error("--symfs: " + symbols.symfs + " is no folder");

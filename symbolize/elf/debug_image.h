@@ -1,21 +1,36 @@
-// An ELF file's debugging sections in memory, decompressed, at their offsets in the file and followed by
-// zeros. libdw 0.188 reads strings to their NUL without checking the end of the section; the zeros end them.
+// The debugging sections of an ELF file, checked and unpacked before libdw reads them.
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <vector>
 
 #include "format/base/cursor.h"
 #include "format/base/file.h"
 #include "format/base/result.h"
+#include "format/records/build_id.h"
 
 struct Elf;
 
 namespace tacho::symbolize {
+
+// The link to a supplementary file, which holds debugging information that several files share (dwz):
+// .gnu_debugaltlink, or DWARF 5's .debug_sup.
+
+struct SharedPart {
+  std::string path;               // as the link says: absolute, or beside the file
+  format::BuildId build_id;       // of .debug_sup: the checksum, which stands in both files' sections
+  bool is_supplementary = false;  // of .debug_sup: that file has no build id of its own
+};
+
+// An ELF file's debugging sections in memory, decompressed, at their offsets in the file and followed by
+// zeros. libdw 0.188 reads strings to their NUL without checking the end of the section; the zeros end them.
 
 class DebugImage {
  public:
@@ -48,6 +63,31 @@ class DebugImage {
   std::unique_ptr<char, Free> bytes_;
   std::uint64_t size_ = 0;
   std::unique_ptr<Elf, End> elf_;
+};
+
+// Computes the size of a line table before libdw decodes it: each byte of a line number program can be a row,
+// for which libdw takes a hundred bytes, and each byte of its header a file, which takes as much.
+
+// The rows of the table whose program begins at `offset` of `section` (.debug_line, DWARF 2 to 5), and the
+// files and folders of its header, which take as much. Of a program that is damaged: those before the damage.
+std::uint64_t count_line_rows(format::Bytes section, std::uint64_t offset, std::endian order);
+
+// The line tables of one file, each counted once: units may share one.
+class LineTables {
+ public:
+  LineTables() = default;
+  // `image` must outlive it.
+  explicit LineTables(const DebugImage& image);
+
+  // How many rows reading the table at `offset` takes: none when it was read already.
+  std::uint64_t rows_to_read(std::uint64_t offset) const;
+  void set_read(std::uint64_t offset) { read_.insert(offset); }
+
+ private:
+  format::Bytes section_;
+  std::vector<std::byte> unpacked_;  // what section_ points to, of a .zdebug_line
+  std::endian order_ = std::endian::little;
+  std::unordered_set<std::uint64_t> read_;
 };
 
 }  // namespace tacho::symbolize

@@ -15,7 +15,6 @@
 #include "format/base/file.h"
 #include "format/base/result.h"
 #include "symbolize/elf/debug_image.h"
-#include "symbolize/elf/shared_part.h"
 
 namespace tacho::symbolize {
 

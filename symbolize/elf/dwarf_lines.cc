@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "symbolize/elf/debug_image.h"
 #include "symbolize/elf/dwarf_file.h"
-#include "symbolize/elf/line_program.h"
 #include "symbolize/names/symbol_table.h"
 
 namespace tacho::symbolize {

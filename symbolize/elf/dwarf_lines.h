@@ -15,8 +15,8 @@
 #include "format/base/file.h"
 #include "format/base/result.h"
 #include "format/records/address.h"
+#include "symbolize/elf/debug_image.h"
 #include "symbolize/elf/inline_calls.h"
-#include "symbolize/elf/shared_part.h"
 
 namespace tacho::symbolize {
 

@@ -1,20 +1,48 @@
 #include "symbolize/elf/module_files.h"
 
+#include <elf.h>
 #include <fcntl.h>
+#include <sys/auxv.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "format/base/file.h"
 #include "format/codec/compression.h"
-#include "symbolize/files/packed_section.h"
+#include "symbolize/elf/elf_file.h"
+#include "symbolize/files/decompress.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
 #include "unwind/fde_index.h"
 
 namespace tacho::symbolize {
+
+Result<std::vector<std::byte>> running_vdso() {
+  const auto* const start = reinterpret_cast<const std::byte*>(::getauxval(AT_SYSINFO_EHDR));
+  if (start == nullptr) return Error{"this kernel has none"};
+  Elf64_Ehdr header;
+  std::memcpy(&header, start, sizeof header);
+  // The table of sections is its last part.
+  const std::uint64_t size = header.e_shoff + std::uint64_t{header.e_shnum} * header.e_shentsize;
+  return std::vector<std::byte>(start, start + size);
+}
+
+Result<std::vector<std::byte>> running_vdso(const format::BuildId& wanted) {
+  if (wanted.empty()) return Error{"the capture does not have its build id"};
+  auto image = running_vdso();
+  if (!image) return image;
+  const auto seen = format::build_id_in_elf(*image);
+  if (!seen) return Error{"this kernel's has no build id"};
+  if (*seen != wanted) return Error{"this kernel's has another build id, " + seen->hex()};
+  return image;
+}
+
 namespace {
 
 constexpr std::uint64_t kLargestModule = std::uint64_t{1} << 28;  // bytes of a kernel module
@@ -84,7 +112,7 @@ Result<ModuleFiles::Opened> ModuleFiles::fetch(const format::BuildId& id, bool i
 // The file that ran: where the capture says, in perf's cache, or from a server.
 Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
   const auto held = [&]() -> Result<Opened> {
-    auto file = files_.open_held(module.path, module.build_id);
+    auto file = files_.open_pinned(module.path, module.build_id);
     if (!file) return std::move(file.error());
     return open_checked(std::move(file), {std::string(module.path), 'd'}, "a file that was held open",
                         module.build_id);
@@ -302,6 +330,60 @@ Result<std::optional<DwarfLines>> ModuleFiles::kernel_lines(const std::string& p
   auto file = open_candidate({path, 'v', Whose::ThisMachine}, id);
   if (!file || !file->elf.has_lines()) return std::optional<DwarfLines>{};
   return read_lines(std::move(*file));
+}
+
+namespace {
+
+constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 31;  // bytes
+constexpr std::size_t kClassAt = 4;                               // EI_CLASS of an ELF file
+constexpr std::byte kClass64{2};
+
+// A build id identifies the file; without it the file of this name comes last, as it may be
+// another one by now, and only where neither the one that was held nor a copy is known.
+template <class Is>
+Result<std::vector<std::byte>> read_one(const DebugFiles& files, const format::Features* features,
+                                        const Module& module, Is&& is_it) {
+  const bool has_id = !module.build_id.empty();
+  auto bytes = has_id ? files.read(std::string(module.path), kMostFileBytes)
+                      : Result<std::vector<std::byte>>(Error{"it has no build id", ENOENT});
+  const auto is_over = [&] { return has_id ? is_it(bytes) : bytes || bytes.error().code != ENOENT; };
+  if (!is_over()) bytes = files.read_pinned(module.path, module.build_id, kMostFileBytes);
+  if (!is_over() && features != nullptr)
+    bytes = unpack_attached_file(*features, module.path, module.build_id);
+  if (!is_over() && !has_id) bytes = files.read(std::string(module.path), kMostFileBytes);
+  return bytes;
+}
+
+}  // namespace
+
+const ModuleCode::File& ModuleCode::file_of(const Module& module) {
+  const auto [row, is_new] = by_module_.try_emplace(&module);
+  File& file = row->second;
+  if (!is_new || module.kind != ModuleKind::User) return file;
+  const auto is_it = [&](const Result<std::vector<std::byte>>& bytes) {
+    if (!bytes || bytes->size() <= kClassAt) return false;
+    const auto elf = ElfFile::in_memory(*bytes);
+    return elf && (module.build_id.empty() || elf->build_id() == module.build_id);
+  };
+  auto bytes = read_one(files_, features_, module, is_it);
+  if (!is_it(bytes)) return file;
+  file.bytes = std::move(*bytes);
+  file.is_64_bit = file.bytes[kClassAt] == kClass64;
+  return file;
+}
+
+format::Bytes ModuleCode::read(const Module& module, std::uint64_t offset, std::size_t size) {
+  const format::Bytes all = file_of(module).bytes;
+  if (offset >= all.size()) return {};
+  return all.subspan(offset, std::min<std::uint64_t>(size, all.size() - offset));
+}
+
+// It may have a gigabyte of debugging information: the piece alone is read.
+format::Bytes ModuleCode::read_vmlinux(const std::string& path, std::uint64_t offset, std::size_t size) {
+  const auto file = format::open_input(path);
+  if (!file) return {};
+  auto bytes = format::read_at(file->get(), offset, size);
+  return bytes ? format::Bytes(kernel_code_.emplace_back(std::move(*bytes))) : format::Bytes();
 }
 
 }  // namespace tacho::symbolize

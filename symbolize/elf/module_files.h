@@ -1,26 +1,43 @@
-// Chooses the files of a module for symbols and for source lines. A file is used only if it has the recorded
-// build id.
+// Chooses the files of a module for symbols, source lines and instructions, and reads them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "format/base/cursor.h"
 #include "format/base/result.h"
+#include "format/container/features.h"
 #include "format/records/address.h"
 #include "format/records/build_id.h"
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/function_parameters.h"
-#include "symbolize/elf/function_prototypes.h"
 #include "symbolize/files/debug_files.h"
-#include "symbolize/files/debuginfod.h"
 #include "symbolize/frame.h"
 #include "symbolize/names/demangle.h"
 #include "symbolize/names/symbol_table.h"
 
 namespace tacho::symbolize {
+
+// The vdso of the running kernel, as an ELF file.
+
+// The reason for a missing vdso under --symfs.
+inline constexpr const char* kVdsoOfAnother =
+    "it is not attached to the capture: --symfs names another machine";
+
+// Its bytes, if it is the one the capture was made with.
+Result<std::vector<std::byte>> running_vdso(const format::BuildId& wanted);
+// Whatever its build id: for a capture of this very kernel.
+Result<std::vector<std::byte>> running_vdso();
+
+// Chooses the files of a module for symbols and for source lines. A file is used only if it has the recorded
+// build id.
 
 struct ModuleSymbols {
   SymbolTable table;
@@ -99,6 +116,34 @@ class ModuleFiles {
   DebugFiles files_;
   Debuginfod* servers_;
   Demangler* demangler_;
+};
+
+// The instructions of a module, from the file it was loaded from.
+
+class ModuleCode {
+ public:
+  // `features`: of the capture, which may have copies of files; null, or to outlive this.
+  explicit ModuleCode(DebugFiles files, const format::Features* features = nullptr)
+      : files_(std::move(files)), features_(features) {}
+
+  // At most `size` bytes from `offset` of the file on; fewer at its end. Empty for what has no file, or whose
+  // file is another build. Valid as long as this object.
+  format::Bytes read(const Module& module, std::uint64_t offset, std::size_t size);
+  // The same of a kernel's file that the user names, which the symbolizer found to be the recorded one.
+  format::Bytes read_vmlinux(const std::string& path, std::uint64_t offset, std::size_t size);
+  bool is_64_bit(const Module& module) { return file_of(module).is_64_bit; }
+
+ private:
+  struct File {
+    std::vector<std::byte> bytes;
+    bool is_64_bit = false;
+  };
+  const File& file_of(const Module& module);
+
+  DebugFiles files_;
+  const format::Features* features_;
+  std::unordered_map<const Module*, File> by_module_;
+  std::deque<std::vector<std::byte>> kernel_code_;
 };
 
 }  // namespace tacho::symbolize

@@ -1,5 +1,6 @@
 #include "symbolize/files/debug_files.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/fs.h>
@@ -17,12 +18,169 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <string>
 #include <system_error>
+#include <utility>
 
 #include "format/extensions/map_owner.h"
 #include "symbolize/symbol_options.h"
 
 namespace tacho::symbolize {
+namespace {
+
+constexpr std::size_t kMostListingBytes = std::size_t{1} << 22;  // of the listing
+constexpr std::string_view kNoId = "-";
+
+template <class Number>
+bool read_number(std::string_view text, Number& number) {
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return failed == std::errc{} && end == text.data() + text.size();
+}
+
+bool is_file(int file) {
+  struct stat status {};
+  return ::fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+}  // namespace
+
+Result<PinnedFiles> PinnedFiles::read(int listing) {
+  if (!is_file(listing)) return Error{"it is no list of files"};
+  const auto bytes = format::read_at(listing, 0, kMostListingBytes);
+  if (!bytes) return bytes.error();
+  std::string_view rest = format::as_text(*bytes);
+  PinnedFiles held;
+  while (!rest.empty()) {
+    const auto end = rest.find('\0');
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    std::array<std::string_view, 4> words;
+    for (std::string_view& word : words) {
+      word = line.substr(0, line.find(' '));
+      line.remove_prefix(std::min(line.size(), word.size() + 1));
+    }
+    Row row;
+    row.is_perf_map = words[1] == "m";
+    row.name = line;
+    const auto id =
+        words[3] == kNoId ? std::optional(format::BuildId{}) : format::BuildId::from_hex(words[3]);
+    const bool is_known = end != std::string_view::npos && read_number(words[0], row.file) &&
+                          (row.is_perf_map || words[1] == "b") && read_number(words[2], row.process) && id;
+    if (!is_known || !is_file(row.file)) return Error{"it is no list of files"};
+    row.build_id = *id;
+    held.rows_.push_back(std::move(row));
+  }
+  return held;
+}
+
+std::vector<int> PinnedFiles::descriptors() const {
+  std::vector<int> all;
+  for (const Row& row : rows_) all.push_back(row.file);
+  return all;
+}
+
+void PinnedFiles::add(format::Fd file, const format::BuildId& id) {
+  rows_.push_back({.file = file.get(), .build_id = id});
+  own_.push_back(std::move(file));
+}
+
+template <class Is>
+Result<format::Fd> PinnedFiles::only(Is&& is) const {
+  const auto found = std::ranges::find_if(rows_, is);
+  if (found == rows_.end()) return Error{"it was not held open", ENOENT};
+  format::Fd file(::fcntl(found->file, F_DUPFD_CLOEXEC, 0));
+  return file ? std::move(file) : Result<format::Fd>(system_error("a file that was held open", errno));
+}
+
+Result<format::Fd> PinnedFiles::binary(std::string_view name, const format::BuildId& id) const {
+  const auto is = [&](const Row& row) {
+    return !row.is_perf_map && (id.empty() ? row.name == name : row.build_id == id);
+  };
+  if (id.empty() && std::ranges::count_if(rows_, is) > 1)
+    return Error{"several files had this name", ENOTUNIQ};
+  return only(is);
+}
+
+Result<format::Fd> PinnedFiles::perf_map(std::uint32_t process) const {
+  const auto is = [&](const Row& row) { return row.is_perf_map && row.process == process; };
+  if (std::ranges::count_if(rows_, is) > 1) return Error{"several processes had this number", ENOTUNIQ};
+  return only(is);
+}
+
+namespace {
+
+// From debuginfod.h of elfutils, whose library promises to keep them.
+using Begin = void* (*)();
+using Find = int (*)(void* client, const unsigned char* id, int size, char** path);
+using End = void (*)(void* client);
+
+struct LibraryEnd {
+  void operator()(void* library) const noexcept { ::dlclose(library); }
+};
+
+template <class Function>
+bool load(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  return function != nullptr;
+}
+
+}  // namespace
+
+struct Debuginfod::State {
+  std::unique_ptr<void, LibraryEnd> library;
+  Begin begin = nullptr;
+  End end = nullptr;
+  Find find_debug = nullptr, find_executable = nullptr;
+  void* client = nullptr;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (client) end(client);
+  }
+  Result<format::Fd> ask(Find find, const format::BuildId& id) const;
+};
+
+Debuginfod::Debuginfod(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Debuginfod::Debuginfod(Debuginfod&&) noexcept = default;
+Debuginfod& Debuginfod::operator=(Debuginfod&&) noexcept = default;
+Debuginfod::~Debuginfod() = default;
+
+Result<Debuginfod> Debuginfod::connect() {
+  const char* const urls = std::getenv("DEBUGINFOD_URLS");
+  if (!urls || *urls == '\0') return Error{"debuginfod: DEBUGINFOD_URLS names no server; set it to its URL"};
+  auto state = std::make_unique<State>();
+  // Never unloaded: the libraries it brings (curl, gnutls) keep what they allocated until the process ends.
+  state->library.reset(::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
+  if (!state->library) return Error{"debuginfod: libdebuginfod.so.1 is missing; install libdebuginfod1"};
+  void* const library = state->library.get();
+  if (!load(library, "debuginfod_begin", state->begin) || !load(library, "debuginfod_end", state->end) ||
+      !load(library, "debuginfod_find_debuginfo", state->find_debug) ||
+      !load(library, "debuginfod_find_executable", state->find_executable)) {
+    return Error{"debuginfod: libdebuginfod.so.1 lacks a function; install another version"};
+  }
+  state->client = state->begin();
+  if (!state->client) return Error{"debuginfod: the library could not be started"};
+  return Debuginfod(std::move(state));
+}
+
+Result<format::Fd> Debuginfod::State::ask(Find find, const format::BuildId& id) const {
+  if (id.empty()) return Error{"debuginfod: no build id to ask for"};
+  const int fd = find(client, id.bytes.data(), id.size, nullptr);
+  if (fd < 0) return system_error("debuginfod: build id " + id.hex(), -fd);
+  return format::Fd(fd);
+}
+
+Result<format::Fd> Debuginfod::debug_information(const format::BuildId& id) {
+  return state_->ask(state_->find_debug, id);
+}
+Result<format::Fd> Debuginfod::executable(const format::BuildId& id) {
+  return state_->ask(state_->find_executable, id);
+}
+
 namespace {
 
 constexpr const char* kDebugFolder = "/usr/lib/debug";
@@ -119,21 +277,22 @@ Result<format::Fd> DebugFiles::open(const Candidate& candidate) const {
   return candidate.whose == Whose::ThisMachine ? open_regular({}, candidate.path) : open(candidate.path);
 }
 
-Result<format::Fd> DebugFiles::open_held(std::string_view path, const format::BuildId& id) const {
-  return held_ != nullptr ? held_->binary(path, id) : Result<format::Fd>(Error{"no file was held", ENOENT});
+Result<format::Fd> DebugFiles::open_pinned(std::string_view path, const format::BuildId& id) const {
+  return pinned_ != nullptr ? pinned_->binary(path, id)
+                            : Result<format::Fd>(Error{"no file was pinned", ENOENT});
 }
 
-Result<std::vector<std::byte>> DebugFiles::read_held(std::string_view path, const format::BuildId& id,
-                                                     std::uint64_t limit) const {
-  return read_whole(open_held(path, id), std::string(path), limit);
+Result<std::vector<std::byte>> DebugFiles::read_pinned(std::string_view path, const format::BuildId& id,
+                                                       std::uint64_t limit) const {
+  return read_whole(open_pinned(path, id), std::string(path), limit);
 }
 
-Result<std::vector<std::byte>> DebugFiles::read_held_map(std::string_view process,
-                                                         std::uint64_t limit) const {
+Result<std::vector<std::byte>> DebugFiles::read_pinned_map(std::string_view process,
+                                                           std::uint64_t limit) const {
   std::uint32_t number = 0;
   const auto [end, failed] = std::from_chars(process.data(), process.data() + process.size(), number);
-  if (held_ == nullptr || failed != std::errc{}) return Error{"no file was held", ENOENT};
-  return read_whole(held_->perf_map(number), "its map", limit);
+  if (pinned_ == nullptr || failed != std::errc{}) return Error{"no file was pinned", ENOENT};
+  return read_whole(pinned_->perf_map(number), "its map", limit);
 }
 
 bool is_this_host(const format::Environment& environment) {

@@ -1,9 +1,9 @@
-// Candidate paths of a module's file and of its separate debug file, in perf's order, and opening them:
-// always below one root folder, since paths in a capture are untrusted.
+// Files of a module: the candidate paths in perf's order, files that tacho-record pinned, and debuginfod.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,10 +13,69 @@
 #include "format/base/result.h"
 #include "format/container/features.h"
 #include "format/records/build_id.h"
-#include "symbolize/files/held_files.h"
 #include "symbolize/frame.h"
 
 namespace tacho::symbolize {
+
+// Files that tacho-record kept open while it recorded, since some are deleted or replaced before the capture
+// is packed.
+
+class PinnedFiles {
+ public:
+  // `listing`: a descriptor of a file that names each by its descriptor here, with a 0 behind each:
+  // "FD b PID BUILDID NAME" a binary ("-": it has no build id), "FD m PID - " names of code that the process
+  // made at run time.
+  static Result<PinnedFiles> read(int listing);
+
+  // One more binary, found by its build id alone.
+  void add(format::Fd file, const format::BuildId& id);
+
+  // Those that the listing names.
+  std::vector<int> descriptors() const;
+
+  // A descriptor of its own, by build id or else by name. The code ENOENT: none had it; ENOTUNIQ: several.
+  Result<format::Fd> binary(std::string_view name, const format::BuildId& id) const;
+  // Where no other process with this number had one (else the code ENOTUNIQ); ENOENT where none was held.
+  Result<format::Fd> perf_map(std::uint32_t process) const;
+
+ private:
+  struct Row {
+    int file = -1;
+    bool is_perf_map = false;
+    std::uint32_t process = 0;
+    format::BuildId build_id;
+    std::string name;
+  };
+  template <class Is>
+  Result<format::Fd> only(Is&& is) const;
+
+  std::vector<Row> rows_;
+  std::vector<format::Fd> own_;  // descriptors given to add()
+};
+
+// Fetches debug files from debuginfod servers by build id. libdebuginfod is loaded on first use and optional.
+
+class Debuginfod {
+ public:
+  // The servers are those of the environment variable DEBUGINFOD_URLS, as every tool that asks them has it.
+  static Result<Debuginfod> connect();
+  Debuginfod(Debuginfod&&) noexcept;
+  Debuginfod& operator=(Debuginfod&&) noexcept;
+  ~Debuginfod();
+
+  // The file with the debugging sections, and the one that ran. Whether what came has that build id is for
+  // the caller to see.
+  Result<format::Fd> debug_information(const format::BuildId& id);
+  Result<format::Fd> executable(const format::BuildId& id);
+
+ private:
+  struct State;
+  explicit Debuginfod(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// Candidate paths of a module's file and of its separate debug file, in perf's order, and opening them:
+// always below one root folder, since paths in a capture are untrusted.
 
 enum class Whose : std::uint8_t { RecordingHost, ThisMachine };
 
@@ -31,11 +90,11 @@ class DebugFiles {
  public:
   // `root` stands for the recording host's "/"; empty: this machine's own; kNoFiles: no file is there.
   // `cache` is a folder of this machine where perf keeps files by their build ids (~/.debug); empty: none.
-  // `held` and `capture` may be null, and must outlive this. `capture` says which host was recorded, whose
+  // `pinned` and `capture` may be null, and must outlive this. `capture` says which host was recorded, whose
   // inodes are compared (check_mapped).
-  explicit DebugFiles(std::string root, std::string cache = {}, const HeldFiles* held = nullptr,
+  explicit DebugFiles(std::string root, std::string cache = {}, const PinnedFiles* pinned = nullptr,
                       const format::Features* capture = nullptr)
-      : root_(std::move(root)), cache_(std::move(cache)), held_(held), capture_(capture) {}
+      : root_(std::move(root)), cache_(std::move(cache)), pinned_(pinned), capture_(capture) {}
 
   const std::string& root() const { return root_; }
 
@@ -51,11 +110,11 @@ class DebugFiles {
   Result<format::Fd> open(const Candidate& candidate) const;
   // A file that was held open while it was mapped: under this name, or with this build id, which is for the
   // caller to check.
-  Result<format::Fd> open_held(std::string_view path, const format::BuildId& id) const;
-  Result<std::vector<std::byte>> read_held(std::string_view path, const format::BuildId& id,
-                                           std::uint64_t limit) const;
+  Result<format::Fd> open_pinned(std::string_view path, const format::BuildId& id) const;
+  Result<std::vector<std::byte>> read_pinned(std::string_view path, const format::BuildId& id,
+                                             std::uint64_t limit) const;
   // The names of code that the process of this number made at run time, from a file that was held open.
-  Result<std::vector<std::byte>> read_held_map(std::string_view process, std::uint64_t limit) const;
+  Result<std::vector<std::byte>> read_pinned_map(std::string_view process, std::uint64_t limit) const;
   // An error with the code ENOTUNIQ: `file`, which has the module's name now, is not the file that was
   // mapped. Its inode differs from the recorded one, on the same device of the recorded host. Files with the
   // module's build id are those that were written after the last sample: an id that was recorded by then is
@@ -81,7 +140,7 @@ class DebugFiles {
  private:
   std::string root_;
   std::string cache_;
-  const HeldFiles* held_;
+  const PinnedFiles* pinned_;
   const format::Features* capture_;
 };
 

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "format/base/file.h"
-#include "symbolize/files/attached_text.h"
+#include "symbolize/files/decompress.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -38,15 +38,15 @@ Result<std::vector<std::byte>> JitCode::read(const std::string& path) const {
   const auto* const attached =
       features_ != nullptr ? features_->attachment(std::string(kAttachedJitdump) + path) : nullptr;
   if (attached != nullptr) return unpack_attached_text(*attached);
-  auto held = files_.read_held(path, {}, kLargestDump);
+  auto held = files_.read_pinned(path, {}, kLargestDump);
   return held || held.error().code != ENOENT ? std::move(held) : files_.read(path, kLargestDump);
 }
 
 Result<Jitdump> JitCode::open(const std::string& path, JitClock clock) const {
   const std::string name = path.substr(path.rfind('/') + 1);
   const std::string place = folder_.empty() ? files_.place(path) : folder_ + "/" + name;
-  const AtFile reading(gate_, path);
-  if (reading.is_refused()) return Error{gate_->lack(path)};
+  const ScopedRead reading(access_, path);
+  if (reading.is_refused()) return Error{access_->refusal(path)};
   auto bytes = folder_.empty() ? read(path) : format::read_file(place, kLargestDump);
   if (!bytes) return std::move(bytes.error());
   auto dump = Jitdump::parse(std::move(*bytes));

@@ -18,7 +18,7 @@
 #include "format/container/features.h"
 #include "format/records/record.h"
 #include "symbolize/files/debug_files.h"
-#include "symbolize/files/file_gate.h"
+#include "symbolize/files/file_access.h"
 #include "symbolize/jit/jitdump.h"
 
 namespace tacho::symbolize {
@@ -34,9 +34,9 @@ class JitCode {
   static constexpr std::uint64_t kTextOffset = 0x80;
 
   // `folder`: where to look for jitdumps first (--jitdump-dir); empty: where the capture says.
-  // `gate`: of these; may be null, and must outlive this.
-  JitCode(std::string folder, DebugFiles files, FileGate* gate = nullptr)
-      : folder_(std::move(folder)), files_(std::move(files)), gate_(gate) {}
+  // `access`: of these; may be null, and must outlive this.
+  JitCode(std::string folder, DebugFiles files, FileAccess* access = nullptr)
+      : folder_(std::move(folder)), files_(std::move(files)), access_(access) {}
 
   // A capture that may have jitdumps of its own, which come before files; must outlive this.
   void use(const format::Features& features) { features_ = &features; }
@@ -84,7 +84,7 @@ class JitCode {
 
   std::string folder_;
   DebugFiles files_;
-  FileGate* gate_;
+  FileAccess* access_;
   const format::Features* features_ = nullptr;
   struct Opened {
     std::string path;

@@ -6,7 +6,7 @@
 
 #include "format/base/byte_writer.h"
 #include "format/base/cursor.h"
-#include "symbolize/files/attached_text.h"
+#include "symbolize/files/decompress.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "format/records/perf_abi.h"
-#include "symbolize/files/file_gate.h"
+#include "symbolize/files/file_access.h"
 #include "symbolize/unwind/dwarf_expression.h"
 #include "symbolize/unwind/unwind_module.h"
 #include "tsl/robin_map.h"
@@ -103,24 +103,24 @@ class MappedFiles {
  public:
   MappedFiles(const SymbolOptions& options, const format::Features& features)
       : features_(features),
-        files_(options.symfs, {}, options.held, options.checks_inodes ? &features : nullptr),
-        gate_(options.gate) {}
+        files_(options.symfs, {}, options.pinned, options.checks_inodes ? &features : nullptr),
+        access_(options.access) {}
 
-  // Of a sample: the first module of a sample is reported to the gate, even if it is the same as before.
+  // Of a sample: `access_` gets the first module of each sample, even if it is the same as before.
   // `space`: its process, until the next one.
   void begin(const SpaceVersion& space) {
     space_ = &space;
     last_ = nullptr;
   }
   void end() {
-    if (gate_ != nullptr && last_ != nullptr) gate_->at({});
+    if (access_ != nullptr && last_ != nullptr) access_->set_current({});
   }
 
   // Null when nothing is mapped there. Valid until the next call.
   const Mapped* find(std::uint64_t address) {
     const Mapping* const mapping = space_->find({address}, abi::kCpumodeUser);
     if (!mapping) return nullptr;
-    if (gate_ != nullptr && mapping->module != last_) enter(*mapping->module);
+    if (access_ != nullptr && mapping->module != last_) enter(*mapping->module);
     last_ = mapping->module;
     if (const auto known = mapped_.find(mapping); known != mapped_.end()) {
       if (!known->second.module->is_another_by_now()) return &known->second;
@@ -134,8 +134,8 @@ class MappedFiles {
 
  private:
   void enter(const Module& module) {
-    gate_->at(module.path);
-    if (std::string reason = gate_->lack(module.path); !reason.empty())
+    access_->set_current(module.path);
+    if (std::string reason = access_->refusal(module.path); !reason.empty())
       module_of(module).leave_out(std::move(reason));
   }
   UnwindModule& module_of(const Module& module) {
@@ -147,8 +147,8 @@ class MappedFiles {
   const format::Features& features_;
   const SpaceVersion* space_ = nullptr;
   DebugFiles files_;
-  FileGate* gate_;
-  const Module* last_ = nullptr;  // reported to the gate
+  FileAccess* access_;
+  const Module* last_ = nullptr;  // as `access_` knows it
   std::unordered_map<const Module*, UnwindModule> modules_;
   std::deque<UnwindModule*> asked_;
   tsl::robin_map<const Mapping*, Mapped> mapped_;

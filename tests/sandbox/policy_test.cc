@@ -156,11 +156,11 @@ Job dying_of(std::vector<std::string> files, const std::vector<std::string>& all
     std::string read;
     for (const std::string& file : all) {
       if (std::ranges::find(child.deaths, file, &Death::path) != child.deaths.end()) continue;
-      child.names.at(file);
+      child.names.set_current(file);
       if (std::ranges::find(files, file) != files.end()) ::raise(SIGKILL);
       read += file + " ";
     }
-    child.names.at({});
+    child.names.set_current({});
     return bytes_of(read);
   };
 }
@@ -203,7 +203,7 @@ TEST_F(Sandbox, WantOfMemoryIsAnError) {
 
 TEST_F(Sandbox, WantOfMemoryAtAFileCostsThatFile) {
   const Job work = [](Child& child) {
-    child.names.at("/large");
+    child.names.set_current("/large");
     if (child.deaths.empty()) throw std::bad_alloc();
     return bytes_of(child.deaths[0].path + " " + child.deaths[0].how);
   };
@@ -214,7 +214,7 @@ TEST_F(Sandbox, WantOfMemoryAtAFileCostsThatFile) {
 
 TEST_F(Sandbox, AFileThatKeepsItCostsThatFile) {
   const Job work = [](Child& child) {
-    child.names.at("/endless");
+    child.names.set_current("/endless");
     while (child.deaths.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return bytes_of(child.deaths[0].path + " " + child.deaths[0].how);
   };
@@ -228,7 +228,7 @@ TEST_F(Sandbox, AFileThatKeepsItCostsThatFile) {
 std::string read_slowly(Child& child, int count) {
   std::string refused;
   for (int i = 0; i < count; ++i) {
-    const symbolize::AtFile reading(&child.names, "/" + std::to_string(i));
+    const symbolize::ScopedRead reading(&child.names, "/" + std::to_string(i));
     if (reading.is_refused())
       refused += std::to_string(i) + " ";
     else
@@ -254,9 +254,9 @@ TEST_F(Sandbox, TheWorkersAfterItReadWhatTheOneBeforeReadAndNoMore) {
   limits.times = {.at_one = std::chrono::seconds(60), .at_all = std::chrono::milliseconds(300)};
   const Job work = [](Child& child) {
     std::string refused = read_slowly(child, 20);
-    child.names.at("/deadly");
+    child.names.set_current("/deadly");
     if (child.deaths.empty()) ::raise(SIGKILL);
-    child.names.at({});
+    child.names.set_current({});
     return bytes_of(refused);
   };
   const auto done = run_job(work, Policy::ReadFiles, limits);

@@ -102,7 +102,7 @@ class Views : public testing::Test {
     task_.work = [=](Child& child) -> Result<cli::ExitStatus> {
       Text out(child);
       for (const std::string& file : files) {
-        const symbolize::AtFile reading(&child.names, file);
+        const symbolize::ScopedRead reading(&child.names, file);
         const bool is_refused = reading.is_refused();
         if (!is_refused) die(file);
         out.text(is_refused ? "?\n" : file + "\n");
@@ -134,7 +134,7 @@ class Views : public testing::Test {
       const Output out = child.open_output();
       off_t at = 0;
       for (const std::string name : {"/long", "/b", "/c"}) {
-        const symbolize::AtFile reading(&child.stacks, name);
+        const symbolize::ScopedRead reading(&child.stacks, name);
         if (reading.is_refused()) continue;
         if (::pwrite(file_.get(), name.data(), name.size(), at) < 0) return Error{"pwrite"};
         at += static_cast<off_t>(name.size());
@@ -247,12 +247,12 @@ TEST_F(Views, TwoThreadsAtAFileEachAreToldApartByReadingInStep) {
   task_.work = [](Child& child) -> Result<cli::ExitStatus> {
     Text out(child);
     if (!child.is_serial) {
-      child.stacks.at("/sound");
-      child.names.at("/deadly");
+      child.stacks.set_current("/sound");
+      child.names.set_current("/deadly");
       ::raise(SIGKILL);
     }
-    { const symbolize::AtFile reading(&child.stacks, "/sound"); }
-    const symbolize::AtFile reading(&child.names, "/deadly");
+    { const symbolize::ScopedRead reading(&child.stacks, "/sound"); }
+    const symbolize::ScopedRead reading(&child.names, "/deadly");
     if (!reading.is_refused()) ::raise(SIGKILL);
     out.text("text\n");
     if (auto done = out.finish(); !done) return std::move(done.error());
@@ -469,7 +469,7 @@ TEST_F(Views, WhatWasWrittenOfWhatCannotBeReadAgainIsKept) {
     Text out(child);
     out.text("the first\n");
     out.flush();
-    const symbolize::AtFile reading(&child.names, "/b");
+    const symbolize::ScopedRead reading(&child.names, "/b");
     ::raise(SIGKILL);
     return cli::kWhole;
   };

@@ -1,10 +1,10 @@
-#include "symbolize/mapping_list.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <deque>
 #include <random>
+
+#include "symbolize/address_space.h"
 
 namespace tacho::symbolize {
 namespace {

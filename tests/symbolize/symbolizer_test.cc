@@ -6,8 +6,8 @@
 #include "format/base/file.h"
 #include "format/records/perf_abi.h"
 #include "symbolize/elf/elf_file.h"
-#include "symbolize/elf/running_vdso.h"
-#include "tests/symbolize/held.h"
+#include "symbolize/elf/module_files.h"
+#include "tests/symbolize/pinned.h"
 #include "tests/symbolize/symbolizer_case.h"
 
 namespace tacho::symbolize {
@@ -361,10 +361,10 @@ TEST_F(SymbolizerTest, WhatWasHeldOpenComesBeforeTheFileOfThatNameAndNothingBehi
   test::Held once, twice;
   once.map(7, std::string(kMap) + "ran\n");
   twice.map(7, "").map(7, "").file("/lib/names.so", "").file("/lib/names.so", "");
-  options.held = once.files();
+  options.pinned = once.files();
   made.reset();
   EXPECT_EQ(frame(kStart + 4).function, "ran");
-  options.held = twice.files();
+  options.pinned = twice.files();
   made.reset();
   EXPECT_EQ(frame(kStart + 4).function, "");
   EXPECT_EQ(frame(kStart + 0x100000 + kText).function, "");

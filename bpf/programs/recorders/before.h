@@ -7,7 +7,7 @@
 #define TACHO_BEFORE_H
 
 /* User stacks of threads that are off the CPUs, which no BPF program can walk for another thread: the recorder unwinds copies
- * of them and writes them here before it runs the program (record/session/sleeping_stacks.h). */
+ * of them and writes them here before it runs the program (record/session/capture_start.h). */
 struct tacho_sleeping {
   __u64 switches; /* how often the thread had left a CPU: with another number it ran since */
   __u64 user[USER_FRAMES];

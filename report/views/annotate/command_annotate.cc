@@ -1,5 +1,4 @@
-#include "report/views/annotate/command_annotate.h"
-
+// `tacho annotate`: instructions and source lines of functions, with each event's share of samples.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,16 +10,14 @@
 #include "cli/absent_options.h"
 #include "cli/nearest.h"
 #include "format/records/perf_abi.h"
+#include "report/commands.h"
 #include "report/decode/bpf_functions.h"
 #include "report/filter_options.h"
 #include "report/output/terminal.h"
 #include "report/profile/annotated_code.h"
-#include "report/profile/code_hits.h"
 #include "report/profile/profile.h"
 #include "report/samples/source_files.h"
-#include "report/views/annotate/code_json.h"
 #include "report/views/annotate/code_text.h"
-#include "report/views/annotate/perf_layout.h"
 
 namespace tacho::report {
 namespace {

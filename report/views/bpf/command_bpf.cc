@@ -10,9 +10,7 @@
 #include <utility>
 
 #include "report/commands.h"
-#include "report/decode/bpf_call_names.h"
 #include "report/decode/bpf_functions.h"
-#include "report/decode/bpf_instructions.h"
 #include "report/decode/instructions.h"
 #include "report/decode/payload.h"
 #include "report/output/field_sinks.h"

@@ -1,23 +1,37 @@
-#include "report/views/calls/command_calls.h"
-
+// tacho calls: every call of a program's functions, with its duration.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "report/command.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/output/field_sinks.h"
 #include "report/output/terminal.h"
+#include "report/output/text_output.h"
+#include "report/views/calls/call_list.h"
 
 namespace tacho::report {
-
 namespace {
+
+// The forms of the output: calls one after another, a call graph, a table by function, JSON, Chrome's trace.
+
+enum class CallForm : std::uint8_t { Replay, Graph, Report, Json, Chrome };
+
+// `values` null: without arguments and return values. `room` is the width of a line; 0: no limit.
+void write_calls(TextOutput& out, CallForm form, const CallList& list, const Callers& tree,
+                 const CallValues* values, Names names, std::size_t room);
+
+// "1.234 us", "12.001 ms": in the unit that gives one to three digits before the point.
+std::string duration_text(std::uint64_t nanoseconds);
 
 constexpr std::size_t kDuration = 10, kThread = 7, kCount = 9;  // widths
 constexpr std::size_t kIndent = 2, kDeepest = 64;               // levels with an indentation of their own
@@ -230,8 +244,6 @@ void write_chrome(TextOutput& out, const CallList& list, const CallValues* value
   out.text("\n]}\n");
 }
 
-}  // namespace
-
 std::string duration_text(std::uint64_t nanoseconds) {
   constexpr std::uint64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;
   const auto value = static_cast<double>(nanoseconds);
@@ -256,8 +268,6 @@ void write_calls(TextOutput& out, CallForm form, const CallList& list, const Cal
       return write_chrome(out, list, values);
   }
 }
-
-namespace {
 
 struct Options {
   ReadingOptions reading;

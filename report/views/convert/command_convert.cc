@@ -186,7 +186,7 @@ Result<cli::ExitStatus> make_copy(const Words& words) {
   return make_capture(
       making, [&](const CaptureOutput& output, sandbox::Child* child) -> Result<cli::ExitStatus> {
         ConvertOptions options = convert;
-        if (child != nullptr) options.gate = &child->stacks;
+        if (child != nullptr) options.access = &child->stacks;
         Ending ending(
             [&] { return child != nullptr ? child->is_asked_to_stop() : making.is_asked_to_stop(); });
         format::Following following;

@@ -164,8 +164,8 @@ Result<cli::ExitStatus> redact_here(const Options& options, const CaptureOutput&
                                     sandbox::Child* child) {
   RedactOptions wish = options.redact;
   if (child != nullptr) {
-    wish.copy.gate = &child->stacks;
-    wish.name_gate = &child->names;
+    wish.copy.access = &child->stacks;
+    wish.name_access = &child->names;
     wish.in_step = child->is_serial;
   }
   format::Diagnostics diagnostics;

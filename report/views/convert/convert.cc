@@ -3,31 +3,586 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <bitset>
 #include <cerrno>
 #include <filesystem>
 #include <iterator>
+#include <memory>
+#include <span>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <unordered_set>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include "format/base/file.h"
 #include "format/container/capture_reader.h"
 #include "format/container/capture_writer.h"
 #include "format/container/feature_sections.h"
+#include "format/container/growing_file.h"
 #include "format/container/pipe_writer.h"
 #include "format/extensions/symbol_pack.h"
 #include "format/records/byte_swap.h"
 #include "format/records/perf_abi.h"
 #include "format/records/record.h"
+#include "format/records/sample.h"
+#include "report/output/terminal.h"
 #include "report/query/gather.h"
+#include "report/samples/event_choice.h"
 #include "report/samples/ordered_records.h"
 #include "report/samples/session.h"
-#include "report/views/convert/convert_selection.h"
-#include "report/views/convert/convert_unwinding.h"
-#include "symbolize/files/attached_text.h"
+#include "symbolize/files/decompress.h"
 
 namespace tacho::report {
+namespace {
+
+// The usual message of a program that writes to a closed pipe.
+Result<> done_or_gone(const Result<OutputFile::Reader>& reader) {
+  if (reader && *reader == OutputFile::Reader::There) return Done{};
+  const int code = reader ? EPIPE : reader.error().code;
+  return output_error(system_error("write", code).what, code);
+}
+
+}  // namespace
+
+Result<CaptureTarget> CaptureTarget::open(TargetOptions options) {
+  CaptureTarget target(std::move(options));
+  const TargetOptions& wish = target.options_;
+  if (wish.output == "-") return target;
+  std::error_code ignored;
+  auto path = wish.replaces_input ? std::filesystem::canonical(wish.input, ignored)
+                                  : std::filesystem::path(wish.output);
+  if (path.empty()) path = wish.input;
+  using Old = format::WholeOutput::Old;
+  auto file = format::WholeOutput::create(path, wish.replaces_input ? Old::Replaced : Old::Kept);
+  if (!file) return std::move(file.error());
+  target.file_.emplace(std::move(*file));
+  if (target.file_->has_temporary_name()) target.not_stopped_ = std::make_unique<NoStopping>();
+  // A file that is named while it grows is marked for --follow here, since the sandboxed child may not do so.
+  if (auto mark = target.file_->duplicate(); mark && !wish.is_whole_or_nothing)
+    format::hold_for_writing(mark->get());
+  return target;
+}
+
+Result<> CaptureTarget::begin() {
+  if (!file_ || options_.is_whole_or_nothing) return Done{};
+  if (auto named = file_->finish(); !named) return named;
+  if (not_stopped_) not_stopped_->let_stop();
+  return Done{};
+}
+
+Result<> CaptureTarget::make_empty() {
+  if (!file_) return Done{};
+  const auto file = file_->duplicate();
+  if (!file) return file.error();
+  if (::ftruncate(file->get(), 0) == 0 && ::lseek(file->get(), 0, SEEK_SET) == 0) return Done{};
+  return output_error(system_error(options_.output, errno).what, errno);
+}
+
+Result<> CaptureTarget::finish() {
+  if (!file_ || !options_.is_whole_or_nothing) return Done{};
+  if (options_.input_state)
+    if (auto same = options_.input_state->check_same(options_.input); !same) return same;
+  return file_->finish();
+}
+
+CaptureOutput CaptureTarget::here() {
+  CaptureOutput output;
+  output.begin = [this]() -> Result<format::Fd> {
+    if (auto begun = begin(); !begun) return std::move(begun.error());
+    return file_ ? file_->duplicate() : Result<format::Fd>(format::Fd());
+  };
+  output.write = [](format::Bytes bytes) {
+    return done_or_gone(OutputFile(STDOUT_FILENO).write(format::as_text(bytes)));
+  };
+  output.finish = [this] { return finish(); };
+  return output;
+}
+
+CaptureOutput CaptureTarget::in_worker(sandbox::Child& child) {
+  CaptureOutput output;
+  output.begin = [this, &child]() -> Result<format::Fd> {
+    elsewhere_.emplace(child.open_output());
+    return file_ ? file_->duplicate() : Result<format::Fd>(format::Fd());
+  };
+  output.write = [this](format::Bytes bytes) {
+    return done_or_gone(elsewhere_->write(format::as_text(bytes)));
+  };
+  output.finish = [this] { return elsewhere_->finish(); };
+  return output;
+}
+
+void CaptureTarget::prepare(sandbox::Task& task) {
+  task.input = options_.input;
+  task.policy = sandbox::Policy::WriteOutput;
+  task.is_whole_or_nothing = options_.is_whole_or_nothing;
+  if (!file_) {
+    task.open_output = [] { return output_of(OutputFile(STDOUT_FILENO)); };
+    return;
+  }
+  task.kept = {file_->descriptor()};
+  task.restart = [this] { return make_empty(); };
+  task.open_output = [this]() -> Result<sandbox::Output> {
+    if (auto begun = begin(); !begun) return std::move(begun.error());
+    return sandbox::Output{.write = [](std::string_view) -> Result<OutputFile::Reader> {
+                             return Error{"the process that makes the capture writes to what it has not"};
+                           },
+                           .finish = [this] { return finish(); },
+                           .is_reader_gone = [] { return false; }};
+  };
+}
+
+Result<cli::ExitStatus> make_capture(const Making& making, const Make& make) {
+  auto target = CaptureTarget::open(making.target);
+  if (!target) return std::move(target.error());
+  const auto here = [&] { return make(target->here(), nullptr); };
+  if (!making.has_worker) return here();
+  sandbox::Task task;
+  target->prepare(task);
+  task.can_restart = making.can_restart;
+  task.is_asked_to_stop = making.is_asked_to_stop;
+  task.times = making.times;
+  const off_t start = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
+  task.show_progress = progress_lines();
+  task.work = [&](sandbox::Child& child) {
+    if (making.target.input == "-" && start >= 0) (void)::lseek(STDIN_FILENO, start, SEEK_SET);
+    return make(target->in_worker(child), &child);
+  };
+  return sandbox::run_view_or(task, here);
+}
+
+namespace {
+
+namespace abi = format::abi;
+using format::EventAttr;
+using format::EventSet;
+using format::RecordView;
+
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+
+// Records about their event itself: without it they mean nothing.
+constexpr std::uint32_t kOfTheEventAlone[] = {
+    abi::kRecordSample,      abi::kRecordRead, abi::kRecordThrottle,    abi::kRecordUnthrottle,
+    abi::kRecordLostSamples, abi::kRecordAux,  abi::kRecordItraceStart, abi::kRecordAuxOutputHwId,
+};
+
+bool has_sample_ids(const EventAttr& attr) {
+  return attr.samples(abi::kSampleIdentifier) || attr.samples(abi::kSampleId);
+}
+
+RecordView view_of(format::ByteWriter& scratch, const RecordView& record) {
+  scratch.patch<std::uint16_t>(6, static_cast<std::uint16_t>(scratch.size()));
+  RecordView view = record;
+  view.bytes = scratch.view();
+  view.order = std::endian::native;
+  return view;
+}
+
+// User records that name an event's id at this place of their body.
+struct IdPlaceRow {
+  std::uint32_t type;
+  std::size_t offset;  // bytes
+};
+constexpr IdPlaceRow kIdPlaces[] = {{abi::kRecordEventUpdate, 8}, {abi::kRecordStat, 0}};
+
+}  // namespace
+
+Result<ConvertSelection> ConvertSelection::create(const std::vector<std::string>& names,
+                                                  const std::string& times, const EventSet& events,
+                                                  const format::Features& features) {
+  ConvertSelection selection(events);
+  if (!names.empty())
+    if (auto chosen = selection.choose(names, features); !chosen) return std::move(chosen.error());
+  if (!times.empty())
+    if (auto chosen = selection.choose_times(times, features); !chosen) return std::move(chosen.error());
+  return selection;
+}
+
+Result<> ConvertSelection::choose(const std::vector<std::string>& names, const format::Features& features) {
+  std::vector<std::string> all;
+  for (const auto& event : *all_) all.push_back(event.name);
+  EventChoice choice = choose_events(names, all);
+  if (choice.unknown) return not_one_event("--events", *choice.unknown, all);
+  kept_ = std::move(choice.chosen);
+  const auto has_none = [](const format::Event& event) { return !has_sample_ids(event.attr); };
+  if (all_->size() > 1 && std::ranges::any_of(*all_, has_none))
+    return use_error("--events: the samples of this capture do not say which event they belong to");
+  keep_groups_whole(features);
+  heir_ = static_cast<std::size_t>(std::ranges::find(kept_, true) - kept_.begin());
+  return Done{};
+}
+
+// The leader's samples hold the values of all members: choosing one chooses the group.
+void ConvertSelection::keep_groups_whole(const format::Features& features) {
+  for (const format::EventGroup& group : features.environment.groups) {
+    if (group.leader >= kept_.size() || group.members > kept_.size() - group.leader) continue;
+    const EventAttr& leader = (*all_)[group.leader].attr;
+    if (!leader.samples(abi::kSampleRead) || (leader.read_format & abi::kReadGroup) == 0) continue;
+    const auto first = kept_.begin() + group.leader;
+    if (std::find(first, first + group.members, true) != first + group.members)
+      std::fill(first, first + group.members, true);
+  }
+}
+
+Result<> ConvertSelection::choose_times(const std::string& times, const format::Features& features) {
+  auto ranges = parse_times(times, features.environment);
+  if (!ranges) return std::move(ranges.error());
+  filter_.times = std::move(*ranges);
+  for (std::size_t i = 0; i < all_->size(); ++i)
+    if (keeps(i) && !(*all_)[i].attr.samples(abi::kSampleTime))
+      return use_error("--time: samples of the event '" + (*all_)[i].name + "' have no time");
+  return Done{};
+}
+
+const EventSet& ConvertSelection::events(EventSet& scratch) const {
+  if (kept_.empty()) return *all_;
+  for (std::size_t i = 0; i < all_->size(); ++i)
+    if (keeps(i)) scratch.add((*all_)[i]);
+  return scratch;
+}
+
+bool ConvertSelection::keeps_id(std::uint64_t id) const {
+  if (kept_.empty() || id == 0) return true;
+  const auto event = all_->find_id(id);
+  return event && keeps(*event);
+}
+
+void ConvertSelection::adjust(format::Features& features) const {
+  auto& environment = features.environment;
+  if (!filter_.times.empty() && environment.sample_time) {
+    auto& [first, last] = *environment.sample_time;
+    first = std::max(first, filter_.times.front().first);
+    last = std::max(first, std::min(last, filter_.times.back().last));
+    format::drop_section(features, abi::kFeatureSampleTime);
+  }
+  if (kept_.empty()) return;
+  if (features.event_descriptions.size() == kept_.size()) {
+    std::vector<format::Event> descriptions;
+    for (std::size_t i = 0; i < kept_.size(); ++i)
+      if (kept_[i]) descriptions.push_back(std::move(features.event_descriptions[i]));
+    features.event_descriptions = std::move(descriptions);
+    format::drop_section(features, abi::kFeatureEventDesc);
+  }
+  std::vector<format::EventGroup> groups;
+  for (format::EventGroup group : environment.groups) {
+    if (group.leader >= kept_.size() || group.members > kept_.size() - group.leader) continue;
+    const auto leader = kept_.begin() + group.leader;
+    if (!*leader) continue;
+    const auto members = std::count(leader, leader + group.members, true);
+    group.leader = static_cast<std::uint32_t>(std::count(kept_.begin(), leader, true));
+    group.members = static_cast<std::uint32_t>(members);
+    if (members > 1) groups.push_back(std::move(group));
+  }
+  environment.groups = std::move(groups);
+  format::drop_section(features, abi::kFeatureGroupDesc);
+}
+
+std::optional<RecordView> ConvertSelection::apply(const RecordView& record, format::ByteWriter& scratch,
+                                                  format::Diagnostics& diagnostics) const {
+  if (kept_.empty() && filter_.times.empty()) return record;
+  if (record.type < abi::kRecordUserStart) return apply_to_kernel(record, scratch, diagnostics);
+  if (kept_.empty()) return record;
+  if (record.type == abi::kRecordIdIndex) return shorten_id_index(record, scratch);
+  const auto place = std::ranges::find(kIdPlaces, record.type, &IdPlaceRow::type);
+  if (place == std::end(kIdPlaces)) return record;
+  format::Cursor body = record.body();
+  body.skip(place->offset);
+  return keeps_id(body.u64()) ? std::optional(record) : std::nullopt;
+}
+
+std::optional<RecordView> ConvertSelection::apply_to_kernel(const RecordView& record,
+                                                            format::ByteWriter& scratch,
+                                                            format::Diagnostics& diagnostics) const {
+  const auto event = all_->event_of(record);
+  if (!event) {
+    diagnostics.add(format::Damage::UnknownEvent, record.offset,
+                    std::string(format::record_name(record.type)));
+    return std::nullopt;
+  }
+  const EventAttr& attr = (*all_)[*event].attr;
+  if (!keeps(*event)) {
+    const bool goes = std::ranges::find(kOfTheEventAlone, record.type) != std::end(kOfTheEventAlone);
+    return goes ? std::nullopt : std::optional(give_to_heir(record, attr, scratch));
+  }
+  if (record.type != abi::kRecordSample || filter_.times.empty()) return record;
+  const auto time = format::sample_time(record, attr);
+  if (!time) {
+    diagnostics.add(format::Damage::BadRecord, record.offset, "a sample ends before its time");
+    return std::nullopt;
+  }
+  return filter_.accepts_time(*time) ? std::optional(record) : std::nullopt;
+}
+
+// The same record with the sample_id and the id of the event that replaces its own.
+RecordView ConvertSelection::give_to_heir(const RecordView& record, const EventAttr& from,
+                                          format::ByteWriter& scratch) const {
+  const format::Event& heir = (*all_)[heir_];
+  const std::uint64_t heirs_id = heir.ids.empty() ? 0 : heir.ids.front();
+  const std::size_t trailer = format::sample_id_size(from);
+  const bool has_trailer = trailer != 0 && record.bytes.size() >= format::kRecordHeaderSize + trailer;
+  format::SampleId id =
+      has_trailer ? format::parse_sample_id(record, from) : format::SampleId{0, 0, 0, 0, 0, 0};
+  if (id.id != 0) id.id = heirs_id;
+  if (!from.samples(abi::kSampleTime)) id.time = 0;  // none is written as 0
+  scratch.clear();
+  scratch.bytes(record.bytes.first(record.bytes.size() - (has_trailer ? trailer : 0)));
+  if (record.type == abi::kRecordLost && scratch.size() >= format::kRecordHeaderSize + kWord)
+    scratch.patch(format::kRecordHeaderSize, heirs_id);
+  format::write_sample_id(scratch, id, heir.attr);
+  return view_of(scratch, record);
+}
+
+// u64 count, entries of four words beginning with an id, and perhaps as many entries of two words.
+RecordView ConvertSelection::shorten_id_index(const RecordView& record, format::ByteWriter& scratch) const {
+  constexpr std::size_t kEntry = 4, kGuestEntry = 2;  // words
+  format::Cursor in = record.body();
+  const std::uint64_t count = in.u64();
+  const format::U64Array entries = in.words(count, kEntry);
+  if (in.failed()) return record;
+  const bool has_guests = count != 0 && in.left() / (kGuestEntry * kWord) >= count;
+  const format::U64Array guests = in.words(has_guests ? count : 0, kGuestEntry);
+  scratch.clear();
+  scratch.bytes(record.bytes.first(format::kRecordHeaderSize + kWord));  // the count is set below
+  std::uint64_t stay = 0;
+  const auto copy_kept = [&](const format::U64Array& from, std::size_t words) {
+    for (std::size_t i = 0; i < from.size() / words; ++i)
+      if (keeps_id(entries[i * kEntry]))
+        scratch.bytes(from.bytes().subspan(i * words * kWord, words * kWord));
+  };
+  for (std::size_t i = 0; i < count; ++i) stay += keeps_id(entries[i * kEntry]) ? 1 : 0;
+  copy_kept(entries, kEntry);
+  copy_kept(guests, kGuestEntry);
+  scratch.patch(format::kRecordHeaderSize, stay);
+  return view_of(scratch, record);
+}
+
+namespace {
+
+constexpr std::size_t kDeepest = 1024;  // frames
+
+// Which stack each sample has, by a key of its bytes.
+class Gatherer : public Sink {
+ public:
+  Gatherer(const format::SeededTextHash& hash, ChainsBySample& by_sample)
+      : hash_(hash), by_sample_(by_sample) {}
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (sample.stack == nullptr || sample.raw->user_stack.empty()) return Flow::GoOn;
+    by_sample_[hash_(format::as_text(sample.record->bytes))] = sample.stack->number;
+    if (sample.stack->number >= stacks_.size()) stacks_.resize(sample.stack->number + 1);
+    stacks_[sample.stack->number] = sample.stack;
+    return Flow::GoOn;
+  }
+
+  // The part of each stack that was unwound, by its number.
+  std::vector<std::vector<std::uint64_t>> chains(Resolver& resolver) const {
+    std::vector<std::vector<std::uint64_t>> chains(stacks_.size());
+    for (std::size_t number = 0; number < stacks_.size(); ++number) {
+      if (stacks_[number] == nullptr) continue;
+      for (const std::uint32_t frame : stacks_[number]->frames)
+        if (const Location& place = resolver.location(frame); place.is_unwound)
+          chains[number].push_back(place.ip.value);
+    }
+    return chains;
+  }
+
+ private:
+  const format::SeededTextHash& hash_;
+  ChainsBySample& by_sample_;
+  std::vector<const Stack*> stacks_;  // by number; as long as the session
+};
+
+}  // namespace
+
+Result<UnwoundChains> UnwoundChains::read(SessionOptions reading) {
+  reading.max_stack = kDeepest;
+  reading.keeps_addresses = true;
+  auto session = Session::open(std::move(reading));
+  if (!session) return std::move(session.error());
+  UnwoundChains chains;
+  Gatherer gatherer(chains.hash_, chains.by_sample_);
+  session->run(gatherer);
+  chains.chains_ = gatherer.chains(session->resolver());
+  return chains;
+}
+
+std::span<const std::uint64_t> UnwoundChains::of(format::Bytes sample) const {
+  const auto found = by_sample_.find(hash_(format::as_text(sample)));
+  return found == by_sample_.end() ? std::span<const std::uint64_t>() : chains_[found->second];
+}
+
+namespace {
+
+namespace abi = format::abi;
+using format::Bytes;
+using format::Cursor;
+using format::Damage;
+using format::EventAttr;
+using format::RecordView;
+
+constexpr std::size_t kRegisterBytes = sizeof(std::uint64_t);
+constexpr std::size_t kMostRecordBytes = 0xfff8;                        // bytes; sizes have 16 bits
+constexpr std::size_t kMostFrames = kMostRecordBytes / kRegisterBytes;  // more have no room
+constexpr std::uint64_t kWordsBefore = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
+                                       abi::kSampleTime | abi::kSampleAddr | abi::kSampleId |
+                                       abi::kSampleStreamId | abi::kSampleCpu | abi::kSamplePeriod;
+constexpr std::uint64_t kOfCopies = abi::kSampleRegsUser | abi::kSampleStackUser;
+constexpr std::uint64_t kBranchIndex = 1U << 17, kBranchCounters = 1U << 19;  // PERF_SAMPLE_BRANCH_...
+constexpr std::size_t kBranchWords = 3;
+
+// The positions of the parts of a sample that change, in bytes from the start of its body.
+struct Pieces {
+  std::size_t chain = 0, behind_chain = 0;
+  std::size_t copies = 0, behind_copies = 0;  // registers and stack, side by side
+};
+
+void skip_words(Cursor& in, std::uint64_t words) {
+  in.skip(words > in.left() / kRegisterBytes ? in.left() + 1
+                                             : static_cast<std::size_t>(words) * kRegisterBytes);
+}
+
+// In the order of the kernel's ABI (perf_event_open(2), PERF_RECORD_SAMPLE).
+std::optional<Pieces> pieces_of(Bytes body, const EventAttr& attr) {
+  Pieces pieces;
+  Cursor in(body);
+  const auto here = [&] { return body.size() - in.left(); };
+  in.skip(kRegisterBytes * static_cast<std::size_t>(std::popcount(attr.sample_type & kWordsBefore)));
+  if (attr.samples(abi::kSampleRead)) (void)format::parse_read_values(in, attr.read_format);
+  pieces.chain = here();
+  skip_words(in, in.u64());
+  pieces.behind_chain = here();
+  if (attr.samples(abi::kSampleRaw)) in.skip(in.u32());
+  if (attr.samples(abi::kSampleBranchStack)) {
+    const std::uint64_t branches = in.u64();
+    if ((attr.branch_sample_type & kBranchIndex) != 0) in.u64();
+    skip_words(in, std::min<std::uint64_t>(branches, kMostRecordBytes) * kBranchWords);
+    if ((attr.branch_sample_type & kBranchCounters) != 0) skip_words(in, branches);
+  }
+  pieces.copies = here();
+  if (attr.samples(abi::kSampleRegsUser) && in.u64() != 0)
+    skip_words(in, static_cast<std::uint64_t>(std::popcount(attr.sample_regs_user)));
+  if (attr.samples(abi::kSampleStackUser)) {
+    const std::uint64_t size = in.u64();
+    in.skip(size > in.left() ? in.left() + 1 : static_cast<std::size_t>(size));
+    if (size != 0) in.u64();  // so much of it is valid
+  }
+  pieces.behind_copies = here();
+  if (in.failed()) return std::nullopt;
+  return pieces;
+}
+
+bool is_unwound(const EventAttr& attr) {
+  return symbolize::Unwinder::can_unwind(attr) && attr.samples(abi::kSampleCallchain);
+}
+
+EventAttr changed_attr(EventAttr attr) {
+  if (!is_unwound(attr)) return attr;
+  attr.sample_type &= ~kOfCopies;
+  attr.flags &= ~std::uint64_t{abi::kExcludeCallchainUser};
+  attr.sample_regs_user = 0;
+  attr.sample_stack_user = 0;
+  return attr;
+}
+
+}  // namespace
+
+ConvertUnwinding::ConvertUnwinding(const symbolize::SymbolOptions& symbols, const format::Features& features)
+    : spaces_(std::make_unique<symbolize::AddressSpaces>()), unwinder_(symbols, features) {}
+
+Result<ConvertUnwinding> ConvertUnwinding::create(const symbolize::SymbolOptions& symbols,
+                                                  const format::EventSet& events,
+                                                  const format::Features& features) {
+  if (std::ranges::none_of(events, [](const auto& event) { return is_unwound(event.attr); }))
+    return use_error(
+        "--unwind: no event of the capture keeps pieces of stack (record --call-graph dwarf); its call "
+        "chains are "
+        "what they are");
+  ConvertUnwinding made(symbols, features);
+  for (const auto& entry : features.environment.build_ids) made.spaces_->add_build_id(entry);
+  return made;
+}
+
+format::EventSet ConvertUnwinding::changed(const format::EventSet& events) {
+  format::EventSet out;
+  for (format::Event event : events) {
+    event.attr = changed_attr(event.attr);
+    out.add(std::move(event));
+  }
+  return out;
+}
+
+void ConvertUnwinding::adjust(format::Features& features) {
+  const bool is_known = !features.event_descriptions.empty();
+  for (format::Event& event : features.event_descriptions) event.attr = changed_attr(event.attr);
+  if (is_known) format::drop_section(features, abi::kFeatureEventDesc);  // the bytes as they were
+}
+
+void ConvertUnwinding::note(const RecordView& record, const EventAttr& attr,
+                            format::Diagnostics& diagnostics) {
+  if (record.type == abi::kRecordSample) return;
+  const auto parsed = format::parse_record(record, attr);
+  if (!parsed) return diagnostics.add(Damage::BadRecord, record.offset, parsed.error().what);
+  if (const auto* const entry = std::get_if<format::BuildIdRecord>(&*parsed))
+    return spaces_->add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)});
+  spaces_->apply(*parsed, record.misc);
+  spaces_->take_replaced();
+}
+
+// What perf and we find as callers are their return addresses minus 1, which in a plain chain name the same
+// calls.
+std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, const EventAttr& attr,
+                                                  format::ByteWriter& scratch,
+                                                  format::Diagnostics& diagnostics) {
+  if (record.type != abi::kRecordSample || !is_unwound(attr)) return record;
+  const auto sample = format::parse_sample(record, attr);
+  const Bytes head =
+      record.bytes.first(std::min(record.bytes.size(), std::size_t{format::kRecordHeaderSize}));
+  const Bytes body = record.bytes.subspan(head.size());
+  const auto pieces = pieces_of(body, attr);
+  if (!sample || !pieces) {
+    diagnostics.add(Damage::BadRecord, record.offset, "a sample that is shorter than its fields");
+    return std::nullopt;
+  }
+  auto frames = unwinder_.unwind(*sample, spaces_->version(sample->pid), kMostFrames, record.order);
+  const std::size_t kept = head.size() + body.size() - (pieces->behind_copies - pieces->copies);
+  const std::size_t room = (kMostRecordBytes - std::min(kMostRecordBytes, kept)) / kRegisterBytes;
+  frames = frames.first(std::min(frames.size(), room == 0 ? 0 : room - 1));
+  // The frames are valid until the next call of the unwinder.
+  const std::vector<std::uint64_t> callers(frames.begin(), frames.end());
+  const std::uint64_t known = Cursor(body.subspan(pieces->chain)).u64();
+  std::vector<std::byte> copy(head.begin(), head.end());  // `record` may be inside `scratch`
+  copy.insert(copy.end(), body.begin(), body.end());
+  const Bytes all = Bytes(copy).subspan(head.size());
+  scratch.clear();
+  scratch.bytes(Bytes(copy).first(head.size())).bytes(all.first(pieces->chain));
+  scratch.u64(known + (callers.empty() ? 0 : 1 + callers.size()));
+  scratch.bytes(
+      all.subspan(pieces->chain + kRegisterBytes, pieces->behind_chain - pieces->chain - kRegisterBytes));
+  if (!callers.empty()) scratch.u64(abi::kContextUser);
+  for (const std::uint64_t caller : callers) scratch.u64(caller);
+  scratch.bytes(all.subspan(pieces->behind_chain, pieces->copies - pieces->behind_chain));
+  scratch.bytes(all.subspan(pieces->behind_copies));
+  scratch.patch<std::uint16_t>(sizeof(std::uint32_t) + sizeof(std::uint16_t),
+                               static_cast<std::uint16_t>(scratch.size()));
+  RecordView view = record;
+  view.bytes = scratch.view();
+  return view;
+}
+
+void ConvertUnwinding::report(format::Diagnostics& diagnostics) const {
+  for (const auto& lack : unwinder_.ended_chains()) {
+    const std::string path = std::string(lack.module->path) + ": ";
+    // Below --symfs it is elsewhere, as the reason says then.
+    const std::size_t at = lack.reason.find(path);
+    const std::size_t behind = at == std::string::npos ? 0 : at + path.size();
+    diagnostics.add_line(lack.was_used ? Damage::WrongNames : Damage::Note,
+                         (behind == 0 ? path : std::string(lack.reason.substr(0, behind))) +
+                             "call chains end there: " + std::string(lack.reason.substr(behind)));
+  }
+}
 
 namespace {
 
@@ -77,7 +632,7 @@ Result<> keep_needed_symbols(const CapturePart& part, const format::EventSet& ev
   reading.input = part.input;
   reading.capture = part.capture;
   reading.symbols.symfs = symbolize::kNoFiles;
-  reading.symbols.gate = part.gate;
+  reading.symbols.access = part.access;
   reading.filter.pids = part.pids;
   reading.filter.time_text = part.times;
   set_for_gathering(reading);
@@ -291,7 +846,7 @@ Result<> Conversion::start() {
   if (options_.unwinds) {
     symbolize::SymbolOptions symbols;
     symbols.symfs = options_.symfs;
-    symbols.gate = options_.gate;
+    symbols.access = options_.access;
     // In a recorded chain the address -1 is no frame but an unknown context: perf drops such chains.
     symbols.cut_mark = symbolize::CutMark::None;
     auto unwinding = ConvertUnwinding::create(symbols, reader_.events(), reader_.features());
@@ -348,7 +903,7 @@ Result<> Conversion::keep_symbols(const format::EventSet& events, Features& feat
     return system_error("seek", errno);
   auto kept = keep_needed_symbols({.input = options_.input,
                                    .capture = options_.capture,
-                                   .gate = options_.gate,
+                                   .access = options_.access,
                                    .pids = options_.pids,
                                    .times = options_.times},
                                   events, features);

@@ -22,11 +22,11 @@
 #include "format/extensions/symbol_pack.h"
 #include "format/records/record.h"
 #include "format/records/sample.h"
-#include "report/decode/bpf_call_names.h"
+#include "report/decode/bpf_functions.h"
 #include "report/output/output_file.h"
 #include "report/redaction.h"
 #include "report/views/convert/convert.h"
-#include "symbolize/files/attached_text.h"
+#include "symbolize/files/decompress.h"
 #include "symbolize/frame.h"
 #include "symbolize/jit/jitdump.h"
 
@@ -1022,8 +1022,8 @@ std::optional<UnwoundChains> unwind(const RedactOptions& options, format::Diagno
   SessionOptions reading;
   reading.input = options.copy.input;
   reading.capture = options.copy.capture;
-  reading.symbols.gate = options.copy.gate;
-  reading.symbols.name_gate = options.name_gate;
+  reading.symbols.access = options.copy.access;
+  reading.symbols.name_access = options.name_access;
   reading.in_step = options.in_step;
   auto chains = UnwoundChains::read(std::move(reading));
   if (!chains) {

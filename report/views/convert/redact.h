@@ -19,11 +19,9 @@
 #include "format/records/event_set.h"
 #include "format/records/record_view.h"
 #include "format/records/sample.h"
-#include "report/aliases.h"
 #include "report/decode/payload.h"
 #include "report/redaction.h"
 #include "report/views/convert/convert.h"
-#include "report/views/convert/convert_unwinding.h"
 
 namespace tacho::report {
 
@@ -168,9 +166,9 @@ struct HeadRedaction {
 Result<> redact_head(const HeadRedaction& rules, format::EventSet& events, format::Features& features);
 
 struct RedactOptions {
-  ConvertOptions copy;                       // input, output, events and times
-  symbolize::FileGate* name_gate = nullptr;  // as copy.gate, for files from which names are read
-  bool in_step = false;                      // use one thread only
+  ConvertOptions copy;                           // input, output, events and times
+  symbolize::FileAccess* name_access = nullptr;  // as copy.access, for files from which names are read
+  bool in_step = false;                          // use one thread only
   bool in_place = false;
   Redaction redaction;
   std::string key;                  // --key; empty: a random one

@@ -14,11 +14,11 @@
 
 #include "report/commands.h"
 #include "report/filter_options.h"
-#include "report/output/svg_text.h"
+#include "report/output/text_output.h"
 #include "report/profile/entries.h"
 #include "report/samples/filter.h"
+#include "report/views/flamegraph/flame_graph.h"
 #include "report/views/flamegraph/flame_stacks.h"
-#include "report/views/flamegraph/flame_svg.h"
 
 namespace tacho::report {
 namespace {

@@ -12,9 +12,8 @@
 #include <utility>
 
 #include "report/output/text_output.h"
-#include "report/profile/frame_names.h"
+#include "report/profile/function_table.h"
 #include "report/profile/profile.h"
-#include "report/profile/stack_events.h"
 #include "report/profile/wall_times.h"
 #include "report/profile/weight.h"
 #include "report/samples/event_choice.h"

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "format/base/result.h"
-#include "report/profile/frame_names.h"
+#include "report/profile/function_table.h"
 #include "report/profile/slow_intervals.h"
 #include "report/query/waits.h"
 #include "report/samples/session.h"
-#include "report/views/flamegraph/flame_tree.h"
+#include "report/views/flamegraph/flame_graph.h"
 
 namespace tacho::report {
 

@@ -7,10 +7,10 @@
 
 #include "report/commands.h"
 #include "report/filter_options.h"
-#include "report/profile/frame_names.h"
+#include "report/profile/function_table.h"
 #include "report/profile/profile.h"
 #include "report/profile/slow_intervals.h"
-#include "report/profile/stack_events.h"
+#include "report/profile/weight.h"
 #include "report/samples/filter.h"
 #include "report/samples/sums.h"
 #include "report/views/folded/folded.h"

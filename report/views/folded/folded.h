@@ -14,7 +14,7 @@
 
 #include "report/command.h"
 #include "report/output/text_output.h"
-#include "report/profile/frame_names.h"
+#include "report/profile/function_table.h"
 #include "report/query/waits.h"
 #include "report/samples/index_table.h"
 #include "report/samples/resolved_sample.h"

@@ -13,13 +13,12 @@
 #include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/intervals.h"
-#include "report/output/svg_text.h"
 #include "report/output/terminal.h"
+#include "report/output/text_output.h"
 #include "report/query/expressions.h"
 #include "report/views/heatmap/heat_box.h"
+#include "report/views/heatmap/heat_forms.h"
 #include "report/views/heatmap/heat_map.h"
-#include "report/views/heatmap/heat_svg.h"
-#include "report/views/heatmap/heat_text.h"
 
 namespace tacho::report {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "report/output/field_sinks.h"
-#include "report/output/svg_text.h"
 #include "report/output/terminal.h"
+#include "report/output/text_output.h"
 
 namespace tacho::report {
 namespace {

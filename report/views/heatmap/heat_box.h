@@ -21,8 +21,8 @@
 #include "report/profile/weight.h"
 #include "report/samples/by_number.h"
 #include "report/samples/session.h"
+#include "report/views/heatmap/heat_forms.h"
 #include "report/views/heatmap/heat_map.h"
-#include "report/views/heatmap/heat_text.h"
 
 namespace tacho::report {
 

@@ -1,4 +1,4 @@
-// tacho hist: how the values of a payload's or tracepoint's field are distributed.
+// tacho hist: the distribution of a field's values, a histogram for each group.
 #include <bit>
 #include <charconv>
 #include <utility>
@@ -14,10 +14,10 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::uint64_t kMostRows = std::uint64_t{1} << Distribution::kMostBits;
+constexpr std::uint64_t kMostRowsOfPower = std::uint64_t{1} << Distribution::kMostBits;
 
 Result<> set_rows(HistOptions& options, std::string_view text) {
-  auto rows = cli::parse_number("--log", text, 1, kMostRows);
+  auto rows = cli::parse_number("--log", text, 1, kMostRowsOfPower);
   if (!rows) return std::move(rows.error());
   if (!std::has_single_bit(*rows)) return use_error("--log: " + std::string(text) + " is no power of two");
   options.rows = *rows;

@@ -13,7 +13,6 @@
 #include "report/command.h"
 #include "report/intervals.h"
 #include "report/output/text_output.h"
-#include "report/profile/event_pairs.h"
 #include "report/profile/field_key.h"
 #include "report/profile/weight.h"
 #include "report/query/expressions.h"

@@ -30,7 +30,7 @@
 #include "format/extensions/attachment.h"
 #include "report/command.h"
 #include "report/commands.h"
-#include "report/decode/bpf_call_names.h"
+#include "report/decode/bpf_functions.h"
 #include "report/output/output_file.h"
 #include "report/output/terminal.h"
 #include "report/query/gather.h"
@@ -38,10 +38,9 @@
 #include "symbolize/elf/module_files.h"
 #include "symbolize/elf/stripped_copy.h"
 #include "symbolize/files/archive.h"
-#include "symbolize/files/attached_text.h"
 #include "symbolize/files/debug_files.h"
-#include "symbolize/files/held_files.h"
-#include "symbolize/other_packs.h"
+#include "symbolize/files/decompress.h"
+#include "symbolize/name_source.h"
 
 namespace tacho::report {
 
@@ -95,9 +94,9 @@ class Room {
 class FileCopier {
  public:
   FileCopier(std::span<const format::Attachment> before, const symbolize::SymbolOptions& options,
-             symbolize::FileGate& gate)
-      : files_(symbolize::DebugFiles(options.symfs, options.build_id_dir, options.held), nullptr, nullptr),
-        gate_(gate) {
+             symbolize::FileAccess& access)
+      : files_(symbolize::DebugFiles(options.symfs, options.build_id_dir, options.pinned), nullptr, nullptr),
+        access_(access) {
     for (const format::Attachment& copy : before) {
       if (!copy.name.starts_with(symbolize::kAttachedFile)) continue;
       old_.emplace(copy.name, &copy);
@@ -133,8 +132,8 @@ class FileCopier {
                                   const Room& room) {
     if (room.is_none() || misfits_ == kMostMisfits || copies_.attachments.size() == kMostCopies)
       return no_room();
-    const symbolize::AtFile reading(&gate_, path);
-    if (reading.is_refused()) return Error{gate_.lack(path)};
+    const symbolize::ScopedRead reading(&access_, path);
+    if (reading.is_refused()) return Error{access_.refusal(path)};
     const auto file = files_.file({.path = path, .short_name = path, .build_id = id});
     if (!file) return file.error();
     const auto content = symbolize::stripped_copy(*file, std::min(kMostOfOne, room.content()));
@@ -151,7 +150,7 @@ class FileCopier {
   }
 
   symbolize::ModuleFiles files_;
-  symbolize::FileGate& gate_;
+  symbolize::FileAccess& access_;
   std::map<std::string_view, const format::Attachment*> old_;  // by name
   std::set<std::string> known_;
   Room room_;
@@ -162,8 +161,8 @@ class FileCopier {
 }  // namespace
 
 FileCopies copy_files(const format::SymbolPack& pack, std::span<const format::Attachment> before,
-                      const symbolize::SymbolOptions& options, symbolize::FileGate& gate) {
-  FileCopier copier(before, options, gate);
+                      const symbolize::SymbolOptions& options, symbolize::FileAccess& access) {
+  FileCopier copier(before, options, access);
   for (const format::PackedModule* const module : programs_and_libraries(pack))
     copier.add(std::string(pack.texts[module->path]), module->build_id);
   return copier.take();
@@ -200,13 +199,13 @@ bool is_text(format::Bytes bytes) { return std::ranges::find(bytes, std::byte{})
 }  // namespace
 
 SourceCopies copy_sources(const std::set<std::string>& paths, const symbolize::SymbolOptions& options,
-                          symbolize::FileGate& gate) {
+                          symbolize::FileAccess& access) {
   const symbolize::DebugFiles files(options.symfs);
   SourceCopies copies;
   std::uint64_t room = kMostOfAllSources;
   for (const std::string& path : paths) {
     if (!is_source(path)) continue;
-    const symbolize::AtFile reading(&gate, path);
+    const symbolize::ScopedRead reading(&access, path);
     if (reading.is_refused()) continue;
     const auto content = files.read(path, kMostOfOneSource);
     if (!content || !is_text(*content)) continue;
@@ -335,7 +334,7 @@ struct Options {
   bool keeps_kallsyms = false;
   bool is_quiet = false;
   bool is_brief = false;
-  int held = -1;  // --held-files: the listing
+  int pinned = -1;  // --pinned-files: the listing
 };
 
 Result<> set_level(std::string_view text, Options& options) {
@@ -406,13 +405,13 @@ cli::CommandLine describe(Options& options) {
          options.others.emplace_back(text);
          return Done{};
        }});
-  rows.push_back({"--held-files", cli::Takes::Value, "FD",
+  rows.push_back({"--pinned-files", cli::Takes::Value, "FD",
                   "internal, for tacho record: a list of files that it kept open while it recorded",
                   [&options](std::string_view text) -> Result<> {
                     const auto [end, failed] =
-                        std::from_chars(text.data(), text.data() + text.size(), options.held);
-                    if (failed != std::errc{} || end != text.data() + text.size() || options.held < 0)
-                      return use_error("--held-files: '" + std::string(text) + "' is no descriptor");
+                        std::from_chars(text.data(), text.data() + text.size(), options.pinned);
+                    if (failed != std::errc{} || end != text.data() + text.size() || options.pinned < 0)
+                      return use_error("--pinned-files: '" + std::string(text) + "' is no descriptor");
                     return Done{};
                   }});
   rows.push_back(flag("-q,--quiet", "print errors only", options.is_quiet));
@@ -560,7 +559,7 @@ format::PackLevel packed_level(const format::Features& features) {
 // The symbols from other captures and archives (--from).
 struct Others {
   symbolize::OtherPacks packs;
-  symbolize::HeldFiles held;
+  symbolize::PinnedFiles pinned;
   std::vector<std::string> lacks;  // of archives, as lines
 };
 
@@ -568,7 +567,7 @@ struct Others {
 Result<> read_archive(const std::string& name, Others& others) {
   auto archive = symbolize::read_archive(name);
   if (!archive) return std::move(archive.error());
-  for (symbolize::Archive::File& one : archive->files) others.held.add(std::move(one.file), one.build_id);
+  for (symbolize::Archive::File& one : archive->files) others.pinned.add(std::move(one.file), one.build_id);
   for (const std::string& lack : archive->lacks)
     others.lacks.push_back("tacho: --from " + name + ": " + lack);
   return Done{};
@@ -583,12 +582,12 @@ Result<> read_other(const Options& options, const std::string& name, Others& oth
   return others.packs.add(printable(name), capture->features().symbol_pack);
 }
 
-Result<> read_others(const Options& options, symbolize::FileGate& gate, Others& others) {
+Result<> read_others(const Options& options, symbolize::FileAccess& access, Others& others) {
   for (const std::string& name : options.others) {
-    if (!gate.lack(name).empty()) continue;  // the gate reports it
-    gate.at(name);
+    if (!access.refusal(name).empty()) continue;  // `access` reports it
+    access.set_current(name);
     auto read = read_other(options, name, others);
-    gate.at({});
+    access.set_current({});
     if (!read) return std::move(read.error()).in("--from");
   }
   return Done{};
@@ -621,24 +620,24 @@ void add_bpf_calls(const format::Features& features, std::vector<format::Attachm
 
 // In the sandboxed child.
 std::vector<std::byte> pack_here(const Options& options, const sandbox::Child& child) {
-  symbolize::FileGate& gate = child.names;
+  symbolize::FileAccess& access = child.names;
   SessionOptions reading = options.reading.session;
-  reading.symbols.gate = &gate;
+  reading.symbols.access = &access;
   Others others;
-  if (options.held >= 0) {
-    auto read = symbolize::HeldFiles::read(options.held);
-    if (!read) return encoded(std::move(read.error()).in("--held-files"));
-    others.held = std::move(*read);
+  if (options.pinned >= 0) {
+    auto read = symbolize::PinnedFiles::read(options.pinned);
+    if (!read) return encoded(std::move(read.error()).in("--pinned-files"));
+    others.pinned = std::move(*read);
   }
-  if (auto read = read_others(options, gate, others); !read) return encoded(read.error());
-  if (options.held >= 0 || !options.others.empty()) reading.symbols.held = &others.held;
+  if (auto read = read_others(options, access, others); !read) return encoded(read.error());
+  if (options.pinned >= 0 || !options.others.empty()) reading.symbols.pinned = &others.pinned;
   if (!options.others.empty()) reading.symbols.others = &others.packs;
   const symbolize::SymbolOptions symbols = reading.symbols;
   auto session = Session::open(std::move(reading));
   if (!session) return encoded(session.error());
   const format::PackLevel before = packed_level(session->features());
   const format::PackLevel usual = std::max(before, format::PackLevel::Inlines);
-  const GatherRules rules{options.level.value_or(usual), &gate};
+  const GatherRules rules{options.level.value_or(usual), &access};
   GatheredSymbols gathered = gather_symbols(*session, rules);
   const auto section = format::write_symbol_pack_section(gathered.pack);
   if (!section) return encoded(section.error());
@@ -650,13 +649,13 @@ std::vector<std::byte> pack_here(const Options& options, const sandbox::Child& c
                     " packed is left out");
   FileCopies copies;
   if (options.copies_files)
-    copies = copy_files(gathered.pack, session->features().attachments, symbols, gate);
+    copies = copy_files(gathered.pack, session->features().attachments, symbols, access);
   for (const std::string& omission : copies.omissions) lines.push_back("tacho: " + omission);
   if (copies.more_omissions != 0)
     lines.push_back(fmt::format("tacho: and {} more files are not copied", copies.more_omissions));
   if (options.level && !options.copies_files && has_copies(session->features()))
     lines.emplace_back("tacho: the capture had more: its copies of files (--level elf) are left out");
-  SourceCopies sources = copy_sources(gathered.sources, symbols, gate);
+  SourceCopies sources = copy_sources(gathered.sources, symbols, access);
   std::ranges::move(sources.attachments, std::back_inserter(copies.attachments));
   if (sources.left_out != 0)
     lines.push_back(
@@ -751,13 +750,13 @@ void print_result(const Options& options, const Report& report, const std::vecto
   for (const std::string& line : report.lines) std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
 
-// The descriptors in --held-files are open here and must stay open in the worker.
-Result<std::vector<int>> held_descriptors(const Options& options) {
-  if (options.held < 0) return std::vector<int>();
-  auto held = symbolize::HeldFiles::read(options.held);
-  if (!held) return std::move(held.error()).in("--held-files");
+// The descriptors in --pinned-files are open here and must stay open in the worker.
+Result<std::vector<int>> pinned_descriptors(const Options& options) {
+  if (options.pinned < 0) return std::vector<int>();
+  auto held = symbolize::PinnedFiles::read(options.pinned);
+  if (!held) return std::move(held.error()).in("--pinned-files");
   std::vector<int> descriptors = held->descriptors();
-  descriptors.push_back(options.held);
+  descriptors.push_back(options.pinned);
   return descriptors;
 }
 
@@ -770,7 +769,7 @@ Result<cli::ExitStatus> run(Options& options) {
   const auto policy = asks_servers             ? sandbox::Policy::Servers
                       : options.others.empty() ? sandbox::Policy::ReadFiles
                                                : sandbox::Policy::MemoryFiles;
-  auto kept = held_descriptors(options);
+  auto kept = pinned_descriptors(options);
   if (!kept) return std::move(kept.error());
   const sandbox::FileTimes times =
       file_times(options.reading.file_seconds, options.reading.session.symbols.debuginfod);

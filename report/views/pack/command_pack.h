@@ -14,7 +14,7 @@
 #include "format/container/features.h"
 #include "format/extensions/attachment.h"
 #include "format/extensions/symbol_pack.h"
-#include "symbolize/files/file_gate.h"
+#include "symbolize/files/file_access.h"
 #include "symbolize/symbol_options.h"
 
 namespace tacho::report {
@@ -31,10 +31,10 @@ struct FileCopies {
 
 // Copies the programs and libraries of the pack, most addresses first, up to 128 MB of one file, 512 MB of
 // all, and 128 MB compressed. Copies in `before`, the capture's attachments, stay and count towards the
-// limits unless a new copy of the same file replaces them; a file whose old copy stays is no omission. `gate`
-// records which file is being read.
+// limits unless a new copy of the same file replaces them; a file whose old copy stays is no omission.
+// `access` records which file is being read.
 FileCopies copy_files(const format::SymbolPack& pack, std::span<const format::Attachment> before,
-                      const symbolize::SymbolOptions& options, symbolize::FileGate& gate);
+                      const symbolize::SymbolOptions& options, symbolize::FileAccess& access);
 
 // pack --level code: copies of source files.
 
@@ -47,7 +47,7 @@ struct SourceCopies {
 // which could name any file, and the capture may be given to others. At most 4 MB of one file and 64 MB of
 // all.
 SourceCopies copy_sources(const std::set<std::string>& paths, const symbolize::SymbolOptions& options,
-                          symbolize::FileGate& gate);
+                          symbolize::FileAccess& access);
 
 // Rewriting of a capture with changed feature sections: its records stay the same, byte for byte.
 struct RewriteOptions {

@@ -11,7 +11,6 @@
 #include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/samples/filter.h"
-#include "report/views/page/page_html.h"
 #include "report/views/page/page_samples.h"
 
 namespace tacho::report {

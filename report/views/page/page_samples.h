@@ -1,4 +1,4 @@
-// The data of a page: samples and their payloads as columns of numbers.
+// A page: its data, samples and their payloads as columns of numbers, and its HTML file.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,19 @@
 #include "format/base/result.h"
 #include "format/base/seeded_hash.h"
 #include "format/base/worker_pool.h"
-#include "report/aliases.h"
 #include "report/decode/payload.h"
 #include "report/output/field_sinks.h"
 #include "report/output/text_output.h"
-#include "report/profile/frame_names.h"
-#include "report/profile/stack_events.h"
+#include "report/profile/function_table.h"
+#include "report/profile/weight.h"
 #include "report/redaction.h"
 #include "report/samples/index_table.h"
 #include "report/samples/session.h"
 #include "report/samples/sink.h"
 
 namespace tacho::report {
+
+// The data of a page: samples and their payloads as columns of numbers.
 
 // Interned texts, frames and call chains.
 //
@@ -309,5 +310,13 @@ class PageSamples : public Sink {
       cgroups_{"cgroup", ColumnForm::Numbers};
   bool has_cgroups_ = false;
 };
+
+// Writes a page as one HTML file: markup, style, script and data, and a Content-Security-Policy that allows
+// nothing else.
+
+// `head`: the JSON object that page/data.js reads. `columns`: of the samples; the columns of texts, frames
+// and nodes are written before them.
+Result<> write_page(TextOutput& out, const std::string& head, const PageParts& parts,
+                    const PageTree::Order& order, std::vector<PageColumn> columns, format::WorkerPool& pool);
 
 }  // namespace tacho::report

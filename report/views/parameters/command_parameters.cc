@@ -73,7 +73,7 @@ std::vector<std::byte> answer_here(const Question& question, const sandbox::Chil
   if (!child.deaths.empty())
     return bytes_of(
         error_line("the process that read its debugging information died: " + child.deaths[0].how));
-  child.names.at(question.path);
+  child.names.set_current(question.path);
   const auto lines = answer(question);
   return bytes_of(lines ? *lines : error_line(lines.error().what));
 }

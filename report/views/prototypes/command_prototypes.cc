@@ -58,7 +58,7 @@ std::vector<std::byte> answer_here(const Question& question, const sandbox::Chil
   if (!child.deaths.empty())
     return bytes_of("error\tthe process that read its debugging information died: " + child.deaths[0].how +
                     '\n');
-  child.names.at(question.path);
+  child.names.set_current(question.path);
   const auto lines = answer(question);
   return bytes_of(lines ? *lines : "error\t" + printable(lines.error().what) + '\n');
 }

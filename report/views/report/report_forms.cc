@@ -10,7 +10,6 @@
 
 #include "report/output/field_sinks.h"
 #include "report/profile/sort_keys.h"
-#include "report/views/report/report_cells.h"
 #include "report/views/report/report_text.h"
 
 namespace tacho::report {

@@ -11,8 +11,8 @@
 
 #include "report/output/text_output.h"
 #include "report/profile/entries.h"
-#include "report/views/report/report_cells.h"
 #include "report/views/report/report_options.h"
+#include "report/views/report/report_text.h"
 
 namespace tacho::report {
 

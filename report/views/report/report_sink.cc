@@ -8,8 +8,8 @@
 #include "report/profile/entries.h"
 #include "report/profile/profile.h"
 #include "report/samples/payload_stack.h"
-#include "report/views/report/branch_text.h"
 #include "report/views/report/report_options.h"
+#include "report/views/report/report_text.h"
 
 namespace tacho::report {
 

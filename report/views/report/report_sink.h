@@ -12,8 +12,6 @@
 #include "report/profile/branches.h"
 #include "report/profile/weight.h"
 #include "report/samples/sums.h"
-#include "report/views/report/branch_text.h"
-#include "report/views/report/hierarchy_text.h"
 #include "report/views/report/report_forms.h"
 #include "report/views/report/report_options.h"
 #include "report/views/report/report_text.h"

@@ -3,14 +3,117 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <iterator>
+#include <map>
+#include <numeric>
 #include <optional>
 #include <ranges>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "report/output/terminal.h"
+#include "report/output/text_output.h"
 
 namespace tacho::report {
+namespace {
+
+using Kind = Column::Kind;
+constexpr std::size_t kPercentWidth = 8, kLatencyWidth = 7, kNumberWidth = 12;
+
+bool is_percent(Kind kind) { return kind != Kind::Samples && kind != Kind::Period && kind != Kind::Key; }
+
+}  // namespace
+
+double percent_of(std::uint64_t part, std::uint64_t total) {
+  return total == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(total);
+}
+
+bool ReportCells::is_of(const Column& column, std::size_t leader, std::size_t members) const {
+  if (column.kind != Kind::Key) return true;
+  const auto& event = columns_->keys[column.key].event;
+  return !event || (*event >= leader && *event < leader + members);
+}
+
+Cell ReportCells::cell_of(const Column& column, std::size_t members, std::size_t asked) const {
+  Cell cell{.column = column, .header = header_of(column, *columns_, options_->has_children)};
+  if (column.kind == Kind::Key) {
+    const KeyUse& use = columns_->keys[column.key];
+    cell.width = asked != 0 ? asked : std::max(use.header.size(), use.least_width);
+    cell.is_right = use.field != nullptr;
+  } else {
+    const std::size_t percent = column.kind == Kind::LatencyChildren ? kLatencyWidth : kPercentWidth;
+    const std::size_t usual = is_percent(column.kind) ? percent : kNumberWidth;
+    cell.number_width = asked != 0 ? asked : usual;
+    cell.width = std::max(
+        {cell.number_width, members > 1 || options_->has_groups ? usual * members : 0, cell.header.size()});
+    cell.is_right = true;
+  }
+  return cell;
+}
+
+std::size_t ReportCells::width_of(const Column& column, const RowFacts& row) const {
+  const KeyUse& use = columns_->keys[column.key];
+  const KeyShow show{use, *facts_};
+  return use.key->width != nullptr ? use.key->width(show, row) : use.key->show(show, row).size();
+}
+
+std::string ReportCells::header(const Cell& cell) const {
+  std::string text = cell.header.substr(0, cell.is_right ? std::string::npos : cell.width);
+  if (text.size() < cell.width) text.insert(cell.is_right ? 0 : text.size(), cell.width - text.size(), ' ');
+  return text;
+}
+
+std::string ReportCells::numbers(const Cell& cell, std::span<const std::uint64_t> values,
+                                 std::span<const std::uint64_t> totals) const {
+  // With a separator numbers take the room they need.
+  const std::size_t width = options_->separator.empty() ? cell.number_width : 0;
+  if (cell.column.kind == Kind::Children && !options_->has_children)
+    return fmt::format(" {:>{}}", "N/A", std::max<std::size_t>(cell.number_width, 1) - 1);
+  // Not aligned, as in perf.
+  if (cell.column.kind == Kind::LatencyChildren && !options_->has_children) return " N/A";
+  std::string text;
+  for (std::size_t member = 0; member < values.size(); ++member) {
+    if (!is_percent(cell.column.kind)) {
+      text += fmt::format(" {:{}}", values[member], width < 1 ? 1 : width - 1);
+      continue;
+    }
+    const double share = percent_of(values[member], totals[member]);
+    const std::string shown = fmt::format(" {:{}.2f}%", share, width < 2 ? 1 : width - 2);
+    text += options_->has_colour && options_->separator.empty() ? coloured_share(share, shown) : shown;
+  }
+  return text;
+}
+
+std::size_t ReportCells::line_room(std::span<const Cell> cells) const {
+  constexpr std::size_t kBetween = 2, kBehind = 3, kVerbose = 3 + 16;
+  constexpr std::size_t kColours = 8 * 28;  // of the eight columns that have colours, whether they are shown
+  std::size_t room =
+      kBehind + (facts_->options().is_verbose ? kVerbose : 0) + (options_->separator.empty() ? kColours : 0);
+  for (const Cell& cell : cells) room += cell.width + (&cell == &cells.front() ? 0 : kBetween);
+  return room;
+}
+
+std::string ReportCells::key(const Cell& cell, const RowFacts& row) const {
+  using Fit = SortKey::Fit;
+  const KeyUse& use = columns_->keys[cell.column.key];
+  const KeyShow show{use, *facts_};
+  if (cell.is_cut) return cut_in_the_middle(use.key->show(show, row), cell.width);
+  std::string text =
+      use.key->show_in != nullptr ? use.key->show_in(show, row, cell.width) : use.key->show(show, row);
+  if (!options_->separator.empty()) std::ranges::replace(text, options_->separator.front(), '.');
+  const Fit fit = use.key->fit;
+  if (fit != Fit::Whole && fit != Fit::Padded && text.size() > cell.width) text.resize(cell.width);
+  if (fit == Fit::Cut || fit == Fit::Padded) text.resize(std::max(cell.width, text.size()), ' ');
+  if (fit == Fit::Right) text.insert(0, cell.width - text.size(), ' ');
+  return text;
+}
+
 namespace {
 
 constexpr std::size_t kMargin = 12;          // columns left of a graph
@@ -556,6 +659,386 @@ void ReportText::write_row(TextBuffer& out, const Block& block, std::uint32_t en
   }
   out.cut(begin + std::min(out.size() - begin, cells_.line_room(cells)));
   out.character('\n');
+}
+
+namespace {
+
+using Kind = Column::Kind;
+constexpr std::size_t kStep = 3;        // blanks for each level
+constexpr std::size_t kMostDots = 207;  // perf has no more
+
+// Of `nodes` groups of columns the first stands on the left, and the last needs no step of its own.
+std::size_t steps(std::size_t nodes) { return nodes < 2 ? 0 : (nodes - 2) * kStep; }
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  return begin == std::string_view::npos ? std::string_view()
+                                         : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+std::string_view without_indent(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(' '), text.size()));
+}
+
+FilterBits decided_by(const SortKey& key) {
+  if (key.of == KeyOf::Comm || key.of == KeyOf::Thread) return kByThread;
+  if (key.name == "dso") return kByModule;
+  return key.name == "symbol" ? kBySymbol : FilterBits{0};
+}
+
+std::size_t node_count(const HierarchyPlan& plan) {
+  return plan.levels.size() + (plan.is_first_both ? 0 : 1);
+}
+
+}  // namespace
+
+HierarchyPlan HierarchyText::plan(std::size_t leader, std::size_t members) const {
+  struct Node {
+    std::size_t level = 0;
+    std::vector<Column> columns;
+  };
+  std::vector<Node> nodes;
+  for (std::size_t i = 0; i < columns_->sorted.size(); ++i) {
+    const Column& column = columns_->sorted[i];
+    if (!cells_.is_of(column, leader, members)) continue;
+    auto node = std::ranges::find(nodes, columns_->levels[i], &Node::level);
+    if (node == nodes.end()) node = nodes.insert(node, {columns_->levels[i], {}});
+    node->columns.push_back(column);
+  }
+  HierarchyPlan plan;
+  if (nodes.empty()) return plan;
+  plan.left = nodes.front().columns;
+  plan.is_first_both = nodes.front().level != 0;
+  for (Node& node : nodes) {
+    if (node.level == 0) continue;
+    FilterBits decides = 0;
+    for (const Column& column : node.columns) {
+      if (column.kind == Kind::Key) decides |= decided_by(*columns_->keys[column.key].key);
+    }
+    plan.levels.push_back({std::move(node.columns), decides});
+  }
+  return plan;
+}
+
+HierarchyText::Cells HierarchyText::cells_of(const Hierarchy& hierarchy, const HierarchyPlan& plan) const {
+  Cells cells;
+  const auto measured = [&](const Column& column) {
+    Cell cell = cells_.cell_of(column, hierarchy.members(), 0);
+    if (column.kind != Kind::Key) return cell;
+    // As in perf rows of all levels count, with whatever their first samples have.
+    for (std::uint32_t number = 0; number < hierarchy.size(); ++number) {
+      if (hierarchy.row(number).filtered == 0)
+        cell.width = std::max(cell.width, cells_.width_of(column, hierarchy.facts(number)));
+    }
+    return cell;
+  };
+  for (const Column& column : plan.left) cells.left.push_back(measured(column));
+  for (const HierarchyLevel& level : plan.levels) {
+    auto& of_level = cells.levels.emplace_back();
+    for (const Column& column : level.columns) of_level.push_back(measured(column));
+  }
+  return cells;
+}
+
+void HierarchyText::write_head(TextOutput& out, const Cells& cells, const HierarchyPlan& plan) const {
+  const bool is_aligned = options_->separator.empty();
+  const std::string_view between = is_aligned ? std::string_view("  ") : options_->separator;
+  const std::size_t indent = is_aligned ? steps(node_count(plan)) : 0;
+  out.text("# ");
+  out.blanks(indent);
+  for (const Cell& cell : cells.left) {
+    out.text(cells_.header(cell));
+    out.text(between);
+  }
+  std::string names;
+  std::size_t width = 0;
+  for (std::size_t level = plan.is_first_both ? 1 : 0; level < cells.levels.size(); ++level) {
+    if (!names.empty()) names += " / ";
+    const std::size_t depth = level - (plan.is_first_both ? 1 : 0);
+    std::size_t level_width = depth * kStep;
+    for (std::size_t i = 0; i < cells.levels[level].size(); ++i) {
+      const Cell& cell = cells.levels[level][i];
+      if (i > 0) names += '+';
+      names += trimmed(cell.header);
+      level_width += cell.width + (i > 0 ? 1 : 0);
+    }
+    width = std::max(width, level_width);
+  }
+  out.text(names);
+  out.text("\n# ");
+  out.fill('.', std::min(indent, kMostDots));
+  for (std::size_t i = 0; i < cells.left.size(); ++i) {
+    if (i > 0) out.text(is_aligned ? std::string_view("..") : between);
+    out.fill('.', std::min(cells.left[i].width, kMostDots));
+  }
+  out.text(between);
+  std::size_t dots = std::min(std::max(width, names.size()), kMostDots);
+  if (options_->room != 0 && is_aligned) {
+    const std::size_t used = shown_width(out.view().substr(out.view().rfind('\n') + 1));
+    dots = std::min(dots, options_->room - std::min(options_->room, used));
+  }
+  out.fill('.', dots);
+  out.text("\n#\n");
+}
+
+std::string HierarchyText::cell_text(const Cell& cell, const Hierarchy& hierarchy, std::uint32_t row,
+                                     const FullValues& totals) const {
+  if (cell.column.kind == Kind::Key) return cells_.key(cell, hierarchy.facts(row));
+  std::vector<std::uint64_t> values;
+  for (std::size_t member = 0; member < hierarchy.members(); ++member)
+    values.push_back(hierarchy.value(cell.column.kind, row, member));
+  return cells_.numbers(cell, values, totals.of(cell.column.kind));
+}
+
+void HierarchyText::write_row(TextOutput& out, const Hierarchy& hierarchy, std::uint32_t row,
+                              const Cells& cells, std::size_t nodes, const FullValues& totals) const {
+  const bool is_aligned = options_->separator.empty();
+  const std::string_view between = is_aligned ? std::string_view("  ") : options_->separator;
+  const std::size_t begin = out.size();
+  out.blanks(hierarchy.row(row).level * kStep);
+  for (std::size_t i = 0; i < cells.left.size(); ++i) {
+    if (is_aligned || i > 0) out.text(between);
+    out.left(cell_text(cells.left[i], hierarchy, row, totals), cells.left[i].width);
+  }
+  if (is_aligned) out.blanks(steps(nodes));
+  const auto& level = cells.levels[hierarchy.row(row).level];
+  std::vector<std::string> texts;
+  for (const Cell& cell : level) texts.emplace_back(without_indent(cell_text(cell, hierarchy, row, totals)));
+  if (is_aligned) fit(texts, level, shown_width(out.view().substr(begin)) + between.size());
+  for (const std::string& text : texts) {
+    out.text(between);
+    out.text(text);
+  }
+  out.character('\n');
+}
+
+// Cuts the names of a level, which stand behind `used` columns.
+void HierarchyText::fit(std::vector<std::string>& texts, std::span<const Cell> cells,
+                        std::size_t used) const {
+  constexpr std::size_t kBetween = 2;
+  std::size_t whole = used;
+  for (const std::string& text : texts) whole += shown_width(text) + (&text == &texts.front() ? 0 : kBetween);
+  if (options_->room == 0 || whole <= options_->room) return;
+  std::vector<std::size_t> widths;
+  std::vector<bool> are_names;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const bool is_key = cells[i].column.kind == Kind::Key;
+    if (is_key) texts[i].resize(texts[i].find_last_not_of(' ') + 1);
+    widths.push_back(shown_width(texts[i]));
+    are_names.push_back(is_key);
+  }
+  fit_columns(widths, are_names, kBetween, std::max(options_->room, used + 1) - used);
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    if (are_names[i]) texts[i] = cut_in_the_middle(texts[i], widths[i]);
+}
+
+bool HierarchyText::is_shown(const Hierarchy& hierarchy, std::uint32_t row, std::uint64_t total) const {
+  return hierarchy.row(row).filtered == 0 &&
+         percent_of(hierarchy.value(Kind::Overhead, row, 0), total) >= options_->percent_limit;
+}
+
+// Of the columns before the first key, whatever stands on the left.
+std::size_t HierarchyText::numbers_width(std::size_t members) const {
+  std::size_t width = 0;
+  for (const Column& column : columns_->shown) {
+    if (column.kind == Kind::Key) break;
+    width += cells_.cell_of(column, members, 0).width + (width == 0 ? 0 : 2);
+  }
+  return width;
+}
+
+void HierarchyText::write(TextOutput& out, const Entries& entries, const Hierarchy& hierarchy,
+                          const HierarchyPlan& plan) const {
+  const Cells cells = cells_of(hierarchy, plan);
+  if (!options_->is_quiet) write_head(out, cells, plan);
+  FullValues totals;
+  for (std::size_t member = 0; member < hierarchy.members(); ++member) {
+    totals.weights.push_back(hierarchy.total(member, options_->is_relative));
+    totals.latencies.push_back(hierarchy.total(member, options_->is_relative, Kind::Latency));
+  }
+  std::vector<GraphRow> graph_rows;
+  std::optional<RowGraphs> graphs;
+  for (const std::uint32_t row : hierarchy.shown()) {
+    if (hierarchy.row(row).is_leaf && is_shown(hierarchy, row, totals.weights[0]))
+      graph_rows.push_back({hierarchy.entries_of(row), hierarchy.value(Kind::Overhead, row, 0)});
+  }
+  if (options_->graph)
+    graphs.emplace(*options_, entries, tree_->functions(), GraphTotals{totals.weights[0], totals.weights[0]},
+                   graph_rows);
+
+  std::size_t lines = 0;
+  for (const std::uint32_t row : hierarchy.shown()) {
+    if (options_->top != 0 && lines >= options_->top) break;
+    if (!is_shown(hierarchy, row, totals.weights[0])) continue;
+    write_row(out, hierarchy, row, cells, node_count(plan), totals);
+    ++lines;
+    if (hierarchy.row(row).is_leaf) {
+      if (graphs) graphs->write_next(out, *tree_);
+    } else if (std::ranges::none_of(hierarchy.below(row), [&](std::uint32_t below) {
+                 return is_shown(hierarchy, below, totals.weights[0]);
+               })) {
+      const std::size_t indent = steps(node_count(plan) + hierarchy.row(row).level + 1);
+      out.blanks((options_->separator.empty() ? indent : 0) + numbers_width(hierarchy.members()) + 4);
+      out.text(fmt::format("no entry >= {:.2f}%\n", options_->percent_limit));
+      ++lines;
+    }
+    out.line_end();
+  }
+}
+
+namespace {
+
+struct BlockColumn {
+  std::string_view header;
+  std::size_t width;
+};
+constexpr BlockColumn kColumns[] = {{"Sampled Cycles%", 15},       {"Sampled Cycles", 14},
+                                    {"Avg Cycles%", 11},           {"Avg Cycles", 10},
+                                    {"[Program Block Range]", 70}, {"Shared Object", 20}};
+constexpr std::size_t kLongestRange = 1023;  // bytes that perf shows
+
+struct BlockRow {
+  const Function* function = nullptr;
+  CycleBlock block;
+};
+
+// "873", "1.2K", "5.0M"
+std::string rounded(std::uint64_t cycles) {
+  constexpr double kThousand = 1000, kMillion = 1000000;
+  const auto number = static_cast<double>(cycles);
+  if (number >= kMillion) return fmt::format("{:.1f}M", number / kMillion);
+  if (number >= kThousand) return fmt::format("{:.1f}K", number / kThousand);
+  return std::to_string(cycles);
+}
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// "file.c:12"; where the module has no lines, "FUNCTION+12"; empty: it has, but none for this place.
+std::string line_at(Resolver& resolver, const Location& location, Names names) {
+  const symbolize::Frame& frame = resolver.frame(location);
+  if (frame.line_state == symbolize::LineState::Known)
+    return fmt::format("{}:{}", printable(frame.file.substr(frame.file.rfind('/') + 1), names), frame.line);
+  if (frame.line_state == symbolize::LineState::Unknown) return {};
+  return fmt::format("{}+{}", printable(frame.function, names), frame.shown_address - frame.function_start);
+}
+
+std::string range_of(Resolver& resolver, const CycleBlock& block, Names names) {
+  Location first = block.last;
+  first.ip.value -= block.end - block.start;
+  const std::string from = line_at(resolver, first, names), to = line_at(resolver, block.last, names);
+  return from.empty() || to.empty() ? fmt::format("[{:7x} -> {:7x}]", block.start, block.end)
+                                    : fmt::format("[{} -> {}]", from, to).substr(0, kLongestRange);
+}
+
+// Blocks of equal name and bytes are one to perf, also in two modules: the first that it meets. Where shares
+// do not decide, the last name stands first.
+std::vector<BlockRow> rows_of(const Entries& entries, std::span<const std::uint32_t> rows,
+                              BlockCycles& cycles, std::uint64_t& average_total) {
+  using Place = std::tuple<std::string_view, std::uint64_t, std::uint64_t>;
+  std::map<Place, BlockRow> blocks;
+  std::unordered_map<std::uint32_t, std::vector<CycleBlock>> known;  // by symbol
+  for (const std::uint32_t row : rows) {
+    const Function* const function = entries.facts(row).function;
+    const auto [of_function, is_new] = known.try_emplace(function->symbol);
+    if (is_new) of_function->second = cycles.blocks_of(*function);
+    for (const CycleBlock& block : of_function->second) {
+      average_total += block.cycles / block.branches;
+      blocks.try_emplace({function->name(), block.start, block.end}, BlockRow{function, block});
+    }
+  }
+  std::vector<BlockRow> all;
+  for (auto& [place, row] : blocks) all.push_back(std::move(row));
+  std::ranges::stable_sort(all, std::greater(), [](const BlockRow& row) { return row.function->name(); });
+  std::ranges::stable_sort(all, std::greater(), [&cycles](const BlockRow& row) {
+    constexpr double kSteps = 100000;  // resolution of shares in perf
+    return static_cast<std::int64_t>(share(row.block.cycles, cycles.total()) * kSteps);
+  });
+  return all;
+}
+
+void write_head(TextBuffer& out) {
+  for (const bool is_name : {true, false}) {
+    out.text("#");
+    for (const auto& [header, width] : kColumns) {
+      out.text(std::begin(kColumns)->header == header ? " " : "  ");
+      out.text(is_name ? fmt::format("{:>{}}", header, width) : std::string(width, '.'));
+    }
+    out.character('\n');
+  }
+  out.text("#\n");
+}
+
+}  // namespace
+
+void write_blocks(TextOutput& out, const Entries& entries, std::span<const std::uint32_t> rows,
+                  BlockCycles& cycles, Resolver& resolver, const TextOptions& options) {
+  std::uint64_t average_total = 0;
+  const auto all = rows_of(entries, rows, cycles, average_total);
+  TextBuffer text;
+  if (options.separator.empty()) write_head(text);
+  std::size_t shown = 0;
+  for (const BlockRow& row : all) {
+    const double percent = 100 * share(row.block.cycles, cycles.total());
+    if (percent < options.percent_limit) continue;
+    if (options.top != 0 && shown++ == options.top) break;
+    const std::uint64_t average = row.block.cycles / row.block.branches;
+    const auto percents = [&](double number, std::size_t width) {
+      const std::string cell =
+          fmt::format("{:>{}}", fmt::format("{:.2f}%", number), options.separator.empty() ? width : 0);
+      return options.has_colour ? coloured_share(number, cell) : cell;
+    };
+    const std::array<std::string, std::size(kColumns)> cells = {
+        percents(percent, kColumns[0].width),
+        rounded(row.block.cycles),
+        percents(100 * share(average, average_total), kColumns[2].width),
+        rounded(average),
+        range_of(resolver, row.block, options.names),
+        printable(row.function->module->short_name, options.names)};
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (options.separator.empty()) {
+        text.text("  ");
+        text.text(fmt::format("{:>{}}", cells[i], i == 0 || i == 2 ? 0 : kColumns[i].width));
+      } else {
+        if (i > 0) text.text(options.separator);
+        text.text(cells[i]);
+      }
+    }
+    text.character('\n');
+  }
+  out.text(text.view());
+}
+
+void BranchStatistics::add(std::uint64_t from, std::uint64_t to, BranchType type, std::uint64_t count) {
+  constexpr unsigned kPage = 12, kLargePage = 21;  // bits of an address within
+  if (type.type == BranchType::kUnknown || from == 0) return;
+  (type.type == BranchType::kExtended ? extended_[type.extended] : types_[type.type]) += count;
+  if (type.type == BranchType::kConditional) (to > from ? forward_ : backward_) += count;
+  if (from >> kLargePage != to >> kLargePage) {
+    cross_2m_ += count;
+  } else if (from >> kPage != to >> kPage) {
+    cross_4k_ += count;
+  }
+}
+
+// As perf, which ends the last line with nothing, and counts extended types in no total.
+void BranchStatistics::write(TextOutput& out) const {
+  const std::uint64_t total = std::accumulate(types_.begin(), types_.end(), std::uint64_t{0});
+  if (total == 0) return;
+  out.text("\n#\n# Branch Statistics:\n#");
+  const auto line = [&](std::string_view name, std::uint64_t count) {
+    if (count == 0) return;
+    out.text(fmt::format("\n{:>8}: {:5.1f}%", name,
+                         100.0 * static_cast<double>(count) / static_cast<double>(total)));
+  };
+  line("COND_FWD", forward_);
+  line("COND_BWD", backward_);
+  line("CROSS_4K", cross_4k_);
+  line("CROSS_2M", cross_2m_);
+  for (unsigned type = 0; type < BranchType::kCount; ++type) line(branch_type_name({type, 0}), types_[type]);
+  for (unsigned type = 0; type < BranchType::kCount; ++type)
+    line(branch_type_name({BranchType::kExtended, type}), extended_[type]);
 }
 
 }  // namespace tacho::report

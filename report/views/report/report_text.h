@@ -1,6 +1,8 @@
-// The rows of a report as perf's --stdio writes them, with the call graph below each.
+// The rows of a report as perf's --stdio writes them: cells, call graphs below the rows, levels
+// (--hierarchy), and branches.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -10,13 +12,85 @@
 #include <vector>
 
 #include "format/base/worker_pool.h"
+#include "report/decode/coded_values.h"
 #include "report/output/text_output.h"
+#include "report/profile/branches.h"
 #include "report/profile/call_tree.h"
 #include "report/profile/entries.h"
-#include "report/views/report/report_cells.h"
 #include "report/views/report/report_options.h"
 
 namespace tacho::report {
+
+// The cells of a report's rows as perf's --stdio writes them.
+
+struct TextOptions {
+  Names names = Names::Safe;
+  std::string separator;            // -t; empty: columns are aligned
+  std::vector<std::size_t> widths;  // -w, by column; 0: as wide as needed
+  double percent_limit = 0;         // rows below it are left out
+  bool is_relative = false;         // --percentage relative: shares of what was not filtered
+  bool is_quiet = false;            // -q: rows only
+  bool has_colour = false;
+  bool has_children = false;
+  bool has_groups = false;        // events stand side by side where they are a group's
+  std::size_t top = 0;            // rows; 0: all
+  std::size_t room = 0;           // columns that rows fit into; 0: no limit
+  std::string symbol_filter;      // part of the names to show; empty: all
+  bool leaves_out_first = false;  // of a graph, the row's own function
+  std::optional<GraphOptions> graph;
+};
+
+// A column as it is shown.
+struct Cell {
+  Column column;
+  std::string header;
+  std::size_t width = 0;
+  std::size_t number_width = 0;  // of each member's number
+  bool is_right = false;         // the header
+  bool is_cut = false;           // names that are wider are cut in the middle
+};
+
+// What 100 % are, one number for each member of a group.
+struct FullValues {
+  std::vector<std::uint64_t> weights, latencies;
+  std::span<const std::uint64_t> of(Column::Kind kind) const {
+    return is_latency(kind) ? latencies : weights;
+  }
+};
+
+double percent_of(std::uint64_t part, std::uint64_t total);
+
+class ReportCells {
+ public:
+  // What is passed must outlive this.
+  ReportCells(const TextOptions& options, const ReportColumns& columns, const SampleFacts& facts)
+      : options_(&options), columns_(&columns), facts_(&facts) {}
+
+  // Whether events from number `leader` on have this column.
+  bool is_of(const Column& column, std::size_t leader, std::size_t members) const;
+  // `asked`: the width that -w gives it; 0: none. A key's column is at first as wide as its header.
+  Cell cell_of(const Column& column, std::size_t members, std::size_t asked) const;
+  // How wide a key's column must be for this row.
+  std::size_t width_of(const Column& column, const RowFacts& row) const;
+
+  // The name of a column, aligned.
+  std::string header(const Cell& cell) const;
+  // What members' numbers are, and what 100 % are for each.
+  std::string numbers(const Cell& cell, std::span<const std::uint64_t> values,
+                      std::span<const std::uint64_t> totals) const;
+  std::string key(const Cell& cell, const RowFacts& row) const;
+  // The most bytes of a row. perf has room for the aligned columns and some more, without a separator also
+  // for colours: cells that are longer than their columns (places in variables, names with -w) cost the row
+  // its end.
+  std::size_t line_room(std::span<const Cell> cells) const;
+
+ private:
+  const TextOptions* options_;
+  const ReportColumns* columns_;
+  const SampleFacts* facts_;
+};
+
+// The rows of a report as perf's --stdio writes them, with the call graph below each.
 
 // The call graph below a row, byte for byte as perf report --stdio draws it.
 
@@ -170,6 +244,71 @@ class ReportText {
   ReportCells cells_;
   const CallTree* tree_;  // what those of rows begin as
   format::WorkerPool* pool_;
+};
+
+// The rows of a report in levels, as perf's --stdio writes them with --hierarchy: the numbers on the left,
+// and on the right the keys of the row, both moved to the right by level.
+
+// What the keys of one event are in levels. In perf each word of --sort is a level of its own, except for
+// those in braces; what is not a level's stands on the left.
+struct HierarchyPlan {
+  std::vector<Column> left;
+  std::vector<HierarchyLevel> levels;
+  bool is_first_both = false;  // `left` is the first level as well
+};
+
+class HierarchyText {
+ public:
+  // What is passed must outlive this.
+  HierarchyText(const TextOptions& options, const ReportColumns& columns, const SampleFacts& facts,
+                CallTree& tree)
+      : options_(&options), columns_(&columns), cells_(options, columns, facts), tree_(&tree) {}
+
+  HierarchyPlan plan(std::size_t leader, std::size_t members) const;
+  // One block: head and rows.
+  void write(TextOutput& out, const Entries& entries, const Hierarchy& hierarchy,
+             const HierarchyPlan& plan) const;
+
+ private:
+  struct Cells {
+    std::vector<Cell> left;
+    std::vector<std::vector<Cell>> levels;
+  };
+  Cells cells_of(const Hierarchy& hierarchy, const HierarchyPlan& plan) const;
+  void write_head(TextOutput& out, const Cells& cells, const HierarchyPlan& plan) const;
+  std::string cell_text(const Cell& cell, const Hierarchy& hierarchy, std::uint32_t row,
+                        const FullValues& totals) const;
+  void write_row(TextOutput& out, const Hierarchy& hierarchy, std::uint32_t row, const Cells& cells,
+                 std::size_t nodes, const FullValues& totals) const;
+  void fit(std::vector<std::string>& texts, std::span<const Cell> cells, std::size_t used) const;
+  bool is_shown(const Hierarchy& hierarchy, std::uint32_t row, std::uint64_t total) const;
+  std::size_t numbers_width(std::size_t members) const;
+
+  const TextOptions* options_;
+  const ReportColumns* columns_;
+  ReportCells cells_;
+  CallTree* tree_;
+};
+
+// Branches below and beside the rows: blocks of code by their cycles (--total-cycles), branch statistics.
+
+// The blocks of the functions that the rows' branches went to. `cycles` is settled; `rows`: all of
+// `entries`, in the report's order.
+void write_blocks(TextOutput& out, const Entries& entries, std::span<const std::uint32_t> rows,
+                  BlockCycles& cycles, Resolver& resolver, const TextOptions& options);
+
+// How branches went, by type and by distance: what perf prints below the rows of branches.
+
+class BranchStatistics {
+ public:
+  void add(std::uint64_t from, std::uint64_t to, BranchType type, std::uint64_t count);
+  // Nothing when no branch has a type.
+  void write(TextOutput& out) const;
+
+ private:
+  std::array<std::uint64_t, BranchType::kCount> types_{}, extended_{};
+  std::uint64_t forward_ = 0, backward_ = 0;  // conditional ones
+  std::uint64_t cross_4k_ = 0, cross_2m_ = 0;
 };
 
 }  // namespace tacho::report

@@ -1,24 +1,28 @@
-#include "report/views/script/command_script.h"
-
+// tacho script: every sample as text.
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <variant>
 
+#include "cli/absent_options.h"
 #include "cli/nearest.h"
+#include "report/command.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/perf_text/header_text.h"
 #include "report/samples/event_switch.h"
 #include "report/samples/text_view.h"
-#include "report/views/script/columns.h"
-#include "report/views/script/script_json.h"
+#include "report/views/script/script_forms.h"
 #include "report/views/script/script_text.h"
 
 namespace tacho::report {
-
 namespace {
+
+// Options of perf script that tacho script does not have, and what to do instead.
+
+std::span<const cli::AbsentOption> absent_script_options();
 
 using cli::Takes;
 
@@ -64,11 +68,7 @@ constexpr cli::AbsentOption kRows[] = {
     {"--guest-code", Takes::Nothing, kGuests},
 };
 
-}  // namespace
-
 std::span<const cli::AbsentOption> absent_script_options() { return kRows; }
-
-namespace {
 
 enum class Form : std::uint8_t { PerfText, Json, Importer };
 

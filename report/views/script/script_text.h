@@ -16,8 +16,6 @@
 #include "report/decode/payload.h"
 #include "report/decode/tracepoint_text.h"
 #include "report/output/text_output.h"
-#include "report/perf_text/frame_lines.h"
-#include "report/perf_text/instruction_text.h"
 #include "report/perf_text/sample_text.h"
 #include "report/perf_text/script_fields.h"
 #include "report/samples/by_number.h"

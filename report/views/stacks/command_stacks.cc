@@ -1,5 +1,4 @@
-#include "report/views/stacks/command_stacks.h"
-
+// `tacho stacks FILE`: threads of a capture of `tacho stacks`, joined by equal stacks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "report/commands.h"
 #include "report/decode/payload.h"
 #include "report/filter_options.h"
 #include "report/output/field_sinks.h"

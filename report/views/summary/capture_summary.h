@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "report/decode/payload.h"
-#include "report/query/capture_gaps.h"
 #include "report/query/expressions.h"
+#include "report/query/gather.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {

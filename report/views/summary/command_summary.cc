@@ -1,14 +1,17 @@
-#include "report/views/summary/command_summary.h"
-
+// tacho summary: one screen about a capture.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "cli/exit_status.h"
 #include "cli/message_text.h"
+#include "format/base/result.h"
 #include "report/command.h"
 #include "report/commands.h"
 #include "report/filter_options.h"
@@ -17,8 +20,17 @@
 #include "report/views/summary/capture_summary.h"
 
 namespace tacho::report {
-
 namespace {
+
+// A command that the summary recommends, depending on what the capture has.
+
+struct NextCommand {
+  std::string command;  // quoted for a shell
+  std::string why;      // what it shows
+};
+
+// Three commands, or fewer for a capture without samples. `input` is the capture's name; "-" becomes FILE.
+std::vector<NextCommand> next_commands(const CaptureSummary& summary, const std::string& input);
 
 constexpr std::size_t kMost = 3;
 constexpr double kEnoughNames = 0.95;  // of all frames: with fewer a picture says little
@@ -109,13 +121,9 @@ class Chooser {
   std::vector<NextCommand> commands_;
 };
 
-}  // namespace
-
 std::vector<NextCommand> next_commands(const CaptureSummary& summary, const std::string& input) {
   return Chooser(summary, input).choose();
 }
-
-namespace {
 
 constexpr std::string_view kDescription =
     "Shows one screen about a capture: the host, the events and their numbers of samples, lost events, the "

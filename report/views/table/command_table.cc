@@ -7,7 +7,6 @@
 #include "report/filter_options.h"
 #include "report/intervals.h"
 #include "report/views/table/table_counts.h"
-#include "report/views/table/table_text.h"
 
 namespace tacho::report {
 namespace {

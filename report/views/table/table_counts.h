@@ -1,18 +1,128 @@
-// The rows of a table while samples come: counted by their keys, put into order, and made cells.
+// The rows of a table: its events with their keys and value, samples counted by key, and the table as text,
+// CSV or JSON.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "cli/expression.h"
 #include "format/base/result.h"
 #include "report/output/text_output.h"
-#include "report/views/table/table_source.h"
-#include "report/views/table/table_text.h"
+#include "report/profile/field_key.h"
+#include "report/query/expressions.h"
+#include "report/samples/session.h"
 
 namespace tacho::report {
+
+// Chooses the events of a table and binds its keys and its value to each of them.
+
+struct TableQuestion {
+  std::string event;  // empty: every event that has the keys and the value
+  std::string by;     // names of keys; empty: default_table_keys(), else comm
+  std::optional<cli::Expression> value;
+  bool only_counts = false;  // the table shows only counts, so it needs no default value
+};
+
+// One event of the table.
+struct TableEvent {
+  std::string name;
+  std::vector<FieldKey> keys;
+  std::optional<BoundExpression> value;  // nullopt: only counted
+  const PayloadField* count = nullptr;   // number of values in a sample; null: each is one value
+  ValueOfMany how;                       // how samples are added; `sum` only without --value
+};
+
+class TableSource {
+ public:
+  // To be called once the session's events are known. Refused when no event has the fields. Both arguments
+  // must outlive this, which must not be moved afterwards.
+  Result<> find(const TableQuestion& question, Session& session);
+
+  // The event at this index; null: not in the table.
+  TableEvent* event(std::size_t index);
+  // Names of the keys; the first one is "event" when the table has several events.
+  const std::vector<std::string>& key_names() const { return key_names_; }
+  bool has_values() const;
+  // A note about events that lack the keys (not in the table) or the value (only counted); may be empty.
+  std::string what_is_left_out() const;
+  // A note when sums are made from the lowest values of slots; else empty.
+  std::string what_slots_hide() const;
+  // "bigread: bytes in bytes"
+  std::string title(Names names) const;
+
+ private:
+  Result<TableEvent> bind(const TableQuestion& question, const format::Event& event,
+                          const PayloadSchema* schema);
+  Result<std::optional<BoundExpression>> bind_value(const TableQuestion& question, const format::Event& event,
+                                                    const PayloadSchema* schema) const;
+  void take_default_value(const PayloadSchema* schema);
+  bool has_keys(const format::Event& event, const PayloadSchema* schema) const;
+  std::vector<std::string> keys_of(const TableQuestion& question, Session& session);
+
+  std::optional<EventSchemas> schemas_;
+  PayloadSchema empty_;
+  std::vector<bool> asked_;  // by event: --event has it
+  std::vector<std::optional<TableEvent>> events_;
+  std::vector<std::string> key_names_;
+  std::vector<std::string> left_out_, only_counted_;  // names of events
+  std::optional<cli::Expression> default_value_;
+  const cli::Expression* value_ = nullptr;
+  std::string unit_;
+};
+
+// Prints a table as aligned text, CSV or JSON lines, with the statistics that its columns show.
+
+// One row: its samples, and the values of those samples that have one.
+struct TableRow {
+  std::uint64_t samples = 0;
+  Summary values;
+};
+
+// A column behind the keys: one statistic of a row's values.
+struct TableColumn {
+  enum class Of : std::uint8_t { Count, Sum, Mean, Least, Largest, Percentile };
+  std::string name;  // "p99"
+  Of of = Of::Count;
+  double percent = 0;  // of a Percentile
+  ExpressionValue value(const TableRow& row) const;
+};
+
+// Parses "count,sum,min,mean,p50,p99.9,max". An error lists the columns that exist.
+Result<std::vector<TableColumn>> parse_columns(std::string_view option, std::string_view text);
+
+// A cell of a table: integers as they are, other numbers with three decimals, "-" for nothing.
+std::string show_number(const ExpressionValue& value);
+
+enum class TableForm : std::uint8_t { Text, Csv, Json };
+
+struct TableKey {
+  std::string text;        // as it is printed
+  bool is_number = false;  // JSON gets a number
+};
+
+struct TableLine {
+  std::vector<TableKey> keys;
+  std::vector<ExpressionValue> numbers;
+};
+
+struct TableHead {
+  std::vector<std::string> keys, numbers;  // names of columns
+  std::string title;                       // "bigread: bytes in bytes"; text form only
+  std::size_t room = 0;                    // width of the text form; 0: no limit
+  bool has_begin = false;                  // CSV: a first column for the start of an interval
+};
+
+// Prints the lines of one interval; `begin` (seconds) is set with --interval. Names are safe to print
+// already.
+void write_table(TextOutput& out, TableForm form, const TableHead& head, std::optional<double> begin,
+                 const std::vector<TableLine>& lines, bool is_first);
+
+// The rows of a table while samples come: counted by their keys, put into order, and made cells.
 
 class TableCounts {
  public:

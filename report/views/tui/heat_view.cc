@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/output/svg_text.h"
+#include "report/output/text_output.h"
 #include "report/views/heatmap/heat_box.h"
 
 namespace tacho::report {

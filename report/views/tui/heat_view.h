@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "report/views/heatmap/heat_forms.h"
 #include "report/views/heatmap/heat_map.h"
-#include "report/views/heatmap/heat_text.h"
 #include "report/views/tui/frame.h"
 #include "report/views/tui/pages.h"
 #include "report/views/tui/sample_choice.h"

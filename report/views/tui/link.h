@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "format/records/perf_abi.h"
-#include "report/profile/code_hits.h"
+#include "report/profile/annotated_code.h"
 #include "report/views/report/report_sink.h"
 #include "report/views/tui/frame.h"
 #include "report/views/tui/time_strip.h"

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <utility>
 
-#include "report/output/svg_text.h"
 #include "report/output/text_output.h"
 #include "report/samples/filter.h"
 

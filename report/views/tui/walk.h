@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "report/profile/code_hits.h"
+#include "report/profile/annotated_code.h"
 #include "report/views/tui/browser.h"
 #include "report/views/tui/code_view.h"
 #include "report/views/tui/compared_rows.h"

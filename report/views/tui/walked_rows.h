@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "report/views/report/report_cells.h"
 #include "report/views/report/report_sink.h"
+#include "report/views/report/report_text.h"
 #include "report/views/tui/browser.h"
 
 namespace tacho::report {

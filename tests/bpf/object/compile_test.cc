@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "bpf/object/elf_object.h"
+#include "bpf/object/object.h"
 #include "tests/bpf/live_support.h"
 
 namespace tacho::bpf {

@@ -1,5 +1,3 @@
-#include "bpf/object/elf_object.h"
-
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bpf/object/object.h"
 #include "format/base/byte_writer.h"
 
 namespace tacho::bpf {

@@ -1,7 +1,7 @@
-#include "bpf/object/function_arguments.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
+
+#include "bpf/object/kernel_btf.h"
 
 namespace tacho::bpf {
 namespace {

@@ -1,5 +1,3 @@
-#include "bpf/object/object_types.h"
-
 #include <bpf/btf.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "bpf/object/channel.h"
+#include "bpf/object/kernel_btf.h"
 
 namespace tacho::bpf {
 namespace {

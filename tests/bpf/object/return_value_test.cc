@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "bpf/object/function_arguments.h"
+#include "bpf/object/kernel_btf.h"
 
 namespace tacho::bpf {
 namespace {

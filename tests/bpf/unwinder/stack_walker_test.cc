@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bpf/object/elf_object.h"
-#include "bpf/support/shipped_recorders.h"
+#include "bpf/object/object.h"
+#include "bpf/support/shipped_files.h"
 
 namespace tacho::bpf {
 

@@ -1,5 +1,3 @@
-#include "record/host/rights.h"
-
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "format/base/file.h"
+#include "record/host/host.h"
 
 namespace tacho::record {
 namespace {

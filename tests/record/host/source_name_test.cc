@@ -1,9 +1,9 @@
-#include "record/host/source_name.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <utility>
+
+#include "record/host/elf_places.h"
 
 namespace tacho::record {
 namespace {

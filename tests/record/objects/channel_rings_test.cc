@@ -11,7 +11,7 @@
 #include "format/base/byte_writer.h"
 #include "format/records/perf_abi.h"
 #include "format/records/record_view.h"
-#include "record/output/record_walk.h"
+#include "record/output/record_queue.h"
 
 namespace tacho::record {
 

@@ -1,5 +1,3 @@
-#include "record/output/record_walk.h"
-
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -7,6 +5,7 @@
 
 #include "format/base/byte_writer.h"
 #include "format/records/perf_abi.h"
+#include "record/output/record_queue.h"
 
 namespace tacho::record {
 namespace {

@@ -1,9 +1,9 @@
-#include "record/stacks/code_maps.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
+
+#include "record/stacks/mmap_events.h"
 
 namespace tacho::record {
 namespace {

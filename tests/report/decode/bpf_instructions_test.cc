@@ -1,11 +1,11 @@
-#include "report/decode/bpf_instructions.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "report/decode/bpf_functions.h"
 
 namespace tacho::report {
 namespace {

@@ -1,7 +1,5 @@
 // The fast way to a tracepoint's text must give what libtraceevent gives, byte for byte, whatever the record
 // holds.
-#include "report/decode/print_program.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>

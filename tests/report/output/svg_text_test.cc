@@ -1,8 +1,8 @@
-#include "report/output/svg_text.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "report/output/text_output.h"
 
 namespace tacho::report {
 namespace {

@@ -1,5 +1,3 @@
-#include "report/perf_text/frame_lines.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -13,6 +11,7 @@
 
 #include "format/extensions/attachment.h"
 #include "format/records/perf_abi.h"
+#include "report/perf_text/sample_text.h"
 #include "report/samples/session.h"
 #include "tests/support/capture_builder.h"
 

@@ -1,6 +1,6 @@
-#include "report/profile/frame_names.h"
-
 #include <gtest/gtest.h>
+
+#include "report/profile/function_table.h"
 
 namespace tacho::report {
 namespace {

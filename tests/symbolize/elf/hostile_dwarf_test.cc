@@ -4,8 +4,8 @@
 #include <ctime>
 #include <functional>
 
+#include "symbolize/elf/debug_image.h"
 #include "symbolize/elf/dwarf_lines.h"
-#include "symbolize/elf/line_program.h"
 #include "tests/symbolize/elf_maker.h"
 #include "tests/symbolize/folder.h"
 

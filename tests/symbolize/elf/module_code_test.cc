@@ -1,11 +1,10 @@
-#include "symbolize/elf/module_code.h"
-
 #include <gtest/gtest.h>
 
 #include "format/base/file.h"
 #include "format/extensions/attachment.h"
+#include "symbolize/elf/module_files.h"
 #include "tests/symbolize/folder.h"
-#include "tests/symbolize/held.h"
+#include "tests/symbolize/pinned.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -44,7 +43,7 @@ TEST(ModuleCode, WithoutABuildIdTheFileOfThatNameComesLast) {
   Place place;
   std::string ran(reinterpret_cast<const char*>(place.content.data()), place.content.size());
   ran.back() ^= 1;
-  const auto last = [&](const HeldFiles* held, const format::Features* features) {
+  const auto last = [&](const PinnedFiles* held, const format::Features* features) {
     ModuleCode code{DebugFiles(place.root.path(), {}, held), features};
     const auto read = code.read(place.module, ran.size() - 1, 1);
     return read.empty() ? -1 : static_cast<signed char>(read[0]);

@@ -1,6 +1,4 @@
 // Against Debian's own server, on loopback, serving a folder of ours. It is started here and ended by its id.
-#include "symbolize/files/debuginfod.h"
-
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -17,6 +15,7 @@
 #include <thread>
 
 #include "format/records/perf_abi.h"
+#include "symbolize/files/debug_files.h"
 #include "symbolize/symbolizer.h"
 #include "tests/symbolize/folder.h"
 

@@ -1,9 +1,8 @@
-#include "symbolize/files/file_ahead.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "symbolize/kernel_names.h"
 #include "tests/symbolize/folder.h"
 
 namespace tacho::symbolize {

@@ -1,5 +1,3 @@
-#include "symbolize/files/packed_section.h"
-
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +5,8 @@
 
 #include "format/base/byte_writer.h"
 #include "format/base/file.h"
-#include "symbolize/unwind/cfi_table.h"
+#include "symbolize/files/decompress.h"
+#include "symbolize/unwind/unwind_module.h"
 
 namespace tacho::symbolize {
 namespace {

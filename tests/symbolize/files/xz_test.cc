@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "format/base/file.h"
-#include "symbolize/files/packed_section.h"
+#include "symbolize/files/decompress.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -5,10 +5,10 @@
 #include "format/base/byte_writer.h"
 #include "format/container/features.h"
 #include "format/extensions/attachment.h"
-#include "symbolize/files/attached_text.h"
+#include "symbolize/files/decompress.h"
 #include "symbolize/jit/jit_code.h"
 #include "tests/symbolize/folder.h"
-#include "tests/symbolize/held.h"
+#include "tests/symbolize/pinned.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -1,5 +1,3 @@
-#include "symbolize/names/carried_symbols.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
@@ -10,6 +8,7 @@
 #include "format/base/byte_writer.h"
 #include "format/container/features.h"
 #include "symbolize/name_source.h"
+#include "symbolize/names/symbol_lists.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -1,11 +1,11 @@
-#include "symbolize/names/kallsyms.h"
-
 #include <gtest/gtest.h>
 
 #include <cerrno>
 #include <span>
 #include <string>
 #include <utility>
+
+#include "symbolize/names/symbol_lists.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -1,8 +1,8 @@
-#include "symbolize/names/perf_map.h"
-
 #include <gtest/gtest.h>
 
 #include <span>
+
+#include "symbolize/names/symbol_lists.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -1,11 +1,10 @@
-#include "symbolize/unwind/cfi_table.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <span>
 #include <string>
 
+#include "symbolize/unwind/unwind_module.h"
 #include "tests/unwind/cfi_image.h"
 
 namespace tacho::symbolize {

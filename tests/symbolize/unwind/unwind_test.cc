@@ -7,9 +7,9 @@
 
 #include "format/extensions/attachment.h"
 #include "format/records/perf_abi.h"
-#include "symbolize/files/file_gate.h"
+#include "symbolize/files/file_access.h"
 #include "tests/symbolize/folder.h"
-#include "tests/symbolize/held.h"
+#include "tests/symbolize/pinned.h"
 #include "tests/unwind/cfi_image.h"
 
 namespace tacho::symbolize {
@@ -297,8 +297,8 @@ TEST_F(UnwindTest, AFileWithAnotherBuildIdIsNotUsedAndSaid) {
 TEST_F(UnwindTest, WithoutABuildIdTheFileOfThatNameComesLast) {
   const std::string ran = unwind::test::elf_image(kProgram);
   run({kProgram[0], {.start = 0x1100, .size = 0x100, .program = {0x0e, 32}}, kProgram[2]});
-  const auto chain = [&](const HeldFiles* held) {
-    options.held = held;
+  const auto chain = [&](const PinnedFiles* held) {
+    options.pinned = held;
     made.reset();
     return unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers);
   };
@@ -319,10 +319,10 @@ TEST_F(UnwindTest, WithoutABuildIdTheFileOfThatNameComesLast) {
 }
 
 // Keeps the paths that at() was called with.
-class NotingGate final : public FileGate {
+class NotingAccess final : public FileAccess {
  public:
-  void at(std::string_view path) override { paths.emplace_back(path); }
-  std::string lack(std::string_view path) const override {
+  void set_current(std::string_view path) override { paths.emplace_back(path); }
+  std::string refusal(std::string_view path) const override {
     return path == refused ? "it is not to be read" : "";
   }
 
@@ -331,17 +331,17 @@ class NotingGate final : public FileGate {
 };
 
 TEST_F(UnwindTest, AGateIsToldOfEachFileAndOfTheEnd) {
-  NotingGate gate;
-  options.gate = &gate;
+  NotingAccess access;
+  options.access = &access;
   run(kProgram);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers).size(), 3u);
-  EXPECT_EQ(gate.paths, (std::vector<std::string>{"/bin/app", "", "/bin/app", ""}));
+  EXPECT_EQ(access.paths, (std::vector<std::string>{"/bin/app", "", "/bin/app", ""}));
 }
 
 TEST_F(UnwindTest, AChainEndsInAFileThatTheGateRefuses) {
-  NotingGate gate;
-  gate.refused = "/bin/app";
-  options.gate = &gate;
+  NotingAccess access;
+  access.refused = "/bin/app";
+  options.access = &access;
   run(kProgram);
   EXPECT_EQ(unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers), (Chain{kLeaf}));
   const auto ended = unwinder().ended_chains();

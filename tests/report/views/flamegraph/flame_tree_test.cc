@@ -1,13 +1,11 @@
-#include "report/views/flamegraph/flame_tree.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <sstream>
 #include <vector>
 
+#include "report/views/flamegraph/flame_graph.h"
 #include "report/views/flamegraph/flame_stacks.h"
-#include "report/views/flamegraph/flame_svg.h"
 
 namespace tacho::report {
 namespace {

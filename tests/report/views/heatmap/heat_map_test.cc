@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "report/views/heatmap/heat_box.h"
-#include "report/views/heatmap/heat_svg.h"
-#include "report/views/heatmap/heat_text.h"
+#include "report/views/heatmap/heat_forms.h"
 
 namespace tacho::report {
 namespace {

@@ -10,10 +10,10 @@
 namespace tacho::report {
 namespace {
 
-class OpenGate final : public symbolize::FileGate {
+class OpenAccess final : public symbolize::FileAccess {
  public:
-  void at(std::string_view) override { ++files; }
-  std::string lack(std::string_view) const override { return ""; }
+  void set_current(std::string_view) override { ++files; }
+  std::string refusal(std::string_view) const override { return ""; }
   int files = 0;
 };
 
@@ -32,13 +32,13 @@ class Copies : public testing::Test {
     copy.raw_size = raw_size;
     before.push_back(copy);
   }
-  FileCopies copies() { return copy_files(pack, before, {}, gate); }
+  FileCopies copies() { return copy_files(pack, before, {}, access); }
 
   // Any small program: this one is larger than what is copied when sanitizers are in it.
   const std::string program = std::filesystem::canonical("/bin/sh").string();
   format::SymbolPack pack;
   std::vector<format::Attachment> before;
-  OpenGate gate;
+  OpenAccess access;
 };
 
 TEST_F(Copies, OfManyOmissionsTheFirstAreTold) {
@@ -64,13 +64,13 @@ TEST_F(Copies, WhatStaysTakesRoomAndWhatIsReplacedDoesNot) {
   had(program, std::uint64_t{1} << 60);
   ASSERT_EQ(copies().attachments.size(), 1U);
   EXPECT_EQ(copies().attachments[0].name, "elf/" + program);
-  gate.files = 0;
+  access.files = 0;
   had("/another", ~std::uint64_t{0});
   before.erase(before.begin());
   const FileCopies full = copies();
   EXPECT_TRUE(full.attachments.empty());
   EXPECT_EQ(full.omissions, (std::vector<std::string>{program + ": is not copied: there is no room for it"}));
-  EXPECT_EQ(gate.files, 0) << "no file is looked at";
+  EXPECT_EQ(access.files, 0) << "no file is looked at";
 }
 
 }  // namespace

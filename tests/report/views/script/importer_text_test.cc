@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "report/views/script/script_json.h"
+#include "report/views/script/script_forms.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {

@@ -1,5 +1,3 @@
-#include "report/views/script/script_json.h"
-
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
 
@@ -7,6 +5,7 @@
 
 #include "report/decode/payload.h"
 #include "report/output/field_sinks.h"
+#include "report/views/script/script_forms.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {

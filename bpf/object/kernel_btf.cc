@@ -1,0 +1,489 @@
+#include "bpf/object/kernel_btf.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <linux/btf.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "bpf/object/probe_program.h"
+#include "bpf/support/libbpf_log.h"
+
+namespace tacho::bpf {
+namespace {
+
+FunctionArgument argument_of_param(const btf* types, const btf_param& param) {
+  FunctionArgument out;
+  const char* const name = btf__name_by_offset(types, param.name_off);
+  out.name = name == nullptr ? "" : name;
+  const int id = btf__resolve_type(types, param.type);  // behind typedefs and const
+  const btf_type* const type = id < 0 ? nullptr : btf__type_by_id(types, static_cast<std::uint32_t>(id));
+  if (type == nullptr) return out;
+  out.is_pointer = btf_is_ptr(type);
+  if (out.is_pointer) return out;
+  const auto size = btf__resolve_size(types, static_cast<std::uint32_t>(id));
+  const bool is_number = btf_is_int(type) || btf_is_any_enum(type);
+  const bool fits = size == 1 || size == 2 || size == 4 || size == 8;
+  out.size = is_number && fits ? static_cast<std::uint8_t>(size) : std::uint8_t{0};
+  out.is_signed = btf_is_int(type) ? (btf_int_encoding(type) & BTF_INT_SIGNED) != 0 : btf_kflag(type);
+  return out;
+}
+
+}  // namespace
+
+std::size_t registers_of(const btf* types, std::uint32_t type_id, std::size_t left) {
+  constexpr std::int64_t kWord = 8;
+  const int id = btf__resolve_type(types, type_id);
+  const btf_type* const type = id < 0 ? nullptr : btf__type_by_id(types, static_cast<std::uint32_t>(id));
+  if (type == nullptr || !btf_is_composite(type)) return 1;
+  const std::int64_t size = btf__resolve_size(types, static_cast<std::uint32_t>(id));
+  const std::size_t words = size <= kWord ? 1 : 2;
+  return size > 2 * kWord || words > left ? 0 : words;
+}
+
+Result<std::vector<FunctionArgument>> kernel_function_arguments(std::string_view function) {
+  const LibbpfLog quiet;
+  const std::unique_ptr<btf, void (*)(btf*)> types(btf__load_vmlinux_btf(), btf__free);
+  if (types == nullptr)
+    return Error{"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which names the arguments of its functions",
+                 ENOENT};
+  const std::string name(function);
+  const int id = btf__find_by_name_kind(types.get(), name.c_str(), BTF_KIND_FUNC);
+  if (id < 0) return Error{"the kernel's BTF has no arguments of " + name, ENOENT};
+  const btf_type* const found = btf__type_by_id(types.get(), static_cast<std::uint32_t>(id));
+  const btf_type* const prototype = found == nullptr ? nullptr : btf__type_by_id(types.get(), found->type);
+  if (prototype == nullptr || !btf_is_func_proto(prototype))
+    return Error{"the kernel's BTF has no arguments of " + name, ENOENT};
+  std::vector<FunctionArgument> arguments;
+  const btf_param* const params = btf_params(prototype);
+  std::size_t next = 1;
+  for (std::uint16_t i = 0; i < btf_vlen(prototype); ++i) {
+    arguments.push_back(argument_of_param(types.get(), params[i]));
+    arguments.back().number = next;
+    next += registers_of(types.get(), params[i].type,
+                         next > kRegisterArguments ? 0 : kRegisterArguments + 1 - next);
+  }
+  return arguments;
+}
+
+namespace {
+
+struct Instruction {
+  std::uint8_t code = 0, to = 0, from = 0;
+  std::int16_t offset = 0;
+  std::int32_t immediate = 0;
+
+  unsigned kind() const { return BPF_CLASS(code); }
+  unsigned operation() const { return BPF_OP(code); }
+};
+
+constexpr unsigned kReturned = 0;     // the register whose value is returned
+constexpr unsigned kJump32 = 6;       // BPF_JMP32; older headers lack it
+constexpr unsigned kAtomic = 0xc0;    // BPF_ATOMIC
+constexpr unsigned kTailCall = 0xf0;  // how the kernel writes a tail call in a program that is loaded
+constexpr std::int32_t kTailCallFunction = 12;
+
+std::vector<Instruction> decode(format::Bytes bytes) {
+  std::vector<Instruction> program;
+  for (format::Cursor in(bytes); in.left() >= sizeof(bpf_insn);) {
+    Instruction& one = program.emplace_back();
+    one.code = in.u8();
+    const std::uint8_t registers = in.u8();
+    constexpr bool kLittle = std::endian::native == std::endian::little;
+    const auto low = static_cast<std::uint8_t>(registers & 15U);
+    const auto high = static_cast<std::uint8_t>(registers >> 4U);
+    one.to = kLittle ? low : high;
+    one.from = kLittle ? high : low;
+    one.offset = static_cast<std::int16_t>(in.u16());
+    one.immediate = static_cast<std::int32_t>(in.u32());
+  }
+  return program;
+}
+
+// Whether the lowest bit of the returned register may be 0 behind this instruction; `before`: in front of it.
+bool may_be_even_after(const Instruction& one, bool before) {
+  switch (one.kind()) {
+    case BPF_ALU:
+    case BPF_ALU64:
+      if (one.to != kReturned) return before;
+      if (one.operation() == BPF_MOV && BPF_SRC(one.code) == BPF_K) return (one.immediate & 1) == 0;
+      return true;
+    case BPF_LD:  // of a constant of 64 bits, or of a packet, which goes into the returned register always
+      return one.code != (BPF_LD | BPF_IMM | BPF_DW) || one.to == kReturned || before;
+    case BPF_LDX:
+      return one.to == kReturned || before;
+    case BPF_STX:  // some atomic operations give the old value back
+      return BPF_MODE(one.code) == kAtomic || before;
+    case BPF_JMP:
+      return one.operation() == BPF_CALL || before;
+    default:
+      return before;
+  }
+}
+
+// Walks every way through the program; each instruction is looked at twice at most.
+class Walk {
+ public:
+  explicit Walk(format::Bytes bytes) : program_(decode(bytes)), seen_(program_.size(), kNever) {}
+
+  bool may_end_even() {
+    go_to(0, true);
+    while (!open_.empty() && !ends_even_) {
+      const std::size_t at = open_.back();
+      open_.pop_back();
+      step(at, seen_[at] == kMaybeEven);
+    }
+    return ends_even_;
+  }
+
+ private:
+  enum Seen : std::uint8_t { kNever, kOdd, kMaybeEven };
+
+  void go_to(std::int64_t at, bool may_be_even) {
+    if (at < 0 || at >= static_cast<std::int64_t>(program_.size())) {
+      ends_even_ = true;  // no program that the kernel takes: nothing can be said
+      return;
+    }
+    Seen& seen = seen_[static_cast<std::size_t>(at)];
+    const Seen now = may_be_even ? kMaybeEven : kOdd;
+    if (now <= seen) return;
+    seen = now;
+    open_.push_back(static_cast<std::size_t>(at));
+  }
+
+  void step(std::size_t index, bool before) {
+    const Instruction& one = program_[index];
+    const auto at = static_cast<std::int64_t>(index);
+    const bool is_jump = one.kind() == BPF_JMP || one.kind() == kJump32;
+    const bool is_tail_call =
+        one.kind() == BPF_JMP &&
+        (one.operation() == kTailCall ||
+         (one.operation() == BPF_CALL && one.from == 0 && one.immediate == kTailCallFunction));
+    if (is_tail_call || (is_jump && one.operation() == BPF_EXIT)) {
+      ends_even_ |= is_tail_call || before;  // what the other program returns is not known
+      if (!is_tail_call) return;
+    }
+    const bool after = may_be_even_after(one, before);
+    if (is_jump && one.operation() == BPF_JA) {
+      go_to(at + 1 + (one.kind() == kJump32 ? one.immediate : one.offset), after);
+      return;
+    }
+    const bool is_conditional = is_jump && one.operation() != BPF_CALL && !is_tail_call;
+    if (is_conditional) go_to(at + 1 + one.offset, after);
+    const bool is_double = one.code == (BPF_LD | BPF_IMM | BPF_DW);
+    go_to(at + (is_double ? 2 : 1), after);
+  }
+
+  std::vector<Instruction> program_;
+  std::vector<Seen> seen_;
+  std::vector<std::size_t> open_;
+  bool ends_even_ = false;
+};
+
+}  // namespace
+
+bool may_drop_events(format::Bytes instructions) { return Walk(instructions).may_end_even(); }
+
+namespace {
+
+constexpr const char* kFolder = "/sys/kernel/btf";
+constexpr const char* kKernel = "vmlinux";
+constexpr std::uint32_t kBitsOfByte = 8, kWordBytes = 8, kWordBits = 64;
+constexpr int kMostNesting = 16;  // of structs without a name, and of types behind other names
+constexpr std::size_t kMostEnumerators = 256;
+constexpr std::size_t kMostNamed = 12;  // members in a message
+
+std::string_view name_at(const btf* types, std::uint32_t offset) {
+  const char* const name = btf__name_by_offset(types, offset);
+  return name == nullptr ? std::string_view() : name;
+}
+
+// "struct bio", "bio".
+struct WantedType {
+  std::string name;
+  bool is_struct = false, is_union = false;  // said so
+
+  explicit WantedType(std::string_view text) {
+    is_struct = text.starts_with("struct ");
+    is_union = text.starts_with("union ");
+    if (is_struct || is_union) text.remove_prefix(text.find(' ') + 1);
+    while (text.ends_with(' ') || text.ends_with('*')) text.remove_suffix(1);
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    name = text;
+  }
+  bool is(const btf* types, const btf_type* type) const {
+    const bool is_kind = btf_is_struct(type) || btf_is_fwd(type) ? !is_union
+                         : btf_is_union(type)                    ? !is_struct
+                         : btf_is_typedef(type)                  ? !is_struct && !is_union
+                                                                 : false;
+    return is_kind && name_at(types, type->name_off) == name;
+  }
+};
+
+// The type behind const, volatile and typedefs; null when that has no end.
+const btf_type* plain(const btf* types, std::uint32_t id) {
+  const btf_type* type = btf__type_by_id(types, id);
+  for (int i = 0; i < kMostNesting && type != nullptr; ++i) {
+    if (!btf_is_typedef(type) && !btf_is_mod(type) && !btf_is_type_tag(type)) return type;
+    type = btf__type_by_id(types, type->type);
+  }
+  return nullptr;
+}
+
+bool is_pointer_to(const btf* types, std::uint32_t id, const WantedType& wanted) {
+  const btf_type* const pointer = plain(types, id);
+  if (pointer == nullptr || !btf_is_ptr(pointer)) return false;
+  const btf_type* type = btf__type_by_id(types, pointer->type);
+  for (int i = 0; i < kMostNesting && type != nullptr; ++i) {
+    if (wanted.is(types, type)) return true;
+    if (!btf_is_typedef(type) && !btf_is_mod(type) && !btf_is_type_tag(type)) return false;
+    type = btf__type_by_id(types, type->type);
+  }
+  return false;
+}
+
+// The register of the function's first such pointer; nothing when none has one.
+std::optional<std::uint8_t> argument_of(const btf* types, const btf_type* function,
+                                        const WantedType& wanted) {
+  const btf_type* const prototype = btf__type_by_id(types, function->type);
+  if (prototype == nullptr || !btf_is_func_proto(prototype)) return std::nullopt;
+  const btf_param* const params = btf_params(prototype);
+  std::size_t next = 1;
+  for (std::uint16_t i = 0; i < btf_vlen(prototype) && next <= kRegisterArguments; ++i) {
+    if (is_pointer_to(types, params[i].type, wanted)) return static_cast<std::uint8_t>(next);
+    next += registers_of(types, params[i].type, kRegisterArguments + 1 - next);
+  }
+  return std::nullopt;
+}
+
+const btf_type* find_type(const btf* types, const WantedType& wanted) {
+  const btf_type* other = nullptr;  // a typedef, or a declaration alone
+  for (std::uint32_t id = 1; id < btf__type_cnt(types); ++id) {
+    const btf_type* const type = btf__type_by_id(types, id);
+    if (type == nullptr || !wanted.is(types, type)) continue;
+    if (btf_is_composite(type)) return type;
+    if (const btf_type* const behind = plain(types, id); behind != nullptr && btf_is_composite(behind))
+      other = behind;
+  }
+  return other;
+}
+
+struct Place {
+  const btf* types = nullptr;
+  std::uint32_t id = 0;  // type of the member
+  std::uint32_t bit = 0;
+  std::uint32_t bits = 0;  // of a bit field; otherwise 0
+};
+
+// Of a member by its name, also of structs without a name inside.
+std::optional<Place> find_member(const btf* types, const btf_type* owner, std::string_view name,
+                                 int nesting = 0) {
+  if (owner == nullptr || !btf_is_composite(owner) || nesting > kMostNesting) return std::nullopt;
+  const btf_member* const members = btf_members(owner);
+  for (std::uint32_t i = 0; i < btf_vlen(owner); ++i) {
+    const std::uint32_t bit = btf_member_bit_offset(owner, i);
+    const std::string_view own = name_at(types, members[i].name_off);
+    if (own == name) return Place{types, members[i].type, bit, btf_member_bitfield_size(owner, i)};
+    if (!own.empty()) continue;
+    if (auto inside = find_member(types, plain(types, members[i].type), name, nesting + 1)) {
+      inside->bit += bit;
+      return inside;
+    }
+  }
+  return std::nullopt;
+}
+
+void add_names(const btf* types, const btf_type* owner, std::vector<std::string>& names, int nesting = 0) {
+  if (owner == nullptr || !btf_is_composite(owner) || nesting > kMostNesting) return;
+  for (std::uint32_t i = 0; i < btf_vlen(owner) && names.size() <= kMostNamed; ++i) {
+    const btf_member& member = btf_members(owner)[i];
+    const std::string_view own = name_at(types, member.name_off);
+    if (own.empty())
+      add_names(types, plain(types, member.type), names, nesting + 1);
+    else
+      names.emplace_back(own);
+  }
+}
+
+std::string members_in_words(const btf* types, const btf_type* owner) {
+  std::vector<std::string> names;
+  add_names(types, owner, names);
+  std::string out;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNamed); ++i)
+    out += (out.empty() ? "" : ", ") + names[i];
+  return names.size() > kMostNamed ? out + ", ..." : out;
+}
+
+void add_enumerators(const btf* types, const btf_type* type, format::PayloadField& field) {
+  field.kind = format::FieldKind::Enum;
+  if (btf_vlen(type) > kMostEnumerators) return;
+  for (std::uint32_t i = 0; i < btf_vlen(type); ++i) {
+    const bool is_wide = btf_is_enum64(type);
+    const auto value = is_wide ? static_cast<std::int64_t>(btf_enum64_value(&btf_enum64(type)[i]))
+                               : std::int64_t{btf_enum(type)[i].val};
+    const std::uint32_t name = is_wide ? btf_enum64(type)[i].name_off : btf_enum(type)[i].name_off;
+    field.enumerators.emplace_back(value, name_at(types, name));
+  }
+}
+
+// The last type of a path as a field, and the offset of its bits; nothing when it is no number.
+std::optional<ObjectMember> number_at(const Place& place, ObjectMember member) {
+  const btf_type* const type = plain(place.types, place.id);
+  if (type == nullptr) return std::nullopt;
+  const bool is_enum = btf_is_any_enum(type), is_pointer = btf_is_ptr(type);
+  if (!is_enum && !is_pointer && !btf_is_int(type)) return std::nullopt;
+  const std::uint32_t size = is_pointer ? kWordBytes : type->size;
+  const std::uint32_t bits = place.bits == 0 ? size * kBitsOfByte : place.bits;
+  const std::uint32_t shift = place.bit % kBitsOfByte;
+  if (bits == 0 || shift + bits > kWordBits) return std::nullopt;
+  format::PayloadField& field = member.field;
+  field.bit_size = kWordBits;
+  if (is_pointer) field.format = "hex";
+  if (btf_is_int(type) && (btf_int_encoding(type) & BTF_INT_SIGNED) != 0) field.is_signed = true;
+  if (btf_is_int(type) && (btf_int_encoding(type) & BTF_INT_BOOL) != 0)
+    field.kind = format::FieldKind::Bool;
+  else if (field.is_signed)
+    field.kind = format::FieldKind::Signed;
+  if (is_enum) {
+    field.is_signed = btf_kflag(type);
+    add_enumerators(place.types, type, field);
+  }
+  member.place.at[member.place.pointers] = place.bit / kBitsOfByte;
+  member.place.bytes = (shift + bits + kBitsOfByte - 1) / kBitsOfByte;
+  member.place.left = kWordBits - shift - bits;
+  member.place.right = kWordBits - bits;
+  member.place.is_signed = field.is_signed ? 1 : 0;
+  return member;
+}
+
+// The next name of a path, taken off its front, which may be none: "a..b".
+std::string_view next_name(std::string_view& path) {
+  const std::size_t dot = path.find('.'), arrow = path.find("->"), end = std::min(dot, arrow);
+  const std::string_view name = path.substr(0, end);
+  path = end == std::string_view::npos ? std::string_view() : path.substr(end + (end == arrow ? 2 : 1));
+  return name;
+}
+
+Result<ObjectMember> member_of(const btf* types, const btf_type* owner, std::string_view type,
+                               std::string_view path) {
+  ObjectMember member{};
+  member.field.name = path;
+  std::uint32_t before = 0;  // bits, of the structs that the member is in
+  std::string owner_name(type);
+  for (std::string_view rest = path;;) {
+    const std::string name(next_name(rest));
+    auto found = name.empty() ? std::nullopt : find_member(types, owner, name);
+    if (!found)
+      return use_error(owner_name + " has no member '" + name +
+                       "'; it has: " + members_in_words(types, owner));
+    found->bit += before;
+    if (rest.empty()) {
+      auto number = number_at(*found, member);
+      if (number) return std::move(*number);
+      const btf_type* const inner = plain(types, found->id);
+      const bool has_members = inner != nullptr && btf_is_composite(inner);
+      return use_error(std::string(path) + " is no number of 1 to 8 bytes" +
+                       (has_members ? "; in it are: " + members_in_words(types, inner) : ""));
+    }
+    before = found->bit;
+    owner = plain(types, found->id);
+    if (owner != nullptr && btf_is_ptr(owner)) {
+      if (member.place.pointers == TACHO_MOST_POINTERS)
+        return use_error(std::string(path) + ": more than " + std::to_string(TACHO_MOST_POINTERS) +
+                         " pointers are not followed");
+      member.place.at[member.place.pointers++] = before / kBitsOfByte;
+      before = 0;
+      owner = plain(types, owner->type);
+    }
+    owner_name = std::string(path.substr(0, path.size() - rest.size()));
+    while (owner_name.ends_with('.') || owner_name.ends_with('>') || owner_name.ends_with('-'))
+      owner_name.pop_back();
+    if (owner == nullptr || !btf_is_composite(owner)) return use_error(owner_name + " has no members");
+  }
+}
+
+}  // namespace
+
+struct ObjectTypes::All {
+  Types kernel;
+  std::vector<Types> modules;  // destroyed first
+};
+
+void ObjectTypes::Close::operator()(btf* types) const noexcept { btf__free(types); }
+
+Result<ObjectTypes> ObjectTypes::of_this_kernel() {
+  const LibbpfLog quiet;
+  auto all = std::make_shared<All>();
+  all->kernel.reset(btf__load_vmlinux_btf());
+  if (all->kernel == nullptr)
+    return Error{"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which names the arguments of its functions",
+                 ENOENT};
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder, failed)) {
+    const std::string name = entry.path().filename().string();
+    if (name == kKernel) continue;
+    // One that is being loaded or unloaded now cannot be read.
+    if (Types module(btf__load_module_btf(name.c_str(), all->kernel.get())); module != nullptr)
+      all->modules.push_back(std::move(module));
+  }
+  return ObjectTypes(std::move(all));
+}
+
+Result<ObjectTypes> ObjectTypes::of(format::Bytes bytes) {
+  const LibbpfLog quiet;
+  auto all = std::make_shared<All>();
+  all->kernel.reset(btf__new(bytes.data(), static_cast<std::uint32_t>(bytes.size())));
+  if (all->kernel == nullptr) return Error{"the kernel's BTF cannot be read", EINVAL};
+  return ObjectTypes(std::move(all));
+}
+
+Result<std::vector<TakingFunction>> ObjectTypes::functions_taking(std::string_view type) const {
+  const WantedType wanted(type);
+  std::map<std::string, std::uint8_t> found;  // 0: several prototypes
+  const auto add = [&](const btf* types, std::uint32_t first) {
+    for (std::uint32_t id = first; id < btf__type_cnt(types); ++id) {
+      const btf_type* const function = btf__type_by_id(types, id);
+      if (function == nullptr || !btf_is_func(function)) continue;
+      const auto argument = argument_of(types, function, wanted);
+      if (!argument) continue;
+      const auto [entry, is_new] =
+          found.try_emplace(std::string(name_at(types, function->name_off)), *argument);
+      if (!is_new && entry->second != *argument) entry->second = 0;
+    }
+  };
+  const btf* const kernel = all_->kernel.get();
+  add(kernel, 1);
+  for (const Types& module : all_->modules) add(module.get(), btf__type_cnt(kernel));
+  std::vector<TakingFunction> functions;
+  for (const auto& [name, argument] : found)
+    if (argument != 0 && !name.empty()) functions.push_back({name, argument});
+  if (!functions.empty()) return functions;
+  bool is_known = find_type(kernel, wanted) != nullptr;
+  for (const Types& module : all_->modules) is_known |= find_type(module.get(), wanted) != nullptr;
+  return use_error(is_known ? "no function of the kernel takes a pointer to " + std::string(type)
+                            : "the kernel's BTF has no type '" + std::string(type) + "'");
+}
+
+Result<ObjectMember> ObjectTypes::member(std::string_view type, std::string_view path) const {
+  const WantedType wanted(type);
+  if (const btf_type* const owner = find_type(all_->kernel.get(), wanted))
+    return member_of(all_->kernel.get(), owner, type, path);
+  for (const Types& module : all_->modules)
+    if (const btf_type* const owner = find_type(module.get(), wanted))
+      return member_of(module.get(), owner, type, path);
+  return use_error("the kernel's BTF has no members of " + std::string(type));
+}
+
+}  // namespace tacho::bpf

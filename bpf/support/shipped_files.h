@@ -1,0 +1,29 @@
+// Files embedded in tacho-record at build time: the headers that BPF programs are compiled against
+// (tacho/event.h and headers of the libbpf it was built with), so that a production host needs only clang;
+// and the BPF objects of the catalogue (programs/recorders), so that recorders need not even that.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "format/base/cursor.h"
+
+namespace tacho::bpf {
+
+struct ShippedHeader {
+  std::string_view path;  // as programs include it: "bpf/bpf_helpers.h"
+  std::string_view content;
+};
+
+std::span<const ShippedHeader> shipped_headers();
+
+struct ShippedRecorder {
+  std::string_view name;
+  format::Bytes object;
+};
+
+// Empty when tacho was built without a clang.
+std::vector<ShippedRecorder> shipped_recorders();
+
+}  // namespace tacho::bpf

@@ -1,0 +1,606 @@
+#include "report/views/flamegraph/flame_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <span>
+
+#include "report/output/text_output.h"
+
+namespace tacho::report {
+
+std::uint32_t FlameFrames::number_of(std::string_view name, std::string_view module, FrameKind kind) {
+  if (const auto known = numbers_.find({name, module, kind}); known != numbers_.end()) return known->second;
+  const auto number = static_cast<std::uint32_t>(frames_.size());
+  const FlameFrame kept{texts_.keep(name), texts_.keep(module), kind};
+  frames_.push_back(kept);
+  numbers_.emplace(std::tuple(kept.name, kept.module, kept.kind), number);
+  return number;
+}
+
+std::vector<std::uint32_t> FlameFrames::ranks() const {
+  std::vector<std::uint32_t> ranks(frames_.size());
+  std::uint32_t rank = 0;
+  for (const auto& [frame, number] : numbers_) ranks[number] = rank++;
+  return ranks;
+}
+
+void FlameTree::add(std::span<const std::uint32_t> stack, FlameWeight weight) {
+  std::size_t same = 0;
+  while (same < stack.size() && same < path_.size() && nodes_[path_[same]].frame == stack[same]) ++same;
+  path_.resize(same);
+  for (const std::uint32_t frame : stack.subspan(same)) {
+    const std::uint32_t parent = path_.empty() ? 0 : path_.back();
+    const std::uint32_t node = children_.find_or_make(
+        children_.hash(parent, frame),
+        [&](std::uint32_t known) { return nodes_[known].parent == parent && nodes_[known].frame == frame; },
+        [&] {
+          nodes_.push_back({parent, frame, {}, {}, 0, 0, 0});
+          return static_cast<std::uint32_t>(nodes_.size() - 1);
+        });
+    path_.push_back(node);
+  }
+  const std::uint32_t leaf = path_.empty() ? 0 : path_.back();
+  nodes_[leaf].self += weight;
+  if (captures_.empty()) return;
+  std::vector<double>& own = captures_.back().own;
+  if (own.size() < nodes_.size()) own.resize(nodes_.size());
+  own[leaf] += weight.before + weight.after;
+}
+
+std::vector<double> FlameTree::shares_of(const CaptureWeights& capture, double cost_of_unit) const {
+  std::vector<double> shares = capture.own;
+  shares.resize(nodes_.size());
+  for (std::size_t i = nodes_.size(); i-- > 1;) shares[nodes_[i].parent] += shares[i];
+  const double whole = cost_of_unit > 0 ? capture.units * cost_of_unit : shares.front();
+  for (double& share : shares) share = whole > 0 ? share / whole : 0;
+  return shares;
+}
+
+// The rule that --help states: captures of one side differ by chance, so a change counts when it is larger
+// than the largest difference within before and the largest within after together.
+bool FlameTree::measure_noise() {
+  for (const Side side : {Side::Before, Side::After})
+    if (std::ranges::count(captures_, side, &CaptureWeights::side) < 2) return false;
+  double units = 0;
+  for (const CaptureWeights& capture : captures_) units += capture.side == Side::Before ? capture.units : 0;
+  const double cost_of_unit = units > 0 ? sum().before / units : 0;
+  for (const Side side : {Side::Before, Side::After}) {
+    std::vector<double> least, most;
+    for (const CaptureWeights& capture : captures_) {
+      if (capture.side != side) continue;
+      const std::vector<double> shares = shares_of(capture, cost_of_unit);
+      if (least.empty()) least = most = shares;
+      for (std::size_t i = 0; i < shares.size(); ++i) {
+        least[i] = std::min(least[i], shares[i]);
+        most[i] = std::max(most[i], shares[i]);
+      }
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i].noise += most[i] - least[i];
+  }
+  return true;
+}
+
+namespace {
+
+double width_of(const FlameWeight& weight, WidthOf width) {
+  switch (width) {
+    case WidthOf::Before:
+      return weight.before;
+    case WidthOf::Larger:
+      return std::max(weight.before, weight.after);
+    case WidthOf::Common:
+      return std::min(weight.before, weight.after);
+    case WidthOf::After:
+      break;
+  }
+  return weight.after;
+}
+
+}  // namespace
+
+// Children stand behind their parents, so from the last to the first every node is whole when it is added.
+// The larger or the common part is that of each stack: of a frame it may be more, or less, than that of its
+// totals.
+void FlameTree::add_up(WidthOf width) {
+  for (std::size_t i = nodes_.size(); i-- > 0;) {
+    Node& node = nodes_[i];
+    node.own_width = width_of(node.self, width);
+    node.total += node.self;
+    node.width += node.own_width;
+    if (node.parent == kNone) continue;
+    nodes_[node.parent].total += node.total;
+    nodes_[node.parent].width += node.width;
+  }
+}
+
+void FlameTree::scale_before(double factor) {
+  for (Node& node : nodes_) node.self.before *= factor;
+}
+
+FlameWeight FlameTree::sum() const {
+  FlameWeight all;
+  for (const Node& node : nodes_) all += node.self;
+  return all;
+}
+
+FlameTree FlameTree::gone() const {
+  std::vector<bool> is_needed(nodes_.size());
+  for (std::size_t i = nodes_.size(); i-- > 0;) {
+    const Node& node = nodes_[i];
+    if (node.total.after == 0 && node.self.before > 0) is_needed[i] = true;
+    if (is_needed[i] && node.parent != kNone) is_needed[node.parent] = true;
+  }
+  FlameTree gone(nodes_.front().frame);
+  std::vector<std::uint32_t> to(nodes_.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    if (i != 0 && !is_needed[i]) continue;
+    if (i != 0) {
+      to[i] = static_cast<std::uint32_t>(gone.nodes_.size());
+      // The noise of the vanished part of a caller that still exists is unknown.
+      const double noise = node.total.after == 0 ? node.noise : 0;
+      gone.nodes_.push_back({to[node.parent], node.frame, {}, {}, 0, 0, noise});
+    }
+    if (node.total.after == 0) gone.nodes_[to[i]].self.before = node.self.before;
+  }
+  gone.add_up(WidthOf::Before);
+  return gone;
+}
+
+FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, double least, std::size_t most) {
+  const auto& nodes = tree.nodes();
+  const double thinnest = least * tree.width();
+  std::vector<std::uint32_t> chosen;
+  std::size_t wide = 0;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    wide += i == 0 || nodes[i].width > 0 ? 1 : 0;
+    if (i == 0 || (nodes[i].width > 0 && nodes[i].width >= thinnest)) chosen.push_back(i);
+  }
+  // A parent is as wide as its children at least and stands before them, so none is left out while a child
+  // stays.
+  if (chosen.size() > most) {
+    const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
+      if (nodes[a].width != nodes[b].width) return nodes[a].width > nodes[b].width;
+      return a < b;
+    };
+    const auto end = chosen.begin() + static_cast<std::ptrdiff_t>(most);
+    std::nth_element(chosen.begin(), end, chosen.end(), is_before);
+    chosen.erase(end, chosen.end());
+  }
+  // Children of one parent together, by name; then each parent's are a run of `chosen`.
+  const std::vector<std::uint32_t> ranks = frames.ranks();
+  std::ranges::sort(chosen, [&](std::uint32_t a, std::uint32_t b) {
+    const auto parent = [&](std::uint32_t node) { return node == 0 ? 0 : nodes[node].parent + 1; };
+    if (parent(a) != parent(b)) return parent(a) < parent(b);
+    return ranks[nodes[a].frame] < ranks[nodes[b].frame];
+  });
+  const auto children_of = [&](std::uint32_t node) {
+    const auto key = [&](std::uint32_t child) { return child == 0 ? 0 : nodes[child].parent + 1; };
+    const auto first = std::ranges::lower_bound(chosen, node + 1, {}, key);
+    const auto end = std::ranges::upper_bound(chosen, node + 1, {}, key);
+    return std::span<const std::uint32_t>(first, end);
+  };
+  FlameDrawing drawing;
+  drawing.frames.reserve(chosen.size());
+  std::vector<DrawnFrame> waiting{{0, 0, 0}};
+  while (!waiting.empty()) {
+    const DrawnFrame frame = waiting.back();
+    waiting.pop_back();
+    drawing.frames.push_back(frame);
+    drawing.rows = std::max(drawing.rows, frame.row + 1);
+    double x = frame.x;
+    const auto first = static_cast<std::ptrdiff_t>(waiting.size());
+    for (const std::uint32_t child : children_of(frame.node)) {
+      waiting.push_back({child, frame.row + 1, x});
+      x += nodes[child].width;
+    }
+    std::reverse(waiting.begin() + first, waiting.end());
+  }
+  drawing.left_out = wide - drawing.frames.size();
+  return drawing;
+}
+
+// The script of the picture, as text (flamegraph.js, put in by cmake/embed_text.cmake).
+extern const std::string_view kFlamegraphScript;
+
+namespace {
+
+constexpr int kRow = 17, kBox = 16, kGap = 10;  // px; flamegraph.js has the same
+
+// ---- colours
+// ------------------------------------------------------------------------------------------------
+
+constexpr FlamePalette kPalettes[] = {
+    {"safe", "kind of code, in colours that differ for readers with red-green colour blindness"},
+    {"warm", "kind of code, in the colours that flame graphs had first"},
+    {"module", "module"},
+    {"wait", "kind of code, in cold colours for waits, and warm ones for who ended them"},
+    {"change",
+     "change of the share of all, with --base, or of the cost per event, with --per: orange is more, blue "
+     "is less"},
+};
+
+// Kinds of frames in the order of the legend, with their colour in each palette of kinds.
+struct KindRow {
+  FrameKind kind;
+  std::string_view word;
+  std::uint32_t safe, warm, wait;
+};
+constexpr KindRow kKinds[] = {
+    {FrameKind::User, "user", 0xf2b45a, 0xf2905c, 0x9fd0f0},
+    {FrameKind::Inlined, "inlined", 0xf3e173, 0xf5c56b, 0xc9e6f8},
+    {FrameKind::Kernel, "kernel", 0x74b9ea, 0xe8b04a, 0x7db2e6},
+    {FrameKind::Jit, "JIT", 0x5ec9a5, 0x8fd18a, 0x8fd8d0},
+    {FrameKind::Bpf, "BPF", 0xe0a3c6, 0xe7a6d8, 0xb7b3ee},
+    {FrameKind::Unnamed, "without a symbol", 0xc9c9c9, 0xd3c3b3, 0xc5ccd6},
+    {FrameKind::Waker, "waker", 0xb9a7e6, 0xb9a7e6, 0xf2b45a},
+    {FrameKind::Group, "thread", 0xe4dfd6, 0xe9dfcf, 0xdfe4ea},
+    {FrameKind::All, "", 0xe4dfd6, 0xe9dfcf, 0xdfe4ea},
+    {FrameKind{'c'}, "", 0xd5cfa8, 0xd5cfa8, 0xb8cbd0},  // functions of a module that the script joined
+    {FrameKind::OnCpu, "on the CPU", 0xe8835f, 0xe8835f, 0xe8835f},
+    {FrameKind::Runnable, "runnable", 0xd8c63c, 0xd8c63c, 0xd8c63c},
+    {FrameKind::Waiting, "waiting", 0x93a7cf, 0x93a7cf, 0x93a7cf},
+};
+constexpr std::uint32_t kModules[] = {0xf2b45a, 0x74b9ea, 0x5ec9a5, 0xf3e173, 0xe0a3c6,
+                                      0xb9a7e6, 0xd3b48c, 0x9ad1e0, 0xc6d67a, 0xf0a08c};
+// More than before, from little to much; less; about as much. Orange and blue, whatever the eyes.
+constexpr std::uint32_t kMore[] = {0xfbe3c4, 0xf9cd93, 0xf3ae57, 0xe58a1f};
+constexpr std::uint32_t kLess[] = {0xd3e6f5, 0xaed2ee, 0x7db5e2, 0x4c97d3};
+constexpr std::uint32_t kSame = 0xdcdcdc;
+constexpr std::uint32_t kLetters = 0x1b1b1b, kLettersDark = 0xf5f5f5;
+constexpr std::uint32_t kMatch = 0x9c179e, kMatchDark = 0xf0a6f5;  // with the letters of the other mode
+constexpr std::uint32_t kMark = 0x33404d;                          // with bright letters in both
+constexpr double kShades[] = {1, 0.94, 0.88};
+constexpr double kDark = 0.45;
+
+std::uint32_t scaled(std::uint32_t colour, double factor) {
+  const auto part = [&](int shift) {
+    return static_cast<std::uint32_t>(std::lround(static_cast<double>(colour >> shift & 255) * factor))
+           << shift;
+  };
+  return part(16) | part(8) | part(0);
+}
+
+struct Fill {
+  std::string selector;
+  std::uint32_t light, dark;
+};
+// What every class of frames is filled with.
+std::vector<Fill> fills() {
+  std::vector<Fill> all;
+  const auto add = [&](std::string selector, std::uint32_t colour, double shade = 1) {
+    const std::uint32_t shown = scaled(colour, shade);
+    all.push_back({std::move(selector), shown, scaled(shown, kDark)});
+  };
+  constexpr std::pair<std::string_view, std::uint32_t KindRow::*> kOfKinds[] = {
+      {"safe", &KindRow::safe}, {"warm", &KindRow::warm}, {"wait", &KindRow::wait}};
+  for (const auto& [palette, colour] : kOfKinds) {
+    for (const KindRow& row : kKinds)
+      for (std::size_t shade = 0; shade < std::size(kShades); ++shade)
+        add(fmt::format(".{} .{}{}", palette, static_cast<char>(row.kind), shade), row.*colour,
+            kShades[shade]);
+  }
+  add(".module .a0", kKinds[8].safe);
+  add(".change .a0", kKinds[8].safe);
+  for (std::size_t i = 0; i < std::size(kModules); ++i) add(fmt::format(".m{}", i), kModules[i]);
+  add(".d0", kSame);
+  for (std::size_t i = 0; i < std::size(kMore); ++i) add(fmt::format(".p{}", i + 1), kMore[i]);
+  for (std::size_t i = 0; i < std::size(kLess); ++i) add(fmt::format(".q{}", i + 1), kLess[i]);
+  return all;
+}
+
+// As flamegraph.js has it.
+unsigned hash_of(std::string_view text) {
+  unsigned hash = 5;
+  for (const char c : text.substr(0, 200)) hash = (hash * 31 + static_cast<std::uint8_t>(c)) % 1'000'003;
+  return hash;
+}
+
+// The class of a frame whose share of everything changed, as flamegraph.js has it.
+std::string change_class(double was, double is, double noise) {
+  const double size = std::abs(is - was);
+  const int step = size < std::max(0.0005, noise) ? 0
+                   : size < 0.002                 ? 1
+                   : size < 0.01                  ? 2
+                   : size < 0.05                  ? 3
+                                                  : 4;
+  if (step == 0) return "d0";
+  return fmt::format("{}{}", is > was ? 'p' : 'q', step);
+}
+
+double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+std::string class_of(const FlameFrame& frame, const FlameTree::Node& node, const FlameLook& look) {
+  if (look.palette == "module")
+    return frame.module.empty() ? "a0" : fmt::format("m{}", hash_of(frame.module) % std::size(kModules));
+  if (look.palette == "change")
+    return change_class(share_of(node.total.before, look.all.before),
+                        share_of(node.total.after, look.all.after), node.noise);
+  constexpr std::string_view kOneShade = "xaorw";  // a mark, everything, states of threads
+  const bool has_shades = kOneShade.find(static_cast<char>(frame.kind)) == std::string_view::npos;
+  return fmt::format("{}{}", static_cast<char>(frame.kind),
+                     has_shades ? hash_of(frame.name) % std::size(kShades) : 0);
+}
+
+std::string style() {
+  const std::vector<Fill> all = fills();
+  std::string css =
+      "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:bidi-override;"
+      "white-space:pre}"
+      ".title{font-size:17px}g.frames{cursor:pointer;stroke:#fff;stroke-width:.35}g.labels{pointer-events:"
+      "none}"
+      ".x0{fill:#33404d}text.x{fill:#f5f5f5}rect.match.match.match{fill:#9c179e}text.match{fill:#f5f5f5}"
+      "rect.marked.marked{stroke:#1b1b1b;stroke-width:2}rect.up{opacity:.55}"
+      "rect.cursor{fill:none;stroke:#000;stroke-width:3;pointer-events:none}"
+      ".live .head{overflow:visible}foreignObject{pointer-events:none}.headbox,.help{pointer-events:auto}"
+      ".headbox,.tip,.foot,.help{font:12px system-ui,sans-serif;color:#1b1b1b;overflow-wrap:anywhere}"
+      ".headbox{padding:8px 10px 2px;background:#fff}.headbox h1{font-size:17px;font-weight:600;margin:0 0 "
+      "4px}"
+      ".headbox p{margin:0 0 4px}.legend span{margin-right:10px;white-space:nowrap}.legend "
+      "svg{vertical-align:-2px}"
+      ".tools *{font:inherit;margin:0 4px 4px 0;padding:3px 7px;color:inherit;background:#f4f4f4;border:1px "
+      "solid "
+      "#767676;border-radius:4px}.tools .search{width:15em;max-width:90%}.found{min-height:1.3em}"
+      ".tip{background:#fff;border:1px solid #767676;border-radius:4px;padding:5px 8px}"
+      ".foot{background:#fff;border-top:1px solid #767676;padding:3px 10px "
+      "5px;max-height:180px;overflow:hidden}.foot:empty{"
+      "display:none}.help{background:#fff;border:1px solid #767676;border-radius:6px;margin:20px "
+      "auto;padding:4px 16px;max-width:480px}.help dl{display:grid;grid-template-columns:auto "
+      "1fr;gap:4px 14px}.help dt{font-weight:600}.help dd{margin:0}"
+      "svg:focus{outline:none}svg:focus-visible{outline:none}.tools *:focus-visible{outline:2px solid "
+      "#0b57d0}";
+  for (const Fill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.light);
+  css +=
+      "@media(prefers-color-scheme:dark){#bg{fill:#16181c}text{fill:#f5f5f5}g.frames{stroke:#16181c}"
+      "rect.match.match.match{fill:#f0a6f5}text.match{fill:#1b1b1b}rect.marked.marked{stroke:#f5f5f5}rect."
+      "cursor{stroke:#fff}"
+      ".headbox,.tip,.foot,.help{color:#f5f5f5}.headbox{background:#16181c}.tip,.foot,.help{background:#"
+      "22252b}.tools *{background:#2d3138}";
+  for (const Fill& fill : all) css += fmt::format("{}{{fill:#{:06x}}}", fill.selector, fill.dark);
+  return css + "}";
+}
+
+// ---- words
+// --------------------------------------------------------------------------------------------------
+
+// A number in an attribute: whole ones without ".000".
+std::string plain_number(double value) {
+  return value == std::floor(value) && std::abs(value) < 9e15 ? fmt::format("{:.0f}", value)
+                                                              : fmt::format("{:.3f}", value);
+}
+
+// ---- the file
+// -----------------------------------------------------------------------------------------------
+
+struct Legend {
+  std::string look;
+  std::string text;
+};
+
+// The modules with the most weight of their own.
+std::vector<Legend> module_legend(const FlameFrames& frames, std::span<const FlamePane> panes) {
+  std::map<std::string_view, double> weights;
+  for (const FlameTree::Node& node : panes.front().tree->nodes())
+    weights[frames[node.frame].module] += node.own_width;
+  weights.erase(std::string_view());
+  std::vector<std::pair<double, std::string_view>> heaviest;
+  for (const auto& [module, weight] : weights) heaviest.emplace_back(-weight, module);
+  std::ranges::sort(heaviest);
+  heaviest.resize(std::min<std::size_t>(heaviest.size(), 8));
+  std::vector<Legend> keys;
+  for (const auto& [weight, module] : heaviest)
+    keys.push_back({fmt::format("m{}", hash_of(module) % std::size(kModules)), std::string(module)});
+  return keys;
+}
+
+std::vector<Legend> legend(const FlameFrames& frames, std::span<const FlamePane> panes,
+                           const FlameLook& look) {
+  if (look.palette == "module") return module_legend(frames, panes);
+  if (look.palette == "change")
+    return {{"p4", look.per.empty() ? fmt::format("more of all than {}", look.was)
+                                    : "costs more per " + look.per + " than before"},
+            {"p1", "a little more"},
+            {"d0", look.has_noise ? "as much, within the noise" : "as much"},
+            {"q1", "a little less"},
+            {"q4", "less"}};
+  std::array<bool, 128> is_there{};
+  for (const FlamePane& pane : panes)
+    for (const DrawnFrame& drawn : pane.drawing.frames)
+      is_there[static_cast<std::size_t>(frames[pane.tree->nodes()[drawn.node].frame].kind)] = true;
+  std::vector<Legend> keys;
+  for (const KindRow& row : kKinds)
+    if (!row.word.empty() && is_there[static_cast<std::size_t>(row.kind)])
+      keys.push_back({fmt::format("{}0", static_cast<char>(row.kind)), std::string(row.word)});
+  return keys;
+}
+
+// Writes one picture.
+class Picture {
+ public:
+  Picture(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes, const FlameLook& look)
+      : out_(out), frames_(frames), panes_(panes), look_(look) {}
+
+  void write() {
+    const auto keys = legend(frames_, panes_, look_);
+    const double top = 58 + 16.0 * static_cast<double>(look_.notes.size()) + (keys.empty() ? 0 : 18);
+    double height = top;
+    for (const FlamePane& pane : panes_) height += height_of(pane);
+    begin(height);
+    head(keys);
+    names();
+    double y = top;
+    for (const FlamePane& pane : panes_) {
+      write_pane(pane, y);
+      y += height_of(pane);
+    }
+    text("<script><![CDATA[\n");
+    text(kFlamegraphScript);
+    text("]]></script>\n</svg>\n");
+  }
+
+ private:
+  void text(std::string_view more) {
+    out_.text(more);
+    out_.line_end();
+  }
+  double height_of(const FlamePane& pane) const {
+    return (pane.heading.empty() ? 0 : 22) + static_cast<double>(pane.drawing.rows) * kRow + kGap;
+  }
+
+  void begin(double height) {
+    text("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    text(fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1:.0f}\" viewBox=\"0 0 {0} "
+        "{1:.0f}\" font-family=\"system-ui,Verdana,sans-serif\" font-size=\"12\" class=\"{2}\" "
+        "data-palette=\"{2}\" data-unit=\"{3}\" data-inverted=\"{4}\"",
+        look_.width, height, look_.palette, xml_text(look_.unit), look_.is_inverted ? 1 : 0));
+    if (look_.is_difference)
+      text(fmt::format(" data-before=\"{}\" data-after=\"{}\" data-was=\"{}\" data-is=\"{}\"",
+                       plain_number(look_.all.before), plain_number(look_.all.after), look_.was, look_.is));
+    if (look_.has_noise) text(" data-noise=\"1\"");
+    if (!look_.per.empty())
+      text(fmt::format(" data-per=\"{}\" data-units=\"{}\"", xml_text(look_.per), plain_number(look_.units)));
+    text(">\n<title>" + xml_text(look_.title) + "</title>\n<style>" + style() + "</style>\n");
+    text("<rect id=\"bg\" width=\"100%\" height=\"100%\"/>\n");
+  }
+
+  void head(const std::vector<Legend>& keys) {
+    text("<g class=\"head\">");
+    text(fmt::format("<text x=\"10\" y=\"24\" class=\"title\">{}</text>\n", xml_text(look_.title)));
+    double y = 44;
+    for (const std::string& note : look_.notes) {
+      text(fmt::format("<text x=\"10\" y=\"{:.0f}\" class=\"note\">{}</text>\n", y, xml_text(note)));
+      y += 16;
+    }
+    double x = 10;
+    for (const Legend& key : keys) {
+      text(fmt::format(
+          "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"12\" height=\"12\" class=\"{}\"/><text x=\"{:.0f}\" "
+          "y=\"{:.0f}\">{}</text>\n",
+          x, y - 8, key.look, x + 17, y + 2, xml_text(key.text)));
+      x += 17 + kSvgLetter * static_cast<double>(key.text.size()) + 14;
+    }
+    y += keys.empty() ? 0 : 18;
+    text(
+        fmt::format("<text x=\"10\" y=\"{:.0f}\">A browser that runs its script can zoom and search, and has "
+                    "tooltips.</text>"
+                    "</g>\n",
+                    y));
+  }
+
+  // Of the frames that are drawn, each once: a name stands once in the file, however often it is drawn.
+  void names() {
+    constexpr std::uint32_t kNone = ~0U;
+    numbers_.assign(frames_.size(), kNone);
+    std::map<std::string_view, std::size_t> modules;
+    std::string module_lines, name_lines, source_lines;
+    bool has_lines = false;
+    std::uint32_t count = 0;
+    for (const FlamePane& pane : panes_) {
+      for (const DrawnFrame& drawn : pane.drawing.frames) {
+        const std::uint32_t number = pane.tree->nodes()[drawn.node].frame;
+        if (numbers_[number] != kNone) continue;
+        const FlameFrame& frame = frames_[number];
+        const auto [module, is_new] = modules.try_emplace(frame.module, modules.size());
+        if (is_new) module_lines += (modules.size() == 1 ? "" : "\n") + xml_text(frame.module);
+        name_lines += fmt::format("{}{} {} {}", count == 0 ? "" : "\n", static_cast<char>(frame.kind),
+                                  module->second, xml_text(frame.name));
+        source_lines += count == 0 ? "" : "\n";
+        if (number < look_.lines.size() && !look_.lines[number].empty()) {
+          source_lines += xml_text(look_.lines[number]);
+          has_lines = true;
+        }
+        numbers_[number] = count++;
+      }
+    }
+    text("<metadata class=\"modules\">" + module_lines + "</metadata>\n");
+    text("<metadata class=\"names\">" + name_lines + "</metadata>\n");
+    if (has_lines) text("<metadata class=\"lines\">" + source_lines + "</metadata>\n");
+  }
+
+  void write_pane(const FlamePane& pane, double y) {
+    const double base = y + (pane.heading.empty() ? 0 : 22), wide = look_.width - 2.0 * kGap;
+    text(fmt::format("<g class=\"pane\" data-kind=\"{}\" transform=\"translate(0 {:.0f})\">\n", pane.kind,
+                     base));
+    if (!pane.heading.empty())
+      text(fmt::format("<text x=\"10\" y=\"-7\" class=\"heading\">{}</text>\n", xml_text(pane.heading)));
+    const double scale = share_of(wide, pane.tree->width());
+    const auto row_y = [&](const DrawnFrame& drawn) {
+      return (look_.is_inverted ? drawn.row : pane.drawing.rows - 1 - drawn.row) * kRow;
+    };
+    text("<g class=\"frames\">\n");
+    for (const DrawnFrame& drawn : pane.drawing.frames) {
+      const FlameTree::Node& node = pane.tree->nodes()[drawn.node];
+      const FlameFrame& frame = frames_[node.frame];
+      const double width = node.width * scale;
+      const bool is_marked = look_.is_marked && frame.kind != FrameKind::All && look_.is_marked(frame.name);
+      text(fmt::format(
+          "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" class=\"{}{}\" n=\"{}\" w=\"{}\"",
+          kGap + drawn.x * scale, row_y(drawn), width, kBox, class_of(frame, node, look_),
+          is_marked ? " marked" : "", numbers_[node.frame], plain_number(node.width)));
+      if (node.own_width > 0) text(fmt::format(" s=\"{}\"", plain_number(node.own_width)));
+      if (look_.is_difference) {
+        if (node.total.before > 0) text(fmt::format(" b=\"{}\"", plain_number(node.total.before)));
+        if (node.total.after > 0) text(fmt::format(" a=\"{}\"", plain_number(node.total.after)));
+        if (node.noise > 0) text(fmt::format(" e=\"{:.6f}\"", node.noise));
+      }
+      // Who has no script can point at what is wide enough.
+      if (width >= 1) {
+        text(fmt::format("><title>{} ({}, {:.2f} %)</title></rect>\n", xml_text(frame.name), amount(node),
+                         100 * share_of(node.width, pane.tree->width())));
+      } else {
+        text("/>\n");
+      }
+    }
+    text("</g>\n<g class=\"labels\">\n");
+    for (const DrawnFrame& drawn : pane.drawing.frames) {
+      const FlameTree::Node& node = pane.tree->nodes()[drawn.node];
+      const FlameFrame& frame = frames_[node.frame];
+      const std::string shown = fitting_text(frame.name, node.width * scale);
+      if (shown.empty()) continue;
+      const bool is_mark = frame.kind == FrameKind::Mark && look_.palette != "module";
+      text(fmt::format("<text x=\"{:.1f}\" y=\"{}\"{}>{}</text>\n", kGap + drawn.x * scale + 3,
+                       row_y(drawn) + 12, is_mark ? " class=\"x\"" : "", xml_text(shown)));
+    }
+    text("</g></g>\n");
+  }
+
+  std::string amount(const FlameTree::Node& node) const {
+    const std::string unit = look_.unit.empty() ? "" : " " + xml_text(look_.unit);
+    return with_commas(node.width) + unit;
+  }
+
+  TextOutput& out_;
+  const FlameFrames& frames_;
+  std::span<const FlamePane> panes_;
+  const FlameLook& look_;
+  std::vector<std::uint32_t> numbers_;  // of frames in the file
+};
+
+}  // namespace
+
+std::span<const FlamePalette> flame_palettes() { return kPalettes; }
+
+std::vector<FlameColour> flame_colours() {
+  std::vector<FlameColour> colours;
+  for (const Fill& fill : fills()) {
+    colours.push_back({fill.selector, fill.light, kLetters});
+    colours.push_back({"dark " + fill.selector, fill.dark, kLettersDark});
+  }
+  colours.push_back({"match", kMatch, kLettersDark});
+  colours.push_back({"dark match", kMatchDark, kLetters});
+  colours.push_back({"mark", kMark, kLettersDark});
+  return colours;
+}
+
+void write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
+                     const FlameLook& look) {
+  Picture(out, frames, panes, look).write();
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,188 @@
+// A flame graph: its frames, as one tree of stacks, and its drawing as one SVG file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "report/output/text_output.h"
+#include "report/samples/index_table.h"
+
+namespace tacho::report {
+
+// The frames of a flame graph: stacks as one tree, and which of its frames are drawn.
+//
+// Nothing here is recursive: a stack may be 100,000 frames deep.
+
+// The kind of a frame's code; the letter is its class in the SVG.
+enum class FrameKind : char {
+  All = 'a',      // the frame below all others
+  Group = 't',    // a thread, a processor, a control group: no code
+  User = 'u',     // a function of a file
+  Kernel = 'k',   // of the kernel or one of its modules
+  Inlined = 'i',  // a call that was inlined
+  Jit = 'j',      // made at run time
+  Bpf = 'b',      // a BPF program
+  Unnamed = 'n',  // code without a symbol
+  Waker = 'v',    // a frame of a waker
+  Mark = 'x',     // between the stacks of a wait and of its waker
+  // States of a thread: frames below its stacks in a graph of wall time.
+  OnCpu = 'o',
+  Runnable = 'r',
+  Waiting = 'w',
+};
+
+// A function as shown. Texts are safe to print, and live as long as the FlameFrames that has them.
+struct FlameFrame {
+  std::string_view name, module;  // the module's short name; empty: none
+  FrameKind kind = FrameKind::User;
+};
+
+// The distinct frames, by number.
+class FlameFrames {
+ public:
+  // Equal frames have equal numbers.
+  std::uint32_t number_of(std::string_view name, std::string_view module, FrameKind kind);
+  const FlameFrame& operator[](std::uint32_t number) const { return frames_[number]; }
+  std::size_t size() const { return frames_.size(); }
+  // By number: the rank of each frame when sorted by name, module and kind.
+  std::vector<std::uint32_t> ranks() const;
+
+ private:
+  TextStore texts_;
+  std::map<std::tuple<std::string_view, std::string_view, FrameKind>, std::uint32_t> numbers_;
+  std::vector<FlameFrame> frames_;
+};
+
+// Which of the two weights of a difference is the width of a frame.
+enum class WidthOf : std::uint8_t { After, Before, Larger, Common };
+
+enum class Side : std::uint8_t { Before, After };
+
+// A stack's weight before and after. A graph of one capture has no weight before.
+struct FlameWeight {
+  double before = 0, after = 0;
+  FlameWeight& operator+=(const FlameWeight& other) {
+    before += other.before;
+    after += other.after;
+    return *this;
+  }
+};
+
+class FlameTree {
+ public:
+  struct Node {
+    std::uint32_t parent = kNone, frame = 0;
+    FlameWeight self, total;
+    double width = 0, own_width = 0;  // of both; own_width: of self
+    double noise = 0;                 // of a difference: a smaller change of the share may be chance
+  };
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  // `all`: the root frame.
+  explicit FlameTree(std::uint32_t all) { nodes_.push_back({kNone, all, {}, {}, 0, 0, 0}); }
+
+  // Root first, by numbers of frames.
+  void add(std::span<const std::uint32_t> stack, FlameWeight weight);
+  // Later stacks are of one more capture of that side; measure_noise() compares the captures of a side.
+  void begin_capture(Side side) { captures_.push_back({side, 0, {}}); }
+  // --per: the number of these events in that capture. Without it, shares are compared.
+  void count_units(double units) { captures_.back().units = units; }
+  // After the last stack, before weights are scaled: computes the noise of each node from the differences
+  // between captures of one side. False, without noise, if a side has fewer than two captures.
+  bool measure_noise();
+  // Of a difference, before add_up(): weights before times `factor`.
+  void scale_before(double factor);
+  FlameWeight sum() const;  // of all stacks, also before add_up()
+  // After the last stack: totals and widths.
+  void add_up(WidthOf width);
+  // The frames that only the weight before has, with their callers, as a tree that is added up.
+  FlameTree gone() const;
+
+  // Parents come before their children; the first is the root.
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const FlameWeight& total() const { return nodes_.front().total; }
+  double width() const { return nodes_.front().width; }
+
+ private:
+  // One of several captures of a side: its own weights, by node.
+  struct CaptureWeights {
+    Side side = Side::After;
+    double units = 0;
+    std::vector<double> own;
+  };
+  std::vector<double> shares_of(const CaptureWeights& capture, double cost_of_unit) const;  // by node
+
+  std::vector<Node> nodes_;
+  std::vector<CaptureWeights> captures_;
+  IndexTable children_;
+  std::vector<std::uint32_t>
+      path_;  // nodes of the last stack, root first: most stacks share a prefix with it
+};
+
+// The drawn frames: callers before callees, siblings by name.
+struct DrawnFrame {
+  std::uint32_t node = 0, row = 0;
+  double x = 0;  // from the left, in the unit of the tree's widths
+};
+struct FlameDrawing {
+  std::vector<DrawnFrame> frames;
+  std::size_t left_out = 0;  // frames that are too thin
+  std::uint32_t rows = 0;
+};
+// At most `most` frames, and none that is thinner than `least` of the whole, or has no width.
+FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, double least, std::size_t most);
+
+// A flame graph as one SVG file: a picture that any viewer shows, with a script for browsers inside.
+
+// What the colours of frames show.
+struct FlamePalette {
+  std::string_view name, help;
+};
+std::span<const FlamePalette> flame_palettes();
+
+struct FlameLook {
+  std::string title;
+  std::vector<std::string> notes;  // lines below the title
+  std::string unit;                // of the weights: "ns", "samples"
+  std::string_view palette = "safe";
+  bool is_inverted = false;  // callers above their callees
+  unsigned width = 1200;     // px
+  // Whether a name is marked; empty: none is.
+  std::function<bool(std::string_view name)> is_marked;
+  bool is_difference = false;                     // trees have weights before
+  std::string_view was = "before", is = "after";  // names of the two weights
+  FlameWeight all;                                // of a difference: the totals, of which shares are taken
+  bool has_noise = false;                         // nodes have their noise
+  // With --per: the event's name, and the number of events after. Weights before are scaled to that number.
+  std::string per;
+  double units = 0;
+  std::vector<std::string> lines;  // "main.c:12" by number of the frame; shorter, or empty: not known
+};
+
+// One graph of a picture.
+struct FlamePane {
+  std::string heading;  // empty: the only one
+  std::string_view kind = "all";
+  const FlameTree* tree = nullptr;
+  FlameDrawing drawing;
+};
+
+// Names are safe to print (printable.h); characters of XML markup are escaped.
+void write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
+                     const FlameLook& look);
+
+// A colour of the picture with the text on it, for tests: contrast.
+struct FlameColour {
+  std::string name;            // "safe .u0", "dark .m3"
+  std::uint32_t fill, letter;  // 0xrrggbb
+};
+std::vector<FlameColour> flame_colours();
+
+}  // namespace tacho::report

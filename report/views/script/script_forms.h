@@ -1,0 +1,190 @@
+// Samples for programs: JSON, one object a line, and chosen columns. docs/script-forms.md lists the names.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "format/base/result.h"
+#include "report/decode/payload.h"
+#include "report/output/field_sinks.h"
+#include "report/output/text_output.h"
+#include "report/query/expressions.h"
+#include "report/samples/resolved_sample.h"
+#include "report/samples/session.h"
+#include "report/views/script/script_text.h"
+
+namespace tacho::report {
+
+// Samples as JSON, one object a line. docs/script-forms.md lists the names.
+
+class ScriptJson {
+ public:
+  explicit ScriptJson(Session& session)
+      : session_(&session), resolver_(&session.resolver()), schemas_(session.events(), session.features()) {}
+
+  // With the line's end. Always one JSON object, valid UTF-8, whatever the capture holds.
+  void write(TextBuffer& out, const ResolvedSample& sample);
+  // Whether payloads hold addresses that are named, beside the samples' own places.
+  bool names_other_places();
+
+ private:
+  const std::string& name_of_event(std::size_t index);
+  void describe_numbers(FieldSink& to, const ResolvedSample& sample) const;
+  void describe_content(FieldSink& to, const ResolvedSample& sample);
+  void describe_addresses(FieldSink& to, const PayloadSchema& schema, const ResolvedSample& sample);
+  std::string_view stack_json(const ResolvedSample& sample);
+  std::string_view place_json(const Location& location);
+
+  Session* session_;
+  Resolver* resolver_;
+  EventSchemas schemas_;
+  std::vector<std::string> event_names_;
+  KeptTexts places_;  // by location: its frames
+  TextBuffer stack_;  // scratch
+};
+
+// Samples in the form of perf's script text that viewers of profiles can all read. Each of them takes lines
+// apart with regular expressions of its own; docs/script-forms.md says what they trip over and what is done
+// about it.
+
+// Names as these lines hold them: safe for a terminal, and without what would end them too early.
+std::string importer_comm(std::string_view comm);
+std::string importer_event(std::string_view name);
+std::string importer_symbol(std::string_view function);
+std::string importer_module(std::string_view path);
+
+class ImporterText {
+ public:
+  explicit ImporterText(Session& session) : session_(&session), resolver_(&session.resolver()) {}
+
+  // "COMM PID/TID [CPU] SECONDS: PERIOD EVENT: ", a line for each frame, leaf first, and an empty line.
+  void write(TextBuffer& out, const ResolvedSample& sample);
+  // Only the samples' own places.
+  static bool names_other_places() { return false; }
+
+ private:
+  const std::string& comm_of(std::string_view comm);
+  const std::string& name_of_event(std::size_t index);
+  void write_place(TextBuffer& out, const Location& location);
+
+  Session* session_;
+  Resolver* resolver_;
+  std::unordered_map<const char*, std::string> comms_;
+  std::vector<std::string> event_names_;
+  KeptTexts places_;  // by location: its lines
+};
+
+// The columns of `tacho script --columns`: what a sample has by itself, and fields of its payload or
+// tracepoint.
+
+// One value on its way to a line.
+struct ColumnValue {
+  enum class Kind : std::uint8_t { Nothing, Text, Number };
+  Kind kind = Kind::Nothing;
+  std::string text;  // as people write it; of a capture's text its own bytes
+};
+
+class Columns {
+ public:
+  // The columns that `list` names; "auto" stands for the ones that the events' own fields suggest, "all" for
+  // these, the processor, the thread and the event. Once the session's events are known. An error of the use:
+  // no event has such a field. `session` must outlive this.
+  static Result<Columns> find(std::string_view list, Session& session);
+
+  std::size_t size() const { return columns_.size(); }
+  const std::string& name(std::size_t column) const { return columns_[column].name; }
+  // Whether values stand at the right: numbers do.
+  bool is_number(std::size_t column) const { return columns_[column].is_number; }
+  // Characters that nearly every value fits into, where many lines are not looked at before the first is
+  // written.
+  std::size_t usual_width(std::size_t column) const;
+  // Whether samples of an event have a line: when fields are asked for, events that have one of them.
+  bool has_line(std::size_t event) const { return event < has_line_.size() && has_line_[event]; }
+  ColumnValue cell(std::size_t column, const ResolvedSample& sample);
+  // Whether addresses beside the samples' own places are named.
+  bool names_other_places() const;
+
+ private:
+  enum class What : std::uint8_t { Own, Event, Symbol, Dso, Fields };
+  struct Column {
+    std::string name;
+    What what = What::Own;
+    const OwnValue* own = nullptr;
+    std::vector<const PayloadField*> fields;  // by event; null where it has none
+    std::vector<NumberText> number_texts;     // by event; empty: numbers as they are
+    bool is_number = false;
+  };
+
+  explicit Columns(Session& session);
+  Result<> add(std::string_view name);
+  struct Described {
+    std::vector<std::string> fields;
+    std::size_t count = 0, of = 0;  // events that have fields, of all that are taken
+  };
+  Described described_fields() const;
+  void add_usual(bool is_all);
+  std::size_t add_field(std::string_view name);
+  std::vector<std::string> known_names();
+  ColumnValue field_cell(const Column& column, const ResolvedSample& sample);
+  std::string element_text(const PayloadField& field, const FieldValue& value, const ResolvedSample& sample);
+
+  Session* session_;
+  std::vector<std::string> event_names_;
+  std::vector<const PayloadSchema*> schemas_of_;  // by event
+  std::vector<bool> is_taken_;                    // likewise: the filter takes it
+  std::shared_ptr<EventSchemas> schemas_;
+  std::vector<Column> columns_;
+  std::vector<bool> has_line_;  // by event
+};
+
+// Samples as lines of columns: aligned text, CSV, or JSON.
+
+enum class ColumnsForm : std::uint8_t { Text, Csv, Json };
+
+// The widths of text come from the first lines, which are kept until there are kLinesAhead of them or flush()
+// is called; a wider value that comes later widens its column from there on.
+class ColumnsText {
+ public:
+  // `room`: columns of a line of text; 0: no limit.
+  ColumnsText(Columns columns, ColumnsForm form, Names names, std::size_t room)
+      : columns_(std::move(columns)),
+        form_(form),
+        names_(names),
+        room_(room),
+        widths_(columns_.size()),
+        needed_(columns_.size()) {}
+
+  bool names_other_places() const { return columns_.names_other_places(); }
+  void write(TextOutput& out, const ResolvedSample& sample);
+  // Writes what is kept. At the end, and before a long wait.
+  void flush(TextOutput& out);
+
+ private:
+  static constexpr std::size_t kLinesAhead = 1000;
+  static constexpr std::size_t kWidest = 40;  // characters that a column is padded to
+  using Line = std::vector<ColumnValue>;
+
+  void write_head(TextOutput& out);
+  void write_text(TextOutput& out, std::vector<std::string> cells);
+  void write_csv(TextOutput& out, const Line& line);
+  void write_json(TextOutput& out, const Line& line);
+  std::vector<std::string> shown(const Line& line) const;
+  void fit(std::vector<std::string>& cells, std::vector<std::size_t>& widths) const;
+  void widen(const std::vector<std::string>& cells);
+
+  Columns columns_;
+  ColumnsForm form_;
+  Names names_;
+  std::size_t room_;
+  std::vector<std::size_t> widths_, needed_;  // needed_: by what was shown so far, never padded to
+  std::vector<std::vector<std::string>> kept_;
+  bool is_begun_ = false;  // the head is written
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,374 @@
+#include "symbolize/names/symbol_lists.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "format/base/file.h"
+#include "format/base/large_pages.h"
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::uint64_t kKernelPage = 4096;  // bytes
+constexpr std::size_t kBytesPerLine = 40;    // about, in a real kallsyms
+constexpr std::uint64_t kLargestKernel = std::uint64_t{1}
+                                         << 28;            // bytes of code; of more, its end was not known
+constexpr std::uint64_t kModuleArea = 0xffffffffc0000000;  // x86-64's, behind any kernel that KASLR moves
+constexpr std::size_t kMostModules = std::size_t{1} << 14;
+constexpr std::size_t kMost32BitText = std::numeric_limits<std::uint32_t>::max();
+
+struct Line {
+  std::uint64_t address = 0;
+  std::string_view name;
+  std::string_view module;  // "[ext4]"; empty: the kernel's own
+  char type = 0;            // as nm prints it
+};
+
+// What each byte is worth as a hexadecimal digit; 16 when it is none.
+constexpr std::array<std::uint8_t, 256> kHexDigits = [] {
+  std::array<std::uint8_t, 256> digits{};
+  digits.fill(16);
+  for (std::uint8_t i = 0; i < 10; ++i) digits['0' + i] = i;
+  for (std::uint8_t i = 0; i < 6; ++i) digits['a' + i] = digits['A' + i] = static_cast<std::uint8_t>(10 + i);
+  return digits;
+}();
+
+// Nothing when it is not "ADDRESS TYPE NAME" or "ADDRESS TYPE NAME<TAB>[MODULE]".
+std::optional<Line> parse_symbol_line(std::string_view text) {
+  Line line;
+  std::size_t at = 0;
+  for (; at < text.size() && at <= 16; ++at) {
+    const std::uint8_t digit = kHexDigits[static_cast<std::uint8_t>(text[at])];
+    if (digit == 16) break;
+    line.address = line.address << 4 | digit;
+  }
+  if (at == 0 || at > 16 || at + 4 > text.size() || text[at] != ' ' || text[at + 2] != ' ')
+    return std::nullopt;
+  line.type = text[at + 1];
+  line.name = text.substr(at + 3);
+  const auto tab = line.name.ends_with(']') ? line.name.find('\t') : std::string_view::npos;
+  if (tab != std::string_view::npos) {
+    line.module = line.name.substr(tab + 1);
+    line.name = line.name.substr(0, tab);
+  }
+  return line;
+}
+
+// Text, weak, data and bss, global or not: what perf takes.
+constexpr std::size_t kFunctionsToTell = 8;  // by which a module's place is known again
+
+bool is_wanted(const Line& line) {
+  const char type = static_cast<char>(line.type | 0x20);
+  return (type == 't' || type == 'w' || type == 'd' || type == 'b') && !line.name.starts_with('$');
+}
+
+// Where a wanted line stands in the text, by numbers: there are hundreds of thousands of them, and the text
+// moves while it grows.
+struct Place {
+  std::uint64_t address = 0;
+  std::uint32_t name = 0, name_size = 0, module_size = 0;  // offset and bytes; the module is behind the name
+  char type = 0;
+
+  Line line_in(std::string_view text) const {
+    return {address, text.substr(name, name_size),
+            module_size == 0 ? std::string_view() : text.substr(name + name_size + 1, module_size), type};
+  }
+};
+
+Place place_of(const Line& line, std::string_view text) {
+  return {line.address, static_cast<std::uint32_t>(line.name.data() - text.data()),
+          static_cast<std::uint32_t>(line.name.size()), static_cast<std::uint32_t>(line.module.size()),
+          line.type};
+}
+
+using Places = std::vector<Place, format::LargePages<Place>>;
+
+// Real texts have a line in 40 bytes. One of a few bytes each is meant to fill the memory.
+std::size_t most_symbols(std::size_t text_size) { return (std::size_t{1} << 18) + text_size / 64; }
+
+// kallsyms has no sizes. A symbol reaches to the next one; the last of the kernel or of a module to a page
+// after.
+std::uint64_t end_of(const Line& line, const Line* next) {
+  if (next && next->module == line.module) return next->address;
+  const std::uint64_t end = (line.address + kKernelPage + kKernelPage - 1) / kKernelPage * kKernelPage;
+  return std::max(end, line.address);
+}
+
+Symbol symbol_of(const Line& line, std::uint64_t end, std::uint64_t moved_by) {
+  const char type = static_cast<char>(line.type | 0x20);
+  return {.start = line.address - moved_by,
+          .end = end - moved_by,
+          .name = line.name,
+          .binding = Binding::Global,
+          .is_data = type != 't' && type != 'w'};
+}
+
+// Recorders before Linux 5.2 took the first module's begin for the end of the kernel.
+bool has_known_end(const ReferenceSymbol& reference) {
+  return reference.text_end != 0 && reference.text_end < kModuleArea &&
+         reference.text_end - reference.address < kLargestKernel;
+}
+
+// By how much this text's kernel is above the recorded one.
+Result<std::uint64_t> distance(const Places& places, std::string_view text,
+                               const std::optional<ReferenceSymbol>& reference) {
+  if (!reference) return std::uint64_t{0};
+  const auto found = std::ranges::find_if(places, [&](const Place& place) {
+    const Line line = place.line_in(text);
+    return line.name == reference->name && line.module.empty();
+  });
+  if (found == places.end()) {
+    return Error{"no symbol " + reference->name +
+                 ", so the address of the recorded kernel is unknown; give the " +
+                 "kallsyms of the kernel that was recorded"};
+  }
+  return found->address - reference->address;
+}
+
+// Whether the recorded kernel's code ended where this text says. Recorders take its end from one of two
+// symbols; a list that has neither cannot be held against them.
+Result<> check_end(const Places& places, std::string_view text, const ReferenceSymbol& reference,
+                   std::uint64_t moved_by) {
+  std::optional<std::uint64_t> seen;
+  for (const Place& place : places) {
+    const Line line = place.line_in(text);
+    if (!line.module.empty() || (line.name != "_etext" && line.name != "_edata")) continue;
+    const std::uint64_t end = line.address - moved_by,
+                        page_end = (end + kKernelPage - 1) / kKernelPage * kKernelPage;
+    if (end == reference.text_end || page_end == reference.text_end) return Done{};
+    if (line.name == "_etext" || !seen) seen = line.address - moved_by;
+  }
+  if (!seen) return Done{};
+  const auto size = [&](std::uint64_t end) { return std::to_string(end - reference.address); };
+  return Error{"is of another kernel: from " + reference.name + " its code has " + size(*seen) +
+               " bytes, and the recorded one's " + size(reference.text_end)};
+}
+
+}  // namespace
+
+// The wanted lines of a text, as they are found.
+struct Kallsyms::Lines {
+  Places places;
+  std::size_t next = 0;  // the lines before were looked at
+
+  // Looks at the whole lines that the text has by now; at its end, at the last one too.
+  Result<> find(std::string_view text, bool is_end) {
+    if (text.size() > kMost32BitText) return Error{"is larger than 4 GiB", EFBIG};
+    const std::size_t most = most_symbols(text.size());
+    while (next < text.size()) {
+      const std::size_t newline = text.find('\n', next);
+      if (newline == std::string_view::npos && !is_end) break;
+      const std::size_t end = std::min(newline, text.size());
+      const auto line = parse_symbol_line(text.substr(next, end - next));
+      if (line && is_wanted(*line)) {
+        if (places.size() == most) {
+          return Error{"has more than " + std::to_string(most) + " symbols, too many for its size", EFBIG};
+        }
+        places.push_back(place_of(*line, text));
+      }
+      next = end + 1;
+    }
+    return Done{};
+  }
+  void sort() {
+    constexpr auto earlier = [](const Place& a, const Place& b) { return a.address < b.address; };
+    if (!std::ranges::is_sorted(places, earlier)) std::ranges::stable_sort(places, earlier);
+  }
+};
+
+Result<Kallsyms> Kallsyms::parse(std::vector<std::byte> text,
+                                 const std::optional<ReferenceSymbol>& reference) {
+  Lines lines;
+  lines.places.reserve(std::min(text.size() / kBytesPerLine, most_symbols(text.size())));
+  if (auto found = lines.find(format::as_text(text), true); !found) return std::move(found.error());
+  return of_lines(std::move(text), std::move(lines), reference);
+}
+
+Result<Kallsyms> Kallsyms::parse(const Pieces& next, const std::optional<ReferenceSymbol>& reference) {
+  constexpr std::size_t kUsual = std::size_t{16} << 20;  // bytes: what is not filled costs nothing
+  std::vector<std::byte> text;
+  text.reserve(kUsual);
+  Lines lines;
+  lines.places.reserve(kUsual / kBytesPerLine);
+  for (bool is_end = false; !is_end;) {
+    const auto piece = next();
+    if (!piece) return piece.error();
+    is_end = piece->empty();
+    text.insert(text.end(), piece->begin(), piece->end());
+    if (auto found = lines.find(format::as_text(text), is_end); !found) return std::move(found.error());
+  }
+  return of_lines(std::move(text), std::move(lines), reference);
+}
+
+Result<Kallsyms> Kallsyms::of_lines(std::vector<std::byte> text, Lines lines,
+                                    const std::optional<ReferenceSymbol>& reference) {
+  Kallsyms result;
+  result.text_ = std::move(text);
+  const std::string_view content = format::as_text(result.text_);
+  lines.sort();
+  const Places* const places = &lines.places;
+  if (places->empty()) return Error{"no line of the form 'ADDRESS TYPE NAME'"};
+  if (places->back().address == 0) {
+    return Error{
+        "every address is zero: it was read without the permission to see addresses; read it as root"};
+  }
+  auto moved_by = distance(*places, content, reference);
+  if (!moved_by) return std::move(moved_by.error());
+  if (reference && has_known_end(*reference))
+    if (auto checked = check_end(*places, content, *reference, *moved_by); !checked)
+      return std::move(checked.error());
+  // At every boot modules are at other addresses, independent of the kernel's.
+  const bool has_modules = *moved_by == 0 || (reference && reference->is_of_same_boot);
+  result.kernel_.reserve(places->size());
+  Line next = places->front().line_in(content);
+  for (std::size_t i = 0; i < places->size(); ++i) {
+    const Line line = next;
+    const bool is_last = i + 1 == places->size();
+    if (!is_last) next = (*places)[i + 1].line_in(content);
+    const std::uint64_t end = end_of(line, is_last ? nullptr : &next);
+    // Only the last of several aliases has a size, and perf prefers names with one.
+    if (!is_last && next.address == line.address && end == line.address) continue;
+    if (line.module.empty()) {
+      result.kernel_.add(symbol_of(line, end, *moved_by));
+    } else if (has_modules) {
+      if (result.modules_.size() == kMostModules && !result.modules_.contains(line.module)) {
+        return Error{"has more than " + std::to_string(kMostModules) + " modules", EFBIG};
+      }
+      result.modules_[line.module].add(symbol_of(line, end, 0));
+      auto& functions = result.module_functions_[line.module];
+      if ((line.type | 0x20) == 't' && functions.size() < kFunctionsToTell) functions.push_back(line.address);
+    }
+  }
+  result.kernel_.finish();
+  for (auto& [name, table] : result.modules_) table.finish();
+  return result;
+}
+
+std::span<const std::uint64_t> Kallsyms::module_functions(std::string_view name) const {
+  const auto found = module_functions_.find(name);
+  return found == module_functions_.end() ? std::span<const std::uint64_t>() : found->second;
+}
+
+SymbolTable* Kallsyms::module(std::string_view name) {
+  const auto found = modules_.find(name);
+  return found == modules_.end() ? nullptr : &found->second;
+}
+
+namespace {
+
+// Takes a hexadecimal number and the blank behind it off the front.
+std::optional<std::uint64_t> take_number(std::string_view& line) {
+  if (line.starts_with("0x") || line.starts_with("0X")) line.remove_prefix(2);
+  std::uint64_t value = 0;
+  const auto [end, failed] = std::from_chars(line.data(), line.data() + line.size(), value, 16);
+  const auto used = static_cast<std::size_t>(end - line.data());
+  if (failed != std::errc{} || used == line.size() || line[used] != ' ') return std::nullopt;
+  line.remove_prefix(used + 1);
+  return value;
+}
+
+std::optional<Symbol> parse_line(std::string_view line) {
+  const auto start = take_number(line);
+  const auto size = start ? take_number(line) : std::nullopt;
+  if (!size || line.empty()) return std::nullopt;
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - *start;
+  return Symbol{
+      .start = *start, .end = *start + std::min(*size, most), .name = line, .binding = Binding::Global};
+}
+
+// Real maps have a line in 50 bytes and more. One of a few bytes each is meant to fill the memory.
+std::size_t most_lines(std::size_t text_size) { return (std::size_t{1} << 18) + text_size / 32; }
+
+}  // namespace
+
+Result<SymbolTable> parse_perf_map(std::vector<std::byte> text) {
+  SymbolTable table;
+  std::string_view rest = table.own(std::string(format::as_text(text)));
+  const std::size_t most = most_lines(rest.size());
+  std::size_t count = 0;
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find('\n'), rest.size());
+    if (const auto symbol = parse_line(rest.substr(0, end))) {
+      if (++count > most)
+        return Error{"has more than " + std::to_string(most) + " lines, too many for its size", EFBIG};
+      table.add(*symbol);
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  table.finish();
+  if (table.empty()) return Error{"no line of the form 'START SIZE NAME'"};
+  return table;
+}
+
+namespace {
+
+// simpleperf's types of files.
+constexpr std::uint32_t kKernel = 0, kElf = 2, kDex = 3;
+
+constexpr std::size_t kLeastSymbol = sizeof(std::uint64_t) + sizeof(std::uint32_t) + 1;  // bytes
+
+}  // namespace
+
+CarriedSymbols::CarriedSymbols(format::Bytes section) {
+  format::Cursor in(section);
+  while (in.left() > sizeof(std::uint32_t)) {
+    const format::Bytes file = in.take(in.u32());
+    if (in.failed()) return;
+    add(in.over(file));
+  }
+}
+
+void CarriedSymbols::add(format::Cursor in) {
+  const std::string path(in.terminated());
+  const std::uint32_t type = in.u32();
+  const std::uint64_t code_address = in.u64();
+  File file;
+  file.count = in.u32();
+  if (in.failed() || file.count > in.left() / kLeastSymbol) return;
+  file.symbols = in.rest();
+  for (std::uint32_t i = 0; i < file.count; ++i) {
+    in.skip(sizeof(std::uint64_t) + sizeof(std::uint32_t));
+    (void)in.terminated();
+  }
+  if (in.failed()) return;
+  if (type == kElf) {
+    // Without it the file offset of an address is unknown.
+    if (in.left() < sizeof(std::uint64_t)) return;
+    file.moved = code_address - in.u64();
+  } else if (type != kDex && type != kKernel) {
+    return;
+  }
+  files_.try_emplace(path, std::move(file));
+}
+
+SymbolTable* CarriedSymbols::of(std::string_view path) {
+  const auto found = files_.find(path);
+  if (found == files_.end()) return nullptr;
+  File& file = found->second;
+  if (!std::exchange(file.was_read, true)) file.table = read(file);
+  return file.table.empty() ? nullptr : &file.table;
+}
+
+SymbolTable CarriedSymbols::read(const File& file) {
+  format::Cursor in(file.symbols);
+  SymbolTable table;
+  table.reserve(file.count);
+  for (std::uint32_t i = 0; i < file.count; ++i) {
+    const std::uint64_t start = in.u64() - file.moved, length = in.u32();
+    const std::string_view name = in.terminated();
+    if (!name.empty())
+      table.add({.start = start,
+                 .end = start + std::min(length, ~std::uint64_t{0} - start),
+                 .name = name,
+                 .binding = Binding::Global});
+  }
+  table.finish();
+  return table;
+}
+
+}  // namespace tacho::symbolize
