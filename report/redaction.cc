@@ -308,22 +308,22 @@ constexpr std::uint64_t kHalf = std::uint64_t{1} << 63, kImageStep = 2 << 20, kP
 
 }  // namespace
 
-void KernelPlaces::see_text(std::uint64_t start) {
+void KaslrRemap::see_text(std::uint64_t start) {
   if (start < kHalf || start >= kModulesEnd) return;
   if (mapped_text_ == 0 || start < mapped_text_) mapped_text_ = start;
 }
 
-void KernelPlaces::see_code(std::uint64_t address) {
+void KaslrRemap::see_code(std::uint64_t address) {
   if (address >= kModules && address < kModulesEnd) lowest_module_ = std::min(lowest_module_, address);
   if (address >= kImages && address < kModules) lowest_in_image_ = std::min(lowest_in_image_, address);
 }
 
-std::uint64_t KernelPlaces::text() const {
+std::uint64_t KaslrRemap::text() const {
   const std::uint64_t start = mapped_text_ != 0 ? mapped_text_ : lowest_in_image_;
   return start == std::numeric_limits<std::uint64_t>::max() ? 0 : start & ~(kImageStep - 1);
 }
 
-std::optional<std::uint64_t> KernelPlaces::place_of(std::uint64_t address) const {
+std::optional<std::uint64_t> KaslrRemap::place_of(std::uint64_t address) const {
   if (address < kHalf) return std::nullopt;
   const std::uint64_t from = text();
   if (address >= kModules && address < kModulesEnd) {
@@ -340,15 +340,15 @@ std::optional<std::uint64_t> KernelPlaces::place_of(std::uint64_t address) const
   return is_near ? std::optional(address - from + kOtherText) : std::nullopt;
 }
 
-std::uint64_t KernelPlaces::moved(std::uint64_t address) const { return place_of(address).value_or(address); }
+std::uint64_t KaslrRemap::moved(std::uint64_t address) const { return place_of(address).value_or(address); }
 
-std::uint64_t KernelPlaces::hidden(std::uint64_t address, const Aliases& aliases) const {
+std::uint64_t KaslrRemap::hidden(std::uint64_t address, const Aliases& aliases) const {
   constexpr std::uint64_t kKeptBits = 0xffff'8000'0000'0000;
   if (address < kHalf) return address;
   return place_of(address).value_or((address & kKeptBits) | (aliases.of_number(address) & ~kKeptBits));
 }
 
-std::string KernelPlaces::hidden_in(std::string_view text, const Aliases& aliases) const {
+std::string KaslrRemap::hidden_in(std::string_view text, const Aliases& aliases) const {
   constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
   constexpr std::size_t kAll = 16;
   std::string changed;

@@ -77,7 +77,7 @@ std::optional<std::string_view> user_in(std::string_view path);
 // Undoes KASLR: moves kernel addresses to where they would be without it, since the kernel's load address is
 // private. Distances within the kernel's image, and among modules and BPF programs, stay the same.
 
-class KernelPlaces {
+class KaslrRemap {
  public:
   // The start of the kernel's text, from its mapping.
   void see_text(std::uint64_t start);
@@ -117,7 +117,7 @@ enum class How : std::uint8_t {
   Drop,
   Hash,  // aliases (Aliases)
   Last,  // only the last part of a path stays
-  Move,  // kernel addresses (KernelPlaces)
+  Move,  // kernel addresses (KaslrRemap)
 };
 // The word for it in the feature section CONTENT.
 std::string_view state_of(How how);
@@ -164,7 +164,7 @@ class Census {
 
   // By the number of the Content.
   std::array<Count, format::kContentCount> counts() const;
-  const KernelPlaces& kernel() const { return kernel_; }
+  const KaslrRemap& kernel() const { return kernel_; }
   bool has_stacks() const { return stack_bytes_ != 0; }
   // ns to subtract from every time to hide the time of day; 0 when the recording clock does not reveal it.
   std::uint64_t time_shift() const;
@@ -180,7 +180,7 @@ class Census {
                 trace_bytes_ = 0;
   bool is_wall_clock_ = false;
   std::uint64_t first_time_ = std::numeric_limits<std::uint64_t>::max();  // ns
-  KernelPlaces kernel_;
+  KaslrRemap kernel_;
   format::SampleParser samples_;
 };
 

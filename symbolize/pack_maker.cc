@@ -22,7 +22,7 @@ PackMaker::Gathered& PackMaker::gathered(const PlaceFacts& facts) {
     module.flags = Flag::kHasNames;
     return to;
   }
-  const Source& source = *facts.source;
+  const SymbolSource& source = *facts.source;
   module.kind = static_cast<std::uint8_t>(facts.module->kind);
   module.path = pack_.texts.number_of(facts.module->path);
   module.build_id = facts.module->build_id;

@@ -14,10 +14,10 @@
 #include "symbolize/files/decompress.h"
 #include "symbolize/files/file_access.h"
 #include "symbolize/kernel_names.h"
-#include "symbolize/name_source.h"
 #include "symbolize/names/demangle.h"
 #include "symbolize/names/symbol_lists.h"
 #include "symbolize/packed_names.h"
+#include "symbolize/symbol_source.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -45,7 +45,7 @@ struct Symbolizer::State {
   KernelNames kernel_names;
   PackedNames pack;
   CarriedNames carried;
-  Sources sources;
+  SymbolSources sources;
   std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
   std::deque<const Module*> asked;      // the keys of sources, in the order they were needed
   std::optional<WithModules> left_out;  // names are: see leave_names_out()
@@ -70,38 +70,38 @@ struct Symbolizer::State {
         pack(features.symbol_pack),
         carried(features) {}
 
-  Sources::Known& known(const Module& module);
-  Source& source_of(const Module& module) { return *known(module).source; }
-  Source open_source(const Module& module);
-  Source open_pack_or_files(const Module& module);
-  void name_ranges(Source& source, const Module& module);
-  Source open_kallsyms(const Module& module);
-  Source open_kernel(const Module& module);
-  Source open_kernel_module(const Module& module);
+  SymbolSources::Known& known(const Module& module);
+  SymbolSource& source_of(const Module& module) { return *known(module).source; }
+  SymbolSource open_source(const Module& module);
+  SymbolSource open_pack_or_files(const Module& module);
+  void name_ranges(SymbolSource& source, const Module& module);
+  SymbolSource open_kallsyms(const Module& module);
+  SymbolSource open_kernel(const Module& module);
+  SymbolSource open_kernel_module(const Module& module);
   const Mapping* kernel_beyond_its_text(format::RuntimeAddress ip);
   void name_bpf_text();
-  Source open_elf(const Module& module);
-  Source open_vdso(const Module& module);
-  Source open_perf_map(const Module& module);
-  Source no_source(const Module& module);
+  SymbolSource open_elf(const Module& module);
+  SymbolSource open_vdso(const Module& module);
+  SymbolSource open_perf_map(const Module& module);
+  SymbolSource no_source(const Module& module);
 
   SymbolTable* bpf_text();
   std::optional<Debuginfod> connect();
   Demangler* demangling() { return options.demangle == Demangle::No ? nullptr : &demangler; }
-  std::string_view shown(const Source& source, std::string_view name) {
+  std::string_view shown(const SymbolSource& source, std::string_view name) {
     return source.is_mangled && options.demangle != Demangle::No ? demangler.shown(name) : name;
   }
   DwarfLines* lines_of(const Module& module);
   const Symbol* name(const Mapping& mapping);
   std::span<const Frame> add_lines(const Symbol* symbol, bool has_inlines);
-  std::span<const Frame> add_calls(const Source& source);
+  std::span<const Frame> add_calls(const SymbolSource& source);
 };
 
 // Which source each kind of module has.
-Source Symbolizer::State::open_source(const Module& module) {
+SymbolSource Symbolizer::State::open_source(const Module& module) {
   struct Row {
     ModuleKind kind;
-    Source (State::*open)(const Module&);
+    SymbolSource (State::*open)(const Module&);
   };
   constexpr Row kRows[] = {
       {ModuleKind::User, &State::open_elf},
@@ -116,12 +116,12 @@ Source Symbolizer::State::open_source(const Module& module) {
   return (this->*row->open)(module);
 }
 
-Sources::Known& Symbolizer::State::known(const Module& module) {
-  Sources::Known& known = sources.of(module);
-  if (known.source != nullptr && !Sources::is_another_by_now(known, module)) return known;
+SymbolSources::Known& Symbolizer::State::known(const Module& module) {
+  SymbolSources::Known& known = sources.of(module);
+  if (known.source != nullptr && !SymbolSources::is_another_by_now(known, module)) return known;
   if (known.source == nullptr) asked.push_back(&module);
   known.lines_were_read = false;
-  Source source = open_pack_or_files(module);
+  SymbolSource source = open_pack_or_files(module);
   name_ranges(source, module);
   if (!source.table) source.table = source.own ? source.own.get() : source.embedded.get();
   const std::string here = files.place(std::string(module.path)) + ": ";
@@ -133,7 +133,7 @@ Sources::Known& Symbolizer::State::known(const Module& module) {
 
 // Code of a file that no symbol covers is named by the function around it. Where there are symbols most
 // captures need none of this.
-void Symbolizer::State::name_ranges(Source& source, const Module& module) {
+void Symbolizer::State::name_ranges(SymbolSource& source, const Module& module) {
   const bool is_asked_for = options.unnamed == Unnamed::Functions && module.kind == ModuleKind::User;
   if (!is_asked_for || !source.is_of_file || source.table) return;
   SymbolTable::Ranges ranges = [this, &module]() -> std::vector<SymbolTable::Range> {
@@ -153,7 +153,7 @@ void Symbolizer::State::name_ranges(Source& source, const Module& module) {
 
 // What the user names comes first, then the symbols packed into the capture, then the files where the capture
 // says, and then what was packed into others.
-Source Symbolizer::State::open_pack_or_files(const Module& module) {
+SymbolSource Symbolizer::State::open_pack_or_files(const Module& module) {
   PackedSource* const packed = pack.find(module.kind, module.path, module.build_id);
   const bool is_in_jitdump = jit != nullptr && jit->find(std::string(module.path)) != nullptr;
   const bool is_packed = packed && packed->is(format::PackedModule::kHasNames) && !is_in_jitdump;
@@ -161,7 +161,7 @@ Source Symbolizer::State::open_pack_or_files(const Module& module) {
   // What has the module's name now, and no identity, may be another file.
   if (module.build_id.empty() && !names_are_given(options, module.kind))
     if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
-  Source source = open_source(module);
+  SymbolSource source = open_source(module);
   if (source.table || source.own || source.embedded) return source;
   if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
   if (is_packed) {
@@ -175,12 +175,12 @@ Source Symbolizer::State::open_pack_or_files(const Module& module) {
   return source;
 }
 
-Source Symbolizer::State::no_source(const Module& /*module*/) { return {}; }
+SymbolSource Symbolizer::State::no_source(const Module& /*module*/) { return {}; }
 
-Source Symbolizer::State::open_kallsyms(const Module& module) {
+SymbolSource Symbolizer::State::open_kallsyms(const Module& module) {
   auto table = kernel_names.table_of(module);
   if (!table) return without_names(std::move(table.error()));
-  Source source;
+  SymbolSource source;
   source.table = *table;
   source.letter = 'k';
   return source;
@@ -189,8 +189,8 @@ Source Symbolizer::State::open_kallsyms(const Module& module) {
 // A kernel module's names come from kallsyms, which has the addresses that the module was loaded to. Its .ko
 // file does not: the kernel places the sections anew each time. So the file is read only where kallsyms has
 // no name.
-Source Symbolizer::State::open_kernel_module(const Module& module) {
-  Source source = open_kallsyms(module);
+SymbolSource Symbolizer::State::open_kernel_module(const Module& module) {
+  SymbolSource source = open_kallsyms(module);
   if (source.table || module.file.empty()) return source;
   auto symbols = module_files.kernel_module_symbols(module);
   if (!symbols) {
@@ -204,7 +204,7 @@ Source Symbolizer::State::open_kernel_module(const Module& module) {
 }
 
 // A vmlinux has what kallsyms has not: sizes of functions, and lines of source.
-Source Symbolizer::State::open_kernel(const Module& module) {
+SymbolSource Symbolizer::State::open_kernel(const Module& module) {
   if (options.vmlinux.empty()) return open_kallsyms(module);
   const auto& text = kernel.text();
   auto symbols = text ? module_files.kernel_symbols(options.vmlinux, module.build_id, text->reference_symbol,
@@ -214,13 +214,13 @@ Source Symbolizer::State::open_kernel(const Module& module) {
     refusals.push_back(symbols.error().what + "; names come from kallsyms");
     return open_kallsyms(module);
   }
-  Source source = from_file(std::move(symbols->symbols));
+  SymbolSource source = from_file(std::move(symbols->symbols));
   source.is_vmlinux = true;
   source.moved = symbols->moved;
   return source;
 }
 
-Source Symbolizer::State::open_elf(const Module& module) {
+SymbolSource Symbolizer::State::open_elf(const Module& module) {
   if (const auto* const function = jit ? jit->find(std::string(module.path)) : nullptr)
     return from_jit(*function);
   auto symbols = module_files.symbols(module);
@@ -236,7 +236,7 @@ std::optional<Debuginfod> Symbolizer::State::connect() {
 
 // The vdso is code that the kernel maps into every process; it has no file, so the recorder attaches its
 // image to the capture. Else this machine's kernel has it, if it is the recorded one.
-Source Symbolizer::State::open_vdso(const Module& module) {
+SymbolSource Symbolizer::State::open_vdso(const Module& module) {
   const auto* const attached = features.attachment("vdso");
   if (!attached && !files.root().empty()) return without_names(Error{kVdsoOfAnother});
   const bool is_running = module.build_id.empty() && kernel_names.runs_recorded_kernel();
@@ -251,7 +251,7 @@ Source Symbolizer::State::open_vdso(const Module& module) {
 
 // Where a perf-PID.map comes from, in this order: the folder that the user names, the capture, and /tmp of
 // the recording host (below --symfs).
-Source Symbolizer::State::open_perf_map(const Module& module) {
+SymbolSource Symbolizer::State::open_perf_map(const Module& module) {
   if (!is_perf_map(module)) return {};
   const std::string path(module.path);
   const std::string name = path.substr(path.rfind('/') + 1);  // "perf-PID.map"
@@ -281,7 +281,7 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
   if (!text) return without_names(std::move(text.error()));
   auto table = parse_perf_map(std::move(*text));
   if (!table) return without_names(std::move(table.error()));
-  Source source = from_table(std::move(*table), 'j', false);
+  SymbolSource source = from_table(std::move(*table), 'j', false);
   source.is_guess = trust == format::MapTrust::Unsure;
   return source;
 }
@@ -291,7 +291,7 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
 const Mapping* Symbolizer::State::kernel_beyond_its_text(format::RuntimeAddress ip) {
   const Mapping* const text = kernel.text_mapping();
   if (!text) return nullptr;
-  const Source& source = source_of(*text->module);
+  const SymbolSource& source = source_of(*text->module);
   return source.table && !source.is_vmlinux && source.table->find(ip.value) ? text : nullptr;
 }
 
@@ -329,7 +329,7 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
     frame.function_end = mapping.end;
     return nullptr;
   }
-  Source& source = source_of(module);
+  SymbolSource& source = source_of(module);
   if (!source.table) return nullptr;
   frame.source = source.letter;
   frame.is_guess = source.is_guess || module.is_unsure();
@@ -355,7 +355,7 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
 }
 
 DwarfLines* Symbolizer::State::lines_of(const Module& module) {
-  Sources::Known& of = known(module);
+  SymbolSources::Known& of = known(module);
   if (std::exchange(of.lines_were_read, true)) return of.source->lines ? &*of.source->lines : nullptr;
   if (of.source->jit) return nullptr;  // lines of JIT code stand in the jitdump, not in DWARF
   auto read = of.source->is_vmlinux             ? module_files.kernel_lines(options.vmlinux, module.build_id)
@@ -363,7 +363,7 @@ DwarfLines* Symbolizer::State::lines_of(const Module& module) {
                                                 : std::optional<DwarfLines>{};
   const bool is_news = read ? read->has_value() : of.source->lack.empty();
   if (!is_news) return nullptr;
-  Source& source = sources.own(of);
+  SymbolSource& source = sources.own(of);
   if (read) {
     source.lines = std::move(*read);
     return &*source.lines;
@@ -377,7 +377,7 @@ DwarfLines* Symbolizer::State::lines_of(const Module& module) {
 // Adds to the frame what DWARF knows: its line and, with `has_inlines`, a frame in front for each inlined
 // call.
 std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool has_inlines) {
-  Source& source = source_of(*frame.module);
+  SymbolSource& source = source_of(*frame.module);
   if (source.is_kernel_module) return {&frame, 1};  // its DWARF was never linked
   const std::uint64_t offset = source.offset_of(at);
   at.elf_address = source.elf_address_of(at, offset);
@@ -412,7 +412,7 @@ std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool h
 
 // At a place with inlined calls, all frames come from DWARF. Inlined are all but the outermost; for perf,
 // those whose name is not the symbol's.
-std::span<const Frame> Symbolizer::State::add_calls(const Source& source) {
+std::span<const Frame> Symbolizer::State::add_calls(const SymbolSource& source) {
   inlined.clear();
   for (const Call& call : calls) {
     Frame& one = inlined.emplace_back(frame);
@@ -520,7 +520,7 @@ Symbolizer::Names Symbolizer::names_of(const Mapping& mapping) {
   if (state_->left_out) return {};
   const ScopedRead reading(state_->options.name_access, mapping.module->path);
   if (mapping.module->kind == ModuleKind::Bpf || reading.is_refused()) return {};
-  Source& source = state_->source_of(*mapping.module);
+  SymbolSource& source = state_->source_of(*mapping.module);
   if (source.is_vmlinux || source.is_kernel_module || source.embedded) return {};
   return {source.table, true};
 }
@@ -546,7 +546,7 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
   std::map<format::Damage, std::uint64_t> untold;
   for (const Module* module : modules) {
     const auto end = ended.find(module);
-    const Source* const source = state_->sources.find(*module);
+    const SymbolSource* const source = state_->sources.find(*module);
     auto lack = lack_of(source, state_->files, std::string(module->path),
                         end == ended.end() ? std::string_view() : end->second);
     if (lack.line.empty()) continue;

@@ -15,9 +15,9 @@
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/frame.h"
 #include "symbolize/jit/jit_code.h"
-#include "symbolize/name_source.h"
 #include "symbolize/names/symbol_table.h"
 #include "symbolize/symbol_options.h"
+#include "symbolize/symbol_source.h"
 
 namespace tacho::symbolize {
 
@@ -35,7 +35,7 @@ enum class Behind : std::uint8_t { Nothing, Call };
 // All facts about an address, before options select from them: for packing.
 struct PlaceFacts {
   const Module* module = nullptr;  // null: nothing was mapped there
-  Source* source = nullptr;        // null: the module's own name is all there is
+  SymbolSource* source = nullptr;  // null: the module's own name is all there is
   std::optional<Symbol> symbol;    // in shown addresses; its name as the linker knows it
   std::uint64_t shown_address = 0, elf_address = 0;
   DwarfLines* lines = nullptr;  // null: there are none, or the source is packed and has them

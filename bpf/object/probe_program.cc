@@ -328,15 +328,15 @@ Result<format::Fd> load_program(const ProbeTask& task, const Assembler& program)
 
 }  // namespace
 
-std::optional<RegisterPlace> register_place(std::string_view name) {
+std::optional<RegisterField> register_place(std::string_view name) {
   for (std::size_t row = 0; row < kRegisters.size(); ++row)
     for (std::size_t width = 0; width < 4 && !name.empty(); ++width)
       if (kRegisters[row][width] == name)
-        return RegisterPlace{static_cast<std::uint16_t>(8 * row), static_cast<std::uint8_t>(8 >> width)};
+        return RegisterField{static_cast<std::uint16_t>(8 * row), static_cast<std::uint8_t>(8 >> width)};
   return std::nullopt;
 }
 
-std::optional<RegisterPlace> argument_place(std::size_t number) {
+std::optional<RegisterField> argument_place(std::size_t number) {
   if (number < 1 || number > kArguments.size()) return std::nullopt;
   return register_place(kArguments[number - 1]);
 }

@@ -47,13 +47,13 @@ inline bool is_text(const ProbeArgument& argument) {
 
 // Offset in pt_regs and size of a register, by any of its names ("rdi", "edi", "di", "dil"). Nothing: unknown
 // name.
-struct RegisterPlace {
+struct RegisterField {
   std::uint16_t place = 0;
   std::uint8_t size = 8;
 };
-std::optional<RegisterPlace> register_place(std::string_view name);
+std::optional<RegisterField> register_place(std::string_view name);
 // The registers that functions get their arguments in, the first is 1: of the kernel and of user space alike.
-std::optional<RegisterPlace> argument_place(std::size_t number);
+std::optional<RegisterField> argument_place(std::size_t number);
 inline constexpr std::string_view kResultRegister = "rax";
 inline constexpr std::size_t kRegisterArguments = 6;
 

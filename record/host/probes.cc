@@ -17,7 +17,7 @@
 #include "cli/nearest.h"
 #include "format/base/file.h"
 #include "record/events/probe_arguments.h"
-#include "record/host/elf_places.h"
+#include "record/host/probe_offsets.h"
 #include "record/host/report_program.h"
 #include "record/host/running_kernel.h"
 
@@ -76,11 +76,11 @@ Result<> place(EventRequest& request, const KnownArguments& known) {
 
 Result<> add_marker(const EventRequest& request, const Pmu& pmu, format::Bytes file,
                     std::vector<EventRequest>& out) {
-  const auto markers = usdt_places(file);
+  const auto markers = usdt_markers(file);
   if (!markers) return wrong(request, fmt::format("{}: {}", request.probe()->path, markers.error().what));
   std::vector<std::string> names;
   std::size_t found = 0;
-  for (const UsdtPlace& marker : *markers) {
+  for (const UsdtMarker& marker : *markers) {
     names.push_back(marker.provider + ":" + marker.name);
     if (marker.provider != request.probe()->provider || marker.name != request.probe()->function) continue;
     EventRequest one = request;

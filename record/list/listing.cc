@@ -25,8 +25,8 @@
 #include "record/events/probe_arguments.h"
 #include "record/events/recorders.h"
 #include "record/events/tracepoint.h"
-#include "record/host/elf_places.h"
 #include "record/host/pfm_events.h"
+#include "record/host/probe_offsets.h"
 #include "record/host/report_program.h"
 #include "record/host/running_kernel.h"
 #include "record/kernel/perf_event.h"
@@ -366,11 +366,11 @@ Result<std::vector<Place>> kernel_places(const std::string& pattern) {
 
 Result<std::vector<Place>> marker_places(const std::string& path, format::Bytes file,
                                          const std::string& pattern) {
-  const auto markers = usdt_places(file);
+  const auto markers = usdt_markers(file);
   if (!markers) return Error{markers.error()}.in(path);
   std::vector<Place> places;
   std::vector<std::string> names;
-  for (const UsdtPlace& marker : *markers) {
+  for (const UsdtMarker& marker : *markers) {
     const std::size_t count = marker_arguments(marker.arguments).size();
     places.push_back(
         {marker.provider + ":" + marker.name,

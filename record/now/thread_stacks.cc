@@ -347,7 +347,7 @@ bool is_kernel_thread(std::string_view fields) {
 }
 
 // Where functions of the kernel are: read when the first stack needs it.
-class KernelPlaces {
+class KernelAddresses {
  public:
   std::uint64_t of(std::string_view function) {
     if (!is_read_) read();
@@ -378,7 +378,7 @@ class KernelPlaces {
 Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const std::function<bool()>& stop,
                                                  std::vector<std::string>& notes) {
   std::vector<ThreadStack> threads;
-  KernelPlaces places;
+  KernelAddresses places;
   bool has_kernel_stacks = false, has_sleepers = false;
   for (const int tid : tasks.threads) {
     ThreadStack thread;

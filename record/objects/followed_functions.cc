@@ -26,8 +26,8 @@
 #include "cli/nearest.h"
 #include "format/base/file.h"
 #include "record/events/tracepoint.h"
-#include "record/host/elf_places.h"
 #include "record/host/host.h"
+#include "record/host/probe_offsets.h"
 #include "record/host/report_program.h"
 #include "record/host/running_kernel.h"
 
@@ -136,13 +136,13 @@ std::uint32_t number_of(const std::vector<std::byte>& constant) {
 
 // Functions that -e calls and func leave out, and offsets of the matching ones, each once. IFUNC resolvers
 // run when a program starts, whatever is called later by their name.
-std::vector<std::uint64_t> matching(const FunctionPlaces& functions, const std::string& pattern,
+std::vector<std::uint64_t> matching(const FunctionOffsets& functions, const std::string& pattern,
                                     bool with_all) {
   std::unordered_set<std::uint64_t> left_out;  // by any name
-  for (const FunctionPlace& place : functions.places)
+  for (const FunctionOffset& place : functions.places)
     if (!with_all && is_never_followed(place.name)) left_out.insert(place.offset);
   std::vector<std::uint64_t> offsets;
-  for (const FunctionPlace& place : functions.places) {
+  for (const FunctionOffset& place : functions.places) {
     const bool is_wanted =
         !place.is_chooser &&
         (pattern.empty() || is_called(place.name.substr(0, place.name.find('@')), pattern));
@@ -154,9 +154,9 @@ std::vector<std::uint64_t> matching(const FunctionPlaces& functions, const std::
 }
 
 // Their names, in the source's spelling where that is known.
-std::vector<std::string> names_of(const FunctionPlaces& functions, std::span<const std::uint64_t> offsets) {
+std::vector<std::string> names_of(const FunctionOffsets& functions, std::span<const std::uint64_t> offsets) {
   std::unordered_map<std::uint64_t, std::string_view> names;
-  for (const FunctionPlace& place : functions.places)
+  for (const FunctionOffset& place : functions.places)
     if (!place.is_chooser) names.try_emplace(place.offset, place.name);
   std::vector<std::string> called;
   for (const std::uint64_t offset : offsets) {
@@ -167,9 +167,9 @@ std::vector<std::string> names_of(const FunctionPlaces& functions, std::span<con
 }
 
 // Under any name, in order.
-std::vector<std::uint64_t> changed_copies(const FunctionPlaces& functions) {
+std::vector<std::uint64_t> changed_copies(const FunctionOffsets& functions) {
   std::vector<std::uint64_t> offsets;
-  for (const FunctionPlace& place : functions.places)
+  for (const FunctionOffset& place : functions.places)
     if (is_changed_copy(place.name)) offsets.push_back(place.offset);
   std::ranges::sort(offsets);
   return offsets;
@@ -269,7 +269,7 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
                       *path));
     targets.offsets = matching(*functions, name.substr(colon + 1), targets.entries_only);
     targets.called = names_of(*functions, targets.offsets);
-    const auto is_chosen_at_start = [pattern = name.substr(colon + 1)](const FunctionPlace& place) {
+    const auto is_chosen_at_start = [pattern = name.substr(colon + 1)](const FunctionOffset& place) {
       return place.is_chooser && is_called(place.name.substr(0, place.name.find('@')), pattern);
     };
     if (targets.offsets.empty() && std::ranges::any_of(functions->places, is_chosen_at_start))
@@ -312,7 +312,7 @@ Result<bpf::FunctionTargets> named_functions(const EventRequest& request, const 
   targets.path = *path;
   targets.process = process;
   for (const std::string& name : names) {
-    const auto found = std::ranges::find(functions->places, name, &FunctionPlace::name);
+    const auto found = std::ranges::find(functions->places, name, &FunctionOffset::name);
     if (found == functions->places.end()) continue;
     targets.names.push_back(name);
     targets.offsets.push_back(found->offset);

@@ -21,12 +21,12 @@ std::optional<int> parse_descriptor(std::string_view text) {
   return is_number ? std::optional(number) : std::nullopt;
 }
 
-Result<ControlPlace> parse_control(std::string_view text) {
+Result<ControlChannel> parse_control(std::string_view text) {
   const auto wrong = [text] {
     return use_error("--control: '" + std::string(text) +
                      "' is neither fd:N[,ANSWERS] nor fifo:PATH[,ANSWERS]");
   };
-  ControlPlace place;
+  ControlChannel place;
   place.is_fifo = text.starts_with("fifo:");
   if (!place.is_fifo && !text.starts_with("fd:")) return wrong();
   const std::string_view names = text.substr(text.find(':') + 1);

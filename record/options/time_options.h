@@ -15,12 +15,12 @@
 
 namespace tacho::record {
 
-struct ControlPlace {
+struct ControlChannel {
   bool is_fifo = false;
   std::string commands, answers;  // descriptor numbers or paths; no answers: empty
 };
 // "fd:N[,M]" or "fifo:PATH[,PATH]".
-Result<ControlPlace> parse_control(std::string_view text);
+Result<ControlChannel> parse_control(std::string_view text);
 // The number of a descriptor; nothing when it is none.
 std::optional<int> parse_descriptor(std::string_view text);
 
@@ -75,7 +75,7 @@ class Schedule {
 struct TimeOptions {
   Delay delay;
   std::optional<std::chrono::milliseconds> duration;
-  std::optional<ControlPlace> control;
+  std::optional<ControlChannel> control;
   std::optional<std::chrono::milliseconds>
       interval;               // between readings of summaries; nothing: at the end alone
   bool needs_summary = true;  // an interval without anything to read is reported: the user asked for it

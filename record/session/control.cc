@@ -78,7 +78,7 @@ ControlCommand parse_command(std::string_view line) {
   return {Kind::Unknown, std::string(line)};
 }
 
-Result<Control> Control::open(const ControlPlace& place) {
+Result<Control> Control::open(const ControlChannel& place) {
   const auto open_one = [&](const std::string& name) {
     return place.is_fifo ? open_fifo(name) : open_descriptor(name);
   };

@@ -36,7 +36,7 @@ class Control {
  public:
   // Opens the descriptors or FIFOs of commands and answers. FIFOs must exist; for root, other users must not
   // be able to write or replace them.
-  static Result<Control> open(const ControlPlace& place);
+  static Result<Control> open(const ControlChannel& place);
   Control(Control&& other) noexcept;
   Control& operator=(Control&&) = delete;
   Control(const Control&) = delete;

@@ -9,7 +9,7 @@
 
 #include "report/decode/coded_values.h"
 #include "report/profile/branches.h"
-#include "symbolize/name_source.h"
+#include "symbolize/symbol_source.h"
 
 namespace tacho::report {
 
@@ -131,7 +131,7 @@ std::vector<HitFunction> CodeHits::functions(Resolver& resolver) const {
     if (function == nullptr) continue;
     function->hits.push_back({offset, place.event, place.count});
   }
-  for (const BranchPlace& place : branches_)
+  for (const AddressBranches& place : branches_)
     if (HitFunction* const function = by_range.of(resolver.location(place.location), offset))
       function->branches.push_back({offset, place.count});
   std::vector<HitFunction> functions = by_range.take();

@@ -85,7 +85,7 @@ class CodeHits {
     std::uint32_t event = 0, location = 0;
     HitCount count;
   };
-  struct BranchPlace {
+  struct AddressBranches {
     std::uint32_t location = 0;
     BranchHits count;
   };
@@ -94,7 +94,7 @@ class CodeHits {
   std::vector<HitCount> totals_;
   std::vector<Place> places_;
   IndexTable by_place_;
-  std::vector<BranchPlace> branches_;
+  std::vector<AddressBranches> branches_;
   IndexTable by_branch_;
 };
 
@@ -152,7 +152,7 @@ class CodeAnnotator {
 
   Session* session_;
   Disassembler wide_, narrow_;
-  CodePlaces places_;
+  CodeAddresses places_;
   std::optional<std::map<std::uint64_t, BpfFunction>> bpf_functions_;  // by address; once asked for
   std::optional<BpfCallNames> bpf_calls_;                              // likewise
 };

@@ -327,8 +327,8 @@ std::string packed_line(symbolize::PackedSource& packed, const symbolize::PlaceF
 
 }  // namespace
 
-std::string source_line(Resolver& resolver, const FramePlace& place) {
-  if (place.location == FramePlace::kNone) return {};
+std::string source_line(Resolver& resolver, const FrameAddress& place) {
+  if (place.location == FrameAddress::kNone) return {};
   const Location& location = resolver.location(place.location);
   const auto frames = resolver.frames(location);
   if (place.inlined < frames.size() && frames[place.inlined].is_inlined)
@@ -454,7 +454,7 @@ void FrameNames::append(std::span<const std::uint32_t> frames, Order order, bool
       add(of_place(location, is_java), names);
       continue;
     }
-    FramePlace place{location, 0};
+    FrameAddress place{location, 0};
     for (const std::uint32_t function : functions_.of_frame(location)) {
       add(of_function(function, place, is_java), names);
       ++place.inlined;
@@ -473,7 +473,7 @@ FrameNames::NameList FrameNames::of_place(std::uint32_t location, bool is_java) 
   if (const NameList known = by_place_[is_java].find(location); known.count != NameList::kNotMade)
     return known;
   made_.clear();
-  FramePlace place{location, 0};
+  FrameAddress place{location, 0};
   for (const symbolize::Frame& frame : resolver_->frames(resolver_->location(location))) {
     make_(frame, place, is_java, made_);
     ++place.inlined;
@@ -481,7 +481,8 @@ FrameNames::NameList FrameNames::of_place(std::uint32_t location, bool is_java) 
   return by_place_[is_java][location] = kept(made_);
 }
 
-FrameNames::NameList FrameNames::of_function(std::uint32_t function, const FramePlace& place, bool is_java) {
+FrameNames::NameList FrameNames::of_function(std::uint32_t function, const FrameAddress& place,
+                                             bool is_java) {
   if (const NameList known = by_function_[is_java].find(function); known.count != NameList::kNotMade)
     return known;
   // What is behind the function's start is not shown.

@@ -293,7 +293,7 @@ class FunctionTable {
 // Source lines of functions that a picture shows: "main.c:12", looked up for what is drawn and nothing else.
 
 // Where a function was met first.
-struct FramePlace {
+struct FrameAddress {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   std::uint32_t location = kNone;
   std::uint32_t inlined = 0;  // which of the calls at that location, the innermost first
@@ -302,7 +302,7 @@ struct FramePlace {
 // The line where the function starts; of names that were packed into the capture, where it was met first; of
 // a call that was inlined, the place in it. Safe to print. Empty: nothing knows the line. A file whose lines
 // cannot be read is from then on among what Resolver::report_missing() adds.
-std::string source_line(Resolver& resolver, const FramePlace& place);
+std::string source_line(Resolver& resolver, const FrameAddress& place);
 
 // flamegraph.pl has colours for these endings.
 inline constexpr std::string_view kInlinedMark = "_[i]", kKernelMark = "_[k]", kJitMark = "_[j]";
@@ -342,7 +342,7 @@ class FrameNames {
   // Appends the numbers that a view gives to the names of a frame, innermost first. With Of::Functions
   // nothing is set in the frame but its module, its function's name and start, and whether it is inlined.
   // `place`: where it was met first.
-  using Make = std::function<void(const symbolize::Frame& frame, const FramePlace& place, bool is_java,
+  using Make = std::function<void(const symbolize::Frame& frame, const FrameAddress& place, bool is_java,
                                   std::vector<std::uint32_t>& names)>;
   // The session must outlive this.
   FrameNames(Session& session, Of of, Make make)
@@ -366,7 +366,7 @@ class FrameNames {
   };
   void add(const NameList& list, std::vector<std::uint32_t>& names) const;
   NameList of_place(std::uint32_t location, bool is_java);
-  NameList of_function(std::uint32_t function, const FramePlace& place, bool is_java);
+  NameList of_function(std::uint32_t function, const FrameAddress& place, bool is_java);
   NameList kept(std::span<const std::uint32_t> names);
 
   FunctionTable functions_;

@@ -161,7 +161,7 @@ Order symbol_order(Show, Row a, Row b) {
 
 std::uint64_t symbol_ordered_by(Show, Row row) { return row.function->name_number; }
 
-std::uint64_t OtherPlace::runtime_start() const {
+std::uint64_t FactAddress::runtime_start() const {
   const symbolize::Mapping* const mapping = location->mapping;
   if (mapping == nullptr || mapping->is_identity) return function->start;
   return function->start + mapping->start - mapping->page_offset;
@@ -172,10 +172,10 @@ std::string verbose_start(std::uint64_t address, char source) {
   return address == 0 ? fmt::format("{:<18} {} ", 0, source) : fmt::format("{:<#18x} {} ", address, source);
 }
 
-OtherPlace place_at(Show show, std::uint64_t number) {
+FactAddress place_at(Show show, std::uint64_t number) {
   const auto id = static_cast<std::uint32_t>(number);
   FunctionTable& functions = *show.facts.functions;
-  OtherPlace place;
+  FactAddress place;
   place.location = &show.facts.session().resolver().location(id);
   place.function = &functions[functions.of_place(id)];
   const symbolize::Mapping* const mapping = place.location->mapping;
@@ -185,7 +185,7 @@ OtherPlace place_at(Show show, std::uint64_t number) {
   return place;
 }
 
-std::string show_place(Show show, const OtherPlace& place, std::uint64_t address, char level,
+std::string show_place(Show show, const FactAddress& place, std::uint64_t address, char level,
                        std::size_t width) {
   std::string text;
   if (show.facts.options().is_verbose) text = verbose_start(address, place.function->source);
@@ -198,19 +198,19 @@ std::string show_place(Show show, const OtherPlace& place, std::uint64_t address
   return text;
 }
 
-std::size_t place_width(Show show, const OtherPlace& place) {
+std::size_t place_width(Show show, const FactAddress& place) {
   constexpr std::size_t kLevel = 4, kVerbose = kAddressWidth + 2 + 3;
   if (!place.has_name()) return kUnknownWidth;
   return shown(show, place.function->name()).size() + kLevel +
          (show.facts.options().is_verbose ? kVerbose : 0);
 }
 
-std::string show_place_module(Show show, const OtherPlace& place) {
+std::string show_place_module(Show show, const FactAddress& place) {
   const symbolize::Module* const module = place.function->module;
   return module == nullptr ? std::string("[unknown]") : shown(show, module_name(show, module));
 }
 
-Order module_order_down(Show show, const OtherPlace& a, const OtherPlace& b) {
+Order module_order_down(Show show, const FactAddress& a, const FactAddress& b) {
   const symbolize::Module *const module_a = a.function->module, *const module_b = b.function->module;
   if ((module_a == nullptr) != (module_b == nullptr))
     return module_a == nullptr ? Order::less : Order::greater;
@@ -687,28 +687,28 @@ std::uint64_t read_flags(const KeyUse&, SampleFacts& facts, const ResolvedSample
   return facts.branch.flags >> At & Mask;
 }
 
-OtherPlace end_of(Show show, Row row) { return place_at(show, show.fact(row)); }
+FactAddress end_of(Show show, Row row) { return place_at(show, show.fact(row)); }
 
 std::uint64_t end_identity(Show show, Row row) {
-  const OtherPlace end = end_of(show, row);
+  const FactAddress end = end_of(show, row);
   const auto& one = show.facts.one_of_several;
   return end.has_name() ? one(1, end.function->start, end.function->end()) : one(2, end.location->ip.value);
 }
 // By place; what has no name comes last.
 Order end_order(Show show, Row a, Row b) {
-  const OtherPlace end_a = end_of(show, a), end_b = end_of(show, b);
+  const FactAddress end_a = end_of(show, a), end_b = end_of(show, b);
   if (end_a.has_name() != end_b.has_name()) return end_a.has_name() ? Order::less : Order::greater;
   if (!end_a.has_name()) return address_order(end_a.location->ip.value, end_b.location->ip.value);
   const auto order = address_order(end_a.function->start, end_b.function->start);
   return order != 0 ? order : address_order(end_a.function->end(), end_b.function->end());
 }
 std::string show_end_in(Show show, Row row, std::size_t width) {
-  const OtherPlace end = end_of(show, row);
+  const FactAddress end = end_of(show, row);
   return show_place(show, end, end.address, end.level, width);
 }
 std::string show_end(Show show, Row row) { return show_end_in(show, row, kAnyWidth); }
 
-std::uint64_t module_number_of(Show show, const OtherPlace& end) {
+std::uint64_t module_number_of(Show show, const FactAddress& end) {
   return show.facts.options().is_verbose ? end.function->module_rank : end.function->module_number;
 }
 std::uint64_t end_module_identity(Show show, Row row) { return module_number_of(show, end_of(show, row)); }
@@ -716,23 +716,23 @@ Order end_module_order(Show show, Row a, Row b) {
   return module_order_down(show, end_of(show, a), end_of(show, b));
 }
 std::size_t end_module_width(Show show, Row row) {
-  const OtherPlace end = end_of(show, row);
+  const FactAddress end = end_of(show, row);
   if (end.has_name()) return show_place_module(show, end).size();
   return show.facts.options().widens_unknown ? kAddressWidth : 0;
 }
 
 std::uint64_t end_address_identity(Show show, Row row) {
-  const OtherPlace end = end_of(show, row);
+  const FactAddress end = end_of(show, row);
   return show.facts.one_of_several(module_number_of(show, end), end.location->ip.value);
 }
 Order end_address_order(Show show, Row a, Row b) {
-  const OtherPlace end_a = end_of(show, a), end_b = end_of(show, b);
+  const FactAddress end_a = end_of(show, a), end_b = end_of(show, b);
   const auto order = module_order_down(show, end_a, end_b);
   return order != 0 ? order : address_order(end_a.location->ip.value, end_b.location->ip.value);
 }
 // perf cuts the name so that it fits into the column without the offset.
 std::string show_end_address_in(Show show, Row row, std::size_t width) {
-  const OtherPlace end = end_of(show, row);
+  const FactAddress end = end_of(show, row);
   const auto level = static_cast<char>(show.fact(row) >> kLevelAt);
   std::string text = fmt::format("[{}] ", level);
   if (!end.has_name()) return text + fmt::format("{}{:016x}", end.address == 0 ? "" : "0x", end.address);
@@ -916,7 +916,7 @@ std::uint64_t read_memory_field(const KeyUse&, SampleFacts&, const ResolvedSampl
   return sample.raw->*Field;
 }
 
-OtherPlace place_of(Show show, Row row) { return place_at(show, show.fact(row)); }
+FactAddress place_of(Show show, Row row) { return place_at(show, show.fact(row)); }
 std::uint64_t address_of(Show show, Row row) {
   return show.facts.session().resolver().location(static_cast<std::uint32_t>(show.fact(row))).ip.value;
 }
@@ -927,7 +927,7 @@ std::string show_data_in(Show show, Row row, std::size_t width) {
 std::string show_data(Show show, Row row) { return show_data_in(show, row, kAnyWidth); }
 std::size_t data_width(Show show, Row row) {
   constexpr std::size_t kOffset = 18;  // of a place in a variable
-  const OtherPlace place = place_of(show, row);
+  const FactAddress place = place_of(show, row);
   return place.has_name() ? shown(show, place.function->name()).size() + 4 + kOffset : kUnknownWidth;
 }
 
@@ -937,13 +937,13 @@ std::uint64_t data_module_identity(Show show, Row row) {
 }
 
 // Lines of the cache. perf separates lines of private memory by process, all others by the file.
-std::uint64_t line_of_cache(const OtherPlace& place) { return place.address & ~(kCacheLine - 1); }
-bool is_private(const OtherPlace& place, Row row) {
+std::uint64_t line_of_cache(const FactAddress& place) { return place.address & ~(kCacheLine - 1); }
+bool is_private(const FactAddress& place, Row row) {
   return place.location->mapping != nullptr && row.function->level != 'k' &&
          place.location->mapping->module->kind == symbolize::ModuleKind::Anonymous;
 }
 std::uint64_t cache_line_identity(Show show, Row row) {
-  const OtherPlace place = place_of(show, row);
+  const FactAddress place = place_of(show, row);
   const std::uint64_t process = is_private(place, row) ? row.thread->pid : ~std::uint64_t{0};
   const std::uint64_t space = show.facts.one_of_several(place.function->module_number, process);
   return show.facts.one_of_several(show.facts.one_of_several(space, line_of_cache(place)),
@@ -951,7 +951,7 @@ std::uint64_t cache_line_identity(Show show, Row row) {
 }
 Order cache_line_order(Show show, Row a, Row b) {
   if (a.function->level != b.function->level) return a.function->level == 'k' ? Order::less : Order::greater;
-  const OtherPlace place_a = place_of(show, a), place_b = place_of(show, b);
+  const FactAddress place_a = place_of(show, a), place_b = place_of(show, b);
   const bool has_a = place_a.location->mapping != nullptr, has_b = place_b.location->mapping != nullptr;
   if (has_a != has_b) return has_a ? Order::less : Order::greater;
   if (place_a.function->module_number != place_b.function->module_number)
@@ -960,7 +960,7 @@ Order cache_line_order(Show show, Row a, Row b) {
   return line_of_cache(place_a) <=> line_of_cache(place_b);
 }
 std::string show_cache_line_in(Show show, Row row, std::size_t width) {
-  const OtherPlace place = place_of(show, row);
+  const FactAddress place = place_of(show, row);
   const char level = place.location->mapping == nullptr ? 'X' : row.level;
   return show_place(show, place, line_of_cache(place), level, width);
 }
@@ -1015,7 +1015,7 @@ constexpr SortKey kMemoryKeys[] = {
                  Row b) { return module_order_down(show, place_of(show, a), place_of(show, b)); },
      .show = [](Show show, Row row) { return show_place_module(show, place_of(show, row)); },
      .width = [](Show show, Row row) -> std::size_t {
-       const OtherPlace place = place_of(show, row);
+       const FactAddress place = place_of(show, row);
        if (place.location->mapping != nullptr) return show_place_module(show, place).size();
        return show.facts.options().widens_unknown ? kAddressWidth : 0;
      },

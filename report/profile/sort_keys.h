@@ -148,7 +148,7 @@ std::string line_of(Show show, const Function& function);
 std::string show_page_size(Show show, Row row);
 
 // A place that is a fact of a sample, beside the sample's own: an end of a branch, a data address.
-struct OtherPlace {
+struct FactAddress {
   const Location* location = nullptr;
   const Function* function = nullptr;
   // Relative to the module in user code, where no module is the address itself.
@@ -159,15 +159,15 @@ struct OtherPlace {
   // Where the function or variable begins, as an address of the process.
   std::uint64_t runtime_start() const;
 };
-OtherPlace place_at(Show show, std::uint64_t location);
+FactAddress place_at(Show show, std::uint64_t location);
 // "[k] do_syscall_64", and "[.] sink+0x4" of a variable that contains `address`.
-std::string show_place(Show show, const OtherPlace& place, std::uint64_t address, char level,
+std::string show_place(Show show, const FactAddress& place, std::uint64_t address, char level,
                        std::size_t width);
 // The column that place_at()'s function asks for.
-std::size_t place_width(Show show, const OtherPlace& place);
-std::string show_place_module(Show show, const OtherPlace& place);
+std::size_t place_width(Show show, const FactAddress& place);
+std::string show_place_module(Show show, const FactAddress& place);
 // Modules by name, descending; addresses without a module first. perf sorts other addresses of a sample so.
-Order module_order_down(Show show, const OtherPlace& a, const OtherPlace& b);
+Order module_order_down(Show show, const FactAddress& a, const FactAddress& b);
 // As perf subtracts addresses: those of the kernel are below 0.
 Order address_order(std::uint64_t a, std::uint64_t b);
 

@@ -15,31 +15,31 @@
 #include "format/records/perf_abi.h"
 #include "report/decode/payload.h"
 #include "report/samples/address_name.h"
-#include "symbolize/name_source.h"
 #include "symbolize/pack_maker.h"
+#include "symbolize/symbol_source.h"
 
 namespace tacho::report {
 
-void PlaceHits::hit(std::uint32_t place, std::uint64_t times) {
+void AddressHits::hit(std::uint32_t place, std::uint64_t times) {
   if (place >= hits_.size()) hits_.resize(std::max<std::size_t>(place + 1, 2 * hits_.size()));
   hits_[place] += times;
 }
 
-void PlaceHits::add(const ResolvedSample& sample) {
+void AddressHits::add(const ResolvedSample& sample) {
   sample.stack == nullptr ? add(*sample.location, 1) : add(*sample.stack, 1);
 }
 
-void PlaceHits::add(const Stack& stack, std::uint64_t times) {
+void AddressHits::add(const Stack& stack, std::uint64_t times) {
   for (const std::uint32_t place : stack.frames) hit(place, times);
 }
 
 // Samples without a stack and an address (as of some recorders) have no frame.
-void PlaceHits::add(const Location& place, std::uint64_t times) {
+void AddressHits::add(const Location& place, std::uint64_t times) {
   const bool has_address = place.ip.value != 0 || place.cpumode != format::abi::kCpumodeUnknown;
   if (has_address) hit(place.number, times);
 }
 
-NamedFrames PlaceHits::count_named(Resolver& resolver, const AtEach& at_each) const {
+NamedFrames AddressHits::count_named(Resolver& resolver, const AtEach& at_each) const {
   NamedFrames counts;
   for (std::uint32_t number = 0; number < hits_.size(); ++number) {
     if (hits_[number] == 0) continue;
@@ -62,9 +62,9 @@ std::uint64_t all_lost_samples(Session& session) {
   return lost;
 }
 
-std::optional<std::uint64_t> CodePlaces::shown_address(const symbolize::PlaceFacts& facts,
-                                                       std::uint64_t elf_address) {
-  const symbolize::Source* const source = facts.source;
+std::optional<std::uint64_t> CodeAddresses::shown_address(const symbolize::PlaceFacts& facts,
+                                                          std::uint64_t elf_address) {
+  const symbolize::SymbolSource* const source = facts.source;
   if (source == nullptr || source->jit != nullptr || source->is_kernel_module) return std::nullopt;
   if (source->packed != nullptr) {
     const auto [known, is_new] = packed_.try_emplace(source->packed);
@@ -175,7 +175,7 @@ void CodeGatherer::add_made(const Location& location, const symbolize::PlaceFact
   if (!functions_.emplace(facts.module, facts.symbol->start).second) return;
   for (const symbolize::JitLine& line : facts.source->jit->lines)
     if (line.file.starts_with('/')) sources_.emplace(line.file);
-  symbolize::Source bare = symbolize::without_names({});  // names are in the jitdump
+  symbolize::SymbolSource bare = symbolize::without_names({});  // names are in the jitdump
   symbolize::PlaceFacts code = facts;
   code.source = &bare;
   if (facts.symbol->size() <= kLargestFunction)
@@ -262,7 +262,7 @@ class ModuleAccess {
   explicit ModuleAccess(const GatherRules& rules) : rules_(rules) {}
 
   // The source of a module that is not read, with the reason; else null.
-  symbolize::Source* enter(const Location& location) {
+  symbolize::SymbolSource* enter(const Location& location) {
     const symbolize::Module* const module = location.mapping != nullptr ? location.mapping->module : nullptr;
     if (rules_.access == nullptr) return nullptr;
     if (module != last_) rules_.access->set_current(module != nullptr ? module->path : std::string_view());
@@ -273,7 +273,8 @@ class ModuleAccess {
     const auto [entry, is_new] = unread_.try_emplace(module);
     if (entry->second == nullptr && is_entered)
       if (std::string lack = rules_.access->refusal(module->path); !lack.empty())
-        entry->second = std::make_unique<symbolize::Source>(symbolize::without_names(Error{std::move(lack)}));
+        entry->second =
+            std::make_unique<symbolize::SymbolSource>(symbolize::without_names(Error{std::move(lack)}));
     return entry->second.get();
   }
   void leave() const {
@@ -283,17 +284,17 @@ class ModuleAccess {
  private:
   const GatherRules& rules_;
   const symbolize::Module *last_ = nullptr, *entered_ = nullptr;
-  std::unordered_map<const symbolize::Module*, std::unique_ptr<symbolize::Source>>
+  std::unordered_map<const symbolize::Module*, std::unique_ptr<symbolize::SymbolSource>>
       unread_;  // null: it is read
 };
 
 // The earlier pack's code of a module without names, and whether it needs a copy of its file, to be packed
 // again. Empty: nothing was packed, or names were found elsewhere.
-std::optional<symbolize::Source> packed_without_names(Resolver& resolver,
-                                                      const symbolize::PlaceFacts& facts) {
+std::optional<symbolize::SymbolSource> packed_without_names(Resolver& resolver,
+                                                            const symbolize::PlaceFacts& facts) {
   symbolize::PackedSource* const packed = resolver.packed(*facts.module);
   if (packed == nullptr || packed->is(format::PackedModule::kHasNames)) return std::nullopt;
-  symbolize::Source source = symbolize::from_pack(*packed, symbolize::Unnamed::Functions);
+  symbolize::SymbolSource source = symbolize::from_pack(*packed, symbolize::Unnamed::Functions);
   source.table = nullptr;
   source.lack = packed->lack();
   return source;
@@ -339,7 +340,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
       if (wants_code) code.add_made(location, facts);
       return;
     }
-    std::optional<symbolize::Source> nameless;
+    std::optional<symbolize::SymbolSource> nameless;
     if (rules.only_packed && facts.source != nullptr && facts.source->packed == nullptr) {
       nameless = packed_without_names(resolver, facts);
       if (!nameless) return;
@@ -355,7 +356,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   gathered.addresses = resolver.locations();
   for (std::uint32_t number = 0; number < gathered.addresses; ++number) {
     const Location& location = resolver.location(number);
-    if (symbolize::Source* const unread = access.enter(location); unread != nullptr) {
+    if (symbolize::SymbolSource* const unread = access.enter(location); unread != nullptr) {
       symbolize::PlaceFacts facts;
       facts.module = location.mapping->module;
       facts.source = unread;

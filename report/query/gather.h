@@ -36,7 +36,7 @@ struct NamedFrames {
 };
 
 // Counts how often each code address is a frame of a sample.
-class PlaceHits {
+class AddressHits {
  public:
   // Counts the frames of the sample's stack, or without a stack the sample's own address.
   void add(const ResolvedSample& sample);
@@ -59,7 +59,7 @@ std::uint64_t all_lost_samples(Session& session);
 
 // Translates the ELF addresses in instruction operands to the addresses that views show and resolve.
 
-class CodePlaces {
+class CodeAddresses {
  public:
   // `facts` belong to any address of the same module; `elf_address` is an address in its ELF file. nullopt
   // when no name can be known for it.
@@ -98,7 +98,7 @@ class CodeGatherer {
   Resolver& resolver_;
   symbolize::PackMaker& maker_;
   Disassembler wide_, narrow_;
-  CodePlaces places_;
+  CodeAddresses places_;
   std::set<std::pair<const symbolize::Module*, std::uint64_t>> functions_;  // by start
   std::set<std::string> sources_;
 };

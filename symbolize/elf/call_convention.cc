@@ -299,32 +299,32 @@ std::optional<CallConvention::Classes> CallConvention::classes_of(Dwarf_Die type
   return out;
 }
 
-ValuePlace CallConvention::put_on_stack(const Classes& classes) {
+ValueLocation CallConvention::put_on_stack(const Classes& classes) {
   const auto alignment = static_cast<std::int64_t>(classes.alignment);
   // The stack pointer before the call was a multiple of 16.
   stack_ = (stack_ - 8 + alignment - 1) / alignment * alignment + 8;
-  ValuePlace place{.registers = {}, .on_stack = stack_, .is_address = classes.is_address};
+  ValueLocation place{.registers = {}, .on_stack = stack_, .is_address = classes.is_address};
   const std::uint64_t size = classes.is_address ? kWord : classes.size;
   stack_ += static_cast<std::int64_t>((size + kWord - 1) / kWord * kWord);
   return place;
 }
 
-std::optional<ValuePlace> CallConvention::next(std::optional<Dwarf_Die> type, bool is_address) {
+std::optional<ValueLocation> CallConvention::next(std::optional<Dwarf_Die> type, bool is_address) {
   const auto classes = type && !is_lost_ ? classes_of(*type, is_address) : std::nullopt;
   if (!classes) {
     is_lost_ = true;
     return std::nullopt;
   }
-  if (classes->words.empty()) return classes->size == 0 ? ValuePlace{} : put_on_stack(*classes);
+  if (classes->words.empty()) return classes->size == 0 ? ValueLocation{} : put_on_stack(*classes);
   const bool is_vector = types_->has(*type, DW_AT_GNU_vector);
   const auto general = static_cast<std::size_t>(std::ranges::count(classes->words, Class::Integer));
   const std::size_t words_floating =
       static_cast<std::size_t>(std::ranges::count(classes->words, Class::Float));
   const std::size_t floating = is_vector ? 1 : words_floating;
-  if (general == 0 && floating == 0) return ValuePlace{};  // an empty struct
+  if (general == 0 && floating == 0) return ValueLocation{};  // an empty struct
   if (general_ + general > kArguments.size() || floating_ + floating > kFloating)
     return put_on_stack(*classes);
-  ValuePlace place{.registers = {}, .on_stack = std::nullopt, .is_address = classes->is_address};
+  ValueLocation place{.registers = {}, .on_stack = std::nullopt, .is_address = classes->is_address};
   std::uint64_t left = classes->is_address ? kWord : classes->size;
   for (const Class word : classes->words) {
     const std::uint64_t bytes = std::min(left, kWord);

@@ -61,7 +61,7 @@ class TypeView {
 // The System V calling convention of x86-64: registers and stack slots of arguments, by their types.
 
 // Where a value is: in registers, one after another, or in memory.
-struct ValuePlace {
+struct ValueLocation {
   struct Part {
     std::string_view name;  // "rdi"; empty: in a register for floating point numbers
     std::uint64_t bytes = 8;
@@ -87,7 +87,7 @@ class CallConvention {
   CallConvention(const TypeView& types, std::optional<Dwarf_Die> returned);
   // The next argument; nothing where its type is unknown, and then every later one is unknown too.
   // `is_address`: it is known that it is passed by its address.
-  std::optional<ValuePlace> next(std::optional<Dwarf_Die> type, bool is_address = false);
+  std::optional<ValueLocation> next(std::optional<Dwarf_Die> type, bool is_address = false);
 
  private:
   enum class Class : std::uint8_t { None, Integer, Float };
@@ -101,7 +101,7 @@ class CallConvention {
   bool classify(Dwarf_Die type, std::uint64_t at, Classes& out, int left) const;
   bool classify_number(Dwarf_Die type, std::uint64_t at, std::uint64_t size, Classes& out) const;
   bool classify_members(Dwarf_Die type, std::uint64_t at, Classes& out, int left) const;
-  ValuePlace put_on_stack(const Classes& classes);
+  ValueLocation put_on_stack(const Classes& classes);
 
   const TypeView* types_;
   std::size_t general_ = 0, floating_ = 0;  // registers that are taken

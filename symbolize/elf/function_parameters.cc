@@ -25,16 +25,16 @@ constexpr std::string_view kStackPointer = "rsp";
 struct Parameter {
   Dwarf_Die die{};
   std::string_view name;
-  ValuePlace place;
+  ValueLocation place;
   std::string lack;  // why its place is not known; empty: it is
 };
 
 // What a name or "->" leads to.
 struct Value {
   Dwarf_Die type{};
-  std::vector<ValuePlace::Part> registers;  // while it is in registers
-  std::uint64_t at = 0;                     // bytes into them
-  ParameterValue place;                     // else
+  std::vector<ValueLocation::Part> registers;  // while it is in registers
+  std::uint64_t at = 0;                        // bytes into them
+  ParameterValue place;                        // else
   bool is_in_memory = false;
 };
 
@@ -78,7 +78,7 @@ std::string joined(const std::vector<std::string>& names) {
 struct Location {
   // LaterPlace: where the function will copy it to; Unclear: there, but in a way that is not understood here.
   enum class How : std::uint8_t { Nothing, Place, LaterPlace, Unclear } how = How::Nothing;
-  ValuePlace place = {};
+  ValueLocation place = {};
 };
 
 Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_callers) {
@@ -121,9 +121,9 @@ Location parse_location(const Dwarf_Op* ops, std::size_t count, bool frame_is_ca
   return location;
 }
 
-bool same_registers(const ValuePlace& one, const ValuePlace& other) {
-  return std::ranges::equal(one.registers, other.registers, {}, &ValuePlace::Part::name,
-                            &ValuePlace::Part::name);
+bool same_registers(const ValueLocation& one, const ValueLocation& other) {
+  return std::ranges::equal(one.registers, other.registers, {}, &ValueLocation::Part::name,
+                            &ValueLocation::Part::name);
 }
 
 }  // namespace
@@ -247,12 +247,12 @@ std::vector<Parameter> FunctionParameters::State::parameters_of(Dwarf_Die functi
   const bool is_plain = has_unit && follows_convention(dwarf_srclang(&unit)) && !is_copy;
   const bool is_external = types.has(function, DW_AT_external);
   std::vector<Location> locations;
-  std::vector<std::optional<ValuePlace>> expected;
+  std::vector<std::optional<ValueLocation>> expected;
   CallConvention convention(types, types.type_of(function));
   bool is_as_expected = true;
   for (const Parameter& one : all) {
     locations.push_back(location_of(one.die, function, entry));
-    const ValuePlace& place = locations.back().place;
+    const ValueLocation& place = locations.back().place;
     expected.push_back(convention.next(types.type_of(one.die), place.is_address));
     if (locations.back().how == Location::How::Place && expected.back() && !place.on_stack)
       is_as_expected = is_as_expected && same_registers(place, *expected.back());
@@ -295,7 +295,7 @@ std::string FunctionParameters::State::members_of(Dwarf_Die type) const {
 Result<> FunctionParameters::State::go_behind(Value& value) const {
   if (!value.is_in_memory) {
     std::uint64_t begin = 0;
-    for (const ValuePlace::Part& part : value.registers) {
+    for (const ValueLocation::Part& part : value.registers) {
       if (begin == value.at && part.bytes == kRegisterBytes && !part.name.empty()) {
         value.place = {.register_name = part.name, .from = ParameterValue::From::Memory};
         value.is_in_memory = true;
@@ -385,7 +385,7 @@ Result<ParameterValue> FunctionParameters::State::finished(Value value) const {
     return Error{"is no number of 1, 2, 4 or 8 bytes"};
   if (!value.is_in_memory) {
     std::uint64_t begin = 0;
-    const auto part = std::ranges::find_if(value.registers, [&](const ValuePlace::Part& one) {
+    const auto part = std::ranges::find_if(value.registers, [&](const ValueLocation::Part& one) {
       const bool is_there = value.at >= begin && value.at + *size <= begin + one.bytes;
       if (!is_there) begin += one.bytes;
       return is_there;
@@ -479,7 +479,7 @@ bool is_character(std::uint64_t encoding) {
   return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char;
 }
 // The one register that holds all of a value, as its place among those for whole numbers.
-std::uint8_t word_of(const ValuePlace& place) {
+std::uint8_t word_of(const ValueLocation& place) {
   constexpr std::array<std::string_view, 6> kArguments{"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
   if (place.on_stack || place.registers.size() != 1) return Argument::kNowhere;
   const auto found = std::ranges::find(kArguments, place.registers.front().name);

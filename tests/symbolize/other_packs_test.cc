@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "symbolize/name_source.h"
+#include "symbolize/symbol_source.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "symbolize/name_source.h"
+#include "symbolize/symbol_source.h"
 
 namespace tacho::symbolize {
 namespace {
 
 struct Packing {
   Module module{.kind = ModuleKind::User, .path = "//anon", .short_name = "//anon", .build_id = {}};
-  Source source;
+  SymbolSource source;
   PackMaker maker{format::PackLevel::Names};
 
   void add(std::uint64_t shown, std::uint64_t elf, std::optional<Symbol> symbol = std::nullopt) {

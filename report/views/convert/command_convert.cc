@@ -184,7 +184,7 @@ Result<cli::ExitStatus> make_copy(const Words& words) {
     making.target.input_state = *state;
   }
   return make_capture(
-      making, [&](const CaptureOutput& output, sandbox::Child* child) -> Result<cli::ExitStatus> {
+      making, [&](const CopyOutput& output, sandbox::Child* child) -> Result<cli::ExitStatus> {
         ConvertOptions options = convert;
         if (child != nullptr) options.access = &child->stacks;
         Ending ending(

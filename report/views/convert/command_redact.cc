@@ -160,8 +160,7 @@ void print_summary(const Options& options, const Redacted& redacted) {
 }
 
 // `output`: of the copy, or of what a dry run prints. `child`: null where this process does it.
-Result<cli::ExitStatus> redact_here(const Options& options, const CaptureOutput& output,
-                                    sandbox::Child* child) {
+Result<cli::ExitStatus> redact_here(const Options& options, const CopyOutput& output, sandbox::Child* child) {
   RedactOptions wish = options.redact;
   if (child != nullptr) {
     wish.copy.access = &child->stacks;
@@ -201,7 +200,7 @@ Result<cli::ExitStatus> run(const Options& options) {
     if (!state) return std::move(state.error());
     making.target.input_state = *state;
   }
-  return make_capture(making, [&options](const CaptureOutput& output, sandbox::Child* child) {
+  return make_capture(making, [&options](const CopyOutput& output, sandbox::Child* child) {
     return redact_here(options, output, child);
   });
 }

@@ -89,8 +89,8 @@ Result<> CaptureTarget::finish() {
   return file_->finish();
 }
 
-CaptureOutput CaptureTarget::here() {
-  CaptureOutput output;
+CopyOutput CaptureTarget::here() {
+  CopyOutput output;
   output.begin = [this]() -> Result<format::Fd> {
     if (auto begun = begin(); !begun) return std::move(begun.error());
     return file_ ? file_->duplicate() : Result<format::Fd>(format::Fd());
@@ -102,8 +102,8 @@ CaptureOutput CaptureTarget::here() {
   return output;
 }
 
-CaptureOutput CaptureTarget::in_worker(sandbox::Child& child) {
-  CaptureOutput output;
+CopyOutput CaptureTarget::in_worker(sandbox::Child& child) {
+  CopyOutput output;
   output.begin = [this, &child]() -> Result<format::Fd> {
     elsewhere_.emplace(child.open_output());
     return file_ ? file_->duplicate() : Result<format::Fd>(format::Fd());
@@ -711,7 +711,7 @@ using Writer = std::variant<format::CaptureWriter, format::PipeWriter>;
 
 class Conversion {
  public:
-  Conversion(const ConvertOptions& options, const CaptureOutput& output, CaptureReader& reader,
+  Conversion(const ConvertOptions& options, const CopyOutput& output, CaptureReader& reader,
              format::Diagnostics& diagnostics)
       : options_(options), output_(output), reader_(reader), diagnostics_(diagnostics) {}
 
@@ -747,7 +747,7 @@ class Conversion {
   bool is_pipe_out() const { return options_.form == CaptureForm::Pipe; }
 
   const ConvertOptions& options_;
-  const CaptureOutput& output_;
+  const CopyOutput& output_;
   CaptureReader& reader_;
   format::Diagnostics& diagnostics_;
   std::optional<ConvertSelection> selection_;
@@ -1119,8 +1119,7 @@ Error Conversion::give_up(Error error) {
 
 }  // namespace
 
-Result<> convert(const ConvertOptions& options, const CaptureOutput& output,
-                 format::Diagnostics& diagnostics) {
+Result<> convert(const ConvertOptions& options, const CopyOutput& output, format::Diagnostics& diagnostics) {
   format::ReadOptions reading = options.capture;
   reading.keep_all = options.change == nullptr;
   auto reader = CaptureReader::open(options.input, diagnostics, reading);

@@ -45,7 +45,7 @@ struct TargetOptions {
 };
 
 // The functions with which a writer writes its capture.
-struct CaptureOutput {
+struct CopyOutput {
   // To be called first. Returns an empty file to read and write, or no descriptor: then call `write`.
   std::function<Result<format::Fd>()> begin;
   std::function<Result<>(format::Bytes)> write;
@@ -59,10 +59,10 @@ class CaptureTarget {
   static Result<CaptureTarget> open(TargetOptions options);
 
   // For a writer in this process.
-  CaptureOutput here();
+  CopyOutput here();
   // For a writer in a sandboxed child: in_worker() there, prepare() in its parent, for sandbox::run_view().
   // `child` and `task` must outlive this, and this the child.
-  CaptureOutput in_worker(sandbox::Child& child);
+  CopyOutput in_worker(sandbox::Child& child);
   void prepare(sandbox::Task& task);
 
  private:
@@ -87,7 +87,7 @@ struct Making {
   std::function<bool()> is_asked_to_stop = {};  // may be empty; called in the parent
 };
 // `child` is null without a worker.
-using Make = std::function<Result<cli::ExitStatus>(const CaptureOutput&, sandbox::Child* child)>;
+using Make = std::function<Result<cli::ExitStatus>(const CopyOutput&, sandbox::Child* child)>;
 Result<cli::ExitStatus> make_capture(const Making& making, const Make& make);
 
 // convert --events and --time: selects the events and samples of the copy, and assigns other records to the
@@ -236,7 +236,6 @@ struct ConvertOptions {
 };
 
 // Copies the capture and finishes the output. When the reader of an output pipe goes away, that is no error.
-Result<> convert(const ConvertOptions& options, const CaptureOutput& output,
-                 format::Diagnostics& diagnostics);
+Result<> convert(const ConvertOptions& options, const CopyOutput& output, format::Diagnostics& diagnostics);
 
 }  // namespace tacho::report

@@ -1045,7 +1045,7 @@ Result<Redacted> examine_for_redaction(const RedactOptions& options, format::Dia
   return described(options, scan->census, *aliases);
 }
 
-Result<Redacted> redact(const RedactOptions& options, const CaptureOutput& output,
+Result<Redacted> redact(const RedactOptions& options, const CopyOutput& output,
                         format::Diagnostics& diagnostics) {
   auto aliases = make_aliases(options);
   if (!aliases) return std::move(aliases.error());

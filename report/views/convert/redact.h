@@ -33,7 +33,7 @@ class PayloadRedaction {
  public:
   // `events` and `features` are those of the input. All arguments must outlive this.
   PayloadRedaction(const format::EventSet& events, const format::Features& features,
-                   const Redaction& redaction, const Aliases& aliases, const KernelPlaces& kernel)
+                   const Redaction& redaction, const Aliases& aliases, const KaslrRemap& kernel)
       : schemas_(events, features),
         events_(&events),
         redaction_(&redaction),
@@ -54,7 +54,7 @@ class PayloadRedaction {
   const format::EventSet* events_;
   const Redaction* redaction_;
   const Aliases* aliases_;
-  const KernelPlaces* kernel_;
+  const KaslrRemap* kernel_;
   std::vector<std::byte> before_;  // scratch
 };
 
@@ -90,7 +90,7 @@ class RecordRedaction {
   // subtracted from each time. `chains` has the call chains of copied stacks; null: they are dropped with the
   // stacks.
   RecordRedaction(const format::EventSet& events, const format::Features& features,
-                  const Redaction& redaction, const Aliases& aliases, const KernelPlaces& kernel,
+                  const Redaction& redaction, const Aliases& aliases, const KaslrRemap& kernel,
                   std::uint64_t time_shift, const UnwoundChains* chains)
       : events_(&events),
         redaction_(&redaction),
@@ -141,7 +141,7 @@ class RecordRedaction {
   const format::EventSet* events_;
   const Redaction* redaction_;
   const Aliases* aliases_;
-  const KernelPlaces* kernel_;
+  const KaslrRemap* kernel_;
   PayloadRedaction payloads_;
   std::uint64_t time_shift_;
   const UnwoundChains* chains_;
@@ -156,7 +156,7 @@ class RecordRedaction {
 struct HeadRedaction {
   const Redaction& redaction;
   const Aliases& aliases;
-  const KernelPlaces& kernel;
+  const KaslrRemap& kernel;
   std::uint64_t time_shift = 0;                 // ns
   std::vector<format::ContentClass> content{};  // feature section CONTENT of the copy
 };
@@ -192,7 +192,7 @@ struct Redacted {
 Result<Redacted> examine_for_redaction(const RedactOptions& options, format::Diagnostics& diagnostics);
 // The same, and writes the copy, which gets its name when it is complete. Captures in pipe form or of the
 // other byte order are refused, with what to do.
-Result<Redacted> redact(const RedactOptions& options, const CaptureOutput& output,
+Result<Redacted> redact(const RedactOptions& options, const CopyOutput& output,
                         format::Diagnostics& diagnostics);
 
 }  // namespace tacho::report

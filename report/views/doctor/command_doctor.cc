@@ -99,7 +99,7 @@ class Examiner : public Sink {
   Census census_;
   Session& session_;
   CaptureFacts facts_;
-  PlaceHits hits_;
+  AddressHits hits_;
   std::unordered_set<std::string> paths_;
 };
 
@@ -140,7 +140,7 @@ Sink::Flow Examiner::on_other(const OtherEvent& event) {
 std::string reason_of(const symbolize::PlaceFacts& place) {
   using symbolize::ModuleKind;
   if (place.module == nullptr) return "nothing was mapped there";
-  const symbolize::Source* const source = place.source;
+  const symbolize::SymbolSource* const source = place.source;
   // Its names are there, from the pack or from a copy of the file.
   if (source != nullptr && (source->packed != nullptr || source->table != nullptr))
     return "no symbol covers the address";

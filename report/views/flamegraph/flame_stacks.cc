@@ -46,22 +46,24 @@ FrameKind kind_of(WallState state) {
 }
 
 // Places of frames, by number.
-class FramePlaces {
+class FrameAddresses {
  public:
-  void keep(std::uint32_t frame, const FramePlace& place) {
+  void keep(std::uint32_t frame, const FrameAddress& place) {
     if (places_.size() <= frame) places_.resize(frame + 1);
-    if (places_[frame].location == FramePlace::kNone) places_[frame] = place;
+    if (places_[frame].location == FrameAddress::kNone) places_[frame] = place;
   }
-  FramePlace of(std::uint32_t frame) const { return frame < places_.size() ? places_[frame] : FramePlace(); }
-  std::vector<FramePlace> take() { return std::move(places_); }
+  FrameAddress of(std::uint32_t frame) const {
+    return frame < places_.size() ? places_[frame] : FrameAddress();
+  }
+  std::vector<FrameAddress> take() { return std::move(places_); }
 
  private:
-  std::vector<FramePlace> places_;
+  std::vector<FrameAddress> places_;
 };
 
 // Frames of call chains as frames of a graph, by the names of folded stacks.
-FrameNames flame_names(Session& session, FlameFrames& frames, FramePlaces& places) {
-  const auto make = [&frames, &places](const symbolize::Frame& frame, const FramePlace& place, bool is_java,
+FrameNames flame_names(Session& session, FlameFrames& frames, FrameAddresses& places) {
+  const auto make = [&frames, &places](const symbolize::Frame& frame, const FrameAddress& place, bool is_java,
                                        std::vector<std::uint32_t>& numbers) {
     const std::string module = frame.module == nullptr ? "" : printable(frame.module->short_name);
     const std::vector<std::string> names = names_of_frame(frame, {}, is_java);
@@ -323,7 +325,7 @@ class FlameSink : public Sink, private SumView {
   StackEvents events_;
   EventSchemas schemas_;
   PeriodFields periods_;
-  FramePlaces met_;
+  FrameAddresses met_;
   FrameNames names_;
   Places places_;
   bool sees_periods_;
@@ -339,10 +341,10 @@ class FlameSink : public Sink, private SumView {
 };
 
 // The same functions as frames of who ended a wait.
-void make_wakers(FlameFrames& frames, FramePlaces& places, std::span<std::uint32_t> stack) {
+void make_wakers(FlameFrames& frames, FrameAddresses& places, std::span<std::uint32_t> stack) {
   for (std::uint32_t& frame : stack) {
     const FlameFrame was = frames[frame];
-    const FramePlace place = places.of(frame);
+    const FrameAddress place = places.of(frame);
     frame = frames.number_of(was.name, was.module, FrameKind::Waker);
     places.keep(frame, place);
   }
@@ -364,7 +366,7 @@ class FlameWaits : public Sink {
   Waits& waits() { return waits_; }
   bool has_waits() const { return has_waits_; }
   const UnitCount& units() const { return units_; }
-  std::vector<FramePlace> take_places() { return met_.take(); }
+  std::vector<FrameAddress> take_places() { return met_.take(); }
   bool looks_up() const override { return false; }
   bool takes_others() const override { return false; }
 
@@ -402,7 +404,7 @@ class FlameWaits : public Sink {
   UnitCount units_;
   FlameFrames& frames_;
   Waits waits_;
-  FramePlaces met_;
+  FrameAddresses met_;
   FrameNames names_;
   const TakeStack& take_;
   std::uint32_t mark_;
@@ -447,7 +449,7 @@ class FlameWall : public Sink {
 
   WallTimes& times() { return times_; }
   const UnitCount& units() const { return units_; }
-  std::vector<FramePlace> take_places() { return met_.take(); }
+  std::vector<FrameAddress> take_places() { return met_.take(); }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!units_.takes(sample)) times_.take(sample);
     return Flow::GoOn;
@@ -500,7 +502,7 @@ class FlameWall : public Sink {
   UnitCount units_;
   FlameFrames& frames_;
   WallTimes times_;
-  FramePlaces met_;
+  FrameAddresses met_;
   FrameNames names_;
 };
 

@@ -262,7 +262,7 @@ std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context 
 FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
                               FoldedInlines inlines) {
   const bool tells_places = options.marks.addresses || inlines.context == Context::FileAndLine;
-  const auto make = [&folded, options, inlines](const symbolize::Frame& frame, const FramePlace& /*place*/,
+  const auto make = [&folded, options, inlines](const symbolize::Frame& frame, const FrameAddress& /*place*/,
                                                 bool is_java, std::vector<std::uint32_t>& numbers) {
     if (inlines.are_expanded) {
       if (const auto expanded = expanded_name(frame, inlines.context)) {

@@ -40,7 +40,7 @@
 #include "symbolize/files/archive.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/files/decompress.h"
-#include "symbolize/name_source.h"
+#include "symbolize/symbol_source.h"
 
 namespace tacho::report {
 

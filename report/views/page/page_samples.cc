@@ -257,8 +257,8 @@ constexpr std::string_view kTooMuch = "[left out: too much text]";
 PageKind kind_of(const symbolize::Frame& frame) { return PageKind{static_cast<char>(code_kind(frame))}; }
 
 FrameNames page_names(Session& session, PageParts& parts, const PageNames& names,
-                      std::vector<FramePlace>& places) {
-  const auto make = [&](const symbolize::Frame& frame, const FramePlace& place, bool is_java,
+                      std::vector<FrameAddress>& places) {
+  const auto make = [&](const symbolize::Frame& frame, const FrameAddress& place, bool is_java,
                         std::vector<std::uint32_t>& numbers) {
     const std::uint32_t module =
         frame.module == nullptr ? 0 : parts.texts.number_of(names.path(frame.module->short_name));
@@ -272,8 +272,8 @@ FrameNames page_names(Session& session, PageParts& parts, const PageNames& names
           kind == PageKind::Unnamed ? names.text_with_paths(name) : std::string(printable(name));
       numbers.push_back(parts.tree.frame_of({parts.texts.number_of(shown), module, kind}));
       if (numbers.back() >= places.size()) places.resize(numbers.back() + 1);
-      FramePlace& first = places[numbers.back()];
-      if (first.location == FramePlace::kNone) first = place;
+      FrameAddress& first = places[numbers.back()];
+      if (first.location == FrameAddress::kNone) first = place;
     }
   };
   return {session, FrameNames::Of::Functions, make};

@@ -282,7 +282,7 @@ class PageSamples : public Sink {
   StackEvents weights_;
   EventSchemas schemas_;
   PeriodFields periods_;
-  std::vector<FramePlace> places_of_frames_;  // the first address of each frame
+  std::vector<FrameAddress> places_of_frames_;  // the first address of each frame
   FrameNames frames_;
   Places places_;
   bool reads_payloads_;

@@ -34,7 +34,7 @@ RawValue of_size(Show, Row row) {
   return row.function->name().empty() ? RawValue() : number(row.function->end() - row.function->start);
 }
 RawValue of_place(Show show, Row row) {
-  const OtherPlace place = place_at(show, show.fact(row));
+  const FactAddress place = place_at(show, show.fact(row));
   return place.has_name() ? text(place.function->name()) : address(place.address);
 }
 RawValue of_place_address(Show show, Row row) {
@@ -42,7 +42,7 @@ RawValue of_place_address(Show show, Row row) {
 }
 // With the address in it, which distinguishes rows.
 RawValue of_touched(Show show, Row row) {
-  const OtherPlace place = place_at(show, show.fact(row));
+  const FactAddress place = place_at(show, show.fact(row));
   const std::uint64_t at = place.location->ip.value;
   return place.has_name() ? text(fmt::format("{}+{:#x}", place.function->name(), at - place.runtime_start()))
                           : address(at);

@@ -356,7 +356,7 @@ void Summarizer::list_waits(std::size_t most) {
 }
 
 CaptureSummary Summarizer::finish(std::size_t most) {
-  PlaceHits hits;
+  AddressHits hits;
   for (std::size_t row = 0; row < profile_.rows().size(); ++row) {
     const ProfileRow& one = profile_.rows()[row];
     const Stack* const stack = profile_.stack_of(row);

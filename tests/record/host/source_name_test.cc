@@ -3,7 +3,7 @@
 #include <random>
 #include <utility>
 
-#include "record/host/elf_places.h"
+#include "record/host/probe_offsets.h"
 
 namespace tacho::record {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "format/base/byte_writer.h"
 #include "format/container/features.h"
-#include "symbolize/name_source.h"
 #include "symbolize/names/symbol_lists.h"
+#include "symbolize/symbol_source.h"
 
 namespace tacho::symbolize {
 namespace {

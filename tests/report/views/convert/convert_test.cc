@@ -441,7 +441,7 @@ TEST(PayloadRedaction, MovesEveryKernelAddress) {
   Redaction redaction;
   ASSERT_TRUE(redaction.keep("payload"));
   const Aliases aliases = Aliases::of_key("key");
-  KernelPlaces kernel;
+  KaslrRemap kernel;
   kernel.see_text(0xffffffff9a000000);
   format::ByteWriter raw;
   raw.u64(0xffffffff9a100001).u64(0xffffffff9a100002).u64(0xffffffff9a100003).u64(0xffff888012345005);

@@ -35,16 +35,16 @@ Result<std::uint64_t> function_offset(format::Bytes file, std::string_view name)
 Result<std::vector<std::string>> function_names(format::Bytes file);
 
 // A USDT marker in the program (SystemTap's sys/sdt.h), from .note.stapsdt.
-struct UsdtPlace {
+struct UsdtMarker {
   std::string provider, name;
   std::uint64_t offset = 0;     // in the file
   std::string arguments;        // where they are: "8@%rdi -4@-12(%rbp)"
   std::uint64_t semaphore = 0;  // likewise, of the counter that switches it on; 0: there is none
 };
 // All of them in the order of the file; none when it has no markers.
-Result<std::vector<UsdtPlace>> usdt_places(format::Bytes file);
+Result<std::vector<UsdtMarker>> usdt_markers(format::Bytes file);
 
-struct FunctionPlace {
+struct FunctionOffset {
   std::string name;
   std::uint64_t offset = 0;  // in the file
   bool is_chooser = false;   // called once, to choose among several functions of that name (IFUNC)
@@ -54,11 +54,11 @@ struct FunctionPlace {
 bool is_changed_copy(std::string_view name);
 // All that its symbol tables name and that lie in its code. is_go: the Go compiler made it; throws: it has,
 // or has from a library, what throws exceptions of C++ and Rust.
-struct FunctionPlaces {
-  std::vector<FunctionPlace> places;
+struct FunctionOffsets {
+  std::vector<FunctionOffset> places;
   bool is_go = false, throws = false;
 };
-Result<FunctionPlaces> functions_of(format::Bytes file);
+Result<FunctionOffsets> functions_of(format::Bytes file);
 
 // How a program or library reports its calls, by its imported functions, and whether it works with replaced
 // return addresses.

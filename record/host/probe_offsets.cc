@@ -1,4 +1,4 @@
-#include "record/host/elf_places.h"
+#include "record/host/probe_offsets.h"
 
 #include <elf.h>
 #include <fmt/format.h>
@@ -316,7 +316,7 @@ bool switches_stacks(std::string_view name) {
 }
 
 // One note of .note.stapsdt: three addresses, then provider, name and arguments, each ended by a NUL.
-std::optional<UsdtPlace> parse_marker(const ElfView& elf, Bytes description, std::uint64_t base_now) {
+std::optional<UsdtMarker> parse_marker(const ElfView& elf, Bytes description, std::uint64_t base_now) {
   Cursor in(description);
   const std::uint64_t place = elf.header().word(in), base_then = elf.header().word(in),
                       semaphore = elf.header().word(in);
@@ -325,7 +325,7 @@ std::optional<UsdtPlace> parse_marker(const ElfView& elf, Bytes description, std
     in.skip(found.size() + 1);
     return std::string(found);
   };
-  UsdtPlace marker;
+  UsdtMarker marker;
   marker.provider = text();
   marker.name = text();
   marker.arguments = text();
@@ -339,7 +339,7 @@ std::optional<UsdtPlace> parse_marker(const ElfView& elf, Bytes description, std
   return marker;
 }
 
-void read_markers(const ElfView& elf, Bytes notes, std::uint64_t base_now, std::vector<UsdtPlace>& out) {
+void read_markers(const ElfView& elf, Bytes notes, std::uint64_t base_now, std::vector<UsdtMarker>& out) {
   constexpr std::uint32_t kMarkerType = 3;
   Cursor in(notes);
   while (in.left() > 0 && !in.failed()) {
@@ -404,10 +404,10 @@ Result<std::vector<std::string>> function_names(Bytes file) {
   return names;
 }
 
-Result<std::vector<UsdtPlace>> usdt_places(Bytes file) {
+Result<std::vector<UsdtMarker>> usdt_markers(Bytes file) {
   const auto elf = parse_elf(file);
   if (!elf) return elf.error();
-  std::vector<UsdtPlace> markers;
+  std::vector<UsdtMarker> markers;
   std::uint64_t base_now = 0;
   for (const ElfSection& section : elf->sections()) {
     if (elf->name(section) == ".stapsdt.base") base_now = section.address;
@@ -433,10 +433,10 @@ bool is_changed_copy(std::string_view name) {
   return false;
 }
 
-Result<FunctionPlaces> functions_of(Bytes file) {
+Result<FunctionOffsets> functions_of(Bytes file) {
   const auto elf = parse_elf(file);
   if (!elf) return elf.error();
-  FunctionPlaces found;
+  FunctionOffsets found;
   for (const ElfSection& section : elf->sections()) found.is_go |= elf->name(section) == ".gopclntab";
   each_symbol(*elf, [&](std::string_view name, const ElfSymbol& symbol) {
     found.throws |= throws(name);

@@ -35,7 +35,7 @@ namespace tacho::symbolize {
 // Symbol sources: the symbol table, source lines and other tables of one module.
 
 // Opened when the first address needs it.
-struct Source {
+struct SymbolSource {
   std::unique_ptr<SymbolTable> own;  // null: it has none, as many have in a capture that names what is gone
   SymbolTable* table = nullptr;  // where names are looked up: `own`, or one that others share; null: no names
   std::unique_ptr<SymbolTable> embedded;  // of .gnu_debugdata: looked up where `own` has no symbol
@@ -68,10 +68,10 @@ struct Source {
 
 // The opened symbol sources, by module. Modules without names share a source for each reason, since a capture
 // may name any number of deleted files.
-class Sources {
+class SymbolSources {
  public:
   struct Known {
-    Source* source = nullptr;  // null: not opened yet
+    SymbolSource* source = nullptr;  // null: not opened yet
     bool is_shared = false;
     bool lines_were_read = false;
     bool was_unsure = false;  // when it was opened: of a pipe build ids may come later
@@ -83,10 +83,10 @@ class Sources {
     return known_.try_emplace(&module, Known{.was_unsure = module.is_unsure()}).first->second;
   }
   // Null when it was never opened.
-  const Source* find(const Module& module) const;
-  void keep(Source source, Known& known);
+  const SymbolSource* find(const Module& module) const;
+  void keep(SymbolSource source, Known& known);
   // A source that no other module has, to be changed.
-  Source& own(Known& known);
+  SymbolSource& own(Known& known);
   // Whether the opened source `known` is of the wrong file, by a build id that a pipe brought later. Call it
   // once.
   static bool is_another_by_now(Known& known, const Module& module);
@@ -96,18 +96,18 @@ class Sources {
  private:
   void tell_others(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics);
 
-  std::deque<Source> all_;
-  std::unordered_map<std::string, Source*> shared_;  // by their lack
+  std::deque<SymbolSource> all_;
+  std::unordered_map<std::string, SymbolSource*> shared_;  // by their lack
   std::unordered_map<const Module*, Known> known_;
 };
 
 // `letter` is perf's, for where the names came from.
-Source from_table(SymbolTable table, char letter, bool is_mangled);
-Source from_file(ModuleSymbols symbols);
+SymbolSource from_table(SymbolTable table, char letter, bool is_mangled);
+SymbolSource from_file(ModuleSymbols symbols);
 // `function` must outlive the source.
-Source from_jit(const JitCode::Function& function);
+SymbolSource from_jit(const JitCode::Function& function);
 // `packed` must outlive the source.
-Source from_pack(PackedSource& packed, Unnamed unnamed);
+SymbolSource from_pack(PackedSource& packed, Unnamed unnamed);
 struct MapText {
   std::vector<std::byte> bytes;
   format::MapTrust trust = format::MapTrust::Its;
@@ -115,16 +115,16 @@ struct MapText {
 // The perf map at /tmp/perf-PID.map, which is `module`'s path, if it is of the
 // recorded process.
 Result<MapText> read_map_of(const DebugFiles& files, const format::Features& features, const Module& module);
-Source from_vdso(std::vector<std::byte> image, Demangler* demangler);
-Source without_names(Error reason);
+SymbolSource from_vdso(std::vector<std::byte> image, Demangler* demangler);
+SymbolSource without_names(Error reason);
 
 // What simpleperf put into a capture, the vdso's names too, read when the first module asks for it.
 class CarriedNames {
  public:
   // Must outlive this.
   explicit CarriedNames(const format::Features& features) : features_(features) {}
-  // Nothing: there are none of it. Sources of one path share their table, which lives as long as this.
-  std::optional<Source> source_of(const Module& module);
+  // Nothing: there are none of it. SymbolSources of one path share their table, which lives as long as this.
+  std::optional<SymbolSource> source_of(const Module& module);
 
  private:
   const format::Features& features_;
@@ -140,7 +140,8 @@ struct Lack {
 };
 // One message for everything that the module at `path` lacks; empty: nothing. `source` may be null. `ended`:
 // why unwound call chains end in it; empty when none does.
-Lack lack_of(const Source* source, const DebugFiles& files, const std::string& path, std::string_view ended);
+Lack lack_of(const SymbolSource* source, const DebugFiles& files, const std::string& path,
+             std::string_view ended);
 
 // Uses the symbol packs of other captures for programs and libraries with equal build ids.
 //

@@ -1,4 +1,4 @@
-#include "symbolize/name_source.h"
+#include "symbolize/symbol_source.h"
 
 #include <sys/stat.h>
 
@@ -13,39 +13,39 @@
 
 namespace tacho::symbolize {
 
-std::uint64_t Source::offset_of(const Frame& frame) const {
+std::uint64_t SymbolSource::offset_of(const Frame& frame) const {
   if (!is_vmlinux || packed != nullptr) return frame.shown_address;
   const auto offset = loads.offset_of({frame.ip.value - moved});
   return offset ? offset->value : ~std::uint64_t{0};
 }
 
-std::uint64_t Source::elf_address_of(const Frame& frame, std::uint64_t offset) const {
+std::uint64_t SymbolSource::elf_address_of(const Frame& frame, std::uint64_t offset) const {
   if (packed != nullptr) return packed->elf_address_of(offset);
   if (is_vmlinux) return frame.ip.value - moved;
   const auto address = loads.address_of({offset});
   return address ? address->value : frame.shown_address;
 }
 
-const Source* Sources::find(const Module& module) const {
+const SymbolSource* SymbolSources::find(const Module& module) const {
   const auto found = known_.find(&module);
   return found == known_.end() ? nullptr : found->second.source;
 }
 
-void Sources::keep(Source source, Known& known) {
+void SymbolSources::keep(SymbolSource source, Known& known) {
   known.is_shared = source.table == nullptr && source.jit == nullptr;
   if (!known.is_shared) {
     known.source = &all_.emplace_back(std::move(source));
     return;
   }
   const char flags[] = {source.is_left_out ? '-' : '+', source.lacks_its_file ? '-' : '+', '\0'};
-  Source*& same = shared_[flags + source.lack];
+  SymbolSource*& same = shared_[flags + source.lack];
   if (same == nullptr) same = &all_.emplace_back(std::move(source));
   known.source = same;
 }
 
-Source& Sources::own(Known& known) {
+SymbolSource& SymbolSources::own(Known& known) {
   if (!known.is_shared) return *known.source;
-  Source& own = all_.emplace_back();
+  SymbolSource& own = all_.emplace_back();
   own.lack = known.source->lack;
   own.lacks_its_file = known.source->lacks_its_file;
   own.is_left_out = known.source->is_left_out;
@@ -54,10 +54,10 @@ Source& Sources::own(Known& known) {
   return own;
 }
 
-bool Sources::is_another_by_now(Known& known, const Module& module) {
+bool SymbolSources::is_another_by_now(Known& known, const Module& module) {
   if (!known.was_unsure || module.build_id.empty()) return false;
   known.was_unsure = false;
-  const Source& source = *known.source;
+  const SymbolSource& source = *known.source;
   const bool has_names_of_a_file = source.table != nullptr && source.packed == nullptr && !source.is_carried;
   known.is_another = has_names_of_a_file && source.build_id != module.build_id;
   if (known.is_another)
@@ -65,7 +65,7 @@ bool Sources::is_another_by_now(Known& known, const Module& module) {
   return known.is_another;
 }
 
-void Sources::tell_others(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) {
+void SymbolSources::tell_others(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) {
   constexpr std::uint64_t kMostTold = 20;
   std::uint64_t others = 0;
   for (const Module* const module : modules) {
@@ -82,14 +82,14 @@ void Sources::tell_others(const std::deque<const Module*>& modules, format::Diag
     diagnostics.add_line(format::Damage::WrongNames, std::to_string(others - kMostTold) + " more modules");
 }
 
-void Sources::tell_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) {
+void SymbolSources::tell_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) {
   constexpr std::size_t kMostNamed = 3;
   tell_others(modules, diagnostics);
   std::vector<std::string_view> paths;
   for (const Module* const module : modules) {
     const auto known = known_.find(module);
     if (known == known_.end()) continue;
-    const Source* const source = known->second.source;
+    const SymbolSource* const source = known->second.source;
     if (source == nullptr || source->table == nullptr) continue;
     if (source->is_guess)
       diagnostics.add_line(
@@ -108,8 +108,8 @@ void Sources::tell_guesses(const std::deque<const Module*>& modules, format::Dia
 
 bool is_left_out(const Error& reason) { return reason.code == EFBIG; }
 
-Source from_table(SymbolTable table, char letter, bool is_mangled) {
-  Source source;
+SymbolSource from_table(SymbolTable table, char letter, bool is_mangled) {
+  SymbolSource source;
   source.has_own_table = !table.empty();
   if (source.has_own_table) source.own = std::make_unique<SymbolTable>(std::move(table));
   source.letter = letter;
@@ -117,8 +117,8 @@ Source from_table(SymbolTable table, char letter, bool is_mangled) {
   return source;
 }
 
-Source from_file(ModuleSymbols symbols) {
-  Source source = from_table(std::move(symbols.table), symbols.letter, true);
+SymbolSource from_file(ModuleSymbols symbols) {
+  SymbolSource source = from_table(std::move(symbols.table), symbols.letter, true);
   if (symbols.embedded) source.embedded = std::make_unique<SymbolTable>(std::move(*symbols.embedded));
   source.loads = std::move(symbols.loads);
   source.build_id = symbols.build_id;
@@ -131,12 +131,12 @@ Source from_file(ModuleSymbols symbols) {
   return source;
 }
 
-Source from_jit(const JitCode::Function& function) {
+SymbolSource from_jit(const JitCode::Function& function) {
   SymbolTable table;
   const std::uint64_t start = JitCode::kTextOffset, most = ~std::uint64_t{0} - start;
   table.add({.start = start, .end = start + std::min(function.size, most), .name = function.name});
   table.finish();
-  Source source = from_table(std::move(table), 'd', true);
+  SymbolSource source = from_table(std::move(table), 'd', true);
   source.has_full_symbols = true;
   source.jit = &function;
   return source;
@@ -166,14 +166,14 @@ Result<MapText> read_map_of(const DebugFiles& files, const format::Features& fea
   return text;
 }
 
-Source from_vdso(std::vector<std::byte> image, Demangler* demangler) {
+SymbolSource from_vdso(std::vector<std::byte> image, Demangler* demangler) {
   auto elf = ElfFile::in_memory(image);
   auto table = elf ? read_symbols(*elf, *elf, demangler) : Result<SymbolTable>(std::move(elf.error()));
   if (!table) return without_names(Error{"the vdso: " + table.error().what});
   return from_table(std::move(*table), 'd', true);
 }
 
-std::optional<Source> CarriedNames::source_of(const Module& module) {
+std::optional<SymbolSource> CarriedNames::source_of(const Module& module) {
   const bool is_kernel = module.kind == ModuleKind::Kernel;
   if (!is_kernel && module.kind != ModuleKind::User && module.kind != ModuleKind::Vdso) return std::nullopt;
   if (!symbols_) {
@@ -183,7 +183,7 @@ std::optional<Source> CarriedNames::source_of(const Module& module) {
   }
   SymbolTable* const table = symbols_->of(is_kernel ? std::string_view("[kernel.kallsyms]") : module.path);
   if (table == nullptr) return std::nullopt;
-  Source source;
+  SymbolSource source;
   source.table = table;
   source.has_own_table = true;
   source.letter = is_kernel ? 'k' : 'd';
@@ -192,9 +192,9 @@ std::optional<Source> CarriedNames::source_of(const Module& module) {
   return source;
 }
 
-Source from_pack(PackedSource& packed, Unnamed unnamed) {
+SymbolSource from_pack(PackedSource& packed, Unnamed unnamed) {
   using Flag = format::PackedModule;
-  Source source;
+  SymbolSource source;
   source.packed = &packed;
   source.table = &packed.table(unnamed);
   source.letter = static_cast<char>(packed.letter());
@@ -206,8 +206,8 @@ Source from_pack(PackedSource& packed, Unnamed unnamed) {
   return source;
 }
 
-Source without_names(Error reason) {
-  Source source;
+SymbolSource without_names(Error reason) {
+  SymbolSource source;
   source.is_left_out = is_left_out(reason);
   source.lack = std::move(reason.what);
   return source;
@@ -215,7 +215,7 @@ Source without_names(Error reason) {
 
 namespace {
 
-format::Damage kind_of_lack(const Source* source) {
+format::Damage kind_of_lack(const SymbolSource* source) {
   const bool is_left_out =
       source != nullptr && (source->is_left_out || (source->lines && source->lines->left_out()));
   return is_left_out ? format::Damage::BadSymbolSource : format::Damage::NoSymbols;
@@ -223,7 +223,8 @@ format::Damage kind_of_lack(const Source* source) {
 
 }  // namespace
 
-Lack lack_of(const Source* source, const DebugFiles& files, const std::string& path, std::string_view ended) {
+Lack lack_of(const SymbolSource* source, const DebugFiles& files, const std::string& path,
+             std::string_view ended) {
   constexpr std::string_view kEnded = "call chains end there: ";
   std::string lack = source ? source->lack : "";
   if (source && source->lacks_its_file) lack.insert(0, files.place(path) + ": ");

@@ -1,4 +1,4 @@
-#include "record/host/elf_places.h"
+#include "record/host/probe_offsets.h"
 
 #include <gtest/gtest.h>
 
@@ -102,12 +102,12 @@ TEST(ElfPlaces, TheNearestFunctionIsNamed) {
 #if defined(__x86_64__) || defined(__aarch64__)
 TEST(ElfPlaces, AMarkerIsInItsFunction) {
   const auto file = own_file();
-  const auto markers = usdt_places(file);
+  const auto markers = usdt_markers(file);
   ASSERT_TRUE(markers);
   const auto function = function_offset(file, "tacho_test_place");
   ASSERT_TRUE(function);
   std::size_t found = 0;
-  for (const UsdtPlace& marker : *markers) {
+  for (const UsdtMarker& marker : *markers) {
     if (marker.provider != "tacho_test" || marker.name != "marker") continue;
     ++found;
     EXPECT_GE(marker.offset, *function);
@@ -121,7 +121,7 @@ TEST(ElfPlaces, AMarkerIsInItsFunction) {
 TEST(ElfPlaces, WhatIsNoProgramIsRefused) {
   const std::string text = "#!/bin/sh\necho\n";
   EXPECT_FALSE(function_offset(std::as_bytes(std::span(text)), "main"));
-  EXPECT_FALSE(usdt_places({}));
+  EXPECT_FALSE(usdt_markers({}));
 }
 
 // Numbers of the file are not trusted: damaged headers, tables and notes give an answer or an error, nothing
@@ -136,7 +136,7 @@ TEST(ElfPlaces, DamageIsNoFall) {
     for (int i = 0; i < 40 && reach > 0; ++i) damaged[random() % reach] = static_cast<std::byte>(random());
     (void)function_offset(damaged, "tacho_test_place");
     (void)function_names(damaged);
-    (void)usdt_places(damaged);
+    (void)usdt_markers(damaged);
     (void)call_facts(damaged);
   }
 }
