@@ -115,7 +115,7 @@ cli::Option follow_option(ReadingOptions& options) {
 
 cli::Option as_perf_option(ReadingOptions& options) {
   return {"--as-perf", cli::Takes::Nothing, "",
-          "the bytes of perf 6.1 and of stackcollapse-perf.pl, also where they are wrong; implies "
+          "print the same bytes as perf 6.1 or stackcollapse-perf.pl, even where these are wrong; implies "
           "--raw-names (docs/comparing-with-perf.md)",
           [&options](std::string_view) -> Result<> {
             options.perf_bytes = ask_for_perf_bytes(options.names, options.session.symbols);
@@ -127,7 +127,7 @@ cli::Option as_perf_option(ReadingOptions& options) {
 
 cli::Option wide_option(std::string names, ReadingOptions& options) {
   return {std::move(names), cli::Takes::Nothing, "",
-          "as wide as names need; by default tables fit the terminal, and long names are cut in the middle",
+          "do not cut names; by default tables fit the terminal, and long names are cut in the middle",
           [&options](std::string_view) -> Result<> {
             options.width = 0;
             return Done{};
@@ -291,8 +291,8 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
 
 cli::Option truncated_stacks_option(symbolize::CutMark& mark) {
   return {"--truncated-stacks", cli::Takes::Value, "HOW",
-          "which copied stacks that are cut off end in a frame at address -1: 'all'; 'perf' (the default): "
-          "those of perf 6.1, none on arm64; 'none': as in perf 7",
+          "which truncated stack copies end with a frame at address -1: 'all'; 'perf' (the default): as perf "
+          "6.1, on arm64 none; 'none': as perf 7",
           [&mark](std::string_view text) -> Result<> {
             constexpr std::pair<std::string_view, symbolize::CutMark> kHow[] = {
                 {"perf", symbolize::CutMark::AsPerf6},

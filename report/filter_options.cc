@@ -69,7 +69,7 @@ constexpr FilterRow kFilterRows[] = {
     {"-S,--symbols,--symbol", "LIST",
      "only samples that ran in these functions, or at these addresses in hexadecimal",
      set_names<&Filter::symbols>},
-    {"--addr-range", "BYTES", "with -S ADDRESS: and up to so many bytes behind it", set_range},
+    {"--addr-range", "BYTES", "with -S ADDRESS: and up to N bytes after it", set_range},
     {"--symbol-filter", "PART", "only samples that ran in functions whose names have this in them",
      set_text<&Filter::symbol_part>},
     {"--where", "EXPR",
@@ -140,35 +140,31 @@ cli::Option event_list_option(std::string names, std::string help, std::string& 
 }
 
 void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options) {
-  rows.push_back(cli::text(
-      "--switch-on", "EVENT",
-      "nothing before the first such event, which is not shown: its name, with or without modifiers, or "
-      "a pattern that fits it alone",
-      options.on));
-  rows.push_back(cli::text(
-      "--switch-off", "EVENT",
-      "nothing from such an event on, until --switch-on's comes; without it only the first such event is "
-      "left out, as in perf",
-      options.off));
-  rows.push_back(cli::flag("--show-on-off-events", "also the events that --switch-on and --switch-off name",
+  rows.push_back(cli::text("--switch-on", "EVENT",
+                           "show samples only after the first such event, which is not shown. EVENT: a name, "
+                           "with or without modifiers, or a pattern that matches one event",
+                           options.on));
+  rows.push_back(cli::text("--switch-off", "EVENT",
+                           "stop showing samples at such an event, until an event of --switch-on. As in "
+                           "perf, without --switch-on only the first such event is left out",
+                           options.off));
+  rows.push_back(cli::flag("--show-on-off-events", "also show the events of --switch-on and --switch-off",
                            options.shows_switches));
 }
 
 void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options) {
-  rows.push_back(
-      {"--off-cpu", cli::Takes::Nothing, "",
-       "waits by their time in nanoseconds: those of -e offcpu, or those between two sched:sched_switch "
-       "(with -g); idle CPUs and threads that could run are left out. --comm, -C and --where choose by the "
-       "thread that waits, when it goes to sleep",
-       [&options](std::string_view) -> Result<> {
-         options.is_asked_for = true;
-         return Done{};
-       }});
+  rows.push_back({"--off-cpu", cli::Takes::Nothing, "",
+                  "waits, weighted by their time in nanoseconds: recorded by -e offcpu, or between two "
+                  "sched:sched_switch (with -g). Idle CPUs and runnable threads are left out. --comm, -C and "
+                  "--where test the waiting thread when it goes to sleep",
+                  [&options](std::string_view) -> Result<> {
+                    options.is_asked_for = true;
+                    return Done{};
+                  }});
   rows.push_back({"--wakers", cli::Takes::Optional, "N",
-                  "--off-cpu, and behind a frame '-- waker --' the stack that ended the wait, leaf first (-e "
-                  "offcpu,waking, or sched:sched_waking with -g), [timer] or [irq] where a timer or another "
-                  "interrupt did; =N: and who woke "
-                  "that one, N wakers at most",
+                  "as --off-cpu, and after a frame '-- waker --' the stack of the waker, leaf first (-e "
+                  "offcpu,waking, or sched:sched_waking with -g); [timer] or [irq] for a timer or another "
+                  "interrupt. =N: also the waker's waker, up to N wakers",
                   [&options](std::string_view text) -> Result<> {
                     const auto number = text.empty() ? Result<std::uint64_t>(1)
                                                      : cli::parse_number("--wakers", text, 1, kMostWakers);

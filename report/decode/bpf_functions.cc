@@ -18,7 +18,8 @@ namespace {
 using format::Bytes;
 using format::Cursor;
 
-// Offsets of the fields of struct bpf_prog_info (linux/bpf.h). Arrays are offsets into the data behind it.
+// Offsets of the fields of struct bpf_prog_info (linux/bpf.h). Arrays are given as offsets into the data
+// after it.
 constexpr std::size_t kType = 0, kId = 4, kTag = 8, kCodeSize = 16, kTranslatedSize = 20, kCodeArray = 24,
                       kTranslatedArray = 32, kLoadedBy = 48, kMaps = 52, kMapArray = 56, kName = 64,
                       kFunctions = 104, kCodeSizes = 108, kAddressArray = 112, kSizeArray = 120;
@@ -29,7 +30,7 @@ constexpr std::size_t kBtfId = 128, kFuncInfoSize = 132, kFuncInfoArray = 136, k
 constexpr std::size_t kUpToTags = 192, kNameSize = 16;  // bytes
 constexpr std::uint32_t kMostFunctions = 65536, kMostMaps = 4096, kMostLines = 1 << 22;
 
-// And which bit of BpfProgramInfo::arrays says that the array is there.
+// The bits of BpfProgramInfo::arrays for the arrays that are present.
 constexpr std::uint64_t kHasCode = 1 << 0, kHasTranslated = 1 << 1, kHasMaps = 1 << 2, kHasFuncInfo = 1 << 5,
                         kHasLineInfo = 1 << 6, kHasMachineLines = 1 << 7;
 
@@ -109,7 +110,7 @@ std::string word_of(const std::string_view (&words)[Count], std::uint32_t number
 }
 
 constexpr std::uint16_t kBtfMagic = 0xeb9f;
-// Types may refer to each other in circles, and texts may be as long as the blob.
+// Types may refer to each other in cycles, and strings may be as long as the blob.
 constexpr unsigned kDeepestBtfType = 32;
 constexpr std::size_t kLongest = 1024;  // bytes of a text, and about as many of a prototype
 
@@ -132,7 +133,7 @@ enum BtfKind : std::uint32_t {
   kEnum64 = 19
 };
 
-// Bytes behind the twelve that every type has, by its kind; nothing for kinds that BTF does not have.
+// The size of a type's data after the common twelve bytes; nullopt for kinds that BTF does not have.
 std::optional<std::size_t> size_behind(std::uint32_t kind, std::size_t members) {
   struct Row {
     std::size_t fixed, each;
@@ -295,7 +296,7 @@ const BtfFunctions* BpfFunctions::btf(std::uint32_t id) {
   return known->second ? &*known->second : nullptr;
 }
 
-// As in perf, the functions of a program without BTF are called F when it has several.
+// As perf, which names the functions of a program without BTF "F" if it has several.
 std::vector<BpfFunction> BpfFunctions::of(const format::BpfProgramInfo& program) {
   const Bytes info = program.info, data = program.data;
   std::vector<BpfFunction> functions;
@@ -306,7 +307,7 @@ std::vector<BpfFunction> BpfFunctions::of(const format::BpfProgramInfo& program)
   const BtfFunctions* const names = btf_id == 0 ? nullptr : btf(btf_id);
   const bool has_names =
       names != nullptr && (program.arrays & kHasFuncInfo) != 0 && u32_at(info, kFuncInfos) >= count;
-  // The code of all functions, one behind the other.
+  // The code of all functions, one after another.
   const Bytes code = (program.arrays & kHasCode) != 0
                          ? part(data, u64_at(info, kCodeArray), u32_at(info, kCodeSize))
                          : Bytes();
@@ -362,7 +363,7 @@ std::vector<BpfLine> BpfFunctions::translated_lines(const format::BpfProgramInfo
   return lines;
 }
 
-// The kernel keeps the address of its machine code for each source line.
+// The kernel has the address of the machine code for each source line.
 void BpfFunctions::add_machine_lines(const format::BpfProgramInfo& program,
                                      std::vector<BpfFunction>& functions) {
   const Bytes info = program.info, data = program.data;
@@ -417,9 +418,9 @@ namespace {
 
 constexpr std::size_t kInstructionSize = 8;  // bytes
 
-// The three bits of a class, of a mode of loads and stores, and the four of an operation.
+// Masks: of the class, the size, the mode of loads and stores, and the operation.
 constexpr std::uint8_t kClass = 0x07, kSize = 0x18, kMode = 0xe0, kOperationBits = 0xf0, kFromRegister = 0x08;
-// Newer than the headers of the distributions.
+// Not in the kernel headers of the distributions yet.
 constexpr std::uint8_t kMemorySigned = 0x80, kConditional = 0xe0, kNoSpeculation = 0xc0;
 constexpr std::int32_t kLoadAcquire = 0x100, kStoreRelease = 0x110;
 constexpr std::int16_t kCastAddressSpace = 1, kPerCpuAddress = -1;
@@ -431,8 +432,7 @@ constexpr std::string_view kArithmetic[] = {
 constexpr std::string_view kJumps[] = {
     "jmp", "==", ">", ">=", "&", "!=", "s>", "s>=", "call", "exit", "<", "<=", "s<", "s<=", "?", "?"};
 
-// The names of the kernel's functions for programs by their numbers, which calls have before the verifier
-// replaces them by addresses.
+// The kernel's helper functions by number: calls have numbers until the verifier replaces them by addresses.
 #define TACHO_HELPER_NAME(name) "bpf_" #name
 constexpr std::string_view kHelpers[] = {__BPF_FUNC_MAPPER(TACHO_HELPER_NAME)};
 #undef TACHO_HELPER_NAME
@@ -538,7 +538,7 @@ std::string load_or_store(const BpfInstruction& one) {
   return fmt::format("{} = r{}", memory_text(one, one.destination, size_of(one)), one.source);
 }
 
-// BPF_LD: the old loads from packets, and immediates of 64 bits, which the kernel shows as what they refer
+// BPF_LD: legacy packet loads, and immediates of 64 bits, which the kernel prints as the object they refer
 // to.
 std::string load_wide(const BpfInstruction& one, const BpfInstruction& next) {
   const std::uint8_t mode = one.code & kMode;
@@ -609,7 +609,7 @@ std::string disassembly_of(const BpfInstruction& one, const BpfInstruction& next
   }
 }
 
-// How many instructions further on it continues, counted from the next one.
+// The distance to the next instruction that runs, counted from the following one.
 std::optional<std::int64_t> distance_of(const BpfInstruction& one) {
   const bool is_jump = class_of(one) == BPF_JMP || class_of(one) == BPF_JMP32;
   if (!is_jump || one.code == (BPF_JMP | BPF_EXIT) || one.code == (BPF_JMP | BPF_JA | BPF_X))

@@ -21,17 +21,17 @@ namespace tacho::report {
 // The functions of BPF programs in a capture: from struct bpf_prog_info in HEADER_BPF_PROG_INFO, with names
 // from BTF (Documentation/bpf/btf.rst).
 
-// A source line, from where in the code on. Its texts are unchecked bytes, not safe to print.
+// A source line and the start of its code. Its texts are unchecked bytes, not safe to print.
 struct BpfLine {
   std::uint64_t offset =
       0;  // of machine code: bytes from the function's start; else the instruction's number
-  std::string_view file, text;  // of a stripped program the text is empty
+  std::string_view file, text;  // of a stripped program `text` is empty
   std::uint32_t line = 0, column = 0;
 };
 
 struct BpfFunction {
   std::string name;         // as perf names it, "bpf_prog_TAG_NAME"; unchecked bytes, not safe to print
-  std::string prototype;    // "int helper(void * map)"; unchecked; empty: the types do not have it
+  std::string prototype;    // "int helper(void * map)"; unchecked; empty: not in the BTF
   std::uint32_t first = 0;  // the number of its first translated instruction
   std::uint64_t address = 0;
   std::uint32_t size = 0;      // bytes
@@ -42,17 +42,17 @@ struct BpfFunction {
 // Names and numbers are unchecked, not safe to print.
 struct BpfProgram {
   std::uint32_t id = 0;
-  std::string type, name;       // "tracing"; the function's name, else the 15 letters that the kernel keeps
-  std::string tag;              // 16 hexadecimal digits
+  std::string type, name;  // "tracing"; the function's name, or else the 15 characters that the kernel keeps
+  std::string tag;         // 16 hexadecimal digits
   std::uint32_t loaded_by = 0;  // user id
   std::uint32_t translated_bytes = 0, machine_bytes = 0;
   std::uint64_t runs = 0, nanoseconds = 0;  // counted while the kernel's statistics were on
-  std::uint64_t skipped = 0;                // runs left out, as one was under way on that CPU
-  std::vector<std::uint32_t> maps;          // their numbers, where the capture has them
-  format::Bytes translated;                 // the instructions after the verifier; empty: not in the capture
-  std::vector<BpfLine> lines;               // of these
+  std::uint64_t skipped = 0;        // runs that were skipped because the program was running on that CPU
+  std::vector<std::uint32_t> maps;  // their ids, if the capture has them
+  format::Bytes translated;         // instructions after the verifier; empty: not in the capture
+  std::vector<BpfLine> lines;       // of the translated instructions
 
-  // Whether this is its name, number or tag.
+  // Whether `text` is its name, id or tag.
   bool is_called(std::string_view text) const {
     return name == text || tag == text || std::to_string(id) == text;
   }
@@ -62,17 +62,17 @@ struct BpfProgram {
 class BtfFunctions {
  public:
   explicit BtfFunctions(format::Bytes blob);
-  // Empty when this type is no function.
+  // Empty if the type is no function.
   std::string_view name(std::uint32_t type) const;
-  // "int helper(struct key * key)", as bpftool has it; empty when this type is no function.
+  // "int helper(struct key * key)", as bpftool prints it; empty if the type is no function.
   std::string prototype(std::uint32_t type) const;
-  // The text at an offset of its strings.
+  // The string at an offset of the string section.
   std::string_view text(std::uint32_t offset) const;
 
  private:
   struct Type {
     std::string_view name;
-    std::uint32_t info = 0, refers_to = 0, behind = 0;  // where its members are in types_
+    std::uint32_t info = 0, refers_to = 0, behind = 0;  // the offset of its members in types_
     std::uint32_t kind() const { return info >> 24 & 0x1f; }
   };
   std::optional<Type> type(std::uint32_t number) const;
@@ -83,14 +83,14 @@ class BtfFunctions {
   std::vector<std::uint32_t> places_;  // offsets in types_ of type 1, 2, ...
 };
 
-// "array", "percpu_hash", as bpftool names the types of maps; "#99" of one that is not known.
+// "array", "percpu_hash", with bpftool's names; "#99" for an unknown type.
 std::string bpf_map_type(std::uint32_t type);
 
 class BpfFunctions {
  public:
   // `environment` must outlive this.
   explicit BpfFunctions(const format::Environment& environment) : environment_(&environment) {}
-  // Empty when the program has no such information.
+  // Empty if the capture has no such information about the program.
   std::vector<BpfFunction> of(const format::BpfProgramInfo& program);
   BpfProgram program(const format::BpfProgramInfo& program);
   static std::uint32_t id(const format::BpfProgramInfo& program);
@@ -101,7 +101,7 @@ class BpfFunctions {
   void add_machine_lines(const format::BpfProgramInfo& program, std::vector<BpfFunction>& functions);
 
   const format::Environment* environment_;
-  std::map<std::uint32_t, std::optional<BtfFunctions>> btf_;  // by id, as far as requested
+  std::map<std::uint32_t, std::optional<BtfFunctions>> btf_;  // by id, read on first use
 };
 
 // Disassembles the instructions of BPF programs (RFC 9669, Documentation/bpf/standardization), in the form of
@@ -110,7 +110,7 @@ class BpfFunctions {
 // struct bpf_insn.
 struct BpfInstruction {
   std::uint8_t code = 0;
-  std::uint8_t destination = 0, source = 0;  // registers, or in `source` what the immediate stands for
+  std::uint8_t destination = 0, source = 0;  // registers; in `source` also the kind of the immediate
   std::int16_t offset = 0;
   std::int32_t immediate = 0;
 
@@ -119,8 +119,8 @@ struct BpfInstruction {
   bool calls_own_function() const;
 };
 
-// What a call calls: "bpf_map_lookup_elem", "+12#bpf_prog_0123456789abcdef_helper" of a function of the
-// program. Without a name: "unknown", and "+12".
+// The target of a call: "bpf_map_lookup_elem", or "+12#bpf_prog_0123456789abcdef_helper" for a function of
+// the program. nullopt: "unknown", or "+12".
 using BpfCallName = std::function<std::optional<std::string>(const BpfInstruction&)>;
 
 struct BpfCodeLine {
@@ -128,37 +128,37 @@ struct BpfCodeLine {
   BpfInstruction instruction;
   std::string text;  // "(79) r1 = *(u64 *)(r1 +8)"
   std::optional<std::uint32_t>
-      target;  // number of the instruction that it jumps to, or whose function it calls
+      target;  // number of the instruction to which it jumps, or whose function it calls
 };
 
-// All instructions of `code`. Nothing is read behind its end: the last immediate of 64 bits may be cut, and
-// bytes that are no whole instruction are left out.
+// All instructions of `code`. Nothing is read beyond its end: the last immediate of 64 bits may be cut, and
+// bytes of an incomplete instruction are ignored.
 std::vector<BpfCodeLine> disassemble_bpf(format::Bytes code, const BpfCallName& name_of_call);
 
-// Names of the kernel's functions that BPF programs call.
+// The kernel's functions that BPF programs call, by address.
 
-// The lines of kallsyms that name what the BPF programs of a capture call: `tacho pack` keeps these.
+// The lines of kallsyms with functions that the capture's BPF programs call: `tacho pack` keeps these.
 inline constexpr std::string_view kBpfCallsAttachment = "bpf-calls";
 
 class BpfCallNames {
  public:
-  // Reads the attached kallsyms or, in a packed capture, attachment bpf-calls. Without both nothing has a
-  // name.
+  // Reads the attached kallsyms or, in a packed capture, the attachment bpf-calls. Without both, no function
+  // has a name.
   explicit BpfCallNames(const format::Features& features);
 
-  // The function that begins at the address; empty: not known. Unchecked bytes, not safe to print.
+  // The function that begins at the address; empty: unknown. Unchecked bytes, not safe to print.
   std::string_view at(std::uint64_t address) const;
   // The function called by a translated instruction, whose immediate is the distance from __bpf_call_base.
   std::string_view called(std::int32_t distance) const;
 
-  // The lines of kallsyms that name what the capture's programs call. Empty: they call nothing that has a
+  // The lines of kallsyms with functions that the capture's programs call. Empty: no called function has a
   // name.
   std::string lines_of_calls(const format::Environment& environment) const;
 
  private:
   std::vector<std::byte> text_;
   std::vector<std::pair<std::uint64_t, std::string_view>> names_;  // ascending
-  std::uint64_t base_ = 0;                                         // of __bpf_call_base; 0: not known
+  std::uint64_t base_ = 0;                                         // address of __bpf_call_base; 0: unknown
 };
 
 }  // namespace tacho::report

@@ -11,7 +11,7 @@
 
 namespace tacho::report {
 
-// Bits of the flags in the kernel's struct perf_branch_entry, behind the two addresses.
+// Bits of the flags in the kernel's struct perf_branch_entry, after the two addresses.
 constexpr std::uint64_t kBranchMispredicted = 1, kBranchPredicted = 2, kBranchInTransaction = 4,
                         kBranchAborted = 8;
 constexpr unsigned kBranchCyclesAt = 4;

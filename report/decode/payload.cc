@@ -266,7 +266,7 @@ std::optional<PayloadField> tracepoint_field(std::string_view line) {
   return field;
 }
 
-// A kernel has hundreds of strings; each field has a copy of them all.
+// A kernel has hundreds of strings, and each field has a copy of all.
 constexpr std::size_t kMostStrings = 4096;
 
 void name_strings(PayloadSchema& schema, std::string_view format_text,
@@ -278,7 +278,7 @@ void name_strings(PayloadSchema& schema, std::string_view format_text,
     const std::string_view fields = format_text.substr(0, at);
     const bool is_pointer = fields.find("char * " + field.name + ';') != std::string_view::npos ||
                             fields.find("char *" + field.name + ';') != std::string_view::npos;
-    // Numbers are cast or computed with; a text is passed on alone.
+    // Numbers are cast or part of an expression; a string is passed unchanged.
     const bool is_text = print.find(", REC->" + field.name + ',') != std::string_view::npos ||
                          print.find(", REC->" + field.name + '\n') != std::string_view::npos ||
                          print.ends_with(", REC->" + field.name);
@@ -314,8 +314,8 @@ const PayloadSchema* EventSchemas::of(std::size_t event_index) {
   return *known ? &**known : nullptr;
 }
 
-// Reads descriptions that came since the last call: in a pipe they may follow samples. Each of the two
-// sections comes once (format/container/feature_sections.h), so their size shows whether there are new ones.
+// Reads descriptions that came after the last call: in a pipe they may follow samples. Each of the two
+// sections comes once (format/container/feature_sections.h), so its size shows whether it is new.
 void EventSchemas::learn() {
   const auto& formats = features_->tracing.formats;
   const auto& schemas = features_->schemas;
@@ -327,7 +327,7 @@ void EventSchemas::learn() {
   for (; known_schemas_ < schemas.size(); ++known_schemas_)
     declared_.try_emplace(schemas[known_schemas_].event, &schemas[known_schemas_]);
   for (auto& known : known_)
-    if (known && !*known) known.reset();  // it may be there now
+    if (known && !*known) known.reset();  // it may have a description now
 }
 
 std::optional<PayloadSchema> EventSchemas::find(const format::Event& event) const {

@@ -64,8 +64,8 @@ using AddressName = std::function<std::string(std::uint64_t address)>;
 std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian order, Names names,
                          const AddressName& name_of_address = {});
 
-// PayloadField::format of a tracepoint's field of C type long: perf prints such a field in another way when
-// it is a sort key of its own.
+// PayloadField::format of a tracepoint's field of C type long: as a sort key, perf prints such a field
+// differently.
 inline constexpr std::string_view kLong = "long";
 // The fields in a tracepoint's format file, without the common_* ones. A `const char *` that the print format
 // shows with %s gets its texts from `strings` (printk_formats of tracefs).

@@ -24,7 +24,7 @@ constexpr std::pair<Kind, char> kLetters[] = {
 };
 constexpr std::size_t kMostArguments = 64, kMostNames = 4096;
 
-// In a field of a line.
+// Replaces characters that separate fields of a line.
 std::string plain(std::string_view text) {
   std::string out(text);
   std::ranges::replace_if(
@@ -102,7 +102,7 @@ void PrototypeWriter::add(std::uint64_t offset, const Prototype& prototype) {
     const std::string word = argument.word == Argument::kNowhere ? "-" : fmt::format("{}", argument.word);
     lines += fmt::format("argument\t{}\t{}\t{}\n", word, type_text(argument.type), plain(argument.name));
   }
-  text_ += lines;  // behind the enumerations that it names
+  text_ += lines;  // after the enumerations that it refers to
 }
 
 std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view text, std::size_t& left) {
@@ -132,7 +132,7 @@ std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view te
       Argument argument{.name = std::string(fields[4]), .type = {}};
       if (std::uint8_t word = 0; read_number(fields[1], word)) argument.word = word;
       auto type = type_of(fields[2], fields[3], enumerations);
-      // An unknown type, whose size is known, so the arguments after it are found.
+      // A type that is not understood has a size, so the arguments after it are found.
       if (type) argument.type = std::move(*type);
       if (!type) argument.type.kind = Kind::Struct;
       current->arguments.push_back(std::move(argument));

@@ -25,7 +25,7 @@ struct BitName {
   std::string_view name;
 };
 
-// In perf's order, which is not that of the bits.
+// In perf's order, which is not the order of bits.
 constexpr BitName kSampleTypes[] = {
     {abi::kSampleIp, "IP"},
     {abi::kSampleTid, "TID"},
@@ -171,7 +171,7 @@ std::string attr_text(const EventAttr& attr, AttrList form) {
   };
   add_rows(kBeforeFlags);
   for (const BitName& flag : kFlags) {
-    // One bit, or the two of precise_ip: their value counts from their lowest bit.
+    // One bit, or the two bits of precise_ip, whose value is shifted to the lowest bit.
     if (const auto bits = attr.flags & flag.bit; bits != 0)
       add(flag.name, decimal(bits / (flag.bit & (~flag.bit + 1))));
   }
@@ -230,8 +230,8 @@ void describe_branches(FieldSink& to, const Sample& sample, const EventAttr& att
     describe_words(to, "branch_counters", sample.branch_counters);
 }
 
-// The fields of a sample, in the order of the record. A sample has a field when its
-// event's sample_type has the field's bit.
+// The fields of a sample in the order of the record. A sample has a field if sample_type of its event has the
+// field's bit.
 struct SampleFieldRow {
   std::uint64_t bit;
   void (*describe)(FieldSink& to, const Sample& sample, const EventAttr& attr);
@@ -296,7 +296,7 @@ void describe_thread(FieldSink& to, std::uint32_t pid, std::uint32_t tid) {
   to.signed_number("tid", static_cast<std::int32_t>(tid));
 }
 
-// A scale that is infinite or no number is shown by its bits, as JSON has no such numbers.
+// JSON has no infinity and no NaN: such a scale is shown by its bits.
 void describe_scale(FieldSink& to, double scale) {
   if (std::isfinite(scale))
     to.real("value", scale);
@@ -462,7 +462,7 @@ void describe_attr(FieldSink& to, const EventAttr& attr) {
       {"config3", attr.config3},
       {"config4", attr.config4},
   };
-  // Attributes that are zero are left out, as in perf's lists of attributes.
+  // As perf, attributes that are zero are left out.
   for (const auto& [name, value] : fields) {
     if (value == 0) continue;
     const bool is_mask = name == "sample_type" || name == "read_format" || name == "flags" ||
@@ -566,7 +566,7 @@ void thread_map(FieldSink& to, Cursor in) {
   to.end_list();
 }
 
-// The words of a bitmap of CPUs: as many as it says, behind 4 bytes of padding when they are 8 bytes wide.
+// The words of a CPU bitmap; before words of 8 bytes come 4 bytes of padding.
 void cpu_mask(FieldSink& to, Cursor in) {
   const std::uint16_t count = in.u16();
   const std::uint16_t word_size = in.u16();
@@ -657,7 +657,7 @@ void bpf_metadata(FieldSink& to, Cursor in) {
   to.end_list();
 }
 
-// The numbers behind these differ between versions of the kernel's schedstat: printed as they are.
+// The numbers that follow depend on the kernel's version of schedstat: they are printed as they are.
 void schedstat(FieldSink& to, Cursor in) {
   number64(to, "schedstat_time", in);
   number32(to, "cpu", in);
@@ -671,7 +671,7 @@ void nothing(FieldSink&, Cursor) {}
 
 struct UserRecordRow {
   std::uint32_t type;
-  std::size_t least;  // bytes of body that the fields above need at least
+  std::size_t least;  // bytes of the body that the fields above need
   void (*describe)(FieldSink& to, Cursor in);
 };
 
@@ -931,7 +931,7 @@ void attachments(FieldSink& to, const Features& from) {
   });
 }
 
-// Which modules have names; the names themselves are what every view shows.
+// The modules with names; the names themselves are in every other view.
 void symbol_pack(FieldSink& to, const Features& from) {
   const auto pack = format::parse_symbol_pack(from.symbol_pack);
   if (!pack) return;

@@ -26,7 +26,7 @@
 namespace tacho::report {
 namespace {
 
-// The number of `size` (1, 2, 4, 8) bytes at `offset`; one that is not wholly inside the record is zero.
+// The number of `size` (1, 2, 4, 8) bytes at `offset`; 0 if it is not completely in the record.
 std::uint64_t read(format::Bytes record, std::uint64_t offset, std::size_t size) {
   if (offset > record.size() || size > record.size() - offset) return 0;
   const std::byte* const at = record.data() + offset;
@@ -45,7 +45,7 @@ std::string_view text_at(format::Bytes record, std::uint64_t offset, std::uint64
   return format::text_of(rest.first(std::min<std::uint64_t>(size, rest.size())));
 }
 
-// The argument converted to the C type of that length modifier (Piece::shorter).
+// The argument converted to the C type of a length modifier (Piece::shorter).
 std::int64_t as_argument(std::uint64_t value, std::int8_t shorter) {
   if (shorter == 0) return static_cast<std::int32_t>(value);
   if (shorter == -1) return static_cast<std::int16_t>(value);
@@ -53,13 +53,14 @@ std::int64_t as_argument(std::uint64_t value, std::int8_t shorter) {
   return static_cast<std::int64_t>(value);
 }
 
-// An unsigned conversion takes the argument, which was widened to an int at least, at the width it names.
+// An unsigned conversion reads the argument, which was promoted to int or wider, with the width of the
+// modifier.
 std::uint64_t as_unsigned(std::uint64_t value, std::int8_t shorter) {
   static constexpr std::uint64_t kMasks[] = {0xff, 0xffff, 0xffffffff, ~std::uint64_t{0}, ~std::uint64_t{0}};
   return static_cast<std::uint64_t>(as_argument(value, shorter)) & kMasks[shorter + 2];
 }
 
-// Strings of the printf kind: cut by the precision, filled by the width.
+// Strings with printf's flags: cut by the precision, padded to the width.
 struct Shape {
   std::size_t width = 0;
   std::int32_t precision = -1;
@@ -159,7 +160,7 @@ void PrintProgram::write_number(TextBuffer& out, const Piece& piece, std::uint64
   if (piece.is_left) out.blanks(filling);
 }
 
-// "A|B", with the bits that have no name as a number.
+// Writes "A|B"; bits without a name are added as a number.
 void PrintProgram::write_flags(TextBuffer& out, const Piece& piece, std::uint64_t value) const {
   const Shape shape{piece.width, piece.precision, piece.is_left};
   bool is_first = true;
@@ -204,7 +205,7 @@ void PrintProgram::write(TextBuffer& out, const Piece& piece, format::Bytes reco
       if (length == 0 || offset + length > record.size()) return;
       return write_text(out, text_at(record, offset, kLargestRecord), shape);
     }
-    case Source::Pointed: {  // the library, too, shapes neither
+    case Source::Pointed: {  // the library ignores width and precision here
       std::uint64_t address = 0;
       const std::size_t there = record.size() - std::min<std::size_t>(piece.offset, record.size());
       if (there != 0) std::memcpy(&address, record.last(there).data(), std::min(there, sizeof address));
@@ -349,7 +350,7 @@ class PrintProgram::Compiler {
     return static_cast<std::uint32_t>(program_.pieces_.size() - 1);
   }
 
-  // "-08.3lx": returns what follows, null when it is not covered.
+  // Parses "-08.3lx": returns the rest, or null if it is not supported.
   static const char* conversion(const char* at, Piece& piece) {
     for (;; ++at) {
       if (*at == '-') {
@@ -475,7 +476,7 @@ class PrintProgram::Compiler {
     piece.source = source;
     piece.node = *node;
     for (; row != nullptr; row = row->next) {
-      // Some names are values in the library (of softirqs); it prints formats with these.
+      // Some names of the library have expressions as values (softirqs): it prints formats with these.
       if (row->value == nullptr || row->value[0] < '0' || row->value[0] > '9') return std::nullopt;
       piece.names.push_back({static_cast<std::int64_t>(std::strtoull(row->value, nullptr, 0)),
                              row->str != nullptr ? row->str : ""});
@@ -566,8 +567,7 @@ class PrintProgram::Compiler {
       std::string_view name;
       std::uint8_t size;
     };
-    // Signed types lose their sign again in the library, which keeps the low bits only: what counts is how
-    // many.
+    // The library drops the sign of a cast and keeps the low bits, so only the size matters.
     static constexpr Row kTypes[] = {{"unsigned char", 1},
                                      {"unsigned short", 2},
                                      {"unsigned int", 4},
@@ -649,9 +649,9 @@ namespace {
 // into a buffer of this size, filled with zeros, and all reads stay inside.
 constexpr std::size_t kRoom = std::size_t{1} << 20;  // bytes
 constexpr int kDeepestFormat = 64;                   // nested expressions
-// The number of formats in one handle of the library: adding one takes time proportional to those it has.
+// The number of formats in one handle of the library: the time to add one is proportional to those in it.
 constexpr std::size_t kFormatsOfAHandle = 1024;
-// Constant strings, of which each handle has a copy, in all handles; a kernel has hundreds.
+// The limit of constant strings in all handles, each of which has a copy; a kernel has hundreds.
 constexpr std::size_t kMostStringLookups = std::size_t{1} << 20;
 
 struct FreeHandle {
@@ -783,7 +783,7 @@ class SafetyCheck {
   }
 };
 
-// The library's parser crashes on some broken formats, so they are parsed in a child process first.
+// The library's parser crashes on some broken formats, so a child process parses them first.
 enum class Tried { Sound, Deadly, Refused };
 template <class Try>
 Tried try_in_child(Try&& attempt) {
@@ -824,14 +824,14 @@ struct TracepointText::State {
   std::size_t parsed_into_last = 0;  // how many
   std::unordered_map<std::uint64_t, Format, format::SeededHash> formats;
   Evaluation evaluation = Evaluation::Fast;
-  std::size_t refused = 0;  // formats for which the system gave no child to try them in
+  std::size_t refused = 0;  // formats that were not tried because the system refused to start a child
   bool has_too_many_strings = false;
   bool one_at_a_time = false;  // the parser crashed on a format of this capture
   TextBuffer fast_text;
   std::vector<char> room = std::vector<char>(kRoom);
   Sequence sequence;
 
-  // Some of the formats, by the low bits of their numbers: few take turns.
+  // A cache by the low bits of the format's number: few formats are used in turns.
   struct Recent {
     std::uint64_t id = 0;
     Format* format = nullptr;
@@ -877,7 +877,7 @@ TracepointText::TracepointText(TracepointText&&) noexcept = default;
 TracepointText& TracepointText::operator=(TracepointText&&) noexcept = default;
 TracepointText::~TracepointText() = default;
 
-// A handle for the next formats, if the last is full. False: the library has no memory.
+// Opens a handle for the next formats if the last one is full. False: the library is out of memory.
 bool TracepointText::State::make_room_for_formats() {
   if (!handles.empty() && parsed_into_last < kFormatsOfAHandle) return true;
   Handle handle(tep_alloc());
@@ -901,8 +901,8 @@ bool TracepointText::State::make_room_for_formats() {
   return true;
 }
 
-// Parses a format together with some of the following ones: one child for all costs as much as one for each.
-// If the child crashes, the format is tried alone.
+// Parses a format and some of those that follow it in one child, which is cheaper than a child for each. If
+// the child crashes, the format is tried alone.
 void TracepointText::State::parse(Format& wanted) {
   if (!make_room_for_formats()) return;
   std::vector<Format*> together = not_parsed(wanted);
@@ -923,7 +923,7 @@ void TracepointText::State::parse(Format& wanted) {
   }
 }
 
-// `from` and those behind it in the capture.
+// The unparsed formats from `from` on, in the order of the capture.
 std::vector<Format*> TracepointText::State::not_parsed(const Format& from) {
   const std::size_t most = one_at_a_time ? 1 : 64;
   std::vector<Format*> found;
@@ -940,7 +940,7 @@ std::vector<Format*> TracepointText::State::not_parsed(const Format& from) {
 }
 
 // The library fails at a byte in a string that is not printable ASCII, such as the tab in maple_tree's
-// formats. So such a byte is written as an escape sequence, which the library turns into the byte.
+// formats. Such a byte is replaced by an escape sequence, which the library turns back.
 std::string with_escaped_strings(std::string_view text) {
   const auto start = std::min(text.find("print fmt:"), text.size());
   std::string escaped(text.substr(0, start));
@@ -959,7 +959,7 @@ std::string with_escaped_strings(std::string_view text) {
   return escaped;
 }
 
-// The library keeps a format that it could parse only in part, marks it, and prints its fields.
+// If the library can parse only a part of a format, it keeps the format, marks it, and prints its fields.
 bool TracepointText::State::parse_text(const Format& format) {
   const std::string text = with_escaped_strings(format.source->text);
   if (text.size() > std::size_t{1} << 20) return false;
@@ -969,7 +969,7 @@ bool TracepointText::State::parse_text(const Format& format) {
   return true;
 }
 
-// Whether and how the records of a parsed format can be printed.
+// Decides whether and how records of a parsed format can be printed.
 void TracepointText::State::examine(Format& format) {
   const auto id = format::tracepoint_id(format.source->text);
   tep_event* event = tep_find_event(handles.back().get(), static_cast<int>(*id));
@@ -992,7 +992,7 @@ bool TracepointText::State::lengths_fit(const Format& format, std::size_t size) 
   });
 }
 
-// The format of a record that can be printed; null when there is none.
+// The format of a record that can be printed; null: there is none.
 Format* TracepointText::State::parsed(std::uint64_t id, format::Bytes record, std::endian order) {
   Recent& cached = recent[id % recent.size()];
   if (cached.format == nullptr || cached.id != id) {
@@ -1003,7 +1003,7 @@ Format* TracepointText::State::parsed(std::uint64_t id, format::Bytes record, st
   Format& format = *cached.format;
   if (record.size() > kLargestRecord || record.size() < 2) return nullptr;
   if (!format.is_parsed) parse(format);
-  // The library finds the format by the record's own first field: it must be the one we checked.
+  // The library finds the format by the first field of the record: it must be the one that was checked.
   if (format.event == nullptr || format::Cursor(record, order).u16() != id) return nullptr;
   return &format;
 }

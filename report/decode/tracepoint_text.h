@@ -114,9 +114,8 @@ class PrintProgram {
   bool is_plain_ = false;
 };
 
-// The text of a tracepoint's record by its print format, which is in the capture. Common formats are compiled
-// to a PrintProgram; libtraceevent, which perf uses, evaluates the others. Only this file includes that
-// library.
+// Prints tracepoint records by their print format. Common formats are compiled to a PrintProgram;
+// libtraceevent, perf's library, evaluates the others. Only this file includes it.
 
 class TracepointText {
  public:

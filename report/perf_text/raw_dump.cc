@@ -81,19 +81,19 @@ class RawTrace {
     }
   }
 
-  // Findings that RecordCounts reports are not reported twice.
+  // Whether RecordCounts reports this finding: it must not be reported twice.
   static bool is_told_by_counts(const RecordView& record) {
     return record.type == abi::kRecordSample || record.type == abi::kRecordLostSamples;
   }
 
-  // The events of a file are in its header; a pipe may bring more while it is read.
+  // The header of a file has all events; a pipe may bring more while it is read.
   void take_build_ids() {
     const auto& known = capture_.features().environment.build_ids;
     for (; build_ids_seen_ < known.size(); ++build_ids_seen_) spaces_.add_build_id(known[build_ids_seen_]);
   }
 
   void show_user_record(const RecordView& record) {
-    static const EventAttr kNone;  // perf's own records need none
+    static const EventAttr kNone;  // perf's own records have no event
     begin_line(record, 0, 0);
     write_raw_record(out_, record, kNone, {}, names_);
     out_.line_end();
@@ -104,7 +104,7 @@ class RawTrace {
       spaces_.add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)});
   }
 
-  // The kernel's records, when it is their turn.
+  // Shows the kernel's records, in the order of time.
   void show(const RecordView& record, std::uint32_t event) {
     const Event& of = capture_.events()[event];
     if (record.type == abi::kRecordSample) return show_sample(record, of.attr);
@@ -123,14 +123,14 @@ class RawTrace {
 
   void show_sample(const RecordView& record, const EventAttr& attr) {
     const auto sample = parse_sample(record, attr);
-    if (!sample) {  // the counts show it
+    if (!sample) {  // it is in the counts
       write_record_bytes(out_, record, file_);
       return out_.line_end();
     }
     begin_line(record, sample->cpu, sample->time);
     if (arch_.empty()) arch_ = register_machine(capture_.features().environment.arch);
     write_raw_sample(out_, record, *sample, attr, arch_);
-    std::size_t times = 1;  // perf takes a sample with counter values once for each that moved
+    std::size_t times = 1;  // perf counts a sample with counter values once for each counter that changed
     if (attr.samples(abi::kSampleRead)) {
       counters_.take(*sample, attr, capture_.events(), moved_);
       times = moved_.size();
@@ -149,8 +149,8 @@ class RawTrace {
     out_.character('\n');
   }
 
-  // The record's bytes, and its line up to the name of the type. CPU and time are printed if events have
-  // them; -1 in captures whose records have neither.
+  // Writes the record's bytes, and its line up to the name of the type. CPU and time are printed if events
+  // have them, and are -1 if the records of the capture have neither.
   void begin_line(const RecordView& record, std::uint32_t cpu, std::uint64_t time) {
     RecordView shown = record;
     shown.offset -= is_pipe_ ? kPipeHeader : 0;  // perf counts from a pipe's first record
@@ -182,7 +182,7 @@ class RawTrace {
   CounterValues counters_;
   std::vector<CounterValues::Moved> moved_;  // scratch
   std::size_t build_ids_seen_ = 0;
-  std::size_t known_events_;  // before the record at hand: a pipe brings them one by one
+  std::size_t known_events_;  // before the current record: a pipe brings events one by one
 };
 
 }  // namespace
@@ -204,7 +204,7 @@ void write_chain(TextBuffer& out, const format::Sample& sample) {
 
 void write_branches(TextBuffer& out, const format::Sample& sample, const format::EventAttr& attr) {
   const bool is_call_stack = (attr.branch_sample_type & abi::kBranchCallStack) != 0;
-  constexpr unsigned kReservedAt = 33;  // the first bit of the flags that perf 6.1 has no name for
+  constexpr unsigned kReservedAt = 33;  // perf 6.1 has names for the bits below
   out.text(
       fmt::format("... branch {}: nr:{}\n", is_call_stack ? "callstack" : "stack", sample.branch_count()));
   for (std::size_t i = 0; i < sample.branch_count(); ++i) {
@@ -275,7 +275,7 @@ void write_raw_sample(TextBuffer& out, const format::RecordView& record, const f
                          sample.user_stack.empty() ? 0 : stack_offset(record, sample)));
   }
   if (has(abi::kSampleWeight)) out.text(fmt::format("... weight: {}\n", sample.weight));
-  if (has(abi::kSampleWeightStruct)) {  // the last part has a meaning to perf on POWER alone
+  if (has(abi::kSampleWeightStruct)) {  // perf uses the last part on POWER only
     out.text(fmt::format("... weight: {},{:#x},{:#x}\n", sample.weight, sample.weight2,
                          arch.starts_with("ppc") ? sample.weight3 : 0));
   }
@@ -456,7 +456,7 @@ class Text {
     }
   }
   void operator()(const OtherRecord&) { other(record_.body()); }
-  void operator()(const auto&) {}  // perf has no more than the name of these
+  void operator()(const auto&) {}  // perf prints only the name of these types
 
  private:
   void name_line(std::string_view name) {
@@ -509,7 +509,7 @@ class Text {
     }
   }
 
-  // As perf spells it.
+  // In perf's spelling.
   void time_conversion(Cursor in) {
     constexpr std::size_t kShort = 24, kWhole = 42;  // bytes; Linux 5.12 added the rest
     if (in.left() < kShort) return;

@@ -208,7 +208,7 @@ void SourceCode::write(TextBuffer& out, const Thread& thread, const symbolize::F
   const auto& lines = files_.lines_of(frame.file);
   if (frame.line > lines.size()) return;
   out.text(fmt::format("|{:<8} ", frame.line));
-  // A tab is what source is indented with, and no danger.
+  // Tabs are kept: source is indented with them.
   std::string_view rest = lines[frame.line - 1];
   for (std::size_t at = 0; at <= rest.size();) {
     const std::size_t tab = std::min(rest.find('\t', at), rest.size());
@@ -260,7 +260,7 @@ void BranchText::note_used(const ResolvedSample& sample, const Fields& fields) {
   }
 }
 
-// One end of a branch, with its module when modules are shown.
+// Writes one end of a branch, with its module if modules are shown.
 void BranchText::write_end(TextBuffer& out, const ResolvedSample& sample, std::uint64_t address,
                            const Fields& fields) {
   const Location& location = sample.locate(address);
@@ -314,7 +314,7 @@ SampleFieldsText::SampleFieldsText(Session& session, Names names)
       names_(names),
       branches_(session.resolver(), names) {}
 
-// " ABI:2    AX:0x1    BX:0x2 "; nothing for a sample that was taken where there are none.
+// Writes " ABI:2    AX:0x1    BX:0x2 "; nothing for a sample without registers.
 void SampleFieldsText::write_registers(TextBuffer& out, const format::Registers& registers) {
   if (registers.abi == 0) return;
   if (register_names_.empty()) {
@@ -416,11 +416,11 @@ FrameLines::ModuleNames& FrameLines::names_of(const symbolize::Mapping& mapping)
   return names;
 }
 
-// The function of a place, found without asking the resolver; kNone: only that knows.
+// Looks the function of an address up in tables. kNone: only the resolver can name it.
 std::uint32_t FrameLines::look_up(const Location& place, Found& found) {
   using Kind = symbolize::SymbolTable::Sight::Kind;
   if (place.mapping == nullptr) {
-    // The kernel's code may be more than the mappings tell.
+    // Kernel code may be outside of all mappings.
     if (place.cpumode == format::abi::kCpumodeKernel) return kNone;
     if (nowhere_ == kNone) nowhere_ = function_of({});
     return nowhere_;
@@ -450,7 +450,7 @@ std::uint32_t FrameLines::look_up(const Location& place, Found& found) {
   return offset < row->second.size ? row->second.function : kNone;
 }
 
-// Writes what the resolver says of the place, and keeps it.
+// Resolves the address, writes its text, and caches it.
 void FrameLines::ask(TextBuffer& out, std::size_t at, const Location& place, std::uint8_t mode,
                      const Found& found) {
   Line& line = lines_[at];
@@ -545,7 +545,7 @@ void FrameLines::write_line(TextBuffer& out, std::size_t at) const {
   if (!is_alone) out.character('\n');
 }
 
-// Names may be longer than what names them, and a capture may name any number.
+// Limits the caches: names may be long, and a capture may have any number of them.
 void FrameLines::forget_if_large() {
   if (store_.size() <= kMostStore) return;
   std::ranges::fill(lines_, Line());
@@ -612,7 +612,7 @@ void InstructionText::write_own(TextBuffer& out, const ResolvedSample& sample, c
   out.text(" insn: " + text);
 }
 
-// "	main+32:", where a function begins that the line before was not in.
+// Writes "        main+32:" if another function than in the line before begins.
 void InstructionText::write_function(Walk& walk, std::uint64_t address) {
   const symbolize::Frame& frame = resolver_->frame(walk.sample.locate(address));
   const auto& last = walk.last_function;
@@ -630,7 +630,7 @@ void InstructionText::write_function(Walk& walk, std::uint64_t address) {
   walk.last_function = frame;
 }
 
-// Returns its size; 0 when there is none.
+// Returns the instruction's size; 0 if there is none.
 std::size_t InstructionText::write_instruction(Walk& walk, std::uint64_t address, const Block& from,
                                                std::size_t offset) {
   const format::Bytes code = from.code.subspan(std::min(offset, from.code.size()));
@@ -663,7 +663,7 @@ void InstructionText::write_jump(Walk& walk, std::uint64_t address, std::uint64_
   walk.out.character('\n');
 }
 
-// The code from where one branch led to where the next one left.
+// Writes the code from the target of one branch to the start of the next.
 void InstructionText::write_between(Walk& walk, std::uint64_t start, std::uint64_t end, std::uint64_t flags,
                                     const Block& code) {
   std::size_t offset = 0, count = 0;
@@ -684,7 +684,7 @@ void InstructionText::write_between(Walk& walk, std::uint64_t start, std::uint64
   if (offset != end - start) walk.out.text("\tmismatch of LBR data and executable\n");
 }
 
-// From the last branch to the sample. Where branches are missing in between, as far as the next one.
+// Writes the code from the last branch to the sample; if branches are missing between, up to the next branch.
 void InstructionText::write_last(Walk& walk) {
   const format::BranchEntry last = walk.sample.raw->branch(0);
   const std::uint64_t ip = walk.sample.raw->ip;
@@ -717,7 +717,7 @@ void InstructionText::write_source(Walk& walk, std::uint64_t address) {
   walk.source.write(walk.out, *walk.sample.thread, resolver_->frame(walk.sample.locate(address)));
 }
 
-// Newest branch first in the record, oldest first in the text.
+// The record has the newest branch first, the text the oldest.
 void InstructionText::write_branches(Walk& walk) {
   const format::Sample& raw = *walk.sample.raw;
   std::size_t count = raw.branch_count();
@@ -734,7 +734,7 @@ void InstructionText::write_branches(Walk& walk) {
     const std::uint64_t start = raw.branch(i + 1).to;
     std::uint64_t end = raw.branch(i).from;
     Block code = block(walk.sample, start, end);
-    if (code.crosses_over && i > 0) {  // the branch in between was not recorded
+    if (code.crosses_over && i > 0) {  // the branch between was not recorded
       end = raw.branch(--i).from;
       code = block(walk.sample, start, end);
     }

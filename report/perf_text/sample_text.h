@@ -30,7 +30,7 @@
 
 namespace tacho::report {
 
-// The fields of a sample as perf script prints them: the start of the line, call chains, and the rare fields.
+// The start of the line, call chains, and the rare fields.
 
 // The time of a sample as `script` prints it.
 
@@ -43,9 +43,9 @@ class TimeText {
       : digits_(digits), base_(base), clock_(clock) {}
 
   TimeBase base() const { return base_; }
-  // "    5.001234: "
+  // Writes "    5.001234: ".
   void write(TextBuffer& out, std::uint64_t time);
-  // "2023-11-14 22:13:20.124191 " in the reader's time zone. Only for captures with HEADER_CLOCK_DATA.
+  // Writes "2023-11-14 22:13:20.124191 " in the reader's time zone. Only for captures with HEADER_CLOCK_DATA.
   void write_of_day(TextBuffer& out, std::uint64_t time) const;
 
  private:
@@ -56,7 +56,7 @@ class TimeText {
   TimeBase base_;
   std::optional<format::ClockData> clock_;
   std::uint64_t first_ = 0, before_ = 0;  // 0: no line yet
-  // The text of the last second, "    5.": most lines have the same as the line before.
+  // The text of the last second, "    5.": most lines have the same second as the line before.
   std::uint64_t shown_second_ = 0;
   char second_text_[TextBuffer::kShort] = {};
   std::size_t second_size_ = 0;  // 0: none yet
@@ -76,30 +76,30 @@ void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& st
 
 enum class SourcePath : std::uint8_t { Last, Whole };  // of a source file: file name; full path
 
-// "SYMBOL+0xOFFSET" or "[unknown]".
+// Writes "SYMBOL+0xOFFSET" or "[unknown]".
 void write_symbol(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names);
-// "MODULE"
+// Writes "MODULE".
 void write_module_name(TextBuffer& out, const symbolize::Frame& frame, Names names);
-// " (MODULE)"
+// Writes " (MODULE)".
 void write_module(TextBuffer& out, const symbolize::Frame& frame, Names names);
-// `before` and "FILE:LINE", or what perf prints instead, or nothing.
+// Writes `before` and "FILE:LINE", or what perf prints instead of these, or nothing.
 void write_source_line(TextBuffer& out, const symbolize::Frame& frame, Names names,
                        SourcePath path = SourcePath::Last, std::string_view before = "\n  ");
-// Of kernel code, and addresses outside of any mapping.
+// Whether the address is printed as a runtime address: kernel code, and code outside of any mapping.
 bool is_shown_as_it_ran(const symbolize::Frame& frame);
-// The address at the start of a call chain's line. Those of user code are relative to their mapping.
+// The address at the start of a call chain's line: of user code, the address in its file.
 std::uint64_t address_in_chain(const symbolize::Frame& frame);
-// TAB "ADDRESS SYMBOL+0xOFFSET (MODULE)" and a newline.
+// Writes TAB "ADDRESS SYMBOL+0xOFFSET (MODULE)" and a newline.
 void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names,
                  SourcePath path = SourcePath::Last);
 
-// Source lines of `script -F srccode`: a line is printed once while its thread stays there.
+// Writes source lines (script -F srccode). A line is not repeated while its thread stays on it.
 
 class SourceCode {
  public:
   SourceCode(Resolver& resolver, Names names) : files_(resolver), names_(names) {}
 
-  // "|12       int main(void)" and a newline; nothing when the line is unknown or the one shown last.
+  // Writes "|12       int main(void)" and a newline; nothing for an unknown line, or the one written last.
   void write(TextBuffer& out, const Thread& thread, const symbolize::Frame& frame);
 
  private:
@@ -110,13 +110,13 @@ class SourceCode {
 
 // Rare fields of `script`: registers, branch stacks, data sources, page sizes, physical addresses, cgroups.
 
-// The branches before a sample (PERF_SAMPLE_BRANCH_STACK), on its line.
+// Writes the branches before a sample (PERF_SAMPLE_BRANCH_STACK) on its line.
 
 class BranchText {
  public:
   BranchText(Resolver& resolver, Names names) : resolver_(&resolver), names_(names) {}
 
-  // Prints one of brstack, brstacksym and brstackoff: the first that is in `fields`.
+  // Writes brstack, brstacksym or brstackoff: the first of them in `fields`.
   void write(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
 
  private:
@@ -125,14 +125,14 @@ class BranchText {
 
   Resolver* resolver_;
   Names names_;
-  std::unordered_set<const symbolize::Module*> used_;  // modules that samples hit
+  std::unordered_set<const symbolize::Module*> used_;  // modules with samples
 };
 
 class SampleFieldsText {
  public:
   SampleFieldsText(Session& session, Names names);
 
-  // The fields before the sample's address, behind it, and at the end of the line. Callers test first whether
+  // The fields before the sample's address, after it, and at the end of the line. Callers first test whether
   // any of these is shown.
   static constexpr Fields kBeforePlace{Field::DataSrc, Field::Weight, Field::InsLat};
   static constexpr Fields kAfterPlace{Field::Iregs, Field::Uregs, Field::Brstack, Field::Brstacksym,
@@ -155,43 +155,43 @@ class SampleFieldsText {
 // "4K", "1024M"; "N/A" for 0.
 std::string page_size_text(std::uint64_t size);
 
-// Lines of call chains as perf script prints them, for any number of places: what a place's function and
-// module give to its line is kept, and a place is found again in the module's table of symbols. So most lines
-// take neither memory nor the lock of what names places.
+// Writes lines of call chains as perf script prints them. The text of each function and module is cached, and
+// an address is looked up in its module's table of symbols, so most lines allocate nothing and do not lock
+// the resolver.
 
-// It belongs to one thread; others with the same resolver may write at the same time.
+// Used by one thread; others may write with the same resolver at the same time.
 class FrameLines {
  public:
   struct Options {
-    Fields fields;  // of these, what decides the text of a frame: see kFields
+    Fields fields;  // only kFields of these change the text of a frame
     Names names = Names::Safe;
     SourcePath source_path = SourcePath::Last;
-    bool is_pipe = false;          // more may become known of a module later
-    std::mutex* naming = nullptr;  // locked while the resolver is asked; null: no other thread asks it
+    bool is_pipe = false;          // modules may get names later
+    std::mutex* naming = nullptr;  // locked while the resolver is used; null: no other thread uses it
   };
   static constexpr Fields kFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso, Field::Srcline};
 
-  // `resolver` must outlive it.
+  // `resolver` must outlive this.
   FrameLines(Resolver& resolver, const Options& options) : resolver_(&resolver), options_(options) {}
 
-  // A line for the place, and one for each inlined call that is shown.
+  // Writes a line for the address, and one for each inlined call that is shown.
   void write(TextBuffer& out, const Location& place) { write(out, place, 0); }
-  // " SYMBOL+OFFSET (MODULE)" of a place that stands alone, behind its address.
+  // Writes " SYMBOL+OFFSET (MODULE)" after an address that is not in a call chain.
   void write_alone(TextBuffer& out, const Location& place) { write(out, place, kAlone); }
 
  private:
   static constexpr std::uint32_t kNone = IndexTable::kNone;
   static constexpr std::uint8_t kUnwound = 8, kCaller = 16, kAlone = 32, kFree = 0xff;
 
-  // "TAB ADDRESS SYMBOL+OFFSET (MODULE)": what all places of a function share.
+  // "TAB ADDRESS SYMBOL+OFFSET (MODULE)": the parts that are equal for all addresses of a function.
   struct Function {
-    std::string_view name;  // as resolved: its address is its key, with the module
+    std::string_view name;  // as resolved; its pointer and the module are the key
     const symbolize::Module* module = nullptr;
-    std::string_view before, behind;  // the offset, or in place of one
+    std::string_view before, behind;  // the offset, or the text instead of it
     bool has_offset = false;
     bool is_shown_as_it_ran = false;
   };
-  // A place that was met lately.
+  // A cached address.
   struct Line {
     const symbolize::Mapping* mapping = nullptr;
     std::uint64_t ip = 0;
@@ -200,18 +200,18 @@ class FrameLines {
     std::uint32_t offset = 0;        // in the function, bytes
     std::uint8_t mode = kFree;       // the location's cpumode, with kUnwound, kCaller and kAlone
   };
-  // What a row of a table of symbols gives: the first `size` bytes from its start are its function's.
+  // The row of a symbol table: its first `size` bytes belong to a function.
   struct RowText {
     std::uint32_t function = kNone, size = 0;
   };
-  // Of a module whose names come from tables alone.
+  // A module all of whose names are in tables.
   struct ModuleNames {
-    bool is_plain = false;                           // false: the resolver must be asked each time
+    bool is_plain = false;                           // false: the resolver is called each time
     symbolize::SymbolTable* table = nullptr;         // null: it has no names
     const symbolize::SymbolTable* ranges = nullptr;  // of functions without symbols; null: not read yet
-    // By row of `table` and, with kRangeRow, of `ranges`.
+    // By row of `table`; with kRangeRow, by row of `ranges`.
     tsl::robin_map<std::uint32_t, RowText, format::SeededHash> rows;
-    std::uint32_t unknown = kNone;  // the function of code without a name
+    std::uint32_t unknown = kNone;  // the entry for code without a name
   };
   struct PlaceKey {
     const symbolize::Mapping* mapping = nullptr;
@@ -226,7 +226,7 @@ class FrameLines {
     }
   };
   static constexpr std::uint32_t kRangeRow = std::uint32_t{1} << 31;
-  // Where what is found out about a place belongs beside its line.
+  // The result of a look-up, for the caches.
   struct Found {
     ModuleNames* names = nullptr;
     std::uint32_t row = kNone;  // as a key of rows
@@ -244,17 +244,17 @@ class FrameLines {
     return options_.naming == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock(*options_.naming);
   }
 
-  static constexpr std::size_t kLines = std::size_t{1} << 12;  // they stay in a processor's cache
+  static constexpr std::size_t kLines = std::size_t{1} << 12;  // these fit into a CPU's cache
 
   Resolver* resolver_;
   Options options_;
   std::vector<Line> lines_ = std::vector<Line>(kLines);
-  // Of places with inlined calls or lines of source: as perf's, a name may hang on how often it was asked for
-  // (symbolize::StandIn::AtFirst), so each is asked for once.
+  // Whole texts of addresses with inlined calls or source lines. As in perf, a name may depend on how often
+  // it was resolved (symbolize::StandIn::AtFirst), so each is resolved once.
   std::unordered_map<PlaceKey, std::string_view, PlaceHash> wholes_;
   TextStore whole_store_;
   std::vector<Function> functions_;
-  std::uint32_t nowhere_ = kNone;  // of what is not mapped
+  std::uint32_t nowhere_ = kNone;  // the entry for code that is not mapped
   IndexTable by_name_;             // of functions_
   std::unordered_map<const symbolize::Module*, ModuleNames> modules_;
   TextStore store_;
@@ -268,7 +268,7 @@ class InstructionText {
  public:
   static constexpr Fields kFields{Field::Insn, Field::Insnlen, Field::Brstackinsn, Field::Brstackinsnlen};
 
-  // `most_blocks` limits the pieces of code between branches; 0: no limit.
+  // `most_blocks` limits the blocks of code between branches; 0: no limit.
   InstructionText(Session& session, Names names, std::size_t most_blocks);
   void write(TextBuffer& out, const ResolvedSample& sample, const Fields& fields, SourceCode& source);
 
@@ -276,9 +276,9 @@ class InstructionText {
   struct Block {
     format::Bytes code;
     bool is_64_bit = true;
-    bool crosses_over = false;  // starts in user code and ends in the kernel, or the other way round
+    bool crosses_over = false;  // begins in user code and ends in the kernel, or vice versa
   };
-  struct Walk;  // one sample's branches
+  struct Walk;  // the branches of one sample
 
   Block block(const ResolvedSample& sample, std::uint64_t start, std::uint64_t end);
   const Instructions& decoder(bool is_64_bit) const { return is_64_bit ? wide_ : narrow_; }

@@ -11,7 +11,7 @@ namespace {
 namespace abi = format::abi;
 
 struct TypeRow {
-  std::string_view option;  // before the colon of -F; empty: cannot be named
+  std::string_view option;  // before the colon of -F; empty: the type has no name there
   std::string_view name;    // in messages
   Fields shown;
   Fields invalid;
@@ -47,8 +47,8 @@ constexpr std::size_t kSynth = 6, kOther = 7;
 
 struct FieldRow {
   std::string_view name;
-  std::optional<Field> field;    // nothing: perf has it and we do not
-  std::string_view remark = {};  // why not, or what to know about it
+  std::optional<Field> field;    // nullopt: perf has the field, tacho does not
+  std::string_view remark = {};  // the reason, or a hint
 };
 
 constexpr std::string_view kFlags = "flags";  // for all types of events at once
@@ -189,7 +189,8 @@ Result<> FieldChoice::change(std::size_t type, char sign, Field field, std::stri
     return Done{};
   }
   Choice& choice = types_[type];
-  if (field != Field::Payload) choice.is_changed = true;  // perf's defaults stay beside tacho's own field
+  if (field != Field::Payload)
+    choice.is_changed = true;  // perf's defaults are kept if only tacho's own field is added
   if (sign == '-') {
     choice.shown.remove(field);
     choice.asked.remove(field);
@@ -236,7 +237,7 @@ Result<> FieldChoice::apply(std::string_view text, std::vector<std::string>& rem
   }
   if (text.empty() && !is_named_type)
     return use_error("-F: no field is named; known fields: " + known_fields());
-  // perf takes any list with a sign in it for a change, also one that merely names bpf-output.
+  // perf takes a list with '-' or '+' anywhere for a change, even if it only names bpf-output.
   if (text.find_first_of("+-") == std::string_view::npos) {
     Choice nothing;
     nothing.is_changed = true;
@@ -260,7 +261,7 @@ Result<> FieldChoice::apply(std::string_view text, std::vector<std::string>& rem
   return Done{};
 }
 
-// Fields that need others, or branch stacks without a filter.
+// Checks fields that need other fields, or branch stacks without a filter.
 Result<> FieldChoice::check_pairs(Choice& choice, bool has_all_branches) const {
   if (choice.shown.has(Field::Symoff) && !choice.shown.has(Field::Sym)) {
     if (choice.asked.has(Field::Symoff)) return use_error("-F: 'symoff' (offsets) needs 'sym'");
@@ -275,7 +276,7 @@ Result<> FieldChoice::check_pairs(Choice& choice, bool has_all_branches) const {
   return Done{};
 }
 
-// perf judges all events of a type by the first of them.
+// As perf, which decides for all events of a type by the first one.
 Result<> FieldChoice::check(std::size_t type, const format::Event& event, const std::string& event_name,
                             bool has_all_branches) {
   Choice& choice = types_[type];
@@ -294,7 +295,7 @@ Result<> FieldChoice::check(std::size_t type, const format::Event& event, const 
   return check_pairs(choice, has_all_branches);
 }
 
-// What perf does for each event of a pipe with call chains: shows them, whatever -F lists.
+// As perf, which shows the call chains of each event in a pipe, whatever -F lists.
 void FieldChoice::add_chains_of_pipe(const format::EventSet& events) {
   for (const auto& event : events) {
     if (!event.attr.samples(abi::kSampleCallchain)) continue;

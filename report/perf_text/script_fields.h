@@ -79,10 +79,11 @@ enum class Origin : std::uint8_t { File, Pipe };
 class FieldChoice {
  public:
   FieldChoice();
-  // Applies one -F: "comm,tid", "+payload,-dso", "trace:time,event". Appends lines for stderr to `remarks`.
+  // Applies one -F: "comm,tid", "+payload,-dso", "trace:time,event". Appends messages for stderr to
+  // `remarks`.
   Result<> apply(std::string_view text, std::vector<std::string>& remarks);
-  // Drops default fields that the events did not sample. A field of -F that was not sampled is an error; one
-  // of -F TYPE: is dropped, as in perf, and dropped() has a line about it.
+  // Drops default fields that the events did not record. A field of -F that was not recorded is an error; a
+  // field of -F TYPE: is dropped, as in perf, and dropped() reports it.
   Result<> settle(const format::EventSet& events, const std::vector<std::string>& event_names,
                   CallChains chains, Origin origin);
 
@@ -90,16 +91,16 @@ class FieldChoice {
   void dump_payloads();
 
   Fields of(const format::EventAttr& attr) const;
-  // Whether -F has the field for events of this type.
+  // Whether -F has the field for the event's type.
   bool asks_for(const format::EventAttr& attr, Field field) const;
-  // Whether any -F applied to events of this type.
+  // Whether -F changed the fields of the event's type.
   bool is_changed(const format::EventAttr& attr) const { return types_[type_of(attr)].is_changed; }
-  // Whether the samples of any event show it.
+  // Whether the samples of any event have it.
   bool has(Field field) const;
   const std::vector<std::string>& dropped() const { return dropped_; }
   // -F flags (of processor traces), for all types of events.
   bool shows_flags() const { return shows_flags_; }
-  // After settle(): false with -G, and when no event has call chains.
+  // After settle(): false with -G, or if no event has call chains.
   bool shows_callchains() const { return shows_callchains_; }
 
  private:

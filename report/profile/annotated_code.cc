@@ -23,7 +23,7 @@ void BranchHits::add(const BranchHits& other) {
 
 void CodeHits::add(const ResolvedSample& sample) {
   const auto event = static_cast<std::uint32_t>(sample.event_index);
-  if (event >= totals_.size()) totals_.resize(event + std::size_t{1});  // of a pipe, events come later
+  if (event >= totals_.size()) totals_.resize(event + std::size_t{1});  // in a pipe, events come later
   const HitCount one{1, sample.period};
   totals_[event].add(one);
   const std::uint32_t at = by_place_.find_or_make(
@@ -66,12 +66,12 @@ void CodeHits::add_branches(const ResolvedSample& sample) {
 
 namespace {
 
-// Sorts places into functions, each of which is one by its module and its range.
+// Groups addresses by function. A function is identified by module and range.
 class FunctionsByRange {
  public:
   explicit FunctionsByRange(Resolver& resolver) : resolver_(resolver) {}
 
-  // Null: the place has no function.
+  // Null: the address is in no function.
   HitFunction* of(const Location& location, std::uint64_t& offset) {
     const symbolize::Frame& frame = resolver_.frame(location);
     if (frame.module == nullptr || frame.function.empty()) return nullptr;
@@ -170,7 +170,7 @@ std::string name_and_offset(std::string_view name, std::uint64_t offset) {
   return offset == 0 ? fmt::format("<{}>", name) : fmt::format("<{}+{:#x}>", name, offset);
 }
 
-// The instruction at `offset`, searched from line number `line` on; null: there is none.
+// The instruction at `offset`, searched from line `line` on; null: there is none.
 CodeLine* line_at(std::uint64_t offset, AnnotatedCode& code, std::size_t& line) {
   while (line + 1 < code.lines.size() && code.lines[line + 1].offset <= offset) ++line;
   if (line >= code.lines.size()) return nullptr;
@@ -201,14 +201,14 @@ void count_branches(const HitFunction& function, AnnotatedCode& code) {
 
 }  // namespace
 
-// A function's place in memory, in the space of shown addresses and in its file.
+// The addresses of a function: in memory, as shown, and in its file.
 struct CodeAnnotator::Place {
   const HitFunction& function;
   std::uint64_t start_ip = 0;  // runtime address of its first byte
-  std::uint64_t address = 0;   // the same as its file counts
+  std::uint64_t address = 0;   // the same in the file
   std::uint64_t size = 0;      // bytes
   symbolize::PlaceFacts facts;
-  symbolize::PackedSource* packed = nullptr;  // where names and lines come from; null: from files
+  symbolize::PackedSource* packed = nullptr;  // the source of names and lines; null: files
 
   Location at(std::uint64_t ip, bool is_unwound) const {
     return {.mapping = function.place.mapping,
@@ -278,7 +278,7 @@ format::Bytes CodeAnnotator::code_of(const Place& place, std::size_t size) {
   return function == nullptr ? format::Bytes() : function->code.first(std::min(size, function->code.size()));
 }
 
-// BPF programs have no file: the capture may have their code and source lines beside their descriptions.
+// BPF programs have no file; the capture may have their code and source lines with their descriptions.
 const BpfFunction* CodeAnnotator::bpf_function(const Place& place) {
   if (!bpf_functions_) {
     const format::Environment& environment = session_->features().environment;
@@ -294,8 +294,8 @@ const BpfFunction* CodeAnnotator::bpf_function(const Place& place) {
   return found == bpf_functions_->end() ? nullptr : &found->second;
 }
 
-// Of packed lines only those are there at which one changes: they hold up to the next one. Each is asked for
-// as often as a line from DWARF would be, as names may depend on that (symbolize::StandIn::AtFirst).
+// A pack has a row only where the line changes; it holds up to the next row. Each line is looked up as often
+// as one from DWARF, since names may depend on the number of look-ups (symbolize::StandIn::AtFirst).
 void CodeAnnotator::name_sources(const Place& place, AnnotatedCode& code) {
   if (place.function.module->kind == symbolize::ModuleKind::Bpf) {
     const BpfFunction* const function = bpf_function(place);
@@ -315,7 +315,7 @@ void CodeAnnotator::name_sources(const Place& place, AnnotatedCode& code) {
   }
   Resolver& resolver = session_->resolver();
   const bool has_list = place.facts.source != nullptr && place.facts.source->has_full_symbols;
-  std::uint64_t known = 0;  // the offset of the last line that is known
+  std::uint64_t known = 0;  // the offset of the last known line
   for (CodeLine& line : code.lines) {
     if (place.packed == nullptr || place.packed->at(place.function.start + line.offset) != nullptr)
       known = line.offset;
@@ -325,7 +325,7 @@ void CodeAnnotator::name_sources(const Place& place, AnnotatedCode& code) {
       line.file = frame.file;
       line.line = frame.line;
     }
-    // As objdump, which has names for lines from DWARF or the whole list of symbols.
+    // As objdump, which has names if it has DWARF or a complete symbol table.
     if (is_known || has_list) {
       line.function = frame.function;
       line.function_linker = frame.linker_name;

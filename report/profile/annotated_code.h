@@ -21,7 +21,7 @@
 
 namespace tacho::report {
 
-// Samples by function and by the address in it: what annotated code shows beside each instruction.
+// Counts samples by function and by address in the function: the numbers beside each instruction.
 
 struct HitCount {
   std::uint64_t samples = 0, period = 0;
@@ -31,25 +31,25 @@ struct HitCount {
   }
 };
 
-// What branch stacks say of one instruction.
+// The branches of one instruction.
 struct BranchHits {
-  std::uint64_t taken = 0;         // branches that came from here
-  std::uint64_t mispredicted = 0;  // of these
-  std::uint64_t entered = 0;       // branches that went to here
-  std::uint64_t cycles = 0;        // of the blocks that ended here, of `timed` of them together
+  std::uint64_t taken = 0;         // branches from here
+  std::uint64_t mispredicted = 0;  // of the taken ones
+  std::uint64_t entered = 0;       // branches to here
+  std::uint64_t cycles = 0;        // of `timed` blocks that ended here, added up
   std::uint64_t timed = 0;
   void add(const BranchHits& other);
   bool is_any() const { return taken != 0 || entered != 0; }
 };
 
-// A function that samples hit or branches touched.
+// A function with samples or branches.
 struct HitFunction {
-  Location place;                             // one of its addresses that were hit
+  Location place;                             // an address with samples
   const symbolize::Module* module = nullptr;  // lives as long as the session
   std::uint64_t shown_address = 0;            // of `place`
-  std::uint64_t start = 0, end = 0;           // in the space of shown addresses; equal: its size is not known
+  std::uint64_t start = 0, end = 0;           // in the space of shown addresses; equal: the size is unknown
   std::string name;                           // as reports show it
-  std::string linker_name;                    // empty: not known
+  std::string linker_name;                    // empty: unknown
   struct Hit {
     std::uint64_t offset = 0;  // bytes from the start
     std::uint32_t event = 0;
@@ -57,7 +57,7 @@ struct HitFunction {
   };
   std::vector<Hit> hits;    // ascending by offset
   std::vector<Hit> totals;  // ascending by event, each once; `offset` is 0
-  // Zeros: no sample of the event.
+  // Zeros if no sample of the event is in it.
   HitCount total(std::uint32_t event) const;
   struct Branches {
     std::uint64_t offset = 0;
@@ -71,13 +71,13 @@ class CodeHits {
   explicit CodeHits(std::size_t events) : totals_(events) {}
 
   void add(const ResolvedSample& sample);
-  // The branches of a sample. The sink must have asked for everything (Sink::needs).
+  // The branches of a sample. The sink must request everything (Sink::needs).
   void add_branches(const ResolvedSample& sample);
 
-  // After the last sample: names the places and sorts them into functions. Places without a name are left
-  // out.
+  // After the last sample: resolves the addresses and groups them by function. Addresses without a name are
+  // left out.
   std::vector<HitFunction> functions(Resolver& resolver) const;
-  // Of all samples of each event, those without a function too.
+  // By event: all samples, also those without a function.
   const std::vector<HitCount>& totals() const { return totals_; }
 
  private:
@@ -98,37 +98,38 @@ class CodeHits {
   IndexTable by_branch_;
 };
 
-// Of each event that has samples in functions: numbers of these functions, those with the largest period
-// first, and of equal ones those with most samples.
+// By event with samples in functions: the indices of these functions, largest period first, and of equal
+// periods, most samples first.
 std::map<std::uint32_t, std::vector<std::size_t>> hottest(const std::vector<HitFunction>& functions);
 
-// The instructions of a function with what samples say of each: the data of annotated code, without a layout.
+// The instructions of a function with their samples: the data of annotated code, without a layout.
 
 struct CodeLine {
   std::uint64_t offset = 0;  // bytes from the function's start
   DisassembledInstruction instruction;
   format::Bytes bytes;
-  // "<malloc@plt>", "<sum+0x30>" for what the instruction's target or memory operand is; empty: not known.
+  // "<malloc@plt>", "<sum+0x30>": the symbol at the instruction's target or memory operand; empty: unknown.
   std::string target_name;
-  // Where it comes from: the innermost of the calls that were inlined here. Empty and 0: not known.
+  // The source of the instruction: of the innermost inlined call. Empty and 0: unknown.
   std::string_view file;  // with its folder
   std::uint32_t line = 0;
-  std::string_view source;           // the line's text where the capture has it, as of BPF programs
-  std::string_view function;         // as reports show it
-  std::string_view function_linker;  // as the linker knows it
+  std::string_view source;           // the text of the line, if the capture has it, as for BPF programs
+  std::string_view function;         // as reports print it
+  std::string_view function_linker;  // the mangled name
   BranchHits branches;
 };
 
 struct AnnotatedCode {
-  std::uint64_t address = 0;  // of the function's first byte, as its file counts
+  std::uint64_t address = 0;  // of the function's first byte, in the file
   std::uint64_t size = 0;     // bytes of the function
   std::vector<CodeLine> lines;
-  // A row for each line, as many counts as there are events (see CodeAnnotator::annotate): of samples that
+  // By line, with one count for each event (see CodeAnnotator::annotate): the samples between its address and
+  // that of the next line.
   // were taken between its address and that of the next line.
   std::vector<HitCount> counts;
   std::size_t events = 0;
   bool has_branches = false;
-  std::string lack;  // why there are no lines, or not all of them; empty: all are there
+  std::string lack;  // why lines are missing; empty: none is
 
   std::span<const HitCount> counts_of(std::size_t line) const {
     return std::span(counts).subspan(line * events, events);
@@ -137,10 +138,10 @@ struct AnnotatedCode {
 
 class CodeAnnotator {
  public:
-  // The session must outlive it. Its symbol options should ask for inlined calls of unwound stacks.
+  // The session must outlive this. Its symbol options should include inlined calls of unwound stacks.
   CodeAnnotator(Session& session, AsmSyntax syntax);
 
-  // `first` and `count`: the events whose samples are counted, which stand side by side.
+  // Counts samples of the `count` events from `first` on, in columns.
   AnnotatedCode annotate(const HitFunction& function, std::uint32_t first, std::uint32_t count);
 
  private:
@@ -153,8 +154,8 @@ class CodeAnnotator {
   Session* session_;
   Disassembler wide_, narrow_;
   CodeAddresses places_;
-  std::optional<std::map<std::uint64_t, BpfFunction>> bpf_functions_;  // by address; once asked for
-  std::optional<BpfCallNames> bpf_calls_;                              // likewise
+  std::optional<std::map<std::uint64_t, BpfFunction>> bpf_functions_;  // by address; read on first use
+  std::optional<BpfCallNames> bpf_calls_;                              // the same
 };
 
 }  // namespace tacho::report

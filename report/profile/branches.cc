@@ -11,7 +11,7 @@
 namespace tacho::report {
 namespace {
 
-// A bit for each type, then for each extended one, then these.
+// Bits: one for each type, one for each extended type, then the others.
 constexpr unsigned kExtendedAt = BranchType::kCount, kForwardAt = 2 * BranchType::kCount,
                    kBackwardAt = kForwardAt + 1, kCrosses4kAt = kForwardAt + 2, kCrosses2mAt = kForwardAt + 3;
 constexpr BranchTraits trait(unsigned at) { return BranchTraits{1} << at; }
@@ -80,11 +80,11 @@ namespace {
 
 namespace abi = format::abi;
 
-constexpr std::size_t kMostBranches = 127;  // of a sample; perf takes more for damage
+constexpr std::size_t kMostBranches = 127;  // perf rejects a sample with more as damaged
 
 bool is_mark(std::uint64_t word) { return word >= abi::kContextMax; }
 
-// Whether the processor kept calls instead of branches, and the chain has been made of them.
+// Whether the processor recorded calls instead of branches (LBR call stack), from which the chain was made.
 bool is_of_calls(const ResolvedSample& sample, std::size_t max_frames) {
   const format::EventAttr& attr = sample.event().attr;
   if (!attr.samples(abi::kSampleBranchStack) || (attr.branch_sample_type & abi::kBranchCallStack) == 0)
@@ -122,7 +122,7 @@ const Stack* BranchChains::stack_of(const ResolvedSample& sample) {
   return stacks_.intern(frames_, frame_steps_);
 }
 
-// The newest first, or read from the caller on, the oldest first.
+// Newest first; in caller order, oldest first.
 void BranchChains::take_branches(const format::Sample& sample) {
   const std::size_t count = sample.branch_count();
   const std::size_t taken = std::min(count, max_frames_);
@@ -130,8 +130,8 @@ void BranchChains::take_branches(const format::Sample& sample) {
     branches_.push_back({.entry = sample.branch(begins_with_caller_ ? count - 1 - i : i)});
 }
 
-// Branches that repeat in the same order are shown once. Where each came first is kept in a table as small
-// as perf's, by the same hash, as two that meet in it hide loops.
+// Repeated sequences of branches are shown once. First occurrences are in a hash table with perf's size and
+// hash function, since collisions hide loops.
 void BranchChains::leave_out_loops() {
   constexpr std::uint64_t kFactor = 0x61c8864680b583eb;  // 2^64 over the golden ratio, negated
   constexpr unsigned kBits = 7;
@@ -165,7 +165,7 @@ void BranchChains::leave_out_loops() {
 void BranchChains::add_branches(const ResolvedSample& sample) {
   for (const Branch& branch : branches_) {
     const format::BranchEntry& entry = branch.entry;
-    // perf names the target by the address that it came from.
+    // As perf, which names the target with the symbols of its source.
     const bool has_source = entry.from != 0;
     BranchStep target{.is_target = has_source};
     if (has_source) {
@@ -183,8 +183,8 @@ void BranchChains::add_branches(const ResolvedSample& sample) {
   }
 }
 
-// How many words at the chain's start are known from branches. A return address is behind the call,
-// which is no longer than 8 bytes.
+// The number of words at the chain's start that branches show already. A return address is at most 8 bytes
+// after its call.
 std::size_t BranchChains::told_callers(const format::Sample& sample) const {
   constexpr std::uint64_t kLongestCall = 8;
   const std::size_t count = std::min(sample.branch_count(), max_frames_);
@@ -197,7 +197,7 @@ std::size_t BranchChains::told_callers(const format::Sample& sample) const {
   return known;
 }
 
-// As perf, which takes as many callers less as there were branches, whether these showed them or not.
+// As perf, which leaves out as many callers as there were branches, whether these showed them or not.
 void BranchChains::add_callers(const ResolvedSample& sample) {
   const auto& chain = sample.raw->callchain;
   const std::size_t less = std::min(chain.size(), branches_.size());
@@ -208,7 +208,7 @@ void BranchChains::add_callers(const ResolvedSample& sample) {
     if (mark == abi::kContextUser) mode = abi::kCpumodeUser;
     if (mark == abi::kContextHypervisor) mode = abi::kCpumodeHypervisor;
   };
-  // Read from the caller on, a mark stands behind what it says the mode of.
+  // In caller order, a context marker comes after the frames to which it applies.
   const auto find_mark = [&](std::size_t from) {
     for (std::size_t at = from; at-- > 0;) {
       if (is_mark(chain[at])) return set_mode(chain[at]);
@@ -227,7 +227,7 @@ void BranchChains::add_callers(const ResolvedSample& sample) {
   }
 }
 
-// The part of the stack that was not recorded as a chain but as bytes.
+// The part of the stack that was recorded as a copy, and unwound.
 void BranchChains::add_unwound(const ResolvedSample& sample) {
   if (sample.stack == nullptr || !sample.event().attr.samples(abi::kSampleStackUser)) return;
   std::size_t recorded = 0;
@@ -252,7 +252,7 @@ char branch_level(std::uint16_t misc) {
   return mode < kLevels.size() ? kLevels[mode] : 'H';
 }
 
-constexpr unsigned kOwnAt = 8;  // the level stands below
+constexpr unsigned kOwnAt = 8;  // the level is in the bits below
 
 }  // namespace
 
@@ -279,7 +279,7 @@ BranchRows::Known BranchRows::known(std::span<const std::uint64_t> facts) const 
 void BranchRows::add(Profile& profile, const ResolvedSample& sample) {
   const std::size_t count = sample.raw->branch_count();
   if (count == 0) return;
-  // As perf: the cycles of the newest branch are the weight of all.
+  // As perf: the cycles of the newest branch are the weight of all branches.
   format::Sample raw = *sample.raw;
   raw.weight = std::max<std::uint64_t>(branch_cycles(raw.branch(0).flags), 1);
   ResolvedSample at_end = sample;
@@ -303,7 +303,7 @@ std::uint64_t pointer_word(const void* pointer) { return reinterpret_cast<std::u
 
 }  // namespace
 
-// The newest branch stands first; what ran before the oldest is not known.
+// The newest branch is first; the code before the oldest one is unknown.
 void BlockCycles::add(const ResolvedSample& sample) {
   const format::Sample& raw = *sample.raw;
   if (raw.branch_count() == 0 || branch_cycles(raw.branch(0).flags) == 0) return;

@@ -1,5 +1,5 @@
-// Branch stacks (LBR) in a profile: their ends as code addresses, how each branch went, call chains that
-// begin with branches (--branch-history), rows by branch (-b), and cycles of basic blocks.
+// Branch stacks (LBR) in a profile: the ends of branches as code addresses, the traits of branches, call
+// chains that begin with branches (--branch-history), rows by branch (-b), and cycles of basic blocks.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@
 
 namespace tacho::report {
 
-// User code or the kernel's, by its address: a branch may lead from one to the other.
+// The code address of an end of a branch, in user code or the kernel by its value: a branch may lead from one
+// to the other.
 inline const Location& branch_place(const ResolvedSample& sample, std::uint64_t address) {
   const Location& user = sample.locate_in(address, format::abi::kCpumodeUser);
   if (user.mapping != nullptr) return user;
@@ -26,31 +27,32 @@ inline const Location& branch_place(const ResolvedSample& sample, std::uint64_t 
   return kernel.mapping != nullptr ? kernel : user;
 }
 
-// What a call graph with branches in it (--branch-history) shows of each frame: how the branches went that
-// ended or began there.
+// Branch data that a call graph with branches (--branch-history) shows for each frame: of the branches that
+// end or begin there.
 
-// How the processor classed a branch and how far it went: one bit each, so that sets of them are words.
+// The type and the distance of a branch, one bit each: a set of them is one word.
 using BranchTraits = std::uint64_t;
 
-// Of one branch. Of a type that is not known, or without the address that it came from: none.
+// The traits of one branch; none if its type or its source address is unknown.
 BranchTraits branch_traits(std::uint64_t flags, std::uint64_t from, std::uint64_t to);
 // "COND_FWD", "CALL", "CROSS_2M", in perf's order.
 std::vector<std::string_view> trait_names(BranchTraits traits);
 
 // One end of a branch as a frame of a call chain.
 struct BranchStep {
-  bool is_target = false;  // where the branch went to; else where it came from
-  // Of the target.
+  bool is_target = false;  // the target of the branch; else its source
+  // Of a target.
   bool is_predicted = false, is_aborted = false;
   BranchTraits traits = 0;
-  // Of the source: cycles since the branch before, and where a loop was left out, how often it was gone
+  // Of a source: cycles since the branch before; for a loop that was collapsed, its iterations and the cycles
+  // of one.
   // through and the cycles of one time.
   std::uint32_t cycles = 0, rounds = 0;
   std::uint64_t round_cycles = 0;
   bool operator==(const BranchStep&) const = default;
 };
 
-// Equal steps have equal numbers, from 1 up; 0: the frame is none of a branch.
+// Interns steps: equal steps have equal numbers, from 1 up; 0: the frame is no end of a branch.
 class BranchSteps {
  public:
   std::uint32_t number_of(const BranchStep& step);
@@ -61,35 +63,35 @@ class BranchSteps {
   IndexTable by_step_;
 };
 
-// What the steps of all samples that pass through a frame of a call graph add up to.
+// The sum of the steps of all samples that pass through a frame of a call graph.
 struct BranchCounts {
   std::uint64_t branches = 0, predicted = 0, aborted = 0, cycles = 0;
   std::uint64_t rounds = 0, round_cycles = 0;
-  std::uint64_t sources = 0;  // branches that came from here, without that of the very first sample, as perf
+  std::uint64_t sources = 0;  // branches from here; as perf, without the one of the very first sample
   BranchTraits traits = 0;
-  bool is_target = false;  // what the last step was
+  bool is_target = false;  // the kind of the last step
 
-  // `is_first`: the samples are the first that came to this frame.
+  // `is_first`: the samples are the first of this frame.
   void add(const BranchStep& step, std::uint64_t samples, bool is_first);
 };
 
-// Call chains with the branches in them that the processor kept with each sample (--branch-history): the last
-// ones before the sample show more of the way there than its callers do.
+// Call chains that begin with the branches recorded with each sample (--branch-history): the last branches
+// before the sample show more of the path than its callers.
 
 class BranchChains {
  public:
-  // `begins_with_caller`: chains are read from the outermost caller on. perf's chains differ by that: callers
-  // that a branch shows already are left out only where they are read from the leaf on. `max_frames`: at
-  // most so many branches, and so many callers behind them.
+  // `begins_with_caller`: chains start with the outermost caller. As in perf, callers that a branch shows
+  // already are left out only if chains start with the leaf. `max_frames`: the maximum of branches, and the
+  // maximum of callers after them.
   BranchChains(bool begins_with_caller, std::size_t max_frames)
       : begins_with_caller_(begins_with_caller), max_frames_(max_frames) {}
 
-  // The sample's chain, leaf first like all stacks, with numbers of its own: a run takes all stacks from
-  // here, or none. Null: it has none. Valid as long as this. The sample must have come with all that it
-  // holds.
+  // The sample's chain, leaf first like all stacks, with stack numbers of this object: a run uses stacks of
+  // one object only. Null: the sample has no chain. Valid as long as this. The sample must have all its
+  // fields.
   const Stack* stack_of(const ResolvedSample& sample);
 
-  // Of each frame of such a stack, by its number.
+  // The number of the step of each frame of such a stack.
   std::span<const std::uint32_t> steps_of(const Stack& stack) const { return stacks_.words_of(stack); }
   const BranchSteps& steps() const { return steps_; }
 
@@ -114,67 +116,67 @@ class BranchChains {
   std::size_t max_frames_;
   BranchSteps steps_;
   MarkedStacks stacks_;  // with their frames' steps
-  // Of the sample at hand, in perf's order.
+  // The branches of the current sample, in perf's order.
   std::vector<Branch> branches_;
   std::vector<std::uint32_t> frames_, frame_steps_;
 };
 
-// Branch stacks as rows of a profile: every branch counts as one, wherever its sample was taken.
+// Adds branch stacks to a profile: each branch is one row, whatever the address of its sample.
 
 class BranchRows {
  public:
-  // What is known of a row, beside the facts of keys.
+  // The facts of a row besides those of keys.
   struct Known {
-    std::uint32_t from = 0, to = 0;  // locations
-    std::uint32_t own = 0;           // the sample's, with `keeps_own`
-    char level = '.';                // likewise: how report marks it
-    std::uint64_t type_flags = 0;    // flags, of which only the type is set
+    std::uint32_t from = 0, to = 0;  // numbers of locations
+    std::uint32_t own = 0;           // the sample's own, with `keeps_own`
+    char level = '.';                // the same: its mark in reports
+    std::uint64_t type_flags = 0;    // flags with nothing but the type
   };
 
-  // `facts` must outlive this. `keeps_own`: rows are of samples' own places as well.
+  // `facts` must outlive this. `keeps_own`: rows also differ by the samples' own addresses.
   BranchRows(SampleFacts& facts, bool keeps_own) : facts_(&facts), keeps_own_(keeps_own) {}
 
-  // Behind the facts of the keys, before the profile is made; this must stay where it is from then on.
+  // Adds facts after those of the keys, before the profile is made. This must not move afterwards.
   void add_facts(ProfileShape& shape);
-  // Each branch of the sample, at the place that it went to; nothing where there are none.
+  // Adds each branch of the sample at its target; nothing if there are none.
   void add(Profile& profile, const ResolvedSample& sample);
   Known known(std::span<const std::uint64_t> facts) const;
 
  private:
   SampleFacts* facts_;
   bool keeps_own_;
-  std::size_t first_ = 0;  // where its facts begin
+  std::size_t first_ = 0;  // index of its first fact
 };
 
-// Cycles of blocks of code: of what ran from the target of a branch to where the next one was taken. The
-// processor records them with each branch that it keeps.
+// Cycles of blocks of code. A block is the code from the target of a branch to the source of the next one;
+// the processor records the cycles with each branch.
 
-// What ended at one place of a function. Of blocks that end there, the longest inside the function
-// gives the start; where none does, it is the function's.
+// All blocks of a function that end at one address. The longest block inside the function gives the start; if
+// there is none, the start of the function is used.
 struct CycleBlock {
-  std::uint64_t start = 0, end = 0;        // of the function's bytes
-  std::uint64_t cycles = 0, branches = 0;  // of all that ended there; branches > 0
+  std::uint64_t start = 0, end = 0;        // offsets in the function
+  std::uint64_t cycles = 0, branches = 0;  // sums of all blocks that end there; branches > 0
   Location last{};                         // where it ends
 };
 
 class BlockCycles {
  public:
-  // `knows_starts`: every branch was kept, so that a block begins where the branch before went to.
+  // `knows_starts`: all branches were recorded, so a block begins at the target of the branch before.
   explicit BlockCycles(bool knows_starts) : knows_starts_(knows_starts) {}
 
-  // All branches of a sample; those of one whose newest has no cycles are left out, as perf does.
+  // Adds all branches of a sample. As in perf, samples whose newest branch has no cycles are left out.
   void add(const ResolvedSample& sample);
-  // Gathers the blocks of each function: after the last sample, before what follows.
+  // Groups blocks by function. Call it after the last sample and before the functions below.
   void settle(Resolver& resolver);
 
-  // Of all branches, those in no function included.
+  // The cycles of all branches, including those in no function.
   std::uint64_t total() const { return total_; }
-  // By their ends; none where no block ended in the function.
+  // Sorted by end; empty if no block ends in the function.
   std::vector<CycleBlock> blocks_of(const Function& function);
 
  private:
   static constexpr std::uint32_t kNone = IndexTable::kNone;
-  // Branches from one place, after one that went to another.
+  // The branches from one source after one that led to a given target.
   struct Way {
     std::uint32_t start = kNone, end = 0;  // numbers of places
     std::uint64_t cycles = 0, branches = 0;

@@ -7,8 +7,8 @@
 namespace tacho::report {
 namespace {
 
-// Less: comes first. As for rows (row_order.h): by name, addresses without one last; then by module, what has
-// none last; then by address.
+// Less: comes first. As rows (row_order.h): by name, unnamed addresses last; then by module, unmapped last;
+// then by address.
 std::strong_ordering order_of(const Function& a, const Function& b, ChainKey key) {
   const auto is_last = [](bool a_is, bool b_is) { return static_cast<int>(a_is) <=> static_cast<int>(b_is); };
   if (const auto order = is_last(a.name().empty(), b.name().empty()); order != 0) return order;
@@ -84,7 +84,7 @@ void CallTree::build(std::span<const Strand> strands, const CallTreeLimit& limit
   for (std::size_t i = 0; i < nodes_.size(); ++i) expand(i);
 }
 
-// Finds where the node ends, and makes its children.
+// Finds the end of a node, and makes its children.
 void CallTree::expand(std::size_t index) {
   const bool is_root = index == 0;
   Range range = ranges_[index];
@@ -106,7 +106,7 @@ void CallTree::expand(std::size_t index) {
   add_children(index, range, chosen);
 }
 
-// All chains that came to the node pass through all of its frames.
+// All chains of the node pass through all of its frames.
 void CallTree::count_steps(CallNode& node, std::size_t depth) {
   node.first_count = static_cast<std::uint32_t>(counts_.size());
   for (std::size_t i = 0; i < node.frames.size(); ++i) {
@@ -119,7 +119,7 @@ void CallTree::count_steps(CallNode& node, std::size_t depth) {
   }
 }
 
-// Takes the chains that end above `range.depth` out of the range.
+// Removes the chains that end above `range.depth` from the range.
 bool CallTree::take_ended(CallNode& node, Range& range) {
   const std::size_t end = range.end;
   range.end = range.begin;
@@ -135,7 +135,7 @@ bool CallTree::take_ended(CallNode& node, Range& range) {
   return range.end != end;
 }
 
-// Groups the members by the frame at this depth; returns how many groups there are.
+// Groups the members by the frame at this depth, and returns the number of groups.
 std::size_t CallTree::group_members(const Range& range) {
   groups_.clear();
   group_of_.clear();
@@ -159,8 +159,8 @@ std::size_t CallTree::group_members(const Range& range) {
   return has_inlined ? join_inlined() : groups_.size();
 }
 
-// In perf an inlined call and a function of the same name are one frame, but two functions of that name are
-// two: the inlined call joins the first of them.
+// As in perf: an inlined call and a function of the same name are one frame, but two functions of that name
+// are two; the inlined call joins the first of them.
 std::size_t CallTree::join_inlined() {
   std::size_t left = groups_.size();
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
@@ -199,7 +199,7 @@ std::vector<std::uint32_t> CallTree::heavy_groups(const CallNode& node) const {
   return chosen;
 }
 
-// Members are sorted by child, in their old order; members of no child are left out.
+// Sorts members by child, keeping their order; removes members of no child.
 void CallTree::add_children(std::size_t index, const Range& range, std::span<const std::uint32_t> chosen) {
   nodes_[index].first_child = static_cast<std::uint32_t>(nodes_.size());
   nodes_[index].children = static_cast<std::uint32_t>(chosen.size());
@@ -231,12 +231,12 @@ HeavyChains::HeavyChains(const Profile& profile, FunctionStacks& stacks, std::sp
     : stacks_(&stacks), counts_(count) {
   std::vector<bool> heavy(count);
   for (std::uint32_t entry = 0; entry < count; ++entry) heavy[entry] = is_heavy(entry);
-  std::vector<std::size_t> wanted;  // places in `rows`
+  std::vector<std::size_t> wanted;  // indices in `rows`
   for (std::size_t at = 0; at < rows.size(); ++at) {
     if (entries[at] != kNone && heavy[entries[at]] && profile.stack_of(rows[at]) != nullptr)
       wanted.push_back(at);
   }
-  // Each row is a cache miss or several: frames are prefetched some rows ahead, chains are interned in
+  // Each row costs several cache misses: frames are prefetched some rows ahead, and chains are interned in
   // batches.
   constexpr std::size_t kTogether = 64, kStacks = 12, kFrames = 6;  // rows
   for (std::size_t begin = 0; begin < wanted.size(); begin += kTogether) {

@@ -1,8 +1,8 @@
-// The call graph of a row: a prefix tree of call chains, made only as far as it is drawn. Chains are grouped
-// by their first frame, each group above the limit by the second, and so on, so that memory grows with the
-// drawing, not with the chains.
+// The call graph of a row: a prefix tree of call chains, built only as far as it is drawn. Chains are grouped
+// by their first frame, each group above the threshold by the second, and so on, so that memory grows with
+// the drawing and not with the number of chains.
 //
-// As in perf's graphs, a node holds all frames up to where its chains differ or one of them ends.
+// As in perf's graphs, a node has all frames up to the one where its chains differ or where one of them ends.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@
 
 namespace tacho::report {
 
-// A call chain, or the part of it that belongs to a row, with its weight in that row.
+// A call chain, or the part of it that belongs to a row, with its weight.
 struct Strand {
   std::span<const std::uint32_t> frames;  // ids of functions, in the order of drawing
   std::uint64_t period = 0, samples = 0;
 };
 
-// The least weight of a node.
+// The threshold for nodes.
 struct CallTreeLimit {
   enum class Share : std::uint8_t {
     OfTotal,   // at least `percent` of `total`, rounded down
     OfParent,  // at least `percent` of the sum of its siblings and itself, rounded up
-    OfItself,  // as OfTotal, but of the chains that end in the node; its ancestors are made too
+    OfItself,  // as OfTotal, but for the chains that end in the node; its ancestors are kept
   };
   Share share = Share::OfTotal;
   double percent = 0.5;
-  std::uint64_t total = 0;  // period; with OfTotal and OfItself
+  std::uint64_t total = 0;  // period, for OfTotal and OfItself
 
-  // The least period, where the sum of siblings is `together`.
+  // The least period of a node whose siblings, with it, have the period `together`.
   std::uint64_t least(std::uint64_t together) const;
 };
 
@@ -43,35 +43,36 @@ struct CallNode {
   std::span<const std::uint32_t> frames;        // of the first chain; lives as long as the strands
   std::uint32_t parent = kNone;                 // index of a node
   std::uint32_t first_child = 0, children = 0;  // consecutive nodes, the heaviest first
-  // Of all chains through the node, and of the chains that end in it.
+  // Of all chains through the node; then of the chains that end in it.
   std::uint64_t period = 0, samples = 0;
   std::uint64_t own_period = 0, own_samples = 0;
   std::uint32_t first_count = 0;  // see CallTree::counts()
 };
 
-// The order of siblings of equal weight. AsPerf: in one module the higher function first, which shapes the
+// The order of siblings of equal weight. AsPerf: in one module, the higher address first, which changes the
 // lines of a graph (PerfBytes::orders_siblings).
 enum class SiblingOrder : std::uint8_t { ByName, AsPerf };
 
 class CallTree {
  public:
-  // `functions`: of the strands' frames, with chain keys of this kind. Trees are built one after another with
-  // the same tables. `steps`: what functions' steps are; null: they are not counted.
+  // `functions`: those of the strands' frames, with chain keys of this kind. One object builds many trees
+  // with the same tables. `steps`: the steps of functions; null: branches are not counted.
   explicit CallTree(const StableArray<Function>& functions, ChainKey key = ChainKey::Function,
                     const BranchSteps* steps = nullptr, SiblingOrder order = SiblingOrder::ByName);
 
-  // Replaces the tree by that of these strands. Equal chains may come more than once; chains without frames
-  // are left out. Siblings are sorted as rows are: the heaviest first, then by name, module and address.
+  // Builds the tree of these strands in place of the last one. Equal chains may be given more than once;
+  // chains without frames are ignored. Siblings are sorted as rows are: heaviest first, then by name, module
+  // and address.
   void build(std::span<const Strand> strands, const CallTreeLimit& limit);
 
   const StableArray<Function>& functions() const { return *functions_; }
-  // Node 0 is the root: no frames, the weight of all.
+  // Node 0 is the root: it has no frames, and the weight of all chains.
   const std::vector<CallNode>& nodes() const { return nodes_; }
   std::span<const CallNode> children(const CallNode& node) const {
     return std::span(nodes_).subspan(node.first_child, node.children);
   }
   bool counts_steps() const { return steps_ != nullptr; }
-  // Of each frame of a node, in their order; none without `steps`.
+  // One for each frame of a node, in order; empty without `steps`.
   std::span<const BranchCounts> counts(const CallNode& node) const {
     return steps_ == nullptr ? std::span<const BranchCounts>()
                              : std::span(counts_).subspan(node.first_count, node.frames.size());
@@ -83,7 +84,7 @@ class CallTree {
   };
   struct Group {
     std::uint32_t frame = 0;  // of its first chain
-    std::uint32_t joins = 0;  // the group it is counted with: mostly itself
+    std::uint32_t joins = 0;  // the group it is counted with: usually itself
     std::uint32_t strands = 0;
     std::uint64_t period = 0, samples = 0;
     std::size_t at = 0;  // where its next member goes
@@ -115,32 +116,31 @@ class CallTree {
   std::vector<CallNode> nodes_;
   std::vector<Range> ranges_;           // of each node
   std::vector<std::uint32_t> members_;  // indices of strands, those of one node together
-  // Of the step at hand.
+  // Of the current step:
   std::vector<Group> groups_;
   std::vector<std::uint32_t> group_of_;  // of each member in the range
-  std::vector<std::uint32_t> unplaced_;  // the members before they are moved
-  std::vector<std::uint32_t> came_;      // the members that came to the node, with `steps`
+  std::vector<std::uint32_t> unplaced_;  // the members in their old order
+  std::vector<std::uint32_t> came_;      // with `steps`: the members that arrived at the node
   std::vector<Stamped> group_by_key_, group_by_name_;
   std::uint64_t round_ = 0;
 };
 
-// The call chains of rows above the limit for call graphs, as chains of functions. Chains of other rows, the
-// majority, are not drawn and so not named: names are looked up after the rows are made.
+// The call chains of rows above the threshold for call graphs, as chains of functions. Chains of the other
+// rows, the majority, are not drawn and not resolved: functions are looked up after the rows are made.
 
 class HeavyChains {
  public:
   static constexpr std::uint32_t kNone = ~0U;
 
-  // Names the chains of the profile's `rows` that belong to an entry of which is_heavy(entry) holds.
-  // `entries`: the entry of each row, kNone where it has none; `count`: one more than the highest. Blocks of
-  // one event only.
+  // Resolves the chains of the profile's `rows` that belong to an entry with is_heavy(entry). `entries`: the
+  // entry of each row, kNone: none; `count`: the highest entry + 1. For blocks of one event only.
   HeavyChains(const Profile& profile, FunctionStacks& stacks, std::span<const std::uint32_t> rows,
               std::span<const std::uint32_t> entries, std::size_t count,
               const std::function<bool(std::uint32_t entry)>& is_heavy);
 
   // The number of distinct chains of an entry.
   std::size_t count(std::uint32_t entry) const { return counts_[entry]; }
-  // One list for each of `entries`. `by_samples`: periods are all 0, and samples stand in for them.
+  // One list for each of `entries`. `by_samples`: all periods are 0, so samples are the weight.
   std::vector<std::vector<Strand>> strands(std::span<const std::uint32_t> entries, bool by_samples) const;
 
  private:

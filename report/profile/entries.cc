@@ -70,8 +70,8 @@ CpuMode mode_of_level(char level) {
                         : CpuMode::User;
 }
 
-// The level of the rows that a chain makes: that of the function, and where nothing was mapped, that of the
-// frame before. Asked for frames in their order, and only where a row is made.
+// The level of the rows that a chain makes: of the function, or, where nothing is mapped, of the frame
+// before. Call it for the frames in order, and only where a row is made.
 class Entries::Levels {
  public:
   Levels(const FunctionTable& functions, std::span<const std::uint32_t> chain, char own)
@@ -102,8 +102,8 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
       members_(profile_->blocks()[block].members),
       member_totals_(members_),
       filtered_(members_) {
-  // With children all functions of chains make rows; without, few of them do. Where there are no chains, all
-  // functions are of samples' own places.
+  // With children, all functions of chains make rows; without, few of them do. If there are no chains, all
+  // functions belong to samples' own addresses.
   const bool are_rows = options_.has_children || !has_chains_;
   const bool learns_all = are_rows && index_->facts().options().mode == ReportMode::Samples;
   const std::span<const std::uint32_t> rows = profile_->rows_of(block);
@@ -122,7 +122,7 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
         index_->learn_functions();
         return Result<>(Done{});
       });
-  // Memory that is not written to costs nothing; what grows is copied.
+  // Reserved memory that is not written to costs nothing; growing copies.
   parts_.reserve(rows.size());
   weights_.reserve(rows.size() * members_);
   add_rows(rows);
@@ -148,7 +148,7 @@ void Entries::reserve(std::size_t entries) {
   if (options_.has_children) children_.reserve(entries * members_);
 }
 
-// Rows are made a group at a time: members of a group are next to each other.
+// Rows are made group by group: members of a group are next to each other.
 void Entries::group_parts() {
   group_starts_.assign(groups_.size() + std::size_t{1}, 0);
   for (const Part& part : parts_) ++group_starts_[part.group + 1];
@@ -159,7 +159,7 @@ void Entries::group_parts() {
     by_group_[next[parts_[number].group]++] = number;
 }
 
-// Chains that came before lead to their parts, which are fetched a few rows ahead.
+// Chains that occurred before lead to their parts, which are prefetched a few rows ahead.
 void Entries::add_rows(std::span<const std::uint32_t> numbers) {
   constexpr std::size_t kChains = 16, kParts = 6;  // rows ahead
   for (std::size_t at = 0; at < numbers.size(); ++at) {
@@ -174,7 +174,7 @@ void Entries::add_rows(std::span<const std::uint32_t> numbers) {
   }
 }
 
-// The rows that may have a graph are known once all are counted.
+// Which rows may have a graph is known after all are counted.
 void Entries::name_heavy(std::span<const std::uint32_t> numbers) {
   const std::uint64_t total = whole(0, options_.late.is_relative);
   const std::uint64_t least =
@@ -184,7 +184,7 @@ void Entries::name_heavy(std::span<const std::uint32_t> numbers) {
   of_rows_ = {};
 }
 
-// The entry that it makes or adds to, where there are no call chains to look at; else kNone.
+// Returns the entry of the row if there are no call chains; else kNone.
 std::uint32_t Entries::add_row(std::uint32_t number) {
   const ProfileRow& row = profile_->rows()[number];
   const NamedRows::Row& named = (*names_)[number];
@@ -232,7 +232,7 @@ std::uint32_t Entries::add_row(std::uint32_t number) {
   return kNone;
 }
 
-// To the entry of the function in the group.
+// Adds to the entry of the function in the group.
 std::uint32_t Entries::add_alone(const Part& part, std::span<const Weight> weights) {
   const std::uint32_t code = index_->code_of(part.function);
   const auto is_same = [&](std::uint32_t known) {
@@ -249,7 +249,7 @@ std::uint32_t Entries::add_alone(const Part& part, std::span<const Weight> weigh
   return entry;
 }
 
-// The number of the part that is the same as `part`, made where there is none.
+// The number of the part that equals `part`; adds it if there is none.
 std::uint32_t Entries::part_of(const Part& part, std::uint32_t parent) {
   const auto is_same = [&](std::uint32_t known) {
     return parts_[known].group == part.group && parts_[known].function == part.function &&
@@ -269,7 +269,7 @@ std::uint32_t Entries::part_of(const Part& part, std::uint32_t parent) {
   return by_part_.find_or_make(hash, is_same, make);
 }
 
-// From the last function on that forgets what called it or what it called.
+// The chain from the last is_root function on.
 std::span<const std::uint32_t> Entries::chain_of(const Part& part) const {
   if (part.chain == kNone) return {};
   const auto chain = stacks_->frames(part.chain);
@@ -297,7 +297,7 @@ std::uint32_t Entries::make_entry(const Part& part, std::uint32_t function, char
   return static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
-// Chains lead to rows all over memory, which are fetched a few parts ahead.
+// Parts lead to entries all over memory, which are prefetched a few parts ahead.
 void Entries::add_parts(std::span<const std::uint32_t> numbers) {
   constexpr std::size_t kChains = 8, kRows = 3;  // parts ahead
   const bool looks_ahead = options_.has_children && !options_.is_root;
@@ -363,12 +363,12 @@ std::uint64_t Entries::mode_period(CpuMode mode, std::uint32_t entry, std::size_
   return at < of_mode.size() ? period(of_mode[at], member) : 0;
 }
 
-// `depth`: frames of the part of the chain that is the row's.
+// `depth`: the number of frames of the row's part of the chain.
 void Entries::count(std::uint32_t number, std::uint32_t entry, std::size_t depth) {
   OfChains& row = of_chains_[entry];
   row.last_part = number;
   if (depth > 0) ++row.strands;
-  // Rows that only other events of a group have are of no depth to perf.
+  // As perf: only rows with samples of the group's first event have a depth.
   if (weight_of(number, 0).samples != 0)
     row.max_depth = std::max(row.max_depth, static_cast<std::uint32_t>(depth));
   if (!options_.has_children) return;
@@ -376,14 +376,14 @@ void Entries::count(std::uint32_t number, std::uint32_t entry, std::size_t depth
     children_[entry * members_ + member] += weight_of(number, member);
 }
 
-// Relative to the module for a sample's own place, as it was sampled for the others.
+// Of a sample's own address, relative to the module; of others, as sampled.
 std::uint64_t Entries::address_of(std::uint32_t entry) const {
   const Function& function = function_of(entry);
   if (!index_->facts().options().is_verbose && !function.is_data) return 0;
   if (!entries_[entry].is_own) return function.first_ip;
   const Location& place = index_->facts().session().resolver().location(row_of(entry).location);
   if (place.mapping == nullptr) return place.ip.value;
-  // Of BPF programs too, which frames are shown by their runtime addresses.
+  // Also for BPF programs, whose frames are shown by runtime address.
   if (place.mapping->module->kind == symbolize::ModuleKind::Bpf) return place.ip.value - place.mapping->start;
   return place.mapping->nameless_address(place.ip);
 }
@@ -449,8 +449,8 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
   return 0;
 }
 
-// A function stands above what it calls: longer chains lead on from the outermost place, shorter ones from
-// the innermost.
+// Callers are above their callees: in caller order, rows with longer chains come first; in callee order, rows
+// with shorter ones.
 std::function<std::uint32_t(std::uint32_t)> Entries::depth() const {
   if (!options_.graph || !has_chains_ || !options_.has_children) return nullptr;
   return [this, is_from_caller = *options_.graph == ChainOrder::Caller](std::uint32_t entry) {
@@ -459,8 +459,8 @@ std::function<std::uint32_t(std::uint32_t)> Entries::depth() const {
   };
 }
 
-// A group's rows have equal values of all keys that do not depend on the function, but of keys that compare
-// more for their order.
+// All rows of a group have equal values of the keys that do not depend on the function, except keys whose
+// order() compares more.
 RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& facts) const {
   const bool tells_groups = index_->facts().options().mode == ReportMode::Samples &&
                             std::ranges::all_of(columns, [this](const Column& column) {
@@ -522,7 +522,7 @@ std::vector<std::vector<Strand>> Entries::strands(std::span<const std::uint32_t>
   return lists;
 }
 
-// To the rows that the index has; its others are kNone.
+// For the rows in the index; other rows are kNone.
 void Entries::add_strands(std::uint32_t group, std::vector<std::vector<Strand>>& lists,
                           std::vector<std::uint32_t>& last_part) const {
   for (const std::uint32_t number : parts_of(group)) {
@@ -554,7 +554,7 @@ std::string NamePattern::fault() const {
   return text;
 }
 
-// Of a name only the first 4 KiB are looked at: the time grows with the square of its length.
+// Only the first 4 KiB of a name are matched: the time grows with the square of the length.
 bool NamePattern::is_in(std::string_view name) const {
   constexpr std::size_t kMost = 4096;
   const std::string text(name.substr(0, kMost));
@@ -579,12 +579,12 @@ namespace {
 
 using Kind = Column::Kind;
 
-// The numbers that are added up for rows. Any other column is one of these or 0.
+// The numbers that are added up for rows. Any other column equals one of these, or is 0.
 constexpr std::array kKept = {Kind::Overhead,         Kind::OverheadSys,       Kind::OverheadUser,
                               Kind::OverheadGuestSys, Kind::OverheadGuestUser, Kind::Samples,
                               Kind::Latency};
 
-// Filters that look at what no key of a level shows.
+// Filters on values that no key of a level shows.
 constexpr FilterBits kOfSamples = kByParent | kBySocket | kByParallelism;
 
 std::size_t slot_of(Kind kind) {
@@ -610,7 +610,7 @@ Hierarchy::Hierarchy(const Entries& entries, std::span<const KeyUse> keys, const
   put_in_order(top_);
 }
 
-// Numbers stay in their order; owner kNone: in no list.
+// Keeps the order of numbers; owner kNone: in no list.
 Hierarchy::Lists Hierarchy::lists_of(std::span<const std::uint32_t> owners, std::size_t count) {
   Lists lists;
   lists.first.resize(count + 1);
@@ -630,7 +630,7 @@ void Hierarchy::add(std::uint32_t entry) {
   std::uint32_t above = kNone;
   for (std::uint32_t level = 0; level < options_.levels.size(); ++level) {
     const std::uint32_t number = row_of(entry, above, level);
-    // A filter by something that is no key hides a row if it refuses all entries of the row.
+    // A filter on a value that is no key hides a row if it refuses all entries of the row.
     rows_[number].filtered &= static_cast<FilterBits>(entries_->filtered_by(entry) | ~kOfSamples);
     std::size_t at = number * members() * kKept.size();
     for (std::size_t member = 0; member < members(); ++member) {
@@ -646,7 +646,7 @@ std::uint32_t Hierarchy::row_of(std::uint32_t entry, std::uint32_t above, std::u
   scratch_.clear();
   std::uint64_t hash = by_keys_.hash(above, level);
   for (const Column& column : options_.levels[level].columns) {
-    if (column.kind != Kind::Key) continue;  // numbers distinguish no rows
+    if (column.kind != Kind::Key) continue;  // numbers do not distinguish rows
     const KeyUse& use = keys_[column.key];
     scratch_.push_back(use.key->identity({use, *facts_}, facts));
     hash = by_keys_.hash.add(hash, scratch_.back());
@@ -672,8 +672,8 @@ std::uint32_t Hierarchy::row_of(std::uint32_t entry, std::uint32_t above, std::u
       });
 }
 
-// A row of the level that a filter looks at clears the mark of all rows above when it passes. The levels
-// above have the mark at first, those below take it from the row above.
+// If a row passes on the level that a filter tests, it clears the mark of all rows above. Levels above begin
+// with the mark; levels below inherit it.
 void Hierarchy::apply_filters(std::uint32_t number) {
   Row& row = rows_[number];
   for (const FilterBits filter : {kByThread, kByModule, kBySymbol}) {
@@ -690,7 +690,7 @@ void Hierarchy::apply_filters(std::uint32_t number) {
     row.filtered |= kBySymbol;
 }
 
-// No deeper than there are levels, and of these there are as many as --sort has keys.
+// The recursion is as deep as there are levels, at most the number of keys in --sort.
 void Hierarchy::put_in_order(std::span<const std::uint32_t> siblings) {
   if (siblings.empty()) return;
   std::vector<RowFacts> facts;

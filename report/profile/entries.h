@@ -1,12 +1,12 @@
-// The rows of a report (perf: hist entries): a profile's rows added up by sort keys.
+// The rows of a report (perf: hist entries): the rows of a profile, added up by sort keys.
 //
-// With children, a sample counts for each row of a function in its call chain, once for each row. Such a row
-// has the part of the chain from its first function in drawing order on; the row of the sample's own address
-// has the whole chain. Call graphs are made of these parts.
+// With children, a sample counts for the row of each function in its call chain, once for each row. The row
+// of the sample's own address has the whole chain; other rows have the part from their function on, in the
+// order of drawing. Call graphs are made of these parts.
 //
-// Without call chains, a sample counts for its own row alone, and there are no parts. The same holds where
-// only rows above a limit have graphs and there are no children (LateChains): chains of these rows are found
-// after the rows are made.
+// Without call chains, a sample counts for its own row only, and there are no parts. This also holds if only
+// rows above a threshold have graphs and there are no children (LateChains): the chains of these rows are
+// resolved after the rows are made.
 #pragma once
 
 #include <regex.h>
@@ -31,20 +31,20 @@
 namespace tacho::report {
 
 // Finds the row of a function. Keys are evaluated once for each function of a profile; within a group of
-// rows, which are equal but for the function, a row is then found by one array access. All events of a report
-// share the index: one for each event would cost events times functions.
+// rows, which differ by their function only, a row is found by one array access. All events of a report share
+// this index, as its size is the number of functions.
 
-// Numbers rows of words of one width from 0 up: equal rows have equal numbers.
+// Numbers distinct rows of words of one width from 0 up.
 class IdentityRows {
  public:
-  // An empty row for the caller to fill; number() then returns its number.
+  // Returns an empty row for the caller to fill; number() then returns its number.
   std::vector<std::uint64_t>& begin() {
     words_.clear();
     return words_;
   }
   std::uint32_t number();
   std::uint32_t size() const { return size_; }
-  // Frees its memory. Later rows are all new.
+  // Frees its memory. All later rows are new.
   void forget() {
     has_forgotten_ = true;
     decltype(by_last_word_)().swap(by_last_word_);
@@ -57,13 +57,13 @@ class IdentityRows {
   bool is_at(std::uint32_t number) const;
   std::uint32_t append();
 
-  // The first row with this last word, which is often a small number, as of a symbol. Other rows by all their
-  // words.
+  // The first row with this last word, which often is a small number such as a symbol's. Other rows are
+  // hashed.
   std::vector<std::uint32_t, format::LargePages<std::uint32_t>> by_last_word_;
   IndexTable by_words_;
   std::vector<std::uint64_t> words_;
   std::vector<std::uint64_t, format::LargePages<std::uint64_t>> known_;
-  std::uint32_t size_ = 0, last_ = 0;  // the last row is mostly the next one too
+  std::uint32_t size_ = 0, last_ = 0;  // the last row is often the next one too
   bool has_forgotten_ = false;
 };
 
@@ -77,15 +77,15 @@ class EntryIndex {
   const SampleFacts& facts() const { return *facts_; }
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 
-  // Evaluates the keys for all functions of the table so far; otherwise that is done at the first use of a
-  // function. Frees the index of identities when the table is complete.
+  // Evaluates the keys for all functions now in the table; else this is done on first use. Frees the
+  // identities if the table is complete.
   void learn_functions();
   // Prefetches what find_or_make() reads for a function.
   void prefetch(std::uint32_t function) const {
     if (function < by_function_.size()) __builtin_prefetch(&by_function_[function]);
     if (function < codes_.size()) __builtin_prefetch(&codes_[function]);
   }
-  // Prefetches what it reads of a function that is not known(); after prefetch().
+  // Prefetches what find_or_make() reads if the function is not known(). Call it after prefetch().
   void prefetch_code(std::uint32_t function) const {
     if (function >= codes_.size() || codes_[function] >= by_code_.size()) return;
     __builtin_prefetch(&by_code_[codes_[function]]);
@@ -96,13 +96,13 @@ class EntryIndex {
     return by_function_[function].entry;
   }
 
-  // A number of the key values of a function: equal for equal values.
+  // The code of a function's key values: equal for equal values.
   std::uint32_t code_of(std::uint32_t function) {
     if (function >= codes_.size()) codes_.resize(functions_->size(), kNone);
     return codes_[function] != kNone ? codes_[function] : make_code(function);
   }
 
-  // Begins another group: the rows of the last one are forgotten.
+  // Begins another group: rows of the last one are dropped.
   void begin_group();
   // The row of a function in the current group; if there is none, the result of make(). Functions with equal
   // key values share a row.
@@ -128,58 +128,58 @@ class EntryIndex {
   std::span<const KeyUse> keys_;
   const SampleFacts* facts_;
   const FunctionTable* functions_;
-  std::uint32_t group_ = 0;  // counted; 0 is none
+  std::uint32_t group_ = 0;  // from 1 up
   std::vector<Slot, format::LargePages<Slot>> by_function_;
   std::vector<Slot, format::LargePages<Slot>> by_code_;
   // Functions with equal key values have equal codes.
   std::vector<std::uint32_t, format::LargePages<std::uint32_t>> codes_;  // by function; kNone: not evaluated
-  std::uint32_t learned_ = 0;                                            // functions from 0 up
+  std::uint32_t learned_ = 0;                                            // the number of functions evaluated
   IdentityRows identities_;
 };
 
 using FunctionTest = std::function<bool(const Function&)>;
 
-// The filters that refuse a sample, one bit each; 0: none.
+// The filters that refuse a sample, one bit each.
 using FilterBits = std::uint8_t;
 inline constexpr FilterBits kByThread = 1, kByModule = 2, kBySymbol = 4, kByParent = 8, kBySocket = 16,
                             kByParallelism = 32;
 
-// Call chains that are named after the rows are made.
+// Call chains that are resolved after the rows are made.
 struct LateChains {
-  FunctionStacks* stacks = nullptr;  // names them; null: chains came with the rows
-  double least_percent = 0;          // of the event: the least weight of a row with a graph
+  FunctionStacks* stacks = nullptr;  // resolves them; null: chains came with the rows
+  double least_percent = 0;          // the threshold for rows with a graph, of the event's total
   bool is_relative = false;          // of the samples that pass the filters
 };
 
 struct EntryOptions {
   bool has_children = false;
-  // Of call graphs: of rows with equal children, a function stands above what it calls. Null: none is drawn.
+  // The order of call graphs: of rows with equal children, callers come before callees. nullopt: no graphs.
   std::optional<ChainOrder> graph;
   bool hides_unknown = false;    // leaves out samples and frames without a function's name
-  std::size_t first_member = 0;  // of a group, whose weights decide the order first
-  // Events whose periods are all 0 (BPF output) are weighed by them all the same, not by their samples.
+  std::size_t first_member = 0;  // index in a group: its weights decide the order first
+  // If all periods of an event are 0 (BPF output), weights are periods and not samples.
   bool keeps_zero_periods = false;
-  FunctionTest is_parent;  // of the key parent; null: it is not used
-  // A call chain begins, in drawing order, with the last such function of it, and the sample is counted for
-  // that. Null: none.
+  FunctionTest is_parent;  // for the key `parent`; null: unused
+  // A call chain begins, in the order of drawing, with the last such function, and the sample counts for it.
+  // Null: unused.
   FunctionTest is_root;
-  // Call chains are those of other samples: they make rows of callers, whose graphs they are, but are no
-  // graph of the samples' own rows.
+  // Call chains belong to other samples: they make rows of callers with graphs, but no graph of the samples'
+  // own rows.
   bool borrows_chains = false;
   bool shows_only_with_parent = false;
-  // Rows that a filter refuses are counted in the totals and nowhere else. Null: none.
+  // Rows that a filter refuses count in the totals only. Null: no filter.
   std::function<FilterBits(const ProfileRow&, const Function&)> filtered_by;
-  bool keeps_filtered = false;  // they make entries too, which say so
-  // The level that a row shows in place of its function's. Null: none.
+  bool keeps_filtered = false;  // refused rows make entries, too, which are marked
+  // The level shown in place of the function's. Null: the function's.
   std::function<char(std::span<const std::uint64_t> facts)> level_of;
-  bool tells_modes = true;  // whether OverheadSys, OverheadUser and those of guests are asked for
-  // Rows that are counted nowhere. Null: none.
+  bool tells_modes = true;  // whether the columns of CPU modes (OverheadSys, OverheadUser, guests) are needed
+  // Rows that are not counted at all. Null: none.
   std::function<bool(const ProfileRow&)> is_left_out;
-  // What a row counts for in place of its weight. Null: the weight.
+  // The weight that replaces a row's own. Null: its own.
   std::function<Weight(const ProfileRow&, const Weight&)> weighed_by;
   LateChains late{};
-  format::WorkerPool* pool = nullptr;  // who makes them; null: the caller's thread
-  // The same rows with the same options, but weighed by latency. Null: without --latency.
+  format::WorkerPool* pool = nullptr;  // the threads that do the work; null: the caller's thread
+  // The same rows and options, weighed by latency. Null: without --latency.
   const class Entries* latency = nullptr;
 };
 
@@ -187,17 +187,17 @@ class Entries {
  public:
   static constexpr std::uint32_t kNone = NamedRows::kNoChain;  // of any number
   struct Totals {
-    Weight self, children;  // those of children hold the row's own as well; without children they are that
+    Weight self, children;  // `children` includes the row's own; without children, both are equal
   };
-  // Of one block of the profile. What is passed must outlive this.
+  // Makes the entries of one block of the profile. The arguments must outlive this.
   Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index, EntryOptions options);
 
   std::size_t size() const { return entries_.size(); }
   std::size_t members() const { return members_; }
   std::size_t first_member() const { return options_.first_member < members_ ? options_.first_member : 0; }
   RowFacts facts(std::uint32_t entry) const;
-  // Calls visit(entry) for each of `entries`, or of all, in their order. What facts() reads lies all over
-  // memory: it is fetched a few rows ahead.
+  // Calls visit(entry) for each of `entries`, or for all, in order. The memory that facts() reads is
+  // prefetched a few rows ahead.
   template <class Visit>
   void walk(std::span<const std::uint32_t> entries, Visit&& visit) const {
     walk_ahead(
@@ -212,61 +212,62 @@ class Entries {
     const std::size_t at = entry * members_ + member;
     return {selves_[at], options_.has_children ? children_[at] : selves_[at]};
   }
-  // What a member's period stands at in a column: without children that of these is 0. Events whose periods
-  // are all 0 (BPF output) are weighed by their samples.
+  // A member's number in a column; columns of children are 0 without children. If all periods of an event are
+  // 0 (BPF output), its samples are the weight.
   std::uint64_t value(Column::Kind kind, std::uint32_t entry, std::size_t member) const;
-  // All samples of a member; with `filtered_by`, those that were left out apart.
+  // The sum of all samples of a member; and, with `filtered_by`, of the refused ones.
   const Weight& total(std::size_t member) const { return member_totals_[member]; }
   const Weight& filtered(std::size_t member) const { return filtered_[member]; }
-  // What 100 % of a member are; `is_relative`: without what filters refuse.
+  // The total (100 %) of a member; `is_relative`: without refused samples.
   std::uint64_t whole(std::size_t member, bool is_relative) const {
     const Weight left_out = is_relative ? filtered_[member] : Weight();
     const Weight& all = member_totals_[member];
     return counts_samples(member) ? all.samples - left_out.samples : all.period - left_out.period;
   }
-  // Weighed by latency; null: not wanted.
+  // The entries weighed by latency; null: without --latency.
   const Entries* latency() const { return options_.latency; }
 
-  // The filters that refuse the entry, by its first sample; 0 without `keeps_filtered`.
+  // The filters that refuse the first sample of an entry; 0 without `keeps_filtered`.
   FilterBits filtered_by(std::uint32_t entry) const { return entries_[entry].filtered; }
 
-  // All rows in the order of the report, see RowOrder. `pool`, `beside`: as WeighedRows has them.
+  // All rows in the report's order (RowOrder). `pool`, `beside`: as in WeighedRows.
   std::vector<std::uint32_t> sorted(std::span<const Column> columns, format::WorkerPool* pool = nullptr,
                                     std::function<void()> beside = {}) const;
 
-  // The parts of call chains that belong to the first member's samples of some rows; one list for each.
-  // Equal chains may come more than once.
+  // The parts of call chains in the first member's samples, by row; one list for each of `entries`. Equal
+  // chains may occur more than once.
   std::vector<std::vector<Strand>> strands(std::span<const std::uint32_t> entries) const;
-  // How many they are.
+  // The number of these parts.
   std::size_t strand_count(std::uint32_t entry) const {
     return has_chains_ ? of_chains_[entry].strands : heavy_ ? heavy_->count(entry) : 0;
   }
 
  private:
   struct Entry {
-    std::uint32_t row = 0;  // the first that came here
+    std::uint32_t row = 0;  // the first profile row of the entry
     char level = '.';
     FilterBits filtered = 0;
-    bool is_own = true;  // made by a sample's own place
+    bool is_own = true;  // made by a sample's own address
   };
-  // Of an entry, where there are call chains.
+  // Of an entry with call chains.
   struct OfChains {
-    std::uint32_t part = 0;           // the first that came here
-    std::uint32_t last_part = kNone;  // the last that came here: each counts once
+    std::uint32_t part = 0;           // the first part of the entry
+    std::uint32_t last_part = kNone;  // the last part that was counted: each counts once
     std::uint32_t max_depth = 0;      // frames of the longest part of a chain
     std::uint32_t strands = 0;
   };
-  // A distinct (keys of samples, own function, chain of functions), with its weights in weights_.
+  // A distinct combination of sample keys, own function and chain of functions, with its weights in weights_.
   struct Part {
     std::uint32_t row = 0, group = 0, function = 0, chain = kNone;
     FilterBits filtered = 0;
-    CpuMode mode = CpuMode::User;  // where the samples were taken
+    CpuMode mode = CpuMode::User;  // of the samples' own addresses
   };
   class Levels;
 
   template <class NumberAt, class Visit>
   void walk_ahead(std::size_t count, NumberAt&& number_at, Visit&& visit) const {
-    constexpr std::size_t kEntries = 12, kFunctions = 8, kNames = 4;  // rows ahead: each needs those before
+    constexpr std::size_t kEntries = 12, kFunctions = 8,
+                          kNames = 4;  // prefetch distances in rows: each needs the result of the one before
     for (std::size_t at = 0; at < count; ++at) {
       if (at + kEntries < count) fetch_entry(number_at(at + kEntries));
       if (at + kFunctions < count) fetch_function(number_at(at + kFunctions));
@@ -316,7 +317,7 @@ class Entries {
   }
   template <class T>
   using Table = RowTable<T>;
-  // Facts of the entries: of each one, or, where the order is the same, of each group.
+  // The facts of entries; if rows of a group differ by their function only, of groups.
   RowsToOrder to_order(std::span<const Column> columns, Table<RowFacts>& facts) const;
   void add_strands(std::uint32_t group, std::vector<std::vector<Strand>>& lists,
                    std::vector<std::uint32_t>& last_part) const;
@@ -333,35 +334,34 @@ class Entries {
   std::vector<Weight> member_totals_, filtered_;
 
   Table<Part> parts_;
-  Table<Weight> weights_;               // of parts, members_ of each
-  std::vector<std::uint32_t> parents_;  // of parts: functions that --parent looks for; empty: none is wanted
-  // The part that a chain (without one: a function) came with first, which mostly is the only one; the
-  // others.
+  Table<Weight> weights_;               // by part, members_ for each
+  std::vector<std::uint32_t> parents_;  // by part: found by --parent; may be empty
+  // The first part of a chain (without chains: of a function), usually the only one; then the others.
   ByNumber<std::uint32_t> by_chain_{kNone}, by_alone_{kNone};
   IndexTable by_part_;
   IdentityRows groups_;
-  Table<std::uint32_t> group_entries_;  // of each group its first
-  // Numbers of parts: those of one group together, in their order.
+  Table<std::uint32_t> group_entries_;  // the first entry of each group
+  // Numbers of parts, sorted by group.
   std::vector<std::uint32_t> by_group_, group_starts_;
 
   // One array for each fact of entries, as some are not always needed.
   Table<Entry> entries_;
   Table<RowsToOrder::Cell> cells_;
   Table<OfChains> of_chains_;
-  IndexTable by_cell_;               // without call chains: entries after the first of their group
-  Table<Weight> selves_, children_;  // members_ of each entry
-  // As selves_: of these, what was of each mode but Kernel, which is the rest. Shorter, where nothing behind
-  // was of the mode: guests are rare.
+  IndexTable by_cell_;               // without call chains: the entries after the first of their group
+  Table<Weight> selves_, children_;  // by entry, members_ for each
+  // As selves_, by mode except Kernel, which is the rest. Shorter arrays end after the last weight of the
+  // mode: guests are rare.
   std::array<Table<Weight>, 4> of_modes_;
-  // Where chains come late: the entry of each of the block's rows, until the heavy ones are known; these.
+  // With late chains: the entry of each row of the block, until the heavy entries are known; then:
   Table<std::uint32_t> of_rows_;
   std::optional<HeavyChains> heavy_;
 };
 
 // Regular expressions that choose functions by name.
 
-// An extended regular expression of POSIX. std::regex would go down a level of the stack for each character
-// of a name, and names come from outside.
+// A POSIX extended regular expression. std::regex recurses for each character of a name, and names are
+// untrusted.
 class NamePattern {
  public:
   explicit NamePattern(const std::string& text);
@@ -370,7 +370,7 @@ class NamePattern {
   NamePattern& operator=(const NamePattern&) = delete;
 
   bool is_sound() const { return status_ == 0; }
-  // regerror()'s text.
+  // The text of regerror().
   std::string fault() const;
   // False for every name if the pattern is not valid.
   bool is_in(std::string_view name) const;
@@ -383,37 +383,37 @@ class NamePattern {
 // Whether a function's name matches the pattern. Each function is matched once for all of its call chains.
 FunctionTest test_of_name(const std::string& pattern);
 
-// The rows of a report in levels (--hierarchy): a tree whose first level has a row for each value of the
-// first sort keys, the second level one for each value of the next keys, and so on. A row's weight is the sum
-// of the rows below it.
+// The rows of a report in levels (--hierarchy): a tree. The first level has a row for each value of the first
+// sort keys, the second one for each value of the next keys, and so on. A row's weight is the sum of the rows
+// below it.
 //
-// Filters work as in perf, which makes the tree of all samples: a row is shown when a row below it passes the
-// filter, with the weight that it has without a filter. The filtered key (thread, module or function) has its
-// own level or none.
+// Filters work as in perf, which makes the tree of all samples: a row is shown if a row below it passes the
+// filter, with its unfiltered weight. The filtered key (thread, module or function) is on a level of its own,
+// or on none.
 
 struct HierarchyLevel {
   std::vector<Column> columns;
-  FilterBits decides = 0;  // the filters that look at one of its keys
+  FilterBits decides = 0;  // the filters that test one of its keys
 };
 
 struct HierarchyOptions {
   std::vector<HierarchyLevel> levels;  // at least one
-  std::vector<Column> sorted;          // rows of one level under one row stand in this order
+  std::vector<Column> sorted;          // the order of the rows below one row
   FilterBits filters = 0;              // the active ones
-  FunctionTest is_symbol_shown;        // of any level, by the function of its first sample; null: all are
+  FunctionTest is_symbol_shown;  // tests the function of a row's first sample, on any level; null: no filter
 };
 
 class Hierarchy {
  public:
   static constexpr std::uint32_t kNone = ~0U;
   struct Row {
-    std::uint32_t entry = 0;  // the first of the entries that came here
+    std::uint32_t entry = 0;  // the first entry of the row
     std::uint32_t above = kNone;
     std::uint32_t level = 0;
     FilterBits filtered = 0;
     bool is_leaf = false;
   };
-  // `entries`: made with `keeps_filtered`. What is passed must outlive this.
+  // `entries` were made with `keeps_filtered`. The arguments must outlive this.
   Hierarchy(const Entries& entries, std::span<const KeyUse> keys, const SampleFacts& facts,
             HierarchyOptions options);
 
@@ -434,7 +434,7 @@ class Hierarchy {
   std::span<const std::uint32_t> entries_of(std::uint32_t number) const;
 
  private:
-  struct Lists {  // of numbers, one list for each row
+  struct Lists {  // lists of numbers, by row
     std::vector<std::uint32_t> first, numbers;
     std::span<const std::uint32_t> of(std::uint32_t row) const {
       return std::span(numbers).subspan(first[row], first[row + 1] - first[row]);
@@ -451,8 +451,8 @@ class Hierarchy {
   const SampleFacts* facts_;
   HierarchyOptions options_;
   std::vector<Row> rows_;
-  std::vector<std::uint64_t> values_;  // of each row, of each member: one for each of the kinds that are kept
-  std::vector<std::uint64_t> words_, scratch_;  // identities of rows' keys
+  std::vector<std::uint64_t> values_;           // by row, member, and kind of number
+  std::vector<std::uint64_t> words_, scratch_;  // the identities of rows' keys
   std::vector<std::uint32_t> words_at_;         // by row
   IndexTable by_keys_;
   std::vector<std::uint32_t> leaf_of_;  // by entry

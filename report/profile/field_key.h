@@ -19,42 +19,40 @@
 
 namespace tacho::report {
 
-// Groups of samples by a value that each of them has: a field of its payload or tracepoint, or its thread and
-// processor.
+// Groups of samples by a value: a field of the payload or tracepoint, or the sample's thread, process or CPU.
 
-// A value that outlives its sample; nothing when the payload ends before it.
+// A value that outlives its sample; monostate: the payload is too short for the field.
 using KeyValue = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string>;
 
-// Numbers by size, texts by their bytes, every double (NaN too) in one order.
+// Numbers by value, texts by bytes; doubles have a total order, with NaN.
 std::strong_ordering compare(const KeyValue& a, const KeyValue& b);
 struct KeyValuesLess {
   bool operator()(const std::vector<KeyValue>& a, const std::vector<KeyValue>& b) const;
 };
 
 KeyValue key_value(const FieldValue& value);
-// As show_value() has it, but texts without quotes; "?" for a value that is not there.
+// As show_value(), but texts have no quotes; "?" for a missing value.
 std::string show_key(const PayloadField* field, const KeyValue& value, Names names);
 
-// Names of the fields that an event is grouped by by default: those tagged role:function, else those
-// tagged role:key.
+// The fields by which an event is grouped by default: those tagged role:function, else those tagged role:key.
 std::vector<std::string> default_keys(const PayloadSchema& schema);
 
-// The same for tables: what a role "table:KEYS" says, where there are such keys, else default_keys().
+// The same for tables: the keys of a role "table:KEYS", if there is one, else default_keys().
 std::vector<std::string> default_table_keys(const PayloadSchema& schema);
 
 class FieldKey {
  public:
-  // A field of `schema` called `name`; else what the sample itself has (own_values()). With "sample." in
-  // front it is the sample's own, whatever fields there are. The error (of the use) lists what there is;
-  // `option` and `event` stand in it. `schema` must outlive the key.
+  // The field of `schema` with this name, or else the sample's own value (own_values()). With "sample."
+  // before the name it is the sample's own value in any case. The usage error lists the names; `option` and
+  // `event` are in its text. `schema` must outlive the key.
   static Result<FieldKey> find(std::string_view option, std::string_view name, const PayloadSchema& schema,
                                std::string_view event);
 
   KeyValue value(const ResolvedSample& sample) const;
-  // The same, but of an address of code or data what is called so, where that is known.
+  // The same, but an address of code or data becomes its symbol, if that is known.
   KeyValue named_value(const ResolvedSample& sample, Resolver& resolver) const;
   std::string show(const KeyValue& value, Names names) const { return show_key(field_, value, names); }
-  // A field that hides the sample's own value of the same name: worth a note to who asked for it.
+  // Whether a field hides the sample's own value of the same name: worth a note.
   bool hides_own() const;
   const std::string& name() const { return name_; }
   const PayloadField* field() const { return field_; }  // null: the sample's own value
@@ -62,7 +60,7 @@ class FieldKey {
  private:
   std::string name_;
   const PayloadField* field_ = nullptr;
-  const OwnValue* own_ = nullptr;  // set when field_ is not
+  const OwnValue* own_ = nullptr;  // set if field_ is null
 };
 
 // hist --between: the time from each first event to the next second event with the same key. So a latency can
@@ -113,7 +111,7 @@ class EventPairs {
   // First events that wait for their second one, in two generations: when `begun_` is full it replaces
   // `older_`, whose events are dropped.
   Begun begun_, older_;
-  std::size_t bytes_ = 0;  // about, of begun_
+  std::size_t bytes_ = 0;  // approximate, of `begun_`
   std::uint64_t replaced_ = 0, forgotten_ = 0, without_begin_ = 0;
 };
 

@@ -16,7 +16,7 @@ namespace abi = format::abi;
 // The values of Identities::Words::kind.
 enum IdentityKind : std::uint64_t { kBySymbol, kInlined, kByLine };
 
-// Of addresses without names: a guest's are another machine's than the host's.
+// Address spaces of addresses without names: a guest's differs from the host's.
 std::uint32_t space_of(char level) {
   return level == 'g' || level == 'u' ? static_cast<unsigned char>(level) : 0;
 }
@@ -52,8 +52,8 @@ FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain, Source
     listed_.try_emplace(entry.filename, static_cast<std::uint32_t>(listed_.size()) + 1);
 }
 
-// perf compares the addresses of its structures, which mostly grow in the order of creation: first modules of
-// the build id table, then others in the order of their first sample.
+// perf compares the addresses of its structures, which usually grow in order of creation: first modules of
+// the build id table, then others by their first sample.
 std::uint32_t FunctionTable::rank_of(const symbolize::Module& module, std::size_t met) const {
   auto listed = listed_.find(std::string(module.path));
   if (listed == listed_.end()) listed = listed_.find(std::string(module.file));
@@ -175,7 +175,7 @@ FunctionTable::Made FunctionTable::function_of(const symbolize::Frame& frame, co
   made.level = level_of(frame.cpumode);
   made.source = frame.source;
   made.is_inlined = frame.is_inlined;
-  // Names from files without a build id are checked at the end: in a pipe the id may come later.
+  // Names from files without a build id are checked at the end: in a pipe, the id may come later.
   made.is_guess = frame.is_guess && !(frame.module != nullptr && frame.module->is_unsure());
   made.is_data = frame.is_data;
   made.is_unnamed = frame.is_unnamed;
@@ -187,7 +187,7 @@ std::uint32_t FunctionTable::intern(Made all, std::uint64_t ip) {
   Function& made = all.function;
   made.first_ip = ip;
   const auto level = static_cast<unsigned char>(made.level);
-  constexpr std::uint32_t kMostModules = 1U << 24;  // with the level a number of 32 bits
+  constexpr std::uint32_t kMostModules = 1U << 24;  // with the level, a number of 32 bits
   if (all.named.name.empty() && !made.is_inlined && grain_ != Grain::Addresses &&
       module_numbers_.size() < kMostModules)
     return intern_address(all);
@@ -207,7 +207,7 @@ std::uint32_t FunctionTable::intern(Made all, std::uint64_t ip) {
       [&] { return add(all); });
 }
 
-// Mostly there is one function at an address in all modules, and that is found by its symbol.
+// Usually one function in all modules has an address; it is found by its symbol number.
 std::uint32_t FunctionTable::intern_address(Made& all) {
   Function& made = all.function;
   made.symbol = symbols_.number_of_address(space_of(made.level), made.start);
@@ -283,7 +283,7 @@ std::uint32_t FunctionTable::chain_key_of(const Made& made) {
   return chain_keys_.number_of({kBySymbol, module, function.start, 0});
 }
 
-// As perf shows it behind the name.
+// As perf prints it after the name.
 std::string_view FunctionTable::line_text(const symbolize::Frame& frame) {
   if (frame.module == nullptr) return {};
   std::string text;
@@ -291,7 +291,7 @@ std::string_view FunctionTable::line_text(const symbolize::Frame& frame) {
     const std::size_t name = sources_ == SourceNames::WithFolders ? 0 : frame.file.rfind('/') + 1;
     text = fmt::format("{}:{}", frame.file.substr(name), frame.line);
   } else if (frame.line_state == symbolize::LineState::Unknown) {
-    text = "??:0";  // the module has lines, but none for this place
+    text = "??:0";  // the module has lines, but none for this address
   } else if (!frame.function.empty()) {
     text = fmt::format("+{}", frame.shown_address - frame.function_start);
   } else {
@@ -344,7 +344,7 @@ std::string source_line(Resolver& resolver, const FrameAddress& place) {
 namespace {
 
 constexpr std::string_view kUnknown = "[unknown]";
-constexpr std::string_view kDeleted = " (deleted)";  // the kernel's mark behind a path
+constexpr std::string_view kDeleted = " (deleted)";  // which the kernel appends to the path
 constexpr std::string_view kInlinedByJit = "->";
 
 // Go's methods look like "net/http.(*Client).Do".
@@ -362,7 +362,7 @@ bool is_of_kernel(const symbolize::Module* module) {
          module->kind == ModuleKind::GuestKernel || module->kind == ModuleKind::Bpf;
 }
 
-// "[libc.so.6]" of code without a name.
+// "[libc.so.6]" for code without a name.
 std::string module_as_name(const symbolize::Frame& frame, const FrameMarks& marks) {
   std::string_view name = frame.module == nullptr ? kUnknown : last_part(frame.module->path);
   if (name.ends_with(kDeleted)) name.remove_suffix(kDeleted.size());
@@ -448,7 +448,7 @@ CodeKind code_kind(const symbolize::Frame& frame) {
 void FrameNames::append(std::span<const std::uint32_t> frames, Order order, bool is_java,
                         std::vector<std::uint32_t>& names) {
   const auto begin = static_cast<std::ptrdiff_t>(names.size());
-  // Leaf first, as perf asks: what some inlined functions are called depends on who was asked for before.
+  // Leaf first, as perf: the names of some inlined functions depend on earlier look-ups.
   for (const std::uint32_t location : frames) {
     if (of_ == Of::Places) {
       add(of_place(location, is_java), names);
@@ -485,7 +485,7 @@ FrameNames::NameList FrameNames::of_function(std::uint32_t function, const Frame
                                              bool is_java) {
   if (const NameList known = by_function_[is_java].find(function); known.count != NameList::kNotMade)
     return known;
-  // What is behind the function's start is not shown.
+  // The offset in the function is not shown.
   const Function& asked = functions_[function];
   symbolize::Frame frame;
   frame.module = asked.module;

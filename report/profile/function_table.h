@@ -1,14 +1,12 @@
 // The table of functions: maps numbered code addresses (Location) to interned functions. Names are looked up
 // once for each distinct address.
 //
-// perf's report compares functions in three ways, and so a function has three numbers:
-// - `id`: different for functions that are shown differently.
+// perf's report compares functions in three ways, so a function has three numbers:
+// - `id`: different for functions that are printed differently.
 // - `symbol`: equal for functions of one row of `--sort sym`. There modules are compared by short name, and
-// unknown
-//   functions by address alone.
+//   unknown functions by address alone.
 // - `chain_key`: equal for functions of one node of a call graph. There modules are compared by identity, and
-// inlined
-//   calls by name.
+//   inlined calls by name.
 #pragma once
 
 #include <array>
@@ -37,58 +35,59 @@
 
 namespace tacho::report {
 
-// The key of -g: which frames are one node of a call graph.
+// The key of -g: it decides which frames are one node of a call graph.
 enum class ChainKey : std::uint8_t {
   Function,
   Address,
-  SourceLine,  // where the line is known; else the function
+  SourceLine,  // if the line is known; else the function
 };
 // Functions: one entry for each function. Addresses: one for each sampled address, with its source line.
-// Names: as Functions, but all addresses of a module without a symbol are one entry; elsewhere each is one.
+// Names: as Functions, but all addresses without a symbol in one module are one entry; elsewhere each address
+// is one.
 enum class Grain : std::uint8_t { Names, Functions, Addresses };
-// How lines name their files: "main.c:12" or with the folders.
+// Source files in lines: "main.c:12", or with folders.
 enum class SourceNames : std::uint8_t { Bare, WithFolders };
 
-// Facts that few functions have.
+// Facts that only few functions have.
 struct RareFacts {
-  // Of a variable, whose rows show an offset: its start as an address of the process of first_ip.
+  // Of a variable, whose rows show an offset: its start, as an address of the process of first_ip.
   std::uint64_t runtime_start = 0;
-  std::uint64_t mapped_bytes = 0;  // of the mapping of its first sample; only where they are kept
-  // "main.c:12", or where that is not known "+20", the place in the function; only with the grain Addresses.
+  std::uint64_t mapped_bytes = 0;  // size of the mapping of its first sample; only with keep_mapped_bytes()
+  // "main.c:12"; if the line is unknown, "+20", the offset in the function. Only with the grain Addresses.
   std::string_view line;
-  std::uint32_t step = 0;  // in BranchSteps
+  std::uint32_t step = 0;  // number of the step (BranchSteps)
   bool operator==(const RareFacts&) const = default;
 };
 
-// Facts of functions that have a name.
+// Facts of functions with a name.
 struct NamedFacts {
   std::string_view name;            // lives as long as the session
   std::uint64_t end = 0;            // see Function::start
   const RareFacts* rare = nullptr;  // null: none
 };
 
-// A capture may have millions of these, most without a name, so each byte counts.
+// A capture may have millions of functions, most without a name, so each byte counts.
 struct Function {
-  const symbolize::Module* module = nullptr;  // null: nothing was mapped there
-  // Its range, relative to its module as frames are shown. `start` of an unknown one is the address (with the
-  // grain Names 0): as sampled for frames of a call chain, else relative to the module.
+  const symbolize::Module* module = nullptr;  // null: nothing is mapped there
+  // Its range, relative to its module as frames are printed. `start` of an unknown function is its address (0
+  // with the grain Names): as sampled for frames of call chains, else relative to the module.
   std::uint64_t start = 0;
   std::uint64_t first_ip = 0;         // its first sampled address; with the grain Addresses: its address
   const NamedFacts* named = nullptr;  // null: none
-  std::uint32_t module_rank = 0;    // of two modules, perf shows the one with the higher rank first; 0: none
-  std::uint32_t name_number = 0;    // equal names have equal numbers; 0: unknown
-  std::uint32_t module_number = 0;  // equal short names have equal numbers; 0: nothing was mapped there
+  std::uint32_t module_rank = 0;      // perf prints the module of higher rank first; 0: none
+  std::uint32_t name_number = 0;      // equal names have equal numbers; 0: unknown
+  std::uint32_t module_number = 0;    // equal short names have equal numbers; 0: nothing is mapped there
   std::uint32_t symbol = 0;
   std::uint32_t chain_key = 0;
   char level = '.';   // k kernel, . user, H hypervisor
-  char source = '!';  // where the name came from, see symbolize::Frame
+  char source = '!';  // the source of the name, see symbolize::Frame
   bool is_inlined : 1 = false;
   bool is_data : 1 = false;     // the symbol is a variable
   bool has_line : 1 = false;    // line() is a source line
-  bool is_unnamed : 1 = false;  // it has no symbol: name() is its module and start
-  bool is_guess : 1 = false;    // of a perf map that may be another process's
+  bool is_unnamed : 1 = false;  // no symbol: name() is the module and the start
+  bool is_guess : 1 = false;    // from a perf map that may be another process's
 
-  // Whether nothing says that the name is that of what ran.
+  // Whether it is unknown if the name belongs to the code that ran.
   bool is_unsure() const {
     return named != nullptr && !named->name.empty() &&
            (is_guess || (module != nullptr && module->is_unsure()));
@@ -106,13 +105,13 @@ struct Function {
 };
 static_assert(sizeof(Function) <= 56);
 
-// Hash table from keys to numbers from 0 up. Its memory is in few blocks, so that all of it can be freed: a
+// Hash table from keys to numbers from 0 up. It has few memory blocks, so that all of it can be freed: a
 // capture may have millions of modules.
 template <class Key>
 class KeyNumbers {
  public:
   std::uint32_t size() const { return static_cast<std::uint32_t>(keys_.size()); }
-  // `hashed`: of the key alone.
+  // `hashed`: a hash of the key alone.
   std::uint32_t number_of(std::uint64_t hashed, const Key& key) {
     return by_hash_.find_or_make(
         hashed, [&](std::uint32_t known) { return keys_[known] == key; },
@@ -131,7 +130,7 @@ class KeyNumbers {
   std::vector<Key, format::LargePages<Key>> keys_;
 };
 
-// Numbers identities, which are four words or an address in a space, from 0 up.
+// Numbers identities from 0 up. An identity is four words, or an address in an address space.
 class Identities {
  public:
   struct Words {
@@ -139,7 +138,7 @@ class Identities {
     bool operator==(const Words&) const = default;
   };
   std::uint32_t number_of(const Words& words);
-  // An address is never the same as words.
+  // An address never equals words.
   std::uint32_t number_of_address(std::uint32_t space, std::uint64_t address) {
     return by_address_.find_or_make(space, address, [this] { return count_++; });
   }
@@ -147,7 +146,7 @@ class Identities {
     by_address_.prefetch(space, address);
   }
   std::uint32_t new_number() { return count_++; }
-  // Frees its memory; numbers are not used again.
+  // Frees its memory. Do not use it afterwards.
   void forget() {
     by_words_.forget();
     by_address_.forget();
@@ -167,22 +166,22 @@ class Identities {
 
 class FunctionTable {
  public:
-  // The session must outlive the table. Every key but Function has the grain Addresses, for which the
-  // session's symbol options should ask for source lines.
+  // The session must outlive the table. All keys but Function need the grain Addresses, for which the
+  // session's symbol options should include source lines.
   explicit FunctionTable(Session& session, ChainKey key = ChainKey::Function, Grain grain = Grain::Functions,
                          SourceNames sources = SourceNames::Bare);
 
-  // Called before the first look-up: functions get their mapped_bytes().
+  // Call it before the first look-up: functions then have mapped_bytes().
   void keep_mapped_bytes() { keeps_mapped_bytes_ = true; }
 
-  // The functions of a frame of a call chain, by the number of its location: the innermost inlined call
-  // first, at least one. Valid until the next call.
+  // The functions of a call chain's frame, by location number: innermost inlined call first, at least one.
+  // Valid until the next call.
   std::span<const std::uint32_t> of_frame(std::uint32_t location);
   // The same for a frame that is one function, as most are: a fast path, called for every frame of every
-  // chain. kNone: it was not looked up yet, or is several.
+  // chain. kNone: not looked up yet, or several functions.
   static constexpr std::uint32_t kNone = ~0U;
   std::uint32_t only_of_frame(std::uint32_t location) const { return only_.find(location); }
-  // Prefetches what the next look-up of this location reads: the known answer, or else the location itself.
+  // Prefetches what the next look-up of this location reads: the cached answer, or else the location itself.
   void prefetch_frame(std::uint32_t location) const { only_.prefetch(location); }
   void prefetch_place(std::uint32_t location) const { alone_.prefetch(location); }
   void prefetch_location(std::uint32_t location) const {
@@ -191,24 +190,26 @@ class FunctionTable {
   void prefetch_address(std::uint32_t location) const {
     if (only_.find(location) == kNone) symbols_.prefetch_address(0, resolver_->location(location).ip.value);
   }
-  // The function of an end of a branch, without inlined calls. Each step (BranchSteps) has a function of its
-  // own, equal but for its step.
+  // The function of an end of a branch, without inlined calls. Each step (BranchSteps) has its own function,
+  // equal except for the step.
   std::uint32_t of_step(std::uint32_t location, std::uint32_t step);
-  // The function of a frame that is no code address: a mark between two stacks, a thread. The name must live
-  // as long as the table.
+  // The function of a frame that is not a code address: a mark between two stacks, or a thread. The name must
+  // live as long as the table.
   std::uint32_t of_name(std::string_view name);
   // The function of a sample's own address, without inlined calls.
   std::uint32_t of_place(std::uint32_t location);
 
-  const Function& operator[](std::uint32_t id) const { return functions_[id]; }  // stays where it is
-  const StableArray<Function>& functions() const { return functions_; }          // by id
+  const Function& operator[](std::uint32_t id) const {
+    return functions_[id];
+  }                                                                      // its address does not change
+  const StableArray<Function>& functions() const { return functions_; }  // by id
   std::size_t size() const { return functions_.size(); }
-  // Frees the tables that find functions: no location is looked up later.
+  // Frees the look-up tables: no location is looked up afterwards.
   void end_lookups();
   bool has_ended() const { return has_ended_; }
 
  private:
-  // One that is not in the table yet.
+  // A function that is not in the table yet.
   struct Made {
     Function function;
     NamedFacts named;
@@ -226,14 +227,14 @@ class FunctionTable {
   void keep(const std::optional<TableRow>& row, std::uint32_t function);
   Made function_of(const symbolize::Frame& frame, const Location& where, std::uint64_t unknown_at);
   std::uint32_t intern(Made made, std::uint64_t ip);
-  std::uint32_t intern_address(Made& made);  // without a name, with the grain Functions
+  std::uint32_t intern_address(Made& made);  // without a name, for the grain Functions
   std::uint32_t add(Made& made);
   std::uint32_t append(const Made& made);
   std::uint32_t number_of_text(KeyNumbers<std::string_view>& numbers, std::string_view text) {
     return numbers.number_of(hash_(text), text);
   }
   struct ModuleNumbers {
-    std::uint32_t id = 0;    // from 1 up: modules have different ones
+    std::uint32_t id = 0;    // from 1 up, different for each module
     std::uint32_t name = 0;  // Function::module_number
     std::uint32_t rank = 0;  // Function::module_rank
   };
@@ -253,18 +254,17 @@ class FunctionTable {
   SourceNames sources_;
   bool keeps_mapped_bytes_ = false, has_ended_ = false;
   bool has_rows_ = false;  // functions are found by their rows, where they can be
-  // By location number, kNone where it was not looked up. In arrays of their own, so that they stay in the
-  // cache.
+  // By location number; kNone: not looked up. Separate arrays, so that they fit into the cache.
   ByNumber<std::uint32_t> alone_{kNone};
   ByNumber<std::uint32_t> only_{kNone};  // of frames that are one function
-  ByNumber<std::uint32_t> many_{kNone};  // of others: index of a list
+  ByNumber<std::uint32_t> many_{kNone};  // of other frames: index of a list
   std::deque<std::vector<std::uint32_t>> lists_;
   StableArray<Function> functions_;
   std::deque<NamedFacts> named_;
   std::deque<RareFacts> rare_;
-  std::uint32_t only_answer_ = 0;  // of of_frame(): a list of one
+  std::uint32_t only_answer_ = 0;  // for of_frame(): a list of one
   IndexTable by_identity_;
-  // Functions without a name: the first at an address, by its symbol, and the others.
+  // Functions without a name: the first at an address, by symbol number, and the others.
   ByNumber<std::uint32_t> by_symbol_{kNone};
   AddressTable by_address_;
   AddressTable by_row_;  // see TableRow
@@ -273,7 +273,7 @@ class FunctionTable {
     symbolize::SymbolTable* names = nullptr;
   };
   std::array<Table, 64> tables_{};  // of mappings, by their addresses
-  AddressTable by_step_;  // of functions that are ends of branches: step and the function without one
+  AddressTable by_step_;            // functions of branch ends: by step and the function without a step
   std::unordered_map<std::string_view, std::uint32_t> of_names_;  // see of_name()
   format::SeededTextHash hash_;
   KeyNumbers<std::string_view> names_, modules_;
@@ -282,48 +282,48 @@ class FunctionTable {
   KeyNumbers<const symbolize::Module*> met_modules_;
   std::vector<ModuleNumbers, format::LargePages<ModuleNumbers>> module_numbers_;  // by number in these
   const symbolize::Module* last_module_ = nullptr;
-  ModuleNumbers last_numbers_;  // of the last module: mostly the next one's too
+  ModuleNumbers last_numbers_;  // of the last module, which is usually the next one's too
   Identities symbols_, chain_keys_;
   std::map<std::string, std::uint32_t, std::less<>> lines_;
 };
 
-// The names that frames of call chains have in folded stacks and flame graphs, each made once for each
-// function.
+// The names of call chain frames in folded stacks and flame graphs, each made once for each function.
 
-// Source lines of functions that a picture shows: "main.c:12", looked up for what is drawn and nothing else.
+// Source lines of the functions in a picture: "main.c:12". Only lines of functions that are drawn are looked
+// up.
 
-// Where a function was met first.
+// The first address of a function.
 struct FrameAddress {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   std::uint32_t location = kNone;
-  std::uint32_t inlined = 0;  // which of the calls at that location, the innermost first
+  std::uint32_t inlined = 0;  // index of the call at that location, innermost first
 };
 
-// The line where the function starts; of names that were packed into the capture, where it was met first; of
-// a call that was inlined, the place in it. Safe to print. Empty: nothing knows the line. A file whose lines
-// cannot be read is from then on among what Resolver::report_missing() adds.
+// The line where the function starts; for packed names, the line of the first address; for an inlined call,
+// the line in it. Safe to print. Empty: unknown. A file whose lines cannot be read is then reported by
+// Resolver::report_missing().
 std::string source_line(Resolver& resolver, const FrameAddress& place);
 
 // flamegraph.pl has colours for these endings.
 inline constexpr std::string_view kInlinedMark = "_[i]", kKernelMark = "_[k]", kJitMark = "_[j]";
 
-// What names say beside the function.
+// Marks that names get.
 struct FrameMarks {
-  bool kernel = false;     // end with kKernelMark
+  bool kernel = false;     // kKernelMark
   bool jit = false;        // end with kJitMark
-  bool addresses = false;  // of code without a name
+  bool addresses = false;  // code without a name gets its address
 };
 
-// The names of a frame, the caller first: one, or of code made at run time several, where the JIT compiler
-// wrote "outer->inner"; all but the first end with kInlinedMark. `is_java`: the process's name begins so, and
-// names of the JIT compiler are tidied more.
+// The names of a frame, caller first. Usually one; JIT code has several if the compiler wrote "outer->inner",
+// and all but the first then end with kInlinedMark. `is_java`: the process's name begins with "java"; names
+// of JIT code are shortened further.
 std::vector<std::string> names_of_frame(const symbolize::Frame& frame, const FrameMarks& marks, bool is_java);
 // A JIT compiler's name without parameters, quotes and semicolons.
 std::string tidied_name(std::string name, bool is_java);
-// Whether that path is a perf map, /tmp/perf-PID.map.
+// Whether the path is a perf map, /tmp/perf-PID.map.
 bool is_jit_map(std::string_view module);
 
-// What a frame's code is: pictures colour frames by it, and their files have the letters.
+// The kind of a frame's code: pictures colour frames by it, and their files contain the letters.
 enum class CodeKind : char {
   User = 'u',     // a function of a file
   Kernel = 'k',   // of the kernel or one of its modules
@@ -337,11 +337,11 @@ CodeKind code_kind(const symbolize::Frame& frame);
 class FrameNames {
  public:
   enum class Order : std::uint8_t { RootFirst, LeafFirst };
-  // Whether all places of a function have the same names.
+  // Whether all addresses of a function have the same names.
   enum class Of : std::uint8_t { Functions, Places };
-  // Appends the numbers that a view gives to the names of a frame, innermost first. With Of::Functions
-  // nothing is set in the frame but its module, its function's name and start, and whether it is inlined.
-  // `place`: where it was met first.
+  // Appends the numbers that a view gives to a frame's names, innermost first. With Of::Functions, the frame
+  // has only its module, its function's name and start, and whether it is inlined. `place`: its first
+  // address.
   using Make = std::function<void(const symbolize::Frame& frame, const FrameAddress& place, bool is_java,
                                   std::vector<std::uint32_t>& names)>;
   // The session must outlive this.
@@ -351,18 +351,18 @@ class FrameNames {
         of_(of),
         make_(std::move(make)) {}
 
-  // Appends the numbers of the names of frames, which are given by their locations, leaf first. `is_java`:
-  // the process's name begins so.
+  // Appends the numbers of the names of frames, given by their locations, leaf first. `is_java`: the
+  // process's name begins with "java".
   void append(std::span<const std::uint32_t> frames, Order order, bool is_java,
               std::vector<std::uint32_t>& names);
 
  private:
-  // The names of a frame, or of all frames of a place, innermost first: mostly one, which stands here itself;
-  // several stand in several_.
+  // The names of a frame, or of all frames of an address, innermost first: usually one, which is stored here;
+  // several are in several_.
   struct NameList {
     static constexpr std::uint32_t kNotMade = ~std::uint32_t{0};
     std::uint32_t count = kNotMade;
-    std::uint32_t first = 0;  // the name, or where in several_ they begin
+    std::uint32_t first = 0;  // the name, or the index of the first one in several_
   };
   void add(const NameList& list, std::vector<std::uint32_t>& names) const;
   NameList of_place(std::uint32_t location, bool is_java);
@@ -373,7 +373,7 @@ class FrameNames {
   Resolver* resolver_;
   Of of_;
   Make make_;
-  // Two of each: for Java's processes and for others.
+  // Two of each: the second is for Java's processes.
   ByNumber<NameList> by_function_[2];
   ByNumber<NameList> by_place_[2];  // with Of::Places
   std::vector<std::uint32_t> several_, made_;

@@ -20,7 +20,7 @@ void FunctionStacks::ask(const Stack& stack) {
 
 void FunctionStacks::add_frames(const Stack& stack) {
   const std::size_t begin = frames_.size();
-  // Names are asked for in the order in which perf asks: where binutils' names depend on it, so do ours.
+  // Resolved in perf's order, because names by binutils depend on the order.
   const bool is_caller = options_.order == ChainOrder::Caller;
   std::span<const std::uint32_t> steps;
   if (options_.branches != nullptr) steps = options_.branches->steps_of(stack);
@@ -102,7 +102,7 @@ void NamedRows::name_rows() {
   while (named() < count) name_rows(named(), std::min(count, named() + kTogether));
 }
 
-// Functions in the rows' order, as perf asks for them, and then the chains.
+// First functions in the rows' order, as perf, then chains.
 namespace {
 
 CpuMode mode_of(std::uint8_t cpumode) {
@@ -136,7 +136,7 @@ void NamedRows::name_rows(std::size_t begin, std::size_t end) {
     chains_.push_back(stack_of(number) != nullptr ? *chain++ : kNoChain);
 }
 
-// Each of these needs what the one before fetched, some rows earlier.
+// Each of these needs what the one before prefetched, some rows earlier.
 void NamedRows::fetch_ahead(std::size_t at, std::size_t end) const {
   const auto& rows = profile_->rows();
   constexpr std::size_t kStacks = 12, kFrames = 9, kAnswers = 6, kLocations = 4,

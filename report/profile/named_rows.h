@@ -1,4 +1,4 @@
-// The rows of a profile with their names: of each row the function of its own place and its call chain as a
+// The rows of a profile with names: for each row the function of its own address, and its call chain as a
 // chain of functions.
 #pragma once
 
@@ -17,17 +17,17 @@
 
 namespace tacho::report {
 
-// Call chains as chains of functions, each once. A capture's distinct stacks are chains of addresses; as
-// chains of functions they are far fewer.
+// Interns call chains as chains of functions. The distinct stacks of a capture are chains of addresses; there
+// are far fewer distinct chains of functions.
 
-// What stands first in a chain: the outermost caller, or the leaf.
+// The first frame of a chain: the outermost caller, or the leaf.
 enum class ChainOrder : std::uint8_t { Caller, Callee };
 
 struct ChainOptions {
   ChainOrder order = ChainOrder::Callee;
-  bool hides_unknown = false;              // leaves out frames without a name
-  const BranchChains* branches = nullptr;  // where all stacks come from; null: from the samples themselves
-  const WaitChains* waits = nullptr;       // likewise
+  bool hides_unknown = false;              // frames without a name are left out
+  const BranchChains* branches = nullptr;  // makes all stacks; null: stacks are those of the samples
+  const WaitChains* waits = nullptr;       // the same
 };
 
 class FunctionStacks {
@@ -36,21 +36,19 @@ class FunctionStacks {
   FunctionStacks(FunctionTable& functions, ChainOptions options)
       : functions_(&functions), options_(options) {}
 
-  // The number of a stack's chain of functions: equal chains have equal numbers, from 0 up without gaps.
+  // The number of the chain of functions of a stack: equal chains have equal numbers, from 0 up without gaps.
   std::uint32_t number_of(const Stack& stack) {
     ask(stack);
     return answers()[0];
   }
-  // The same for many: functions are looked up by ask(), chains are interned by answers(), which gives the
-  // numbers of what was asked since the last time. The tables are larger than the caches: so they are read
-  // side by side.
+  // The same for many stacks: ask() looks functions up, answers() interns the chains and returns the numbers
+  // for all ask() since the last answers(). The tables exceed the caches, so their look-ups are interleaved.
   void ask(const Stack& stack);
-  std::span<const std::uint32_t> answers();  // valid until the next question
-  // Its functions by their ids, in the order asked for; inlined calls are frames of their own. May be empty.
-  // Stays valid.
+  std::span<const std::uint32_t> answers();  // valid until the next ask()
+  // The ids of its functions in the chosen order; inlined calls are frames, too. May be empty. Stays valid.
   std::span<const std::uint32_t> frames(std::uint32_t number) const { return chains_[number]; }
   std::size_t size() const { return chains_.size(); }
-  // Frees the table that finds equal chains: no more are added. Chains stay.
+  // Frees the look-up table for equal chains: no more are added. Chains stay.
   void end_lookups() {
     by_frames_.forget();
     by_stack_.forget();
@@ -60,8 +58,8 @@ class FunctionStacks {
   static constexpr std::uint32_t kUnasked = ~0U;
   struct Asked {
     std::uint32_t stack = 0;
-    std::uint32_t known = kUnasked;  // its chain's number
-    std::size_t begin = 0, end = 0;  // of its functions in frames_
+    std::uint32_t known = kUnasked;  // the number of its chain
+    std::size_t begin = 0, end = 0;  // its functions in frames_
     std::uint64_t hash = 0;
   };
   void add_frames(const Stack& stack);
@@ -74,25 +72,25 @@ class FunctionStacks {
   IndexTable by_frames_;
   StableArray<std::span<const std::uint32_t>> chains_;
   std::vector<Asked> asked_;
-  std::vector<std::uint32_t> frames_, answers_;  // of the stacks that were asked for
+  std::vector<std::uint32_t> frames_, answers_;  // for the stacks of ask()
   std::vector<format::LargePiece<std::uint32_t>> memory_;
   std::uint32_t* free_ = nullptr;  // in the last piece
-  std::size_t left_ = 0;           // frames from there on
+  std::size_t left_ = 0;           // number of frames from there on
 };
 
-// Whose code ran, of what reports count apart. User: also a hypervisor's, and what is not known.
+// The CPU mode of the code, as reports count it. User includes hypervisor and unknown.
 enum class CpuMode : std::uint8_t { Kernel, User, GuestKernel, GuestUser };
 
 class NamedRows {
  public:
   static constexpr std::uint32_t kNoChain = ~0U;
   struct Row {
-    std::uint32_t function = 0;      // id, of the samples' own place
+    std::uint32_t function = 0;      // id, of the samples' own address
     std::uint32_t chain = kNoChain;  // number in stacks()
-    CpuMode mode = CpuMode::User;    // where the samples were taken
+    CpuMode mode = CpuMode::User;    // of the samples' own address
   };
 
-  // What is passed must outlive this. `stacks`: null when no call chains count.
+  // The arguments must outlive this. `stacks`: null if call chains do not count.
   NamedRows(const Profile& profile, Session& session, FunctionTable& functions, FunctionStacks* stacks)
       : profile_(&profile),
         resolver_(&session.resolver()),
@@ -100,10 +98,10 @@ class NamedRows {
         stacks_(stacks),
         most_early_(std::max(kFewFunctions, session.layout().file_size / kBytesEach)) {}
 
-  // Names the rows that the profile has got since the last call, as soon as they are some dozens: what they
-  // need is a cache miss each, so many are prefetched together. Called while samples come, so that the
-  // thread that reads the capture goes on meanwhile. Of very many functions the tables that find them would
-  // stand beside those of the reading, which are as large: these rows are named in the end.
+  // Names the rows added since the last call, some dozens at a time: each needs a cache miss, so many are
+  // prefetched together. Called while samples come, so that the thread that reads the capture continues
+  // meanwhile. With very many functions, the look-up tables would take as much memory as those of reading:
+  // then the remaining rows are named at the end.
   void name_new() {
     if (profile_->rows().size() - named() >= kTogether && functions_->size() < most_early_) name_rows();
   }
@@ -112,8 +110,8 @@ class NamedRows {
     if (named() != profile_->rows().size()) name_rows();
   }
 
-  // Gives back memory: there will be no more rows. `names_other_places`: keys go on asking for the names of
-  // places beside the rows' own (ends of branches, data addresses).
+  // Frees memory: there will be no more rows. `names_other_places`: keys continue to resolve addresses other
+  // than the rows' own (branch ends, data addresses).
   void end(bool names_other_places) {
     if (!names_other_places) functions_->end_lookups();
     if (stacks_ != nullptr) stacks_->end_lookups();
@@ -122,7 +120,7 @@ class NamedRows {
   const Profile& profile() const { return *profile_; }
   FunctionTable& functions() const { return *functions_; }
   const FunctionStacks* stacks() const { return stacks_; }
-  // By the profile's number of the row, which must have been named.
+  // By row number of the profile. The row must have been named.
   Row operator[](std::uint32_t row) const {
     const std::uint32_t own = own_[row];
     return {.function = own >> kModeBits,
@@ -133,7 +131,7 @@ class NamedRows {
  private:
   static constexpr std::size_t kTogether = 64;  // rows
   static constexpr unsigned kModeBits = 2;
-  // Memory may grow with the capture: a function for each of so many bytes of it.
+  // The limit of early functions grows with the capture: one for each of this many bytes.
   static constexpr std::uint64_t kFewFunctions = std::uint64_t{1} << 18, kBytesEach = 160;
   void name_rows();
   void name_rows(std::size_t begin, std::size_t end);
@@ -147,9 +145,9 @@ class NamedRows {
   FunctionTable* functions_;
   FunctionStacks* stacks_;
   std::uint64_t most_early_;  // functions
-  // By row: twice its function, and 1 where its samples were taken in the kernel.
+  // By row: its function times 2, plus 1 if its samples are from the kernel.
   StableArray<std::uint32_t> own_;
-  StableArray<std::uint32_t> chains_;  // likewise its chain; none where the profile has no call chains
+  StableArray<std::uint32_t> chains_;  // by row; empty if the profile has no call chains
 };
 
 }  // namespace tacho::report

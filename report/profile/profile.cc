@@ -44,7 +44,7 @@ std::span<const std::uint32_t> MarkedStacks::keep(std::span<const std::uint32_t>
 const Stack* WaitChains::stack_of(const Wait& wait) {
   frames_.clear();
   frame_names_.clear();
-  // A frame that is no place has the sample's address, which is not used.
+  // A frame with a name has the sample's address, which is not used.
   for (auto waker = wait.wakers.rbegin(); waker != wait.wakers.rend(); ++waker) {
     add(wait.place, number_of(waker->comm));
     for (std::size_t i = waker->frames; i-- > 0;) add(waker->stack->frames[i], kPlace);
@@ -129,7 +129,7 @@ Profile::Rest Profile::rest_of(const ProfileRow& row) const {
           .comm = shape_.by_comm ? row.comm_begin : nullptr};
 }
 
-// A stack that comes again with the same facts, the usual case, costs one array access.
+// A stack that repeats with the same facts, the usual case, costs one array access.
 std::uint32_t Profile::row_of(const LateSample& sample, const Rest& rest, const Stack* stack) {
   ByNumber<FirstRow>& firsts = stack != nullptr ? by_stack_ : by_place_;
   const std::uint32_t place = stack != nullptr ? stack->number : rest.location;
@@ -193,7 +193,7 @@ std::optional<std::string> split_group(std::span<const format::EventGroup> group
       std::ranges::find_if(groups, [](const auto& group) { return group.members > kMostMembers; });
   if (large == groups.end()) return std::nullopt;
   return fmt::format(
-      "a group of {} events is shown event by event, as more than {} do not stand side by side",
+      "a group of {} events is shown event by event, as more than {} are not printed in columns",
       large->members, kMostMembers);
 }
 

@@ -24,15 +24,16 @@
 namespace tacho::report {
 
 // Interned stacks with a word for each frame, so that frames of one address can differ: by the step of a
-// branch, or a mark between two threads.
+// branch, or by a mark between two threads.
 
 class MarkedStacks {
  public:
-  // `words`: as many as `frames`. The stack has a number of its own, from 0 up. Valid as long as this.
+  // `words`: one for each of `frames`. Stack numbers are from 0 up, and of this object only. Valid as long as
+  // this.
   const Stack* intern(std::span<const std::uint32_t> frames, std::span<const std::uint32_t> words);
-  // Those of a stack from here.
+  // The words of a stack of this object.
   std::span<const std::uint32_t> words_of(const Stack& stack) const { return words_of_[stack.number]; }
-  // What frames and words take.
+  // The memory of frames and words.
   std::size_t bytes() const { return bytes_; }
 
  private:
@@ -42,26 +43,26 @@ class MarkedStacks {
   std::vector<std::span<const std::uint32_t>> words_of_;  // by stack
   IndexTable by_frames_;
   std::vector<format::LargePiece<std::uint32_t>> memory_;
-  std::size_t bytes_ = 0;          // of it, given out
-  std::uint32_t* free_ = nullptr;  // in the last piece
-  std::size_t left_ = 0;           // words from there on
+  std::size_t bytes_ = 0;          // used of memory_
+  std::uint32_t* free_ = nullptr;  // in the last block
+  std::size_t left_ = 0;           // number of words from there on
 };
 
-// Call chains of waits with their wakers: below the stack that went to sleep stands a mark, then the
-// stack that woke it, from its leaf on, and the waker's name; then the same of who had woken that one.
+// Call chains of waits with their wakers: below the stack that went to sleep comes a mark, then the waker's
+// stack, from its leaf on, and the waker's name; then the same for the waker's waker.
 
 class WaitChains {
  public:
-  static constexpr std::uint32_t kPlace = 0;  // in names_of(): the frame is a place like any
+  static constexpr std::uint32_t kPlace = 0;  // of names_of(): the frame is an ordinary address
 
-  // The wait's chain, leaf first like all stacks: so what stands behind the mark comes first here. It has a
-  // number of its own: a run takes all stacks from here, or none. Valid as long as this.
+  // The wait's chain, leaf first like all stacks; so the frames after the mark come first here. Stack numbers
+  // are of this object: a run uses stacks of one object only. Valid as long as this.
   const Stack* stack_of(const Wait& wait);
 
-  // The bytes that chains take: each distinct one its frames.
+  // The memory of the distinct chains.
   std::size_t bytes() const { return stacks_.bytes(); }
 
-  // Of each frame of such a stack: kPlace, or what name() calls it. Empty: all are places.
+  // For each frame of such a stack: kPlace, or a number for name(). Empty: all are kPlace.
   std::span<const std::uint32_t> names_of(const Stack& stack) const { return stacks_.words_of(stack); }
   // Lives as long as the session.
   std::string_view name(std::uint32_t number) const { return names_[number - 1]; }
@@ -76,25 +77,25 @@ class WaitChains {
   MarkedStacks stacks_;  // with their frames' names
   std::vector<std::string_view> names_;
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
-  std::vector<std::uint32_t> frames_, frame_names_;  // of the wait at hand
+  std::vector<std::uint32_t> frames_, frame_names_;  // of the current wait
 };
 
-// A profile: each distinct combination of event, process name, facts, address and call chain once, with its
+// A profile: each distinct combination of event, process name, facts, address and call chain, with its
 // weight. Memory and the cost of later steps grow with the number of combinations, not of samples: names and
-// chains are looked up for a new row, rows are sorted after the run.
+// chains are looked up for a new row, and rows are sorted after the run.
 
 // Reads one fact of a sample as a number: its CPU, a part of its time, the number of an interned text. Equal
 // facts have equal numbers.
 using FactReader = std::function<std::uint64_t(const ResolvedSample&)>;
 
-// Events that share rows, those of a group or one alone: `members` from event number `leader` on.
+// The events that share rows: the `members` events of a group from event `leader` on, or a single event.
 struct EventBlock {
   std::uint32_t leader = 0, members = 1;
 };
 
-// By what rows differ, beside their block and their address.
+// The properties by which rows differ, besides their block and address.
 struct ProfileShape {
-  bool by_stack = true;  // false: call chains are not looked at
+  bool by_stack = true;  // false: call chains are ignored
   bool by_comm = true;
   bool by_thread = false;
   std::vector<FactReader> facts;
@@ -110,29 +111,29 @@ struct Weight {
   }
 };
 
-// A copy of what a profile needs of a sample, for samples that are counted later.
+// The parts of a sample that a profile needs, copied, for samples that are added later.
 struct LateSample {
   std::size_t event = 0;
   std::uint32_t place = 0;  // number of its location
-  std::uint32_t facts = 0;  // as facts_of() numbered them
+  std::uint32_t facts = 0;  // the number from facts_of()
   const Thread* thread = nullptr;
   std::string_view comm;
-  const Stack* stack = nullptr;  // null: there is no call chain
+  const Stack* stack = nullptr;  // null: no call chain
 };
 
 // There may be one for each sample, so each byte counts.
 struct ProfileRow {
   std::uint32_t block = 0;
-  std::uint32_t location = 0;  // number of the samples' own place
+  std::uint32_t location = 0;  // number of the samples' own address
   std::uint32_t facts = 0;     // see Profile::facts()
   std::uint32_t comm_size = 0;
-  const Thread* thread = nullptr;    // of the first sample, and of all with `by_thread`
+  const Thread* thread = nullptr;    // of the first sample; with `by_thread`, of all
   const char* comm_begin = nullptr;  // see comm()
-  // See Profile::weights(). Where the block has one member: its weight. Else
-  // `period` is where its weights begin.
+  // With one member in the block: its weight. Else `period` is the index of its weights. See
+  // Profile::weights().
   Weight only;
 
-  // As it was at the first sample, and at all with `by_comm`; equal names share their bytes.
+  // At the first sample; with `by_comm`, at all. Equal names share their bytes.
   std::string_view comm() const { return {comm_begin, comm_size}; }
 };
 static_assert(sizeof(ProfileRow) == 48);
@@ -142,7 +143,7 @@ class Profile {
   // `blocks`: every event that is known by now belongs to exactly one.
   Profile(std::vector<EventBlock> blocks, ProfileShape shape);
 
-  // One sample that counts for `period`.
+  // Adds one sample with weight `period`.
   void add(const ResolvedSample& sample, std::uint64_t period) {
     add({.event = sample.event_index,
          .place = sample.place,
@@ -152,47 +153,47 @@ class Profile {
          .stack = sample.stack},
         period);
   }
-  // A row without a sample of its own; kNone as below. And what its samples add up to, once they are.
+  // A row without a sample; kNone as below. Then adds weights to rows.
   std::uint32_t row_for(const LateSample& sample);
   void count(std::uint32_t row, std::size_t event, const Weight& weight);
-  // The sample's row; IndexTable::kNone: its event is in no block.
+  // Returns the sample's row; IndexTable::kNone: its event is in no block.
   std::uint32_t add(const LateSample& sample, std::uint64_t period);
   // Samples of events that are in no block: in a pipe, event descriptions may come after their samples.
   std::uint64_t left_out() const { return left_out_; }
-  // The number of the facts that the shape's readers read of the sample.
+  // The number of the facts that the shape's readers return for the sample.
   std::uint32_t facts_of(const ResolvedSample& sample);
 
   std::span<const EventBlock> blocks() const { return blocks_; }
   // In the order of their first samples.
   const StableArray<ProfileRow>& rows() const { return rows_; }
   bool looks_at_stacks() const { return shape_.by_stack; }
-  const Stack* stack_of(std::size_t row) const {  // null: there is no call chain
+  const Stack* stack_of(std::size_t row) const {  // null: no call chain
     return shape_.by_stack ? stacks_[row] : nullptr;
   }
   // The numbers of a block's rows, in the same order.
   std::span<const std::uint32_t> rows_of(std::uint32_t block) const { return rows_of_[block]; }
-  // One for each of the shape's readers, in their order.
+  // One fact for each of the shape's readers, in order.
   std::span<const std::uint64_t> facts(const ProfileRow& row) const {
     const std::size_t count = shape_.facts.size();
     return std::span(facts_).subspan(row.facts * count, count);
   }
-  // One for each member of the row's block.
+  // One weight for each member of the row's block.
   std::span<const Weight> weights(const ProfileRow& row) const {
     if (blocks_[row.block].members == 1) return {&row.only, 1};
     return std::span(weights_).subspan(row.only.period, blocks_[row.block].members);
   }
-  // Frees the tables that find rows: no sample is added later.
+  // Frees the look-up tables: no sample is added afterwards.
   void end_lookups();
 
  private:
-  // By what rows of one address and call chain differ.
+  // The properties by which rows of one address and call chain differ.
   struct Rest {
     std::uint32_t block = 0, location = 0, facts = 0;
-    const Thread* thread = nullptr;  // null: not a part of the key
-    const char* comm = nullptr;      // likewise
+    const Thread* thread = nullptr;  // null: not part of the key
+    const char* comm = nullptr;      // the same
     bool operator==(const Rest&) const = default;
   };
-  // The first row of a stack, or without stacks of an address: mostly the only one.
+  // The first row of a stack (without stacks: of an address), usually the only one.
   struct FirstRow {
     std::uint32_t row = IndexTable::kNone;
   };
@@ -204,37 +205,37 @@ class Profile {
   std::vector<std::uint32_t> block_of_;  // by event
   ProfileShape shape_;
   StableArray<ProfileRow> rows_;
-  StableArray<const Stack*> stacks_;                 // of rows; none where call chains are not looked at
+  StableArray<const Stack*> stacks_;                 // by row; empty if call chains are ignored
   std::vector<std::vector<std::uint32_t>> rows_of_;  // by block
   std::vector<Weight> weights_;                      // of blocks with several members
   std::vector<std::uint64_t> facts_;
-  std::vector<std::uint64_t> asked_;  // scratch: the sample's own
+  std::vector<std::uint64_t> asked_;  // scratch: the current sample's
   std::uint32_t last_facts_ = 0, fact_lists_ = 0;
   std::uint64_t left_out_ = 0;
   IndexTable by_facts_, by_rest_;
   ByNumber<FirstRow> by_stack_, by_place_;  // by stack, by location
 };
 
-// Events in columns side by side, in a report or in annotated code.
+// Events in columns next to each other, in a report or in annotated code.
 
 // Which events are side by side.
 enum class Grouping : std::uint8_t {
-  AsRecorded,  // those of each group
-  Always,      // of a capture without groups, all of them
+  AsRecorded,  // the events of each group
+  Always,      // all events, if the capture has no groups
   Never,
 };
 
-// The most members of a group that are shown side by side: each row has a number for each member, and a
-// capture's header could name any number of members.
+// The maximum of members in columns: each row has a number for each member, and the header of a capture could
+// name any number of members.
 inline constexpr std::uint64_t kMostMembers = 64;
 
-// Groups of more than one event, by leader. A group of all events only where the capture has none; it has no
+// Groups of more than one event, by leader. A group of all events, only if the capture has no groups, has no
 // name.
 std::vector<format::EventGroup> groups_of(const Session& session, Grouping grouping);
-// The events of a group side by side, unless there are too many, and all others alone. `events`: how many.
+// A block for each group with few enough members, and one for each other event. `events`: their number.
 std::vector<EventBlock> blocks_of(std::size_t events, std::span<const format::EventGroup> groups);
 
-// A note about the first group that has more members; nothing: there is none.
+// A note about the first group with too many members; nullopt: there is none.
 std::optional<std::string> split_group(std::span<const format::EventGroup> groups);
 
 }  // namespace tacho::report

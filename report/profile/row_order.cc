@@ -15,8 +15,8 @@ namespace {
 using Values = RowTable<std::uint64_t>;
 using Ranks = RowTable<std::uint32_t>;
 
-// Values of several kinds in as few words as hold them, the kind that decides first in the highest bits. Most
-// comparisons then are of one word.
+// Values of several kinds packed into few words, the first kind in the highest bits, so that most comparisons
+// are of one word.
 class PackedValues {
  public:
   void add(Values values) {
@@ -32,7 +32,7 @@ class PackedValues {
     add(ranks.size(), ranks.empty() ? 0 : std::ranges::max(ranks),
         [&ranks](std::size_t row) { return ranks[row]; });
   }
-  // Of so many rows, with the highest of their values.
+  // Adds a value for each of `count` rows; `most` is the maximum.
   template <class ValueOf>
   void add(std::size_t rows, std::uint64_t most, ValueOf&& value_of) {
     const unsigned bits = bits_of(most);
@@ -46,7 +46,7 @@ class PackedValues {
   std::uint64_t word(std::size_t index, std::uint32_t row) const {
     return index < words_.size() ? words_[index][row] : 0;
   }
-  // By the words from `first` on.
+  // Compares the words from `first` on.
   std::strong_ordering compare(std::size_t first, std::uint32_t a, std::uint32_t b) const {
     for (std::size_t i = first; i < words_.size(); ++i) {
       if (words_[i][a] != words_[i][b]) return words_[i][a] <=> words_[i][b];
@@ -68,16 +68,16 @@ class PackedValues {
   }
 
   std::vector<Values> words_;
-  unsigned left_ = 0;  // bits of the last word that are free
+  unsigned left_ = 0;  // free bits of the last word
 };
 
-// A row on its way through sorting, with a word of it.
+// A row and one of its words, while it is sorted.
 struct Item {
   std::uint64_t word = 0;
   std::uint32_t row = 0;
 };
 
-// So many bits of the word after the other; equal ones stay as they are. `scratch` is as long.
+// Radix sort, so many bits at a time; stable. `scratch` has the same size.
 template <unsigned kBits, class Items, class WordOf>
 void sort_by_digits(Items& items, Items& scratch, WordOf&& word_of) {
   constexpr std::size_t kValues = std::size_t{1} << kBits;
@@ -94,17 +94,17 @@ void sort_by_digits(Items& items, Items& scratch, WordOf&& word_of) {
   }
 }
 
-// So many rows, which stand as they came where nothing decides.
+// Sorts the rows; stable.
 void put_in_order(std::span<std::uint32_t> rows, const PackedValues& by) {
   if (rows.empty()) return;
-  // Items with their words are sorted faster than rows that must look for theirs, but are eight times as
-  // large.
+  // Items with words are sorted faster than rows that read their words elsewhere, but take eight times the
+  // memory.
   constexpr std::size_t kMostItems = std::size_t{1} << 18;
   const bool has_items = rows.size() <= kMostItems;
   RowTable<Item> items(has_items ? rows.size() : 0), scratch(items.size());
   RowTable<std::uint32_t> bare(has_items ? 0 : rows.size()), other_bare(bare.size());
   std::ranges::copy(rows.first(bare.size()), bare.begin());
-  // Of the two words that mostly decide, the one that decides less goes first.
+  // Of the first two words, the less significant one is sorted first.
   for (const std::size_t word : {std::size_t{1}, std::size_t{0}}) {
     if (word >= by.size()) continue;
     if (!has_items) {
@@ -126,7 +126,7 @@ void put_in_order(std::span<std::uint32_t> rows, const PackedValues& by) {
   }
 }
 
-// All rows: slices of them, which are merged two by two.
+// Sorts slices of the rows in parallel, and merges them pairwise.
 std::vector<std::uint32_t> order_by(const PackedValues& by, std::size_t count, format::WorkerPool& pool) {
   constexpr std::size_t kWorthASlice = 4096;  // rows
   std::vector<std::uint32_t> rows(count), merged;
@@ -150,8 +150,8 @@ std::vector<std::uint32_t> order_by(const PackedValues& by, std::size_t count, f
   return rows;
 }
 
-// Those of a group whose numbers decide, one after another: all from the first on, or first this one, then
-// the others without the first.
+// The members of a group in the order in which their numbers decide: all from the first on; or `first`, then
+// the others.
 std::vector<std::size_t> members_in_order(std::size_t members, std::size_t first) {
   std::vector<std::size_t> order;
   if (first != 0) order.push_back(first);
@@ -163,8 +163,8 @@ std::vector<std::size_t> members_in_order(std::size_t members, std::size_t first
 
 }  // namespace
 
-// Each value that differs by order() gets a rank, once: rows are compared many times. Most keys say
-// numbers that were given out from 0 up, for which there is an array.
+// Gives each distinct value by order() a rank, so that rows are compared fast. Most keys have numbers from 0
+// up, for which an array is used.
 Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   const KeyShow shown = show(key);
   const SortKey& sort_key = *keys_[key].key;
@@ -172,7 +172,7 @@ Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   const std::uint64_t most_small = 2 * rows.size();
   ByNumber<std::uint32_t> by_small_value{IndexTable::kNone};
   IndexTable by_value;
-  RowTable<std::uint32_t> firsts;  // a row that has it, by the value's number
+  RowTable<std::uint32_t> firsts;  // a row with the value, by number
   const auto number_of = [&](std::uint32_t row) {
     const std::uint64_t value = value_of(shown, rows[row]);
     const auto make = [&] {
@@ -190,7 +190,7 @@ Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   };
   Ranks all;
   all.reserve(rows.size());
-  if (rows.groups() > 0 && !is_of_function(keys_[key])) {  // what a group's rows say is asked once
+  if (rows.groups() > 0 && !is_of_function(keys_[key])) {  // facts of a group are evaluated once
     std::vector<std::uint32_t> known(rows.groups(), IndexTable::kNone);
     for (std::uint32_t row = 0; row < rows.size(); ++row) {
       std::uint32_t& number = known[rows.group(row)];
@@ -216,7 +216,7 @@ Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   return all;
 }
 
-// What decides, in its order. Each is made by itself.
+// The values that decide, in order; each is computed by a task.
 std::vector<RowOrder::MakeValues> RowOrder::columns_of(std::span<const Column> columns,
                                                        const WeighedRows& weighed) const {
   std::vector<MakeValues> made;
@@ -228,8 +228,8 @@ std::vector<RowOrder::MakeValues> RowOrder::columns_of(std::span<const Column> c
       tells_functions = tells_functions || is_of_function(keys_[column.key]);
       continue;
     }
-    // With children, only those of the first event decide. Of the rows' own numbers, those of the first event
-    // decide nothing where another event leads.
+    // With children, only the first event's numbers decide. Of the rows' own numbers, the first event's are
+    // ignored if another event is first.
     const bool is_of_first = is_of_children(column.kind);
     for (const std::size_t member :
          members_in_order(is_of_first ? 1 : weighed.members, is_of_first ? 0 : weighed.first_member)) {
@@ -237,7 +237,7 @@ std::vector<RowOrder::MakeValues> RowOrder::columns_of(std::span<const Column> c
         RowTable<std::uint64_t> values(weighed.rows.size());
         weighed.values(kind, member, values);
         const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);
-        for (std::uint64_t& value : values) value = most - value;  // the heaviest first
+        for (std::uint64_t& value : values) value = most - value;  // heaviest first
         return OfColumn{std::move(values), {}};
       });
     }
@@ -248,7 +248,7 @@ std::vector<RowOrder::MakeValues> RowOrder::columns_of(std::span<const Column> c
       return OfColumn{{}, std::move(depths)};
     });
   }
-  // Where functions begin, from the lowest on.
+  // The starts of functions, ascending.
   if (!tells_functions) return made;
   made.emplace_back([&rows] {
     RowTable<std::uint64_t> values(rows.size());
@@ -267,7 +267,7 @@ std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns,
   format::WorkerPool alone(1);
   format::WorkerPool& pool = weighed.pool != nullptr ? *weighed.pool : alone;
   const std::size_t others = weighed.beside != nullptr ? 1 : 0;
-  // The last key mostly is the function's, which takes longest.
+  // The last key is usually the function, which takes longest.
   auto all = pool.run(made.size() + others, [&](std::size_t task, unsigned) -> Result<> {
     const std::size_t column = made.size() + others - 1 - task;
     if (column == made.size()) {

@@ -1,7 +1,7 @@
 // The order of a report's rows. It is total: by the columns one after another, weights descending, keys by
-// value; where a function is a key, then by its address. After the children's weight comes the depth of call
-// graphs, so that callers are above their callees. Rows that are equal in all of these keep the order of
-// their first samples.
+// value; if a function is a key, then by its address. After the weight of children comes the depth of call
+// graphs, so that callers are above callees. Rows that are equal in all of these are in the order of their
+// first samples.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tacho::report {
 
-// A number that a column shows and rows are sorted by, or a key.
+// A column of numbers, or of a key.
 struct Column {
   enum class Kind : std::uint8_t {
     Children,
@@ -38,28 +38,27 @@ struct Column {
 constexpr bool is_latency(Column::Kind kind) {
   return kind == Column::Kind::Latency || kind == Column::Kind::LatencyChildren;
 }
-// Whether rows count in it for what they called.
+// Whether the column includes the weights of callees.
 constexpr bool is_of_children(Column::Kind kind) {
   return kind == Column::Kind::Children || kind == Column::Kind::LatencyChildren;
 }
 
-// The tables that are as long as a report.
+// A table with an element for each row of the report.
 template <class T>
 using RowTable = std::vector<T, format::LargePages<T>>;
 
-// What rows are about. A long report has a function for nearly every row, and few groups of rows that are
-// alike in all that does not hang on the function.
+// The facts of the rows. A long report has a function for nearly every row, and few groups of rows that
+// differ by their function only.
 class RowsToOrder {
  public:
   struct Cell {
     std::uint32_t function = 0;  // id
     std::uint32_t group = 0;
   };
-  // Each as it stands here.
+  // Rows without groups.
   explicit RowsToOrder(std::span<const RowFacts> rows) : facts_(rows) {}
-  // Each a function in one of so many groups. `of_group` gives the facts of a row of a group without its
-  // function; it is asked again and again, as a table of the answers would be as large as the report where
-  // each row is a group.
+  // Each row is a function in a group. `of_group` returns the facts of a group without the function. It is
+  // called repeatedly: a table of the results could be as large as the report.
   RowsToOrder(std::span<const Cell> cells, std::size_t groups,
               std::function<RowFacts(std::uint32_t group)> of_group, const StableArray<Function>& functions)
       : cells_(cells), groups_(groups), of_group_(std::move(of_group)), functions_(&functions) {}
@@ -74,10 +73,10 @@ class RowsToOrder {
     facts.function = &function(row);
     return facts;
   }
-  // How many groups there are; 0: the rows are in none.
+  // The number of groups; 0: rows without groups.
   std::size_t groups() const { return groups_; }
   std::uint32_t group(std::uint32_t row) const { return cells_[row].group; }
-  // Calls visit(row) for all, in their order, and fetches their functions a few rows ahead.
+  // Calls visit(row) for all rows in order, and prefetches their functions a few rows ahead.
   template <class Visit>
   void walk(Visit&& visit) const {
     constexpr std::uint32_t kAhead = 12;
@@ -98,7 +97,7 @@ class RowsToOrder {
   std::span<const Cell> cells_;
   std::size_t groups_ = 0;
   std::function<RowFacts(std::uint32_t group)> of_group_;
-  const StableArray<Function>* functions_ = nullptr;  // null: rows stand in no groups
+  const StableArray<Function>* functions_ = nullptr;  // null: rows without groups
 };
 
 // Rows with their numbers, one for each member of a group of events.
@@ -108,11 +107,12 @@ struct WeighedRows {
   std::size_t first_member = 0;  // whose numbers decide first
   // Sets one number of this kind for each row.
   std::function<void(Column::Kind, std::size_t member, std::span<std::uint64_t> values)> values;
-  // Which of rows with equal children stands first: the one of the lesser depth. Null: depths do not decide.
+  // Rows with equal children are sorted by this, ascending. Null: not sorted by it.
   std::function<std::uint32_t(std::uint32_t row)> depth;
-  // Who does it; null: the caller's thread. Then what is passed is read by several threads at a time.
+  // The threads that sort; null: the caller's thread. With a pool, several threads read the arguments at the
+  // same time.
   format::WorkerPool* pool = nullptr;
-  std::function<void()> beside{};  // done meanwhile; null: nothing
+  std::function<void()> beside{};  // runs meanwhile; null: nothing
 };
 
 class RowOrder {
@@ -120,11 +120,11 @@ class RowOrder {
   // `keys` and `facts` must outlive this.
   RowOrder(std::span<const KeyUse> keys, const SampleFacts& facts) : keys_(keys), facts_(&facts) {}
 
-  // Numbers of rows in the order of the report, by `columns`, the first one first.
+  // The row numbers in the order of the report: by the first of `columns`, then by the second, and so on.
   std::vector<std::uint32_t> sorted(std::span<const Column> columns, const WeighedRows& weighed) const;
 
  private:
-  // What a column says of each row, smaller ones first: one of the two.
+  // The values of a column by which rows are sorted, ascending: one of the two is set.
   struct OfColumn {
     RowTable<std::uint64_t> values;
     RowTable<std::uint32_t> ranks;

@@ -11,10 +11,10 @@ namespace tacho::report {
 
 void Parallelism::take(const format::Record& record) {
   if (const auto* const change = std::get_if<format::SwitchRecord>(&record)) {
-    // Switches of a whole machine count everybody's threads, not a command's.
+    // System-wide switches are of all threads, not of a command's only.
     if (!change->is_cpu_wide) running_ += change->is_out ? -1 : 1;
   } else if (const auto* const task = std::get_if<format::TaskRecord>(&record)) {
-    // The kernel forgets a thread's events before it leaves the processor for good.
+    // The kernel closes a thread's events before it leaves the CPU for the last time.
     if (task->is_exit) --running_;
   }
 }
@@ -28,7 +28,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// The bytes of a field in a record; those of a text of varying length, which is behind the others.
+// The bytes of a field in a record; of a __data_loc text, the bytes that it points to.
 std::string_view bytes_of(const PayloadField& field, Bytes record, std::endian order) {
   if (field.kind == format::FieldKind::Text) {
     const auto value = read_field(field, record, order);
@@ -43,7 +43,7 @@ std::string_view bytes_of(const PayloadField& field, Bytes record, std::endian o
   return {reinterpret_cast<const char*>(record.data()) + start, static_cast<std::size_t>(size)};
 }
 
-// The word behind "NAME=" in a tracepoint's text, up to the next blank: what perf shows of a field.
+// The word after "NAME=" in a tracepoint's text, up to the next blank: perf's text of a field.
 std::optional<std::string_view> named_value(std::string_view text, std::string_view name) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
@@ -55,7 +55,7 @@ std::optional<std::string_view> named_value(std::string_view text, std::string_v
   return std::nullopt;
 }
 
-// Values without their names, as libtraceevent prints a field that stands alone.
+// Values without names, as libtraceevent prints a single field.
 std::string plain_value(const PayloadField& field, Bytes record, std::endian order, bool has_hex_longs) {
   std::string all;
   const bool is_array = is_list(field);
@@ -95,7 +95,7 @@ std::uint64_t SampleFacts::number_of(std::string key, std::size_t bytes_at, Make
   return entry->second;
 }
 
-// With --raw-trace each field stands for itself, with a blank before its name.
+// --raw-trace: each field by itself, with a blank before its name.
 std::string SampleFacts::raw_trace_text(const ResolvedSample& sample) {
   std::string text;
   const PayloadSchema* const schema = schemas_.of(sample.event_index);
@@ -136,7 +136,7 @@ std::uint64_t SampleFacts::trace(const ResolvedSample& sample) {
 }
 
 std::uint64_t SampleFacts::field(const ResolvedSample& sample, const PayloadField& field, bool is_raw) {
-  // Addresses of code and data are what is called so, in whichever process.
+  // Addresses of code and data become their symbols; these are equal in all processes.
   if (!is_raw && is_named_address(field) && !is_list(field)) {
     const auto value = read_field(field, sample.raw->raw, sample.order);
     std::string name = value ? address_name(session_->resolver(), sample, bits_of(*value)) : std::string();
@@ -156,7 +156,7 @@ std::uint64_t SampleFacts::cgroup(const ResolvedSample& sample) {
     const std::string text = id == 0 ? "N/A" : "unknown";
     return number_of("c" + text, 1, [&] { return text; });
   }
-  // Paths can be as long as a record: one is read once, not with each sample.
+  // Paths can be as long as a record: each is copied once, not with each sample.
   auto& [path, number] = known->second;
   if (number == 0) number = number_of("c" + path, 1, [&path = path] { return path; });
   return number;
@@ -173,7 +173,7 @@ void RecordFacts::take(const format::Record& record) {
   if (const auto* const cgroup = std::get_if<format::CgroupRecord>(&record)) {
     cgroups_[cgroup->id] = {std::string(cgroup->path), 0};
   } else if (const auto* const spaces = std::get_if<format::NamespacesRecord>(&record)) {
-    constexpr std::size_t kCgroup = 6;  // its place among a thread's namespaces, two words each
+    constexpr std::size_t kCgroup = 6;  // index among a thread's namespaces, two words each
     if (spaces->links.size() < 2 * kCgroup + 2) return;
     cgroup_spaces_[spaces->tid] =
         fmt::format("{}/{:#x}", spaces->links[2 * kCgroup], spaces->links[2 * kCgroup + 1]);

@@ -1,5 +1,4 @@
-// What sort keys read of samples beside their places: numbers as they are, texts and bytes kept once and
-// numbered.
+// Facts of samples for sort keys, besides their addresses: numbers, and texts or bytes that are interned.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +18,23 @@
 
 namespace tacho::report {
 
-// How many threads of what was recorded ran at once, by records of context switches.
+// The number of recorded threads that run at the same time, from context switch records.
 
 class Parallelism {
  public:
-  // `processors`: that the host had; nothing: not known.
+  // `processors`: the number of CPUs of the host; nullopt: unknown.
   explicit Parallelism(std::optional<std::uint32_t> processors = std::nullopt) : processors_(processors) {}
-  // The same, where it is known later.
+  // Sets it later.
   void limit(std::optional<std::uint32_t> processors) { processors_ = processors; }
 
-  // A record that is no sample, in its place among them.
+  // Takes each record that is no sample, in the order of records and samples.
   void take(const format::Record& record);
-  // At least 1, at most the processors.
+  // From 1 to the number of CPUs.
   std::uint32_t now() const;
 
  private:
-  // A command begins while it runs, with no switch to it. Who was recorded by its number may have been off
-  // the processor when the recording began, so this may be off by one for as long as it runs, as in perf.
+  // A command's events begin while it runs, without a switch to it. A process recorded by pid may have been
+  // off the CPU at the start, so this may be off by one while it runs, as in perf.
   std::int64_t running_ = 1;
   std::optional<std::uint32_t> processors_;
 };
@@ -45,11 +44,11 @@ class FunctionTable;
 // What the rows of a report count.
 enum class ReportMode : std::uint8_t {
   Samples,
-  Branches,  // the branches that the processor kept with each sample
-  Memory,    // samples, by the memory that they touched
+  Branches,  // the branches recorded with each sample
+  Memory,    // samples, by the memory they accessed
 };
 
-// One branch of a sample: set before each one that is counted.
+// One branch of a sample, set before it is added to a profile.
 struct TakenBranch {
   std::uint32_t from = 0, to = 0;  // numbers of locations
   std::uint32_t own = 0;           // the sample's own
@@ -57,30 +56,30 @@ struct TakenBranch {
   char level = '.';                // of the sample
 };
 
-// How facts are shown, and which are the same.
+// Options about how facts are printed, and which are equal.
 struct FactOptions {
   Names names = Names::Safe;
   bool is_raw_trace = false;                 // --raw-trace: fields of tracepoints as numbers
-  bool has_hex_longs = true;                 // as perf shows unsigned long fields that stand alone
+  bool has_hex_longs = true;                 // as perf prints unsigned long fields that are keys
   bool has_nanoseconds = false;              // --ns
-  std::uint64_t time_quantum = 100'000'000;  // ns: times in the same one are the same
+  std::uint64_t time_quantum = 100'000'000;  // ns: times in the same quantum are equal
   bool is_verbose = false;                   // -v
-  bool tells_no_address = true;              // "(no address)" of a sample without one, where perf has zeros
+  bool tells_no_address = true;  // "(no address)" for a sample without one, where perf prints zeros
   ReportMode mode = ReportMode::Samples;
   bool widens_unknown = true;  // modules of nameless functions have a column of 16 at least
 };
 
-// What records other than samples said so far, for the samples behind them.
+// Facts from records other than samples, for the samples after them.
 class RecordFacts {
  public:
-  // A record that is no sample, in its place among them.
+  // Takes each record that is no sample, in the order of records and samples.
   void take(const format::Record& record);
 
  private:
   friend class SampleFacts;
   struct Cgroup {
     std::string path;
-    std::uint64_t number = 0;  // of the path; 0: no sample has asked yet
+    std::uint64_t number = 0;  // of the path; 0: not numbered yet
   };
   Parallelism parallelism_;
   std::unordered_map<std::uint64_t, Cgroup> cgroups_;             // by id
@@ -89,41 +88,40 @@ class RecordFacts {
 
 class SampleFacts {
  public:
-  // The session must outlive it. `records`: what was recorded before there were facts.
+  // The session must outlive this. `records`: the records before this was made.
   SampleFacts(Session& session, FactOptions options, RecordFacts records = {});
 
   const FactOptions& options() const { return options_; }
   Session& session() const { return *session_; }
-  // Of an event's payload or record; null when the capture describes none.
+  // The schema of an event's payload or record; null: the capture has none.
   const PayloadSchema* schema_of(std::size_t event) { return schemas_.of(event); }
   EventSchemas& schemas() { return schemas_; }
 
-  // The number of a tracepoint's text; of all other events' samples that of "N/A".
+  // The number of a tracepoint's text; for other events, of "N/A".
   std::uint64_t trace(const ResolvedSample& sample);
-  // The number of a field's bytes; 0: the sample has none. What is shown of them is made with the first.
+  // The number of a field's bytes; 0: the sample has none. The text of a number is made for its first bytes.
   std::uint64_t field(const ResolvedSample& sample, const PayloadField& field, bool is_raw);
-  // The number of the path of the sample's control group, and of its namespace; what take() was given
-  // decides.
+  // The number of the path of the sample's cgroup, and of its namespace, from the records that take() got.
   std::uint64_t cgroup(const ResolvedSample& sample);
   std::uint64_t cgroup_space(const ResolvedSample& sample);
-  // How many threads run now; what take() was given decides.
+  // The number of threads that run now, from the records that take() got.
   std::uint32_t parallelism() const { return records_.parallelism_.now(); }
   void take(const format::Record& record) { records_.take(record); }
-  // Several words as one, for identities.
+  // Hashes several words to one, for identities.
   const RowHash one_of_several{};
-  // The branch at hand, for the keys of branches.
+  // The current branch, for the keys of branches.
   TakenBranch branch;
-  // What names the places that are facts (the ends of branches, data addresses): there when rows are made.
+  // Resolves addresses that are facts (branch ends, data addresses); set when rows are made.
   FunctionTable* functions = nullptr;
-  // What the texts lack because the system refused something; once, at the end.
+  // Reports what texts lack because the system refused something. Call it once, at the end.
   void report(format::Diagnostics& diagnostics) const {
     if (traces_) traces_->report(diagnostics);
   }
-  // The text or the bytes of a number that was given out. Stay valid.
+  // The text, or the bytes, of a number. Stays valid.
   std::string_view text(std::uint64_t number) const { return items_[number].shown; }
   std::string_view bytes(std::uint64_t number) const { return items_[number].bytes; }
 
-  // Of a processor, as the header's topology says; nothing when it does not.
+  // The socket of a CPU by the header's topology; nullopt: unknown.
   std::optional<std::uint32_t> socket_of(std::uint32_t cpu) const;
 
  private:

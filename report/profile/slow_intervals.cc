@@ -22,13 +22,13 @@ namespace {
 
 namespace abi = format::abi;
 
-// The field's unit in nanoseconds; nullopt when it is no time.
+// The field's unit in nanoseconds; nullopt: it is no time.
 std::optional<std::uint64_t> time_unit(const PayloadField* field) {
   const auto unit = field == nullptr ? std::nullopt : field_unit(field->unit);
   return unit && unit->kind == cli::NumberUnit::Time ? std::optional(unit->size) : std::nullopt;
 }
 
-// The payload's default field if that is a time, else its only field that is one.
+// The payload's default field if it is a time, else its only field that is one.
 const PayloadField* latency_of(const PayloadSchema& schema) {
   if (const PayloadField* const value = value_field(schema); time_unit(value)) return value;
   const auto is_time = [](const PayloadField& field) { return time_unit(&field).has_value(); };
@@ -77,29 +77,27 @@ void add_slow_options(std::vector<cli::Option>& rows, SlowQuestion& slow, std::s
          slow.share = *share;
          return Done{};
        }});
-  rows.push_back(
-      {"--slow-where", cli::Takes::Value, "EXPR",
-       "in place of --slowest: the intervals for whose event the expression holds, as --where has it: "
-       "'lat_ns > 10ms && name == \"fsync\"'",
-       [&slow](std::string_view text) -> Result<> {
-         auto condition = parse_where("--slow-where", text);
-         if (!condition) return std::move(condition.error());
-         slow.condition = std::move(*condition);
-         return Done{};
-       }});
+  rows.push_back({"--slow-where", cli::Takes::Value, "EXPR",
+                  "instead of --slowest: intervals whose event matches the expression, as in --where: "
+                  "'lat_ns > 10ms && name == \"fsync\"'",
+                  [&slow](std::string_view text) -> Result<> {
+                    auto condition = parse_where("--slow-where", text);
+                    if (!condition) return std::move(condition.error());
+                    slow.condition = std::move(*condition);
+                    return Done{};
+                  }});
   rows.push_back(
       cli::text("--of", "EVENT[.FIELD]",
                 "with --slowest and --slow-where, the event that ends intervals, and its latency: a field "
                 "whose unit is a time (default: the only event with one; its value)",
                 slow.of));
-  rows.push_back(
-      cli::text("--between", "FIRST,SECOND",
-                "in place of --of: intervals from each event FIRST to the next event SECOND of the "
-                "same --key",
-                slow.pairs.events));
+  rows.push_back(cli::text(
+      "--between", "FIRST,SECOND",
+      "instead of --of: intervals from each event FIRST to the next event SECOND with the same --key",
+      slow.pairs.events));
   rows.push_back({"--key", cli::Takes::Value, "FIELD[,FIELD]",
-                  "the field by which two events of --between belong together, and how it is called in "
-                  "SECOND; several at once as dev+sector (default: the thread)",
+                  "the field that two events of --between have in common, and its name in SECOND if that "
+                  "differs; several as dev+sector (default: the thread)",
                   [&slow](std::string_view text) -> Result<> {
                     slow.pairs.keys = parse_name_list(text);
                     return slow.pairs.keys.empty() ? use_error("--key names nothing") : Result<>(Done{});
@@ -220,7 +218,7 @@ void SlowIntervals::see(const ResolvedSample& sample, std::uint32_t row, std::ui
     seen_.push_back({sample.raw->time, weight, row, sample.tid()});
 }
 
-// Intervals as long as the shortest slow one are slow, too.
+// Other intervals as long as the shortest slow one are slow, too.
 void SlowIntervals::choose() {
   if (question_->condition == nullptr && !intervals_.empty()) {
     std::vector<std::uint64_t> latencies;
@@ -240,8 +238,8 @@ void SlowIntervals::choose() {
   }
 }
 
-// For each thread, intervals sorted by start and samples by time: a sample is inside an interval when
-// one that began before has not ended.
+// For each thread, with intervals sorted by start and samples by time: a sample is inside an interval if one
+// that began before it has not ended.
 void SlowIntervals::split(const Take& take) {
   choose();
   std::ranges::sort(intervals_, [](const Interval& a, const Interval& b) {

@@ -1,6 +1,6 @@
-// Splits samples into those taken during slow intervals of their thread and the others (--slowest). An event
-// with a latency in its payload (a request, a call) ends an interval of its thread, which began that long
-// before. So does the second of two plain events with one key (--between), from the first one on.
+// Splits samples into those taken during slow intervals of their thread, and the others (--slowest). An
+// interval ends with an event that has a latency in its payload (a request, a call), and began that long
+// before; or it is the time between two plain events with one key (--between).
 #pragma once
 
 #include <cstddef>
@@ -25,14 +25,14 @@ struct SlowQuestion {
   double share = 0;                            // --slowest: 0.01 takes the slowest 1 % of all intervals
   std::shared_ptr<SampleCondition> condition;  // --slow-where: an interval is slow if its event matches
   std::string of;                              // EVENT or EVENT.FIELD; empty: the only event with a latency
-  PairQuestion pairs;                          // of two plain events; none: see `of`
+  PairQuestion pairs;                          // of two plain events; empty: see `of`
   bool is_asked_for() const { return share > 0 || condition != nullptr; }
 };
 
-// The rows for --slowest, --slow-where, --of, --between and --key. `shows`: what the view does with the two
-// sides, as a sentence begins.
+// Adds --slowest, --slow-where, --of, --between and --key. `shows`: what the view does with the two sides, as
+// the start of a sentence.
 void add_slow_options(std::vector<cli::Option>& rows, SlowQuestion& slow, std::string_view shows);
-// Once all were given. An error of the use: they do not go together.
+// Call it after parsing. A usage error: options do not go together.
 Result<> check_slow(const SlowQuestion& slow);
 
 class SlowIntervals {
@@ -41,8 +41,8 @@ class SlowIntervals {
   // latency. The session must outlive this.
   static Result<SlowIntervals> find(Session& session, const SlowQuestion& question);
 
-  // Whether it is of an event that begins or ends intervals: then it was taken for that. All samples come
-  // here in their order.
+  // Whether the sample's event begins or ends intervals: then the sample is used for that. Call it for all
+  // samples in order.
   bool take(const ResolvedSample& sample);
   // A sample of another event. split() passes `row` and `weight` on.
   void see(const ResolvedSample& sample, std::uint32_t row, std::uint64_t weight);
@@ -61,7 +61,7 @@ class SlowIntervals {
   // 32 bytes, kept for each interval until split().
   struct Interval {
     std::uint64_t begin = 0, end = 0;  // ns; `begin` is never before 0
-    std::uint64_t latency = 0;         // ns, of the field
+    std::uint64_t latency = 0;         // ns, from the field
     std::uint32_t tid = 0;
     bool is_slow = false;
   };
@@ -77,9 +77,9 @@ class SlowIntervals {
 
   Session* session_;
   const SlowQuestion* question_;
-  std::size_t event_ = 0;                  // which ends intervals
+  std::size_t event_ = 0;                  // ends intervals
   std::string name_;                       // "syscall.lat_ns", "a to b", safe to print
-  std::unique_ptr<EventSchemas> schemas_;  // of the keys of pairs
+  std::unique_ptr<EventSchemas> schemas_;  // for the keys of pairs
   std::optional<EventPairs> pairs_;
   PayloadField field_;
   std::uint64_t unit_ = 1;  // ns

@@ -12,16 +12,17 @@
 namespace tacho::report {
 namespace {
 
-// A payload's or a tracepoint's field; not in the table, as captures bring their own.
+// The keys for fields of payloads and tracepoints; they are not in the table because they come from the
+// capture.
 std::uint64_t read_field_fact(const KeyUse& use, SampleFacts& facts, const ResolvedSample& sample) {
   return sample.event_index == use.event ? facts.field(sample, *use.field, use.is_raw) : 0;
 }
-// By bytes, the largest first, as perf compares them.
+// By bytes, descending, as perf.
 Order field_order(Show show, Row a, Row b) {
   return show.facts.bytes(show.fact(b)) <=> show.facts.bytes(show.fact(a));
 }
-// perf measures values as the event's text has them. What it prints by itself is cut, but for texts of
-// varying length, which it measures with the 0 behind.
+// perf measures values as in the event's text. Values that it prints alone are cut, except texts of varying
+// length, which it measures with their final 0.
 std::size_t field_text_width(Show show, Row row) {
   const auto& options = show.facts.options();
   if (!options.has_hex_longs || (!show.use.is_raw && !options.is_raw_trace)) {
@@ -42,7 +43,7 @@ constexpr SortKey kFieldKey{.name = "FIELD",
                             .width = field_text_width,
                             .fit = SortKey::Fit::Right};
 
-// As wide as its name, and as its longest value can be.
+// The width of its name, or of its longest possible value.
 std::size_t field_width(const PayloadField& field) {
   const std::size_t bytes = std::size_t{field.bit_size} * std::max(field.count, 1U) / 8;
   const std::size_t value = field.kind == format::FieldKind::Text ? bytes : bytes * 2 + 2;
@@ -83,7 +84,8 @@ std::vector<KeyUse> find_sort_keys(std::string_view word, SampleFacts& facts) {
   }
   const bool is_raw = word.ends_with("/raw");
   if (is_raw) word.remove_suffix(4);
-  // The event's own name has colons and may have dots: the field follows the last one that leaves an event.
+  // Names of events contain colons and may contain dots: the field comes after the last dot before which
+  // there is an event's name.
   const std::size_t dot = word.find('.');
   const format::EventSet& events = facts.session().events();
   std::vector<KeyUse> uses;
@@ -167,7 +169,7 @@ std::uint64_t FactAddress::runtime_start() const {
   return function->start + mapping->start - mapping->page_offset;
 }
 
-// 0 has no mark, as with printf's %#x.
+// 0 has no 0x, as with printf's %#x.
 std::string verbose_start(std::uint64_t address, char source) {
   return address == 0 ? fmt::format("{:<18} {} ", 0, source) : fmt::format("{:<#18x} {} ", address, source);
 }
@@ -181,7 +183,7 @@ FactAddress place_at(Show show, std::uint64_t number) {
   const symbolize::Mapping* const mapping = place.location->mapping;
   place.address =
       mapping == nullptr ? place.location->ip.value : mapping->nameless_address(place.location->ip);
-  place.level = mapping == nullptr ? 'H' : place.function->level;  // as perf: it tried all modes in vain
+  place.level = mapping == nullptr ? 'H' : place.function->level;  // as perf, which found it in no mode
   return place;
 }
 
@@ -189,7 +191,7 @@ std::string show_place(Show show, const FactAddress& place, std::uint64_t addres
                        std::size_t width) {
   std::string text;
   if (show.facts.options().is_verbose) text = verbose_start(address, place.function->source);
-  if (!place.has_name())  // 0 has no mark, as with printf's %#x
+  if (!place.has_name())  // 0 has no 0x, as with printf's %#x
     return text + fmt::format("[{}] {}{:016x}", level, address == 0 ? "" : "0x", address);
   text += fmt::format("[{}] ", level);
   const bool is_data = place.function->is_data;
@@ -221,11 +223,11 @@ Order address_order(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::int64_t>(a) <=> static_cast<std::int64_t>(b);
 }
 
-// Sort keys that every sample has.
+// Sort keys of all samples.
 
 namespace {
 
-// perf writes times to the microsecond, or to the nanosecond with --ns.
+// As perf, which prints microseconds, or nanoseconds with --ns.
 std::string show_time(Show show, Row row) {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   const std::uint64_t time = show.fact(row);
@@ -238,7 +240,7 @@ std::string show_thread(Show show, Row row) {
   return fmt::format("{:7}:{}", static_cast<std::int32_t>(row.thread->tid), shown(show, row.thread->comm));
 }
 
-// As perf, which cuts the name to what the column leaves of eight places, and to nothing below that.
+// As perf, which cuts the name to the rest of the column after eight characters, or to nothing.
 std::string show_thread_in(Show show, Row row, std::size_t width) {
   constexpr std::size_t kNumber = 8;  // with the colon
   if (width < kNumber) return show_thread(show, row);
@@ -249,16 +251,16 @@ std::string show_thread_in(Show show, Row row, std::size_t width) {
 }
 
 constexpr std::size_t kIndexDigits = 3;
-// "-001": three digits of -1, which stands for a number that is not known.
+// "-001": three digits of -1, an unknown number.
 std::string index_text(std::uint64_t number, std::size_t digits) {
   return number == ~0U ? fmt::format("-{:0>{}}", 1, digits) : fmt::format("{:0>{}}", number, digits);
 }
 std::string show_index(Show show, Row row) { return index_text(show.fact(row), kIndexDigits); }
-// As perf, where a column of any width is full of digits,
+// As perf, which fills a column of any width with digits,
 std::string show_cpu_in(Show show, Row row, std::size_t width) {
   return index_text(show.fact(row), std::max<std::size_t>(width, 1));
 }
-// or of all but the first three places.
+// or all but its first three characters.
 std::string show_socket_in(Show show, Row row, std::size_t width) {
   return fmt::format("{:>{}}", index_text(show.fact(row), width > kIndexDigits ? width - kIndexDigits : 1),
                      width);
@@ -270,7 +272,7 @@ std::size_t module_width(Show show, Row row) {
   return is_wide ? std::max(name, kAddressWidth) : name;
 }
 
-// "[.] 0x0000000000001262". In captures of stripped binaries that is most of a report, hence by hand.
+// "[.] 0x0000000000001262". Stripped binaries make most of a report of these, so it does not use fmt.
 std::string show_unknown(char level, std::uint64_t address) {
   constexpr std::string_view kDigits = "0123456789abcdef", kMark = "0x";
   std::string text = {'[', level, ']', ' '};
@@ -284,7 +286,8 @@ std::string show_symbol_in(Show show, Row row, std::size_t width) {
   const Function& function = *row.function;
   std::string text;
   if (show.facts.options().is_verbose) text = verbose_start(row.address, row.function->source);
-  // A recorder without stacks records no address. (Code of a process that is called at 0 has another level.)
+  // A recorder without stacks records no address. (Code of a process that was called at address 0 has another
+  // level.)
   const bool has_address = !function.name().empty() || function.start != 0 || row.level != 'H';
   if (!has_address && show.facts.options().tells_no_address) return text + "[-] (no address)";
   if (function.name().empty()) return text + show_unknown(row.level, function.start);
@@ -297,7 +300,7 @@ std::string show_symbol_in(Show show, Row row, std::size_t width) {
 }
 std::string show_symbol(Show show, Row row) { return show_symbol_in(show, row, kAnyWidth); }
 
-// perf leaves the mark of inlined calls out when it measures.
+// As perf, which measures without the mark of inlined calls.
 std::size_t symbol_width(Show show, Row row) {
   constexpr std::size_t kLevel = 4, kHexMark = 2, kSource = 3;
   const std::size_t verbose = show.facts.options().is_verbose ? kAddressWidth + kHexMark + kSource : 0;
@@ -310,7 +313,7 @@ std::uint64_t text_hash(std::string_view text) { return std::hash<std::string_vi
 std::string source_file(Show show, Row row) {
   const std::string_view line = row.function->line();
   const std::size_t colon = line.rfind(':');
-  // As perf, which prints no file where it prints no line.
+  // As perf, which prints no file without a line.
   return colon == std::string_view::npos || line == "??:0" ? std::string()
                                                            : shown(show, line.substr(0, colon));
 }
@@ -325,7 +328,7 @@ std::string show_size(Show, Row row) {
 std::string_view parent_name(Row row) {
   return row.parent == nullptr ? std::string_view("[other]") : row.parent->name();
 }
-// Rows without one stand last.
+// Rows without one are last.
 Order parent_order(Show, Row a, Row b) {
   if ((a.parent == nullptr) != (b.parent == nullptr))
     return a.parent == nullptr ? Order::greater : Order::less;
@@ -344,7 +347,7 @@ std::string show_mapped_in(Show show, Row row, std::size_t width) {
   return fmt::format("{:>{}}", show_mapped(show, row), width);
 }
 
-// What a transaction was and how it ended, as perf abbreviates PERF_TXN_*.
+// The kind and the end of a transaction, with perf's abbreviations of PERF_TXN_*.
 std::string show_transaction(Show show, Row row) {
   static constexpr std::string_view kFlags[] = {"EL ",    "TX ",  "SYNC ",      "ASYNC ",
                                                 "RETRY ", "CON ", "CAP-WRITE ", "CAP-READ "};
@@ -381,11 +384,11 @@ std::string without_digits(std::string_view name) {
 using format::Sample;
 using Fit = SortKey::Fit;
 
-// In perf's order: a part of a name stands for the first key that begins so.
+// In perf's order: an abbreviation is the first key that begins so.
 constexpr SortKey kSortKeys[] = {
     {.name = "pid",
      .header = "    Pid:Command",
-     .help = "the thread's number and name",
+     .help = "the thread's pid and name",
      .of = KeyOf::Thread,
      .identity = [](Show, Row row) -> std::uint64_t { return row.thread->tid; },
      .order = [](Show, Row a, Row b) -> Order { return a.thread->tid <=> b.thread->tid; },
@@ -412,11 +415,11 @@ constexpr SortKey kSortKeys[] = {
      },
      .order = [](Show, Row a, Row b) -> Order { return a.comm <=> b.comm; },
      .show = [](Show show, Row row) { return shown(show, row.comm); },
-     // perf measures the name that the thread has in the end.
+     // As perf, which measures the last name of the thread.
      .width = [](Show show, Row row) { return shown(show, row.thread->comm).size(); }},
     {.name = "dso",
      .header = "Shared Object",
-     .help = "the file or module",
+     .help = "the shared object: file, kernel or module",
      .of = KeyOf::Function,
      .identity = [](Show show, Row row) -> std::uint64_t {
        return show.facts.options().is_verbose ? row.function->module_rank : row.function->module_number;
@@ -441,7 +444,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Whole},
     {.name = "parent",
      .header = "Parent symbol",
-     .help = "the function of the call chain that --parent looks for",
+     .help = "the caller found by --parent",
      .of = KeyOf::Chain,
      .identity = [](Show, Row row) -> std::uint64_t {
        return row.parent == nullptr ? 0 : std::uint64_t{1} + row.parent->symbol;
@@ -453,7 +456,7 @@ constexpr SortKey kSortKeys[] = {
      }},
     {.name = "cpu",
      .header = "CPU",
-     .help = "the processor",
+     .help = "the CPU",
      .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t { return s.raw->cpu; },
      .identity = fact_of,
      .order = by_fact,
@@ -463,7 +466,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Whole},
     {.name = "socket",
      .header = "Socket",
-     .help = "the processor's package",
+     .help = "the CPU's socket",
      .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& sample) -> std::uint64_t {
        return facts.socket_of(sample.raw->cpu).value_or(~0U);
      },
@@ -475,7 +478,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Whole},
     {.name = "srcline",
      .header = "Source:Line",
-     .help = "the line of the source file",
+     .help = "the source line",
      .of = KeyOf::Place,
      .identity = [](Show show, Row row) -> std::uint64_t { return text_hash(source_line(show, row)); },
      .order = [](Show show, Row a, Row b) -> Order { return source_line(show, a) <=> source_line(show, b); },
@@ -491,7 +494,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::CutOnly},
     {.name = "local_weight",
      .header = "Local Weight",
-     .help = "the weight that the processor gave",
+     .help = "the weight recorded by the processor",
      .read = read_sample<&Sample::weight>,
      .identity = fact_of,
      .order = by_fact_down,
@@ -500,7 +503,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Padded},
     {.name = "weight",
      .header = "Weight",
-     .help = "the same, times the samples",
+     .help = "local_weight times the number of samples",
      .read = read_sample<&Sample::weight>,
      .identity = fact_of,
      .order = by_fact_down,
@@ -509,7 +512,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Padded},
     {.name = "transaction",
      .header = "Transaction                ",
-     .help = "how a transaction of memory went",
+     .help = "the state of a memory transaction (TSX)",
      .read = read_sample<&Sample::transaction>,
      .identity = fact_of,
      .order = by_fact_down,
@@ -526,7 +529,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::CutOnly},
     {.name = "symbol_size",
      .header = "Symbol size",
-     .help = "the function's bytes",
+     .help = "the function's size in bytes",
      .of = KeyOf::Function,
      .identity = [](Show, Row row) { return size_of_function(row); },
      .order = [](Show, Row a, Row b) -> Order { return size_of_function(a) <=> size_of_function(b); },
@@ -535,7 +538,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Whole},
     {.name = "dso_size",
      .header = "DSO size",
-     .help = "the bytes of the mapping that it was met in first",
+     .help = "the size of the first mapping of the dso",
      .of = KeyOf::Function,
      .identity = [](Show, Row row) { return row.function->mapped_bytes(); },
      .order = [](Show, Row a, Row b) -> Order {
@@ -547,7 +550,7 @@ constexpr SortKey kSortKeys[] = {
      .has_mapped_bytes = true},
     {.name = "cgroup",
      .header = "Cgroup",
-     .help = "the control group, when it was recorded",
+     .help = "the cgroup, if recorded",
      .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& s) { return facts.cgroup(s); },
      .identity = fact_of,
      .order = by_fact,
@@ -556,7 +559,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Whole},
     {.name = "cgroup_id",
      .header = "cgroup id (dev/inode)",
-     .help = "the control group's namespace, when it was recorded",
+     .help = "the cgroup namespace, if recorded",
      .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& s) { return facts.cgroup_space(s); },
      .identity = fact_of,
      .order = by_fact,
@@ -565,15 +568,15 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Whole},
     {.name = "ipc_null",
      .header = "IPC   [IPC Coverage]",
-     .help = "instructions a cycle, where branches were recorded: none here",
-     .of = KeyOf::Function,  // as perf has it: the column is of the function
+     .help = "instructions per cycle: empty without branch stacks",
+     .of = KeyOf::Function,  // as perf: the column belongs to the function
      .identity = symbol_identity,
      .order = symbol_order,
      .ordered_by = symbol_ordered_by,
      .show = [](Show, Row) { return std::string("-      -"); }},
     {.name = "time",
      .header = "Time",
-     .help = "when, in steps of --time-quantum",
+     .help = "the time, in intervals of --time-quantum",
      .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& sample) -> std::uint64_t {
        const std::uint64_t quantum = facts.options().time_quantum;
        return quantum == 0 ? sample.raw->time : sample.raw->time / quantum * quantum;
@@ -585,7 +588,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::CutOnly},
     {.name = "code_page_size",
      .header = "Code Page Size",
-     .help = "the size of the instruction's page",
+     .help = "the page size of the instruction",
      .read = read_sample<&Sample::code_page_size>,
      .identity = fact_of,
      .order = by_fact,
@@ -593,7 +596,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Padded},
     {.name = "local_ins_lat",
      .header = "Local INSTR Latency",
-     .help = "the instruction's latency, in cycles",
+     .help = "the instruction's latency in cycles",
      .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
        return s.raw->weight2;
      },
@@ -603,7 +606,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Padded},
     {.name = "ins_lat",
      .header = "INSTR Latency",
-     .help = "the same, times the samples",
+     .help = "local_ins_lat times the number of samples",
      .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
        return s.raw->weight2;
      },
@@ -623,7 +626,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Padded},
     {.name = "p_stage_cyc",
      .header = "Pipeline Stage Cycle",
-     .help = "the same, times the samples",
+     .help = "local_p_stage_cyc times the number of samples",
      .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
        return s.raw->weight3;
      },
@@ -633,7 +636,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Padded},
     {.name = "addr",
      .header = "Address",
-     .help = "the address of the instruction",
+     .help = "the instruction's address",
      .of = KeyOf::Place,
      .identity = [](Show, Row row) { return row.function->first_ip; },
      .order = [](Show, Row a, Row b) { return address_order(a.function->first_ip, b.function->first_ip); },
@@ -645,7 +648,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Padded},
     {.name = "parallelism",
      .header = "Parallelism",
-     .help = "how many threads of the command ran, where switches were recorded (perf 7)",
+     .help = "the number of running threads of the command, from context switches (perf 7)",
      .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample&) -> std::uint64_t {
        return facts.parallelism();
      },
@@ -655,7 +658,7 @@ constexpr SortKey kSortKeys[] = {
      .fit = Fit::Right},
     {.name = "comm_nodigit",
      .header = "CommandNoDigit",
-     .help = "the thread's name with <N> for its numbers: a pool of workers is one row (perf 7)",
+     .help = "the thread's name with <N> for numbers, so that a pool of workers is one row (perf 7)",
      .of = KeyOf::Comm,
      .identity = [](Show, Row row) -> std::uint64_t { return text_hash(without_digits(row.comm)); },
      .order = [](Show, Row a, Row b) -> Order { return without_digits(a.comm) <=> without_digits(b.comm); },
@@ -666,13 +669,13 @@ constexpr SortKey kSortKeys[] = {
 
 std::span<const SortKey> usual_keys() { return kSortKeys; }
 
-// Sort keys of branches: where they came from and went to, and how.
+// Sort keys of branches: their source, their target, and their flags.
 
 namespace {
 
 using Fit = SortKey::Fit;
 
-// An end's fact is its location, with the level of the sample above it: one key shows that.
+// The fact of an end is its location, with the level of the sample above it, which one key prints.
 constexpr unsigned kLevelAt = 32;
 
 std::uint64_t read_from(const KeyUse&, SampleFacts& facts, const ResolvedSample&) {
@@ -694,7 +697,7 @@ std::uint64_t end_identity(Show show, Row row) {
   const auto& one = show.facts.one_of_several;
   return end.has_name() ? one(1, end.function->start, end.function->end()) : one(2, end.location->ip.value);
 }
-// By place; what has no name comes last.
+// By code address; addresses without a name last.
 Order end_order(Show show, Row a, Row b) {
   const FactAddress end_a = end_of(show, a), end_b = end_of(show, b);
   if (end_a.has_name() != end_b.has_name()) return end_a.has_name() ? Order::less : Order::greater;
@@ -730,7 +733,7 @@ Order end_address_order(Show show, Row a, Row b) {
   const auto order = module_order_down(show, end_a, end_b);
   return order != 0 ? order : address_order(end_a.location->ip.value, end_b.location->ip.value);
 }
-// perf cuts the name so that it fits into the column without the offset.
+// As perf, which cuts the name so that it fits into the column without the offset.
 std::string show_end_address_in(Show show, Row row, std::size_t width) {
   const FactAddress end = end_of(show, row);
   const auto level = static_cast<char>(show.fact(row) >> kLevelAt);
@@ -762,7 +765,7 @@ std::string show_prediction(Show show, Row row) {
 constexpr SortKey kBranchKeys[] = {
     {.name = "dso_from",
      .header = "Source Shared Object",
-     .help = "the file or module that the branch was taken from",
+     .help = "the dso of the branch's source",
      .read = read_from,
      .identity = end_module_identity,
      .order = end_module_order,
@@ -771,7 +774,7 @@ constexpr SortKey kBranchKeys[] = {
      .mode = ReportMode::Branches},
     {.name = "dso_to",
      .header = "Target Shared Object",
-     .help = "the one that it went to",
+     .help = "the dso of the branch's target",
      .read = read_to,
      .identity = end_module_identity,
      .order = end_module_order,
@@ -780,7 +783,7 @@ constexpr SortKey kBranchKeys[] = {
      .mode = ReportMode::Branches},
     {.name = "symbol_from",
      .header = "Source Symbol",
-     .help = "the function that the branch was taken from",
+     .help = "the function of the branch's source",
      .read = read_from,
      .identity = end_identity,
      .order = end_order,
@@ -791,7 +794,7 @@ constexpr SortKey kBranchKeys[] = {
      .mode = ReportMode::Branches},
     {.name = "symbol_to",
      .header = "Target Symbol",
-     .help = "the one that it went to",
+     .help = "the function of the branch's target",
      .read = read_to,
      .identity = end_identity,
      .order = end_order,
@@ -802,7 +805,7 @@ constexpr SortKey kBranchKeys[] = {
      .mode = ReportMode::Branches},
     {.name = "mispredict",
      .header = "Branch Mispredicted",
-     .help = "whether the processor expected another way: Y, N",
+     .help = "whether the branch was mispredicted: Y, N",
      .read = read_flags<kBranchMispredicted | kBranchPredicted>,
      .identity = fact_of,
      .order = by_fact_down,
@@ -810,7 +813,7 @@ constexpr SortKey kBranchKeys[] = {
      .mode = ReportMode::Branches},
     {.name = "abort",
      .header = "Transaction abort",
-     .help = "whether it was a transaction's end by force: A",
+     .help = "whether it aborted a transaction: A",
      .read = read_flags<kBranchAborted>,
      .identity = fact_of,
      .order = by_fact,
@@ -819,7 +822,7 @@ constexpr SortKey kBranchKeys[] = {
      .mode = ReportMode::Branches},
     {.name = "in_tx",
      .header = "Branch in transaction",
-     .help = "whether it was taken inside a transaction: T",
+     .help = "whether it was in a transaction: T",
      .read = read_flags<kBranchInTransaction>,
      .identity = fact_of,
      .order = by_fact,
@@ -828,7 +831,7 @@ constexpr SortKey kBranchKeys[] = {
      .mode = ReportMode::Branches},
     {.name = "cycles",
      .header = "Basic Block Cycles",
-     .help = "cycles since the branch before",
+     .help = "cycles since the previous branch",
      .read = read_flags<kBranchCyclesMask, kBranchCyclesAt>,
      .identity = fact_of,
      .order = by_fact_down,
@@ -837,7 +840,7 @@ constexpr SortKey kBranchKeys[] = {
      .mode = ReportMode::Branches},
     {.name = "srcline_from",
      .header = "From Source:Line",
-     .help = "the line of the source that the branch was taken from",
+     .help = "the source line of the branch's source",
      .read = read_from,
      .identity = end_line_identity,
      .order = end_line_order,
@@ -846,7 +849,7 @@ constexpr SortKey kBranchKeys[] = {
      .has_lines = true},
     {.name = "srcline_to",
      .header = "To Source:Line",
-     .help = "the one that it went to",
+     .help = "the source line of the branch's target",
      .read = read_to,
      .identity = end_line_identity,
      .order = end_line_order,
@@ -855,7 +858,7 @@ constexpr SortKey kBranchKeys[] = {
      .has_lines = true},
     {.name = "ipc_lbr",
      .header = "IPC   [IPC Coverage]",
-     .help = "instructions a cycle in the function that it went to",
+     .help = "instructions per cycle in the function of the target",
      .of = KeyOf::Function,
      .identity = symbol_identity,
      .order = symbol_order,
@@ -865,7 +868,7 @@ constexpr SortKey kBranchKeys[] = {
      .mode = ReportMode::Branches},
     {.name = "addr_from",
      .header = "Source Address",
-     .help = "the address that the branch was taken from",
+     .help = "the address of the branch's source",
      .read = [](const KeyUse&, SampleFacts& facts,
                 const ResolvedSample&) { return with_level(facts.branch.from, facts.branch.level); },
      .identity = end_address_identity,
@@ -877,7 +880,7 @@ constexpr SortKey kBranchKeys[] = {
      .mode = ReportMode::Branches},
     {.name = "addr_to",
      .header = "Target Address",
-     .help = "the one that it went to",
+     .help = "the address of the branch's target",
      .read = [](const KeyUse&, SampleFacts& facts,
                 const ResolvedSample&) { return with_level(facts.branch.to, facts.branch.level); },
      .identity = end_address_identity,
@@ -893,7 +896,7 @@ constexpr SortKey kBranchKeys[] = {
 
 std::span<const SortKey> branch_keys() { return kBranchKeys; }
 
-// Sort keys of memory accesses: what was touched, and what answered.
+// Sort keys of memory accesses: the data address, and the data source.
 
 namespace {
 
@@ -901,7 +904,7 @@ namespace abi = format::abi;
 using format::Sample;
 using Fit = SortKey::Fit;
 
-constexpr std::uint64_t kCacheLine = 64;  // bytes: of the machine that shows, in perf
+constexpr std::uint64_t kCacheLine = 64;  // of the machine that shows the report, as perf
 
 std::uint64_t read_data_place(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
   return sample.locate_in(sample.raw->addr, sample.raw->misc & abi::kCpumodeMask).number;
@@ -926,7 +929,7 @@ std::string show_data_in(Show show, Row row, std::size_t width) {
 }
 std::string show_data(Show show, Row row) { return show_data_in(show, row, kAnyWidth); }
 std::size_t data_width(Show show, Row row) {
-  constexpr std::size_t kOffset = 18;  // of a place in a variable
+  constexpr std::size_t kOffset = 18;  // of an offset in a variable
   const FactAddress place = place_of(show, row);
   return place.has_name() ? shown(show, place.function->name()).size() + 4 + kOffset : kUnknownWidth;
 }
@@ -936,7 +939,7 @@ std::uint64_t data_module_identity(Show show, Row row) {
   return show.facts.options().is_verbose ? function.module_rank : function.module_number;
 }
 
-// Lines of the cache. perf separates lines of private memory by process, all others by the file.
+// Cache lines. As perf, lines of private memory differ by process, others by file.
 std::uint64_t line_of_cache(const FactAddress& place) { return place.address & ~(kCacheLine - 1); }
 bool is_private(const FactAddress& place, Row row) {
   return place.location->mapping != nullptr && row.function->level != 'k' &&
@@ -997,7 +1000,7 @@ constexpr SortKey source_key(std::string_view name, std::string_view header, std
 constexpr SortKey kMemoryKeys[] = {
     {.name = "symbol_daddr",
      .header = "Data Symbol",
-     .help = "the variable, or the address, that was touched",
+     .help = "the variable or address that was accessed",
      .read = read_data_place,
      .identity = address_of,
      .order = by_address,
@@ -1008,7 +1011,7 @@ constexpr SortKey kMemoryKeys[] = {
      .mode = ReportMode::Memory},
     {.name = "dso_daddr",
      .header = "Data Object",
-     .help = "the file or module that it is in",
+     .help = "the dso of the data address",
      .read = read_data_place,
      .identity = data_module_identity,
      .order = [](Show show, Row a,
@@ -1021,13 +1024,13 @@ constexpr SortKey kMemoryKeys[] = {
      },
      .mode = ReportMode::Memory},
     source_key<DataSourcePart::Lock>("locked", "Locked", "whether the access was locked", 6, Fit::CutOnly),
-    source_key<DataSourcePart::Tlb>("tlb", "TLB access", "where the translation came from", 22, Fit::Padded),
-    source_key<DataSourcePart::Level>("mem", "Memory access", "the cache or memory that answered", 24,
+    source_key<DataSourcePart::Tlb>("tlb", "TLB access", "which TLB level answered", 22, Fit::Padded),
+    source_key<DataSourcePart::Level>("mem", "Memory access", "which cache or memory answered", 24,
                                       Fit::Padded),
-    source_key<DataSourcePart::Snoop>("snoop", "Snoop", "what other caches said", 12, Fit::Padded),
+    source_key<DataSourcePart::Snoop>("snoop", "Snoop", "the snoop result", 12, Fit::Padded),
     {.name = "dcacheline",
      .header = "Data Cacheline",
-     .help = "its cache line of 64 bytes",
+     .help = "the cache line (64 bytes) of the data address",
      .read = read_data_place,
      .identity = cache_line_identity,
      .order = cache_line_order,
@@ -1040,7 +1043,7 @@ constexpr SortKey kMemoryKeys[] = {
      .mode = ReportMode::Memory},
     {.name = "symbol_iaddr",
      .header = "Code Symbol",
-     .help = "the function, a row for each instruction",
+     .help = "the function, with a row for each instruction",
      .read = read_code_place,
      .identity = address_of,
      .order = by_address,
@@ -1051,7 +1054,7 @@ constexpr SortKey kMemoryKeys[] = {
      .mode = ReportMode::Memory},
     {.name = "phys_daddr",
      .header = "Data Physical Address",
-     .help = "its physical address",
+     .help = "the physical data address",
      .read = read_memory_field<&Sample::phys_addr>,
      .identity = fact_of,
      .order = [](Show show, Row a, Row b) { return address_order(show.fact(a), show.fact(b)); },
@@ -1064,7 +1067,7 @@ constexpr SortKey kMemoryKeys[] = {
      .mode = ReportMode::Memory},
     {.name = "data_page_size",
      .header = "Data Page Size",
-     .help = "the size of its page",
+     .help = "the page size of the data address",
      .read = read_memory_field<&Sample::data_page_size>,
      .identity = fact_of,
      .order = by_fact,
@@ -1072,7 +1075,7 @@ constexpr SortKey kMemoryKeys[] = {
      .least_width = kUnknownWidth,
      .fit = Fit::Padded,
      .mode = ReportMode::Memory},
-    source_key<DataSourcePart::Blocked>("blocked", "Blocked", "what a load waited for", 10, Fit::CutOnly),
+    source_key<DataSourcePart::Blocked>("blocked", "Blocked", "why a load was blocked", 10, Fit::CutOnly),
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 namespace abi = format::abi;
 
 constexpr std::uint32_t kNotShown = ~std::uint32_t{0};
-constexpr std::size_t kMostThreads = std::size_t{1} << 20;  // a capture that names more makes them up
+constexpr std::size_t kMostThreads = std::size_t{1} << 20;  // more cannot be real
 
 constexpr std::pair<WallState, std::string_view> kNames[] = {
     {WallState::OnCpu, "[on-CPU]"},
@@ -32,8 +32,8 @@ constexpr std::pair<WallState, std::string_view> kNames[] = {
     {WallState::Unknown, "[not recorded]"},
 };
 
-// Functions of the kernel, by what their names begin with, and what a thread waits for in them. The innermost
-// of a call chain counts.
+// Prefixes of kernel functions, and what a thread in them waits for. The innermost function of a call chain
+// decides.
 constexpr std::pair<std::string_view, WallState> kWaitsIn[] = {
     {"io_schedule", WallState::Io},
     {"folio_wait_", WallState::Io},
@@ -111,7 +111,7 @@ WallTimes::WallTimes(Session& session, const WaitOptions& waits)
       waits_(session, options_of(waits, 0)) {}
 
 Result<> WallTimes::find_events() {
-  // With wakers, where the capture has them, or as many as are asked for.
+  // With wakers if the capture has them, as many as the options request.
   for (const unsigned wakers : {std::max(options_.wakers, 1U), 0U}) {
     waits_ = Waits(*session_, options_of(options_, wakers));
     const auto found = waits_.find_events();
@@ -137,7 +137,7 @@ Result<> WallTimes::find_events() {
 
 WallTimes::Track& WallTimes::track_of(std::uint32_t tid) {
   if (tracks_.empty())
-    tracks_.emplace_back();  // the first is for threads that are too many, and is not shown
+    tracks_.emplace_back();  // the first one is for threads beyond the limit, and is not shown
   if (const auto known = by_tid_.find(tid); known != by_tid_.end()) return tracks_[known->second];
   if (tracks_.size() >= kMostThreads) return tracks_[0];
   by_tid_[tid] = static_cast<std::uint32_t>(tracks_.size());
@@ -156,7 +156,7 @@ void WallTimes::take(const ResolvedSample& sample) {
   begin_ = std::min(begin_, time);
   end_ = std::max(end_, time);
   const auto tid = sample.tid();
-  if (tid != 0 && sample.thread != nullptr) {  // 0: a processor that is idle
+  if (tid != 0 && sample.thread != nullptr) {  // 0: an idle CPU
     known_threads_[tid] = sample.thread;
     Track& track = track_of(tid);
     track.thread = sample.thread;
@@ -189,12 +189,12 @@ void WallTimes::take(const OtherEvent& event) {
     begin_ = std::min(begin_, time);
     end_ = std::max(end_, time);
     if (fork->is_exit) {
-      // Its last steps, and the switch away from it, come behind.
+      // Its last samples, and the switch away from it, come later.
       if (const auto known = by_tid_.find(fork->tid); known != by_tid_.end())
         tracks_[known->second].end = time;
       return;
     }
-    by_tid_.erase(fork->tid);  // its number is used again
+    by_tid_.erase(fork->tid);  // its tid is used again
     known_threads_.erase(fork->tid);
     if (event.thread != nullptr && event.thread->tid == fork->tid) known_threads_[fork->tid] = event.thread;
     Track& track = track_of(fork->tid);
@@ -220,7 +220,7 @@ double WallTimes::chosen(std::uint64_t begin, std::uint64_t end) const {
 
 void WallTimes::count(const Track& track, WallState state, const Stack* stack, double time) {
   if (time <= 0) return;
-  // The rows of a thread are found by the place of its track; see finish().
+  // The rows of a thread are found by the index of its track; see finish().
   const std::uint32_t thread = track.number;
   const std::uint32_t number = stack == nullptr ? ~std::uint32_t{0} : stack->number;
   const std::uint32_t row = by_row_.find_or_make(
@@ -236,7 +236,7 @@ void WallTimes::count(const Track& track, WallState state, const Stack* stack, d
   rows_[row].time += time;
 }
 
-// Of what is between two waits of one thread nothing is counted: there it ran.
+// Time between two waits of a thread is not counted here: it ran.
 void WallTimes::add_known(Track& track, const Wait& wait) {
   std::uint64_t queued_from = wait.end - std::min(wait.queued, wait.end);
   if (!wait.has_begin && track.is_forked)
@@ -256,14 +256,14 @@ void WallTimes::add_known(Track& track, const Wait& wait) {
     count(track, WallState::Runnable, stack, runnable);
   } else {
     Wait queue = wait;
-    queue.wakers = {};  // it is not the waker that let it wait for a CPU
+    queue.wakers = {};  // the waker did not cause the wait for a CPU
     count(track, WallState::Runnable, chains_.stack_of(queue), runnable);
   }
   track.off += blocked + runnable;
   track.covered = wait.end;
 }
 
-// In that time it waited, and then ran until it went to sleep again.
+// In that time it waited, and then ran until its next sleep.
 void WallTimes::add_lost(const Wait& wait) {
   Track& track = track_of(wait.tid);
   const std::uint64_t begin = wait.end - std::min(wait.duration, wait.end);
@@ -280,9 +280,8 @@ void WallTimes::begin_at(Track& track, std::uint64_t time, WallState lead) {
   begin_ = std::min(begin_, track.known_from);
 }
 
-// The last time in a run queue: it counts once it is clear that no wait includes it. One that the
-// thread was woken for comes after a wait; where that was not recorded, the thread may have slept since the
-// wait before.
+// Adds the last time in a run queue. It counts once it is clear that no wait includes it. A queue time after
+// a wake-up follows a wait; if that wait was not recorded, the thread may have slept since the wait before.
 void WallTimes::add_queue(Track& track) {
   if (!track.queue) return;
   const Wait queue = *std::exchange(track.queue, std::nullopt);
@@ -307,7 +306,7 @@ void WallTimes::add(const Wait& wait) {
     track.queue->wakers = {};
     return;
   }
-  // Two events may describe one return to a CPU, in any order.
+  // Two events may describe the same return to a CPU, in either order.
   const std::uint64_t begin = wait.end - std::min(wait.duration, wait.end);
   if (track.queue && wait.has_begin) {
     const std::uint64_t queue_begin = track.queue->end - std::min(track.queue->duration, track.queue->end);
@@ -348,8 +347,7 @@ WallState WallTimes::state_of(const Stack* stack) {
   return known->second;
 }
 
-// What the times of its samples are multiplied by: those are periods, and what they add up to is the time
-// that it was on the CPU.
+// The factor for the times of its samples: samples have periods, which must add up to the time on the CPU.
 double WallTimes::finish(Track& track) {
   add_queue(track);
   const std::uint64_t begin = track.begin != 0 ? track.begin : begin_;
@@ -359,7 +357,7 @@ double WallTimes::finish(Track& track) {
                       begin, end, life});
   double on_cpu = 0;
   if (!track.has_waits) {
-    // It never left the CPU, where the capture would say so.
+    // It never left the CPU, though the capture would show it.
     const bool is_always_on = (waits_.has_switches() || waits_.has_queues()) && track.sampled > 0;
     on_cpu = is_always_on ? life : is_clock_ ? std::min(life, sampled) : 0;
     count(track, WallState::Unknown, nullptr, life - on_cpu);
@@ -367,7 +365,7 @@ double WallTimes::finish(Track& track) {
     const double lead = track.lead == WallState::Before ? chosen(begin, track.known_from) : 0;
     const double vague = track.vague + (track.was_off_before ? 0 : lead);
     const double sure = std::max(0.0, life - track.off - track.lost - track.vague - lead);
-    const double more = is_clock_ ? std::max(sampled - sure, 0.0) : 0;  // that samples say
+    const double more = is_clock_ ? std::max(sampled - sure, 0.0) : 0;  // according to samples
     const double in_lost = std::min(more, track.lost), in_vague = std::min(more - in_lost, vague);
     on_cpu = sure + in_lost + in_vague;
     const double before = track.was_off_before ? lead : std::min(lead, vague - in_vague);
@@ -396,7 +394,7 @@ std::vector<std::string> WallTimes::notes() const {
         "with -e cpu-clock,offcpu,waking,runqlat");
   if (!has_samples_) notes.emplace_back("no event says what threads do on the CPU; record cpu-clock as well");
   if (has_waits_ && !has_wakers_)
-    notes.emplace_back("no event says who ends waits; record waking, or sched:sched_waking, as well");
+    notes.emplace_back("no event has wakers; record waking, or sched:sched_waking, too");
   if (lost_ > 0)
     notes.push_back(
         fmt::format("no event says when {} waits ended, and their time is [not recorded] but for what "

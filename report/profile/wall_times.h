@@ -1,8 +1,8 @@
-// What threads did in each moment of their life in the recording: ran, could run, or waited for something.
+// The state of each thread at each moment of the recording: running, runnable, or waiting, and for what.
 //
-//  Off the CPU they are between events that say so (query/waits.h). All other time of a thread is time on the
-//  CPU; samples of a clock or counter say how it is divided among call chains. So the times of a thread add
-//  up to its life, from its fork or the begin of the recording to its end or that of the recording.
+// Off-CPU time comes from events (query/waits.h). All other time of a thread is CPU time, which samples of a
+// clock or counter divide among call chains. So the times of a thread add up to its life: from its fork or
+// the start of the recording to its exit or the end of the recording.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@ enum class WallState : std::uint8_t {
   OnCpu,
   Runnable,
   Io,       // waits for a disk
-  Lock,     // for a lock or a condition
-  Sleep,    // for a time
-  Poll,     // for one of several files
-  Network,  // for a socket
+  Lock,     // waits for a lock or a condition
+  Sleep,    // waits for a point in time
+  Poll,     // waits for one of several files
+  Network,  // waits for a socket
   Pipe,
-  Child,    // for a process that it started
-  Idle,     // a thread of the kernel without work
-  Blocked,  // for anything else
-  Before,   // it waited when the recording began: for what is not known
-  Unknown,  // no event says what it did
+  Child,    // waits for a child process
+  Idle,     // an idle kernel thread
+  Blocked,  // waits for anything else
+  Before,   // waited, for an unknown reason, when the recording began
+  Unknown,  // no event shows its state
 };
 // "[on-CPU]", "[blocked: lock]"
 std::string_view name_of(WallState state);
@@ -42,26 +42,27 @@ std::string_view name_of(WallState state);
 struct WallThread {
   std::uint32_t pid = 0, tid = 0;
   std::string_view comm{};           // its last name
-  std::uint64_t begin = 0, end = 0;  // ns, of the recording's clock
-  double life = 0;                   // ns, of what options chose of that time
+  std::uint64_t begin = 0, end = 0;  // ns, of the recording clock
+  double life = 0;                   // ns: the part of that time that options select
 };
 
 struct WallRow {
   std::uint32_t thread = 0;  // number in threads()
   WallState state = WallState::Unknown;
-  const Stack* stack = nullptr;  // as WaitChains makes them; null: not known
+  const Stack* stack = nullptr;  // made by WaitChains; null: unknown
   double time = 0;               // ns
 };
 
 class WallTimes {
  public:
-  // Takes what chooses times, threads and processes from the session's filter. The session must outlive this.
+  // Moves the conditions on times, threads and processes out of the session's filter. The session must
+  // outlive this.
   WallTimes(Session& session, const WaitOptions& waits);
 
-  // Once the events are known. An error of the use: no event says what threads do.
+  // Call it when the events are known. A usage error: no event shows the state of threads.
   Result<> find_events();
 
-  // All samples and records of the session come here, in their order; then finish().
+  // Takes all samples and records of the session in order; then call finish().
   void take(const ResolvedSample& sample);
   void take(const OtherEvent& event);
   void finish();
@@ -69,27 +70,28 @@ class WallTimes {
   const std::vector<WallThread>& threads() const { return threads_; }
   const std::vector<WallRow>& rows() const { return rows_; }
   const WaitChains& chains() const { return chains_; }
-  // What a reader of the times should know, as lines.
+  // Notes for the reader of the times.
   std::vector<std::string> notes() const;
 
  private:
-  // A thread while samples come. All times in ns.
+  // A thread, while samples come. All times in ns.
   struct Track {
     std::uint32_t number = 0;        // in tracks_
-    const Thread* thread = nullptr;  // null: only others' events name it
+    const Thread* thread = nullptr;  // null: it occurs only in events of other threads
     std::uint32_t pid = 0, tid = 0;
     bool is_forked = false;            // in the recording
-    std::uint64_t begin = 0, end = 0;  // 0: it was there before; it went on
+    std::uint64_t begin = 0, end = 0;  // 0: before the recording; after it
     bool has_waits = false;
-    bool was_off_before = false;   // the first of them had begun before the recording
-    std::uint64_t known_from = 0;  // where its first wait begins
-    WallState lead =
-        WallState::OnCpu;       // what it did before that; Before: it waited, or ran as far as samples say
-    std::uint64_t covered = 0;  // up to there waits were taken
+    bool was_off_before = false;   // the first wait had begun before the recording
+    std::uint64_t known_from = 0;  // the start of its first wait
+    // Its state before its first wait; Before: it waited, or ran as far as samples show.
+    WallState lead = WallState::OnCpu;
+    std::uint64_t covered = 0;  // the end of the last wait so far
     double off = 0;             // waits so far
-    double lost = 0;            // from waits without an end to the next
-    double vague = 0;  // between waits: it ran as far as samples say, or waited for what is not recorded
-    std::uint64_t sampled = 0;    // periods of its samples on the CPU
+    double lost = 0;            // from waits without an end to the next wait
+    double vague =
+        0;  // between waits: it ran as far as samples show, or waited for something that was not recorded
+    std::uint64_t sampled = 0;    // sum of the periods of its samples on the CPU
     std::optional<Wait> queue{};  // see add_queue()
   };
   Track& track_of(std::uint32_t tid);
@@ -116,13 +118,13 @@ class WallTimes {
   std::uint64_t begin_ = ~std::uint64_t{0}, end_ = 0;  // of the recording
   std::uint64_t lost_ = 0;                             // waits without an end
   std::deque<Track> tracks_;
-  std::unordered_map<std::uint32_t, std::uint32_t> by_tid_;  // of threads that are there: numbers of tracks
+  std::unordered_map<std::uint32_t, std::uint32_t> by_tid_;         // live threads: index in tracks_
   std::unordered_map<std::uint32_t, const Thread*> known_threads_;  // by tid
   std::vector<WallThread> threads_;
   std::vector<WallRow> rows_;
   RowHash hash_;
   IndexTable by_row_;
-  std::unordered_map<std::uint32_t, WallState> states_;  // by location; Unknown: it says nothing
+  std::unordered_map<std::uint32_t, WallState> states_;  // by location; Unknown: it shows no state
   std::unordered_map<const Stack*, WallState> state_of_stack_;
 };
 

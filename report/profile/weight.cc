@@ -137,14 +137,14 @@ __extension__ using Wide = __int128;  // holds the difference of any two values
 
 constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMostEmptyRows = 20;  // of steps and parts: a gap wider than this is left out
+constexpr std::int64_t kMostEmptyRows = 20;  // a longer gap is left out
 
 std::uint64_t magnitude_of(std::int64_t value) {
   return value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
 }
 
-// Parts of powers of two, of which small values need none: numbers below 2^bits are buckets of their own,
-// and each power from there on goes on where the one before it ended.
+// Parts of powers of two. Numbers below 2^bits are buckets by themselves, and each power from there on
+// continues the numbering.
 std::int64_t part_of(std::uint64_t magnitude, int bits) {
   const auto exponent = static_cast<int>(std::bit_width(magnitude | 1)) - 1;
   if (exponent < bits) return static_cast<std::int64_t>(magnitude);
@@ -152,7 +152,7 @@ std::int64_t part_of(std::uint64_t magnitude, int bits) {
   return begin + static_cast<std::int64_t>(magnitude >> (exponent - bits));
 }
 
-// From the first value to the last one.
+// The first and the last value.
 std::pair<std::uint64_t, std::uint64_t> values_of_part(std::int64_t part, int bits) {
   const auto number = static_cast<std::uint64_t>(part);
   if (number >> bits == 0) return {number, number};
@@ -163,7 +163,7 @@ std::pair<std::uint64_t, std::uint64_t> values_of_part(std::int64_t part, int bi
 
 }  // namespace
 
-// Power of two: 0 for values 0 and 1, n for 2^n to 2^(n+1)-1, -(n+1) for the mirror image of 2^n.
+// Powers of two: 0 for values 0 and 1, n for 2^n to 2^(n+1)-1, -(n+1) for the mirror image of 2^n.
 std::int64_t Distribution::index_of(std::int64_t value) const {
   if (step_ == 0 && bits_ != 0) {
     const std::int64_t part = part_of(magnitude_of(value), bits_);
@@ -181,7 +181,7 @@ Bucket Distribution::bucket_at(std::int64_t index) const {
   if (step_ == 0 && bits_ != 0) {
     const auto [low, high] = values_of_part(index < 0 ? -index : index, bits_);
     if (index >= 0) return {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high), 0};
-    // The last one below 0 would end beyond the least number.
+    // The lowest negative bucket would otherwise end below the least number.
     const auto lowest = high > magnitude_of(kLowest) ? kLowest : static_cast<std::int64_t>(0 - high);
     return {lowest, static_cast<std::int64_t>(0 - low), 0};
   }
@@ -237,7 +237,7 @@ StackEvents::StackEvents(Session& session, std::string filter, std::string weigh
       as_perl_(as_perl),
       schemas_(session.events(), session.features()) {}
 
-// stackcollapse-perf.pl finds the event at the end of a line: not when text follows it (tracepoints), and not
+// stackcollapse-perf.pl finds the event at the end of a line: not if text follows it (tracepoints), and not
 // on lines without a time.
 void StackEvents::learn() {
   const std::size_t known = facts_.size();
@@ -314,7 +314,7 @@ std::optional<std::uint64_t> StackEvents::field_weight(const PayloadField& field
                                                        const ResolvedSample& sample) {
   const auto number = read_number(field, sample.raw->raw, sample.order);
   if (number && *number > 0) return static_cast<std::uint64_t>(*number);
-  // A frame of a flame graph has a width above 0.
+  // A frame of a flame graph needs a width above 0.
   if (!number || *number < 0) ++(number ? unweighed_.negative : unweighed_.damaged);
   return std::nullopt;
 }
@@ -334,7 +334,7 @@ Result<> StackEvents::check() {
                    "'; tacho header lists the fields of payloads");
 }
 
-// What was counted in the kernel has a stack only where its recorder counts by stacks, whatever -g says.
+// Samples counted in the kernel have stacks only if the recorder counts by stack, whatever -g says.
 std::string StackEvents::why_without_stacks() {
   std::string counted, keys;
   for (std::size_t i = 0; i < facts_.size(); ++i) {

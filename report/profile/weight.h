@@ -22,28 +22,27 @@
 
 namespace tacho::report {
 
-// What one sample counts for: the event's period, 1, or a field of its payload or tracepoint.
+// The weight of one sample: the event's period, 1, or a field of its payload or tracepoint.
 
-// Samples that a payload's field does not weigh. They are left out.
+// Samples that a field of the payload cannot weigh. They are left out.
 struct Unweighed {
-  std::uint64_t damaged = 0;   // their payload ends before it
-  std::uint64_t negative = 0;  // it is below 0
+  std::uint64_t damaged = 0;   // the payload is too short for the field
+  std::uint64_t negative = 0;  // the field is negative
   void report(format::Diagnostics& diagnostics) const;
 };
 
-// Of which events the samples' period is a field of their payload, as recorders make it
-// (docs/capture-format.md): the one tagged role:weight; of samples that were counted in the kernel what is
-// there at the end, else the sum, else the count; else the value. Other recorders have other periods, so each
-// sample is asked.
+// The events whose period is a field of the payload, as recorders set it (docs/capture-format.md): the field
+// tagged role:weight; for samples counted in the kernel the final value, else the sum, else the count; else
+// the value. Other recorders may set other periods, so each sample is compared.
 class PeriodFields {
  public:
   // `schemas` must outlive this.
   explicit PeriodFields(EventSchemas& schemas) : schemas_(&schemas) {}
 
-  // Whether see() reads payloads, of the first `events`.
+  // Whether see() reads payloads, for the first `events` events.
   bool reads_payloads(std::size_t events);
   void see(const ResolvedSample& sample);
-  // Null: its samples so far have another period, or none has come.
+  // Null: the periods so far differ from the field, or there is no sample yet.
   const PayloadField* of(std::size_t event) const {
     return event < events_.size() && events_[event].is_seen ? events_[event].field : nullptr;
   }
@@ -58,21 +57,21 @@ class PeriodFields {
   std::vector<EventFacts> events_;
 };
 
-// What the numbers of a weight count, as text for a person: "ns", "bytes", "samples", or the event's own
-// name. `what`: as for WeightChoice; `schema` may be null; `period`: as PeriodFields has it.
+// The unit of a weight, as text: "ns", "bytes", "samples", or the event's name. `what`: as for WeightChoice;
+// `schema` may be null; `period`: from PeriodFields.
 std::string weight_unit(std::string_view what, const format::Event& event, const PayloadSchema* schema,
                         const PayloadField* period);
 
 class WeightChoice {
  public:
-  // `what`: "period", "samples" or a field's name; empty: the field that the payload tags role:weight, where
-  // it does, else the period. The events must be known, and `schemas` must outlive this.
+  // `what`: "period", "samples" or a field's name; empty: the payload's field tagged role:weight, if there is
+  // one, else the period. The events must be known, and `schemas` must outlive this.
   WeightChoice(std::string_view what, std::size_t events, EventSchemas& schemas);
 
-  // Nothing when it cannot be weighed: it is unweighed(), or its event has no such field.
+  // nullopt: the field is unweighed(), or the event has no such field.
   std::optional<std::uint64_t> of(const ResolvedSample& sample);
 
-  // Whether every sample counts for its period or for 1; and what samples of an event count for then.
+  // Whether every sample counts for its period or for 1; and the weight of an event's samples in that case.
   bool is_of_sums() const;
   std::uint64_t of_sum(std::size_t event, std::uint64_t period, std::uint64_t samples) const {
     return event < by_event_.size() && by_event_[event].kind == Kind::One ? samples : period;
@@ -81,7 +80,7 @@ class WeightChoice {
   bool reads_payloads() const;
   std::uint64_t unreadable() const { return unreadable_; }  // samples of events without the field
   const Unweighed& unweighed() const { return unweighed_; }
-  // Names of the fields that were chosen because of their role, for a line that says so; empty: none.
+  // The fields that were chosen because of their role, for a note; empty: none.
   std::string chosen_by_role() const;
 
  private:
@@ -96,34 +95,33 @@ class WeightChoice {
   Unweighed unweighed_;
 };
 
-// How often a value fell into which bucket: powers of two, or steps of equal width.
+// A histogram: buckets are powers of two, or steps of equal width.
 
 struct Bucket {
-  std::int64_t low = 0, high = 0;  // both belong to it
+  std::int64_t low = 0, high = 0;  // inclusive
   std::uint64_t count = 0;
-  std::uint64_t left_out = 0;  // rows before it, without values
+  std::uint64_t left_out = 0;  // number of empty buckets before it that are left out
 };
 
 class Distribution {
  public:
-  // `step` 0: powers of two, as bcc counts them: 0 and 1 share the first bucket, then 2-3, 4-7, ...; negative
-  // values mirror them: -1, -3 to -2, -7 to -4. With `bits` (up to kMostBits) each power of two is 2^bits
-  // buckets of equal width, where it has so many values, and 0 and 1 have one each. Otherwise buckets of
-  // `step` values, one of which begins at 0.
+  // `step` 0: powers of two, as in bcc: 0 and 1 share the first bucket, then 2-3, 4-7, ...; negative values
+  // mirror them: -1, -3 to -2, -7 to -4. With `bits` (up to kMostBits) each power of two has 2^bits buckets
+  // of equal width, if it has so many values, and 0 and 1 have one each. Else buckets of `step` values, one
+  // of which begins at 0.
   explicit Distribution(std::uint64_t step = 0, int bits = 0)
       : step_(std::min(step, kWidestStep)), bits_(std::clamp(bits, 0, kMostBits)) {}
   static constexpr int kMostBits = 6;
 
   void add(std::int64_t value, std::uint64_t count = 1);
 
-  // All buckets from the lowest to the highest that has a count, empty ones between them included (with steps
-  // and parts of powers: only where they are few enough to read; others are counted).
+  // All buckets from the lowest to the highest with a count. Empty ones between are included; with steps and
+  // parts of powers, long gaps are left out and counted.
   std::vector<Bucket> buckets() const;
   bool has_steps() const { return step_ != 0; }
   std::uint64_t total() const { return total_; }
 
-  // The number of the bucket that a value belongs to, which grows with the values; and the bucket itself,
-  // without a count.
+  // The index of a value's bucket, ascending with values; and the bucket itself, without a count.
   std::int64_t index_of(std::int64_t value) const;
   Bucket bucket_at(std::int64_t index) const;
 
@@ -135,14 +133,14 @@ class Distribution {
   std::uint64_t total_ = 0;
 };
 
-// The samples of a picture of stacks (flamegraph, folded) and their weights.
+// The samples of a picture of stacks (flamegraph, folded), and their weights.
 
 class StackEvents {
  public:
-  // `filter`: the events of --event (event_choice.h); empty: events with the field of --weight, or all, but
-  // without events of wakers where there are events of waits. `weight`: of --weight; empty: the field with
-  // role:weight, else the period. `as_perl`: as stackcollapse-perf.pl, without a filter: the first event, and
-  // all tracepoints, whose lines it does not distinguish. The session must outlive this.
+  // `filter`: --event (event_choice.h); empty: events with the field of --weight, or else all events, but no
+  // waker events if there are waits. `weight`: --weight; empty: the field with role:weight, else the period.
+  // `as_perl`: as stackcollapse-perf.pl, without a filter: the first event and all tracepoints, whose lines
+  // it cannot distinguish. The session must outlive this.
   StackEvents(Session& session, std::string filter, std::string weight, bool as_perl);
 
   bool takes(const ResolvedSample& sample);
@@ -150,14 +148,14 @@ class StackEvents {
   bool reads_fields();
   // Whether each sample counts for 1.
   bool counts_samples() const { return weight_ == "samples"; }
-  // The weight of a taken sample. Nothing: its field cannot be read, or is not above 0.
+  // The weight of a taken sample. nullopt: its field cannot be read, or is not above 0.
   std::optional<std::uint64_t> weight_of(const ResolvedSample& sample);
   // The event's name as perf script prints it after the period.
   const std::string& name_of(const ResolvedSample& sample) const { return facts_[sample.event_index].name; }
 
-  // An error when no event has the filter's name, or none a field of the weight's; known after reading.
+  // After reading: an error if no event has the name in the filter, or none the field of the weight.
   Result<> check();
-  // Notes: choices that no option made, and why there may be no stacks.
+  // Notes about defaults that were chosen, and about missing stacks.
   std::vector<std::string> notes(bool has_stacks);
 
  private:
@@ -165,11 +163,11 @@ class StackEvents {
   struct EventFacts {
     std::string name;
     bool is_asked_for = false;
-    bool is_told_by_line = false;          // as_perl: the event is in the line of perf's text
+    bool is_told_by_line = false;          // as_perl: perf's line names the event
     const PayloadField* weight = nullptr;  // the default weight
-    bool has_named_weight = false;         // the field that --weight names
+    bool has_named_weight = false;         // has the field of --weight
     bool tells_wakes = false;              // an event of wakers
-    std::optional<bool> is_taken;          // once that is known for good
+    std::optional<bool> is_taken;          // set when it is final
     bool has_stacks = false;
   };
   void learn();
@@ -182,18 +180,18 @@ class StackEvents {
   std::string asked_for_, weight_;
   bool as_perl_;
   EventSchemas schemas_;
-  std::string first_;              // as_perl: the event that is taken, met first
+  std::string first_;              // as_perl: the first event that was met, which is taken
   std::vector<EventFacts> facts_;  // by the event's index
-  bool has_waits_ = false;         // an event that is one
-  bool has_named_weight_ = false;  // an event with the field that --weight names
-  std::uint64_t unreadable_ = 0;   // samples of events without the field that weighs
+  bool has_waits_ = false;         // some event is a wait
+  bool has_named_weight_ = false;  // some event has the field of --weight
+  std::uint64_t unreadable_ = 0;   // samples of events without the field of --weight
   Unweighed unweighed_;            // not yet reported
-  bool has_unweighed_ = false;     // any, so far
+  bool has_unweighed_ = false;     // whether there were any
 };
 
-// How a view that shows only names distinguishes addresses: by function, or, with `tells_more` (it shows
-// inlined calls or addresses), by address. By address as well with several events, as samples without weight
-// need no names; in a pipe, where build ids may come last; and after unwinding, which has inlined calls.
+// How a view that shows only names distinguishes addresses: by function; or by address with `tells_more` (it
+// shows inlined calls or addresses), with several events (samples without weight need no names), in a pipe
+// (build ids may come last), and after unwinding (which has inlined calls).
 Sink::Places places_of_stacks(Session& session, bool tells_more);
 
 }  // namespace tacho::report

@@ -121,7 +121,7 @@ Result<> Waits::find_events() {
         "sched:sched_switch");
   if (options_.wakers > 0 && !has_wakers)
     return use_error(
-        "--wakers: no event of the capture says who woke; record with -e offcpu,waking, or with -g -e "
+        "--wakers: no event of the capture has wakers; record with -e offcpu,waking, or with -g -e "
         "sched:sched_switch,sched:sched_waking");
   return Done{};
 }

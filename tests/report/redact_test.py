@@ -254,7 +254,7 @@ class Redact(programs.Scratch):
     def test_wrong_use_is_refused(self):
         for words, text in ((["in.data"], "name the capture and the file to write"),
                             (["in.data", "in.data"], "--in-place replaces it"),
-                            (["in.data", "-"], "name files in place of -"),
+                            (["in.data", "-"], "name files instead of -"),
                             (["in.data", "x", "--keep", "nothing"], "there is no class 'nothing'"),
                             (["in.data", "x", "--drop", "paths"], "paths cannot be dropped; --hide paths makes it last part"),
                             (["in.data", "x", "--hash", "kernel"], "kernel cannot be hashed")):

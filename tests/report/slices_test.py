@@ -99,7 +99,7 @@ class Slices(programs.Scratch):
         for words, command in ((["-i", "in.data", "-o", "none.data", "--time", "1,2"], "convert"),
                                (["in.data", "none.data", "--pid", "12345"], "redact")):
             said = self.tacho(command, *words, status=None).stderr.decode()
-            self.assertIn("tacho: in.data: note: no sample is in the part that was asked for: none.data holds none\n", said)
+            self.assertIn("tacho: in.data: note: the selected part has no samples: none.data holds none\n", said)
             self.assertEqual(self.tacho("script", "-i", "none.data").stdout, b"")
         said = self.tacho("convert", "-i", "in.data", "-o", "faults.data", "--events", "page-faults").stderr
         self.assertEqual(said, b"")

@@ -342,7 +342,7 @@ class Waits(programs.Scratch):
         self.assertIn("--off-cpu: no event of the capture is a wait", self.folded("--off-cpu", status=1)[1])
         self.begin(**{"sched:sched_switch": [Field("prev_state"), Field("next_pid", size=4), Field("pad", size=4)]})
         self.switch(MAIN, SLEEPING, WAKER)
-        self.assertIn("--wakers: no event of the capture says who woke", self.folded("--wakers", status=1)[1])
+        self.assertIn("--wakers: no event of the capture has wakers", self.folded("--wakers", status=1)[1])
         self.assertIn("leave --weight and --event out", self.folded("--off-cpu", "--weight", "period", status=1)[1])
         self.assertIn("--wakers", self.folded("--wakers=0", status=1)[1])
 

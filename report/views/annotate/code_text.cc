@@ -19,7 +19,7 @@ namespace tacho::report {
 SourceWalk::Step SourceWalk::next(const CodeLine& line) {
   Step step;
   const bool is_known = !line.file.empty() && line.line != 0;
-  // Two instances of a generic function may be shown by one name.
+  // Two instances of a generic function may have the same short name.
   const bool is_other = line.function != function_ || line.function_linker != function_linker_;
   step.enters_function = !line.function.empty() && (is_first_ || is_other);
   if (step.enters_function) line_ = 0;
@@ -107,15 +107,15 @@ namespace {
 
 using Column = CodeOptions::Column;
 
-constexpr std::size_t kMostArrows = 6;  // side by side; jumps beyond have no arrow
+constexpr std::size_t kMostArrows = 6;  // in columns next to each other; further jumps have no arrow
 constexpr std::string_view kDim = "\033[2m", kPlain = "\033[m";
 
-// All jumps to one instruction of the function, drawn as one line with several ends.
+// All jumps to one instruction of the function, drawn as one line with several starts.
 struct Arrow {
-  std::size_t target = 0;            // number of a line
-  std::size_t first = 0, last = 0;   // lines that it goes by
-  std::size_t column = kMostArrows;  // from the text to the left; kMostArrows: there was no room
-  std::set<std::size_t> sources;     // numbers of lines
+  std::size_t target = 0;            // index of a line
+  std::size_t first = 0, last = 0;   // the lines that it passes
+  std::size_t column = kMostArrows;  // counted from the text to the left; kMostArrows: no room
+  std::set<std::size_t> sources;     // indices of lines
 };
 
 std::vector<Arrow> arrows_of(const AnnotatedCode& code) {
@@ -138,7 +138,7 @@ std::vector<Arrow> arrows_of(const AnnotatedCode& code) {
   return arrows;
 }
 
-// Short arrows stand next to the text, long ones around them.
+// Short arrows are next to the text, long ones around them.
 void give_columns(std::vector<Arrow>& arrows) {
   std::vector<Arrow*> by_length;
   for (Arrow& arrow : arrows) by_length.push_back(&arrow);
@@ -157,7 +157,7 @@ void give_columns(std::vector<Arrow>& arrows) {
   }
 }
 
-// What stands between address and text: the arrows that go by.
+// Draws the arrows between address and text.
 class Arrows {
  public:
   explicit Arrows(const AnnotatedCode& code) : arrows_(arrows_of(code)) {
@@ -166,14 +166,14 @@ class Arrows {
       if (arrow.column < kMostArrows) width_ = std::max(width_, arrow.column + 1);
     std::ranges::sort(arrows_, {}, &Arrow::first);
   }
-  // Before an instruction; called with ascending numbers.
+  // The text before an instruction. Call it with ascending numbers.
   std::string before(std::size_t line) {
     while (next_ < arrows_.size() && arrows_[next_].first <= line) {
       const Arrow& arrow = arrows_[next_++];
       if (arrow.column < kMostArrows) active_[arrow.column] = &arrow;
     }
     std::string text;
-    bool has_end = false;  // a line leads to the instruction from further left
+    bool has_end = false;  // an arrow from further left ends at this instruction
     bool is_target = false;
     for (std::size_t column = width_; column-- > 0;) {
       const Arrow*& arrow = active_[column];
@@ -194,7 +194,7 @@ class Arrows {
     if (width_ == 0) return text;
     return text + (is_target ? "►" : has_end ? "─" : " ") + ' ';
   }
-  // Before a line of source in front of instruction `line`.
+  // The text before a source line above instruction `line`.
   std::string through(std::size_t line) const {
     std::string text;
     for (std::size_t column = width_; column-- > 0;) {
@@ -213,7 +213,7 @@ class Arrows {
   const Arrow* active_[kMostArrows] = {};
 };
 
-// The rows of one function, in their order.
+// The lines of one function, in order.
 class CodeRows {
  public:
   CodeRows(const ShownCode& shown, SourceFiles& files, const CodeOptions& options)
@@ -253,7 +253,7 @@ class CodeRows {
       row.text = printable(text, options_.names);
       visit(row);
     }
-    // Of stripped BPF programs only the numbers of lines are known.
+    // Stripped BPF programs have line numbers only.
     const bool is_bpf = shown_.function.module->kind == symbolize::ModuleKind::Bpf;
     if (!is_bpf || !step.names_line || step.first <= step.last) return;
     row.source_line = step.line;
@@ -261,7 +261,7 @@ class CodeRows {
     visit(row);
   }
 
-  // Which way it leads: up or down in the function, out of it, back to the caller.
+  // The direction of a jump: up or down in the function, out of it, or back to the caller.
   std::string_view mark(const CodeLine& line) const {
     const DisassembledInstruction& instruction = line.instruction;
     if (instruction.kind == InstructionKind::Return) return "← ";
@@ -337,7 +337,7 @@ class CodeText {
     out_.line_end();
   }
 
-  // Blanks in place of numbers.
+  // The number of blanks on lines without numbers.
   std::size_t margin() const {
     return cell_width() * shown_.events.size() + (shown_.code.has_branches ? 35 : 0);
   }
@@ -407,7 +407,7 @@ namespace {
 
 using Column = CodeOptions::Column;
 
-constexpr double kLeastOfLine = 0.5;  // percent of a source line, below which -l does not name it
+constexpr double kLeastOfLine = 0.5;  // percent of a source line; -l omits functions below it
 constexpr std::size_t kTab = 8;
 
 // "local period", as perf calls it.
@@ -424,7 +424,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Tabs become blanks up to the next multiple of 8.
+// Tabs are replaced by blanks up to the next multiple of 8.
 std::string without_tabs(std::string_view text) {
   std::string plain;
   for (const char c : text) {
@@ -436,7 +436,8 @@ std::string without_tabs(std::string_view text) {
   return plain;
 }
 
-// The number of a line that perf takes for the name of a place, "/path:12": such lines are not shown.
+// The line number in text of the form "/path:12". perf takes such text for a source position and does not
+// show it.
 std::optional<std::uint32_t> number_of_place(std::string_view text) {
   if (!text.starts_with('/')) return std::nullopt;
   const auto colon = text.find(':');
@@ -446,7 +447,7 @@ std::optional<std::uint32_t> number_of_place(std::string_view text) {
   return failed == std::errc{} ? std::optional(number) : std::nullopt;
 }
 
-// The section is not in the model: code of programs that is not in .text has one of few names.
+// The model has no section: it is guessed from the few known names of code outside .text.
 std::string_view section_of(const HitFunction& function) {
   if (function.name.ends_with("@plt")) return ".plt";
   if (function.name == "_init") return ".init";
@@ -454,7 +455,7 @@ std::string_view section_of(const HitFunction& function) {
   return ".text";
 }
 
-// One function's text.
+// Writes the text of one function.
 class PerfLayout {
  public:
   PerfLayout(TextOutput& out, const ShownCode& shown, SourceFiles& files, const CodeOptions& options)
@@ -483,7 +484,7 @@ class PerfLayout {
 
  private:
   void write_title() {
-    // perf takes its rule from a stock of dashes that is not longer than this.
+    // perf's rule is cut from a fixed string of dashes.
     constexpr std::size_t kMostDashes = 207;
     const std::string_view what = options_.column == Column::Percent   ? "Percent"
                                   : options_.column == Column::Samples ? "Samples"
@@ -498,7 +499,7 @@ class PerfLayout {
     out_.text("----\n");
   }
 
-  // What perf reads from objdump and does not take for an instruction. `text` has no tabs.
+  // Writes a line of objdump that perf does not parse as an instruction. `text` has no tabs.
   void write_text(std::string_view text) {
     if (const auto number = number_of_place(text)) {
       counter_ = *number;
@@ -583,7 +584,7 @@ class PerfLayout {
     return fmt::format("{}:{}", shown_path(line.file, options_), line.line);
   }
 
-  // -l: the source lines that weigh most.
+  // -l: the source lines with most weight.
   void write_summary() {
     std::map<std::string, std::vector<double>> by_place;
     for (std::size_t i = 0; i < shown_.code.lines.size(); ++i) {
@@ -616,7 +617,7 @@ class PerfLayout {
   SourceFiles& files_;
   const CodeOptions& options_;
   std::size_t width_ = 0, digits_ = 1;
-  std::uint32_t counter_ = 0;  // perf's number of a line: rises with each, and is set by names of places
+  std::uint32_t counter_ = 0;  // perf's line counter: incremented by each line, set by source positions
   std::string last_place_;
 };
 
@@ -700,7 +701,7 @@ void write_line(JsonFields& to, const ShownCode& shown, std::size_t number, cons
   to.end_object();
 }
 
-// The lines of source that instructions come from, where their files are known: by file and number.
+// The source lines of the instructions, by file and number, if their files are known.
 void write_source(JsonFields& to, const ShownCode& shown, SourceFiles& files) {
   std::map<std::string_view, std::map<std::uint32_t, std::string_view>> lines;
   for (const CodeLine& line : shown.code.lines) {

@@ -15,9 +15,9 @@
 
 namespace tacho::report {
 
-// One annotated function as the forms of `tacho annotate` get it, and the order of its source lines.
+// The data of one annotated function for all forms, and the order of its source lines.
 
-// What a count is a share of, and which number of it counts.
+// The total that is 100 %, and the number that is counted.
 enum class ShareOf : std::uint8_t { Function, Everything };
 enum class ShareBy : std::uint8_t { Period, Samples };
 
@@ -25,7 +25,7 @@ struct CodeOptions {
   ShareOf of = ShareOf::Function;
   ShareBy by = ShareBy::Period;
   enum class Column : std::uint8_t { Percent, Samples, Period } column = Column::Percent;
-  bool has_source = true;  // lines of source between the instructions
+  bool has_source = true;  // source lines between the instructions
   bool has_bytes = false;  // --asm-raw
   bool has_full_paths = false;
   bool has_line_summary = false;  // -l
@@ -36,7 +36,7 @@ struct CodeOptions {
 struct ShownCode {
   const HitFunction& function;
   const AnnotatedCode& code;
-  std::string event_name;            // of a group all names
+  std::string event_name;            // for a group, all names
   std::vector<std::string> events;   // each of them
   std::vector<HitCount> totals;      // of the function, by event
   std::vector<HitCount> everything;  // of all samples, by event
@@ -51,21 +51,21 @@ struct ShownCode {
   }
 };
 
-// What stands before an instruction: the lines of source up to the one it comes from, each once, and where
-// another function's code begins. As objdump -S has it: up to four lines before the first one too.
+// What is printed before an instruction: the source lines up to its own, each once, and a heading where code
+// of another function begins. As objdump -S, with up to four lines before the first one.
 class SourceWalk {
  public:
   struct Step {
-    bool enters_function = false;  // another one than the instruction before, as calls are inlined
-    bool names_line = false;       // another line
-    std::string_view file;         // with its folder; empty: not known
+    bool enters_function = false;  // another function than the instruction before: calls are inlined
+    bool names_line = false;       // another line than the instruction before
+    std::string_view file;         // with its folder; empty: unknown
     std::uint32_t line = 0;
-    std::uint32_t first = 1, last = 0;  // lines of the file that come here; none when first > last
+    std::uint32_t first = 1, last = 0;  // source lines to print here; none if first > last
   };
   explicit SourceWalk(SourceFiles& files) : files_(&files) {}
   Step next(const CodeLine& line);
-  // Line `number` of a file, from 1 up; empty when it has fewer. Of a line whose text the capture has that
-  // text.
+  // Line `number` of a file, from 1 up; empty if it has fewer. The text in the capture comes before the
+  // file's.
   std::string_view text(std::string_view file, std::uint32_t number) const;
 
  private:
@@ -79,27 +79,27 @@ class SourceWalk {
   bool is_first_ = true;
 };
 
-// "call   1139 <sum>": the instruction and what it names.
+// "call   1139 <sum>": the instruction with the name of its target.
 std::string instruction_text(const CodeLine& line, std::size_t mnemonic_width);
 // "f3 0f 1e fa".
 std::string bytes_text(format::Bytes bytes);
-// The name of a function with its parameters where they are known, as objdump -C has it.
+// The name of a function with its parameters, if they are known, as objdump -C prints it.
 std::string whole_name(std::string_view name, std::string_view linker_name);
-// The same as objdump has it before the code of a function: names that were not mangled get "()".
+// The heading that objdump prints before a function: names that were not mangled get "()".
 std::string heading_name(std::string_view name, std::string_view linker_name);
-// The last part of a path, or all of it.
+// The last part of a path, or all of it with --full-source-path.
 std::string_view shown_path(std::string_view path, const CodeOptions& options);
 
 // Annotated code as people read it: jumps within the function are drawn as arrows, source lines stand before
 // the instructions that they were compiled to.
 
-// A row of annotated code without its numbers.
+// A line of annotated code without its numbers.
 struct CodeRow {
   enum class Kind : std::uint8_t { Function, Source, Instruction };
   Kind kind = Kind::Instruction;
-  std::size_t line = 0;           // the instruction's number; of others that of the one behind them
+  std::size_t line = 0;           // of the instruction; for other lines, of the next instruction
   std::uint32_t source_line = 0;  // of Source
-  std::string arrows{};           // jumps that go by or end here, drawn between address and text
+  std::string arrows{};           // the jumps that pass or end here, drawn between address and text
   std::string text{};             // made safe
 };
 std::vector<CodeRow> code_rows(const ShownCode& shown, SourceFiles& files, const CodeOptions& options);
@@ -112,7 +112,7 @@ void write_code_text(TextOutput& out, const ShownCode& shown, SourceFiles& files
 void write_perf_layout(TextOutput& out, const ShownCode& shown, SourceFiles& files,
                        const CodeOptions& options);
 
-// Annotated code for programs: a JSON object a function, on a line of its own.
+// Annotated code for programs: one JSON object a line for each function.
 
 void write_code_json(TextOutput& out, const ShownCode& shown, SourceFiles& files, const CodeOptions& options);
 

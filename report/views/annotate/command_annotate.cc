@@ -29,12 +29,12 @@ enum class Form : std::uint8_t { Text, Perf, Json };
 struct AnnotateOptions {
   ReadingOptions reading;
   std::string symbol;       // empty: all functions with samples
-  std::string bpf_program;  // --bpf: only functions of this one; empty: all
+  std::string bpf_program;  // --bpf: only functions of this program; empty: all
   Form form = Form::Text;
   CodeOptions code;
   AsmSyntax syntax = AsmSyntax::Att;
   Grouping grouping = Grouping::AsRecorded;
-  double percent_limit = 0;  // of all samples
+  double percent_limit = 0;  // a share of all samples
   Colour colour = Colour::Auto;
   bool is_quiet = false;
 };
@@ -62,7 +62,7 @@ Result<> set_share(CodeOptions& options, std::string_view text) {
       std::ranges::find_if(kRows, [text](const Row& one) { return one.name == text || one.turned == text; });
   if (row == std::end(kRows))
     return use_error("--percent-type: '" + std::string(text) +
-                     "' is none of local-period, global-period, local-hits and global-hits");
+                     "' is not local-period, global-period, local-hits or global-hits");
   options.of = row->of;
   options.by = row->by;
   return Done{};
@@ -138,7 +138,8 @@ void add_code_options(std::vector<cli::Option>& rows, AnnotateOptions& options) 
   rows.push_back(
       cli::flag("-q,--quiet", "say nothing about functions that cannot be shown", options.is_quiet));
   for (const std::string names : {"--skip-missing", "--ignore-vmlinux", "-m,--modules", "-v,--verbose"})
-    rows.push_back(cli::accepted(names, Takes::Nothing, ""));  // what they ask for is done anyway
+    rows.push_back(
+        cli::accepted(names, Takes::Nothing, ""));  // accepted for perf's sake: this is the default
 }
 
 constexpr std::string_view kInteractive =
@@ -223,7 +224,7 @@ class AnnotateSink : public Sink {
   bool is_pipe_, has_branches_ = false;
 };
 
-// Functions that cannot be shown, or not to their end: for the lines behind the text.
+// Functions that are shown in part or not at all, for lines after the text.
 class Lacks {
  public:
   void add(const HitFunction& function, const AnnotatedCode& code) {
@@ -297,7 +298,7 @@ class Annotation {
     return std::ranges::any_of(hits_.totals(), [](const HitCount& total) { return total.samples != 0; });
   }
 
-  // Keeps the functions of the BPF program alone.
+  // Keeps only the functions of the BPF program.
   Result<> choose_program() {
     const format::Environment& environment = session_.features().environment;
     const std::string input = printable(options_.reading.shown_input()),
@@ -323,7 +324,7 @@ class Annotation {
     return Done{};
   }
 
-  // Keeps the named function alone.
+  // Keeps only the named function.
   Result<> choose() {
     if (!options_.bpf_program.empty())
       if (auto found = choose_program(); !found) return found;
@@ -342,8 +343,8 @@ class Annotation {
         guess.empty() ? "; tacho report --sort sym lists those with samples" : guess));
   }
 
-  // Functions with samples of the block's first event, hottest first, then functions that only other events
-  // hit.
+  // The functions to show: those with samples of the block's first event, hottest first, then functions with
+  // samples of other events only.
   std::vector<std::size_t> functions_of(
       const EventBlock& block, const std::map<std::uint32_t, std::vector<std::size_t>>& by_event) const {
     std::vector<std::size_t> order;
@@ -353,7 +354,7 @@ class Annotation {
       if (found == by_event.end()) continue;
       for (const std::size_t number : found->second)
         if (known.insert(number).second) order.push_back(number);
-      if (options_.form == Form::Perf) break;  // perf shows what its first event hit
+      if (options_.form == Form::Perf) break;  // perf shows only functions with samples of its first event
     }
     return order;
   }
@@ -423,7 +424,7 @@ Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments) 
   options.reading.session.wants_stacks = false;
   return run_command(describe(options), arguments, [&options] {
     auto& symbols = options.reading.session.symbols;
-    // As objdump names functions that DWARF has no linkage name of.
+    // As objdump, which names functions without a linkage name in DWARF.
     if (options.form == Form::Perf) symbols.stand_in = symbolize::StandIn::AtFirst;
     if (symbols.inlines == symbolize::Inlines::No) symbols.source_lines = symbolize::SourceLines::Yes;
     return show_session(options.reading, [&options](Session& session, TextOutput& out) {

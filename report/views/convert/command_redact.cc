@@ -114,7 +114,7 @@ Result<> settle(Options& options) {
   copy.input = options.words[0];
   copy.output = words > 1 ? options.words[1] : copy.input;
   if (copy.input == "-" || copy.output == "-")
-    return use_error("a capture is read twice and written as a file; name files in place of -");
+    return use_error("a capture is read twice and written to a file; name files instead of -");
   std::error_code ignored;
   if (words == 2 && std::filesystem::equivalent(copy.input, copy.output, ignored))
     return use_error(cli::shell_word(copy.output) + " is the capture itself; --in-place replaces it");

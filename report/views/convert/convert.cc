@@ -1092,8 +1092,7 @@ Features Conversion::late_features() const {
 
 Result<> Conversion::close() {
   if (is_part() && has_samples_ && !keeps_samples_)
-    diagnostics_.add_line(Damage::Note,
-                          "no sample is in the part that was asked for: " + output_name() + " holds none");
+    diagnostics_.add_line(Damage::Note, "the selected part has no samples: " + output_name() + " holds none");
   if (auto flushed = flush(); !flushed) return flushed;
   const Features late = late_features();
   if (auto* file = std::get_if<format::CaptureWriter>(&*writer_)) {
@@ -1126,7 +1125,7 @@ Result<> convert(const ConvertOptions& options, const CopyOutput& output, format
   if (!reader) return std::move(reader.error());
   std::error_code ignored;
   if (options.input != "-" && std::filesystem::exists(options.input + "/kcore_dir", ignored))
-    diagnostics.add_line(Damage::Note, "the kernel's image in kcore_dir stays behind");
+    diagnostics.add_line(Damage::Note, "the kernel's image in kcore_dir is not copied");
   Conversion conversion(options, output, *reader, diagnostics);
   auto done = conversion.run();
   if (done || done.error().fault != Fault::Output) return done;

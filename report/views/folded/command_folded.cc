@@ -32,13 +32,13 @@ struct Options {
   Context context = Context::None;
 };
 
-// In place of the general --inline: here every stack's inlined calls are asked for, as with the program whose
-// option it is.
+// Replaces the general --inline: this one resolves the inlined calls of every stack, as the option of
+// stackcollapse-perf.pl does.
 void add_inline_options(std::vector<cli::Option>& rows, Options& options) {
   const auto general = std::ranges::find(rows, "--inline", &cli::Option::names);
   *general = {"--inline", cli::Takes::Nothing, "",
-              "calls that were inlined, in every stack, and whole names with parameters, as "
-              "stackcollapse-perf.pl --inline has them (default: only in stacks that are unwound here)",
+              "inlined calls in every stack, and whole names with parameters, as stackcollapse-perf.pl "
+              "--inline (default: inlined calls only in stacks that are unwound here)",
               [&options](std::string_view) -> Result<> {
                 options.expands_inlines = true;
                 options.reading.session.symbols.inlines = symbolize::Inlines::All;
@@ -52,7 +52,7 @@ void add_inline_options(std::vector<cli::Option>& rows, Options& options) {
                   }});
 }
 
-// stackcollapse-perf.pl's --pid and --tid have no value; perf's choose samples by one.
+// stackcollapse-perf.pl's --pid and --tid have no value; perf's have one, and filter samples by it.
 Result<> part_or_choose(std::string_view name, std::string_view text, bool& parts,
                         std::vector<std::uint32_t>& list) {
   if (text.empty()) {
@@ -66,18 +66,18 @@ Result<> part_or_choose(std::string_view name, std::string_view text, bool& part
 }
 
 cli::CommandLine describe(Options& options) {
-  auto line = command_line(
-      "folded",
-      "Prints each distinct stack once with its weight, root first, as flamegraph.pl reads it: "
-      "tacho folded -i FILE | flamegraph.pl > flame.svg. Where several events have samples, lines "
-      "begin with the event's name.");
+  auto line = command_line("folded",
+                           "Prints each distinct stack once with its weight, root first, as flamegraph.pl "
+                           "reads it: tacho folded -i FILE | flamegraph.pl > flame.svg. If several events "
+                           "have samples, lines begin with the event's name.");
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
   rows.push_back(as_perf_option(options.reading));
   rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   add_inline_options(rows, options);
   FoldOptions& fold = options.fold;
-  rows.push_back({"--all", cli::Takes::Nothing, "", "mark kernel frames with _[k] and JIT ones with _[j]",
+  rows.push_back({"--all", cli::Takes::Nothing, "",
+                  "mark kernel frames with _[k] and frames of JIT compilers with _[j]",
                   [&fold](std::string_view) -> Result<> {
                     fold.marks.kernel = fold.marks.jit = true;
                     return Done{};
@@ -87,12 +87,12 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(flag("--addrs", "show the address of frames without a name", fold.marks.addresses));
   Filter& filter = options.reading.session.filter;
   rows.push_back({"--pid", cli::Takes::Optional, "LIST",
-                  "keep processes apart, as COMM-PID; --pid=LIST: only samples of these processes",
+                  "one line for each process, as COMM-PID; --pid=LIST: only samples of these processes",
                   [&fold, &filter](std::string_view text) {
                     return part_or_choose("--pid", text, fold.shows_pid, filter.pids);
                   }});
   rows.push_back({"--tid", cli::Takes::Optional, "LIST",
-                  "keep threads apart, as COMM-PID/TID; --tid=LIST: only samples of these threads",
+                  "one line for each thread, as COMM-PID/TID; --tid=LIST: only samples of these threads",
                   [&fold, &filter](std::string_view text) {
                     return part_or_choose("--tid", text, fold.shows_tid, filter.tids);
                   }});
@@ -108,16 +108,16 @@ cli::CommandLine describe(Options& options) {
          options.weight = text;
          return Done{};
        }});
-  add_slow_options(rows, options.slow,
-                   "two numbers on each line, as difffolded.pl and tacho flamegraph --folded have them");
+  add_slow_options(
+      rows, options.slow,
+      "print two numbers on each line, as difffolded.pl and tacho flamegraph --folded read them");
   add_wait_options(rows, options.waits);
-  rows.push_back(
-      flag("--wall",
-           "all time of each thread in nanoseconds, from its begin to its end, below its state: [on-CPU], "
-           "[runnable], [blocked: lock] and others, with who ended the wait behind '-- waker --' (recorded "
-           "by -g -e cpu-clock,offcpu,waking,runqlat, or cpu-clock, sched:sched_switch and "
-           "sched:sched_waking); --tid keeps threads apart",
-           options.is_wall));
+  rows.push_back(flag("--wall",
+                      "all time of each thread in nanoseconds, from its start to its end, below its state: "
+                      "[on-CPU], [runnable], [blocked: lock] and others, with the waker after '-- waker --' "
+                      "(record -g -e cpu-clock,offcpu,waking,runqlat, or cpu-clock, sched:sched_switch and "
+                      "sched:sched_waking); --tid: one line for each thread",
+                      options.is_wall));
   return line;
 }
 
@@ -139,7 +139,7 @@ class FoldedSink : public Sink, private SumView {
   bool looks_up() const override { return false; }
   bool takes_others() const override { return false; }
   Places places() const override { return places_; }
-  // A weight that is no field is added up.
+  // Only periods and sample counts are added up by several threads; weights in fields are read by one.
   SumView* sums() override { return options_.as_perl || slow_ || events_.reads_fields() ? nullptr : this; }
 
   Flow on_sample(const ResolvedSample& sample) override {
@@ -162,7 +162,7 @@ class FoldedSink : public Sink, private SumView {
     std::ranges::copy(slow_->notes(), std::back_inserter(notes));
     return notes;
   }
-  // Once the capture was read.
+  // Call it after the capture is read.
   const FoldedStacks& folded() {
     name_new_rows();
     if (slow_) {
@@ -178,7 +178,7 @@ class FoldedSink : public Sink, private SumView {
     lines_.clear();
     return folded_;
   }
-  // Whether lines are of several events.
+  // Whether lines begin with the name of an event, because there are several.
   bool has_roots() const {
     return std::ranges::any_of(begins_, [this](const Begin& begin) { return begin.root != begins_[0].root; });
   }
@@ -211,7 +211,7 @@ class FoldedSink : public Sink, private SumView {
   }
   void end(std::uint64_t samples) override { has_samples_ = has_samples_ || samples > 0; }
 
-  // Of a sample with a stack whose event is taken.
+  // The row of a sample that has a stack and whose event is taken.
   std::uint32_t row_of(const ResolvedSample& sample) {
     FoldedStarts& starts = starts_of(sample);
     const FoldedStarts::Start& start = starts.of(sample, events_.name_of(sample));
@@ -219,7 +219,7 @@ class FoldedSink : public Sink, private SumView {
     const std::uint32_t row = profile_.row_for(LateSample{.comm = start.key, .stack = sample.stack});
     if (profile_.rows().size() > begins_.size())
       begins_.push_back({starts.root(), start.name, start.is_java});
-    if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
+    if (places_ == Places::Addresses) name_new_rows();  // now, while other threads read on
     return row;
   }
 
@@ -252,13 +252,13 @@ class FoldedSink : public Sink, private SumView {
   bool has_samples_ = false;
   FoldedStacks folded_;
   std::deque<FoldedStarts> starts_;             // of events that have names of their own
-  std::vector<FoldedStarts*> starts_by_event_;  // by the event's index; null: not met yet
+  std::vector<FoldedStarts*> starts_by_event_;  // by the event's index; null: no sample yet
   FrameNames names_;
   Places places_;
-  Profile profile_{{EventBlock{}}, ProfileShape{}};  // the comm: the name that a line begins with
+  Profile profile_{{EventBlock{}}, ProfileShape{}};  // its key is the comm, with which a line begins
   std::vector<Begin> begins_;                        // of lines, by the profile's row
-  std::vector<std::uint32_t> lines_;                 // in folded_, likewise, once they are named
-  std::vector<std::uint32_t> stack_;                 // scratch
+  std::vector<std::uint32_t> lines_;  // rows of folded_, by the profile's row, after names are known
+  std::vector<std::uint32_t> stack_;  // scratch
 };
 
 Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
@@ -300,7 +300,7 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
   return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
     options.fold.as_perl = options.reading.perf_bytes.folds_as_perl;
     if (options.context == Context::FileAndLine && !options.expands_inlines)
-      return use_error("--context says where inlined calls stand: it needs --inline");
+      return use_error("--context adds file and line to names of --inline: it needs --inline");
     if (options.expands_inlines)
       take_addr2line_names(options.reading.perf_bytes, options.reading.session.symbols);
     if (auto sound = check_slow(options.slow); !sound) return std::move(sound.error());

@@ -28,7 +28,7 @@ struct Parts {
   std::string_view address, function, module;
 };
 
-// Where " (" stands behind a function's offset: "main+0x1f (/tmp/prog (deleted))".
+// The position of " (" after a function's offset: "main+0x1f (/tmp/prog (deleted))".
 std::size_t module_behind_offset(std::string_view line, std::size_t at) {
   constexpr std::string_view kOffset = "+0x", kOpen = " (";
   for (at = line.find(kOffset, at); at != std::string_view::npos; at = line.find(kOffset, at + 1)) {
@@ -39,9 +39,9 @@ std::size_t module_behind_offset(std::string_view line, std::size_t at) {
   return std::string_view::npos;
 }
 
-// ^\s*(\w+)\s*(.+) \((.*)\): the module is what the last " (" opens. That script takes so what a file that
-// was deleted has behind its name, and leaves the offset in the function's: here each place would be a frame
-// of its own.
+// ^\s*(\w+)\s*(.+) \((.*)\): the module begins at the last " (". For a deleted file the script so takes
+// "(deleted)" for the module and leaves the offset in the function's name, so that each address would be a
+// frame of its own; here it is not.
 bool split_line(std::string_view line, Parts& parts) {
   std::size_t at = 0;
   while (at < line.size() && is_blank(line[at])) ++at;
@@ -60,7 +60,7 @@ bool split_line(std::string_view line, Parts& parts) {
   return true;
 }
 
-// Takes "+0x1f" off the end.
+// Removes "+0x1f" from the end.
 std::string_view without_offset(std::string_view function) {
   const auto plus = function.rfind("+0x");
   if (plus == std::string_view::npos || plus + 3 == function.size()) return function;
@@ -112,7 +112,7 @@ std::vector<std::string> fold_frame(std::string_view line, const FoldOptions& op
   return names;
 }
 
-// ^(\S.+?)\s+(\d+)\/*(\d+)*\s+ : the shortest name of at least two characters that a number follows.
+// ^(\S.+?)\s+(\d+)\/*(\d+)*\s+ : the shortest name of at least two characters before a number.
 bool fold_start(std::string_view line, FoldedStart& start) {
   if (line.empty() || is_blank(line[0])) return false;
   for (std::size_t end = 2; end < line.size(); ++end) {
@@ -181,8 +181,8 @@ std::uint32_t FoldedStacks::row_of(const std::vector<std::uint32_t>& stack) {
       });
 }
 
-// Lines are ordered byte by byte. The first names that differ decide: by their ranks, which are those of the
-// names with the ';' behind them, unless one of them ends its line and has none.
+// Lines are ordered byte by byte, so the first names that differ decide, by their ranks: the order of the
+// names with a ';' appended. A name at the end of its line has no ';'.
 bool FoldedStacks::is_before(const Stack& a, const Stack& b, const std::vector<std::uint32_t>& ranks) const {
   const std::uint32_t* const a_names = frames_.data() + a.start;
   const std::uint32_t* const b_names = frames_.data() + b.start;
@@ -247,7 +247,7 @@ bool is_asked_for(const symbolize::Module& module) {
 
 std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context context) {
   if (frame.module == nullptr || !is_asked_for(*frame.module)) return std::nullopt;
-  // addr2line knows no name in a procedure linkage table.
+  // addr2line finds no name in a procedure linkage table.
   if (frame.function.empty() || frame.function == "??" || frame.function.ends_with("@plt"))
     return std::nullopt;
   std::string name(frame.function);
@@ -340,11 +340,11 @@ void FoldedStarts::read_as_perl(Start& start, const ResolvedSample& sample, std:
   const bool is_usual = start.is_usual && static_cast<std::int32_t>(sample.tid()) >= 0;
   if (start.is_seen && is_usual) return;
   FoldedStart parsed{std::string(sample.comm), std::to_string(sample.tid())};
-  // An unusual name is taken apart as it stands in perf's line, with all that follows it.
+  // perf's line is parsed for an unusual name, with all that follows the name.
   start.is_seen = is_usual || fold_last_start(first_line(sample, event), parsed);
   if (!start.is_seen) return;
   std::string name = parsed.comm;
-  // perf's text names threads only.
+  // perf's text has names of threads only.
   if (options_.shows_tid) {
     name += "-?/" + parsed.tid;
   } else if (options_.shows_pid) {
@@ -385,7 +385,8 @@ class WaitSink : public Sink {
     folded_.add(folded_.row_of(stack_), wait.duration);
     if (folded_.bytes() > kMostChainBytes) waits_.leave_wakers_out();
   }
-  // The other way round: what woke stands next to what was woken, and its thread's name at the end.
+  // The waker's frames are reversed: the function that woke is next to the one that was woken, and the
+  // thread's name is last.
   void add(const Waker& waker) {
     stack_.push_back(marker_);
     if (waker.stack != nullptr)
@@ -404,11 +405,11 @@ class WaitSink : public Sink {
   Waits waits_;
   FoldedStacks folded_;
   FrameNames names_;
-  std::uint32_t marker_;              // a name
-  std::vector<std::uint32_t> stack_;  // names, of the wait at hand
+  std::uint32_t marker_;              // the number of a name
+  std::vector<std::uint32_t> stack_;  // the names of the current wait
 };
 
-// The times of threads, below their state.
+// Adds up the time of threads by state and stack.
 class WallSink : public Sink {
  public:
   WallSink(Session& session, const WaitOptions& options, const FoldOptions& fold, Names names)

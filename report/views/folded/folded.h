@@ -1,6 +1,5 @@
-// Folded stacks: "comm;root;...;leaf WEIGHT", one line for each distinct stack. With --as-perf they are those
-// that stackcollapse-perf.pl makes of perf's script text: that program reads lines, and its rules about them
-// are here.
+// Folded stacks: "comm;root;...;leaf WEIGHT", one line for each distinct stack. --as-perf prints the lines
+// that stackcollapse-perf.pl makes of perf's script text; its parsing rules are implemented here.
 #pragma once
 
 #include <array>
@@ -29,22 +28,22 @@ struct FoldOptions {
   bool as_perl = false;  // PerfBytes::folds_as_perl
 };
 
-// What stackcollapse-perf.pl makes of one line of a call chain ("\t 1272 mix+0x22 (/tmp/spin)"): none for
-// lines it skips.
+// The frames that stackcollapse-perf.pl makes of one line of a call chain ("\t 1272 mix+0x22 (/tmp/spin)");
+// empty for lines that it skips.
 std::vector<std::string> fold_frame(std::string_view line, const FoldOptions& options, bool is_java);
 
-// What it takes from a sample's first line.
+// What stackcollapse-perf.pl parses from a sample's first line.
 struct FoldedStart {
   std::string comm, tid;
 };
-// Nothing when the line does not look like the start of a sample to it: names of a single letter, or with a
-// blank in front. `line` is "comm tid [cpu] time: period event: ".
+// Parses `line`, "comm tid [cpu] time: period event: ". False when stackcollapse-perf.pl does not see the
+// start of a sample in it: the name has one letter, or begins with a blank.
 bool fold_start(std::string_view line, FoldedStart& start);
-// Of a start whose thread has line ends in its name: perf's text then has several lines, and the last one
-// that looks like a start is taken.
+// The same for a thread whose name has line ends: perf's text then has several lines, and the script takes
+// the last one that looks like a start.
 bool fold_last_start(std::string_view lines, FoldedStart& start);
 
-// "-7/12" behind a thread's name, where the options keep processes or threads apart.
+// "-7/12" after a thread's name, if the options distinguish processes or threads.
 std::string thread_part(const FoldOptions& options, std::uint32_t pid, std::uint32_t tid);
 
 // Counts distinct stacks. Names are numbered, so that a stack costs four bytes a frame.
@@ -53,25 +52,25 @@ class FoldedStacks {
   explicit FoldedStacks(Names names) : safety_(names) {}
   // The number of a frame or process name.
   std::uint32_t name(std::string_view text);
-  // The same of a text that lives as long as this, which is not copied: names of a file may share their
-  // bytes.
+  // The same for a text that lives as long as this object, so that it is not copied. Names of a file may
+  // share their bytes.
   std::uint32_t name_that_stays(std::string_view text);
-  std::string_view text(std::uint32_t name) const { return names_[name]; }  // stays where it is
-  // The row of a stack, which begins with the process's name, then root first.
+  std::string_view text(std::uint32_t name) const { return names_[name]; }  // its bytes do not move
+  // The row of a stack. Its first name is the process's, then come the frames, root first.
   std::uint32_t row_of(const std::vector<std::uint32_t>& stack);
   void add(std::uint32_t row, std::uint64_t weight) {
     stacks_[row].weight += weight;
     stacks_[row].is_counted = true;
   }
-  // On the other side of a comparison: all lines have two numbers then, this one first.
+  // Adds weight to the other capture of a comparison. Every line then has two numbers, this one first.
   void add_other(std::uint32_t row, std::uint64_t weight) {
     others_.resize(stacks_.size());
     others_[row] += weight;
     stacks_[row].is_counted = true;
   }
-  // Lines have two numbers, also where the other one is 0 in all.
+  // Lines get two numbers, even if the other one is always 0.
   void has_two_sides() { others_.resize(stacks_.size()); }
-  // All lines, sorted. Each begins behind the first `skipped` names of its stack, which are the same in all.
+  // All lines, sorted. The first `skipped` names of each stack, which are equal in all, are not written.
   void write(TextOutput& out, std::size_t skipped = 0) const;
   bool empty() const { return stacks_.empty(); }
   std::size_t bytes() const { return frames_.size() * sizeof(std::uint32_t); }  // of the stacks' names
@@ -91,19 +90,19 @@ class FoldedStacks {
   IndexTable by_frames_;
   std::vector<std::uint32_t> frames_;
   std::vector<Stack> stacks_;
-  std::vector<std::uint64_t> others_;  // of stacks; empty: there is one side
+  std::vector<std::uint64_t> others_;  // the weights of the other capture, by stack; empty: no comparison
 };
 
-// The names of frames in folded stacks: as stackcollapse-perf.pl has them where it is asked for.
+// The names of frames in folded stacks; with --as-perf, as stackcollapse-perf.pl makes them.
 
 enum class Context : std::uint8_t {
   None,
   FileAndLine,  // --context: "run(int):loop.cc:12"
 };
 
-// The name of a frame as that program shows it with --inline: there addr2line gives the names, so they are
-// whole (parameters, return types) and are not tidied. Nothing where that program does not ask addr2line, or
-// gets no answer: code of the kernel, of a JIT, without a name. Such frames look as they do without the
+// The name of a frame as stackcollapse-perf.pl --inline shows it. addr2line gives these names, so they are
+// whole (parameters, return types) and not tidied. nullopt where that script does not ask addr2line or gets
+// no answer: kernel code, JIT code, code without a name. Such frames have the same names with and without the
 // option.
 std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context context);
 
@@ -111,25 +110,25 @@ struct FoldedInlines {
   bool are_expanded = false;  // --inline: names as expanded_name() has them
   Context context = Context::None;
 };
-// The stacks number the names. They and the session must outlive what is returned.
+// `folded` numbers the names. It and the session must outlive the result.
 FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
                               FoldedInlines inlines);
 
-// What a folded line begins with: the name of the sample's thread; with --as-perf what stackcollapse-perf.pl
-// takes for it in the first line of perf's text.
+// The first name of a folded line: the name of the sample's thread; with --as-perf, what
+// stackcollapse-perf.pl parses as the name from the first line of perf's text.
 
 class FoldedStarts {
  public:
   struct Start {
-    bool is_usual = false;  // --as-perf: the name is one that perf's line shows as it is
-    bool is_seen = false;   // always, but for --as-perf, where no line may seem to begin with a name
+    bool is_usual = false;  // --as-perf: perf's line shows the name unchanged
+    bool is_seen = false;   // false only with --as-perf, for a line in which the script finds no name
     bool is_java = false;
     std::uint32_t name = 0;
-    // Tells this start from all others by where its bytes lie.
+    // Identifies this start: the address and length of the name's bytes.
     std::string_view key{};
   };
-  // `root`: the number of the event's name, below which its lines stand. The stacks, which number the names,
-  // must outlive this.
+  // `root`: the number of the event's name, under which its lines are. `folded` numbers the names, and must
+  // outlive this.
   FoldedStarts(FoldedStacks& folded, std::uint32_t root, const FoldOptions& options)
       : folded_(&folded), root_(root), options_(options) {}
   std::uint32_t root() const { return root_; }
@@ -138,7 +137,7 @@ class FoldedStarts {
   const Start& of(const ResolvedSample& sample, std::string_view event);
 
  private:
-  // The name's bytes, and pid and tid where these matter.
+  // The name's bytes; and pid and tid, if the options show them.
   struct Key {
     const char* comm = nullptr;
     std::uint32_t pid = 0, tid = 0;
@@ -168,10 +167,10 @@ class FoldedStarts {
 
 // Waits as folded stacks: "comm;root;...;leaf;-- waker --;leaf;...;root;comm NANOSECONDS".
 
-// The whole view in place of the stacks of one event.
+// Prints waits instead of the stacks of an event.
 Result<Shown> show_waits(Session& session, TextOutput& out, const WaitOptions& options,
                          const FoldOptions& fold, Names names);
-// Likewise all time of threads: "comm;[runnable];root;...;leaf NANOSECONDS".
+// The same for all the time of threads: "comm;[runnable];root;...;leaf NANOSECONDS".
 Result<Shown> show_wall(Session& session, TextOutput& out, const WaitOptions& options,
                         const FoldOptions& fold, Names names);
 

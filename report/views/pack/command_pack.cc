@@ -358,7 +358,7 @@ Result<> set_kallsyms(std::string_view text, bool& keeps) {
   return Done{};
 }
 
-// Rows about symbols that make sense here: where files are, and not how names are shown.
+// Options about the files of symbols; options about how names are shown are left out.
 void add_file_options(std::vector<cli::Option>& rows, ReadingOptions& reading) {
   std::vector<cli::Option> all;
   add_reading_options(all, reading);

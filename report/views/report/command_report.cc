@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kHeaderHint =
     "# To display the perf.data header info, please use --header/--header-only options.\n#\n";
 
-// The header, and of a pipe what its first records say.
+// Writes the header, for a pipe as far as its first records go.
 void write_heads(TextOutput& out, Session& session, const ReportOptions& options) {
   const Names names = options.reading.names;
   write_header(out, session.layout(), session.events(), session.features(), names, options.detail);
@@ -27,7 +27,7 @@ void write_heads(TextOutput& out, Session& session, const ReportOptions& options
   write_features(out, session.events(), session.features(), names, options.detail);
 }
 
-// As perf, which writes none with -q.
+// As perf, which writes no header with -q.
 bool wants_header(const ReportOptions& options) {
   return options.header && !options.is_quiet && !options.is_for_programs();
 }
@@ -57,7 +57,7 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
   if (options.header_only) return Shown(Symbols::NotUsed);
 
   run_with_progress(session, sink, out);
-  // A pipe without samples: wrong options are reported now.
+  // A pipe without samples: wrong options are reported here.
   if (!sink.is_arranged())
     if (auto arranged = sink.arrange(); !arranged) return arranged.error();
   if (const auto failure = sink.failure()) return *failure;
@@ -99,7 +99,7 @@ Result<> prepare_report(ReportOptions& options) {
   if (options.has_levels && !options.fields.empty())
     return use_error("--hierarchy: columns of levels come from --sort; --fields cannot be used with it");
   if (options.has_levels && options.is_for_programs())
-    return use_error("--hierarchy: rows of --json and --csv have no levels; their keys stand side by side");
+    return use_error("--hierarchy: rows of --json and --csv have no levels; each row has all keys");
   if (options.is_for_programs() && (!options.separator.empty() || !options.widths.empty()))
     return use_error(
         "-t and -w are of text; --json and --csv have forms of their own (docs/report-forms.md)");
@@ -111,7 +111,8 @@ Result<> prepare_report(ReportOptions& options) {
       options.sort.find("src") != std::string::npos || options.fields.find("src") != std::string::npos) {
     options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
   }
-  // What is not asked for need not be read, but a sample of another processor can be a switch.
+  // Samples that the filter refuses are not read; but with --switch-on and --switch-off, samples of other
+  // CPUs may be the events that switch.
   Filter& read = options.reading.session.filter;
   if (options.waits.is_asked_for) options.waits.who.cpus = std::exchange(options.filter.cpus, {});
   if (!options.switches.is_asked_for()) read.cpus = std::exchange(options.filter.cpus, {});
@@ -119,10 +120,10 @@ Result<> prepare_report(ReportOptions& options) {
   read.condition = std::exchange(options.filter.condition, nullptr);
   auto& demangle = options.reading.session.symbols.demangle;
   if (options.is_verbose && demangle == symbolize::Demangle::Yes) demangle = symbolize::Demangle::Whole;
-  // What has no name is shown by its address, which differs between processes.
+  // Code without a name is shown by its address, which differs between processes.
   options.reading.session.keeps_addresses = true;
   options.reading.session.keeps_callers = options.begins_with_caller();
-  // A wait is the stack that it began with, whatever rows show of it.
+  // Waits always need the stack with which they began, even if rows show none.
   options.reading.session.wants_stacks = options.wants_children || options.graph.form != GraphForm::None ||
                                          options.parent || options.sort.find("parent") != std::string::npos ||
                                          options.waits.is_asked_for;

@@ -7,11 +7,11 @@ namespace tacho::report {
 
 struct ReportOptions;
 
-// What the options ask of each other and of reading; the first step of both forms.
+// Checks and completes the options, before the text and the terminal view alike.
 Result<> prepare_report(ReportOptions& options);
-// The text, or what --stats, --tasks and --dump-raw-trace print in its place.
+// Prints the report, or what --stats, --tasks or --dump-raw-trace print instead.
 Result<cli::ExitStatus> print_report(ReportOptions& options);
-// The line for a capture without rows; empty: something is damaged, which is said anyway.
+// The line for a capture without rows; empty: there was damage, which is reported anyway.
 std::string no_rows_note(Session& session, const ReportOptions& options);
 
 }  // namespace tacho::report

@@ -25,7 +25,7 @@ RawValue of_address(Show show, Row row) { return address(show.fact(row)); }
 RawValue of_samples(Show show, Row row) { return number(show.fact(row) * row.samples); }
 RawValue of_thread(Show, Row row) { return number(row.thread->tid); }
 RawValue of_nothing(Show, Row) { return {}; }
-// What is not known is -1 in the capture.
+// Unknown indices are -1 in the capture.
 RawValue of_index(Show show, Row row) { return show.fact(row) == ~0U ? RawValue() : number(show.fact(row)); }
 RawValue of_function(Show, Row row) {
   return row.function->name().empty() ? address(row.function->start) : text(row.function->name());
@@ -40,7 +40,7 @@ RawValue of_place(Show show, Row row) {
 RawValue of_place_address(Show show, Row row) {
   return address(place_at(show, show.fact(row)).location->ip.value);
 }
-// With the address in it, which distinguishes rows.
+// With the address, which distinguishes rows.
 RawValue of_touched(Show show, Row row) {
   const FactAddress place = place_at(show, show.fact(row));
   const std::uint64_t at = place.location->ip.value;
@@ -61,7 +61,7 @@ struct RawRow {
   RawValue (*value)(Show, Row);
 };
 
-// Keys that are not here are given by their text.
+// Keys that are not listed here have their text as value.
 constexpr RawRow kRawRows[] = {
     {"pid", of_thread},
     {"tid", of_thread},
@@ -131,7 +131,7 @@ namespace {
 
 using Kind = Column::Kind;
 
-// Lines as RFC 4180 has them: CRLF behind each, and quotes around what could be mistaken.
+// Lines by RFC 4180: CRLF at the end, quotes around values that need them.
 class ReportCsv : public RowForm {
  public:
   ReportCsv(TextOutput& out, const RowSource& source)
@@ -143,7 +143,7 @@ class ReportCsv : public RowForm {
 
  private:
   void write_row(const RowBlock& block, std::uint32_t row, const RowFacts& facts, std::size_t member);
-  void cell(std::string_view text);  // a number, or what printable_csv() made
+  void cell(std::string_view text);  // a number, or text from printable_csv()
   void number(std::uint64_t value) { cell(fmt::format("{}", value)); }
   void value(const RawValue& value);
   void weights(const RowBlock& block, std::uint32_t row, std::size_t member, Kind kind);
@@ -258,7 +258,7 @@ class ReportJson : public RowForm {
   void describe_calls(const CallTree& tree);
   void begin_node(const CallNode& node);
   void describe_frame(const Function& function);
-  // Between two values: what was written may leave.
+  // Between two values: the buffer may be flushed.
   void line_end() {
     out_->character('\n');
     out_->line_end();
@@ -399,7 +399,7 @@ void ReportJson::describe_value(std::string_view name, const RawValue& value) {
   }
 }
 
-// Open nodes are on an explicit stack: chains can be long.
+// Nodes that are open are on an explicit stack: call chains can be long.
 void ReportJson::describe_calls(const CallTree& tree) {
   struct Level {
     const CallNode* node;
@@ -422,7 +422,7 @@ void ReportJson::describe_calls(const CallTree& tree) {
   }
 }
 
-// Up to the list of what stands below it, which is left open.
+// Writes a node up to the list of its children, which stays open.
 void ReportJson::begin_node(const CallNode& node) {
   to_.begin_object("");
   to_.begin_list("frames");

@@ -1,5 +1,5 @@
-// A report for programs: rows with all their columns, as raw numbers. docs/report-forms.md says what is in
-// each form.
+// A report for programs (CSV, JSON): rows with all their columns, as raw numbers. docs/report-forms.md
+// describes both forms.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@
 
 namespace tacho::report {
 
-// What keys say of a row, for programs: numbers as numbers, names without what perf puts around them.
+// The value of a key, for programs: numbers as numbers, names without what perf puts around them.
 
 struct RawValue {
   enum class Kind : std::uint8_t { Missing, Number, Address, Text };
   Kind kind = Kind::Missing;
   std::uint64_t number = 0;  // of Number and Address
-  std::string text;          // of Text: as it came from the capture, unless the facts' options say otherwise
+  std::string text;          // of Text: as in the capture, unless options change it
 };
 
-// docs/report-forms.md says what each key's value is.
+// docs/report-forms.md lists the values of each key.
 RawValue raw_value(const KeyUse& use, const SampleFacts& facts, const RowFacts& row);
 
-// A key that the rows of one of the columns' reports have.
+// A key that rows of at least one report have.
 struct RawColumn {
   const KeyUse* use = nullptr;
-  std::string name;  // of the key or of the capture's field; no two are equal
+  std::string name;  // of the key or of a field of the capture; unique
 };
 std::vector<RawColumn> raw_columns(const ReportColumns& columns);
-// Whether the rows of a block of events have it.
+// Whether the rows of a block of events have this key.
 bool is_of_block(const KeyUse& use, const EventBlock& block);
 
-// Where the rows come from. What is pointed to must outlive the form.
+// What a form prints. The pointers must outlive the form.
 struct RowSource {
   Session* session = nullptr;
   const ReportColumns* columns = nullptr;
@@ -45,7 +45,7 @@ struct RowSource {
   const FunctionTable* functions = nullptr;
   CallTree* tree = nullptr;  // built anew for each graph
   std::string_view input;    // the capture's name
-  // Graphs, children, and how names are written in CSV; JSON is always safe.
+  // Graphs, children, and how CSV writes names; JSON is always safe.
   const TextOptions* text = nullptr;
   bool has_latency = false;
 };

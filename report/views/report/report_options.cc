@@ -25,7 +25,7 @@ struct WeightColumn {
   std::string_view name, header;
   Kind kind;
 };
-// In the order in which a part of a name is tried.
+// In the order in which abbreviations are matched.
 constexpr WeightColumn kWeightColumns[] = {
     {"overhead", "Overhead", Kind::Overhead},
     {"overhead_sys", "sys", Kind::OverheadSys},
@@ -44,7 +44,8 @@ struct Word {
   std::size_t level = 0;
 };
 
-// As perf: each word is a level further than the one before, those in braces share one. Empty words count.
+// As perf: each word is one level below the word before, and words in braces share a level. Empty words
+// count.
 std::vector<Word> words_of(std::string_view text) {
   std::vector<Word> words;
   bool is_in_braces = false;
@@ -64,7 +65,7 @@ bool is_same(const KeyUse& a, const KeyUse& b) {
   return a.key == b.key && a.event == b.event && a.field == b.field && a.is_raw == b.is_raw;
 }
 
-// What was probably meant, or else every name there is; fields of events are not guessed.
+// Suggests the nearest name, or lists all names; fields of events are not suggested.
 Error unknown_key(std::string_view option, std::string_view word, ReportMode mode) {
   std::vector<std::string> names;
   for (const SortKey* const key : sort_keys()) {
@@ -77,7 +78,7 @@ Error unknown_key(std::string_view option, std::string_view word, ReportMode mod
     if (key->mode == mode || key->mode == ReportMode::Samples) names.emplace_back(key->name);
   }
   for (const WeightColumn& row : kWeightColumns) names.emplace_back(row.name);
-  names.emplace_back("sym");  // as perf's users write symbol
+  names.emplace_back("sym");  // perf's users write symbol
   std::string end = cli::suggestion(word, names);
   if (end.empty()) {
     const std::string own = mode == ReportMode::Samples ? std::string() : sort_key_names(mode) + " ";
@@ -105,7 +106,7 @@ class Maker {
 
  private:
   Result<> add(std::string_view option, std::string_view word, std::vector<Column>& target) {
-    // perf's keys first, then its weights, then what captures bring: "period" may be a field's name too.
+    // perf's keys come first, then its weights, then fields of captures: a field may be called "period" too.
     const bool is_key =
         std::ranges::any_of(sort_keys(), [&](const SortKey* key) { return key->name.starts_with(word); });
     const auto weight = std::ranges::find_if(
@@ -115,7 +116,7 @@ class Maker {
       return Done{};
     }
     const std::vector<KeyUse> uses = find_sort_keys(word, *facts_);
-    // As perf, which knows these cycles of one architecture only and passes over the word elsewhere.
+    // As perf, which supports these cycles on one architecture and ignores the word elsewhere.
     const auto& arch = facts_->session().features().environment.arch;
     if (!uses.empty() && uses[0].key->name.ends_with("p_stage_cyc") && !arch.value_or("").starts_with("ppc"))
       return Done{};
@@ -137,7 +138,7 @@ class Maker {
 std::string default_sort(const SampleFacts& facts) {
   if (facts.options().mode == ReportMode::Branches) return "comm,dso_from,symbol_from,symbol_to,cycles";
   if (facts.options().mode == ReportMode::Memory) return std::string(kMemorySort);
-  // Of a pipe the events are not known yet where perf decides.
+  // In a pipe, events are not known yet when perf decides.
   const bool is_pipe = facts.session().layout().is_pipe;
   const auto& events = facts.session().events();
   const bool only_tracepoints =
@@ -148,16 +149,16 @@ std::string default_sort(const SampleFacts& facts) {
   return facts.options().is_raw_trace ? "trace_fields" : "trace";
 }
 
-// perf looks for the word anywhere in the list.
+// As perf, which searches the whole list for the word.
 void put_before(std::string_view word, std::string& list) {
   if (list.find(word) == std::string::npos) list = std::string(word) + "," + list;
 }
 
 bool names_latency(const std::string& sort) { return sort.find("latency") != std::string::npos; }
 
-// What rows are sorted by first.
+// The weights by which rows are sorted first.
 void add_first_weights(const ColumnRequest& request, std::string& sort) {
-  // As perf, where who names latency gets it in place of the overhead.
+  // As perf: latency in --sort replaces the overhead.
   if (names_latency(sort) && !request.prefers_latency) return;
   put_before("overhead", sort);
   if (request.prefers_latency) put_before("latency", sort);
@@ -199,7 +200,7 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
   Maker maker(facts, columns);
   const bool has_all = !request.fields.empty() && request.fields.front() != '+';
   std::string sort = request.sort;
-  // What perf adds for captures with branches is empty for all others, but it is there.
+  // perf adds this column, though only captures with branches fill it.
   if (request.has_ipc && sort.find("symbol") != std::string::npos)
     sort += facts.options().mode == ReportMode::Branches ? ",ipc_lbr" : ",ipc_null";
   if (sort == "+") return use_error("--sort: '+' names no key; write +KEY to add one to the usual ones");
@@ -210,7 +211,7 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
     add_first_weights(request, sort);
   }
   if (auto added = maker.add_all("--sort", sort, columns.sorted); !added) return added.error();
-  // The weights before all keys stand beside each other, and are one level.
+  // The weights before all keys are one level.
   for (std::size_t i = 0; i < columns.sorted.size() && request.prefers_latency && !has_all; ++i) {
     if (columns.sorted[i].kind == Kind::Key) break;
     columns.levels[i] = 0;
@@ -219,7 +220,7 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
     const std::size_t before = columns.sorted.size();
     if (auto added = maker.add_all("--parent", "parent", columns.sorted); !added) return added.error();
     columns.levels.resize(columns.sorted.size());
-    // A level of its own, the innermost.
+    // The innermost level.
     if (columns.sorted.size() > before) columns.levels.back() = columns.sorted.size() + sort.size();
   }
   columns.has_usual_weights = !has_all;
@@ -270,7 +271,7 @@ constexpr std::string_view kTraces =
     "processor traces (AUX) are not decoded here; perf makes samples of them, which every command reads: "
     "perf inject --itrace=i1ms -i FILE -o DECODED";
 
-// A row leaves this table when the option comes; rows of options that exist have no effect.
+// Remove a row when tacho gets its option; the row of an existing option has no effect.
 constexpr cli::AbsentOption kRows[] = {
     {"--gtk", Takes::Nothing, kInteractive},
     {"--itrace", Takes::Optional, kTraces},
@@ -287,7 +288,7 @@ struct GraphWord {
   void (*apply)(GraphOptions&);
 };
 
-// In the order in which perf tries them for a word that is cut short: "f" is flat.
+// In the order in which perf matches abbreviations: "f" is flat.
 constexpr GraphWord kWords[] = {
     {"graph", [](GraphOptions& o) { o.form = GraphForm::Graph; }},
     {"flat", [](GraphOptions& o) { o.form = GraphForm::Flat; }},
@@ -393,110 +394,112 @@ void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   std::string known = list_of_keys(ReportMode::Samples);
   known += "\nOf branches (-b):" + list_of_keys(ReportMode::Branches);
   known += "\nOf memory accesses (--mem-mode):" + list_of_keys(ReportMode::Memory);
-  rows.push_back(cli::text("-s,--sort", "KEYS",
-                           "the keys of a row (default: comm,dso,sym; trace when all events are "
-                           "tracepoints; of branches comm,dso_from,symbol_from,symbol_to,cycles); with + "
-                           "before the first, the default and these. A key is one of those below, or a "
-                           "field of a tracepoint or payload, as FIELD, EVENT.FIELD or EVENT.*:" +
-                               known,
-                           options.sort));
-  rows.push_back(
-      cli::text("-F,--fields", "COLUMNS",
-                "the columns, in this order; with + before the first, beside the usual ones: keys and " +
-                    weight_column_names(),
-                options.fields));
+  rows.push_back(cli::text(
+      "-s,--sort", "KEYS",
+      "the keys that make a row (default: comm,dso,sym; trace if all events are tracepoints; for branches "
+      "comm,dso_from,symbol_from,symbol_to,cycles). A + before the first key adds to the default. A key is "
+      "one of these, or a field of a tracepoint or payload, as FIELD, EVENT.FIELD or EVENT.*:" +
+          known,
+      options.sort));
+  rows.push_back(cli::text("-F,--fields", "COLUMNS",
+                           "the columns, in this order: keys and the names below. A + before the first adds "
+                           "to the default columns: " +
+                               weight_column_names(),
+                           options.fields));
   rows.push_back(flag("-H,--hierarchy",
-                      "rows in levels, one for each key of --sort, or for keys in braces together: "
-                      "-s '{comm,pid},dso,sym'; without children",
+                      "print a tree of rows: one level for each key of --sort; keys in braces share one: -s "
+                      "'{comm,pid},dso,sym'. Implies --no-children",
                       options.has_levels));
-  rows.push_back(
-      flag("--latency",
-           "columns and order by the time that passed: N threads that ran at once share it (captures "
-           "with --switch-events)",
-           options.prefers_latency));
+  rows.push_back(flag("--latency",
+                      "columns and order by wall-clock time, which N threads that run at once share (for "
+                      "captures with --switch-events)",
+                      options.prefers_latency));
   rows.push_back(flag("-n,--show-nr-samples", "a column with the number of samples", options.shows_samples));
   rows.push_back(flag("--show-total-period", "a column with the period", options.shows_period));
-  rows.push_back(
-      flag("--show-cpu-utilization", "columns with the shares of kernel and user code", options.shows_modes));
-  rows.push_back({"--time-quantum", Takes::Value, "TIME", "steps of the key time (default: 100ms)",
+  rows.push_back(flag("--show-cpu-utilization", "columns with the shares of kernel code and user code",
+                      options.shows_modes));
+  rows.push_back({"--time-quantum", Takes::Value, "TIME", "the interval of the key time (default: 100ms)",
                   [&options](std::string_view given) -> Result<> {
                     auto quantum = parse_time_quantum(given);
                     if (!quantum) return quantum.error();
                     options.time_quantum = *quantum;
                     return Done{};
                   }});
-  rows.push_back(flag("--ns", "times to the nanosecond", options.has_nanoseconds));
+  rows.push_back(flag("--ns", "print times in nanoseconds", options.has_nanoseconds));
   rows.push_back(
-      flag("--full-source-path", "lines of source with their files' folders", options.has_folders));
-  rows.push_back(flag("--raw-trace", "fields of tracepoints as they were recorded", options.is_raw_trace));
+      flag("--full-source-path", "source lines have the full paths of files", options.has_folders));
+  rows.push_back(
+      flag("--raw-trace", "print tracepoints as fields, not by their print format", options.is_raw_trace));
 }
 
 void add_mode_options(std::vector<cli::Option>& rows, ReportOptions& options) {
-  rows.push_back(sets("-b,--branch-stack",
-                      "rows are of branches, each of which counts as one; the default where the header says "
-                      "that branch stacks were recorded",
-                      options.counts_branches, true));
-  rows.push_back(sets("--no-branch-stack", "rows are of samples, also where branch stacks were recorded",
+  rows.push_back(
+      sets("-b,--branch-stack",
+           "rows are branches; each branch counts as one. The default for captures with branch stacks",
+           options.counts_branches, true));
+  rows.push_back(sets("--no-branch-stack", "rows are samples, even if the capture has branch stacks",
                       options.counts_branches, false));
   rows.push_back(flag("--branch-history",
-                      "rows of samples (default: srcline,symbol,dso) whose call graphs have the branches "
-                      "before each sample in them, by address, and how these went",
+                      "rows are samples (default keys: srcline,symbol,dso). Their call graphs include the "
+                      "branches before each sample, by address, with how each went",
                       options.has_branch_history));
   rows.push_back(flag("--total-cycles",
-                      "where rows are of branches: blocks of code by the cycles that the processor counted "
-                      "in them, from the target of a branch to the next one",
+                      "with rows of branches: list blocks of code, from the target of a branch to the next "
+                      "branch, by the cycles that the processor counted",
                       options.shows_cycles));
   rows.push_back(flag("--mem-mode",
-                      "rows are of memory accesses, weighed by what the processor says that they cost",
+                      "rows are memory accesses, weighted by the cost that the processor reported",
                       options.is_mem_mode));
 }
 
-constexpr std::string_view kBareGraph = "graph,0.5,caller,function,percent";  // what -g alone says
+constexpr std::string_view kBareGraph = "graph,0.5,caller,function,percent";  // -g without a value
 
 void add_graph_options(std::vector<cli::Option>& rows, ReportOptions& options) {
-  rows.push_back(sets("--children", "a function also counts what it calls (the default with call chains)",
+  rows.push_back(sets("--children",
+                      "a function also counts the samples of its callees (the default with call chains)",
                       options.wants_children, true));
   rows.push_back(
       sets("--no-children", "a sample counts for its own function only", options.wants_children, false));
-  rows.push_back(
-      {"-g,--call-graph", Takes::LastArg, "HOW",
-       "the call graphs below the rows: graph, fractal, flat, folded or none; least share in percent; "
-       "most entries; caller or callee first; function, address or srcline; percent, period or count "
-       "(alone: graph,0.5,caller,function,percent; without it: callee with --no-children)",
-       [&options](std::string_view given) -> Result<> {
-         options.asks_for_graph = true;
-         return parse_graph_options(given.empty() ? kBareGraph : given, options.graph);
-       }});
+  rows.push_back({"-g,--call-graph", Takes::LastArg, "HOW",
+                  "the call graphs below rows, as words in any order: graph, fractal, flat, folded or none; "
+                  "the threshold in percent; the maximum of entries; caller or callee, which comes first; "
+                  "function, address or srcline, the key of a node; percent, period or count. -g alone: "
+                  "graph,0.5,caller,function,percent. Without -g the same, with callee for --no-children",
+                  [&options](std::string_view given) -> Result<> {
+                    options.asks_for_graph = true;
+                    return parse_graph_options(given.empty() ? kBareGraph : given, options.graph);
+                  }});
   rows.push_back(
       {"--no-call-graph", Takes::Nothing, "", "as -g none", [&options](std::string_view) -> Result<> {
          options.graph.form = GraphForm::None;
          return Done{};
        }});
   rows.push_back(flag("--show-ref-call-graph",
-                      "events recorded without call chains (call-graph=no) have the chain of the sample "
-                      "before, of whichever event, as perf has it",
+                      "as in perf, samples recorded without call chains (call-graph=no) get the chain of the "
+                      "sample before, of any event",
                       options.shows_other_chains));
   rows.push_back(
       flag("-G,--inverted", "call graphs begin with the caller, whatever -g says", options.is_inverted));
   rows.push_back({"--max-stack", Takes::Value, "N",
-                  "frames of a call chain that are looked at (default: 127)",
+                  "use only the first N frames of a call chain (default: 127)",
                   [&options](std::string_view given) -> Result<> {
                     auto number = cli::parse_number("--max-stack", given, 1, 65535);
                     if (!number) return number.error();
                     options.reading.session.max_stack = static_cast<std::size_t>(*number);
                     return Done{};
                   }});
-  rows.push_back(cli::text("--ignore-callees", "REGEX", "of call chains, forget what such functions call",
+  rows.push_back(cli::text("--ignore-callees", "REGEX",
+                           "drop the callees of functions with such names from call chains",
                            options.ignored_callees));
   rows.push_back({"-p,--parent", Takes::Value, "REGEX",
-                  "adds the key parent: the first such function of a chain",
+                  "add the key parent: the first function with such a name in a call chain",
                   [&options](std::string_view given) -> Result<> {
                     options.parent = given;
                     return Done{};
                   }});
-  rows.push_back(sets("-x,--exclude-other", "with --parent: only rows that have one",
+  rows.push_back(sets("-x,--exclude-other", "with --parent: only rows with such a function",
                       options.shows_only_with_parent, true));
-  rows.push_back(sets("--no-exclude-other", "with --parent: also rows without (the default)",
+  rows.push_back(sets("--no-exclude-other", "with --parent: also rows without one (the default)",
                       options.shows_only_with_parent, false));
 }
 
@@ -506,7 +509,7 @@ void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   rows.push_back(event_option(options.reading.session.filter));
   add_filter_options(rows, options.filter);
   rows.push_back({"--socket-filter", Takes::Value, "N",
-                  "only this package of processors, as the header numbers them",
+                  "only samples of this socket, by its number in the header",
                   [&options](std::string_view given) -> Result<> {
                     const auto number = cli::parse_number("--socket-filter", given, 0, kMostSockets);
                     if (!number) return number.error();
@@ -514,21 +517,21 @@ void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                     return Done{};
                   }});
   rows.push_back({"--parallelism", Takes::Value, "LIST",
-                  "only samples beside which so many threads of the command ran: 1,2-4",
+                  "only samples during which this number of threads of the command ran: 1,2-4",
                   [&options](std::string_view given) -> Result<> {
                     auto list = parse_number_list("--parallelism", given);
                     if (!list) return std::move(list.error());
                     if (std::ranges::find(*list, 0U) != list->end())
-                      return use_error("--parallelism: 0 is none; the thread of a sample runs itself");
+                      return use_error("--parallelism: at least 1: the thread of a sample runs itself");
                     options.parallelism = std::move(*list);
                     return Done{};
                   }});
   add_switch_options(rows, options.switches);
-  rows.push_back(
-      flag("-U,--hide-unresolved", "leave out what has no function's name", options.hides_unknown));
+  rows.push_back(flag("-U,--hide-unresolved", "leave out frames and samples without a function's name",
+                      options.hides_unknown));
   rows.push_back(
       {"--percent-limit", Takes::Value, "P",
-       "leave out rows with less, and what is lighter in call graphs unless -g follows and says so",
+       "leave out rows below P percent, and nodes of call graphs, unless a later -g sets a threshold",
        [&options](std::string_view given) -> Result<> {
          const std::string text(given);
          char* rest = nullptr;
@@ -539,7 +542,7 @@ void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
          return Done{};
        }});
   rows.push_back({"--percentage", Takes::Value, "OF",
-                  "relative: shares of what the filters leave; absolute: of all (the default)",
+                  "relative: shares of the filtered total; absolute: shares of the whole total (the default)",
                   [&options](std::string_view given) -> Result<> {
                     if (given != "relative" && given != "absolute") {
                       return use_error("--percentage: '" + std::string(given) +
@@ -555,11 +558,10 @@ void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                     options.top = static_cast<std::size_t>(*number);
                     return Done{};
                   }});
-  rows.push_back(
-      cli::text("--weight", "WHAT",
-                "what a sample counts for: period, samples, or a field of the payload or tracepoint "
-                "(default: the payload's field tagged role:weight, else period)",
-                options.weight));
+  rows.push_back(cli::text("--weight", "WHAT",
+                           "the weight of a sample: period, samples, or a field of the payload or tracepoint "
+                           "(default: the payload's field tagged role:weight, else period)",
+                           options.weight));
   add_wait_options(rows, options.waits);
 }
 
@@ -571,10 +573,9 @@ Result<> set_form(ReportOptions& options, ReportForm form) {
 }
 
 void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
-  rows.push_back(sets("--stdio", "print text, also on a terminal, where a screen to walk through opens else",
+  rows.push_back(sets("--stdio", "print text, even on a terminal, where the interactive view is the default",
                       options.face, ReportFace::Text));
-  rows.push_back(sets("--tui",
-                      "that screen (docs/terminal.md); an error where there is no terminal to show it",
+  rows.push_back(sets("--tui", "the interactive view (docs/terminal.md); an error without a terminal",
                       options.face, ReportFace::Screen));
   rows.push_back(
       {"--json", Takes::Nothing, "",
@@ -588,33 +589,35 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
        "a line of CSV (RFC 4180) for every row and event: event, the keys, samples, period, percent, "
        "and with children children_samples, children_period, children_percent; the first line names them",
        [&options](std::string_view) { return set_form(options, ReportForm::Csv); }});
-  rows.push_back(cli::text("-t,--field-separator", "SEP", "this between columns, which are not aligned then",
+  rows.push_back(cli::text("-t,--field-separator", "SEP", "separate columns by SEP, without alignment",
                            options.separator));
-  rows.push_back({"-w,--column-widths", Takes::Value, "N,N", "these widths of columns; 0: as wide as needed",
+  rows.push_back({"-w,--column-widths", Takes::Value, "N,N",
+                  "set the widths of columns; 0: as wide as needed",
                   [&options](std::string_view given) { return set_widths(options, given); }});
   rows.push_back(wide_option("--wide", options.reading));
   rows.push_back(flag("-q,--quiet", "rows only", options.is_quiet));
-  rows.push_back(flag("-v,--verbose", "addresses and where names come from", options.is_verbose));
-  rows.push_back(flag("-T,--threads", "the last counts of each thread's events, with -s recorded",
+  rows.push_back(
+      flag("-v,--verbose", "also print addresses and the source of each name", options.is_verbose));
+  rows.push_back(flag("-T,--threads", "also print the counts of each thread's events (recorded with -s)",
                       options.shows_thread_values));
-  rows.push_back({"--pretty", Takes::Value, "FORM",
-                  "of -T: normal, a column for each event (the default), or raw, one after the other",
-                  [&options](std::string_view given) -> Result<> {
-                    if (given != "normal" && given != "raw") {
-                      return use_error("--pretty: '" + std::string(given) +
-                                       "' is not known; it is normal or raw");
-                    }
-                    options.value_form = given == "raw" ? ValueForm::Raw : ValueForm::Table;
-                    return Done{};
-                  }});
-  rows.push_back(sets("--group",
-                      "the events of a group side by side (the default), and all events of a capture that "
-                      "has no groups",
-                      options.grouping, Grouping::Always));
-  rows.push_back(sets("--no-group", "each event of a group by itself", options.grouping, Grouping::Never));
-  rows.push_back(cli::number("--group-sort-idx", "N",
-                             "the event of the group, from 0, by which rows are sorted first", 0, 65535,
-                             options.first_member));
+  rows.push_back(
+      {"--pretty", Takes::Value, "FORM",
+       "the form of -T: normal, a column for each event (the default), or raw, one value after another",
+       [&options](std::string_view given) -> Result<> {
+         if (given != "normal" && given != "raw") {
+           return use_error("--pretty: '" + std::string(given) + "' is not known; it is normal or raw");
+         }
+         options.value_form = given == "raw" ? ValueForm::Raw : ValueForm::Table;
+         return Done{};
+       }});
+  rows.push_back(
+      sets("--group",
+           "also print all events of a capture without groups in columns; groups are printed so by default",
+           options.grouping, Grouping::Always));
+  rows.push_back(
+      sets("--no-group", "print each event of a group by itself", options.grouping, Grouping::Never));
+  rows.push_back(cli::number("--group-sort-idx", "N", "sort rows first by this event of the group, from 0", 0,
+                             65535, options.first_member));
   rows.push_back(flag("--header", "print the capture's header first", options.header));
   rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
   rows.push_back({"-I,--show-info", Takes::Nothing, "",
@@ -634,31 +637,28 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
          return Done{};
        }});
   rows.push_back(flag("-D,--dump-raw-trace",
-                      "print every record with its bytes and what they mean, then the numbers of --stats",
+                      "print every record with its bytes and fields, then the counts of --stats",
                       options.dumps_records));
   rows.push_back(flag("--stats", "only count records by type and samples by event", options.stats));
-  rows.push_back(
-      flag("--tasks", "only list threads, below the threads that started them", options.shows_tasks));
-  rows.push_back(flag("--mmaps", "as --tasks, and what each process had mapped", options.shows_maps));
+  rows.push_back(flag("--tasks", "only list threads, below their parents", options.shows_tasks));
+  rows.push_back(flag("--mmaps", "as --tasks, with the mappings of each process", options.shows_maps));
 }
 
-// Of perf, for the interactive form or for what is done here anyway.
+// Options of perf for its interactive view, or for behaviour that is the default here.
 void add_accepted_options(std::vector<cli::Option>& rows, ReportOptions& options) {
-  rows.push_back(
-      flag("--stitch-lbr",
-           "changes nothing; refused where the processor kept call stacks (LBR), which are taken as "
-           "recorded",
-           options.stitches_lbr));
-  rows.push_back(
-      accepted("--skip-empty", Takes::Nothing, "events without samples are left out; what is done anyway"));
+  rows.push_back(flag(
+      "--stitch-lbr",
+      "has no effect; an error for captures with call stacks of the processor (LBR), which are not stitched",
+      options.stitches_lbr));
+  rows.push_back(accepted("--skip-empty", Takes::Nothing, "leave out events without samples: the default"));
   rows.push_back(accepted(
       "--no-demangle-kernel,--demangle-kernel,--asm-raw,--no-asm-raw,--source,--no-source,-m,--modules,"
       "--ignore-vmlinux,--disable-order,--no-branch-history",
-      Takes::Nothing, "options of perf that change nothing in the text of --stdio"));
+      Takes::Nothing, "options of perf without effect on the text of --stdio"));
   rows.push_back(
       accepted("-M,--disassembler-style,--objdump,--addr2line,--unwind-style,--prefix,--prefix-strip,--"
                "percent-type,--samples",
-               Takes::Value, "likewise; the value is not looked at"));
+               Takes::Value, "the same; the value is ignored"));
 }
 
 }  // namespace
@@ -693,8 +693,8 @@ std::string_view ReportOptions::text_option() const {
 cli::CommandLine describe_report(ReportOptions& options) {
   auto line = command_line(
       "report",
-      "Counts samples by thread, module and function, heaviest first, as perf report --stdio does. Rows are "
-      "weighed by the event's period; where all periods are 0, as in BPF output, by the number of samples.");
+      "Counts samples by thread, module and function, heaviest first, as perf report --stdio does. The "
+      "weight of a sample is its event's period; if all periods are 0, as in BPF output, it is 1.");
   add_reading_options(line.options, options.reading);
   line.options.push_back(as_perf_option(options.reading));
   line.options.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
@@ -718,8 +718,8 @@ bool any_samples(const Session& session, abi::SampleType bit) {
 
 }  // namespace
 
-// As perf: of a pipe the header comes too late to say. A header that promises branches which no event has is
-// damaged, and the samples are shown.
+// As perf: in a pipe the header comes too late. A header with branches is damaged if no event has any; then
+// samples are shown.
 ReportMode mode_of(const Session& session, const ReportOptions& options) {
   if (options.waits.is_asked_for) return ReportMode::Samples;
   if (options.is_mem_mode) return ReportMode::Memory;
@@ -766,8 +766,8 @@ bool keeps_every_branch(const Session& session) {
   });
 }
 
-// As perf, which says how branches went where the header has them, and where stacks were not recorded as
-// bytes. Where there is no call chain beside the branches there would be nothing to show else.
+// As perf, which shows how branches went if the header has branches and no stack copies were recorded.
+// Without call chains, branches are the only thing to show.
 BranchHistory branch_history_of(const Session& session, const ReportOptions& options) {
   BranchHistory history;
   history.is_wanted = (options.has_branch_history || options.graph.adds_branches) &&
@@ -805,7 +805,7 @@ std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const R
                                                                        const Function& counted) {
     const Filter& f = options.filter;
     const auto facts = rows.profile->facts(row);
-    // A branch is filtered by the place of its sample.
+    // A branch is filtered by the address of its sample.
     const Function& function =
         rows.branches != nullptr
             ? (*rows.functions)[rows.functions->of_place(rows.branches->known(facts).own)]

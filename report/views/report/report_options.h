@@ -28,50 +28,51 @@
 
 namespace tacho::report {
 
-// What --sort and --fields mean: the keys of a report, its columns, and by what its rows are sorted.
+// The meaning of --sort and --fields: the keys of a report, its columns, and its order.
 
 struct ColumnRequest {
-  std::string sort, fields;  // as given; empty: not
+  std::string sort, fields;  // as given; empty: not given
   bool has_children = false;
   bool shows_modes = false;      // --show-cpu-utilization
   bool shows_samples = false;    // -n
   bool shows_period = false;     // --show-total-period
   bool prefers_latency = false;  // --latency
-  bool has_parent = false;       // --parent: its key stands behind the others
+  bool has_parent = false;       // --parent: its key is after the others
   bool has_ipc = true;           // rows by symbol have perf's column of instructions per cycle, mostly empty
 };
 
 struct ReportColumns {
   std::vector<KeyUse> keys;
   std::vector<Column> shown, sorted;
-  // By column of `sorted`: equal numbers share a level with --hierarchy. 0: not a level of its own.
+  // By column of `sorted`: with --hierarchy, columns of equal number share a level. 0: the column is no
+  // level.
   std::vector<std::size_t> levels;
-  bool has_usual_weights = false;  // those of the columns that were not chosen
-  std::string sort;                // as given, with what perf adds to it; empty: the usual
+  bool has_usual_weights = false;  // the default weight columns are shown
+  std::string sort;                // as given, with what perf adds; empty: the default
 
-  bool tells_modes() const;  // what was the kernel's and what was not
+  bool tells_modes() const;  // whether weights are split into kernel, user and guests
 };
 
-// What --mem-mode sorts by when nothing else is asked for.
+// The default sort keys of --mem-mode.
 constexpr std::string_view kMemorySort =
     "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,"
     "local_p_stage_cyc";
 
-// As perf: weights before the keys of --sort unless --fields says all; a column that is shown is sorted by
-// too. The events of the capture must be known.
+// The columns, in perf's order: weights before the keys of --sort unless --fields lists everything; rows are
+// sorted by every column that is shown. The capture's events must be known.
 Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& facts);
 
-// "Overhead"; of a key its own.
+// "Overhead"; for a key, the heading of that key.
 std::string header_of(const Column& column, const ReportColumns& columns, bool has_children);
 
-// The names of the columns that are no keys, for --help.
+// The names of columns that are not keys, for --help.
 std::string weight_column_names();
 
-// Options of perf report that tacho report does not have, and what to do instead.
+// Options of perf report that tacho report does not have, and what to use instead.
 
 std::span<const cli::AbsentOption> absent_report_options();
 
-// What -g says: how the call graph below a row of `report` is drawn.
+// The meaning of -g: how the call graph below a row is drawn.
 
 enum class GraphForm : std::uint8_t {
   None,
@@ -87,18 +88,18 @@ struct GraphOptions {
   double min_percent = 0.5;
   std::uint32_t print_limit = 0;  // entries of a level; 0: all
   ChainOrder order = ChainOrder::Callee;
-  bool is_order_given = false;  // else Caller with --children
+  bool is_order_given = false;  // else: Caller with --children
   ChainKey key = ChainKey::Function;
   GraphValue value = GraphValue::Percent;
   bool adds_branches = false;  // the word "branch"
 };
 
-// "graph,0.5,caller,function,percent": words in any order, each may be cut short as perf allows; the first
-// number is the threshold, the second the print limit. Changes what the text names.
+// Parses "graph,0.5,caller,function,percent": words in any order, each abbreviated as perf allows. The first
+// number is the threshold, the second the print limit. Changes only the options that the text names.
 Result<> parse_graph_options(std::string_view text, GraphOptions& options);
 
 enum class ReportForm : std::uint8_t { Text, Json, Csv };
-// Best: a screen to walk through on a terminal, and text else.
+// Best: the interactive view on a terminal, else text.
 enum class ReportFace : std::uint8_t { Best, Text, Screen };
 
 struct ReportOptions {
@@ -111,14 +112,14 @@ struct ReportOptions {
     return is_inverted || (graph.is_order_given ? graph.order == ChainOrder::Caller : wants_children);
   }
   bool has_levels = false;              // --hierarchy
-  std::optional<bool> counts_branches;  // -b; without a word, those of captures that have them
+  std::optional<bool> counts_branches;  // -b; nullopt: yes for captures with branches
   bool has_branch_history = false;
   bool shows_cycles = false;        // --total-cycles: blocks of code instead of rows of branches
   bool shows_other_chains = false;  // --show-ref-call-graph
   bool is_mem_mode = false;
   ReportForm form = ReportForm::Text;
   ReportFace face = ReportFace::Best;
-  // The first option whose effect is in the text alone; empty: none was given.
+  // The first option that affects text output only; empty: none was given.
   std::string_view text_option() const;
   bool is_for_programs() const { return form != ReportForm::Text; }
   bool shows_samples = false, shows_period = false, shows_modes = false;
@@ -131,7 +132,7 @@ struct ReportOptions {
   std::optional<std::string> parent;  // a regular expression
   bool shows_only_with_parent = false;
   std::string ignored_callees;  // likewise
-  // Rows of samples that it refuses are not shown, and count in what 100 % are.
+  // Rows of refused samples are hidden, but count in the total (100 %).
   Filter filter;
   SwitchOptions switches;
   std::optional<std::uint32_t> socket;
@@ -152,34 +153,34 @@ struct ReportOptions {
   bool dumps_records = false;  // -D
   std::size_t top = 0;
   Colour colour = Colour::Auto;
-  bool is_walked = false;  // rows are for the terminal's view: zooms, other orders, code
-  bool is_live = false;    // of a recording that goes on, through a pipe
+  bool is_walked = false;  // rows are for the interactive view: zooms, other orders, code
+  bool is_live = false;    // the recording goes on, and comes through a pipe
   WaitOptions waits;
   std::string weight;  // empty: the field tagged role:weight, else the period
 };
 
 cli::CommandLine describe_report(ReportOptions& options);
 
-// What the rows of a report count, by its options and by what the capture holds.
+// What the rows of a report count: decided by options and by the capture.
 
 ReportMode mode_of(const Session& session, const ReportOptions& options);
 
-// An error names an option that the capture has nothing for.
+// An error if the capture has no data for the mode of an option.
 Result<> check_mode(const Session& session, const ReportOptions& options, ReportMode mode);
 
-// Whether the processor kept every branch, and not those of some kinds alone.
+// Whether the processor recorded all branches, not only some kinds.
 bool keeps_every_branch(const Session& session);
 
-// What --branch-history and -g branch make of a capture.
+// What --branch-history and -g branch show of a capture.
 struct BranchHistory {
-  bool is_wanted = false;     // chains have branches in them
-  bool shows_counts = false;  // graphs say how these went
+  bool is_wanted = false;     // call chains contain branches
+  bool shows_counts = false;  // graphs show how each branch went
 };
 BranchHistory branch_history_of(const Session& session, const ReportOptions& options);
 
-// Which rows of a report its options refuse, and the columns that they leave one value.
+// Which rows the options refuse, and which columns have only one value therefore.
 
-// Where the rows come from, and where among their facts stands what filters look at.
+// The rows that are filtered, and where the filtered values are in their facts.
 struct FilteredRows {
   const Profile* profile = nullptr;
   Resolver* resolver = nullptr;
@@ -188,25 +189,25 @@ struct FilteredRows {
   std::size_t socket_fact = 0, parallelism_fact = 0;
 };
 
-// All that may refuse a row.
+// All filters that may refuse a row.
 FilterBits filters_of(const ReportOptions& options);
-// Which do; null: there are none. What is passed must outlive it.
+// The filters that refuse a row; null: there are no filters. The arguments must outlive the result.
 std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const ReportOptions& options,
                                                                          const FilteredRows& rows);
-// perf does not show a column whose value a filter leaves no choice.
+// perf hides a column if a filter leaves it a single value.
 std::vector<Column> single_value_columns(const ReportOptions& options, const ReportColumns& columns);
 
 // Latency (perf report --latency): the wall-clock time of a sample. While N threads of a command run at once,
 // a second of CPU time is 1/N second of latency.
 
-// Whether records of context switches are asked for, which is known before the columns are.
+// Whether records of context switches are needed, which must be known before the columns are.
 bool asks_for_parallelism(const ReportOptions& options);
 bool shows_latency(const ReportColumns& columns);
-// An error, where the capture has no context switches and something wants them.
+// An error if an option needs context switches and the capture has none.
 Result<> check_switches(const Session& session, const ReportColumns& columns, const ReportOptions& options);
 
-// What a row counts for in latency. `fact`: where its parallelism stands among the facts. The profile must
-// outlive it.
+// The latency weight of a row. `fact`: the position of its parallelism in the facts. The profile must outlive
+// the result.
 std::function<Weight(const ProfileRow&, const Weight&)> weighed_by_latency(const Profile& profile,
                                                                            std::size_t fact);
 

@@ -26,7 +26,7 @@ ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_
                      options.sort.find("cgroup") != std::string::npos ||
                      options.fields.find("cgroup") != std::string::npos || asks_for_parallelism(options)) {}
 
-// Addresses, if rows or columns distinguish those of one function.
+// By address, if rows or columns distinguish addresses of one function.
 Sink::Places ReportSink::places() const {
   const bool shows_addresses =
       !plan_ || needs_records_ || options_->is_walked || options_->is_verbose ||
@@ -62,7 +62,7 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
   return Flow::GoOn;
 }
 
-// Where rows and their weights hang on no more than where samples were taken.
+// Threads can add up rows and weights that depend only on the address of a sample.
 SumView* ReportSink::sums() {
   const bool is_usual = plan_ && !needs_records_ && !waits_ && !has_facts_ && weight_->is_of_sums() &&
                         !options_->switches.is_asked_for() && options_->filter.cpus.empty() &&
@@ -89,7 +89,7 @@ void ReportSink::count(std::uint32_t row, std::size_t event, std::uint64_t perio
   profile_->count(row, event, {.period = weight_->of_sum(event, period, samples), .samples = samples});
 }
 
-// With the call chain that the options give it.
+// The sample with the call chain that the options select.
 void ReportSink::add_sample(const ResolvedSample& sample, std::uint64_t weight) {
   if (!plan_->branch_chains && !options_->shows_other_chains) return profile_->add(sample, weight);
   ResolvedSample counted = sample;
@@ -115,7 +115,7 @@ void ReportSink::add_wait(const Wait& wait) {
   if (plan_->wait_chains->bytes() > kMostChainBytes) waits_->leave_wakers_out();
 }
 
-// The profile needs the facts of their keys, read from the sample of the wait.
+// The profile needs the facts of the waits' keys, which are read from the sample of the wait.
 Result<> ReportSink::find_waits() {
   if (!options_->waits.is_asked_for) return Done{};
   WaitOptions options = options_->waits;
@@ -132,10 +132,10 @@ bool ReportSink::borrows_chains(const EventBlock& block) const {
 }
 
 ColumnRequest ReportSink::request_of(bool has_children) const {
-  // Blocks are those of the usual rows, as in perf.
+  // As in perf, blocks belong to the rows of the default sort order.
   const bool has_blocks = options_->shows_cycles && mode_ == ReportMode::Branches;
   std::string sort = has_blocks ? std::string() : options_->sort;
-  // Of waits the texts of tracepoints say nothing.
+  // For waits, texts of tracepoints are useless.
   if (options_->waits.is_asked_for && (sort.empty() || sort.front() == '+'))
     sort.replace(0, 1, sort.empty() ? "comm,dso,symbol" : "comm,dso,symbol,");
   return {.sort = std::move(sort),
@@ -158,7 +158,7 @@ Result<> ReportSink::find_events() {
 
 Result<> ReportSink::arrange() {
   const auto& events = session_->events();
-  history_ = branch_history_of(*session_, *options_);  // of a pipe the events are known now
+  history_ = branch_history_of(*session_, *options_);  // in a pipe, events are known now
   if (auto checked = check_mode(*session_, *options_, mode_); !checked) return checked;
   if (auto found = find_events(); !found) return found;
   if (options_->first_member != 0 && groups_.empty())
@@ -181,7 +181,7 @@ Result<> ReportSink::arrange() {
            .columns = {},
            .graph = options_->graph});
   plan_->has_chains = has_chains;
-  // perf asks for call chains before a pipe has described its events, and then does not add up children.
+  // perf asks for call chains before a pipe has described its events, and then adds up no children.
   plan_->has_children = mode_ == ReportMode::Samples && options_->wants_children && has_stacks_of_its_own &&
                         (!session_->layout().is_pipe || options_->is_live) && !options_->has_levels;
   plan_->has_graph = has_chains && options_->graph.form != GraphForm::None;
@@ -243,7 +243,7 @@ Result<> ReportSink::arrange() {
 }
 
 void ReportSink::make_names() {
-  // -v shows of each row the address that was met first.
+  // -v shows the first address of each row.
   const bool by_address =
       options_->is_verbose || std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
         return use.key->of == KeyOf::Place || use.key->has_lines;
@@ -253,7 +253,7 @@ void ReportSink::make_names() {
   if (std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->has_mapped_bytes; }))
     plan_->functions->keep_mapped_bytes();
   plan_->facts.functions = &*plan_->functions;
-  // As perf, which forgets how branches went where it puts rows into levels.
+  // As perf, which drops how branches went if rows have levels.
   const bool tells_steps = plan_->branch_chains && !options_->has_levels;
   plan_->stacks.emplace(*plan_->functions,
                         ChainOptions{.order = plan_->graph.order,
@@ -265,7 +265,7 @@ void ReportSink::make_names() {
                        plan_->names_chains_late ? nullptr : &*plan_->stacks);
 }
 
-// Rows by thread, module and facts of samples show none.
+// Rows by thread, module or facts of samples have no function names.
 bool ReportSink::asks_for_names() const {
   const Filter& shown = options_->filter;
   const bool shows_chains = plan_->has_children || plan_->has_graph || has_key_of(KeyOf::Chain) || waits_;
@@ -273,7 +273,7 @@ bool ReportSink::asks_for_names() const {
                              !shown.symbol_part.empty() || options_->parent ||
                              !options_->ignored_callees.empty() || session_->filter().looks_at_names() ||
                              session_->filter().condition != nullptr || session_->has_condition();
-  // On the terminal they are sorted by other keys later.
+  // In the interactive view they may be sorted by other keys later.
   return mode_ != ReportMode::Samples || shows_chains || filters_names || needs_records_ ||
          options_->is_verbose || options_->is_walked ||
          std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
@@ -283,10 +283,10 @@ bool ReportSink::asks_for_names() const {
          });
 }
 
-// Where rows hang on their samples' own places alone, and light ones have no graph. Names of inlined calls
-// depend on what was asked for before, as perf's do; texts for programs, and graphs that distinguish calls of
-// a function apart, say where a function was met first. In perf's order of equal siblings, who stands first
-// can hang on which modules were met before (CallTree), as in perf.
+// If rows depend only on the addresses of their samples, and rows below the threshold have no graph, then
+// names of call chains are needed for few rows. But names of inlined calls depend on earlier look-ups, as in
+// perf; CSV, JSON and graphs by address show where a function was met first. With perf's order of siblings of
+// equal weight, the order may depend on the modules met before (CallTree), as in perf.
 bool ReportSink::can_name_chains_late() const {
   const bool has_heavy_graphs = plan_->has_graph && plan_->graph.form == GraphForm::Graph &&
                                 plan_->graph.key == ChainKey::Function && plan_->graph.min_percent > 0;
@@ -363,7 +363,7 @@ TextOptions ReportSink::text_options() const {
   return text;
 }
 
-// A line for each filter that leaves a key one value.
+// Writes a line for each filter that leaves a key a single value.
 void ReportSink::write_single_values(TextOutput& out) const {
   const Filter& f = options_->filter;
   for (const auto& [name, list] :
@@ -373,7 +373,7 @@ void ReportSink::write_single_values(TextOutput& out) const {
   }
 }
 
-// Null: the rows are text.
+// Null: the output is text.
 std::unique_ptr<RowForm> ReportSink::make_form(TextOutput& out, const FunctionTable& functions,
                                                CallTree& tree, const TextOptions& text) const {
   if (!options_->is_for_programs()) return nullptr;
@@ -426,9 +426,9 @@ Result<std::optional<ReportColumns>> ReportSink::columns_of(const std::string& s
 }
 
 void ReportSink::write(TextOutput& out) {
-  if (!profile_ && !arrange()) return;  // of a pipe without samples
+  if (!profile_ && !arrange()) return;  // a pipe without samples
   settle();
-  // Chains that are not named yet need the functions' tables.
+  // Naming the remaining chains needs the functions' tables.
   plan_->names->end(mode_ != ReportMode::Samples || plan_->names_chains_late);
   profile_->end_lookups();
   FunctionTable& functions = *plan_->functions;
@@ -447,7 +447,7 @@ void ReportSink::write(TextOutput& out) {
   for (std::uint32_t block = 0; block < profile_->blocks().size(); ++block) {
     if (profile_->rows_of(block).empty()) continue;
     entry_options.borrows_chains = borrows_chains(profile_->blocks()[block]);
-    // Rows weighed by latency are the same rows, made in the same order.
+    // Rows weighed by latency are the same rows in the same order.
     std::optional<Entries> latency;
     if (shows_latency(plan_->columns)) {
       EntryOptions by_latency = entry_options;
@@ -495,7 +495,7 @@ void ReportSink::write(TextOutput& out) {
   statistics.write(out);
 }
 
-// As perf, which looks at the first branch of a row for all of them.
+// As perf, which counts the first branch of a row for all its branches.
 void ReportSink::count_branches(const Entries& entries, BranchStatistics& statistics) const {
   Resolver& resolver = session_->resolver();
   for (std::uint32_t entry = 0; entry < entries.size(); ++entry) {
@@ -542,7 +542,7 @@ ReportSink::Title ReportSink::title(const EventBlock& block, const Entries& entr
     samples /= 1000;
     unit = larger;
   }
-  // perf says "events" of a group's first one, also where it is shown by itself.
+  // perf says "events" for the first event of a group, even if it is shown alone.
   const format::EventGroup* const group = group_of(block.leader);
   if (entries.members() > 1 && !group->name.empty()) {
     const std::string& name = group->name == "{anon_group}" ? std::string("anon group") : group->name;
@@ -558,7 +558,7 @@ ReportSink::Title ReportSink::title(const EventBlock& block, const Entries& entr
           fmt::format("Event count (approx.): {}", total)};
 }
 
-// `hierarchy`: null when rows have no levels.
+// `hierarchy`: null if rows have no levels.
 void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
                              const Hierarchy* hierarchy) const {
   std::uint64_t total = 0;

@@ -1,4 +1,4 @@
-// What `tacho report` makes of samples: a profile while they come, and its rows in the end.
+// The sink of `tacho report`: fills a profile while samples come, and makes its rows at the end.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ namespace tacho::report {
 
 class ReportSink : public Sink, private SumView {
  public:
-  // Both must outlive it.
+  // Both must outlive this.
   ReportSink(Session& session, const ReportOptions& options, bool has_colour);
 
-  // Readies it for the session's events; an error names a wrong option.
+  // Prepares for the session's events. An error names a wrong option.
   Result<> arrange();
   bool is_arranged() const { return profile_.has_value() || failure_; }
 
@@ -42,7 +42,7 @@ class ReportSink : public Sink, private SumView {
     return Flow::GoOn;
   }
 
-  // What made the run useless: a wrong option that only the samples showed.
+  // The error if an option turned out to be wrong when samples came.
   std::optional<Error> failure() const;
   bool has_key(std::string_view name) const {
     return plan_ &&
@@ -62,9 +62,9 @@ class ReportSink : public Sink, private SumView {
   void write_single_values(TextOutput& out) const;
   void write(TextOutput& out);
 
-  // For a view that goes on asking, in place of write(). After the run, first of all.
+  // For a view that continues after the run, instead of write(). Call it first, after the run.
   void settle();
-  // While the run goes on: rows of what came so far may be shown, after settle_early().
+  // Before the run ends: whether the rows so far may be shown, after settle_early().
   bool can_settle_early() const { return profile_ && mode_ == ReportMode::Samples && !waits_; }
   void settle_early();
   Session& session() const { return *session_; }
@@ -73,8 +73,8 @@ class ReportSink : public Sink, private SumView {
   FunctionTable& functions() const { return *plan_->functions; }
   SampleFacts& facts() const { return plan_->facts; }
   const ReportColumns& columns() const { return plan_->columns; }
-  // The columns of other sort keys; nothing: the profile lacks a fact that one of these reads. An error names
-  // a wrong key.
+  // The columns for other sort keys; nullopt: the profile lacks a fact that a key needs. An error names a
+  // wrong key.
   Result<std::optional<ReportColumns>> columns_of(const std::string& sort) const;
   EntryOptions entry_options(std::uint32_t block) const;
   TextOptions text_options() const;
@@ -88,18 +88,18 @@ class ReportSink : public Sink, private SumView {
   SumShape shape() const override;
   std::uint32_t row_of(const SumRow& row) override;
   void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) override;
-  // Made when the events are known: of a pipe, with its first sample.
+  // Made when the events are known; for a pipe, at its first sample.
   struct Plan {
     SampleFacts facts;
     ReportColumns columns;
     bool has_chains = false, has_children = false, has_graph = false;
-    bool names_chains_late = false;  // only chains of drawn graphs
+    bool names_chains_late = false;  // call chains are named only for graphs that are drawn
     GraphOptions graph;
     std::optional<BranchRows> branches{};         // when rows are of branches
     std::optional<BlockCycles> cycles{};          // with --total-cycles
-    std::optional<BranchChains> branch_chains{};  // when chains have branches in them
-    std::optional<WaitChains> wait_chains{};      // when rows are of waits
-    // Of a pipe they are made after the run: it lists its modules at its end.
+    std::optional<BranchChains> branch_chains{};  // if call chains have branches
+    std::optional<WaitChains> wait_chains{};      // if rows are waits
+    // For a pipe they are made after the run: a pipe lists its modules at its end.
     std::optional<FunctionTable> functions{};
     std::optional<FunctionStacks> stacks{};
     std::optional<NamedRows> names{};
@@ -127,23 +127,23 @@ class ReportSink : public Sink, private SumView {
   Session* session_;
   const ReportOptions* options_;
   std::unique_ptr<Plan> plan_;
-  RecordFacts early_;  // until there is a plan
+  RecordFacts early_;  // before there is a plan
   std::optional<Profile> profile_;
-  bool has_facts_ = false;  // rows are told apart by what is read of samples
+  bool has_facts_ = false;  // rows are distinguished by facts of samples
   SumShape sum_shape_;
   std::optional<WeightChoice> weight_;
   std::vector<format::EventGroup> groups_;  // of more than one event, by leader
   EventSwitch switch_;
   std::optional<Waits> waits_;        // --off-cpu
-  std::size_t socket_fact_ = 0;       // where it stands in a row's facts, with --socket-filter
-  std::size_t parallelism_fact_ = 0;  // likewise, where --parallelism or a column of latency asks for it
+  std::size_t socket_fact_ = 0;       // with --socket-filter: its position in a row's facts
+  std::size_t parallelism_fact_ = 0;  // the same, for --parallelism or a latency column
   std::optional<Error> failure_;
-  const Stack* last_stack_ = nullptr;  // of the last sample that has one, with --show-ref-call-graph
+  const Stack* last_stack_ = nullptr;  // with --show-ref-call-graph: of the last sample with a stack
   ThreadValues values_;
   bool has_colour_;
   ReportMode mode_;
   BranchHistory history_;
-  bool needs_records_;  // beside samples
+  bool needs_records_;  // whether it needs other records than samples
 };
 
 }  // namespace tacho::report

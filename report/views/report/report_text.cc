@@ -71,11 +71,11 @@ std::string ReportCells::header(const Cell& cell) const {
 
 std::string ReportCells::numbers(const Cell& cell, std::span<const std::uint64_t> values,
                                  std::span<const std::uint64_t> totals) const {
-  // With a separator numbers take the room they need.
+  // With a separator, numbers are not padded.
   const std::size_t width = options_->separator.empty() ? cell.number_width : 0;
   if (cell.column.kind == Kind::Children && !options_->has_children)
     return fmt::format(" {:>{}}", "N/A", std::max<std::size_t>(cell.number_width, 1) - 1);
-  // Not aligned, as in perf.
+  // As in perf, not aligned.
   if (cell.column.kind == Kind::LatencyChildren && !options_->has_children) return " N/A";
   std::string text;
   for (std::size_t member = 0; member < values.size(); ++member) {
@@ -92,7 +92,7 @@ std::string ReportCells::numbers(const Cell& cell, std::span<const std::uint64_t
 
 std::size_t ReportCells::line_room(std::span<const Cell> cells) const {
   constexpr std::size_t kBetween = 2, kBehind = 3, kVerbose = 3 + 16;
-  constexpr std::size_t kColours = 8 * 28;  // of the eight columns that have colours, whether they are shown
+  constexpr std::size_t kColours = 8 * 28;  // bytes for colours of all eight coloured columns, shown or not
   std::size_t room =
       kBehind + (facts_->options().is_verbose ? kVerbose : 0) + (options_->separator.empty() ? kColours : 0);
   for (const Cell& cell : cells) room += cell.width + (&cell == &cells.front() ? 0 : kBetween);
@@ -117,9 +117,9 @@ std::string ReportCells::key(const Cell& cell, const RowFacts& row) const {
 namespace {
 
 constexpr std::size_t kMargin = 12;          // columns left of a graph
-constexpr std::size_t kLevel = 10;           // columns of a level, its bar aside
+constexpr std::size_t kLevel = 10;           // columns of a level, without its bar
 constexpr std::size_t kLongestFrame = 1023;  // bytes of a frame that perf shows
-// Bytes of what perf shows of the branches there: in the frames that all chains share, and in others.
+// The bytes in which perf shows branch counts: in the frames common to all chains, and in others.
 constexpr std::size_t kLongestStemCounts = 255, kLongestCounts = 63;
 
 // " (COND_FWD CALL predicted:93.8%)", " (cycles:17 iter:2 avg_cycles:30)".
@@ -150,7 +150,7 @@ std::string counts_text(const BranchCounts& counts) {
   return text.empty() ? text : text + ")";
 }
 
-// What perf shows of it in `most` bytes; empty: branches are not counted.
+// The text in at most `most` bytes, as perf; empty: no branches were counted.
 std::string counts_at(std::span<const BranchCounts> counts, std::size_t frame, std::size_t most) {
   return counts.empty() ? std::string() : counts_text(counts[frame]).substr(0, most);
 }
@@ -207,7 +207,7 @@ void CallGraphText::end_line(TextBuffer& out, std::uint32_t id, std::string_view
   out.character('\n');
 }
 
-// One tree on its way to the paper. Open levels are on an explicit stack: chains can be long.
+// Draws one tree. Open levels are on an explicit stack: call chains can be long.
 class CallGraphText::Drawing {
  public:
   Drawing(const CallGraphText& text, TextBuffer& out, const CallTree& tree)
@@ -226,14 +226,14 @@ class CallGraphText::Drawing {
   }
 
  private:
-  // Children of a node, some of which are drawn.
+  // The children of a node of which some are drawn.
   struct Level {
     const CallNode* node = nullptr;
     std::size_t drawn = 0;
-    std::uint64_t total = 0;    // what their shares are of
-    std::uint64_t left = 0;     // of the total, period
-    std::uint64_t samples = 0;  // of the drawn ones
-    std::uint32_t bars = 0;     // perf's mask: bit n: level n goes on below; it has 32 bits for all levels
+    std::uint64_t total = 0;    // of which the shares are
+    std::uint64_t left = 0;     // of the total, not yet drawn (period)
+    std::uint64_t samples = 0;  // of the drawn children
+    std::uint32_t bars = 0;     // perf's mask of 32 levels: bit n is set while level n continues below
   };
   static std::uint32_t bar(std::size_t depth) { return std::uint32_t{1} << depth % 32; }
   bool is_fractal() const { return text_->options_.form == GraphForm::Fractal; }
@@ -241,7 +241,7 @@ class CallGraphText::Drawing {
     return text_->options_.print_limit != 0 && drawn == text_->options_.print_limit;
   }
 
-  // The frames that all chains share.
+  // Draws the frames that all chains share.
   void draw_stem(const CallNode& node, const GraphedRow& row) {
     std::size_t drawn = 0;
     const auto counts = tree_->counts(node);
@@ -283,7 +283,7 @@ class CallGraphText::Drawing {
     levels_.push_back({.node = &child, .total = below, .left = below, .bars = level.bars | bar(depth)});
   }
 
-  // What was too light, together.
+  // Draws one line for all children below the threshold.
   void draw_rest(const Level& level) {
     if (level.left == 0 || level.left == level.total) return;
     const std::uint64_t samples = level.node->samples - level.node->own_samples - level.samples;
@@ -300,7 +300,7 @@ class CallGraphText::Drawing {
     }
   }
 
-  // The bars of the levels above, and the value at the end of the last one.
+  // Draws the bars of the levels above, and the value at the end of the last one.
   void draw_head(std::uint32_t bars, std::uint64_t period, std::uint64_t samples, std::uint64_t total) {
     const std::size_t depth = levels_.size();
     draw_bars(bars, depth - 1);
@@ -317,7 +317,7 @@ class CallGraphText::Drawing {
   std::vector<Level> levels_;
 };
 
-// Nodes in which chains end, the heaviest first; below a node before it where they weigh the same.
+// The nodes in which chains end, heaviest first; of equal weight, children before their parents.
 std::vector<const CallNode*> CallGraphText::ended_nodes(const CallTree& tree, std::uint64_t least) const {
   struct Step {
     const CallNode* node;
@@ -382,7 +382,7 @@ void CallGraphText::write(TextBuffer& out, const CallTree& tree, const GraphedRo
 
 namespace {
 
-constexpr std::size_t kMostStrands = std::size_t{1} << 21;  // that are computed at a time
+constexpr std::size_t kMostStrands = std::size_t{1} << 21;  // computed at a time
 
 }  // namespace
 
@@ -465,8 +465,8 @@ using Kind = Column::Kind;
 }  // namespace
 
 void ReportText::write(TextOutput& out, const Entries& entries, std::size_t leader) const {
-  // Places that are facts of a sample (ends of branches, data addresses) are named when they are shown, which
-  // is for one thread.
+  // Addresses that are facts of a sample (branch ends, data addresses) are named when they are shown, which
+  // one thread must do.
   const bool names_more = facts_->options().mode != ReportMode::Samples;
   format::WorkerPool alone(1);
   format::WorkerPool& pool = names_more ? alone : *pool_;
@@ -480,9 +480,9 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
   write_plain(out, block);
 }
 
-// Writes the rows up to the last that has a graph, and returns how many they are.
+// Writes the rows up to the last one with a graph, and returns their number.
 std::size_t ReportText::write_graphed(TextOutput& out, const Block& block) const {
-  constexpr std::size_t kMostStrands = 512, kMostRows = 256;  // of a piece; several are in memory
+  constexpr std::size_t kMostStrands = 512, kMostRows = 256;  // of one piece; several pieces are in memory
   const Kind weight = options_->has_children ? Kind::Children : Kind::Overhead;
   std::vector<GraphRow> rows;
   rows.reserve(block.rows.size());
@@ -516,9 +516,9 @@ std::size_t ReportText::write_graphed(TextOutput& out, const Block& block) const
   return graphs.end();
 }
 
-// In pieces of half a megabyte and of one row at least.
+// In pieces of half a megabyte, or of one row if that is longer.
 void ReportText::write_plain(TextOutput& out, const Block& block) const {
-  // Names can be as long as a capture makes them, and several pieces are in memory.
+  // Names can be as long as the capture makes them, and several pieces are in memory.
   constexpr std::size_t kPiece = std::size_t{1} << 19, kMostRows = 4096;  // bytes
   std::size_t width = 1;
   for (const Cell& cell : block.cells) width += cell.width + 2;
@@ -534,7 +534,7 @@ void ReportText::write_plain(TextOutput& out, const Block& block) const {
 
 std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leader) const {
   std::vector<Cell> cells;
-  std::vector<std::size_t> measured;  // numbers of cells
+  std::vector<std::size_t> measured;  // the columns that are measured
   const auto& shown = columns_->shown;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     if (std::ranges::find(hidden_, shown[i]) != hidden_.end()) continue;
@@ -543,7 +543,7 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
     if (shown[i].kind == Kind::Key && asked == 0) measured.push_back(cells.size());
     cells.push_back(cells_.cell_of(shown[i], entries.members(), asked));
   }
-  // Rows that are hidden by --percent-limit count as well.
+  // Rows that --percent-limit hides count as well.
   bool has_rows = false;
   entries.walk([&](std::uint32_t entry) {
     if (is_hidden(entries, entry)) return;
@@ -558,9 +558,9 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
   return cells;
 }
 
-// On a terminal, without chosen widths.
+// For a terminal, if -w sets no widths.
 void ReportText::fit(std::vector<Cell>& cells) const {
-  constexpr std::size_t kBetween = 2;  // and before the first
+  constexpr std::size_t kBetween = 2;  // blanks between columns, and before the first one
   if (options_->room <= kBetween || !options_->separator.empty() || !options_->widths.empty()) return;
   std::vector<std::size_t> widths;
   std::vector<bool> are_names;
@@ -665,9 +665,9 @@ namespace {
 
 using Kind = Column::Kind;
 constexpr std::size_t kStep = 3;        // blanks for each level
-constexpr std::size_t kMostDots = 207;  // perf has no more
+constexpr std::size_t kMostDots = 207;  // perf's limit
 
-// Of `nodes` groups of columns the first stands on the left, and the last needs no step of its own.
+// `nodes` groups of columns: the first is on the left, and the last is not followed by an indentation.
 std::size_t steps(std::size_t nodes) { return nodes < 2 ? 0 : (nodes - 2) * kStep; }
 
 std::string_view trimmed(std::string_view text) {
@@ -725,7 +725,7 @@ HierarchyText::Cells HierarchyText::cells_of(const Hierarchy& hierarchy, const H
   const auto measured = [&](const Column& column) {
     Cell cell = cells_.cell_of(column, hierarchy.members(), 0);
     if (column.kind != Kind::Key) return cell;
-    // As in perf rows of all levels count, with whatever their first samples have.
+    // As in perf, rows of all levels count, each with the values of its first sample.
     for (std::uint32_t number = 0; number < hierarchy.size(); ++number) {
       if (hierarchy.row(number).filtered == 0)
         cell.width = std::max(cell.width, cells_.width_of(column, hierarchy.facts(number)));
@@ -812,7 +812,7 @@ void HierarchyText::write_row(TextOutput& out, const Hierarchy& hierarchy, std::
   out.character('\n');
 }
 
-// Cuts the names of a level, which stand behind `used` columns.
+// Cuts the names of a level, which begin at column `used`.
 void HierarchyText::fit(std::vector<std::string>& texts, std::span<const Cell> cells,
                         std::size_t used) const {
   constexpr std::size_t kBetween = 2;
@@ -837,7 +837,7 @@ bool HierarchyText::is_shown(const Hierarchy& hierarchy, std::uint32_t row, std:
          percent_of(hierarchy.value(Kind::Overhead, row, 0), total) >= options_->percent_limit;
 }
 
-// Of the columns before the first key, whatever stands on the left.
+// The width of the columns before the first key.
 std::size_t HierarchyText::numbers_width(std::size_t members) const {
   std::size_t width = 0;
   for (const Column& column : columns_->shown) {
@@ -895,7 +895,7 @@ struct BlockColumn {
 constexpr BlockColumn kColumns[] = {{"Sampled Cycles%", 15},       {"Sampled Cycles", 14},
                                     {"Avg Cycles%", 11},           {"Avg Cycles", 10},
                                     {"[Program Block Range]", 70}, {"Shared Object", 20}};
-constexpr std::size_t kLongestRange = 1023;  // bytes that perf shows
+constexpr std::size_t kLongestRange = 1023;  // bytes, as perf
 
 struct BlockRow {
   const Function* function = nullptr;
@@ -915,7 +915,7 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// "file.c:12"; where the module has no lines, "FUNCTION+12"; empty: it has, but none for this place.
+// "file.c:12"; "FUNCTION+12" if the module has no lines; empty if it has lines, but none for this address.
 std::string line_at(Resolver& resolver, const Location& location, Names names) {
   const symbolize::Frame& frame = resolver.frame(location);
   if (frame.line_state == symbolize::LineState::Known)
@@ -932,8 +932,8 @@ std::string range_of(Resolver& resolver, const CycleBlock& block, Names names) {
                                     : fmt::format("[{} -> {}]", from, to).substr(0, kLongestRange);
 }
 
-// Blocks of equal name and bytes are one to perf, also in two modules: the first that it meets. Where shares
-// do not decide, the last name stands first.
+// To perf, blocks of equal name and size are one, even in two modules: the first one counts. Blocks of equal
+// share are sorted by name, descending.
 std::vector<BlockRow> rows_of(const Entries& entries, std::span<const std::uint32_t> rows,
                               BlockCycles& cycles, std::uint64_t& average_total) {
   using Place = std::tuple<std::string_view, std::uint64_t, std::uint64_t>;
@@ -1022,7 +1022,7 @@ void BranchStatistics::add(std::uint64_t from, std::uint64_t to, BranchType type
   }
 }
 
-// As perf, which ends the last line with nothing, and counts extended types in no total.
+// As perf, whose last line has no line end, and which adds extended types to no total.
 void BranchStatistics::write(TextOutput& out) const {
   const std::uint64_t total = std::accumulate(types_.begin(), types_.end(), std::uint64_t{0});
   if (total == 0) return;

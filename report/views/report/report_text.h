@@ -28,7 +28,7 @@ struct TextOptions {
   std::string separator;            // -t; empty: columns are aligned
   std::vector<std::size_t> widths;  // -w, by column; 0: as wide as needed
   double percent_limit = 0;         // rows below it are left out
-  bool is_relative = false;         // --percentage relative: shares of what was not filtered
+  bool is_relative = false;         // --percentage relative: shares of the samples that passed the filter
   bool is_quiet = false;            // -q: rows only
   bool has_colour = false;
   bool has_children = false;
@@ -40,17 +40,17 @@ struct TextOptions {
   std::optional<GraphOptions> graph;
 };
 
-// A column as it is shown.
+// A column as it is printed.
 struct Cell {
   Column column;
   std::string header;
   std::size_t width = 0;
   std::size_t number_width = 0;  // of each member's number
-  bool is_right = false;         // the header
+  bool is_right = false;         // of the header: right-aligned
   bool is_cut = false;           // names that are wider are cut in the middle
 };
 
-// What 100 % are, one number for each member of a group.
+// The totals that are 100 %, one for each member of a group.
 struct FullValues {
   std::vector<std::uint64_t> weights, latencies;
   std::span<const std::uint64_t> of(Column::Kind kind) const {
@@ -62,26 +62,25 @@ double percent_of(std::uint64_t part, std::uint64_t total);
 
 class ReportCells {
  public:
-  // What is passed must outlive this.
+  // The arguments must outlive this.
   ReportCells(const TextOptions& options, const ReportColumns& columns, const SampleFacts& facts)
       : options_(&options), columns_(&columns), facts_(&facts) {}
 
-  // Whether events from number `leader` on have this column.
+  // Whether the events of the group that begins with `leader` have this column.
   bool is_of(const Column& column, std::size_t leader, std::size_t members) const;
-  // `asked`: the width that -w gives it; 0: none. A key's column is at first as wide as its header.
+  // `asked`: the width by -w; 0: none. A key's column begins with the width of its header.
   Cell cell_of(const Column& column, std::size_t members, std::size_t asked) const;
-  // How wide a key's column must be for this row.
+  // The width that a key needs in this row.
   std::size_t width_of(const Column& column, const RowFacts& row) const;
 
   // The name of a column, aligned.
   std::string header(const Cell& cell) const;
-  // What members' numbers are, and what 100 % are for each.
+  // The numbers of a row: one for each member, with their totals.
   std::string numbers(const Cell& cell, std::span<const std::uint64_t> values,
                       std::span<const std::uint64_t> totals) const;
   std::string key(const Cell& cell, const RowFacts& row) const;
-  // The most bytes of a row. perf has room for the aligned columns and some more, without a separator also
-  // for colours: cells that are longer than their columns (places in variables, names with -w) cost the row
-  // its end.
+  // perf's maximum number of bytes in a row: room for the aligned columns and, without a separator, for
+  // colours. Longer cells (variables, names with -w) cut off the end of the row.
   std::size_t line_room(std::span<const Cell> cells) const;
 
  private:
@@ -90,30 +89,30 @@ class ReportCells {
   const SampleFacts* facts_;
 };
 
-// The rows of a report as perf's --stdio writes them, with the call graph below each.
+// Call graphs below rows, byte for byte as perf report --stdio draws them.
 
 // The call graph below a row, byte for byte as perf report --stdio draws it.
 
 struct GraphedRow {
-  std::uint64_t event_total = 0;               // period of the event: what 100 % are, but for Fractal
-  std::optional<std::uint64_t> limit_total{};  // what the least share is one of; not given: event_total
-  std::uint64_t row_total = 0;                 // period of the row; with children added up, if it shows those
+  std::uint64_t event_total = 0;  // period of the event: 100 %, but for Fractal
+  std::optional<std::uint64_t>
+      limit_total{};                 // the total of which the threshold is a share; nullopt: event_total
+  std::uint64_t row_total = 0;       // period of the row; with children added up, if it shows those
   bool leaves_out_first = false;     // the row is sorted by symbol: the first frame would be shown twice
   std::string_view separator = ";";  // of frames, with Folded
 };
 
-// Which nodes are made for a form.
+// The limits for the tree of a graph form.
 CallTreeLimit graph_limit(const GraphOptions& options, std::uint64_t event_total);
 
 class CallGraphText {
  public:
-  // `has_colour`: shares are coloured. `room`: columns that lines fit into, as far as names can be cut; 0: no
-  // limit.
+  // `has_colour`: shares are coloured. `room`: the width of lines, to which names are cut; 0: no limit.
   CallGraphText(const GraphOptions& options, const StableArray<Function>& functions, Names names,
                 bool has_colour = false, std::size_t room = 0)
       : options_(options), functions_(&functions), names_(names), has_colour_(has_colour), room_(room) {}
 
-  // The lines of a row's graph, a blank line behind it included; nothing when nothing is heavy enough.
+  // Writes the graph of a row with a blank line after it; nothing if no node reaches the threshold.
   void write(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const;
 
  private:
@@ -122,7 +121,7 @@ class CallGraphText {
   void write_paths(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const;
   void write_value(TextBuffer& out, std::uint64_t period, std::uint64_t samples, std::uint64_t total) const;
   std::string frame_text(std::uint32_t function) const;
-  // The end of a line: the frame, and `behind` it how branches went there.
+  // Writes the frame, and `behind` it how branches went there.
   void end_line(TextBuffer& out, std::uint32_t function, std::string_view behind = {}) const;
 
   GraphOptions options_;
@@ -132,45 +131,45 @@ class CallGraphText {
   std::size_t room_;
 };
 
-// The call graphs below the rows of a report, one row after another.
+// The call graphs below the rows of a report, in the order of the rows.
 
-// What an event weighs: `all` of it is 100 % in a graph, and the least share that is drawn is one of `shown`,
-// what filters leave where they decide that.
+// The totals of an event: `all` is 100 % in a graph; the threshold is a share of `shown`, which filters may
+// reduce.
 struct GraphTotals {
   std::uint64_t all = 0, shown = 0;
 };
 
-// A row that may have a graph: its entries, and what it weighs.
+// A row that may have a graph: its entries and its weight.
 struct GraphRow {
   std::span<const std::uint32_t> entries;
   std::uint64_t weight = 0;
 };
 
-// The parts of call chains are computed for as many rows at a time as fit into some megabytes: a batch.
+// Draws the graphs of rows in batches: call chains are computed for as many rows as fit into some megabytes.
 class RowGraphs {
  public:
-  // `options` has a graph. What is passed must outlive this.
+  // `options` has a graph. The arguments must outlive this.
   RowGraphs(const TextOptions& options, const Entries& entries, const StableArray<Function>& functions,
             GraphTotals totals, std::span<const GraphRow> rows);
 
-  // The rows from this one on have no graph.
+  // The first row without a graph; all later ones have none either.
   std::size_t end() const { return end_; }
 
-  // Row after row.
-  // Builds the tree of the next row. False: it is too light for one, or has no call chains.
+  // One row after another:
+  // Builds the tree of the next row. False: its weight is below the threshold, or it has no call chains.
   bool build_next(CallTree& tree);
-  // Writes the graph of the next row, if one is heavy enough.
+  // Writes the graph of the next row; nothing if its weight is below the threshold.
   void write_next(TextBuffer& out, CallTree& tree);
 
-  // Many rows at a time: the batch that begins with row `begin`, and behind which row it ends.
+  // Many rows at a time: prepares the batch that begins with row `begin`, and returns the row after it.
   std::size_t begin_batch(std::size_t begin);
-  // Of a row of the batch: about how long its graph takes, and the graph. Each row once, several at the same
-  // time with trees of their own.
+  // Of a row in the batch: the approximate size of its graph, and the graph. Each row is drawn once; several
+  // threads may draw rows at the same time, each with its own tree.
   std::size_t strand_count(std::size_t row) const { return lists_[row - lists_begin_].size(); }
   void write(TextBuffer& out, CallTree& tree, std::size_t row);
 
  private:
-  bool is_light(const GraphRow& row) const {  // too light for a graph
+  bool is_light(const GraphRow& row) const {  // below the threshold
     return limit_.share == CallTreeLimit::Share::OfTotal && row.weight < limit_.least(row.weight);
   }
   bool build(CallTree& tree, std::size_t row);
@@ -179,7 +178,7 @@ class RowGraphs {
   std::span<const GraphRow> rows_;
   CallGraphText text_;
   CallTreeLimit limit_;
-  GraphedRow graphed_;  // but for what the row weighs
+  GraphedRow graphed_;  // without the row's weight
   std::size_t end_ = 0;
   std::size_t next_ = 0;
   std::size_t lists_begin_ = 0;             // the batch's first row
@@ -199,13 +198,13 @@ class ReportText {
         tree_(&tree),
         pool_(&pool) {}
 
-  // One block: head and rows. `leader`: its first event.
+  // Writes one block: headings and rows. `leader`: its first event.
   void write(TextOutput& out, const Entries& entries, std::size_t leader) const;
-  // The rows that are shown, in their order; `total`: what 100 % are.
+  // The rows that are shown, in order. `total` is 100 %.
   std::vector<std::uint32_t> shown_rows(const Entries& entries, std::uint64_t total) const {
     return shown_rows(entries, total, nullptr, {});
   }
-  // What 100 % are.
+  // The totals that are 100 %.
   FullValues full_values(const Entries& entries) const;
 
  private:
@@ -216,16 +215,16 @@ class ReportText {
   void write_head(TextOutput& out, const std::vector<Cell>& cells) const;
   std::vector<std::uint32_t> shown_rows(const Entries& entries, std::uint64_t total, format::WorkerPool* pool,
                                         std::function<void()> beside) const;
-  // What rows were written with: rows of equal weight, as neighbours are, have the same numbers.
+  // The values and the text of the last row: rows next to each other often have equal numbers.
   struct Last {
     struct Numbers {
       std::vector<std::uint64_t> values;
       std::string text;
     };
-    std::vector<Numbers> cells;         // of each column of numbers
+    std::vector<Numbers> cells;         // by column of numbers
     std::vector<std::uint64_t> values;  // scratch
   };
-  // A block as it is written.
+  // The state of a block while it is written.
   struct Block {
     const Entries* entries;
     std::span<const std::uint32_t> rows;
@@ -242,30 +241,30 @@ class ReportText {
   std::vector<Column> hidden_;
   const SampleFacts* facts_;
   ReportCells cells_;
-  const CallTree* tree_;  // what those of rows begin as
+  const CallTree* tree_;  // a tree with the settings that rows' trees are copied from
   format::WorkerPool* pool_;
 };
 
-// The rows of a report in levels, as perf's --stdio writes them with --hierarchy: the numbers on the left,
-// and on the right the keys of the row, both moved to the right by level.
+// The rows of a report in levels, as perf's --stdio writes them with --hierarchy: numbers left, keys of the
+// row right, indented by level.
 
-// What the keys of one event are in levels. In perf each word of --sort is a level of its own, except for
-// those in braces; what is not a level's stands on the left.
+// The columns of one event in levels. As in perf, each word of --sort is a level, and words in braces share
+// one; all other columns are on the left.
 struct HierarchyPlan {
   std::vector<Column> left;
   std::vector<HierarchyLevel> levels;
-  bool is_first_both = false;  // `left` is the first level as well
+  bool is_first_both = false;  // `left` is also the first level
 };
 
 class HierarchyText {
  public:
-  // What is passed must outlive this.
+  // The arguments must outlive this.
   HierarchyText(const TextOptions& options, const ReportColumns& columns, const SampleFacts& facts,
                 CallTree& tree)
       : options_(&options), columns_(&columns), cells_(options, columns, facts), tree_(&tree) {}
 
   HierarchyPlan plan(std::size_t leader, std::size_t members) const;
-  // One block: head and rows.
+  // Writes one block: headings and rows.
   void write(TextOutput& out, const Entries& entries, const Hierarchy& hierarchy,
              const HierarchyPlan& plan) const;
 
@@ -290,24 +289,24 @@ class HierarchyText {
   CallTree* tree_;
 };
 
-// Branches below and beside the rows: blocks of code by their cycles (--total-cycles), branch statistics.
+// Text about branches: blocks of code by their cycles (--total-cycles), and branch statistics.
 
-// The blocks of the functions that the rows' branches went to. `cycles` is settled; `rows`: all of
-// `entries`, in the report's order.
+// Writes the blocks of the functions in which the rows' branches ended. `cycles` is complete; `rows` are all
+// rows of `entries`, in the report's order.
 void write_blocks(TextOutput& out, const Entries& entries, std::span<const std::uint32_t> rows,
                   BlockCycles& cycles, Resolver& resolver, const TextOptions& options);
 
-// How branches went, by type and by distance: what perf prints below the rows of branches.
+// Branches by type and distance, which perf prints below the rows of branches.
 
 class BranchStatistics {
  public:
   void add(std::uint64_t from, std::uint64_t to, BranchType type, std::uint64_t count);
-  // Nothing when no branch has a type.
+  // Writes nothing if no branch has a type.
   void write(TextOutput& out) const;
 
  private:
   std::array<std::uint64_t, BranchType::kCount> types_{}, extended_{};
-  std::uint64_t forward_ = 0, backward_ = 0;  // conditional ones
+  std::uint64_t forward_ = 0, backward_ = 0;  // conditional branches
   std::uint64_t cross_4k_ = 0, cross_2m_ = 0;
 };
 

@@ -13,10 +13,11 @@
 namespace tacho::report {
 namespace {
 
-// Each fork may copy all mappings of a process: a small capture could ask for any amount of memory.
+// Each fork may copy all mappings of a process: without a limit, a small capture could take any amount of
+// memory.
 constexpr std::uint64_t kMostCopied = std::uint64_t{1} << 23;
 
-// perf gives code that was made at run time the name of the file in which its maker may list it.
+// perf names code made at run time after the file in which the JIT compiler may list it.
 bool is_made_code(const format::MmapRecord& record, std::uint32_t protection) {
   constexpr std::uint32_t kHugePages = 0x40000;  // MAP_HUGETLB
   if ((protection & PROT_EXEC) == 0) return false;
@@ -53,7 +54,7 @@ Sink::Flow TaskList::on_other(const OtherEvent& other) {
   if (const auto* const map = std::get_if<format::MmapRecord>(other.record)) {
     take(*map, cpumode == abi::kCpumodeKernel);
   } else if (const auto* const task = std::get_if<format::TaskRecord>(other.record)) {
-    // Of processes that ran already perf writes a FORK with this bit, and their mappings behind it.
+    // For processes that ran already, perf writes a FORK with this bit, and then their mappings.
     take(*task, (other.view->misc & abi::kMiscForkExec) == 0);
   } else {
     std::visit([this](const auto& record) { take(record); }, *other.record);
@@ -67,12 +68,12 @@ void TaskList::take(const format::CommRecord& record) {
   task.is_named = true;
 }
 
-// An EXIT leaves the thread in the list.
+// After an EXIT the thread stays in the list.
 void TaskList::take(const format::TaskRecord& record, bool inherits_maps) {
   if (record.is_exit) return;
   Task* parent = &find_or_make(record.parent_pid, record.parent_tid);
   if (parent->pid != record.parent_pid) parent = &make(record.parent_pid, record.parent_tid);
-  const Task from = *parent;  // making the child may move it
+  const Task from = *parent;  // a copy: adding the child may move the parent
   Task& child = make(record.pid, record.tid);
   child.parent = from.tid;
   if (from.is_named) {
@@ -105,8 +106,7 @@ void TaskList::take(const format::MmapRecord& record, bool is_kernel) {
   auto name = is_made_code(record, protection)
                   ? fmt::format("/tmp/perf-{}.map", static_cast<std::int32_t>(record.pid))
                   : std::string(record.filename);
-  // The vdso is no file. simpleperf leaves in this field what was in its memory; perf shows none, whatever
-  // stands there.
+  // The vdso is no file. simpleperf writes uninitialized bytes into this field; perf ignores the field.
   const bool is_vdso = record.filename.starts_with("[vdso");
   insert(*process.maps, {.start = record.start,
                          .end = end,
@@ -117,7 +117,7 @@ void TaskList::take(const format::MmapRecord& record, bool is_kernel) {
                          .name = std::make_shared<const std::string>(std::move(name))});
 }
 
-// What was mapped there before makes way.
+// Replaces mappings in the same range.
 void TaskList::insert(MapsByStart& maps, Map map) {
   auto at = maps.upper_bound(map.start);
   if (at != maps.begin() && std::prev(at)->second.end > map.start) --at;
@@ -140,7 +140,7 @@ void TaskList::insert(MapsByStart& maps, Map map) {
   maps.insert_or_assign(map.start, std::move(map));
 }
 
-// perf keeps its threads in 256 trees by their numbers.
+// perf keeps threads in 256 trees by tid.
 std::vector<const TaskList::Task*> TaskList::in_perfs_order() const {
   std::vector<const Task*> all;
   all.reserve(tasks_.size());
@@ -152,7 +152,7 @@ std::vector<const TaskList::Task*> TaskList::in_perfs_order() const {
 }
 
 void TaskList::write(TextOutput& out, Names names) const {
-  // A thread is linked below its parent, and that below its own, before the next thread is looked at.
+  // A thread is linked below its parent, and the parent below its own, before the next thread follows.
   Tree below;
   std::vector<const Task*> top;
   std::unordered_map<std::uint32_t, bool, format::SeededHash> is_linked;
@@ -245,7 +245,7 @@ void ThreadValues::write(TextOutput& out, const Session& session, Names names, V
 }
 
 void ThreadValues::write_table(TextOutput& out, std::span<const std::string> headers) const {
-  std::size_t pid_width = 3, tid_width = 3;  // of the headers
+  std::size_t pid_width = 3, tid_width = 3;  // of the headings
   std::vector<std::size_t> widths;
   for (const std::string& header : headers) widths.push_back(header.size());
   for (const Row& row : rows_) {
@@ -279,7 +279,7 @@ void ThreadValues::write_table(TextOutput& out, std::span<const std::string> hea
 
 void ThreadValues::write_raw(TextOutput& out, std::span<const std::string> events) const {
   std::size_t pid_width = 3, tid_width = 3, name_width = 4, number_width = 3,
-              count_width = 5;  // of the heads
+              count_width = 5;  // of the headings
   for (const std::string& event : events) name_width = std::max(name_width, event.size());
   for (const std::size_t event : events_)
     number_width = std::max(number_width, fmt::formatted_size("{:x}", event));
@@ -305,7 +305,7 @@ void ThreadValues::write_raw(TextOutput& out, std::span<const std::string> event
                            pid_width, static_cast<std::int32_t>(row.tid), tid_width, events[i], name_width,
                            events_[i], number_width, i < row.values.size() ? row.values[i] : 0, count_width));
     }
-    out.line_end();  // all of it is one line
+    out.line_end();  // the whole list is one line
   }
 }
 

@@ -1,5 +1,5 @@
-// The threads of a capture, below the threads that started them (--tasks), and what each process had
-// mapped in the end (--mmaps): perf's text, in perf's order.
+// The threads of a capture below their parents (--tasks), and the final mappings of each process (--mmaps):
+// perf's text, in perf's order.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class TaskList : public Sink {
   Flow on_sample(const ResolvedSample&) override { return Flow::GoOn; }
   Flow on_other(const OtherEvent& other) override;
 
-  // What made the list useless: more mappings than fit into memory.
+  // The error if mappings did not fit into memory.
   const std::optional<Error>& failure() const { return failure_; }
   void write(TextOutput& out, Names names) const;
 
@@ -68,16 +68,16 @@ class TaskList : public Sink {
 // Reads the session and writes the list.
 Result<Shown> show_tasks(Session& session, TextOutput& out, TaskList::Maps maps, Names names);
 
-// What events counted in each thread, as `report -T` lists them: the sums of READ records (record -s).
+// Counts of events by thread, as `report -T` lists them: the sums of READ records (record -s).
 
 enum class ValueForm : std::uint8_t {
   Table,  // a row for each thread, a column for each event
-  Raw,    // one value after the other, with the event's number; as perf without line ends
+  Raw,    // one value after another, with the event's number; without line ends, as perf
 };
 
 class ThreadValues {
  public:
-  void add(const OtherEvent& other);  // others than READ are passed over
+  void add(const OtherEvent& other);  // ignores records other than READ
   void write(TextOutput& out, const Session& session, Names names, ValueForm form) const;
 
  private:
@@ -85,11 +85,11 @@ class ThreadValues {
   void write_raw(TextOutput& out, std::span<const std::string> events) const;
   struct Row {
     std::uint32_t pid = 0, tid = 0;
-    std::vector<std::uint64_t> values;  // by the event's place in events_
+    std::vector<std::uint64_t> values;  // by the event's index in events_
   };
   std::vector<std::size_t> events_;  // in the order of their first values
-  std::vector<Row> rows_;            // likewise
-  // Their places: a capture can hold as many threads and events as it has records.
+  std::vector<Row> rows_;            // the same
+  // Indices: a capture can have as many threads and events as records.
   std::unordered_map<std::size_t, std::size_t> place_of_;  // by event
   std::unordered_map<std::uint64_t, std::size_t> row_of_;  // by process and thread
 };

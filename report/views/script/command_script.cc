@@ -20,7 +20,7 @@
 namespace tacho::report {
 namespace {
 
-// Options of perf script that tacho script does not have, and what to do instead.
+// Options of perf script that tacho script does not have, and what to use instead.
 
 std::span<const cli::AbsentOption> absent_script_options();
 
@@ -136,17 +136,16 @@ void add_form_options(std::vector<cli::Option>& rows, Options& options) {
                   "one JSON object a sample: names, stack, every field of payloads and tracepoints;\n"
                   "with -F +srcline its frames have file and line",
                   form(Form::Json, "--json")});
-  rows.push_back(
-      {"--importer", cli::Takes::Nothing, "",
-       "the text that viewers read without loss: names, stack and period of every sample, and no payload",
-       form(Form::Importer, "--importer")});
+  rows.push_back({"--importer", cli::Takes::Nothing, "",
+                  "text for viewers of profiles, all of which read it without loss: names, stack and period "
+                  "of every sample, without payloads",
+                  form(Form::Importer, "--importer")});
   rows.push_back(
       {"--columns", cli::Takes::Value, "LIST",
-       "one line a sample, a column for each of these: fields of a payload or tracepoint, what every "
-       "sample has (comm, pid, tid, cpu, time, period, cgroup, event), sym and dso; auto: time, comm, "
-       "pid and the event's own fields, or where it has none sym; all: these with tid, cpu and event. "
-       "Samples that have none of the named fields are left out. With "
-       "--csv or --json in these forms",
+       "one line a sample, with these columns: fields of a payload or tracepoint, values of every "
+       "sample (comm, pid, tid, cpu, time, period, cgroup, event), sym and dso. auto: time, comm, "
+       "pid and the event's own fields, or sym if it has none; all: these with tid, cpu and event. "
+       "Samples without any of the named fields are left out. --csv and --json choose these forms",
        [&options](std::string_view text) -> Result<> {
          if (text.empty()) return use_error("--columns: names no column");
          options.columns.append(options.columns.empty() ? "" : ",").append(text);
@@ -157,7 +156,7 @@ void add_form_options(std::vector<cli::Option>& rows, Options& options) {
       flag("--csv", "with --columns: comma-separated values, a first line of names", options.is_csv));
 }
 
-// What does not go with columns.
+// Refuses options that have no effect on --columns.
 Result<> check_columns(const Options& options) {
   if (options.columns.empty() && options.is_csv)
     return use_error("--csv goes with --columns; --json has every field by itself");
@@ -185,7 +184,7 @@ Result<> check_columns(const Options& options) {
   return Done{};
 }
 
-// The options that say how perf's text looks, which the other forms have no use for.
+// Refuses options about the layout of perf's text for the other forms.
 Result<> check_form(const Options& options) {
   if (options.form == Form::PerfText) return Done{};
   const bool is_json = options.form == Form::Json;
@@ -248,7 +247,7 @@ cli::CommandLine describe(Options& options) {
                     return Done{};
                   }});
   rows.push_back({"--max-blocks", cli::Takes::Value, "N",
-                  "brstackinsn: the last N pieces of code (default: all)",
+                  "brstackinsn: the last N blocks of code (default: all)",
                   [&options](std::string_view text) -> Result<> {
                     const auto number = cli::parse_number("--max-blocks", text, 0, 65535);
                     if (!number) return number.error();
@@ -257,12 +256,14 @@ cli::CommandLine describe(Options& options) {
                   }});
   rows.push_back(flag("--full-source-path", "srcline: files with their folders", options.frames.has_folders));
   rows.push_back(event_option(options.reading.session.filter));
-  add_filter_options(rows, options.reading.session.filter, {"-d"});  // perf's -d is another option here
+  add_filter_options(rows, options.reading.session.filter,
+                     {"-d"});  // perf script has another -d, so the filter option -d is not offered
   add_switch_options(rows, options.switches);
   add_name_options(rows, options);
   rows.push_back(flag("--header", "print the capture's header first", options.header));
   rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
-  rows.push_back(flag("-I,--show-info", "with --header: the long sections as well", options.full_header));
+  rows.push_back(flag("-I,--show-info", "with --header: also topology, caches and memory of the host",
+                      options.full_header));
   for (const ShowRow& row : kShowRows) {
     rows.push_back({std::string(row.option), cli::Takes::Nothing, "", std::string(row.help),
                     [&options, group = row.group](std::string_view) -> Result<> {
@@ -274,7 +275,7 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
-// Some of a capture's samples, beside others.
+// Writes some of a capture's samples; other threads write the others.
 class ScriptPen : public Pen {
  public:
   ScriptPen(Session& session, const Options& options, TimeText times, std::mutex* naming)
@@ -301,9 +302,8 @@ class ScriptSink : public Sink, private TextView {
   ScriptSink(Session& session, Options& options, TextOutput& out)
       : session_(&session), options_(&options), out_(&out), switch_(options.switches) {}
 
-  // The events of a pipe are known only once records come: what depends on them is made at the first of
-  // these.
-  // What the text lacks because the system refused something; once, at the end.
+  // In a pipe, events are known only after the first records: whatever depends on events is made then.
+  // report(): what the text lacks because the system refused something; call it once, at the end.
   void report(format::Diagnostics& diagnostics) const {
     if (text_) text_->report(diagnostics);
   }
@@ -332,7 +332,7 @@ class ScriptSink : public Sink, private TextView {
   bool takes_others() const override { return !options_->shown.empty(); }
 
   TextView* text() override {
-    // As perf's, names may hang on how often they were asked for.
+    // As in perf, where a name can depend on how often it was resolved.
     const bool counts_questions = options_->reading.session.symbols.stand_in == symbolize::StandIn::AtFirst &&
                                   !session_->resolver().names_are_plain();
     const bool is_usual = text_ && !counts_questions && options_->shown.empty() &&
@@ -398,7 +398,7 @@ class ScriptSink : public Sink, private TextView {
   std::optional<ScriptText> text_;
 };
 
-// Samples in a form that needs no more than each of them.
+// Writes samples in a form that needs nothing but the sample.
 template <class Writer>
 class FormSink : public Sink {
  public:
@@ -406,7 +406,7 @@ class FormSink : public Sink {
       : session_(&session),
         switch_(switches),
         writer_(std::move(writer)),
-        // Of a pipe it is unknown yet whether its payloads have addresses.
+        // In a pipe it is not yet known whether payloads have addresses.
         looks_up_(session.layout().is_pipe || writer_.names_other_places()),
         out_(&out) {}
   bool looks_up() const override { return looks_up_; }

@@ -36,7 +36,7 @@ void describe_frame(FieldSink& to, const symbolize::Frame& frame) {
   if (frame.is_inlined) to.flag("inlined", true);
 }
 
-// What a sample has when its event asked the kernel for it.
+// Values that a sample has if its event recorded them.
 struct NumberRow {
   abi::SampleType bit;
   void (*describe)(FieldSink& to, const format::Sample& sample);
@@ -54,7 +54,7 @@ constexpr NumberRow kNumbers[] = {
 
 }  // namespace
 
-// The events of a pipe come with its records.
+// In a pipe, events come with the records.
 const std::string& ScriptJson::name_of_event(std::size_t index) {
   while (event_names_.size() <= index) event_names_.push_back(session_->events()[event_names_.size()].name);
   return event_names_[index];
@@ -71,7 +71,7 @@ void ScriptJson::describe_numbers(FieldSink& to, const ResolvedSample& sample) c
   if (attr.samples(abi::kSampleTime)) to.number("time", raw.time);
 }
 
-// The payload by its description; as bytes when the capture has none.
+// Writes the payload by its description; without one, as bytes.
 void ScriptJson::describe_content(FieldSink& to, const ResolvedSample& sample) {
   if (!sample.event().attr.samples(abi::kSampleRaw)) return;
   const PayloadSchema* const schema = schemas_.of(sample.event_index);
@@ -82,7 +82,7 @@ void ScriptJson::describe_content(FieldSink& to, const ResolvedSample& sample) {
   if (has_named_addresses(*schema)) describe_addresses(to, *schema, sample);
 }
 
-// What stands at the payload's addresses, by the fields' names: a frame each, or a list of frames.
+// Writes the functions at the payload's addresses, by field: one frame, or a list of frames.
 void ScriptJson::describe_addresses(FieldSink& to, const PayloadSchema& schema,
                                     const ResolvedSample& sample) {
   to.begin_object("symbols");
@@ -111,7 +111,7 @@ bool ScriptJson::names_other_places() {
   return false;
 }
 
-// The frames at one place, innermost first, joined by commas: mostly one.
+// The frames of one address, innermost first, joined by commas; usually one.
 std::string_view ScriptJson::place_json(const Location& location) {
   if (const auto known = places_.find(location.number); known.data() != nullptr) return known;
   TextBuffer made;
@@ -169,7 +169,7 @@ std::string without_blanks(std::string_view name) {
   return safe;
 }
 
-// A number that every reader takes for one: what the event did not sample is ~0.
+// A number that every reader parses; the kernel stores ~0 for values that were not recorded.
 std::uint32_t shown(std::uint32_t number) { return number == ~0U ? 0 : number; }
 
 void write_frame_line(TextBuffer& out, const symbolize::Frame& frame) {
@@ -188,8 +188,9 @@ void write_frame_line(TextBuffer& out, const symbolize::Frame& frame) {
 
 }  // namespace
 
-// The first number behind a blank is the process to some readers; a line that begins with # is a comment; a
-// name of one letter is no name to parsers that match \S.+ and takes a second blank for its second letter.
+// Some readers take the first number after a blank for the process, and a line that begins with # for a
+// comment. A name of one letter is no name to parsers with \S.+, which take a second blank as its second
+// letter.
 std::string importer_comm(std::string_view comm) {
   if (comm.empty()) return std::string(kUnknown);
   std::string safe = without_blanks(comm);
@@ -198,7 +199,7 @@ std::string importer_comm(std::string_view comm) {
   return safe;
 }
 
-// The last digits with a colon behind are the time to some readers.
+// Some readers take trailing digits with a colon for the time.
 std::string importer_event(std::string_view name) {
   if (name.empty()) return std::string(kUnknown);
   std::string safe = without_blanks(name);
@@ -206,14 +207,15 @@ std::string importer_event(std::string_view name) {
   return safe;
 }
 
-// What begins with ( is left out as a process's name: "::(anonymous namespace)::run" says the same.
+// A name that begins with ( is taken for a process's name and skipped; "::(anonymous namespace)::run" means
+// the same.
 std::string importer_symbol(std::string_view function) {
   std::string safe = printable(function);
   if (safe.starts_with('(')) safe.insert(0, "::");
   return safe;
 }
 
-// Ends at its first blank or ) to some readers.
+// Some readers end the module at its first blank or ).
 std::string importer_module(std::string_view path) {
   std::string safe = without_blanks(path);
   std::ranges::replace(safe, '(', '[');
@@ -273,14 +275,14 @@ void ImporterText::write(TextBuffer& out, const ResolvedSample& sample) {
 namespace {
 
 constexpr std::string_view kAuto = "auto", kAll = "all", kSymbol = "sym", kDso = "dso", kOwn = "sample.";
-constexpr std::size_t kCommWidth = 15;  // bytes of a thread's name in the kernel
+constexpr std::size_t kCommWidth = 15;  // the kernel's maximum for a thread's name
 
-// The event that brings the mappings has no samples.
+// The event that carries the mappings has no samples.
 bool is_dummy(const format::Event& event) {
   return event.attr.type == format::abi::kSoftware && event.attr.config == format::abi::kDummy;
 }
 
-// Values that stand at the right of their column.
+// Whether values are right-aligned in their column.
 bool is_plain_number(const PayloadField& field) {
   const bool is_counted = field.kind == format::FieldKind::Unsigned ||
                           field.kind == format::FieldKind::Signed || field.kind == format::FieldKind::Float;
@@ -347,7 +349,7 @@ Result<> Columns::add(std::string_view name) {
   return Done{};
 }
 
-// A column of the fields with this name; how many events have one. Without any there is no column.
+// Adds a column of the fields with this name, if there are any. Returns how many events have one.
 std::size_t Columns::add_field(std::string_view name) {
   Column column{std::string(name), What::Fields, nullptr, {}, {}, true};
   std::size_t events = 0;
@@ -476,7 +478,7 @@ ColumnValue Columns::field_cell(const Column& column, const ResolvedSample& samp
 }
 
 ColumnValue Columns::cell(std::size_t index, const ResolvedSample& sample) {
-  if (sample.event_index >= event_names_.size()) return {};  // a pipe brought it after find()
+  if (sample.event_index >= event_names_.size()) return {};  // an event that came in a pipe after find()
   const Column& column = columns_[index];
   switch (column.what) {
     case What::Fields: {
@@ -529,7 +531,7 @@ void ColumnsText::write(TextOutput& out, const ResolvedSample& sample) {
 
 void ColumnsText::flush(TextOutput& out) {
   if (kept_.empty()) return;
-  // More may come: what usually comes has room.
+  // Later lines may be wider: leaves room for usual values.
   for (std::size_t i = 0; i < widths_.size(); ++i)
     widths_[i] = std::max(columns_.name(i).size(), columns_.usual_width(i));
   for (const auto& cells : kept_) widen(cells);
@@ -553,7 +555,7 @@ void ColumnsText::widen(const std::vector<std::string>& cells) {
   }
 }
 
-// Cuts texts where the columns, as wide as they have become, do not fit.
+// Cuts texts if the columns do not fit at their present widths.
 void ColumnsText::fit(std::vector<std::string>& cells, std::vector<std::size_t>& widths) const {
   std::vector<bool> are_names;
   for (std::size_t i = 0; i < cells.size(); ++i) are_names.push_back(!columns_.is_number(i));
@@ -581,7 +583,7 @@ void ColumnsText::write_text(TextOutput& out, std::vector<std::string> cells) {
     if (columns_.is_number(i)) {
       out.padded(cells[i], widths[i]);
     } else if (i + 1 == cells.size()) {
-      out.text(cells[i]);  // nothing behind it
+      out.text(cells[i]);  // no padding in the last column
     } else {
       out.left(cells[i], widths[i]);
     }

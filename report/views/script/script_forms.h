@@ -28,9 +28,9 @@ class ScriptJson {
   explicit ScriptJson(Session& session)
       : session_(&session), resolver_(&session.resolver()), schemas_(session.events(), session.features()) {}
 
-  // With the line's end. Always one JSON object, valid UTF-8, whatever the capture holds.
+  // Writes the line with its end: always one JSON object in valid UTF-8, for any capture.
   void write(TextBuffer& out, const ResolvedSample& sample);
-  // Whether payloads hold addresses that are named, beside the samples' own places.
+  // Whether frames are written for addresses in payloads, besides the samples' own addresses.
   bool names_other_places();
 
  private:
@@ -45,15 +45,15 @@ class ScriptJson {
   Resolver* resolver_;
   EventSchemas schemas_;
   std::vector<std::string> event_names_;
-  KeptTexts places_;  // by location: its frames
+  KeptTexts places_;  // the JSON of the frames, by number of the address
   TextBuffer stack_;  // scratch
 };
 
-// Samples in the form of perf's script text that viewers of profiles can all read. Each of them takes lines
-// apart with regular expressions of its own; docs/script-forms.md says what they trip over and what is done
-// about it.
+// Samples in a form of perf's script text that all known viewers of profiles can read. Each of them parses
+// lines with other regular expressions; docs/script-forms.md lists what confuses them and what is done about
+// it.
 
-// Names as these lines hold them: safe for a terminal, and without what would end them too early.
+// Names in these lines: safe for a terminal, and without characters that would end a field too early.
 std::string importer_comm(std::string_view comm);
 std::string importer_event(std::string_view name);
 std::string importer_symbol(std::string_view function);
@@ -65,7 +65,7 @@ class ImporterText {
 
   // "COMM PID/TID [CPU] SECONDS: PERIOD EVENT: ", a line for each frame, leaf first, and an empty line.
   void write(TextBuffer& out, const ResolvedSample& sample);
-  // Only the samples' own places.
+  // Addresses in payloads are not written.
   static bool names_other_places() { return false; }
 
  private:
@@ -77,37 +77,36 @@ class ImporterText {
   Resolver* resolver_;
   std::unordered_map<const char*, std::string> comms_;
   std::vector<std::string> event_names_;
-  KeptTexts places_;  // by location: its lines
+  KeptTexts places_;  // the lines, by number of the address
 };
 
-// The columns of `tacho script --columns`: what a sample has by itself, and fields of its payload or
+// The columns of `tacho script --columns`: values of the sample itself, and fields of its payload or
 // tracepoint.
 
-// One value on its way to a line.
+// A value before it is written to a line.
 struct ColumnValue {
   enum class Kind : std::uint8_t { Nothing, Text, Number };
   Kind kind = Kind::Nothing;
-  std::string text;  // as people write it; of a capture's text its own bytes
+  std::string text;  // as people read it; texts of the capture have their original bytes
 };
 
 class Columns {
  public:
-  // The columns that `list` names; "auto" stands for the ones that the events' own fields suggest, "all" for
-  // these, the processor, the thread and the event. Once the session's events are known. An error of the use:
-  // no event has such a field. `session` must outlive this.
+  // The columns that `list` names; "auto" stands for those that the events' fields suggest, "all" for these
+  // with CPU, thread and event. The session's events must be known. It is a usage error if no event has a
+  // field. `session` must outlive the result.
   static Result<Columns> find(std::string_view list, Session& session);
 
   std::size_t size() const { return columns_.size(); }
   const std::string& name(std::size_t column) const { return columns_[column].name; }
-  // Whether values stand at the right: numbers do.
+  // Whether a column is right-aligned: numbers are.
   bool is_number(std::size_t column) const { return columns_[column].is_number; }
-  // Characters that nearly every value fits into, where many lines are not looked at before the first is
-  // written.
+  // A width that nearly every value fits into, for output that begins before many lines are known.
   std::size_t usual_width(std::size_t column) const;
-  // Whether samples of an event have a line: when fields are asked for, events that have one of them.
+  // Whether samples of an event get a line: if `list` names fields, only events with one of them do.
   bool has_line(std::size_t event) const { return event < has_line_.size() && has_line_[event]; }
   ColumnValue cell(std::size_t column, const ResolvedSample& sample);
-  // Whether addresses beside the samples' own places are named.
+  // Whether addresses besides the samples' own are resolved.
   bool names_other_places() const;
 
  private:
@@ -116,8 +115,8 @@ class Columns {
     std::string name;
     What what = What::Own;
     const OwnValue* own = nullptr;
-    std::vector<const PayloadField*> fields;  // by event; null where it has none
-    std::vector<NumberText> number_texts;     // by event; empty: numbers as they are
+    std::vector<const PayloadField*> fields;  // by event; null: it has no such field
+    std::vector<NumberText> number_texts;     // by event; empty: numbers are written as they are
     bool is_number = false;
   };
 
@@ -137,7 +136,7 @@ class Columns {
   Session* session_;
   std::vector<std::string> event_names_;
   std::vector<const PayloadSchema*> schemas_of_;  // by event
-  std::vector<bool> is_taken_;                    // likewise: the filter takes it
+  std::vector<bool> is_taken_;                    // by event: whether the filter takes it
   std::shared_ptr<EventSchemas> schemas_;
   std::vector<Column> columns_;
   std::vector<bool> has_line_;  // by event
@@ -147,11 +146,11 @@ class Columns {
 
 enum class ColumnsForm : std::uint8_t { Text, Csv, Json };
 
-// The widths of text come from the first lines, which are kept until there are kLinesAhead of them or flush()
-// is called; a wider value that comes later widens its column from there on.
+// Widths of text columns come from the first kLinesAhead lines, which are kept until then or until flush(). A
+// wider value that comes later widens its column from there on.
 class ColumnsText {
  public:
-  // `room`: columns of a line of text; 0: no limit.
+  // `room`: the width of a line of text; 0: no limit.
   ColumnsText(Columns columns, ColumnsForm form, Names names, std::size_t room)
       : columns_(std::move(columns)),
         form_(form),
@@ -162,12 +161,12 @@ class ColumnsText {
 
   bool names_other_places() const { return columns_.names_other_places(); }
   void write(TextOutput& out, const ResolvedSample& sample);
-  // Writes what is kept. At the end, and before a long wait.
+  // Writes the lines that are kept. Call it at the end, and before a long wait.
   void flush(TextOutput& out);
 
  private:
   static constexpr std::size_t kLinesAhead = 1000;
-  static constexpr std::size_t kWidest = 40;  // characters that a column is padded to
+  static constexpr std::size_t kWidest = 40;  // columns are not padded to more characters
   using Line = std::vector<ColumnValue>;
 
   void write_head(TextOutput& out);
@@ -182,9 +181,9 @@ class ColumnsText {
   ColumnsForm form_;
   Names names_;
   std::size_t room_;
-  std::vector<std::size_t> widths_, needed_;  // needed_: by what was shown so far, never padded to
+  std::vector<std::size_t> widths_, needed_;  // needed_: of the values so far
   std::vector<std::vector<std::string>> kept_;
-  bool is_begun_ = false;  // the head is written
+  bool is_begun_ = false;  // the headings are written
 };
 
 }  // namespace tacho::report

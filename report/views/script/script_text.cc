@@ -19,7 +19,7 @@
 namespace tacho::report {
 namespace {
 
-// What tracepoints have beside BPF payloads, whose fields say themselves how they are shown.
+// Whether the event is a tracepoint: fields of BPF payloads already have descriptions of how they are shown.
 bool is_of_kernel(std::string_view event) { return event.find(':') != std::string_view::npos; }
 
 bool is_number(const PayloadField& field) {
@@ -27,7 +27,7 @@ bool is_number(const PayloadField& field) {
          (field.kind == format::FieldKind::Signed || field.kind == format::FieldKind::Unsigned);
 }
 
-// libseccomp calls machines as GCC does.
+// libseccomp has GCC's names of architectures.
 std::uint32_t machine(std::string_view architecture) {
   constexpr std::pair<std::string_view, const char*> kNames[] = {
       {"i386", "x86"},    {"i486", "x86"},        {"i586", "x86"},        {"i686", "x86"},
@@ -56,7 +56,7 @@ std::string returned_text(std::int64_t number) {
   return name != nullptr ? fmt::format("-{}", name) : fmt::format("{}", number);
 }
 
-// The bits of task states as kernels since 4.14 report them, and the mark of those who could go on.
+// The bits of task states as kernels since 4.14 report them; without any, the task could run (R).
 std::string state_text(std::int64_t state) {
   constexpr std::string_view kLetters = "SDTtXZPI";
   std::string text;
@@ -188,7 +188,7 @@ struct GroupOf {
   RecordGroup operator()(const auto&) const { return RecordGroup::None; }
 };
 
-// "            Old bytes: 0f 1f", sixteen a line.
+// Writes "            Old bytes: 0f 1f", sixteen bytes a line.
 void write_bytes(TextBuffer& out, std::string_view label, format::Bytes bytes) {
   constexpr std::size_t kPerLine = 16;
   for (std::size_t at = 0; at < bytes.size(); ++at) {
@@ -233,20 +233,21 @@ namespace abi = format::abi;
 constexpr char kHexDigits[] = "0123456789abcdef";
 
 constexpr std::size_t kFlagsWidth = 24;  // of perf's empty -F flags
-// They need no more of a record than what stands first in it.
+// Fields that are in the fixed part of a record.
 constexpr Fields kStartFields{Field::Comm, Field::Pid,    Field::Tid,     Field::Cpu, Field::Time,
                               Field::Tod,  Field::Event,  Field::Period,  Field::Ip,  Field::Sym,
                               Field::Dso,  Field::Symoff, Field::Srcline, Field::Misc};
-// Their text looks up addresses other than the sample's places.
+// Fields whose text resolves addresses other than the sample's own.
 constexpr Fields kBranchFields{Field::Brstack, Field::Brstacksym, Field::Brstackoff};
 
-// Every branch a sample, its target the data address: then perf shows where it led, and nothing more.
+// Whether each sample is one branch with its target as data address. perf then shows the target and nothing
+// more.
 bool is_branch_trace(const format::EventAttr& attr) {
   constexpr std::uint64_t kBranchInstructions = 4;  // bits of the config
   return attr.type == abi::kHardware && (attr.config & kBranchInstructions) != 0 && attr.sample_period == 1;
 }
 
-// Whether an event's data address is one that a symbol can stand at.
+// Whether the data address of the event can have a symbol.
 bool has_symbol_address(const format::EventAttr& attr) {
   return is_branch_trace(attr) || (attr.type == abi::kSoftware &&
                                    (attr.config == abi::kPageFaults || attr.config == abi::kMinorFaults ||
@@ -275,7 +276,7 @@ void write_bpf_output(TextBuffer& out, Bytes payload, Names names) {
       const bool is_shown = (value >= 0x20 && value < 0x7f) || value >= 0xa0;
       if (value != 0 && (has_end || !is_shown)) is_text = false;
       if (value == 0) has_end = true;
-      // perf lets bytes from 0xa0 up through as they are, which is not valid text.
+      // perf writes bytes from 0xa0 up unchanged, which is not valid UTF-8.
       const bool is_safe = is_shown && (names == Names::Raw || value < 0x7f);
       line[kText + i] = is_safe ? static_cast<char>(value) : '.';
     }
@@ -318,7 +319,7 @@ ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names,
   learn_events();
 }
 
-// A pipe may bring events after samples were shown: their names keep their width.
+// A pipe may bring events after samples were shown: their names keep the width.
 void ScriptText::learn_events() {
   const std::size_t known = event_names_.size();
   std::size_t width = 0;
@@ -339,7 +340,7 @@ bool ScriptText::can_fork() const {
   if (!shape_.last_functions.empty() || times_.base() != TimeBase::Clock) return false;
   return std::ranges::none_of(session_->events(), [this](const format::Event& event) {
     Fields shown = fields_->of(event.attr);
-    // By default for all events of a type, where there is nothing to show as well.
+    // By default for all events of the type, even if one has nothing to show.
     if (!event.attr.samples(abi::kSampleRaw))
       for (const Field field : {Field::Trace, Field::Payload, Field::Synth}) shown.remove(field);
     if (!event.attr.is_bpf_output()) shown.remove(Field::BpfOutput);
@@ -386,7 +387,7 @@ void ScriptText::report(format::Diagnostics& diagnostics) const {
 
 namespace {
 
-// Tabs stay: print formats have them, as that of maple_tree:ma_read.
+// Keeps tabs, which print formats have (maple_tree:ma_read).
 void write_tabbed(TextBuffer& out, std::string_view text) {
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('\t', at), text.size());
@@ -398,7 +399,7 @@ void write_tabbed(TextBuffer& out, std::string_view text) {
 
 }  // namespace
 
-// The text of the capture's own print format; without one, the fields by name.
+// Writes the text by the capture's print format; without one, the fields by name.
 void ScriptText::write_trace(TextBuffer& out, const ResolvedSample& sample) {
   if (!traces_) {
     traces_.emplace(session_->features().tracing,
@@ -473,7 +474,7 @@ void ScriptText::write_instructions(TextBuffer& out, const ResolvedSample& sampl
   instructions_->write(out, sample, fields, source_code_);
 }
 
-// The line's end, and the line of source after it.
+// Writes the line's end, and the source line after it.
 void ScriptText::write_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
   out.character('\n');
   if (fields.has(Field::Srccode)) source_code_.write(out, *sample.thread, resolver_->frame(*sample.location));

@@ -24,16 +24,16 @@
 
 namespace tacho::report {
 
-// Texts of places by their numbers, made once while there is room for them. Inlined calls make a place's
-// text as long as a file of debugging information likes: 1.6 MB of capture had 2 GB of texts.
+// Texts of addresses by number, each made once while there is room. Inlined calls can make the text of one
+// address as long as a file of debugging information allows: a capture of 1.6 MB had 2 GB of texts.
 
 class KeptTexts {
  public:
   explicit KeptTexts(std::size_t most_bytes = std::size_t{64} << 20) : most_bytes_(most_bytes) {}
 
-  // Without data: not kept. Both are valid until the next keep().
+  // The result has no data if the text is not kept. Results of both are valid until the next keep().
   std::string_view find(std::uint32_t number) const { return texts_.find(number); }
-  // Forgets all others when they are too many: they are made again when they come again.
+  // If there are too many texts, all are dropped first; they are made again when needed.
   std::string_view keep(std::uint32_t number, std::string_view text) {
     if (store_.size() + text.size() > most_bytes_) {
       texts_.forget();
@@ -49,11 +49,12 @@ class KeptTexts {
   TextStore store_;
 };
 
-// Values of the kernel's own tracepoints as people write them: tracepoints have numbers where a recorder
-// would have an enum.
+// Names for numbers in the kernel's tracepoints, which have plain numbers where a recorder's payload would
+// have an enum.
 
-// How a field's numbers are written; empty: as they are. `event`: "syscalls:sys_exit_openat"; `architecture`
-// of the recording host as uname says it, which decides what system calls are called.
+// How the numbers of a field are written; empty: unchanged. `event`: "syscalls:sys_exit_openat".
+// `architecture`: of the recording host, in the form of uname, which decides the names of system calls.
+//
 //
 //   id, __syscall_nr of system calls    openat
 //   ret of their ends                   -ENOENT, else the number
@@ -63,24 +64,24 @@ using NumberText = std::function<std::string(std::int64_t)>;
 NumberText kernel_number_text(std::string_view event, const PayloadField& field,
                               std::string_view architecture);
 
-// A list of bytes that is an address of the Internet: of 4 or 16 bytes, with "addr" in its name.
+// Whether the field is an Internet address: 4 or 16 bytes, with "addr" in its name.
 bool is_internet_address(const PayloadField& field);
 std::string internet_address(const PayloadField& field, Bytes payload, std::endian order);
 
-// Records that are no samples as text, as perf 6.1's `script --show-...-events` prints them.
+// Text of records other than samples, as perf 6.1's `script --show-...-events` prints them.
 
 enum class RecordGroup : std::uint8_t { None, Task, Mmap, Switch, Namespaces, Lost, Bpf, Cgroup, TextPoke };
 
 // Which --show option a record belongs to.
 RecordGroup group_of(const format::Record& record);
-// "PERF_RECORD_COMM exec: dd:12/12" and the line's end.
+// Writes "PERF_RECORD_COMM exec: dd:12/12" with the line's end.
 void write_record(TextBuffer& out, std::uint32_t type, const format::Record& record, Names names);
-// The same for changed kernel code, with the function it is in.
+// The same for changed kernel code, with the function that it is in.
 void write_text_poke(TextBuffer& out, const format::TextPokeRecord& record, const symbolize::Frame& place,
                      Names names);
 
-// Safe forms of names that come again and again, each made once where it is another than the name. The
-// name's bytes must stay where they are.
+// Safe forms of names, made once for each name that is not safe itself. The bytes of the names must stay
+// where they are.
 class SafeNames {
  public:
   explicit SafeNames(Names names) : names_(names) {}
@@ -103,31 +104,31 @@ class SafeNames {
 
 // How call chains and lines of source are shown.
 struct FrameShape {
-  std::vector<std::string> last_functions;  // a call chain ends at them
-  bool has_folders = false;                 // files of source with their folders
-  std::size_t most_blocks = 0;              // of code between branches; 0: all
+  std::vector<std::string> last_functions;  // a call chain ends at these
+  bool has_folders = false;                 // source files are shown with their folders
+  std::size_t most_blocks = 0;              // of code between branches; 0: no limit
 };
 
-// True when texts of `fields` name more of the recorded system than the samples' own places.
+// Whether texts of `fields` resolve addresses other than the samples' own.
 bool names_other_places(const Session& session, const FieldChoice& fields);
 
 class ScriptText {
  public:
-  // `naming`: locked while names are asked for; null: nobody else asks.
+  // `naming`: locked while the resolver is used; null: no other thread uses it.
   ScriptText(Session& session, const FieldChoice& fields, Names names, TimeText times, FrameShape shape = {},
              std::mutex* naming = nullptr);
 
   void write(TextBuffer& out, const ResolvedSample& sample);
-  // Whether several of them can write samples side by side: with what stands first in records, and names of
-  // the samples' own places.
+  // Whether several threads can write samples at the same time: if only the first fields of records and names
+  // of the samples' own addresses are needed.
   bool can_fork() const;
-  // "comm tid ..." of another record's line.
+  // Writes "comm tid ..." for the line of another record.
   void write_start(TextBuffer& out, const OtherEvent& event);
-  // What the texts lack because the system refused something; once, at the end.
+  // Reports what the text lacks because the system refused something. Call it once, at the end.
   void report(format::Diagnostics& diagnostics) const;
 
  private:
-  // Of the set of fields that decides them.
+  // The writer for frames with these fields.
   FrameLines& lines_of(const Fields& fields);
   void write_chain(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   void write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
@@ -155,10 +156,10 @@ class ScriptText {
   SampleFieldsText more_;
   std::optional<InstructionText> instructions_;  // made when first needed
   SourceCode source_code_;
-  std::deque<std::pair<std::uint64_t, FrameLines>> lines_;  // few; by the fields' bits
+  std::deque<std::pair<std::uint64_t, FrameLines>> lines_;  // few, by the bits of the fields
 };
 
-// perf's dump of a BPF payload: eight bytes a line, and the text when it is one.
+// Writes perf's dump of a BPF payload: eight bytes a line, and the text if it is one.
 void write_bpf_output(TextBuffer& out, Bytes payload, Names names);
 
 }  // namespace tacho::report

@@ -112,7 +112,7 @@ class Threads : public Sink {
 
 struct ShownFrame {
   std::string function;                            // empty: it has no name
-  std::string module;                              // empty: nothing was mapped there
+  std::string module;                              // empty: no mapping at the address
   std::uint64_t address = 0, runtime_address = 0;  // as perf prints it; in the process
   bool is_inlined = false, is_kernel = false;
 };
@@ -141,13 +141,13 @@ std::vector<ShownFrame> frames_of(Session& session, const ThreadNow& thread) {
       frames.push_back(std::move(shown));
     }
   }
-  // The caller of the outermost function of some programs: the byte before the return address 0.
+  // The address of the caller of some programs' outermost function: the byte before return address 0.
   constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
   if (!frames.empty() && frames.back().runtime_address == kNowhere) frames.pop_back();
   return frames;
 }
 
-// Threads that stand in the same functions have equal stacks, wherever in the functions they stand.
+// Threads in the same functions have equal stacks, at any address within the functions.
 std::string key_of(const ThreadNow& thread, std::span<const ShownFrame> frames) {
   std::string key = thread.state + '\0' + thread.call + '\0' + (thread.lacks_user_stack ? '1' : '0');
   for (const ShownFrame& each : frames) {
@@ -175,7 +175,7 @@ std::vector<JoinedStack> joined(Session& session, const std::vector<ThreadNow>& 
 
 // ---- deadlocks
 
-// Threads that wait for each other's mutexes in a circle.
+// A cycle of threads, each of which waits for a mutex of the next.
 using Circle = std::vector<const ThreadNow*>;
 
 std::vector<Circle> deadlocks_in(const std::vector<ThreadNow>& threads) {
@@ -206,7 +206,7 @@ std::string count_of(std::size_t count, std::string_view one, std::string_view m
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-// "4711 4713-4720 4730", and of very many how many more there are.
+// "4711 4713-4720 4730", and the number of further ones if there are many.
 std::string in_words(const std::vector<std::uint32_t>& numbers) {
   constexpr std::size_t kMostRanges = 20;
   std::string out;
@@ -263,7 +263,7 @@ class StacksText {
                             thread->owner));
   }
 
-  // "sleeping in futex(0x7f00, 0x80, 0x2, ...)", arguments where all threads have the same ones.
+  // "sleeping in futex(0x7f00, 0x80, 0x2, ...)", with the arguments that are equal in all threads.
   std::string doing(const JoinedStack& stack) const {
     const ThreadNow& first = *stack.threads.front();
     std::string text = safe(first.state);
