@@ -277,7 +277,7 @@ class Compiler {
     }
     const std::uint64_t end = byte + (subject.is_text ? subject.text_bytes : subject.step.size);
     if (end > names_.payload->size || end > std::numeric_limits<std::uint16_t>::max())
-      return wrong(i, "this field ends behind the payload's own size, and cannot be asked for in the kernel");
+      return wrong(i, "this field ends after the payload's fixed size, and cannot be tested in the kernel");
     subject.step.at = static_cast<std::uint16_t>(byte);
     return subject;
   }
@@ -399,7 +399,7 @@ class Compiler {
       wanted.is_whole = false;
     }
     if (wanted.letters.find_first_of("*?") != std::string::npos)
-      return wrong(constant, "in the kernel a pattern is the start of a text and one * behind it");
+      return wrong(constant, "in the kernel a pattern is a prefix and one * after it");
     return wanted;
   }
 
@@ -458,7 +458,7 @@ class Compiler {
     auto wanted = wanted_text(operation, constant);
     if (!wanted) return wanted.error();
     if (!wanted->is_whole && !wanted->letters.ends_with('/'))
-      return wrong(constant, "in the kernel a cgroup's pattern is its path and /* behind it: all below it");
+      return wrong(constant, "in the kernel a cgroup's pattern is a path and /* after it: all cgroups below");
     const auto found = names_.cgroup(wanted->letters);
     if (!found) return wrong(constant, found.error().what);
     if (wanted->is_opposite) std::swap(yes, no);

@@ -240,7 +240,7 @@ std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view
   for (std::size_t i = 0; i < letters.size(); ++i) {
     const char letter = letters[i];
     if (letter != 'p' && letters.find(letter) < i)
-      return LetterError{i, fmt::format("the modifier '{}' stands here twice", letter)};
+      return LetterError{i, fmt::format("the modifier '{}' is here twice", letter)};
     switch (letter) {
       case 'u':
         only_side(abi::kExcludeUser);
@@ -502,7 +502,7 @@ class Parser {
                      fmt::format("'{}' is no access; known: r (read), w (written), x (run)", letters[i]));
       const std::uint32_t one = 1U << bit;
       if ((request.bp_type & one) != 0)
-        return wrong(begin + i, fmt::format("'{}' stands here twice", letters[i]));
+        return wrong(begin + i, fmt::format("'{}' is here twice", letters[i]));
       request.bp_type |= one;
     }
     return Done{};

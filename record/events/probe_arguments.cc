@@ -102,7 +102,7 @@ std::string names_of(std::span<const bpf::FunctionArgument> arguments) {
 Result<ProbeArgument> of_function(const bpf::FunctionArgument& one) {
   const auto place = bpf::argument_place(one.number);
   if (!place || one.size == 0)
-    return use_error(fmt::format("'{}' is in no register of its own, and cannot be read", one.name));
+    return use_error(fmt::format("'{}' is in no single register, and cannot be read", one.name));
   ProbeArgument out;
   out.place = place->place;
   out.size = one.size;

@@ -51,7 +51,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of a cgroup hierarchy is known to the kernel by a handle of 8 bytes: the cgroup's number.
+// The kernel's file handle of a cgroup's folder has 8 bytes, which are the cgroup's id.
 std::optional<std::uint64_t> cgroup_id(const std::string& folder) {
   alignas(file_handle) std::array<char, sizeof(file_handle) + sizeof(std::uint64_t)> room{};
   auto* handle = reinterpret_cast<file_handle*>(room.data());
@@ -95,13 +95,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A slash in a name is '!' in the folders of the kernel.
+// sysfs has '!' for a slash in a name.
 std::string with(std::string name, char from, char to) {
   std::ranges::replace(name, from, to);
   return name;
 }
 
-// The sysfs folder of a partition is in its disk's.
+// The sysfs folder of a partition is inside its disk's.
 std::string disk_of(const fs::path& folder) {
   std::error_code failed;
   if (!fs::exists(folder / "partition", failed)) return {};

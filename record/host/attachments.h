@@ -1,4 +1,4 @@
-// Facts of this host that travel inside the capture: cgroups, block devices, the vdso.
+// Facts of this host that are stored in the capture: cgroups, block devices, the vdso.
 #pragma once
 
 #include <cstddef>
@@ -15,40 +15,39 @@
 
 namespace tacho::record {
 
-// The kernel's list of symbols, where there is one, and the vdso of this kernel.
+// The kernel's symbol list, if there is one, and the kernel's vdso.
 Result<std::vector<format::Attachment>> gather_attachments(std::optional<format::Attachment> kallsyms);
-// The vdso as an ELF image. It is in no file; this process's mapping of it is the same in all processes.
-// Empty: there is none.
+// The vdso as an ELF image. It is in no file; all processes map the same one. Empty: there is none.
 std::vector<std::byte> own_vdso();
 
-// The cgroups there are, as records: samples carry their numbers only.
+// The cgroups of this host as records: samples have cgroup ids only.
 
 struct Cgroup {
   std::uint64_t id = 0;
   std::string path;  // below the mount: "/", "/user.slice"
 };
-// Those below `mount`, parents first; at most `most`.
+// The cgroups below `mount`, parents first; at most `most`.
 std::vector<Cgroup> cgroups_below(const std::string& mount, std::size_t most = 1 << 16);
 
-// Cgroups of the hierarchy that perf events use; none where it is not mounted.
+// The cgroups of the hierarchy that perf events use; empty: it is not mounted.
 std::vector<Cgroup> all_cgroups();
 
-// Appends a CGROUP record of each; nothing where no hierarchy is mounted. `trailer`: bytes of sample_id_all.
+// Appends a CGROUP record for each; nothing if no hierarchy is mounted. `trailer`: bytes of sample_id_all.
 void write_cgroup_records(format::ByteWriter& out, std::size_t trailer);
 
-// The disks of this host by number: tracepoints of block I/O have numbers only.
+// The disks of this host by device number: tracepoints of block I/O have numbers only.
 
 struct BlockDevice {
   std::uint32_t dev = 0;  // as in the kernel: major number << 20 | minor number
   std::string name;
-  std::string disk;  // of a partition, whose requests are that disk's; empty: it is no partition
+  std::string disk;  // of a partition, its disk; empty: it is no partition
 };
 
-// All of `partitions`, the text of /proc/partitions. `folder`: where the kernel describes them.
+// All devices in `partitions`, the text of /proc/partitions. `folder`: sysfs's folder of block devices.
 std::vector<BlockDevice> block_devices(std::string_view partitions,
                                        const std::string& folder = "/sys/class/block");
 
-// The disk of that name, also as /dev/NAME.
+// The disk with that name; /dev/NAME is accepted, too.
 Result<BlockDevice> disk_named(const std::vector<BlockDevice>& devices, std::string_view name);
 
 }  // namespace tacho::record

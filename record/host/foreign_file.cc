@@ -28,7 +28,7 @@ namespace tacho::record {
 
 namespace {
 
-constexpr int kMostTries = 8;  // a folder that is moved meanwhile stops a lookup
+constexpr int kMostTries = 8;  // a folder that is moved meanwhile aborts a look-up
 constexpr std::uint32_t kConfigFs = 0x62656570;
 constexpr std::array<std::uint32_t, 11> kOfTheKernel = {
     PROC_SUPER_MAGIC, SYSFS_MAGIC,        DEBUGFS_MAGIC,       TRACEFS_MAGIC, SECURITYFS_MAGIC, kConfigFs,
@@ -41,7 +41,7 @@ int open_in(int root, const std::string& path, std::uint64_t flags, std::uint64_
   return static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how));
 }
 
-// Relative to this process's root: a file system of the other process must not decide how it is looked at.
+// Relative to this process's root: another process's file system must not decide how it is examined.
 bool has_openat2() {
   const format::Fd root(open_in(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, RESOLVE_NO_MAGICLINKS));
   return static_cast<bool>(root);
@@ -108,16 +108,16 @@ View view_of(const std::string& folder) {
 
 namespace {
 
-// The notes of nearly every binary lie in its first page; some linkers put them behind the symbol tables.
+// Notes of nearly every binary are in its first page; some linkers put them after the symbol tables.
 constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;
-constexpr int kMostHanging = 2;  // files of a place
+constexpr int kMostHanging = 2;  // of one place
 constexpr std::chrono::seconds kShortestRest{10};
-constexpr int kLongestRest = 9;  // as a power of two: 1.4 hours
+constexpr int kLongestRest = 9;  // exponent of 2: 1.4 hours
 constexpr int kMostAbandoned = 16;
 constexpr std::size_t kMostPlaces = 4096;
 constexpr std::uint64_t kMostMounts = 1 << 20;  // bytes of the list of mounts
 
-// Threads that wait for files, of all TimedFileReader: they are one program's.
+// Threads that wait for files, of all objects of TimedFileReader in the program.
 std::atomic<int>& abandoned_threads() {
   static std::atomic<int> count = 0;
   return count;
@@ -129,7 +129,7 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-// As the kernel writes blanks, tabs, newlines and backslashes: \040.
+// The kernel writes blanks, tabs, newlines and backslashes as \040.
 std::string without_escapes(std::string_view text) {
   std::string plain;
   constexpr std::size_t kDigits = 3;
@@ -149,7 +149,7 @@ bool is_below(std::string_view name, std::string_view folder) {
   return name.starts_with(folder) && (name.size() == folder.size() || name[folder.size()] == '/');
 }
 
-// "8:1" of the mount that holds a file; the last one when several are stacked. Empty: none.
+// "8:1" of the mount with a file; the last one if several are stacked. Empty: none.
 std::string device_of(std::string_view name, const std::string& mounts_path) {
   const auto mounts = format::read_file(mounts_path, kMostMounts);
   if (!mounts) return {};
@@ -176,11 +176,11 @@ std::string device_of(std::string_view name, const std::string& mounts_path) {
 struct TimedFileReader::Shared {
   std::mutex mutex;
   std::condition_variable changed;
-  std::optional<std::vector<ForeignPath>> paths;  // of the file that is asked for
+  std::optional<std::vector<ForeignPath>> paths;  // of the requested file
   Want want = Want::First;
   std::optional<Bytes> found;
   bool is_over = false;
-  bool is_left = false;  // counted as left behind
+  bool is_left = false;  // counted as abandoned
 
   static Bytes read(const std::vector<ForeignPath>& paths, Want want, const Reader& reader) {
     Bytes first;
@@ -204,7 +204,7 @@ struct TimedFileReader::Shared {
       try {
         bytes = read(asked, wanted, reader);
       } catch (const std::bad_alloc&) {
-        // It has no build id, then.
+        // Then the file has no build id.
       }
       lock.lock();
       if (is_left) --abandoned_threads();
@@ -241,7 +241,7 @@ bool TimedFileReader::start() {
   auto shared = std::make_shared<Shared>();
   try {
     std::thread([shared, reader = reader_] {
-      // It may hang in a read before the recorder drops its rights, and keep what it had then.
+      // The thread may hang in a read before the recorder drops its rights, and would keep them.
       (void)drop_rights({.holds_files = true}, "");
       shared->run(reader);
     }).detach();
@@ -260,7 +260,7 @@ bool TimedFileReader::answers(std::vector<ForeignPath> paths, const std::string&
   return ask(std::move(paths), Want::All, place).has_value();
 }
 
-// Nothing: it does not answer.
+// nullopt: the file did not answer.
 std::optional<TimedFileReader::Bytes> TimedFileReader::ask(std::vector<ForeignPath> paths, Want want,
                                                            const std::string& place) {
   using Clock = std::chrono::steady_clock;
@@ -281,7 +281,7 @@ std::optional<TimedFileReader::Bytes> TimedFileReader::ask(std::vector<ForeignPa
   shared_->is_over = shared_->is_left = true;
   ++abandoned_threads();
   lock.unlock();
-  shared_.reset();  // the next file has a thread of its own
+  shared_.reset();  // the next file gets another thread
   if (hanging_.size() >= kMostPlaces) hanging_.clear();
   Hanging& hanging = hanging_[place];
   ++hanging.files;

@@ -27,30 +27,31 @@
 namespace tacho::record {
 namespace {
 
-// Names that old kernel headers lack.
+// Constants that old kernel headers lack.
 constexpr unsigned kPerfmon = 38, kBpf = 39, kCheckpoint = 40;
 
 struct RightRow {
   unsigned number;
   std::string_view name;
-  bool LaterWork::*needed_for;  // nullptr: for files in another user's folder
+  bool LaterWork::*needed_for;  // nullptr: needed for files in another user's folder
 };
 // One row for each kind of work that needs the capability.
 constexpr RightRow kRightRows[] = {
     {CAP_DAC_OVERRIDE, "cap_dac_override", nullptr},
-    {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::tells_again},  // others' files, for build ids
+    {CAP_DAC_READ_SEARCH, "cap_dac_read_search",
+     &LaterWork::tells_again},  // other users' files, for build ids
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::reads_binaries},
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::packs},
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::holds_files},
     {CAP_KILL, "cap_kill", &LaterWork::signals_command},
     {CAP_IPC_LOCK, "cap_ipc_lock", &LaterWork::maps_rings},
-    {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::tells_again},  // mappings of others' processes
+    {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::tells_again},  // mappings of other users' processes
     {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::reads_binaries},
     {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::holds_files},
-    {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::tells_again},  // BPF programs by their numbers
+    {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::tells_again},  // BPF programs by id
     {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::asks_programs},
     {CAP_SYSLOG, "cap_syslog", &LaterWork::tells_again},  // addresses in /proc/kallsyms
-    {kPerfmon, "cap_perfmon", &LaterWork::tells_again},   // which programs sit on a tracepoint
+    {kPerfmon, "cap_perfmon", &LaterWork::tells_again},   // BPF programs that are attached to a tracepoint
     {kPerfmon, "cap_perfmon", &LaterWork::asks_programs},
     {kPerfmon, "cap_perfmon", &LaterWork::takes_in_cpus},
     {kBpf, "cap_bpf", &LaterWork::tells_again},

@@ -24,9 +24,9 @@ namespace tacho::record {
 namespace {
 
 constexpr std::size_t kLongestName = 1024;
-constexpr int kDeepest = 64;  // types in types
+constexpr int kDeepest = 64;  // nesting of types
 
-// How an operator is called in a symbol, and in a source.
+// The mangled form of an operator, and its form in the source.
 struct OperatorName {
   std::string_view code, name;
 };
@@ -49,7 +49,7 @@ class MangledName {
     if (!accept("_Z")) return std::nullopt;
     if (!accept("N")) {
       if (accept("St")) name_ = "std";
-      accept("L");  // seen in its file alone
+      accept("L");  // internal linkage
       if (!add_name() && !add_operator()) return std::nullopt;
       return !rest_.starts_with('I') || skip_arguments(0) ? std::optional(name_) : std::nullopt;
     }
@@ -57,9 +57,9 @@ class MangledName {
     }
     if (!accept("O")) accept("R");
     if (accept("St")) name_ = "std";
-    bool is_function = false;  // the last part is one
+    bool is_function = false;  // the last part is a function
     while (!accept("E")) {
-      // A source name omits template arguments.
+      // Names in the source omit template arguments.
       if (rest_.starts_with('I') && !last_.empty() && skip_arguments(0)) continue;
       is_function = add_name() || add_special() || add_operator();
       if (!is_function) return std::nullopt;
@@ -78,7 +78,7 @@ class MangledName {
     name_ += part;
     last_ = part;
   }
-  // A number, and so many letters; nothing otherwise.
+  // A number, and as many characters; else nothing.
   std::string_view take_identifier() {
     std::size_t size = 0, digits = 0;
     while (digits < rest_.size() && digits < 4 && rest_[digits] >= '0' && rest_[digits] <= '9')
@@ -92,12 +92,12 @@ class MangledName {
     const std::string_view part = take_identifier();
     if (part.empty()) return false;
     add(part.starts_with("_GLOBAL__N") ? "(anonymous namespace)" : part);
-    while (accept("B")) {  // a tag of the library's ABI, which no source has
+    while (accept("B")) {  // an ABI tag, which is not in the source
       if (take_identifier().empty()) return false;
     }
     return true;
   }
-  // Constructors and destructors are called as their class.
+  // Constructors and destructors have the name of their class.
   bool add_special() {
     if (last_.empty() || rest_.size() < 2 || rest_[1] < '0' || rest_[1] > '5') return false;
     const bool destroys = rest_.front() == 'D';
@@ -116,8 +116,8 @@ class MangledName {
     return false;
   }
 
-  // What follows is skipped, as the ABI of C++ writes it; false: it is something else, or too deep. Steps of
-  // recursion take a letter each, and levels are bounded.
+  // Skips a construct of the C++ ABI; false: it is something else, or nested too deeply. Each step of
+  // recursion consumes a character, and levels are limited.
   bool skip_arguments(int level) {
     if (level > kDeepest || !accept("I")) return false;
     while (!accept("E"))
@@ -254,9 +254,10 @@ using format::ElfSection;
 using format::ElfSymbol;
 using format::ElfView;
 
-// Names that are compared when none is right; programs have hundreds of thousands.
+// The number of names that are compared for a suggestion; programs have hundreds of thousands.
 constexpr std::size_t kMostCandidates = 50'000;
-constexpr std::size_t kLongestSymbolName = 4096;  // of the list: a damaged file may have no end
+constexpr std::size_t kLongestSymbolName =
+    4096;  // of the symbol table: in a damaged file a name may have no end
 
 Result<ElfView> parse_elf(Bytes file) {
   auto elf = ElfView::parse(file);
@@ -266,7 +267,7 @@ Result<ElfView> parse_elf(Bytes file) {
   return std::move(*elf);
 }
 
-// Calls `seen` with every symbol, and whether it is one for the dynamic linker; true ends it.
+// Calls `seen` with each symbol, and whether it is in the dynamic symbol table; true stops.
 template <class Seen>
 void each_symbol_and_kind(const ElfView& elf, Seen&& seen) {
   bool is_over = false;
@@ -289,7 +290,7 @@ bool is_function(const ElfSymbol& symbol) {
   return (kind == STT_FUNC || kind == STT_GNU_IFUNC) && symbol.section != SHN_UNDEF;
 }
 
-// Calls `seen` with name and address of every function that the file has; true ends it.
+// Calls `seen` with name and address of each function of the file; true stops.
 template <class Seen>
 void each_function(const ElfView& elf, Seen&& seen) {
   each_symbol(elf, [&seen](std::string_view name, const ElfSymbol& symbol) {
@@ -297,14 +298,14 @@ void each_function(const ElfView& elf, Seen&& seen) {
   });
 }
 
-// With the version that a linker wrote behind it.
+// With the symbol version that a linker appended.
 bool throws(std::string_view name) {
   const std::string_view plain = name.substr(0, name.find('@'));
   return plain == "_Unwind_RaiseException" || plain == "__cxa_throw" || plain == "__cxa_rethrow";
 }
 
-// Functions with a personality routine: those that do something when an exception passes (C++, C with
-// cleanups, Rust, Ada and others).
+// Personality routines: functions with one run code when an exception passes (C++, C with cleanups, Rust, Ada
+// and others).
 bool handles_exceptions(std::string_view name) {
   const std::string_view plain = name.substr(0, name.find('@'));
   return throws(name) || plain.ends_with("_personality_v0") || plain == "rust_eh_personality" ||
@@ -330,7 +331,7 @@ std::optional<UsdtMarker> parse_marker(const ElfView& elf, Bytes description, st
   marker.name = text();
   marker.arguments = text();
   if (in.failed()) return std::nullopt;
-  // Addresses were written before the file was relinked (prelink): .stapsdt.base has how far it moved.
+  // Addresses are from before the file was relinked (prelink): .stapsdt.base shows by how much it moved.
   const std::uint64_t moved = base_now == 0 ? 0 : base_now - base_then;
   const auto offset = elf.offset_of(place + moved);
   if (!offset) return std::nullopt;
@@ -370,7 +371,7 @@ Result<std::uint64_t> function_offset(Bytes file, std::string_view name) {
   const auto elf = parse_elf(file);
   if (!elf) return elf.error();
   std::optional<std::uint64_t> address;
-  std::map<std::uint64_t, std::string> by_source;  // linkers' names by the source's
+  std::map<std::uint64_t, std::string> by_source;  // ELF symbols by name in the source
   std::vector<std::string> others;
   each_function(*elf, [&](std::string_view candidate, std::uint64_t value) {
     if (candidate == name) address = value;
@@ -475,8 +476,8 @@ bool is_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, failed);
 }
 
-// The path of the first mapped file of that name, as the process itself sees it. A removed file's name ends
-// with " (deleted)", and cannot be probed.
+// The path of the first mapped file with that name, as the process sees it. The name of a removed file ends
+// with " (deleted)"; it cannot be probed.
 std::optional<std::string> mapped_file(std::string_view maps, const std::string& name) {
   MapsReader reader(maps);
   while (const auto line = reader.next())
@@ -519,7 +520,7 @@ Result<std::string> file_of_process(const std::string& name, int process) {
   const bool is_path = name.find('/') != std::string::npos;
   const auto mapped = is_path ? std::optional(name) : mapped_file(format::as_text(*maps), name);
   if (!mapped) return use_error(fmt::format("process {} has no {} mapped", process, name));
-  // Of the process's own root folder, where it is another one.
+  // In the process's own root folder, if that differs.
   const std::string inside = folder + "/root" + (mapped->starts_with('/') ? "" : "/") + *mapped;
   if (mapped->starts_with('/') && is_file(inside)) return inside;
   if (is_file(*mapped)) return *mapped;
@@ -566,7 +567,7 @@ std::optional<std::string> cached_library(format::Bytes cache, std::string_view 
   for (std::uint32_t i = 0; i < entries; ++i) {
     const std::uint32_t flags = in.u32(), key = in.u32(), value = in.u32();
     in.skip(sizeof(std::uint32_t));
-    const std::uint64_t wanted_hardware = in.u64();  // for other processors, perhaps
+    const std::uint64_t wanted_hardware = in.u64();  // for other CPUs, perhaps
     if (in.failed()) return std::nullopt;
     if (flags == kOfThisMachine && wanted_hardware == 0 && text_at(key) == name)
       return std::string(text_at(value));

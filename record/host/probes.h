@@ -10,9 +10,9 @@
 
 namespace tacho::record {
 
-// `requests` with every probe found: its type, config and offset, and the name for the kernel. A marker at
-// several addresses in its file becomes an event for each of them. Names of arguments take a moment to be
-// found: `stop` is polled meanwhile and may end that.
+// `requests` with every probe resolved: its type, config and offset, and its name for the kernel. A marker at
+// several addresses becomes an event for each. Resolving names of arguments takes time: `stop` is polled and
+// ends it.
 Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests,
                                               const std::function<bool()>& stop = {},
                                               const Pmus& pmus = Pmus());

@@ -295,7 +295,7 @@ Result<> check_kernel_function(std::string_view kallsyms, std::string_view funct
   if (offset == 0 || found->address == 0) return Done{};
   const std::uint64_t length = length_of(kallsyms, found->address);
   if (length == 0 || offset < length) return Done{};
-  return Error{fmt::format("'{}' is {} bytes long, and {} is behind its end", function, length, offset)};
+  return Error{fmt::format("'{}' is {} bytes long, and {} is after its end", function, length, offset)};
 }
 
 namespace {

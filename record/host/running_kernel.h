@@ -19,38 +19,39 @@
 
 namespace tacho::record {
 
-// From kallsyms. The reference symbol lets a reader see by how much a kernel was moved since (KASLR).
+// The kernel's text from kallsyms. With the reference symbol, a reader computes how far a kernel has moved
+// since (KASLR).
 struct KernelText {
   std::string reference;    // "_text" or "_stext"
   std::uint64_t start = 0;  // its address
-  std::uint64_t end = 0;    // 0: not known
+  std::uint64_t end = 0;    // 0: unknown
 };
-// Nothing when the addresses are hidden (kernel.kptr_restrict) or there are none.
+// nullopt: addresses are hidden (kernel.kptr_restrict), or there are none.
 std::optional<KernelText> find_kernel_text(std::string_view kallsyms);
 
-// Code that the kernel makes for BPF: trampolines (fentry, fexit) and dispatchers. They are no programs, so
-// only kallsyms lists them.
+// Code that the kernel generates for BPF: trampolines (fentry, fexit) and dispatchers. These are not
+// programs, so only kallsyms lists them.
 struct BpfImage {
-  std::string name;  // "bpf_trampoline_6442466132", as the kernel's own KSYMBOL records have it
+  std::string name;  // "bpf_trampoline_6442466132", as in the kernel's KSYMBOL records
   std::uint64_t start = 0;
-  std::uint32_t length = 0;  // bytes: up to the next symbol of BPF, a page at most
+  std::uint32_t length = 0;  // bytes: to the next symbol of BPF, at most a page
 };
-// Ascending by address; none when the addresses are hidden.
+// Ascending by address; empty: addresses are hidden.
 std::vector<BpfImage> find_bpf_images(std::string_view kallsyms, std::size_t page_size);
 
 struct KernelModule {
-  std::string name, path;  // path: "[name]" when its file was not found
+  std::string name, path;  // path: "[name]" if its file was not found
   std::uint64_t start = 0, size = 0;
   format::BuildId build_id;
 };
-// A line of /proc/modules; nothing when its address is hidden.
+// Parses a line of /proc/modules; nullopt: its address is hidden.
 std::optional<KernelModule> parse_module_line(std::string_view line);
 std::vector<KernelModule> loaded_modules();
 
 // "[kernel.kallsyms]" and the modules, for the header.
 std::vector<format::BuildIdEntry> kernel_build_ids(const std::vector<KernelModule>& modules);
 
-// The records a reader needs before the first sample; `trailer`: bytes of sample_id_all.
+// Writes the records that a reader needs before the first sample; `trailer`: bytes of sample_id_all.
 void write_kernel_records(format::ByteWriter& out, const std::optional<KernelText>& text,
                           const std::vector<KernelModule>& modules, std::size_t trailer);
 void write_image_records(format::ByteWriter& out, const std::vector<BpfImage>& images, std::size_t trailer);
@@ -59,46 +60,46 @@ void write_program_records(format::ByteWriter& out, const std::vector<bpf::Loade
 
 // Functions of the running kernel by name, as /proc/kallsyms lists them, for probes.
 
-// Whether the kernel or one of its modules has the function and `offset` (bytes from its start) is inside.
-// The error names the nearest function, or the function's length. Where addresses are hidden
-// (kernel.kptr_restrict) the kernel checks offsets.
+// Whether the kernel or a module has the function, and `offset` (bytes from its start) is inside. The error
+// names the nearest function, or the function's length. If addresses are hidden (kernel.kptr_restrict), the
+// kernel checks the offset.
 Result<> check_kernel_function(std::string_view kallsyms, std::string_view function, std::uint64_t offset);
 
-// All of them, in the order of the list.
+// All functions, in the order of the list.
 std::vector<std::string> kernel_function_names(std::string_view kallsyms);
 
-// Addresses of the functions whose names match a pattern of fnmatch(3) and that multi-probes can be put on:
-// `traceable` is what tracefs lists in available_filter_functions, or in available_filter_functions_addrs
-// (Linux 6.5), which has addresses; otherwise kallsyms does. Ascending, each once; none where addresses are
+// Addresses of the functions with names that match a pattern (fnmatch(3)) and that multi-probes can be
+// attached to. `traceable`: available_filter_functions of tracefs, or available_filter_functions_addrs (Linux
+// 6.5), which has addresses; with the former, kallsyms has them. Ascending, each once; empty if addresses are
 // hidden.
 std::vector<std::uint64_t> traceable_functions(std::string_view traceable, bool has_addresses,
                                                std::string_view kallsyms, const std::string& pattern);
 
-// Addresses of functions of exactly these names, by name: all addresses in `kallsyms` of functions that
-// `traceable` (available_filter_functions) lists; with an empty `traceable` every function may be. The
-// addresses of available_filter_functions_addrs are a little behind the start on some kernels, which search
-// for the start when they look up a probe's cookie.
+// Addresses of functions by exact name: all addresses in `kallsyms` of functions in `traceable`
+// (available_filter_functions); an empty `traceable` allows every function. On some kernels the addresses of
+// available_filter_functions_addrs are a little after the start, but a probe's cookie is looked up by the
+// start.
 std::map<std::string, std::vector<std::uint64_t>> function_places(std::string_view traceable,
                                                                   std::string_view kallsyms,
                                                                   const std::vector<std::string>& names);
 
-// The kernel's list of its symbols (/proc/kallsyms), and what of it a capture begins with.
+// The kernel's symbol list (/proc/kallsyms), and the records made of it at a capture's start.
 
 struct KernelSymbols {
   std::optional<KernelText> text;
   std::vector<BpfImage> images;
-  std::optional<format::Attachment> list;  // to travel inside the capture
+  std::optional<format::Attachment> list;  // to be stored in the capture
   std::string lack;                        // why there are no names; empty: there are
 };
-// As they are now.
+// Reads the current ones.
 Result<KernelSymbols> read_kernel_symbols(std::size_t page_size);
 
-// The same on a thread of its own: the kernel takes as long to write the list as all else takes before the
-// first sample.
+// The same on a thread: the kernel needs as much time to write the list as all other work before the first
+// sample.
 class KernelSymbolsAhead {
  public:
   explicit KernelSymbolsAhead(std::size_t page_size);
-  std::optional<Result<KernelSymbols>> take();  // once, then nothing
+  std::optional<Result<KernelSymbols>> take();  // once; later nullopt
 
  private:
   std::future<Result<KernelSymbols>> read_;

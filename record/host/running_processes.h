@@ -23,9 +23,10 @@ class ProcessTable {
  public:
   // `proc`: the directory, "/proc" outside of tests.
   explicit ProcessTable(std::string proc = "/proc");
-  // A line for the process; nothing when it has ended, or there are very many already.
+  // Adds a line for the process; nothing if it has ended, or there are too many.
   void add(int process);
-  // Lines of fields between tabs, the first one names them (docs/capture-format.md, attachment "processes").
+  // Lines of fields separated by tabs; the first one has their names (docs/capture-format.md, attachment
+  // "processes").
   const std::string& text() const { return text_; }
 
  private:
@@ -33,24 +34,25 @@ class ProcessTable {
   std::size_t count_ = 0;
 };
 
-// The numbers of a process in its namespaces, from the outermost to its own: "812,7,1" of the line NSpid in
-// /proc/PID/status; empty when there is none.
+// The pids of a process in its pid namespaces, outermost first: "812,7,1" from the line NSpid of
+// /proc/PID/status; empty: there is no such line.
 std::string numbers_in_namespaces(std::string_view status);
-// When it was started, in ns after the boot, of /proc/PID/stat; 0: not to be read.
+// The start time in ns after boot, from /proc/PID/stat; 0: it cannot be read.
 unsigned long long start_of(std::string_view stat, long ticks_a_second);
-// Its path below the mount of the hierarchy that perf events go by, of /proc/PID/cgroup.
+// Its path in the cgroup hierarchy of perf events, from /proc/PID/cgroup.
 std::string cgroup_path(std::string_view lines);
 
-// What ran before we started: FORK, COMM and MMAP2 records from /proc, as the kernel would have written them.
+// Processes that ran before the recording: FORK, COMM and MMAP2 records from /proc, as the kernel would have
+// written them.
 
 // One line of /proc/PID/maps.
 struct MapsLine {
-  format::MmapRecord mapping;  // all but pid, tid and build id; the filename points into the line
+  format::MmapRecord mapping;  // without pid, tid and build id; the filename points into the line
   bool is_executable = false;
 };
 std::optional<MapsLine> parse_maps_line(std::string_view line);
 
-// The lines of /proc/PID/maps, one by one; what is no such line is skipped.
+// Parses /proc/PID/maps line by line; other lines are skipped.
 class MapsReader {
  public:
   explicit MapsReader(std::string_view text) : rest_(text) {}
@@ -60,7 +62,7 @@ class MapsReader {
   std::string_view rest_;
 };
 
-// What is described beside names and code mappings.
+// What is described besides names and code mappings.
 struct ProcessRecords {
   bool data_mappings = false;  // also mappings without execute permission
   bool namespaces = false;
@@ -73,10 +75,10 @@ class RunningProcesses {
   RunningProcesses(std::string proc, std::size_t trailer, ProcessRecords records = {})
       : proc_(std::move(proc)), trailer_(trailer), records_(records) {}
 
-  // Every process there is, ascending.
+  // All processes, ascending.
   std::vector<int> all() const;
   enum class Describe : std::uint8_t { All, AllButMappings };
-  // Appends the records of one process and its threads; nothing when it has ended meanwhile.
+  // Appends the records of one process and its threads; nothing if it has ended.
   void describe(int process, format::ByteWriter& out, Describe describe = Describe::All);
 
  private:
@@ -93,7 +95,7 @@ class RunningProcesses {
   std::size_t trailer_;
   ProcessRecords records_;
   TimedFileReader reader_;
-  std::map<FileKey, format::BuildId> build_ids_;  // a file is read once, however many processes map it
+  std::map<FileKey, format::BuildId> build_ids_;  // a file is read once, even if many processes map it
 };
 
 // CPU time of the calling thread.

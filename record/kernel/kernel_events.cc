@@ -144,7 +144,7 @@ Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host, const std:
     auto mapped = events.map_rings(plan, host);
     if (mapped) {
       if (plan.ring_pages != asked) {
-        plan.notes.push_back("-m: this user may lock less memory than asked for; rings have " +
+        plan.notes.push_back("-m: this user may lock less memory than -m needs; rings have " +
                              std::to_string(plan.ring_pages) + " pages instead of " + std::to_string(asked) +
                              " (raise `ulimit -l` or kernel.perf_event_mlock_kb)");
       }

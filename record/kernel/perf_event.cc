@@ -40,7 +40,7 @@ std::string no_permission(const PlannedEvent& event, const Host& host) {
          "setting" +
          (user_side_would_do
               ? ", or record your own processes outside of the kernel (a COMMAND or -p; no -a, "
-                "-C, --all-kernel, nor :k behind events)"
+                "-C, --all-kernel, nor :k at events)"
               : "");
 }
 

@@ -326,7 +326,7 @@ Result<std::vector<std::string>> live_view(const LiveOptions& options,
 Result<LiveView> LiveView::start(std::vector<std::string> words, bool has_screen) {
   const auto program = report_program();
   if (!program)
-    return Error{"tacho-report is not installed beside tacho-record, and nothing shows what is recorded"};
+    return Error{"tacho-report is not installed beside tacho-record, and is needed to show the recording"};
   std::array<int, 2> ends{}, news{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
   const format::Fd input(ends[0]), output(ends[1]);

@@ -34,11 +34,11 @@ int fail(const Error& error) {
   return cli::status_of(error);
 }
 
-// Without samples; what is shown is in its header.
+// Writes a capture without samples; the views show its header.
 Result<> write_programs(const format::Fd& memory, const std::vector<std::string>& command_line) {
   auto programs = bpf::loaded_programs();
   if (!programs) return std::move(programs.error());
-  // The names of what programs call.
+  // For the names of functions that programs call.
   auto symbols = read_kernel_symbols(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
   if (!symbols) return std::move(symbols.error());
   auto attached = gather_attachments(std::move(symbols->list));
@@ -67,11 +67,11 @@ Result<> write_programs(const format::Fd& memory, const std::vector<std::string>
 
 struct Watching {
   std::uint64_t seconds = 0;
-  std::optional<std::uint64_t> count;  // intervals; none: until a signal
+  std::optional<std::uint64_t> count;  // intervals; nullopt: until a signal
   bool as_json = false;
 };
 
-// Nothing: --interval was not given, and tacho-report knows all other options.
+// nullopt: without --interval, tacho-report handles all options.
 Result<std::optional<Watching>> watching_of(const std::vector<std::string>& arguments) {
   Watching watching;
   const auto is_interval = [](const std::string& word) { return word.starts_with("--interval"); };
@@ -124,7 +124,7 @@ Counts counts_of(const std::vector<bpf::ListedProgram>& programs) {
   return counts;
 }
 
-// A table each interval of the programs that ran in it, those first that cost most.
+// Prints a table for each interval, with the programs that ran in it, the most expensive first.
 int watch(const Watching& watching, StopSignals& signals) {
   const auto statistics = bpf::count_runs();
   if (!statistics) return fail(statistics.error());
@@ -162,7 +162,8 @@ int run_bpf(const std::vector<std::string>& arguments, const std::vector<std::st
   if (*watching) return watch(**watching, *signals);
   const auto program = report_program();
   if (!program)
-    return fail(Error{"tacho-report is not installed beside tacho-record, and nothing shows the programs"});
+    return fail(
+        Error{"tacho-report is not installed beside tacho-record, and is needed to show the programs"});
   const auto memory = memory_for_capture();
   if (!memory) return fail(memory.error());
   if (auto done = write_programs(*memory, command_line); !done) return fail(done.error());

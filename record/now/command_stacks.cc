@@ -48,7 +48,7 @@ constexpr std::string_view kEvent = "stacks";
 struct Options {
   TargetOptions target;
   std::string output, capture;
-  std::vector<std::string> view;  // options of the text
+  std::vector<std::string> view;  // options for the text
   bool stops_all = false, is_quiet = false;
   cli::Parsed outcome = cli::Parsed::Run;
 };
@@ -144,7 +144,7 @@ Field number_field(std::string name, std::uint32_t offset, std::uint32_t bytes, 
   return field;
 }
 
-// Names of system calls, as the recorder `syscall` has them; none where there is no such recorder.
+// Names of system calls, from the recorder `syscall`; empty: it is not embedded.
 std::vector<std::pair<std::int64_t, std::string>> names_of_calls() {
   for (const bpf::ShippedRecorder& each : bpf::shipped_recorders()) {
     if (each.name != "syscall") continue;
@@ -160,7 +160,7 @@ std::vector<std::pair<std::int64_t, std::string>> names_of_calls() {
   return {};
 }
 
-// Of the payload that payload_of() makes.
+// The schema of the payload that payload_of() makes.
 format::PayloadSchema schema() {
   format::PayloadSchema out;
   out.event = kEvent;
@@ -200,7 +200,7 @@ std::vector<std::byte> payload_of(const ThreadStack& thread) {
   for (const std::uint64_t each : thread.call.arguments) out.u64(each);
   out.u64(thread.lock.address).u32(thread.lock.owner).u32(thread.lack.empty() ? 0 : 1);
   out.u64(static_cast<std::uint64_t>(thread.paused.count()));
-  // RAW begins behind a word of 4 bytes, and with that it ends at a multiple of 8.
+  // RAW begins after a word of 4 bytes, so these make it end at a multiple of 8.
   out.padded_text(thread.call.file, 8).zeros(4);
   return std::move(out).take();
 }
@@ -261,14 +261,14 @@ Result<CaptureHead> head_of(const ThreadsNow& now, const std::vector<std::string
   return head;
 }
 
-// `path`: empty: `memory`, which stays open.
+// `path`: empty: write into `memory`, which stays open.
 Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& command_line,
                        const std::string& path, const format::Fd& memory) {
   const std::uint64_t time = monotonic_now();
   format::EventSet events;
   events.add({.attr = attr(), .name = std::string(kEvent), .ids = {kId}});
   const std::size_t trailer = format::sample_id_size(attr());
-  // First the mappings: a process may end, or map other files.
+  // Mappings first: a process may end, or map other files.
   format::ByteWriter described;
   RunningProcesses running("/proc", trailer);
   for (const std::uint32_t process : now.processes) running.describe(static_cast<int>(process), described);
@@ -310,7 +310,7 @@ int fail(const Error& error, const StopSignals* signals = nullptr) {
 
 void say(const std::string& line) { print_failure(Error{line}, "stacks"); }
 
-// What is missing, in a line for each reason.
+// Prints what is missing, one line for each reason.
 bool say_lacks(const ThreadsNow& now, bool is_quiet) {
   std::vector<std::pair<std::string, std::size_t>> reasons;
   for (const ThreadStack& each : now.threads) {

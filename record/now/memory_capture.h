@@ -18,7 +18,7 @@ Result<format::CaptureWriter> capture_in_memory(const format::Fd& memory, const 
                                                 format::Features features);
 
 // Runs tacho-report with `words` (its path first) and `memory` as its input, until it ends or a signal of
-// `signals` arrives. `memory` null: `words` name the input. Returns the exit status.
+// `signals` arrives. With a null `memory`, `words` name the input. Returns the exit status.
 Result<int> show_capture(std::vector<std::string> words, const format::Fd* memory, StopSignals& signals);
 
 }  // namespace tacho::record

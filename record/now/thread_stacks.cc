@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kEventShift = 16;  // of a ptrace event in a wait status
 
-// The signal that a stop is about: 0 where it is the stop that was asked for, or a group-stop.
+// The signal of a stop; 0: the requested stop, or a group-stop.
 int signal_of(int status) { return status >> kEventShift == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status); }
 
 }  // namespace
@@ -60,7 +60,7 @@ Result<StoppedThread> StoppedThread::stop(pid_t thread, std::chrono::millisecond
     if (got == thread && !WIFSTOPPED(status)) return Error{name + " ended", ESRCH};
     if (got == thread) return StoppedThread(thread, signal_of(status), began);
     if (Clock::now() - began > patience) return Error{name + " does not stop", ETIMEDOUT};
-    // It mostly stops within some microseconds.
+    // It usually stops within some microseconds.
     constexpr int kSpins = 200;
     if (looks >= kSpins) (void)::poll(nullptr, 0, 1);
   }
@@ -84,9 +84,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A record has a size of 16 bits, of which the copy of the stack takes all but this.
+// A record's size has 16 bits; the copy of the stack may take all but this.
 constexpr std::size_t kMostStack = 60 << 10;
-// task_struct's, in this order of importance.
+// Bits of task_struct, in order of precedence.
 constexpr std::uint32_t kInterruptible = 1, kUninterruptible = 2, kStoppedBit = 4, kTracedBit = 8,
                         kExitBits = 0x30, kParked = 0x40, kNoLoad = 0x400, kFrozen = 0x8000;
 constexpr std::uint32_t kExiting = 0x10;
@@ -96,7 +96,7 @@ constexpr std::uint32_t kKernelThread = 0x200000;  // PF_KTHREAD
 // Words of user_regs_struct and of struct pt_regs.
 constexpr std::size_t kCallWord = 15, kCodeWord = 17;
 constexpr std::uint64_t kCode32 = 0x23;  // the code segment of 32-bit programs
-// AX BX CX DX SI DI BP SP IP FLAGS CS SS R8..R15, as perf numbers them; DS, ES, FS and GS are not taken.
+// AX BX CX DX SI DI BP SP IP FLAGS CS SS R8..R15, as numbered by perf; DS, ES, FS and GS are left out.
 constexpr std::uint64_t kRegisterMask = 0xff0fff;
 constexpr std::size_t kRegisterWords[] = {10, 5,  11, 12, 13, 14, 4, 19, 16, 18,
                                           17, 20, 9,  8,  7,  6,  3, 2,  1,  0};
@@ -129,7 +129,7 @@ bool are_32_bit(std::span<const std::uint64_t> words) {
 #endif
 }
 
-// The call that the registers were saved for; other entries into the kernel leave -1 there.
+// The system call for which registers were saved; other entries into the kernel leave -1.
 CurrentCall call_in(std::span<const std::uint64_t> words) {
   CurrentCall call;
 #if defined(__x86_64__)
@@ -143,11 +143,11 @@ CurrentCall call_in(std::span<const std::uint64_t> words) {
   return call;
 }
 
-// At most `size` bytes; fewer where a mapping ends.
+// At most `size` bytes; fewer if a mapping ends.
 std::vector<std::byte> read_memory(std::uint32_t thread, std::uint64_t address, std::size_t size, int& code) {
   std::vector<std::byte> bytes(size);
   iovec to{bytes.data(), bytes.size()};
-  // One page after another: the kernel may refuse a part as a whole.
+  // Page by page: the kernel fails a part as a whole.
   constexpr std::uint64_t kPage = 4096;
   std::vector<iovec> from;
   for (std::uint64_t at = address, left = size; left != 0;) {
@@ -162,7 +162,7 @@ std::vector<std::byte> read_memory(std::uint32_t thread, std::uint64_t address, 
   return bytes;
 }
 
-// Registers are there: copies the stack from the stack pointer on.
+// Copies the stack from the stack pointer on. Registers are known.
 void copy_stack(ThreadStack& thread) {
   int code = 0;
   thread.stack = read_memory(thread.tid, thread.registers[kStackPlace], kMostStack, code);
@@ -184,7 +184,7 @@ ThreadState state_of(const bpf::ListedThread& thread) {
   return thread.is_on_cpu ? ThreadState::Running : ThreadState::Runnable;
 }
 
-// Threads of io_uring and vhost have memory, and never run a user's code.
+// Threads of io_uring and vhost have memory, but never run user code.
 bool has_user_code(const bpf::ListedThread& thread) {
   return thread.has_memory && (thread.flags & kKernelThread) == 0 && (thread.state & kExitBits) == 0 &&
          as_perf_numbers(thread.registers)[kInstructionPlace] != 0;
@@ -214,13 +214,13 @@ std::string text_of(const std::string& path) {
 
 // ---- threads that stay where they are
 
-// Threads whose stacks are copied, and others that are still to be had.
+// Copies the stacks of blocked threads.
 class Copying {
  public:
   explicit Copying(const bpf::ThreadList& list) : list_(list) {}
 
-  // One round: copies the stacks of the threads that are off the CPUs, and keeps each copy whose thread did
-  // not run meanwhile. Threads that ended are left out.
+  // One round: copies the stacks of blocked threads, and keeps each copy if its thread did not run meanwhile.
+  // Threads that ended are left out.
   Result<> go_over(std::vector<bpf::ListedThread> listed) {
     std::vector<Copied> copies;
     std::set<std::uint32_t> met;
@@ -295,7 +295,7 @@ void copy_stopped(ThreadStack& thread) {
   thread.paused = stopped->let_go();
 }
 
-// On a thread of its own: what could not be stopped is let go when that ends.
+// On its own thread: threads that could not be stopped are detached when it ends.
 Result<> stop_and_copy(std::span<ThreadStack*> threads, const std::function<bool()>& stop) {
   try {
     std::thread([&] {
@@ -310,7 +310,7 @@ Result<> stop_and_copy(std::span<ThreadStack*> threads, const std::function<bool
 
 // ---- without BPF
 
-// Fields of /proc/PID/stat behind the name, which may hold anything: the state first.
+// The fields of /proc/PID/stat after the name, which may contain anything. The first one is the state.
 std::string_view behind_name(std::string_view stat) {
   const auto end = stat.rfind(") ");
   return end == std::string_view::npos ? std::string_view() : stat.substr(end + 2);
@@ -339,14 +339,14 @@ ThreadState state_of_letter(char letter) {
 }
 
 bool is_kernel_thread(std::string_view fields) {
-  constexpr int kFlagsField = 6;  // behind the state
+  constexpr int kFlagsField = 6;  // index after the state
   for (int i = 0; i < kFlagsField; ++i) fields.remove_prefix(std::min(fields.find(' ') + 1, fields.size()));
   std::uint32_t flags = 0;
   (void)std::from_chars(fields.data(), fields.data() + fields.size(), flags);
   return (flags & kKernelThread) != 0;
 }
 
-// Where functions of the kernel are: read when the first stack needs it.
+// Addresses of kernel functions, read when the first stack needs them.
 class KernelAddresses {
  public:
   std::uint64_t of(std::string_view function) {
@@ -398,7 +398,7 @@ Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const
     has_kernel_stacks |= !thread.kernel.empty();
     if (const auto line = parse_call_line(text_of(in_task(thread.pid, thread.tid, "syscall")))) {
       thread.call = line->call;
-      // Of a thread that does not stop nothing else can be had.
+      // Nothing else is known of a thread that does not stop.
       thread.registers.assign(kRegisterCount, 0);
       thread.registers[kStackPlace] = line->sp;
       thread.registers[kInstructionPlace] = line->pc;
@@ -429,7 +429,7 @@ constexpr std::uint64_t kFutexCommand = 0x7f;  // without FUTEX_PRIVATE_FLAG and
 constexpr std::uint64_t kFutexWait = 0, kFutexLockPi = 6, kFutexWaitBitset = 9, kFutexLockPi2 = 13;
 constexpr std::uint32_t kOwnerMask = 0x3fffffff, kHasWaiters = 0x80000000;
 
-// Calls whose first argument is a descriptor, and that may block.
+// System calls that may block, and whose first argument is a descriptor.
 constexpr long kByDescriptor[] = {
     SYS_read,          SYS_write,    SYS_pread64,  SYS_pwrite64,  SYS_readv,      SYS_writev,  SYS_preadv,
     SYS_pwritev,       SYS_ioctl,    SYS_fsync,    SYS_fdatasync, SYS_flock,      SYS_fcntl,   SYS_ftruncate,
@@ -457,10 +457,10 @@ std::string file_of(const ThreadStack& thread) {
   return path;
 }
 
-// The mutex and its owner, from the futex that a thread waits for. A pthread mutex with waiters has 2 in its
-// futex and the owner's thread id two words later (glibc's struct __pthread_mutex_s: lock, count, owner,
-// nusers). A robust or priority-inheriting mutex has the owner's id in the futex itself, as futex(2) says. An
-// id that is no thread of the same process is not taken: other futexes may hold any number there.
+// The mutex and its owner, from the futex for which a thread waits. A pthread mutex with waiters has 2 in its
+// futex, and the owner's tid two words later (glibc's struct __pthread_mutex_s: lock, count, owner, nusers).
+// A robust or priority-inheriting mutex has the owner's tid in the futex itself, as futex(2) describes. A tid
+// outside of the process is not accepted: other futexes may have any number there.
 AwaitedLock lock_of(const ThreadStack& thread, const std::set<std::pair<std::uint32_t, std::uint32_t>>& all) {
   if (thread.call.number != kFutex || thread.registers.empty()) return {};
   const std::uint64_t command = thread.call.arguments[1] & kFutexCommand;
@@ -484,7 +484,7 @@ AwaitedLock lock_of(const ThreadStack& thread, const std::set<std::pair<std::uin
 void say_what_they_wait_for(std::vector<ThreadStack>& threads) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> all;
   for (const ThreadStack& each : threads) all.emplace(each.pid, each.tid);
-  // Of processes of which some threads were left out.
+  // For processes of which some threads were left out.
   for (ThreadStack& thread : threads) {
     thread.call.file = file_of(thread);
     thread.lock = lock_of(thread, all);
@@ -493,7 +493,7 @@ void say_what_they_wait_for(std::vector<ThreadStack>& threads) {
 
 // ---- all together
 
-// Every thread there is, as a target.
+// All threads, as a target.
 Target everything() {
   Target all;
   all.watch = Watch::Processes;
@@ -501,7 +501,7 @@ Target everything() {
   return all;
 }
 
-// BPF numbers threads as the first namespace of process numbers does.
+// BPF has tids of the initial pid namespace.
 bool numbers_are_ours(const std::vector<bpf::ListedThread>& listed) {
   return std::ranges::any_of(listed, [](const bpf::ListedThread& each) {
     return each.pid == static_cast<std::uint32_t>(::getpid()) &&
@@ -534,7 +534,7 @@ Result<Listing> list_threads(const Target& target, const TargetTasks& tasks) {
 }
 
 Result<std::vector<ThreadStack>> threads_of_list(Listing listing, const std::function<bool()>& stop) {
-  // The less is left, the shorter a round takes, and the fewer threads run in it.
+  // The fewer threads are left, the shorter is a round, and the fewer of them run in it.
   constexpr int kRounds = 8;
   Copying copying(listing.list);
   if (auto done = copying.go_over(std::move(listing.first)); !done) return std::move(done.error());
@@ -548,7 +548,7 @@ Result<std::vector<ThreadStack>> threads_of_list(Listing listing, const std::fun
   std::vector<ThreadStack> busy;
   for (const bpf::ListedThread& each : copying.left()) {
     busy.push_back(made_of(each));
-    // What is on a CPU has no kernel stack that could be read, and its saved registers are old.
+    // A running thread has no kernel stack that could be read, and its saved registers are outdated.
     busy.back().kernel.clear();
     busy.back().call = {};
     busy.back().state = ThreadState::Running;

@@ -18,15 +18,15 @@
 
 namespace tacho::record {
 
-// A thread stopped by ptrace for as long as its registers and its stack are read.
+// A thread stopped by ptrace while its registers and its stack are read.
 
-// Attached with PTRACE_SEIZE and stopped with PTRACE_INTERRUPT: no signal is sent, a thread that was stopped
-// by a signal is stopped afterwards too, and when this process dies at any moment the kernel lets the thread
-// go on. It must be made and destroyed by one thread (tracers are threads).
+// It is attached by PTRACE_SEIZE and stopped by PTRACE_INTERRUPT: no signal is sent, a thread that was
+// stopped by a signal stays stopped afterwards, and if this process dies at any moment, the kernel resumes
+// the thread. One thread must construct and destroy it (tracers are threads).
 class StoppedThread {
  public:
-  // Waits for it at most `patience`: a thread in uninterruptible sleep does not stop. It stays attached then
-  // until the calling thread ends, and runs.
+  // Waits at most `patience`: a thread in uninterruptible sleep does not stop. It then stays attached, and
+  // runs, until the calling thread ends.
   static Result<StoppedThread> stop(pid_t thread, std::chrono::milliseconds patience);
   StoppedThread(StoppedThread&& other) noexcept
       : thread_(std::exchange(other.thread_, 0)), signal_(other.signal_), began_(other.began_) {}
@@ -35,35 +35,35 @@ class StoppedThread {
 
   // General registers, as PTRACE_GETREGSET gives them: user_regs_struct.
   Result<std::vector<std::uint64_t>> registers() const;
-  // It goes on. How long it was stopped at most: from the request to stop on.
+  // Resumes it. Returns an upper bound of how long it was stopped: since the request to stop.
   std::chrono::nanoseconds let_go();
 
  private:
   StoppedThread(pid_t thread, int signal, std::chrono::steady_clock::time_point began)
       : thread_(thread), signal_(signal), began_(began) {}
   pid_t thread_ = 0;
-  int signal_ = 0;  // that was about to be delivered to it, and is
+  int signal_ = 0;  // pending for the thread, and delivered
   std::chrono::steady_clock::time_point began_;
 };
 
-// Every thread as it is now: its state, its kernel stack, and a copy of its registers and of the user's
-// stack, from which tacho-report makes the user's part of the call chain.
+// Every thread now: its state, its kernel stack, and a copy of its registers and its user stack, which
+// tacho-report unwinds.
 //
-// A blocked thread is not stopped. BPF's task iterator gives its registers, its stack is read from outside,
-// and the iterator then says whether it ran meanwhile. Threads that never stay blocked for long enough, and
-// all threads where there is no iterator, are stopped by ptrace, one at a time, while registers and stack are
-// copied: some tens of microseconds.
+// A blocked thread is not stopped: BPF's task iterator provides its registers, its stack is read from
+// outside, and the iterator shows afterwards whether it ran meanwhile. Threads that are never blocked long
+// enough, and all threads if there is no iterator, are stopped by ptrace, one at a time, while registers and
+// stack are copied: for some tens of microseconds.
 
-// Numbers as the capture has them (ThreadState is an enumeration of its payload).
+// The numbers are those of the enumeration in the capture's payload.
 enum class ThreadState : std::uint32_t {
   Running,   // on a CPU
-  Runnable,  // waits for one
+  Runnable,  // waits for a CPU
   Sleeping,
   Uninterruptible,  // D
   Stopped,          // by a signal
-  Traced,           // by another program
+  Traced,           // by another program's ptrace
   Zombie,
-  Idle,  // a kernel thread without work
+  Idle,  // an idle kernel thread
   Parked,
   Frozen,
 };
@@ -71,17 +71,17 @@ inline constexpr const char* kThreadStates[] = {"running", "runnable", "sleeping
                                                 "stopped", "traced",   "zombie",   "idle",
                                                 "parked",  "frozen"};
 
-// A system call that a thread is in.
+// The system call that a thread is in.
 struct CurrentCall {
   std::int32_t number = -1;  // -1: none
   std::uint64_t arguments[6] = {};
-  std::string file;  // of the descriptor that is its first argument; empty: none
+  std::string file;  // the file of the descriptor in its first argument; empty: none
 };
 
-// A mutex that a thread waits for, and the thread that has it.
+// A mutex that a thread waits for, and its owner.
 struct AwaitedLock {
-  std::uint64_t address = 0;  // of the futex; 0: it waits for none
-  std::uint32_t owner = 0;    // 0: not known
+  std::uint64_t address = 0;  // of the futex; 0: none
+  std::uint32_t owner = 0;    // 0: unknown
 };
 
 struct ThreadStack {
@@ -90,38 +90,38 @@ struct ThreadStack {
   CurrentCall call;
   AwaitedLock lock;
   std::vector<std::uint64_t> kernel;     // addresses, leaf first
-  std::vector<std::uint64_t> registers;  // of user code, as perf numbers them (user_register_mask()); or none
+  std::vector<std::uint64_t> registers;  // of user code, numbered as by perf (user_register_mask()); or empty
   bool is_32_bit = false;
-  std::vector<std::byte> stack;       // from the stack pointer on
-  std::chrono::nanoseconds paused{};  // how long it was stopped at most; 0: it was not
-  std::string lack;                   // why the user's part is missing; empty: it is not
+  std::vector<std::byte> stack;       // from the stack pointer up
+  std::chrono::nanoseconds paused{};  // upper bound of how long it was stopped; 0: it was not
+  std::string lack;                   // why the user part is missing; empty: it is not
 };
 
 struct ThreadsNow {
   std::vector<ThreadStack> threads;
-  std::vector<std::uint32_t> processes;  // of them, each once
-  std::vector<std::string> notes;        // for the user: what was done in another way, and why
+  std::vector<std::uint32_t> processes;  // each once
+  std::vector<std::string> notes;        // messages for the user about fallbacks
 };
 
-// Registers of a sample that copies of stacks are unwound with, as bits of perf_event_attr.sample_regs_user.
+// The registers that unwinding copies needs, as bits of perf_event_attr.sample_regs_user.
 std::uint64_t user_register_mask();
-// The instruction pointer among the registers; nothing when there are none.
+// The instruction pointer among the registers; nullopt: there are none.
 std::optional<std::uint64_t> instruction_of(const ThreadStack& thread);
 
-// How to look at them.
+// How threads are read.
 enum class Looking : std::uint8_t {
-  WithoutStopping,  // where the kernel can; what is running is stopped
-  Stopping,         // ptrace and /proc alone
+  WithoutStopping,  // if the kernel can; running threads are stopped
+  Stopping,         // only by ptrace and /proc
 };
 
-// Of the target's threads, but this process's own. `stop`: a signal came.
+// The threads of the target, without this process's own. `stop`: a signal came.
 Result<ThreadsNow> threads_now(const Target& target, Looking looking, const std::function<bool()>& stop);
 
-// Kernel addresses of the lines of /proc/PID/task/TID/stack: "[<0>] futex_wait+0x60/0x90". `places`: where a
-// function is; 0: not known, and it is left out.
+// Kernel addresses from the lines of /proc/PID/task/TID/stack: "[<0>] futex_wait+0x60/0x90". `places`: the
+// address of a function; 0: unknown, and the line is skipped.
 std::vector<std::uint64_t> parse_kernel_stack(
     std::string_view lines, const std::function<std::uint64_t(std::string_view function)>& places);
-// "202 0x7f00 0x80 ... SP PC" of /proc/PID/task/TID/syscall; nothing where it says "running".
+// "202 0x7f00 0x80 ... SP PC" of /proc/PID/task/TID/syscall; nullopt if it says "running".
 struct CallLine {
   CurrentCall call;
   std::uint64_t sp = 0, pc = 0;

@@ -49,8 +49,8 @@ Error does_not_ask(const bpf::UserObject& object, const EventRequest& request) {
                      request.recorder + "/comm=NAME/)");
   if (!request.recorder.empty())
     return use_error(std::string(kOption) + ": the recorder " + request.recorder +
-                     " is not asked about it; it has options of its own (tacho record -e " +
-                     request.recorder + "/help/), and tacho script --where chooses when the capture is read");
+                     " does not evaluate it; use its options (tacho record -e " + request.recorder +
+                     "/help/), and tacho script --where chooses when the capture is read");
   return use_error(
       std::string(kOption) + ": " + object.path() +
       " does not ask tacho_wants() (tacho/emit.h) about it, and nothing else can leave its events "
@@ -120,8 +120,9 @@ Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf
       continue;
     }
     if (request.type == format::abi::kSoftware && request.config == format::abi::kBpfOutput)
-      return use_error(std::string(kOption) + ": '" + request.text +
-                       "' is fed by a BPF program; put it behind the -e of the program, which is asked");
+      return use_error(
+          std::string(kOption) + ": '" + request.text +
+          "' is filled by a BPF program; put it after the -e of the program, which evaluates it");
     // Of a probe its values, which the program that reads them compares.
     const auto values = bpf::schema_of(request.name, request.placed_arguments);
     const bool has_values = !request.placed_arguments.empty();

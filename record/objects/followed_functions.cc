@@ -107,7 +107,7 @@ bool is_called(const std::string& symbol, const std::string& pattern) {
 void report_instances(const EventRequest& request, const std::string& pattern, const Messages& messages) {
   if (const std::string name = without_template_arguments(pattern); name != pattern)
     messages.warn(fmt::format(
-        "-e {}: what stands in <...> is not compared: all instances of '{}' are taken; --where 'function ~ "
+        "-e {}: the text in <...> is not compared: all instances of '{}' are taken; --where 'function ~ "
         "\"{}\"' chooses when the capture is read",
         request.text, name, pattern));
 }
@@ -544,7 +544,7 @@ Result<> set_members(bpf::UserObject& object, const bpf::ObjectTypes& types, con
     if (!member) return std::move(member.error()).in("show");
     if (is_own_field(object, path)) member->field.name = "object." + path;
     if (std::ranges::find(fields, member->field.name, &format::PayloadField::name) != fields.end())
-      return use_error("show: " + path + " stands there twice");
+      return use_error("show: " + path + " is there twice");
     places[fields.size()] = member->place;
     fields.push_back(std::move(member->field));
   }
@@ -616,8 +616,8 @@ Result<std::vector<std::uint64_t>> cookies_of(const bpf::UserObject& object, con
     if (name.empty()) continue;
     const auto found = std::ranges::find(names, name);
     if (found == names.end())
-      return use_error(fmt::format("{}: '{}' is none of the functions that are followed{}", option, name,
-                                   cli::suggestion(name, names)));
+      return use_error(
+          fmt::format("{}: '{}' is not a followed function{}", option, name, cli::suggestion(name, names)));
     cookies[static_cast<std::size_t>(found - names.begin())] |= static_cast<std::uint64_t>(bit);
   }
   if (text_of(object, "start").empty() && !text_of(object, "stop").empty())
@@ -671,7 +671,7 @@ Result<bpf::FunctionTargets> found_functions(bpf::UserObject& object, const Mess
   targets.offsets = chosen->addresses;
   targets.cookies = std::move(*cookies);
   messages.note(fmt::format("follow: {}{}", counted_in_words(type, all, *chosen),
-                            targets.one_by_one ? ", each by a probe of its own" : ""));
+                            targets.one_by_one ? ", each by its own probe" : ""));
   return targets;
 }
 

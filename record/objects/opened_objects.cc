@@ -106,7 +106,7 @@ std::string value_without_unit(const ConstantSetting& setting) {
   if (!parsed || parsed->nodes.size() != 1 || parsed->root().operation != cli::Operation::Whole ||
       parsed->root().unit != row->unit || parsed->root().whole % row->size != 0)
     return {};
-  return fmt::format("; its unit stands in its name: {}={}", setting.name, parsed->root().whole / row->size);
+  return fmt::format("; its unit is in its name: {}={}", setting.name, parsed->root().whole / row->size);
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
         if (!done) return std::move(done.error());
       }
       if (const std::size_t cheap = choose_cheap_places(*functions); cheap != 0)
-        messages.detail(std::to_string(cheap) + " probes stand behind the endbr64 of their functions");
+        messages.detail(std::to_string(cheap) + " probes are placed after the endbr64 of their functions");
       object->follow_functions(std::move(*functions));
     }
     out.objects.push_back(std::move(*object));

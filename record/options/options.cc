@@ -110,32 +110,30 @@ std::vector<cli::Option> rows(Gathered& to) {
   RecordOptions& options = to.options;
   std::vector<cli::Option> rows{
       {"-e,--event", Takes::Value, "EVENT",
-       "What to record, many times or separated by commas, in perf's language (see below): cpu-clock, "
+       "The events to record, repeated or separated by commas, in perf's language (see below): cpu-clock, "
        "cycles:u, "
        "SUBSYSTEM:TRACEPOINT (sched:*), kprobe:FUNCTION, {a,b}:S, ./PROG.bpf.o or ./PROG.bpf.c. Default: "
-       "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events that are named, one on each in "
-       "this order; when none is, each on a cpu-clock event of its own (rate: -F or -c)",
+       "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events of -e, one on each in this "
+       "order; without any, each on a cpu-clock event (rate: -F or -c)",
        [&options](std::string_view text) { return add_events(options.events, text); }},
       {"--pfm-events", Takes::Value, "EVENT",
-       "Events of the processor by its maker's names, many times or separated by commas, those in braces as "
-       "a group: inst_retired:any_p, skl::uops_issued:any:c=1:u. libpfm4 knows them, where it is installed; "
-       "tacho list 'skl::*' shows them. -e takes EVENT:MASK as well, where no tracepoint has that name",
+       "CPU events by the vendor's names, repeated or separated by commas; braces make a group: "
+       "inst_retired:any_p, skl::uops_issued:any:c=1:u. Needs libpfm4; tacho list 'skl::*' lists the events. "
+       "-e accepts EVENT:MASK too, unless a tracepoint has that name",
        [&options](std::string_view text) { return add_pfm_events(options.events, text); }},
       flag("--off-cpu",
-           "Also what threads wait for, and how long, with their stacks: the recorder -e offcpu beside the "
-           "other "
-           "events",
+           "Also record what threads wait for, how long, and with which stack: adds the recorder -e offcpu",
            to.takes_off_cpu),
       {"-m,--mmap-pages", Takes::Value, "PAGES",
-       "Room of each CPU's ring, in pages or as a size (512K, 2M); auto: as much as a hundredth of the "
-       "machine's memory gives to all of them, 256M at most, or auto,SIZE gives. Default: 2M",
+       "Size of each CPU's ring, in pages or as a size (512K, 2M). auto: share 1 % of the memory, at most "
+       "256M, among all CPUs; auto,SIZE: share SIZE. Default: 2M",
        [&options](std::string_view text) { return set_ring_size(options, text); }},
       {"-z,--compression-level", Takes::Optional, "LEVEL",
        "zstd level, 1 to 22; -z0: not compressed. Default: 1",
        [&options](std::string_view text) { return set_compression(options, text); }},
-      flag("-q,--quiet", "Say nothing but errors and warnings", options.quiet),
-      flag("-v,--verbose", "Say what is opened, attached and left out", options.verbose),
-      flag("--version", "Say the version and do nothing else", options.show_version),
+      flag("-q,--quiet", "Print only errors and warnings", options.quiet),
+      flag("-v,--verbose", "Print what is opened, attached and left out", options.verbose),
+      flag("--version", "Print the version and exit", options.show_version),
   };
   add_target_options(to.target, rows);
   add_sampling_rows(rows, options.sampling, options.events);
@@ -143,11 +141,9 @@ std::vector<cli::Option> rows(Gathered& to) {
   add_output_options(options.output, options.files, rows);
   rows.push_back(
       {"--switch-output-event", Takes::Value, "EVENT",
-       "Go on in another file (or, with --overwrite, make a capture) when EVENT happens, many times or "
-       "separated by commas as in -e. It is watched where the other events are, and not recorded "
-       "itself. For events that come while another file is being started (some 0.1 s) one is started for "
-       "all, and "
-       "the last lines say how many they were",
+       "Start another file (with --overwrite: write a capture) when EVENT happens; repeated or separated by "
+       "commas as in -e. EVENT has the same target as the other events, and is not recorded. Events that "
+       "happen while a file is started (about 0.1 s) share one file; the closing lines count them",
        [&options](std::string_view text) { return add_events(options.switch_events, text); }});
   add_absent_options(rows, options.notes);
   return rows;
@@ -160,14 +156,11 @@ cli::CommandLine command_line(Gathered& to) {
       "[-e EVENT]... [-a | -p PID[,PID] | -C CPUS | -G CGROUP | --container ID | COMMAND] [OPTION]...";
   line.description =
       "Records events with their stacks into one compressed file that perf and tacho read anywhere. With a "
-      "COMMAND it "
-      "records while the command runs (and watches only it, unless -a, -C, -p or -t say otherwise); without "
-      "one it "
-      "records until it is interrupted. BPF objects are followed in the same way: with a COMMAND, -p or -t "
-      "their channels bring what those threads did, and with the first two what their children did. Probes "
-      "(uprobe:, usdt:, kprobe:) bring the threads that are there at the start: the kernel does not hand "
-      "them "
-      "on to what they start; -a takes every thread's.";
+      "COMMAND it records while the command runs, and only the command, unless -a, -C, -p or -t say "
+      "otherwise; without one it records until it is interrupted. BPF objects have the same target: with a "
+      "COMMAND, -p or -t their events are limited to these threads, with the first two also to their "
+      "children. Probes (uprobe:, usdt:, kprobe:) record the threads that exist at the start, since the "
+      "kernel does not inherit them; -a records all threads.";
   line.options = rows(to);
   line.stop_at_first_word = true;
   line.words = [&to](std::vector<std::string> words) -> Result<> {
@@ -176,31 +169,28 @@ cli::CommandLine command_line(Gathered& to) {
   };
   line.epilog =
       "Events:\n"
-      "  cycles, L1-dcache-load-misses, faults   by name, as perf names them; a counter that this machine "
-      "lacks is\n"
-      "                                          refused, and cpu-clock samples by time everywhere\n"
-      "  r1a8, cpu/event=0x3c,umask=1/           by number, or by what sysfs says of a PMU (also "
+      "  cycles, L1-dcache-load-misses, faults   by perf's names; a counter that this machine lacks is an "
+      "error,\n"
+      "                                          cpu-clock works everywhere\n"
+      "  r1a8, cpu/event=0x3c,umask=1/           by number, or by the terms of a PMU in sysfs (also "
       "cpu/cpu-cycles/)\n"
       "  sched:sched_switch, sched:*             tracepoints\n"
       "  mem:0x404060/8:w                        a breakpoint: address, length (1, 2, 4, 8), r, w or x\n"
       "  uprobe:/lib/libc.so.6:malloc            a function of a program or library (+OFFSET, or 0xOFFSET in "
       "the file);\n"
       "                                          uretprobe: its return\n"
-      "  usdt:/usr/bin/x:provider:name           a marker in one (sys/sdt.h)\n"
-      "  kprobe:vfs_read, kretprobe:vfs_read     a function of the kernel, and its return. Probes are gone "
-      "with the\n"
-      "                                          recorder, however it ends\n"
-      "  uprobe:FILE:FUNCTION(ARGUMENT,...)      what a probe finds: arg1, NAME=arg2, %di; of kprobes NAME "
-      "as the "
-      "kernel's\n"
-      "                                          BTF has it, of programs with debugging information too, and "
+      "  usdt:/usr/bin/x:provider:name           a USDT marker in a program or library (sys/sdt.h)\n"
+      "  kprobe:vfs_read, kretprobe:vfs_read     a function of the kernel, and its return. The kernel "
+      "removes probes\n"
+      "                                          when the recorder ends, in whatever way\n"
+      "  uprobe:FILE:FUNCTION(ARGUMENT,...)      also records values at a probe: arg1, NAME=arg2, %di; names "
+      "of arguments\n"
+      "                                          (kprobes: by BTF; programs: by debug information) and "
       "members:\n"
-      "                                          size, request->head.length (? shows what there is); of usdt "
-      "arg1 as\n"
-      "                                          the marker has it, of returns ret. A :TYPE may follow:\n"
-      "                                          u8 to u64, s8 to s64, x8 to x64, string, "
-      "ustring "
-      "(x86-64)\n"
+      "                                          size, request->head.length (? lists them); at a USDT marker "
+      "arg1 and so\n"
+      "                                          on by its note; at returns ret. :TYPE may follow:\n"
+      "                                          u8 to u64, s8 to s64, x8 to x64, string, ustring (x86-64)\n"
       "  {cycles,faults}, name{a,b}:S            a group, counted together; with S each sample of the first "
       "has the\n"
       "                                          counts of all\n"
@@ -214,9 +204,9 @@ cli::CommandLine command_line(Gathered& to) {
       "(numbers,\n"
       "                                          true, 'text', enumerators, ports=80:443, limits.low, "
       "ports[1]);\n"
-      "                                          map:MAP.event=EVENT: what the map emits are samples of "
+      "                                          map:MAP.event=EVENT: events of the map become samples of "
       "EVENT\n"
-      "  exec, open/failed,min_us=100/           a recorder that tacho carries: tacho list recorders; "
+      "  exec, open/failed,min_us=100/           a ready-made recorder: tacho list recorders; "
       "NAME/help/\n"
       "                                          shows its options, as ./PROG.bpf.c/help/ does\n"
       "  EVENT:LETTERS                           u user, k kernel, h hypervisor, p to ppp and P precise, G "
@@ -229,19 +219,15 @@ cli::CommandLine command_line(Gathered& to) {
       "  tacho record -a -g -e ./bigreads.bpf.c -- dd if=/dev/zero of=/dev/null bs=2M count=3\n"
       "  tacho record -e open/failed/ -a -- sleep 5   files that programs look for and do not find\n"
       "\n"
-      "Every other option of perf record is known too: what it asks for is always done (-T, -P, -N), or it "
-      "sets how\n"
-      "perf works and is taken with a line that says so (--threads, --aio), or it is refused with a line "
-      "that "
-      "says what\n"
-      "to do instead.\n"
+      "All other options of perf record are accepted: their effect is the default here (-T, -P, -N), or they "
+      "have no\n"
+      "effect, which a message says (--threads, --aio), or they are refused with the option to use instead.\n"
       "\n"
-      "Signals: INT, TERM, HUP (unless it came ignored), QUIT, USR1, PIPE and XFSZ end the recording with a "
-      "whole file and\n"
-      "are passed on to COMMAND, USR1, PIPE and XFSZ as TERM; a second one ends the waiting for it. USR2 "
-      "ends "
-      "nothing: it asks for another\n"
-      "file (--switch-output) or for what is in memory (--overwrite).\n"
+      "Signals: INT, TERM, HUP (unless it was ignored at the start), QUIT, USR1, PIPE and XFSZ end the "
+      "recording with a\n"
+      "complete file, and are passed on to COMMAND (USR1, PIPE and XFSZ as TERM); a second one ends the wait "
+      "for COMMAND.\n"
+      "USR2 starts another file (--switch-output) or writes a capture of the rings (--overwrite).\n"
       "\n"
       "Exit status: that of COMMAND (128 + the signal that ended it) when it ran; else 0 for a whole "
       "capture, 1 for a\n"
@@ -436,41 +422,42 @@ Result<> add_found(TargetOptions& target, FindCgroup find, std::string_view name
 void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows) {
   using cli::Takes;
   std::vector<cli::Option> own{
-      cli::flag("-a,--all-cpus", "Watch the whole system", target.all_cpus),
-      {"-p,--pid", Takes::Value, "PID[,PID]", "Watch these processes with all their threads",
+      cli::flag("-a,--all-cpus", "Record the whole system", target.all_cpus),
+      {"-p,--pid", Takes::Value, "PID[,PID]", "Record these processes with all their threads",
        [&target](std::string_view text) { return set_list(target.processes, parse_id_list(text), "-p"); }},
-      {"-t,--tid", Takes::Value, "TID[,TID]", "Watch these threads alone",
+      {"-t,--tid", Takes::Value, "TID[,TID]", "Record only these threads",
        [&target](std::string_view text) { return set_list(target.threads, parse_id_list(text), "-t"); }},
       {"-u,--uid", Takes::Value, "USER",
-       "Watch the processes that this user (name or number) has now, and what they start",
+       "Record the current processes of this user (name or id), and their children",
        [&target](std::string_view text) { return set_user(target, text); }},
-      {"-C,--cpu", Takes::Value, "CPUS", "Watch these CPUs, as in 0-3,6",
+      {"-C,--cpu", Takes::Value, "CPUS", "Record these CPUs, as in 0-3,6",
        [&target](std::string_view text) { return set_list(target.cpus, parse_cpu_list(text), "-C"); }},
       {"-G,--cgroup", Takes::Value, "NAME[,NAME]",
-       "Watch what runs in this cgroup and in those below it, named by its path below the mount point "
-       "(system.slice/nginx.service) or in whole. One goes for all events, several one for each",
+       "Record this cgroup and the cgroups below it, by the path below the mount point "
+       "(system.slice/nginx.service) or the full path. One cgroup applies to all events, several to one "
+       "event each",
        [&target](std::string_view text) -> Result<> {
          std::ranges::move(parse_cgroup_list(text), std::back_inserter(target.cgroups));
          return Done{};
        }},
       {"--for-each-cgroup", Takes::Value, "NAME[,NAME]",
-       "Watch what runs in these cgroups (names as for -G), with all events in each of them",
+       "Record all events in each of these cgroups (names as for -G)",
        [&target](std::string_view text) -> Result<> {
          std::ranges::move(parse_cgroup_list(text), std::back_inserter(target.each_cgroup));
          return Done{};
        }},
       {"--container", Takes::Value, "ID",
-       "Watch what runs in this container, found by its cgroup: a prefix of its id (docker, containerd, "
-       "CRI-O, podman), or what an LXC container or systemd machine is called. Again: that one too",
+       "Record this container, found by its cgroup: a prefix of its id (docker, containerd, CRI-O, podman), "
+       "or the name of an LXC container or systemd machine. Repeat it for more containers",
        [&target](std::string_view text) { return add_found(target, cgroup_of_container, text); }},
       {"--pod", Takes::Value, "UID",
-       "Watch what runs in all containers of this Kubernetes pod: a prefix of its uid "
-       "(metadata.uid of kubectl get pod -o yaml)",
+       "Record all containers of this Kubernetes pod: a prefix of its uid (metadata.uid of kubectl get pod "
+       "-o yaml)",
        [&target](std::string_view text) { return add_found(target, cgroup_of_pod, text); }},
       cli::flag("--per-thread",
-                "A ring for each watched thread instead of one for each CPU; without children",
+                "A ring for each recorded thread instead of one for each CPU; without children",
                 target.per_thread),
-      cli::flag("-i,--no-inherit", "Do not watch what the watched processes start", target.no_inherit),
+      cli::flag("-i,--no-inherit", "Do not record children of the recorded processes", target.no_inherit),
   };
   std::ranges::move(own, std::back_inserter(rows));
 }

@@ -91,8 +91,8 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
   using cli::Takes;
   std::vector<cli::Option> own{
       {"-o,--output", Takes::Value, "FILE",
-       "Where the capture goes; an existing one is kept as FILE.old. -: perf's pipe form to standard output, "
-       "which is also chosen when that is a pipe and no FILE is named. Default: perf.data",
+       "Write the capture to FILE; an existing capture is kept as FILE.old. -: write perf's pipe form to "
+       "standard output, which is the default if that is a pipe. Default: perf.data",
        [&path, &files](std::string_view text) -> Result<> {
          if (text.empty()) return use_error("-o: the name of the file is empty");
          path = text;
@@ -100,12 +100,11 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
          return Done{};
        }},
       {"--switch-output", Takes::Optional, "WHEN",
-       "Go on in another file when SIGUSR2 comes or --control says snapshot, and also when the file has that "
-       "size (100M) or age (10s, 15m, 2h, 1d). Each is whole by itself and is named FILE.TIME when it is "
-       "finished",
+       "Start another file at SIGUSR2 or at the command snapshot of --control, and also at this size (100M) "
+       "or age (10s, 15m, 2h, 1d). Each file is complete, and named FILE.TIME when it is finished",
        [&files](std::string_view text) { return set_switch_rule(files, text); }},
       {"--switch-max-files", Takes::Value, "N",
-       "Keep the last N files of --switch-output, the one that is written included, and remove older ones",
+       "Keep the last N files of --switch-output, including the current one, and remove older ones",
        [&files](std::string_view text) -> Result<> {
          const auto most = cli::parse_number("--switch-max-files", text, 1, kMostFiles);
          if (!most) return most.error();
@@ -113,9 +112,8 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
          return Done{};
        }},
       {"--overwrite", Takes::Nothing, "",
-       "Flight recorder: keep the last samples in the rings (-m says how much) and write nothing, until "
-       "SIGUSR2 "
-       "comes or --control says snapshot (FILE.TIME), and at the end (FILE)",
+       "Flight recorder: keep the last samples in the rings (-m sets their size). A capture is written at "
+       "SIGUSR2 or at the command snapshot of --control (FILE.TIME), and at the end (FILE)",
        [&files](std::string_view) -> Result<> {
          files.overwrite = true;
          files.switch_rule.is_on = true;
@@ -124,21 +122,19 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
       cli::flag("--timestamp-filename", "Name the file FILE.TIME when it is finished",
                 files.is_named_by_time),
       {"--no-pack", Takes::Nothing, "",
-       "Leave it at addresses. By default the names of what was hit are put into the capture at its end, in "
-       "place "
-       "of the kernel's whole list, so that it can be read on any machine; tacho-report does that when it is "
-       "installed beside. Files that may be gone by then (deleted ones, files of containers, maps of JIT "
-       "code) are "
-       "held open for it, 256 and 4 GB at most. Not with a pipe, --switch-output or --max-size, and not for "
-       "more than 1 GB: tacho pack is for these",
+       "Do not embed symbols. By default tacho-report, if it is installed beside tacho-record, embeds the "
+       "symbols of sampled addresses when the recording ends, instead of the whole list of kernel symbols, "
+       "so that the capture can be read on any machine. Files that may be gone by then (deleted files, files "
+       "of containers, maps of JIT code) are held open: at most 256 files and 4 GB. Not done for pipes, with "
+       "--switch-output or --max-size, and above 1 GB: use tacho pack",
        [&files](std::string_view) -> Result<> {
          files.packs = false;
          return Done{};
        }},
       {"--max-pack-time", Takes::Value, "SECONDS",
-       "Read files for packing for so long at most (default: 300): what has no name by then is left at "
-       "addresses, and files that do not answer, as on a network that hangs, are left out. tacho pack takes "
-       "more time (--max-file-time)",
+       "Read files for embedding symbols for at most SECONDS (default: 300). Addresses without a name by "
+       "then stay without one, and files that do not answer, as on a network that hangs, are left out. tacho "
+       "pack allows more time (--max-file-time)",
        [&files](std::string_view text) -> Result<> {
          constexpr std::uint64_t kDay = 24 * 60 * 60;
          const auto seconds = cli::parse_number("--max-pack-time", text, 1, kDay);
@@ -147,23 +143,21 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
          return Done{};
        }},
       {"--redact", Takes::Optional, "CLASSES",
-       "At the end take out of the capture, or replace by aliases, what others should not see: command "
-       "lines, the "
-       "host's name, folders, names of threads, texts in payloads, stacks and more; or these classes alone "
-       "(comm,paths). tacho redact --help lists them. tacho-report, which does it, must be installed beside; "
-       "until the "
-       "recording ends, everything is in the file",
+       "At the end, remove private data from the capture, or replace it by aliases: command lines, the "
+       "host's name, folders, names of threads, texts in payloads, stacks and more; or only these classes "
+       "(comm,paths), which tacho redact --help lists. Needs tacho-report beside tacho-record. Until the "
+       "recording ends, the file has everything",
        [&files](std::string_view text) -> Result<> {
          files.redacts = true;
          files.redacted_classes = text;
          return check_classes(text);
        }},
       size_option("--max-size",
-                  "End the recording when the capture has no room for more within that size (100M), which "
-                  "it never exceeds; how many samples were left out is printed",
+                  "End the recording before the capture exceeds this size (100M). The number of samples that "
+                  "did not fit is printed",
                   files.most_bytes),
       size_option("--min-free",
-                  "End the recording when the file system of the capture has less than that left (1G)",
+                  "End the recording when the capture's file system has less free space than this (1G)",
                   files.least_free),
   };
   std::ranges::move(own, std::back_inserter(rows));

@@ -77,15 +77,16 @@ struct FieldRow {
   std::uint64_t bits;
 };
 constexpr FieldRow kFields[] = {
-    {"--phys-data", "Record physical addresses of data, where the processor reports the virtual ones",
+    {"--phys-data", "Record physical data addresses, if the processor reports virtual ones",
      abi::kSamplePhysAddr},
-    {"--data-page-size", "Record the size of the page that the data is in", abi::kSampleDataPageSize},
-    {"--code-page-size", "Record the size of the page that the code is in", abi::kSampleCodePageSize},
-    {"-W,--weight", "Record what the processor says of the cost of an access (0 for software events)",
+    {"--data-page-size", "Record the page size of the data address", abi::kSampleDataPageSize},
+    {"--code-page-size", "Record the page size of the code address", abi::kSampleCodePageSize},
+    {"-W,--weight", "Record the cost of a memory access, if the processor reports it (0 for software events)",
      kWeight},
-    {"--transaction", "Record what the processor says of memory transactions (0 for software events)",
+    {"--transaction",
+     "Record the state of memory transactions, if the processor reports it (0 for software events)",
      abi::kSampleTransaction},
-    {"-R,--raw-samples", "Record the raw bytes of every event that has some (tracepoints always have them)",
+    {"-R,--raw-samples", "Record raw data of all events that have it (tracepoints always do)",
      abi::kSampleRaw},
 };
 
@@ -93,7 +94,7 @@ constexpr FieldRow kFields[] = {
 // that tacho compiles; further ones narrow it.
 Result<> add_filter(std::vector<EventRequest>& events, const std::string& of_tracepoints,
                     const std::string& of_others, const char* option) {
-  if (events.empty()) return use_error(std::string(option) + ": it stands behind the -e it is for");
+  if (events.empty()) return use_error(std::string(option) + ": it belongs after the -e that it is for");
   const std::size_t last = events.back().option;
   const auto is_tracepoint = [](const EventRequest& event) {
     return event.tracepoint() != nullptr && !event.sum;
@@ -137,80 +138,76 @@ Result<> set_sample_rate(SamplingOptions& options, std::string_view text) {
 }
 
 void add_rate_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
-  rows.push_back({"-F,--freq", Takes::Value, "HZ",
-                  "Samples each second of counters, clocks and software events; max: what the kernel allows. "
-                  "Default: 4000",
-                  [&options](std::string_view text) { return set_frequency(options, text); }});
+  rows.push_back(
+      {"-F,--freq", Takes::Value, "HZ",
+       "Samples a second of counters, clocks and software events; max: the kernel's limit. Default: 4000",
+       [&options](std::string_view text) { return set_frequency(options, text); }});
   rows.push_back(flag("--strict-freq", "Refuse a frequency above the kernel's limit instead of lowering it",
                       options.strict_frequency));
-  rows.push_back(
-      {"--sample-rate", Takes::Value, "1/N",
-       "Of the events of BPF objects every Nth. Objects that ask tacho_wants() count on each CPU, "
-       "and leave out the others in the kernel, before a stack is walked; the recorder counts what "
-       "it reads, over all CPUs: objects that do not ask together, each ring buffer without "
-       "RING_CHANNEL() by itself",
-       [&options](std::string_view text) { return set_sample_rate(options, text); }});
-  rows.push_back(
-      cli::number("--max-rate", "N",
-                  "Of the events of BPF objects at most N a second: of each that asks tacho_wants(), of all "
-                  "others together, and of each ring buffer without RING_CHANNEL(); what is more is counted "
-                  "and printed at the end",
-                  1, std::uint64_t{1} << 40, options.rate_of_objects.most_a_second));
+  rows.push_back({"--sample-rate", Takes::Value, "1/N",
+                  "Record every Nth event of BPF objects. Objects that call tacho_wants() count on each CPU "
+                  "and drop the other events in the kernel, before a stack is walked. For other objects the "
+                  "recorder drops events, counting over all CPUs: all such objects together, and each ring "
+                  "buffer without RING_CHANNEL() by itself",
+                  [&options](std::string_view text) { return set_sample_rate(options, text); }});
+  rows.push_back(cli::number("--max-rate", "N",
+                             "Record at most N events a second of BPF objects: of each that calls "
+                             "tacho_wants(), of all others together, and of each ring buffer without "
+                             "RING_CHANNEL(). The number of dropped events is printed at the end",
+                             1, std::uint64_t{1} << 40, options.rate_of_objects.most_a_second));
   rows.push_back({"-c,--count", Takes::Value, "PERIOD",
-                  "A sample each PERIOD events (ns of the clocks) instead",
+                  "Take a sample every PERIOD events (of clocks: ns) instead",
                   [&options](std::string_view text) { return set_period(options, text); }});
 }
 
 void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
   rows.push_back(
       {"-g", Takes::Nothing, "",
-       "Record the stack of every sample: --call-graph ehframe where the kernel can and the rights "
-       "allow it; elsewhere copies of stacks, which are unwound when the recording ends, and for "
-       "what BPF programs write fp. It says why (-v, tacho header: of every event)",
+       "Record the stack of every sample: as --call-graph ehframe, if kernel and rights allow it; else as "
+       "stack copies, which are unwound when the recording ends, and for events of BPF programs as fp. A "
+       "message gives the reason (-v and tacho header: the method of every event)",
        [&options](std::string_view) -> Result<> {
          // A method that was named is kept, as perf does.
          if (options.stacks.method == CallGraph::None) options.stacks.method = CallGraph::Best;
          return Done{};
        }});
-  rows.push_back(
-      {"--call-graph", Takes::Value, "METHOD",
-       "Record the stack of every sample: fp[,FRAMES] by frame pointers; dwarf[,BYTES] keeps registers and "
-       "BYTES of the stack (default: 8192) and unwinds them when the capture is read; lbr takes the calls "
-       "that the processor kept; ehframe[,FRAMES] has the kernel unwind by the binaries' .eh_frame: whole "
-       "stacks "
-       "without frame pointers (x86-64)",
-       [&options](std::string_view text) { return set_call_graph(options, text); }});
+  rows.push_back({"--call-graph", Takes::Value, "METHOD",
+                  "Record the stack of every sample. fp[,FRAMES]: by frame pointers; dwarf[,BYTES]: copies "
+                  "registers and BYTES of the stack (default: 8192), to be unwound when the capture is read; "
+                  "lbr: the calls recorded by the processor; ehframe[,FRAMES]: unwound in the kernel by the "
+                  "binaries' .eh_frame, complete without frame pointers (x86-64)",
+                  [&options](std::string_view text) { return set_call_graph(options, text); }});
   rows.push_back({"--max-stack", Takes::Value, "FRAMES",
-                  "At most so many frames of a stack. Default: kernel.perf_event_max_stack",
+                  "Record at most FRAMES frames of a stack. Default: kernel.perf_event_max_stack",
                   [&options](std::string_view text) -> Result<> {
                     const auto frames = cli::parse_number("--max-stack", text, 1, kMostStackFrames);
                     if (!frames) return frames.error();
                     options.stacks.max_frames = static_cast<std::uint16_t>(*frames);
                     return Done{};
                   }});
+  rows.push_back(flag("--user-callchains", "Record only the user part of stacks", options.user_callchains));
   rows.push_back(
-      flag("--user-callchains", "Of stacks only the part outside of the kernel", options.user_callchains));
-  rows.push_back(flag("--kernel-callchains", "Of stacks only the kernel's part", options.kernel_callchains));
+      flag("--kernel-callchains", "Record only the kernel part of stacks", options.kernel_callchains));
   rows.push_back({"-b,--branch-any", Takes::Nothing, "", "Record the branches before each sample (-j any)",
                   [&options](std::string_view) -> Result<> {
                     options.branches |= kAnyBranch;
                     return Done{};
                   }});
-  rows.push_back(
-      {"-j,--branch-filter", Takes::Value, "FILTER[,FILTER]",
-       "Record such branches before each sample, if the processor keeps them: any, any_call, any_ret, "
-       "ind_call, ind_jmp, call, cond, in_tx, no_tx, abort_tx, stack, save_type, priv, and where: u, k, hv",
-       [&options](std::string_view text) -> Result<> {
-         auto bits = parse_branch_filter(text);
-         if (!bits) return std::move(bits.error()).in("-j");
-         options.branches |= *bits;
-         return Done{};
-       }});
+  rows.push_back({"-j,--branch-filter", Takes::Value, "FILTER[,FILTER]",
+                  "Record branches of these kinds before each sample, if the processor can: any, any_call, "
+                  "any_ret, ind_call, ind_jmp, call, cond, in_tx, no_tx, abort_tx, stack, save_type, priv; "
+                  "u, k and hv choose the privilege level",
+                  [&options](std::string_view text) -> Result<> {
+                    auto bits = parse_branch_filter(text);
+                    if (!bits) return std::move(bits.error()).in("-j");
+                    options.branches |= *bits;
+                    return Done{};
+                  }});
 }
 
 void add_field_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
-  rows.push_back(flag("-d,--data", "Record addresses of data with each sample, and the mappings of data",
-                      options.data_addresses));
+  rows.push_back(
+      flag("-d,--data", "Record data addresses with each sample, and data mappings", options.data_addresses));
   for (const FieldRow& row : kFields) {
     rows.push_back({row.names, Takes::Nothing, "", row.help, [&options, &row](std::string_view) -> Result<> {
                       options.more_fields |= row.bits;
@@ -218,12 +215,12 @@ void add_field_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
                     }});
   }
   rows.push_back({"-I,--intr-regs", Takes::Optional, "REGISTERS",
-                  "Record registers as each sample found them: ax,bx,...; without a value all, =? lists them",
+                  "Record the registers at each sample: ax,bx,...; without a value all, =? lists them",
                   [&options](std::string_view text) {
                     return set_registers(options, options.registers_intr, text, "--intr-regs");
                   }});
   rows.push_back({"--user-regs", Takes::Optional, "REGISTERS",
-                  "Record the registers that the program had when it entered the kernel; values as for -I",
+                  "Record the user registers at the entry into the kernel; values as for -I",
                   [&options](std::string_view text) {
                     return set_registers(options, options.registers_user, text, "--user-regs");
                   }});
@@ -240,10 +237,10 @@ void add_field_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
 }
 
 void add_side_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
-  rows.push_back(flag("-s,--stat", "Record what each thread counted when it ends (report -T shows it)",
+  rows.push_back(flag("-s,--stat", "Record each thread's counts when it ends (report -T shows them)",
                       options.counts_of_threads));
-  rows.push_back(flag("--switch-events", "Record each switch between threads", options.switches));
-  rows.push_back({"-B,--no-buildid", Takes::Nothing, "", "Leave out the build ids of what is mapped",
+  rows.push_back(flag("--switch-events", "Record context switches", options.switches));
+  rows.push_back({"-B,--no-buildid", Takes::Nothing, "", "Record mappings without build ids",
                   [&options](std::string_view) -> Result<> {
                     options.build_ids = false;
                     return Done{};
@@ -265,25 +262,25 @@ void add_sampling_rows(std::vector<cli::Option>& rows, SamplingOptions& options,
                        std::vector<EventRequest>& events) {
   rows.push_back(
       {"--filter", Takes::Value, "FILTER",
-       "Of the events of the -e before it, only those for which this holds, decided in the kernel before a "
-       "stack is walked. Of tracepoints as the kernel understands it: 'prev_pid > 0 && prev_comm ~ \"ba*\"'. "
-       "Of others pid, tid, uid, gid, cpu, comm, cgroup and cgroup_id, in the language of --where: "
-       "'comm ~ \"nginx*\" && uid != 0'; of BPF objects that ask tacho_wants_this() also members of the "
-       "payload. Again: both must hold",
+       "Record only events of the -e before it that match FILTER. The kernel evaluates it, before a stack is "
+       "walked. For tracepoints, in the kernel's language: 'prev_pid > 0 && prev_comm ~ \"ba*\"'. For other "
+       "events, in the language of --where, with pid, tid, uid, gid, cpu, comm, cgroup and cgroup_id: 'comm "
+       "~ \"nginx*\" && uid != 0'; for BPF objects that call tacho_wants_this() also with members of the "
+       "payload. If it is repeated, all filters must match",
        [&events](std::string_view text) {
          return add_filter(events, std::string(text), std::string(text), "--filter");
        }});
   rows.push_back({"--exclude-perf", Takes::Nothing, "",
-                  "Of the events of the -e before it, not the recorder's own", [&events](std::string_view) {
+                  "Leave out the recorder's own events of the -e before it", [&events](std::string_view) {
                     return add_filter(events, own_exclusion(), "pid != " + std::to_string(getpid()),
                                       "--exclude-perf");
                   }});
   add_rate_rows(rows, options);
   add_stack_rows(rows, options);
   rows.push_back(
-      flag("--all-user", "Sample outside of the kernel only, whatever the events say", options.all_user));
+      flag("--all-user", "Sample only user code, whatever the events' modifiers are", options.all_user));
   rows.push_back(
-      flag("--all-kernel", "Sample in the kernel only, whatever the events say", options.all_kernel));
+      flag("--all-kernel", "Sample only the kernel, whatever the events' modifiers are", options.all_kernel));
   add_field_rows(rows, options);
   add_side_rows(rows, options);
 }

@@ -127,8 +127,8 @@ void add_time_options(TimeOptions& time, std::vector<cli::Option>& rows) {
   using cli::Takes;
   std::vector<cli::Option> own{
       {"-D,--delay", Takes::Value, "MS",
-       "Take samples only from so many ms after the start on, or only in the intervals MS-MS,MS-MS; -1: not "
-       "before --control says enable",
+       "Begin sampling MS milliseconds after the start, or sample only in the intervals MS-MS,MS-MS; -1: "
+       "begin when --control enables events",
        [&time](std::string_view text) -> Result<> {
          auto delay = parse_delay(text);
          if (!delay) return std::move(delay.error());
@@ -136,7 +136,7 @@ void add_time_options(TimeOptions& time, std::vector<cli::Option>& rows) {
          return Done{};
        }},
       {"--duration", Takes::Value, "TIME",
-       "Without a COMMAND: end after so long, as in 10 (seconds), 500ms, 15m",
+       "Without a COMMAND: end after TIME, as in 10 (seconds), 500ms, 15m",
        [&time](std::string_view text) -> Result<> {
          const auto duration = parse_duration("--duration", text);
          if (!duration) return duration.error();
@@ -144,9 +144,8 @@ void add_time_options(TimeOptions& time, std::vector<cli::Option>& rows) {
          return Done{};
        }},
       {"--interval", Takes::Value, "TIME",
-       "Read what BPF programs count in maps (SUMMARY() in tacho/event.h) every so often, as in 1 (seconds), "
-       "100ms, "
-       "and not at the end alone: each sample then has what came since the last reading",
+       "Read the maps in which BPF programs count (SUMMARY() in tacho/event.h) every TIME, as in 1 "
+       "(seconds), 100ms, and not only at the end. Each sample then has the increase since the last reading",
        [&time](std::string_view text) -> Result<> {
          const auto interval = parse_duration("--interval", text);
          if (!interval) return interval.error();
@@ -154,9 +153,9 @@ void add_time_options(TimeOptions& time, std::vector<cli::Option>& rows) {
          return Done{};
        }},
       {"--control", Takes::Value, "WHERE",
-       "Listen for commands, a line each: enable [EVENT], disable [EVENT], snapshot, evlist [-v|-F], ping, "
-       "stop. WHERE: "
-       "fd:N[,N] or fifo:PATH[,PATH]; through the second each is answered with \"ack\" or \"error: ...\"",
+       "Read commands, one a line: enable [EVENT], disable [EVENT], snapshot, evlist [-v|-F], ping, stop. "
+       "WHERE: fd:N[,N] or fifo:PATH[,PATH]; answers, \"ack\" or \"error: ...\", are written to the second "
+       "one",
        [&time](std::string_view text) -> Result<> {
          auto place = parse_control(text);
          if (!place) return std::move(place.error());

@@ -60,7 +60,7 @@ class PipeOutput final : public CaptureOutput {
     }
     return Done{};
   }
-  // What went through a pipe cannot be taken back.
+  // Data in a pipe cannot be removed.
   Result<> close_after_failure() override { return Done{}; }
   std::uint64_t bytes() const override { return writer_.bytes(); }
 
@@ -91,10 +91,10 @@ Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const fo
 
 namespace {
 
-// So many files may have been finished within a hundredth of a second.
+// More files than this cannot be finished within a hundredth of a second.
 constexpr int kMostOfOneTime = 1000;
 
-// Never over a file that is there; file systems that cannot promise that are asked first.
+// Never replaces an existing file; checks first on file systems that cannot do this atomically.
 int rename_new(const std::string& from, const std::string& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
@@ -132,7 +132,7 @@ Result<> FinishedFiles::add() {
   return output_error(wanted + ": there are too many files of that time already");
 }
 
-// Only files that this recording made: a file that replaced one stays.
+// Removes only files of this recording: not a file that has replaced one.
 void FinishedFiles::make_room() {
   while (most_ != 0 && files_.size() > most_ - 1) {
     const File oldest = std::move(files_.front());

@@ -26,47 +26,47 @@ class CaptureOutput {
   CaptureOutput& operator=(const CaptureOutput&) = delete;
   virtual ~CaptureOutput() = default;
 
-  // Whole records that stay plain (synthesized ones, marks).
+  // Whole records that stay uncompressed (synthesized records, round marks).
   virtual Result<> write_plain(format::Bytes records) = 0;
   // Whole records from a ring.
   virtual Result<> write_records(format::Bytes records) = 0;
-  // The same, compressed already as captures have them: samples and records among them; `inflated` bytes.
+  // The same, already compressed in the form of captures: samples and records among them; `inflated` bytes.
   virtual Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts& counts) {
     (void)inflated, (void)counts;
     return write_plain(packed);
   }
-  // The same within `most_bytes` in all, the end of the capture included. False: there is no room, and
-  // nothing was written.
+  // The same, if the capture with its end stays within `most_bytes`. False: it would not, and nothing was
+  // written.
   virtual Result<bool> write_within(format::Bytes records, std::uint64_t most_bytes) {
     (void)most_bytes;
     if (auto written = write_records(records); !written) return std::move(written.error());
     return true;
   }
-  // Bytes kept free for the end.
+  // Bytes reserved for the end.
   virtual std::uint64_t closing_room() const { return 0; }
-  // A reader of the output now has all that was written.
+  // Ends a round: a reader of the output now has everything that was written.
   virtual Result<> finish_round() = 0;
-  // Adds facts known only at the end. The last call of a recording that went well.
+  // Adds facts that are known at the end. The last call of a successful recording.
   virtual Result<> close(const format::Features& late) = 0;
-  // The last call of one that did not: nothing of an unfinished round stays where that can be helped.
+  // The last call of a failed recording: drops the unfinished round if possible.
   virtual Result<> close_after_failure() = 0;
-  // After that: what can be read of the records that were handed over, of which those in `rounds` were in
-  // whole rounds. Nothing: there is no file.
+  // After that: what is readable of the records that were written, of which `rounds` were in whole rounds.
+  // nullopt: there is no file.
   virtual std::optional<RecordCounts> kept(const RecordCounts& rounds) const { return rounds; }
-  // As stored, so far; of a series its present file.
+  // As stored, so far; for a series, of the current file.
   virtual std::uint64_t bytes() const = 0;
 
-  // Where all of it is, for messages: `path`, or the files it became.
+  // The name of the output for messages: `path`, or the files it became.
   virtual std::string place(const std::string& path) const { return path; }
   virtual std::uint64_t total_bytes() const { return bytes(); }
 
-  // Of a series of files (record/session/capture_series.h): describes what runs, and then begins the next
-  // file.
+  // Of a series of files (record/session/capture_series.h): describes running processes, and then begins the
+  // next file.
   virtual Result<> prepare_next() { return Done{}; }
   virtual Result<> begin_next() { return Done{}; }
   // Ends the open file after the last record.
   virtual Result<> finish() { return Done{}; }
-  // Names of files that were finished since the last call; from any thread.
+  // Names of files that were finished since the last call. Any thread may call it.
   virtual std::vector<std::string> take_finished() { return {}; }
 };
 
@@ -80,22 +80,22 @@ Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const fo
                                                         format::Features features,
                                                         const format::WriteOptions& options);
 
-// Captures that a recording finished, each under a name with its time.
+// The finished captures of a recording, named by time.
 
 class FinishedFiles {
  public:
-  // `path`: of each while it is written. It is named PATH.TIME then. `most`: files in all, including the
-  // one that is being written; 0: all are kept.
+  // `path`: of the current file, which is renamed to PATH.TIME at its end. `most`: the maximum of files,
+  // including the current one; 0: no limit.
   FinishedFiles(std::string path, std::size_t most) : path_(std::move(path)), most_(most) {}
 
-  // The file at the path is finished: names it, never over another.
+  // Renames the finished file at the path, never to an existing name.
   Result<> add();
-  // Another one will be written: removes the oldest files of this recording, as far as there are too many.
+  // Removes the oldest files of this recording so that one more fits into the maximum.
   void make_room();
   // For messages: "3 files perf.data.*".
   std::string place() const;
   std::size_t count() const { return count_; }
-  // Names that were given since the last call; from any thread.
+  // Names given since the last call. Any thread may call it.
   std::vector<std::string> take_news();
 
  private:
@@ -106,12 +106,12 @@ class FinishedFiles {
   std::string path_;
   std::size_t most_;
   std::deque<File> files_;  // oldest first
-  std::size_t count_ = 0;   // of all, the removed ones included
+  std::size_t count_ = 0;   // of all files, removed ones included
   std::mutex mutex_;
-  std::vector<std::string> news_;  // by the mutex
+  std::vector<std::string> news_;  // guarded by the mutex
 };
 
-// "20240131235959" and hundredths of a second, of now and in local time, as perf has it.
+// "20240131235959" and hundredths of a second: now, in local time, as perf.
 std::string time_for_name();
 
 }  // namespace tacho::record

@@ -20,10 +20,10 @@ struct Header {
 };
 static_assert(sizeof(Header) == format::kRecordHeaderSize);
 
-// Every planned event samples IDENTIFIER, IP, TID and TIME, in this order.
+// Every planned event has IDENTIFIER, IP, TID and TIME, in this order.
 constexpr std::size_t kTimeOffset = 3 * sizeof(std::uint64_t);
 
-// Every sample passes here while others wait, so its fields are taken without a cursor.
+// Called for every sample, so it reads without a cursor.
 void count_sample(format::Bytes body, RecordCounts& counts) {
   ++counts.samples;
   std::uint64_t time;
@@ -33,7 +33,7 @@ void count_sample(format::Bytes body, RecordCounts& counts) {
   counts.last_time = std::max(counts.last_time, time);
 }
 
-// Behind the count is the trailer of every record: TID, TIME, ...
+// After the count comes the trailer of every record: TID, TIME, ...
 void count_loss(format::Cursor body, RecordCounts& counts) {
   body.u64();  // id
   counts.lost += body.u64();
@@ -103,13 +103,13 @@ bool count_records(format::Bytes records, RecordCounts& counts) {
 
 namespace {
 
-// The bytes that the last record lacks; `last`: where it begins. Records are multiples of 8 bytes, as rings
-// are, so that a header is never cut.
+// The missing bytes of the last record; `last`: its start. Records and rings are multiples of 8 bytes, so a
+// header is never cut.
 std::size_t bytes_missing(format::Bytes records, std::size_t& last) {
   for (last = 0; records.size() - last >= format::kRecordHeaderSize;) {
     std::uint16_t size;
     std::memcpy(&size, records.data() + last + 6, sizeof size);
-    if (size < format::kRecordHeaderSize) return 0;  // no record; the counting step finds it
+    if (size < format::kRecordHeaderSize) return 0;  // no record, which count_records() reports
     if (size > records.size() - last) return size - (records.size() - last);
     last += size;
   }
@@ -141,8 +141,8 @@ void RingCompressor::add(format::Bytes run, std::vector<std::byte>& out, std::ve
   out.insert(out.end(), run.begin(), run.end());
 }
 
-// The rest of the record that started in the run before. A single record between compressed ones is one of
-// them.
+// Appends the rest of the record that began in the run before. A single record between compressed ones is
+// compressed with them.
 format::Bytes RingCompressor::end_record(format::Bytes run, std::vector<std::byte>& out,
                                          std::vector<CompressedRun>& packed) {
   if (missing_ == 0) return run;
@@ -154,7 +154,7 @@ format::Bytes RingCompressor::end_record(format::Bytes run, std::vector<std::byt
   return run.subspan(end.size());
 }
 
-// Extends the run before it where there is nothing between them.
+// Extends the run before, if it is adjacent.
 void RingCompressor::add_run(std::size_t begin, std::size_t end, format::Bytes records,
                              std::vector<CompressedRun>& packed) const {
   if (packed.size() == first_ || packed.back().end != begin) packed.push_back({begin, begin, 0, {}});

@@ -21,10 +21,10 @@ namespace tacho::record {
 
 struct RecordCounts {
   std::uint64_t samples = 0;
-  std::uint64_t lost = 0;                                       // what LOST records say
+  std::uint64_t lost = 0;                                       // sum of LOST records
   std::uint64_t first_time = ~std::uint64_t{0}, last_time = 0;  // of samples, ns
 
-  std::uint64_t lost_first = ~std::uint64_t{0}, lost_last = 0;  // when LOST records were written, ns
+  std::uint64_t lost_first = ~std::uint64_t{0}, lost_last = 0;  // times of LOST records, ns
   std::uint64_t sideband = 0;                                   // records about processes and their mappings
 
   void add(const RecordCounts& more);
@@ -32,41 +32,41 @@ struct RecordCounts {
   bool operator==(const RecordCounts&) const = default;
 };
 
-// Of `records` from `begin` on: removes what the kernel leaves behind the trailers of BPF_EVENT records
-// (format::declared_bytes()), so that every reader finds each trailer at its record's end. Bytes that are no
-// record end it.
+// For `records` from `begin` on: removes the bytes that the kernel leaves after the trailers of BPF_EVENT
+// records (format::declared_bytes()), so that each trailer is at its record's end. Stops at bytes that are no
+// record.
 void cut_behind_trailers(std::vector<std::byte>& records, std::size_t begin, std::size_t trailer);
 
 // Counts `records`; false when they are not whole records one after another.
 bool count_records(format::Bytes records, RecordCounts& counts);
 
-// Batches of records on their way to the writing thread: compressed while they are in the ring
-// (RingCompressor), and queued within a bound of bytes.
+// A queue of record batches with a limit in bytes. Batches may have been compressed while they were in the
+// ring (RingCompressor).
 
 // Compresses the contents of a ring while they are in the kernel's memory: similar records are compared
-// with each other there, and only their differences are copied.
+// there, and only their differences are copied.
 
-// Bytes that are as they go into the capture: records, packed or plain.
+// Bytes as they go into the capture: records, compressed or plain.
 struct CompressedRun {
-  std::size_t begin = 0, end = 0;  // where they stand among others
+  std::size_t begin = 0, end = 0;  // offsets in the batch
   std::size_t inflated = 0;        // bytes of the records in them
-  RecordCounts counts;             // of these alone
+  RecordCounts counts;             // of these records only
 };
 
 class RingCompressor {
  public:
-  // Less than this in a ring is better compressed together with other rings.
+  // With less than this in a ring, several rings are better compressed together.
   static constexpr std::size_t kLeast = std::size_t{64} << 10;
 
   explicit RingCompressor(format::RecordCompressor compressor) : compressor_(std::move(compressor)) {}
-  // Nothing where a capture of this zstd level is not packed in this way.
+  // nullopt: captures of this zstd level are not compressed this way.
   static Result<std::optional<RingCompressor>> for_level(std::optional<int> level);
 
-  // Appends to `out` the next run of bytes of one look at a ring; a record may start in one run and end in
-  // the next. `packed` has which bytes of `out` are compressed already: the others are plain records,
-  // because they are not similar enough.
+  // Appends a run of bytes of one pass over a ring to `out`; a record may begin in one run and end in the
+  // next. `packed` lists which bytes of `out` are compressed; the others are plain records, which are not
+  // similar enough.
   void add(format::Bytes run, std::vector<std::byte>& out, std::vector<CompressedRun>& packed);
-  // A new look starts, whatever became of the one before. The contents of `packed` stay.
+  // Begins another pass, whatever happened to the last one. The contents of `packed` stay.
   void begin_look(const std::vector<CompressedRun>& packed) {
     missing_ = 0;
     first_ = packed.size();
@@ -80,23 +80,23 @@ class RingCompressor {
                std::vector<CompressedRun>& packed) const;
 
   format::RecordCompressor compressor_;
-  std::size_t first_ = 0;      // first run of this look
-  std::size_t missing_ = 0;    // bytes of the last record in `out`, which come with the next run
-  std::size_t cut_at_ = 0;     // where that one begins
-  bool is_cut_alone_ = false;  // what stands before it is packed
+  std::size_t first_ = 0;      // first run of this pass
+  std::size_t missing_ = 0;    // the missing bytes of the last record in `out`, which come with the next run
+  std::size_t cut_at_ = 0;     // the start of that record
+  bool is_cut_alone_ = false;  // the bytes before it are compressed
 };
 
-// Queue between the thread that drains the rings and the one that writes: bounded in bytes. When it is full
-// the draining thread waits, the rings fill, and the kernel counts what it must drop: no loss goes
-// uncounted.
+// A queue between the thread that drains the rings and the one that writes, with a limit in bytes. If it is
+// full, the draining thread waits, the rings fill up, and the kernel counts what it drops: every loss is
+// counted.
 
-// Action of the writing thread after a batch: the steps from one file to the next.
+// What the writing thread does after a batch: the steps from one file to the next.
 enum class FileStep : std::uint8_t { None, PrepareNext, BeginNext };
 
 struct Batch {
-  std::vector<std::byte> records = {};  // whole records, some of them packed
-  bool ends_round = false;              // every ring was looked at since the last round
-  RecordCounts counts = {};             // of everything up to its end
+  std::vector<std::byte> records = {};  // whole records, some of them compressed
+  bool ends_round = false;              // all rings were read since the last round
+  RecordCounts counts = {};             // of everything up to the batch's end
   FileStep step = FileStep::None;
   std::vector<CompressedRun> packed = {};  // of `records`, in their order
 };
@@ -105,24 +105,24 @@ class RecordQueue {
  public:
   explicit RecordQueue(std::size_t limit) : limit_(limit) {}
 
-  // Waits for room, no longer than `patience`, so that the caller can look at other things meanwhile: false
-  // when there was none, and `batch` is as before. A batch larger than the limit goes in when the queue is
-  // empty. After abandon() it is dropped, which counts as taken.
+  // Waits for space up to `patience`, so that the caller can do other things meanwhile. False: no space, and
+  // `batch` is unchanged. A batch above the limit is accepted by an empty queue. After abandon() batches are
+  // dropped, and the result is true.
   bool push(Batch& batch, std::chrono::milliseconds patience);
-  // Waits for a batch; nothing when the queue is closed and empty, or abandoned.
+  // Waits for a batch; nullopt: the queue is closed and empty, or abandoned.
   std::optional<Batch> pop();
   // No more batches will come.
   void close();
-  // One side gave up: no side waits any more, and what is not written yet is dropped.
+  // One side failed: no side waits any longer, and unwritten batches are dropped.
   void abandon();
   bool is_abandoned();
-  // Of the batches that wait to be written.
+  // The size of the batches that wait.
   std::size_t bytes();
 
-  // Memory of written batches goes round, so that steady recording allocates nothing.
+  // Buffers of written batches are used again, so that steady recording allocates nothing.
   void give_back(std::vector<std::byte> buffer);
   std::vector<std::byte> spare_buffer();
-  // Gives the memory of written batches back to the system, which is short of it.
+  // Frees the buffers of written batches when memory is short.
   void free_spares();
 
  private:

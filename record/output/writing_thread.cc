@@ -16,10 +16,10 @@ namespace tacho::record {
 
 namespace {
 
-// Where the last piece of records goes that still finds room.
+// The smallest piece into which records are split to fill the remaining space.
 constexpr std::size_t kLeastPiece = 1024;
 
-// Bytes of the whole records at the start of `records` that are no more than `most`.
+// The size of the whole records at the start of `records`, at most `most`.
 std::size_t whole_records(format::Bytes records, std::size_t most) {
   std::size_t end = 0;
   while (end + format::kRecordHeaderSize <= records.size()) {

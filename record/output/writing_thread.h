@@ -1,4 +1,4 @@
-// The thread that compresses and writes, so that a disk that hangs blocks no other thread.
+// The thread that compresses and writes, so that a slow disk blocks no other thread.
 #pragma once
 
 #include <atomic>
@@ -18,20 +18,20 @@ namespace tacho::record {
 // Writes the end of the output after the last record.
 using Closing = std::function<Result<>(const RecordCounts& counts)>;
 
-// What ends a recording before a disk is full. 0: no limit.
+// Limits that end a recording before a disk is full. 0: no limit.
 struct OutputLimits {
-  std::uint64_t most_bytes = 0;  // of the capture, which never has more
-  std::uint64_t least_free = 0;  // bytes on its file system
+  std::uint64_t most_bytes = 0;  // of the capture, never exceeded
+  std::uint64_t least_free = 0;  // free bytes to keep on its file system
   std::string path = {};         // of the capture
 
   bool operator==(const OutputLimits&) const = default;
 };
 enum class Limit : std::uint8_t { None, Size, Free };
-// Whether less is free than is to be.
+// Whether less than `least_free` is free.
 bool is_disk_short(const OutputLimits& limits);
 
-// `ended_fd` becomes readable when it is about to end: after its first failure, when the queue was given
-// up, or with all written and closed. Its arguments must outlive it.
+// `ended_fd` becomes readable shortly before the thread ends: after a failure, after abandon(), or after
+// everything is written and closed. The arguments must outlive this.
 class WritingThread {
  public:
   WritingThread(CaptureOutput& output, RecordQueue& queue, OutputLimits limits, Closing closing)
@@ -40,19 +40,19 @@ class WritingThread {
   WritingThread& operator=(const WritingThread&) = delete;
   ~WritingThread();
 
-  // `nice`: of the thread (setpriority(2)), which inherits all else from the caller.
+  // `nice`: of the thread (setpriority(2)); it inherits everything else from the caller.
   Result<> start(int nice = 0);
   int ended_fd() const { return ended_fd_.get(); }
-  // Waits for the end of the thread; the failure, if there was one.
+  // Waits for the thread to end. Returns its failure, if any.
   std::optional<Error> join();
   // Counts of whole rounds in the output. After join().
   const RecordCounts& kept() const { return kept_; }
-  // Steps of the queue's batches that were taken so far, bytes of the present file, and a limit that was
-  // reached: from any thread.
+  // For any thread: the number of file steps done, the size of the current file, and a limit that was
+  // reached.
   std::uint64_t steps_taken() const { return steps_taken_; }
   std::uint64_t bytes() const { return bytes_; }
   Limit limit() const { return limit_; }
-  // The thread hangs in a call that does not return: never again is anything of it to be touched.
+  // The thread hangs in a system call: detaches it. Nothing of it may be used afterwards.
   void leave_behind() { thread_.detach(); }
 
  private:
@@ -73,7 +73,7 @@ class WritingThread {
   RecordCounts kept_, written_;  // in whole rounds; in all
   std::atomic<std::uint64_t> steps_taken_ = 0, bytes_ = 0;
   std::atomic<Limit> limit_ = Limit::None;
-  std::thread thread_;  // last: it uses what stands above
+  std::thread thread_;  // last: it uses the members above
 };
 
 }  // namespace tacho::record

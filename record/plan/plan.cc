@@ -44,8 +44,8 @@ Result<std::uint64_t> allowed(std::uint64_t frequency, const SamplingOptions& op
   return host.max_sample_rate;
 }
 
-// A term of the event wins over -c and -F, these over the default: an event each of a tracepoint, 4000
-// samples a second else.
+// Terms of the event override -c and -F, which override the default: each event of a tracepoint, else 4000
+// samples a second.
 Result<> set_rate(format::EventAttr& attr, const EventRequest& request, const SamplingOptions& options,
                   const Host& host, std::vector<std::string>& notes) {
   const bool own = request.period.has_value() || request.frequency.has_value();
@@ -103,7 +103,7 @@ StackOptions stacks_of(const EventRequest& request, const SamplingOptions& optio
 
 namespace {
 
-// The kernel and the rest: where samples are taken.
+// Sets exclude_kernel and exclude_user.
 void choose_sides(format::EventAttr& attr, const SamplingOptions& options) {
   if (options.all_user) attr.flags = (attr.flags | abi::kExcludeKernel) & ~std::uint64_t{abi::kExcludeUser};
   if (options.all_kernel) attr.flags = (attr.flags | abi::kExcludeUser) & ~std::uint64_t{abi::kExcludeKernel};
@@ -151,8 +151,8 @@ Result<format::EventAttr> sampling_attr(const EventRequest& request, const Sampl
   choose_sides(attr, options);
   set_fields(attr, request, options);
   set_stacks(attr, stacks_of(request, options), options);
-  // The kernel refuses an inheriting event in a perf event array. An inherited probe is worse: the kernel
-  // reads the name of its file again, from the memory of the forking process, and fork and clone fail.
+  // The kernel refuses inherited events in a perf event array. For an inherited probe, the kernel reads the
+  // file name again from the forking process's memory, so that fork and clone fail.
   const bool can_inherit = !attr.is_bpf_output() && request.probe() == nullptr;
   if (request.inherit.value_or(following.inherits) && can_inherit && following.children)
     attr.flags |= abi::kInherit;
@@ -181,7 +181,8 @@ namespace {
 
 namespace abi = format::abi;
 
-// The program sees every hit of a tracepoint or probe, and walks before the kernel chooses.
+// The program runs on every hit of a tracepoint or probe, and unwinds before the kernel decides whether to
+// sample.
 bool has_walks_for_nothing(const EventRequest& request, const format::EventAttr& attr) {
   const bool is_tracepoint = attr.type == abi::kTracepoint;
   const bool is_chosen_later = attr.has(abi::kFreq) || attr.sample_period > 1;
@@ -205,7 +206,7 @@ Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::
   const bool is_asked_for = stacks.method == CallGraph::Unwound;
   UnwindingChoice choice;
   if (!is_asked_for && stacks.method != CallGraph::Best) return choice;
-  if (attr.has(abi::kExcludeCallchainUser)) return choice;  // there is no user's side
+  if (attr.has(abi::kExcludeCallchainUser)) return choice;  // no user part
   if (is_asked_for && per_thread)
     return use_error("--call-graph ehframe: its stacks need a ring for each CPU; leave --per-thread out");
   choice.may_use_frame_pointers = !is_asked_for;
@@ -221,10 +222,10 @@ namespace {
 namespace abi = format::abi;
 
 constexpr std::uint64_t kDefaultRingBytes = std::uint64_t{2} << 20;
-constexpr std::uint64_t kThreadRingBytes = std::uint64_t{512} << 10;  // --per-thread: of each thread
+constexpr std::uint64_t kThreadRingBytes = std::uint64_t{512} << 10;  // --per-thread: for each thread
 constexpr std::uint64_t kSidebandRingBytes = std::uint64_t{256} << 10, kLeastPages = 16,
                         kMostRingPages = std::uint64_t{1} << 18;  // -m auto
-// Fields of a ring buffer's sample.
+// The fields of a ring buffer's sample.
 constexpr std::uint64_t kRingFields = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
                                       abi::kSampleTime | abi::kSampleCpu | abi::kSamplePeriod |
                                       abi::kSampleRaw;
@@ -323,7 +324,7 @@ class Planner {
     return static_cast<std::uint32_t>(pages * host_.page_size / 4);
   }
 
-  // -t means only these threads, not what they start.
+  // -t selects these threads only, without their children.
   Following following() const {
     return {options_.target.watch != Watch::Threads && !options_.target.per_thread, options_.target.inherit,
             options_.target.watch == Watch::Command && !options_.time.begins_late()};
@@ -347,7 +348,7 @@ class Planner {
     return plan_.events.size() - 1;
   }
 
-  // A probe with arguments gets its samples from a bpf-output event of its name.
+  // The samples of a probe with arguments come from a bpf-output event of its name.
   Result<std::size_t> add_any(const EventRequest& request) {
     if (!request.no_sum.empty())
       plan_.notes.push_back(
@@ -396,13 +397,13 @@ class Planner {
     planned.may_use_frame_pointers = choice->may_use_frame_pointers;
     planned.unwind_fallback_reason = std::move(choice->refusal);
     if (!planned.unwind_fallback_reason.empty()) (void)do_without_unwinding(planned, plan_.notes);
-    // The kernel's own part: more than its limit would be refused.
+    // The kernel part: the kernel refuses more than its limit.
     if (planned.unwound_frames != 0 && planned.attr.sample_max_stack > kKernelFrames)
       planned.attr.sample_max_stack = 0;
     return Done{};
   }
-  // The first event of a group leads it: the others are counted while it is. With S only the leader takes
-  // samples, which bring the counts of all; the kernel does not follow children then.
+  // The first event of a group is its leader: the others count while it does. With the modifier S only the
+  // leader samples, with the counts of all; the kernel does not support children then.
   void join_group(const EventRequest& request, PlannedEvent& planned) {
     const std::pair key{request.option, request.group};
     if (group_ != key) {
@@ -415,8 +416,8 @@ class Planner {
       planned.attr.flags &= ~std::uint64_t{abi::kDisabled | abi::kEnableOnExec};
   }
 
-  // With S only the leader takes samples, which bring the counts of the whole group; the kernel follows no
-  // children then. What a member would have in its samples is what the leader has, as readers expect.
+  // With the modifier S only the leader samples, with the counts of the whole group and without children.
+  // Readers expect the fields of a member's samples to be the leader's.
   void read_groups() {
     for (std::size_t leader = 0; leader < plan_.events.size(); ++leader) {
       const auto in_group = [leader](const PlannedEvent& event) { return event.leader == leader; };
@@ -444,15 +445,14 @@ class Planner {
     return name;
   }
 
-  // The short form: an event for each channel, named by the object.
+  // The short form: one event for each channel, named by the object.
   Result<> add_channels(const EventRequest& request, std::size_t object) {
     if (!request.object()->bindings.empty()) return Done{};
     for (const MapBinding& channel : objects_[object].channels) {
       EventRequest output;
       output.config = abi::kBpfOutput;
       output.name = own_name(channel.event, request);
-      // The stack is the point of such an event: the program takes it, with -g or without, and it is to be
-      // whole.
+      // An event with stacks by declaration: the program takes the whole stack, with or without -g.
       if (options_.sampling.stacks.method == CallGraph::None && takes_stacks(objects_[object], channel.map))
         output.call_graph = CallGraph::Best;
       const auto added = add(output);
@@ -465,21 +465,20 @@ class Planner {
     return Done{};
   }
 
-  // Whether the recorder can write samples of this event itself: it can fill every sampled field but a call
-  // chain.
+  // Whether the recorder can write samples of this event itself: it can set every field but a call chain.
   static bool can_make_samples(const format::EventAttr& attr) {
     std::uint64_t known = kRingFields | abi::kSampleAddr | abi::kSampleCallchain;
     for (const std::uint64_t each : kFieldsBehindPayload) known |= each;
     return (attr.sample_type & ~known) == 0;
   }
 
-  // Whether its program puts users' stacks into the payload.
+  // Whether the program puts user stacks into the payload.
   static bool takes_stacks(const ObjectFacts& object, const std::string& map) {
     return object.walk_use.in_payloads && std::ranges::count(object.rings_with_stacks, map) != 0;
   }
 
-  // The recorder makes its samples, with the fields that it knows. Returns whether they were to have
-  // stacks.
+  // The recorder makes the event's samples, with the fields that it knows. Returns whether they should have
+  // had stacks.
   static bool leave_to_recorder(PlannedEvent& event) {
     format::EventAttr& attr = event.attr;
     const bool has_stack = attr.samples(abi::kSampleCallchain);
@@ -490,8 +489,7 @@ class Planner {
     return has_stack;
   }
 
-  // The recorder makes samples of a ring buffer, with the fields that the headers of its events have and no
-  // more.
+  // The recorder makes samples of a ring buffer, with the fields in the headers of its events and no others.
   void connect(Connection connection) {
     const auto& rings = objects_[connection.object].rings;
     const auto ring = std::ranges::find(rings, connection.map, [](const auto& each) { return each.first; });
@@ -562,7 +560,7 @@ class Planner {
     return programs;
   }
 
-  // The named events that a program can be attached to.
+  // The named events to which a program can be attached.
   std::vector<std::size_t> sampling_events() const {
     std::vector<std::size_t> found;
     for (std::size_t event = 0; event < plan_.events.size(); ++event) {
@@ -576,8 +574,7 @@ class Planner {
     return found;
   }
 
-  // They run on the sampling events that were named, in the order of both; when there are none, each on a
-  // clock of its own.
+  // Programs run on the sampling events of -e, in the order of both; without any, each on a cpu-clock event.
   Result<> add_sample_programs() {
     plan_.sample_programs = programs_on_samples();
     auto& programs = plan_.sample_programs;
@@ -615,12 +612,11 @@ class Planner {
     };
     return use_error(fmt::format(
         "the kernel runs one perf_event program on an event, and programs {} and {} would share '{}'; name a "
-        "sampling event for each with -e ({} in all), or none: then each gets a cpu-clock of its own",
+        "sampling event for each with -e ({} in all), or none: then each gets its own cpu-clock",
         described(seated), described(left), plan_.events[events.back()].name, plan_.sample_programs.size()));
   }
 
-  // A map has one slot for each CPU, so one event, which takes every thread there. A table of threads
-  // selects the wanted samples.
+  // A map has one slot for each CPU, so one event samples every thread there, and a table of threads filters.
   Result<> check_channels() {
     if (plan_.connections.empty()) return Done{};
     for (const auto& [object, map, event, kind] : plan_.connections)
@@ -668,7 +664,7 @@ class Planner {
     }
   }
 
-  // The kernel cannot pass a probe on to what a thread starts (sampling_attr()).
+  // The kernel cannot inherit a probe (sampling_attr()).
   void warn_of_probes(std::span<const EventRequest> requests) {
     const auto would_inherit = [this](const EventRequest& request) {
       return request.probe() != nullptr && request.arguments.empty() && !request.sum &&
@@ -685,14 +681,14 @@ class Planner {
   void add_sideband() {
     format::EventAttr attr = sideband_attr(options_.sampling, following());
     attr.wakeup = watermark(plan_.sideband_pages);
-    // Unwinding a new process may need its mappings (record/stacks), so the recorder has to be woken by
-    // each record.
+    // Unwinding a new process may need its mappings (record/stacks), so each sideband record must wake the
+    // recorder.
     const auto is_unwound = [](const PlannedEvent& event) { return event.unwound_frames != 0; };
     if (std::ranges::any_of(plan_.events, is_unwound)) attr.wakeup = 1;
-    // It samples nothing, but without this the kernel wants the right to sample itself.
+    // It takes no samples, but without exclude_kernel the kernel checks the right to sample itself.
     const auto spares_kernel = [](const PlannedEvent& event) { return event.attr.has(abi::kExcludeKernel); };
     const bool user_only = std::ranges::all_of(plan_.events, spares_kernel);
-    // Unwinding needs the mappings of data between code.
+    // Unwinding stack copies needs the data mappings between code mappings, too.
     const auto keeps_stack = [](const PlannedEvent& event) {
       return event.attr.samples(abi::kSampleStackUser);
     };
@@ -707,11 +703,11 @@ class Planner {
                             .probe_target = {}});
   }
 
-  // They can be many: they go with the samples, whose rings are large, and not to the sideband event, where
-  // they could cost a mapping. One event that follows everything carries them for all.
+  // Context switches can be many: they go into the samples' rings, which are large, and not into the
+  // sideband, where they could cost a mapping. One event that follows everything has them for all.
   void add_switches() {
     const auto follows = [](const PlannedEvent& event) { return !event.attr.is_bpf_output(); };
-    const auto carrier = std::ranges::find_if(plan_.events, follows);  // the sideband event stands last
+    const auto carrier = std::ranges::find_if(plan_.events, follows);  // the sideband event is last
     carrier->attr.flags |= abi::kContextSwitch;
   }
 
@@ -720,7 +716,7 @@ class Planner {
   std::span<const int> threads_;
   const Host& host_;
   Plan plan_;
-  std::pair<std::size_t, std::size_t> group_;  // the last one: which -e, and which group in it
+  std::pair<std::size_t, std::size_t> group_;  // the last one: index of its -e, and of the group in it
   std::size_t leader_ = 0;                     // of that group
 };
 
@@ -750,7 +746,7 @@ Result<Plan> make_plan(const RecordOptions& options, std::span<const EventReques
       std::ranges::any_of(objects, [](const ObjectFacts& each) { return !each.rings.empty(); }) ||
       std::ranges::any_of(requests, [](const EventRequest& each) { return each.sum.has_value(); });
   if (!has_ring) return Planner(options, objects, threads, host).make(requests);
-  // Programs know only the time of this clock, and all records must have the same.
+  // BPF programs have only this clock, and all records need the same one.
   if (options.sampling.clock.value_or(kMonotonic) != kMonotonic)
     return use_error(
         "-k: events of ring buffers have times of CLOCK_MONOTONIC; -k mono is the default with them");
@@ -833,8 +829,8 @@ Result<> check_summary(const std::string& summary, const std::string& object, Ch
 
 }  // namespace
 
-// A perf event array has one slot for each CPU. A ring buffer is filled whatever the kernel knows of the
-// target; only the headers of its events are known.
+// A perf event array has one slot for each CPU. A ring buffer is filled regardless of the kernel's target;
+// only the headers of its events are known.
 Result<> check_channel(const std::string& object, const std::string& map, ChannelKind kind,
                        const RecordOptions& options) {
   if (options.target.per_thread)

@@ -24,85 +24,85 @@
 namespace tacho::record {
 
 // perf_event_attr of one event, from its -e, the options and the host; and how its user stacks are unwound.
-// Pure.
+// Pure functions.
 
 // Stack options from the terms of the event, or else from the options.
 StackOptions stacks_of(const EventRequest& request, const SamplingOptions& options);
 
-// What every event of a capture has, so that the record loop and every reader find id and time at one place.
+// The fields that every event of a capture has, so that the record loop and every reader find id and time at
+// the same offset.
 format::EventAttr common_attr(const SamplingOptions& options);
 
-// The target, as far as it decides how an event is opened.
+// The properties of the target that decide how an event is opened.
 struct Following {
-  bool children = true;  // of the watched threads, if the event or the next line says so
-  bool inherits = true;  // what events do that do not say it
-  bool at_exec = false;  // taking begins with the exec of the command
+  bool children = true;  // follow children of the watched threads, unless an event decides otherwise
+  bool inherits = true;  // the default of events that do not decide
+  bool at_exec = false;  // events are enabled by the exec of the command
 };
 
-// Messages for the user where less was possible than requested go into `notes`, each once.
+// Messages about requests that are met in part only go into `notes`, each once.
 Result<format::EventAttr> sampling_attr(const EventRequest& request, const SamplingOptions& options,
                                         const Host& host, Following following,
                                         std::vector<std::string>& notes);
 
-// Of the event that carries mappings, names and ends of processes.
+// For the sideband event, which carries mappings, names and ends of processes.
 format::EventAttr sideband_attr(const SamplingOptions& options, Following following);
 
-// Has the kernel copy the user's registers and so many bytes of the stack, in place of the user's part of
-// the call chain: the fields that perf asks for, so that its unwinder and tacho's have what they need.
+// Requests a copy of the user's registers and of `bytes` of the stack, instead of the user part of the call
+// chain: the fields that perf requests, so that perf's unwinder and tacho's can use them.
 void copy_user_stacks(format::EventAttr& attr, std::uint32_t bytes);
 
-// Which events' stacks are walked in the kernel by unwind information (--call-graph ehframe, and -g where it
-// can be).
+// Which events' stacks are unwound in the kernel (--call-graph ehframe, and -g if possible).
 
 struct UnwindingChoice {
-  std::uint16_t frames = 0;             // of a walk, at most; 0: the stacks are not unwound
-  bool may_use_frame_pointers = false;  // when the kernel refuses: it was not asked for by name
-  std::string refusal;                  // why frame pointers are taken instead; empty: they are not
+  std::uint16_t frames = 0;             // maximum of a walk; 0: the stacks are not unwound
+  bool may_use_frame_pointers = false;  // if unwinding is refused: ehframe is only the default
+  std::string refusal;                  // why frame pointers are used instead; empty: they are not
 };
 
-// `attr`: of the event, as it will be opened. An error: it was asked for by name, and is not possible.
+// `attr`: as the event will be opened. An error if the user chose ehframe and it is not possible.
 Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::EventAttr& attr,
                                      const StackOptions& stacks, bool per_thread);
 
-// The plan: the exact events that will be opened, from options, requests and facts of the host.
+// The plan: the exact events that will be opened, made from options, requests and facts of the host.
 
 struct PlannedEvent {
   format::EventAttr attr;
   std::string name{};
-  // Carries the mappings, names and ends of processes; has rings of its own, so that no flood of samples can
-  // cost a mapping.
+  // Carries the mappings, names and ends of processes. It has its own rings, so that many samples never cost
+  // a mapping.
   bool is_sideband = false;
   // Descriptor of the cgroup's folder, owned elsewhere; -1: every thread.
   int cgroup = -1;
-  std::string filter{};                 // of a tracepoint, as the kernel understands it; empty: none
-  std::string filter_fields{};          // what that may ask for, in words
-  std::optional<std::size_t> leader{};  // index of the event that leads its group; its own for the leader
+  std::string filter{};                 // of a tracepoint, for the kernel; empty: none
+  std::string filter_fields{};          // the fields that it may use, for messages
+  std::optional<std::size_t> leader{};  // index of its group's leader, of a leader its own
   std::string group_name{};
-  std::string probe_target{};  // of a probe: what the kernel is to find, whose address goes into config1
-  // Opened on every CPU for all threads, whatever the target: its samples are filtered elsewhere
+  std::string probe_target{};  // of a probe: what the kernel looks up; config1 gets the address of this text
+  // Opened on every CPU for all threads, whatever the target: samples are filtered in BPF
   // (bpf/attach/follower.h).
   bool system_wide = false;
-  bool most_precise = false;  // as exact as the machine can: less is taken when it refuses
-  // The user's side of its stacks, of so many frames at most, is walked by us and not by the kernel
-  // (record/stacks); 0: it is not.
+  bool most_precise = false;  // highest precise_ip that the kernel accepts
+  // tacho unwinds its user stacks, up to this many frames (record/stacks); 0: the kernel walks them.
   std::uint16_t unwound_frames = 0;
-  bool unwinds_in_program = false;  // by the program that fills a ring buffer; the kernel's event is as it is
-  bool may_use_frame_pointers = false;   // or copies, when that cannot be: it was not asked for by name
-  std::string unwind_fallback_reason{};  // why one of these was taken instead; empty: it was asked for
-  bool copies_stacks = false;            // because of that: to be unwound when the recording ends
-  // Of --filter, for events other than tracepoints: the kernel checks it before it takes a sample; empty:
-  // nothing.
+  bool unwinds_in_program =
+      false;  // by the BPF program that fills a ring buffer; the kernel's event is unchanged
+  bool may_use_frame_pointers = false;   // or copies, if unwinding is refused: ehframe is only the default
+  std::string unwind_fallback_reason{};  // why one of these is used; empty: the user chose it
+  bool copies_stacks = false;            // for that reason: unwound after the recording
+  // --filter of events other than tracepoints: the kernel evaluates it before it takes a sample; empty: no
+  // filter.
   bpf::FilterSteps condition = {};
 };
 
-// What is used for user stacks that cannot be unwound in the kernel (`unwind_fallback_reason`): copies,
-// which are as complete, where ehframe was not asked for by name (-g) and the kernel can copy; else frame
-// pointers. One of `notes` says it. The event is not open yet.
+// How user stacks are taken if they cannot be unwound in the kernel (`unwind_fallback_reason`): by copies,
+// which are as complete, if ehframe is only the default (-g) and the kernel can copy; else by frame pointers.
+// `notes` gets a message. The event is not open yet.
 enum class Fallback : std::uint8_t { Copies, FramePointers };
 Fallback do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes);
 
-// A map of an object whose slots get the descriptors of an event; or a ring buffer, of which the recorder
-// makes samples of the event.
+// Connects a map of an object to an event: the map's slots get the event's descriptors, or the recorder makes
+// samples of the event from a ring buffer.
 struct Connection {
   std::size_t object = 0;  // index of the object
   std::string map;
@@ -110,19 +110,19 @@ struct Connection {
   bpf::ChannelKind kind = bpf::ChannelKind::PerfEventArray;
 };
 
-// A program of section "perf_event", which runs on the samples of an event; the kernel takes one program for
-// each event.
+// A program of section "perf_event", which runs on the samples of an event. The kernel accepts one for each
+// event.
 struct SampleProgram {
   std::size_t object = 0;  // index of the object
   std::string program;
   std::size_t event = 0;  // index of the event
 };
 
-// A probe whose samples hold arguments: samples of a bpf-output event, written by a program at the probe,
-// or by the recorder from what that counted.
+// A probe whose samples have arguments: they are samples of a bpf-output event, written by a program at the
+// probe, or by the recorder from that program's counts.
 struct ArgumentProbe {
   std::size_t event = 0;  // index of the event
-  PlannedEvent probe;     // opened once, for all CPUs; its condition is asked first
+  PlannedEvent probe;     // opened once, for all CPUs; evaluates its condition first
   std::vector<bpf::ProbeArgument> arguments;
   std::optional<bpf::ProbeSum> sum = {};
 };
@@ -130,22 +130,22 @@ struct ArgumentProbe {
 struct Plan {
   std::vector<PlannedEvent> events;  // the sideband event is last
   std::vector<Connection> connections;
-  // Ring buffers whose samples are of an event that has another channel: what was open at the end.
+  // Ring buffers with what was unfinished when the recording ended, as samples of another channel's event.
   std::vector<Connection> unfinished;
   std::vector<SampleProgram> sample_programs;
   std::vector<ArgumentProbe> argument_probes;
-  std::vector<int> cpus;        // {-1}: each thread wherever it runs
-  std::vector<int> later_cpus;  // offline now, and to be recorded when they come
-  // Threads to follow, each on every CPU; {-1}: every thread. Empty: the command, once it exists.
+  std::vector<int> cpus;        // {-1}: each thread on any CPU
+  std::vector<int> later_cpus;  // offline now; recorded when they come online
+  // Threads to follow, each on every CPU; {-1}: all threads. Empty: the command, which does not exist yet.
   std::vector<int> tasks;
-  bool follows_threads = false;  // some event takes every thread, and only the target's threads are wanted
+  bool follows_threads = false;  // an event is system-wide, but only threads of the target are recorded
   std::size_t ring_pages = 0, sideband_pages = 0;  // of one CPU
-  std::vector<std::string> notes;                  // for the user: what differs from what was asked for
-  std::vector<std::string> warnings;               // the same, where events that were hoped for will not come
+  std::vector<std::string> notes;                  // messages for the user: differences from the options
+  std::vector<std::string> warnings;               // the same, if expected events will be missing
 };
 
-// Fields of samples that stand behind the payload, and are one word where the recorder makes the sample: 0,
-// nothing is known.
+// Fields of samples after the payload that are one word each. In samples that the recorder makes they are 0:
+// unknown.
 inline constexpr std::uint64_t kFieldsBehindPayload[] = {
     format::abi::kSampleRegsUser, format::abi::kSampleStackUser,   format::abi::kSampleWeight,
     format::abi::kSampleDataSrc,  format::abi::kSampleTransaction, format::abi::kSampleRegsIntr,
@@ -154,37 +154,36 @@ inline constexpr std::uint64_t kFieldsBehindPayload[] = {
 // Facts of an opened object that the plan needs.
 struct ObjectFacts {
   std::string path;
-  std::vector<MapBinding> channels;          // map, and what the object calls its event
-  std::vector<std::string> sample_programs;  // of section "perf_event"
+  std::vector<MapBinding> channels;                                  // map and name of the event
+  std::vector<std::string> sample_programs;                          // of section "perf_event"
   std::vector<std::pair<std::string, bpf::ChannelKind>> rings = {};  // channels that are ring buffers
-  std::vector<std::string> rings_with_stacks = {};   // that their programs put into the payload
-  bpf::WalkUse walk_use = {};                        // what its programs leave to the unwinder
-  std::vector<std::string> unsupported_output = {};  // output of its programs that is not recorded, in words
-  std::vector<std::string> doubts = {};              // what its declarations say in vain, in words
+  std::vector<std::string> rings_with_stacks = {};   // whose programs put stacks into the payload
+  bpf::WalkUse walk_use = {};                        // how its programs use the unwinder
+  std::vector<std::string> unsupported_output = {};  // messages: output of its programs that is not recorded
+  std::vector<std::string> doubts = {};              // messages: declarations without effect
   std::vector<std::pair<std::string, std::string>> unfinished = {};  // map, event
 };
 
-// `requests`: with tracepoints found; the n-th request of kind BpfObject is `objects[n]`. `threads`: of the
-// target, when it names processes or threads.
+// `requests`: with tracepoints resolved; the n-th request of kind BpfObject is `objects[n]`. `threads`: of
+// the target, if it names processes or threads.
 Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,
                        std::span<const ObjectFacts> objects, std::span<const int> threads, const Host& host);
 
-// Which event takes only what runs in which cgroup (-G, --for-each-cgroup).
+// Limits events to cgroups (-G, --for-each-cgroup).
 
-// `cgroups`: the folders in the order they were named, an empty Fd for all cgroups. One goes for all
-// events, several are one for each event in the order of the events, as perf has it. The sideband stays
-// system-wide: a process may enter the cgroup long after it mapped its files.
+// `cgroups`: the folders in the order of the option; an empty Fd is for all cgroups. As in perf, one applies
+// to all events, several to one event each, in order. The sideband stays system-wide: a process may enter the
+// cgroup long after it mapped its files.
 Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups);
 
-// All events once for each cgroup, in the order of the cgroups (--for-each-cgroup, --container). An event of
-// a BPF object, which has one descriptor for each CPU in its map, cannot be there twice.
+// Opens all events once for each cgroup, in the order of the cgroups (--for-each-cgroup, --container). An
+// event of a BPF object, with one descriptor for each CPU in its map, cannot be opened twice.
 Result<> repeat_in_cgroups(Plan& plan, std::span<const format::Fd> cgroups);
 
-// Ring buffers and summaries of BPF objects know less than the kernel's own events: which options they cannot
-// follow.
+// Checks which options ring buffers and summaries of BPF objects support: fewer than perf events do.
 
-// A use error when that map cannot do what `options` ask for. `object`: its path, or the name of a recorder
-// that tacho carries.
+// A usage error if the map does not support the options. `object`: its path, or the name of a ready-made
+// recorder.
 Result<> check_channel(const std::string& object, const std::string& map, bpf::ChannelKind kind,
                        const RecordOptions& options);
 

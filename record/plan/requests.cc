@@ -16,8 +16,8 @@ namespace tacho::record {
 
 namespace {
 
-// "inst_retired:any_p": no tracepoint, but an event of the processor by its maker's name.
-// The error is that of the tracepoint, and says why it is no such event either.
+// "inst_retired:any_p": an event of the CPU by its vendor's name. If there is none, returns the tracepoint's
+// error with the reason.
 Result<EventRequest> as_counter(const EventRequest& request, Error no_tracepoint) {
   const std::string name = request.tracepoint()->system + ":" + request.tracepoint()->name;
   no_tracepoint = std::move(no_tracepoint).in("-e " + request.text);
@@ -43,14 +43,14 @@ std::vector<std::string> names_of_fields(std::string_view format) {
   return names;
 }
 
-// "prev_comm, prev_pid"; empty where its description cannot be read.
+// "prev_comm, prev_pid"; empty if the description cannot be read.
 std::string fields_in_words(const Tracefs& tracefs, const Tracepoint& tracepoint) {
   const auto described = tracefs.describe({&tracepoint, 1});
   if (!described || described->formats.empty()) return {};
   return fmt::format("{}", fmt::join(names_of_fields(described->formats.front().text), ", "));
 }
 
-// Fields that a program at the tracepoint counts by.
+// Offsets of the fields by which a program at the tracepoint counts.
 Result<> place_fields(const Tracefs& tracefs, const Tracepoint& tracepoint, EventRequest& request) {
   const auto described = tracefs.describe({&tracepoint, 1});
   if (!described) return Error{described.error()};
@@ -93,7 +93,7 @@ Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventReques
           return std::move(done.error())
               .in("-e " + request.text + ": " + tracepoint.system + ":" + tracepoint.name);
       }
-      if (request.name.starts_with(as_written)) {  // else it was named by hand
+      if (request.name.starts_with(as_written)) {  // else the user named it
         one.name = tracepoint.system + ":" + tracepoint.name + request.name.substr(as_written.size());
       }
       out.push_back(std::move(one));
@@ -104,13 +104,13 @@ Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventReques
   return out;
 }
 
-// A tracepoint of that name must have the requested fields.
+// An error if a tracepoint lacks the requested fields.
 Result<> check_fields(const std::vector<EventRequest>& requests, const Tracefs& tracefs) {
   for (const EventRequest& request : requests) {
     const TracepointRequest* const written = request.tracepoint();
     if (written == nullptr || written->needs.empty()) continue;
     const auto tracepoints = tracefs.matching(written->system, written->name);
-    if (!tracepoints) continue;  // an event of the processor
+    if (!tracepoints) continue;  // an event of the CPU
     const auto described = tracefs.describe(*tracepoints);
     if (!described) return Error{described.error()};
     for (const NeededField& needed : written->needs) {

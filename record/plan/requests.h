@@ -12,20 +12,19 @@
 
 namespace tacho::record {
 
-// `requests` with globs replaced by the matching tracepoints, and each with its number; their formats go
-// into `tracing`.
+// `requests` with globs replaced by the matching tracepoints, and with tracepoint ids. The formats are added
+// to `tracing`.
 Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventRequest>& requests,
                                                       format::TracingData& tracing);
 
-// Kernel samples excluded for users without the right: events without a :u or :k modifier.
+// exclude_kernel for users without the right to record the kernel: of events without a :u or :k modifier.
 
-// Whether events without a :u or :k modifier may be recorded with exclude_kernel: no option names a
-// privilege level, and processes are watched. With -a or -C it would not help: the kernel refuses whole
-// CPUs all the same.
+// Whether exclude_kernel helps: no option names a privilege level, and processes are watched. It does not
+// help with -a or -C, as the kernel refuses system-wide events anyway.
 bool may_exclude_kernel(const RecordOptions& options);
 
-// As perf does where kernel.perf_event_paranoid keeps a user out: events that name no side (:u, :k) count
-// outside of the kernel, and their names say so ("cpu-clock:u"). Returns how many were changed.
+// As perf with a high kernel.perf_event_paranoid: events without :u or :k exclude the kernel, and their names
+// get ":u" ("cpu-clock:u"). Returns the number of changed events.
 std::size_t exclude_kernel(std::vector<EventRequest>& requests);
 
 }  // namespace tacho::record

@@ -49,7 +49,7 @@ std::string reason_against(const Packing& packing, Largest largest) {
   if (largest == Largest::Packed && size > kMostPackedBytes) return "it is larger than 1 GB";
   const std::uint64_t free = std::uint64_t{system.f_bavail} * system.f_frsize;
   if (free < size + std::max(kLeastMargin, size / kMarginPart) + packing.least_free)
-    return "there is no room for a second copy beside it";
+    return "there is no space for a second copy beside it";
   return {};
 }
 
@@ -254,7 +254,7 @@ void unwind_copies(const Packing& packing, const StopSignals& signals, const Mes
 Result<> check_redaction() {
   if (report_program()) return Done{};
   return Error{
-      "--redact: tacho-report, which does it, is not installed beside tacho-record; record without it, and "
+      "--redact needs tacho-report, which is not installed beside tacho-record; record without it, and "
       "run tacho redact elsewhere"};
 }
 

@@ -184,8 +184,7 @@ class RecordLoop::Loop {
   }
 
   Result<> begin_snapshot() {
-    if (!switch_rule_.is_on)
-      return Error{"the capture is one file; it goes on in others with --switch-output"};
+    if (!switch_rule_.is_on) return Error{"the capture is one file; --switch-output writes several"};
     is_switch_wanted_ = true;
     return Done{};
   }

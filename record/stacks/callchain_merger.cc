@@ -18,7 +18,7 @@ namespace abi = format::abi;
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr std::size_t kLargestRecord = 0xfff8;  // bytes; sizes have 16 bits
 constexpr std::size_t kMostWaiting = 16;        // walks; interrupts nest three deep at most
-constexpr std::size_t kSizeOffset = sizeof(std::uint32_t) + sizeof(std::uint16_t);  // behind type and misc
+constexpr std::size_t kSizeOffset = sizeof(std::uint32_t) + sizeof(std::uint16_t);  // after type and misc
 constexpr std::uint16_t kModeMask = 7, kModeUser = 2;
 
 std::size_t read_size(format::Cursor in, std::uint64_t read_format) {
@@ -82,7 +82,7 @@ bool CallchainMerger::merge(std::vector<std::byte>& records, std::size_t begin, 
       put_sample(record, event->second, waiting);
     }
   }
-  records.reserve(begin + out_.size());  // before anything is gone
+  records.reserve(begin + out_.size());  // before anything is removed
   records.resize(begin);
   records.insert(records.end(), out_.begin(), out_.end());
   return true;
@@ -141,7 +141,7 @@ void CallchainMerger::put_sample(format::Bytes record, const Event& event, Waiti
   std::memcpy(&misc, record.data() + sizeof(std::uint32_t), sizeof misc);
   const bool is_user = (misc & kModeMask) == kModeUser;
 
-  // The last walk of the thread: an interrupt's own sample comes before that of the interrupted code.
+  // The last walk of the thread: the sample of an interrupt comes before that of the interrupted code.
   Walk walk{tid, TACHO_END_COUNT, {}, 0};
   const auto last = std::ranges::find(waiting.rbegin(), waiting.rend(), tid, &Walk::tid);
   if (last != waiting.rend()) {
@@ -152,7 +152,7 @@ void CallchainMerger::put_sample(format::Bytes record, const Event& event, Waiti
   if (walk.end == TACHO_END_COUNT) {
     walk.frames.clear();
     if (is_user) walk.frames.push_back(ip);
-    counts_.without += is_user ? 1 : 0;  // in the kernel it may be a thread that has no other side
+    counts_.without += is_user ? 1 : 0;  // in the kernel it may be a kernel thread, without a user part
     return put_with_stack(record, *offset, walk);
   }
   if (walk.copy != 0 && deferred_ != nullptr)
@@ -176,7 +176,7 @@ void CallchainMerger::write_finished(const Deferred& sample, std::vector<std::by
   records.insert(records.end(), out_.begin(), out_.end());
 }
 
-// `chain_offset`: of the call chain in the body.
+// `chain_offset`: the offset of the call chain in the body.
 void CallchainMerger::put_with_stack(format::Bytes record, std::size_t chain_offset, Walk& walk) {
   const format::Bytes body = record.subspan(format::kRecordHeaderSize);
   const std::size_t room = (kLargestRecord - std::min(kLargestRecord, record.size())) / kWord;
@@ -201,7 +201,7 @@ void CallchainMerger::put_with_stack(format::Bytes record, std::size_t chain_off
   std::memcpy(out_.data() + start + kSizeOffset, &size, sizeof size);
 }
 
-// {id, lost}: a reader counts them as events.
+// {id, lost}: a reader counts these as events.
 void CallchainMerger::put_lost(format::Bytes record,
                                const std::function<std::uint64_t(std::uint64_t)>& lost_walks) {
   constexpr std::size_t kCount = format::kRecordHeaderSize + kWord;
@@ -220,7 +220,7 @@ void CallchainMerger::put_lost(format::Bytes record,
   put_word(lost);
   const format::Bytes trailer = record.subspan(kCount + kWord);
   if (!is_walks || trailer.size() < kWord) return put(trailer);
-  put(trailer.first(trailer.size() - kWord));  // the id stands last
+  put(trailer.first(trailer.size() - kWord));  // the id is last
   put_word(event->second.sample_id);
 }
 

@@ -22,9 +22,9 @@ namespace tacho::record {
 namespace {
 
 constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
-constexpr int kRbx = 3;                                 // DWARF's number
+constexpr int kRbx = 3;                                 // DWARF's number of rbx
 constexpr int kSignalRbx = 16;                          // words above rsp in a signal frame
-constexpr std::uint64_t kFramePointerReach = 0x100000;  // bytes to the caller's frame that a guess may span
+constexpr std::uint64_t kFramePointerReach = 0x100000;  // maximum distance to the caller's frame for a guess
 
 class UserStackUnwinder {
  public:
@@ -39,12 +39,12 @@ class UserStackUnwinder {
         is_bp_known_(copy.is_bp_known),
         is_rbx_known_(copy.is_rbx_known) {}
 
-  // Leaves the last frame, for its caller; false: the walk ended, and its end is set.
+  // Moves from the last frame to its caller. False: the walk ended, and its end is set.
   bool step() {
     std::uint16_t lack = TACHO_END_NO_MAPPING;
     const auto row = row_of_(walk_.frames.back(), is_return_, lack);
     if (!row && is_guess_ && lack == TACHO_END_NO_MAPPING) {
-      walk_.frames.pop_back();  // no code: a word of the stack, which may be anybody's secret
+      walk_.frames.pop_back();  // not code: a word of the stack, which may be private data
       return ends(TACHO_END_NO_RULE);
     }
     if (!row) return ends(lack);
@@ -64,7 +64,7 @@ class UserStackUnwinder {
     std::memcpy(&value, copy_.bytes.data() + offset, sizeof value);
     return value;
   }
-  // `words` above.
+  // `words` above `address`.
   static std::uint64_t above(std::uint64_t address, std::int64_t words) {
     return address + static_cast<std::uint64_t>(words) * kWordBytes;
   }
@@ -101,11 +101,11 @@ class UserStackUnwinder {
       case TACHO_UNWIND_NOTHING:
         return guess();
       default:
-        return ends(TACHO_END_ODD_RULE);  // or a register that the copy does not hold
+        return ends(TACHO_END_ODD_RULE);  // or a register is not in the copy
     }
   }
 
-  // Where the caller's registers are, as rows say it.
+  // Where the rows say the caller's registers are saved.
   struct Saved {
     std::int8_t rbp, rbx;
   };
@@ -117,17 +117,17 @@ class UserStackUnwinder {
   bool load_caller(std::uint64_t cfa, Saved saved) {
     const auto caller = word(cfa - kWordBytes);
     if (!caller) return ends(TACHO_END_COPY);
-    // Before rbp goes, by which it may be found.
+    // Before rbp changes, by which rbx may be found.
     is_rbx_known_ = load(rbx_, is_rbx_known_, cfa, saved.rbx);
     const bool is_bp_lost = saved.rbp == TACHO_UNWIND_RBP_LOST;
     is_bp_known_ = load(bp_, is_bp_known_, cfa, saved.rbp);
     if (!is_bp_known_ && !is_bp_lost && saved.rbp != TACHO_UNWIND_RBP_SAME) return ends(TACHO_END_COPY);
-    // The sampled function was called: it is about to leave its frame in a way that rules do not describe.
+    // The sampled function is in its epilogue, in a way that unwind rules do not describe.
     if (*caller == 0) return ends(walk_.frames.size() == 1 ? TACHO_END_NO_RULE : TACHO_END_WHOLE);
     return go_to(*caller, cfa, true, false);
   }
 
-  // Whether the caller's value is known.
+  // Whether the caller's value becomes known.
   bool load(std::uint64_t& value, bool is_known, std::uint64_t cfa, std::int8_t place) const {
     if (place == TACHO_UNWIND_RBP_SAME) return is_known;
     if (place == TACHO_UNWIND_RBP_LOST || (place > 0 && !is_bp_known_)) return false;
@@ -148,7 +148,7 @@ class UserStackUnwinder {
     return go_to(*ip, *sp, false, false);
   }
 
-  // Code that nothing describes may keep a frame pointer.
+  // Code without unwind information may keep a frame pointer.
   bool guess() {
     if (!is_bp_known_ || walk_.frames.size() == 1) return ends(TACHO_END_NO_RULE);  // it may keep none
     if (bp_ == 0) return ends(TACHO_END_FRAME_ZERO);
@@ -215,7 +215,7 @@ void finish_unwind(CallchainMerger::Walk& walk, const StackCopy& copy, std::size
     walk.end = TACHO_END_CUT;
     break;
   }
-  // The kernel's guess is not worse: a file may be gone, and the kernel sees the code of functions without
+  // The kernel's walk may be better: a file may be gone, and the kernel sees the code of functions without
   // unwind information.
   if (walk.end > TACHO_END_FRAME_ZERO && walk.frames.size() < before.frames.size()) walk = before;
 }
@@ -224,9 +224,9 @@ namespace {
 
 constexpr std::size_t kMostOpen = 256, kMostOpenBytes = std::size_t{64} << 20;
 constexpr std::chrono::seconds kIdle{2}, kPatienceWithThread{2};
-// CPU time for one stack: most take some microseconds, and a first look at a compiler a few milliseconds.
+// CPU time for one stack: most need some microseconds, the first one in a compiler a few milliseconds.
 constexpr std::chrono::milliseconds kMostTime{20};
-constexpr std::chrono::milliseconds kMostTimeOfFile{200};  // to list what one without index describes
+constexpr std::chrono::milliseconds kMostTimeOfFile{200};  // to list the rules of a file without an index
 
 const tacho_code_range* range_at(const CodeMaps::Ranges& ranges, std::uint64_t address) {
   const auto after = std::ranges::upper_bound(ranges, address, {}, &tacho_code_range::start);
@@ -235,7 +235,7 @@ const tacho_code_range* range_at(const CodeMaps::Ranges& ranges, std::uint64_t a
   return address < found.end ? &found : nullptr;
 }
 
-// Anonymous code has no table anywhere: one name does for all of it.
+// Anonymous code never has a table: all of it has one name.
 std::string name_of(const MappedFile& file) {
   return is_code_of_no_file(file.name) ? std::string("//") : identity(file);
 }
@@ -269,7 +269,7 @@ void DeferredUnwinder::end() {
   if (has_ended) {
     thread_.join();
   } else {
-    thread_.detach();  // it holds what it uses
+    thread_.detach();  // it shares ownership of what it uses
   }
 }
 
@@ -320,13 +320,13 @@ DeferredUnwinder::Stacks DeferredUnwinder::take_done() {
 }
 
 void DeferredUnwinder::run() {
-  // This thread opens files that anybody may have made.
+  // This thread opens files that any user may have made.
   (void)drop_rights({.reads_binaries = true}, "");
   std::unique_lock lock(mutex_);
   for (;;) {
     const bool has_news = has_work_.wait_for(lock, kIdle, [this] { return is_over_ || !waiting_.empty(); });
     if (is_over_) break;
-    if (!has_news) {  // tables are there meanwhile
+    if (!has_news) {  // tables stay valid while work comes
       open_.clear();
       continue;
     }
@@ -335,17 +335,17 @@ void DeferredUnwinder::run() {
       const bool is_last = waiting_.empty();
       lock.unlock();
       finish(work);
-      if (is_last) {  // others may find what could not be found just now
+      if (is_last) {  // files that could not be found may exist by then
         looked_up_.clear();
         std::erase_if(open_, [](const auto& each) { return !each.second.rows && !each.second.is_bare; });
       }
       lock.lock();
       if (!begun_.empty()) begun_.front().sample.walk = std::move(work.walk);
     } catch (const std::bad_alloc&) {
-      open_.clear();  // the stack stays as the kernel's walk left it
+      open_.clear();  // the stack stays as the BPF walk left it
       if (!lock.owns_lock()) lock.lock();
     }
-    done_.splice(done_.end(), begun_);  // it was given up where this is empty
+    done_.splice(done_.end(), begun_);  // empty if it was given up
   }
   is_thread_over_ = true;
   has_ended_.notify_all();
@@ -366,14 +366,14 @@ void DeferredUnwinder::finish(Work& work) {
                 });
 }
 
-// A file may hold anything, and a hostile one takes any time.
+// A file may have any content, and a hostile one takes any time.
 bool DeferredUnwinder::shall_stop(const Work& work) const {
   return is_given_up_ || thread_cpu_time() - work.begin > kMostTime;
 }
 
 const tacho_code_range* DeferredUnwinder::mapped_at(const Work& work, std::uint64_t address) {
   const tacho_code_range* const range = work.maps.ranges ? range_at(*work.maps.ranges, address) : nullptr;
-  if (range != nullptr || !work.maps.is_now) return range;  // it runs another program by now
+  if (range != nullptr || !work.maps.is_now) return range;  // the process runs another program now
   if (!looked_up_.contains(work.process) && looked_up_.size() < kMostLookedUp)
     looked_up_[work.process] = ranges_of_running(work.process);
   const auto now = looked_up_.find(work.process);
@@ -383,7 +383,7 @@ const tacho_code_range* DeferredUnwinder::mapped_at(const Work& work, std::uint6
 std::optional<unwind::RowFinder::Found> DeferredUnwinder::row_at(const Work& work, std::uint64_t address,
                                                                  bool is_return, std::uint16_t& end) {
   const tacho_code_range* const range = mapped_at(work, address);
-  // Checked first: a guessed word must be distinguished from code however little time is left.
+  // Checked first: a guessed word must be checked to be code, however little time is left.
   end = range == nullptr ? TACHO_END_NO_MAPPING : TACHO_END_NO_TABLE;
   if (range == nullptr || shall_stop(work)) return std::nullopt;
   File& file = opened_file(*range, work.process);
@@ -440,7 +440,7 @@ DeferredUnwinder::File& DeferredUnwinder::opened_file(const tacho_code_range& ra
 
 void DeferredUnwinder::make_room() {
   const auto bytes_of = [](const File& file) { return file.rows ? file.rows->bytes() : 0; };
-  std::size_t bytes = 0;  // rows were made since the last time
+  std::size_t bytes = 0;  // since the last time, rows were made
   for (const auto& [number, file] : open_) bytes += bytes_of(file);
   while (!open_.empty() && (open_.size() >= kMostOpen || bytes >= kMostOpenBytes)) {
     const auto oldest =
@@ -453,7 +453,7 @@ void DeferredUnwinder::make_room() {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// Then a round ends in spite of a file that is slow, or was made to be.
+// Then a round ends although a file is slow.
 constexpr std::chrono::milliseconds kPatience{1000};
 
 }  // namespace
@@ -467,7 +467,7 @@ Result<> DeferredSamples::start() {
 void DeferredSamples::take_copies() {
   source_.take([this](format::Bytes written) {
     auto copy = stack_copy_of(written);
-    if (!copy || bytes_ + copy->bytes.size() > kMostBytes) return;  // its sample is written as it is
+    if (!copy || bytes_ + copy->bytes.size() > kMostBytes) return;  // its sample is written unfinished
     const std::uint64_t number = copy->number;
     const std::size_t size = copy->bytes.size();
     if (copy->part != 0) {
@@ -479,10 +479,9 @@ void DeferredSamples::take_copies() {
   });
 }
 
-// The sideband before these samples has been read by now.
+// The sideband up to these samples has been read.
 void DeferredSamples::give_ripe(const CodeMaps& maps) {
-  DeferredUnwinder::Stacks stacks(
-      ripe_.size());  // all memory at once: no sample gets lost between two places
+  DeferredUnwinder::Stacks stacks(ripe_.size());  // all memory at once: no sample is lost between two lists
   auto next = stacks.begin();
   for (CallchainMerger::Deferred& sample : ripe_) {
     DeferredUnwinder::Stack& stack = *next++;
@@ -540,7 +539,7 @@ void DeferredSamples::end_pass(const CodeMaps& maps, CallchainMerger& merger,
       put_done(merger, records);
     }
   } catch (const std::bad_alloc&) {
-    // The rest waits for the next pass.
+    // The others wait for the next pass.
   }
 }
 

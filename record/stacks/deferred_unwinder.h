@@ -1,5 +1,5 @@
-// Deferred unwinding, of stacks that the BPF walk had to leave at a module without a table: finished on a
-// thread from a copy of the stack, by the same rows (bpf/programs/stack_walk.h).
+// Deferred unwinding, of stacks that the BPF walk left at a module without a table. A thread finishes them
+// from a copy of the stack, with the same unwind rows (bpf/programs/stack_walk.h).
 #pragma once
 
 #include <atomic>
@@ -32,96 +32,96 @@
 
 namespace tacho::record {
 
-// Copies of stacks, and the walk that goes on where the kernel's ended.
+// Copies of stacks, and the continuation of the walk.
 
-// struct tacho_stack_copy, of which the bytes are as many as were there.
+// struct tacho_stack_copy, with as many bytes as were copied.
 struct StackCopy {
   std::uint64_t number = 0, sp = 0, bp = 0, rbx = 0;
-  std::size_t frames = 0;  // found before; the last one is where to go on
-  bool is_return = false;  // it stands behind a call
+  std::size_t frames = 0;  // found by the BPF walk; the last one is where the walk continues
+  bool is_return = false;  // the last frame is a return address
   bool is_bp_known = false, is_rbx_known = false;
-  std::size_t part = 0;          // of a deep stack; the first one has all the rest
-  std::vector<std::byte> bytes;  // from sp on
+  std::size_t part = 0;          // part of a deep stack; the first one has the other members
+  std::vector<std::byte> bytes;  // from sp up
 };
-// Nothing when it is cut short.
+// nullopt: it is cut short.
 std::optional<StackCopy> stack_copy_of(format::Bytes written);
-// Puts the next part of the same stack behind it; false, and nothing is changed, when it does not begin
-// there.
+// Appends the next part of the same stack. False, without a change: it does not begin at the end.
 bool add_part(StackCopy& copy, const StackCopy& part);
 
-// The row for code at an address: of kind NOTHING for mapped code without unwind information. Nothing where
-// no code is mapped (TACHO_END_NO_MAPPING) or its file cannot be read (TACHO_END_NO_TABLE), which `end` is
-// set to. `is_return`: the address is a return address.
+// The unwind row for an address: of kind NOTHING for mapped code without unwind information. nullopt, with
+// `end` set: no code is mapped there (TACHO_END_NO_MAPPING), or its file cannot be read (TACHO_END_NO_TABLE).
+// `is_return`: the address is a return address.
 using RowOfAddress = std::function<std::optional<unwind::RowFinder::Found>(
     std::uint64_t address, bool is_return, std::uint16_t& end)>;
 
-// Continues from the copy, and leaves in `walk` its frames and how it ended. Frames beyond `most` are left
-// out.
+// Continues the walk from the copy, and stores its frames and its end in `walk`. Frames beyond `most` are
+// left out.
 void finish_unwind(CallchainMerger::Walk& walk, const StackCopy& copy, std::size_t most,
                    const RowOfAddress& row_of);
 
-// Stacks that a walk in the kernel had to leave, finished on a thread of their own: only the rows that they
-// lead through are made, out of files that are opened when the first stack needs them.
+// Finishes stacks that the BPF walk left, on a thread. Only the rows for these stacks are made, from files
+// that are opened when the first stack needs them.
 
 class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
  public:
   struct Stack {
     CallchainMerger::Deferred sample;
     StackCopy copy;
-    CodeMaps::AtTime maps;         // of its process, when it was taken
-    std::uint64_t pass = 0;        // the caller's
-    std::size_t copied_bytes = 0;  // the caller's, too: the copy goes when it was used
+    CodeMaps::AtTime maps;         // of its process, at the time of the copy
+    std::uint64_t pass = 0;        // for the caller
+    std::size_t copied_bytes = 0;  // for the caller: the copy is freed after use
   };
 
-  // Lists, since they go from one to another without asking for memory.
+  // Lists, because moving elements between them allocates nothing.
   using Stacks = std::list<Stack>;
   static constexpr std::size_t kMostWaiting = 4096;
-  // Processes whose current mappings are read, until nothing waits any more: stacks of further ones stay as
-  // they are.
+  // The maximum of processes whose current mappings are read, until nothing waits; stacks of further
+  // processes stay unfinished.
   static constexpr std::size_t kMostLookedUp = 64;
 
-  // Opens a mapped file; it may take any time.
+  // Opens a mapped file, which may take any time.
   using ImageOf = std::function<Result<unwind::ElfImage>(const MappedFile&)>;
   static Result<unwind::ElfImage> image_of(const MappedFile& file);
 
-  // `most_frames`: of a stack. It is shared with its thread, which may hang in a file that does not answer.
+  // `most_frames`: of a stack. The object is shared with its thread, which may hang in a file that does not
+  // answer.
   explicit DeferredUnwinder(std::size_t most_frames, ImageOf images = image_of)
       : most_frames_(most_frames), image_of_(std::move(images)) {}
   DeferredUnwinder(const DeferredUnwinder&) = delete;
   DeferredUnwinder& operator=(const DeferredUnwinder&) = delete;
   ~DeferredUnwinder() = default;
   Result<> start();
-  // Nothing more is finished. A thread that does not end within two seconds is left behind.
+  // Finishes nothing more. A thread that does not end within two seconds is detached.
   void end();
 
-  // An id for `file` in ranges, never given to another one; the oldest of very many are forgotten.
-  // Anonymous code has an id, too.
+  // A unique id for `file` in ranges; with very many files, the oldest are forgotten. Anonymous code has an
+  // id, too.
   std::uint32_t number_of(const MappedFile& file);
-  // The current mappings of a process that ran before the recording. Empty when they cannot be read.
+  // The current mappings of a process that ran before the recording. Empty: they cannot be read.
   CodeMaps::Ranges ranges_of_running(std::uint32_t process);
-  // Beyond kMostWaiting they are done as they are.
+  // Beyond kMostWaiting, stacks stay unfinished.
   void give(Stacks stacks);
-  // All that was given is done as it is, the one under way included.
+  // All stacks given so far stay unfinished, the current one included.
   void give_up();
-  // Stacks finished since the last call: their walks have how they end now.
+  // The stacks that are done since the last call, with the end of their walks.
   Stacks take_done();
 
  private:
   static constexpr std::size_t kMostFiles = 1U << 13;
-  // Unwind rows of one file; nothing when it cannot be read.
+  // Unwind rows of one file; empty: it cannot be read.
   struct File {
     std::optional<unwind::RowFinder> rows;
-    bool is_bare = false;  // it can be read, and describes nothing
+    bool is_bare = false;  // it can be read, but has no unwind information
     std::uint64_t last_used = 0;
   };
 
-  // State of the stack that the thread works on, which itself may be given up meanwhile.
+  // The state of the stack that the thread works on; the stack may be given up meanwhile.
   struct Work {
     CallchainMerger::Walk walk;
     StackCopy copy;
     CodeMaps::AtTime maps;
     std::uint32_t process = 0;
-    std::chrono::nanoseconds begin{};  // of the thread's CPU time
+    std::chrono::nanoseconds begin{};  // CPU time of the thread
   };
 
   void run();
@@ -143,30 +143,29 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
   std::uint64_t uses_ = 0;
   TimedFileReader reader_;
 
-  std::atomic<bool> is_given_up_ = false;  // what is under way
+  std::atomic<bool> is_given_up_ = false;  // the current stack
 
-  std::mutex mutex_;  // of all that follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable has_work_, has_ended_;
-  std::unordered_map<std::string, std::uint32_t> numbers_;  // by what a file is
+  std::unordered_map<std::string, std::uint32_t> numbers_;  // by identity of the file
   std::unordered_map<std::uint32_t, MappedFile> files_;     // by number
-  std::deque<std::uint32_t> order_;                         // of their numbers, oldest first
+  std::deque<std::uint32_t> order_;                         // of their ids, oldest first
   std::uint32_t last_number_ = 0;
   Stacks waiting_, begun_, done_;  // one is begun, or none
   bool is_over_ = false, is_thread_over_ = false;
   std::thread thread_;
 };
 
-// Deferred samples: held back until the mappings up to their time are known and the rest of their stacks
-// was found.
+// Deferred samples: held until the mappings up to their time are known, and their stacks are finished.
 
 class DeferredSamples {
  public:
-  // Where copies come from (bpf::StackWalker).
+  // The source of copies (bpf::StackWalker).
   struct Copies {
     std::function<void()> begin;
     std::function<void(const std::function<void(format::Bytes)>&)> take;  // new ones
   };
-  // What `copies` refer to must outlive this. `most_frames`: of a stack.
+  // The references in `copies` must outlive this. `most_frames`: of a stack.
   DeferredSamples(Copies copies, std::size_t most_frames,
                   DeferredUnwinder::ImageOf images = DeferredUnwinder::image_of)
       : source_(std::move(copies)),
@@ -174,22 +173,22 @@ class DeferredSamples {
   DeferredSamples(const DeferredSamples&) = delete;
   DeferredSamples& operator=(const DeferredSamples&) = delete;
   ~DeferredSamples() { unwinder_->end(); }
-  // From now on the program copies stacks.
+  // From now on the BPF program copies stacks.
   Result<> start();
 
   std::uint32_t number_of(const MappedFile& file) { return unwinder_->number_of(file); }  // for ranges
   CodeMaps::Ranges ranges_of_running(std::uint32_t process) { return unwinder_->ranges_of_running(process); }
-  // The samples of this look at the rings; more may be appended.
+  // The samples of the current pass; more may be appended.
   std::vector<CallchainMerger::Deferred>& fresh() { return fresh_; }
   // All rings were read, and `maps` is up to date. Appends finished samples to `records`.
   void end_pass(const CodeMaps& maps, CallchainMerger& merger, std::vector<std::byte>& records);
   std::uint64_t last_pass() const { return pass_ - 1; }
-  // Samples of that pass, or of earlier ones, are still to come.
+  // Whether samples of that pass, or of earlier ones, are still held.
   bool holds_until(std::uint64_t pass) const { return !held_.empty() && held_.begin()->first <= pass; }
   void give_up() { unwinder_->give_up(); }
 
-  // Readers expect that, once a round has ended, nothing comes that is older than the newest record of the
-  // round before. Records of a pass are newer than all that were read two passes earlier. True: the round
+  // Readers expect that, after a round has ended, no record is older than the newest record of the round
+  // before. Records of a pass are newer than all records that were read two passes earlier. True: the round
   // ends.
   bool end_round();
   void begin_file() { round_end_.reset(); }
@@ -203,20 +202,20 @@ class DeferredSamples {
 
   Copies source_;
   std::shared_ptr<DeferredUnwinder> unwinder_;
-  std::uint64_t pass_ = 1;                  // the one that is under way
-  std::optional<std::uint64_t> round_end_;  // the pass that the last round ended with
+  std::uint64_t pass_ = 1;                  // the current one
+  std::optional<std::uint64_t> round_end_;  // the pass with which the last round ended
   struct Held {
     std::size_t samples = 0;
-    std::optional<std::chrono::steady_clock::time_point> given;  // to be finished
+    std::optional<std::chrono::steady_clock::time_point> given;  // when the stacks were given to be finished
   };
-  std::map<std::uint64_t, Held> held_;                   // samples of former passes, by pass
-  std::vector<CallchainMerger::Deferred> fresh_, ripe_;  // of this pass and of the last one
+  std::map<std::uint64_t, Held> held_;                   // samples of earlier passes, by pass
+  std::vector<CallchainMerger::Deferred> fresh_, ripe_;  // of this pass, and of the last one
   struct Copy {
     StackCopy stack;
     std::uint64_t pass = 0;
   };
   std::unordered_map<std::uint64_t, Copy> copies_;  // by number
-  std::size_t bytes_ = 0;                           // of all copies, also of stacks that are being finished
+  std::size_t bytes_ = 0;                           // of all copies, including stacks that are being finished
   DeferredUnwinder::Stacks done_;
 };
 

@@ -86,11 +86,11 @@ void IdRangeAllocator::add_free(std::uint32_t first, std::uint32_t count) {
 
 namespace {
 
-constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // holds the build id
+constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // the build id is in it
 constexpr std::size_t kMostCodeSegments = 256;                // linkers make one or two
 constexpr unsigned kMinorBits = 20;                           // of a device, as the kernel counts them
 
-// The device is another one than the kernel's where file systems lie above others; then the program asks.
+// On stacked file systems the device differs from the kernel's; then the program asks.
 std::optional<tacho_file_key> key_of(const format::Fd& file) {
   struct stat info {};
   long generation = 0;  // the kernel writes an int
@@ -115,7 +115,7 @@ bool is_the_same(const format::Fd& opened, const MappedFile& file) {
           (key->generation == file.generation && (file.changed == 0 || key->changed == file.changed)));
 }
 
-// From ELF addresses to places in the file. Segments with code mostly lie in it as they do in memory.
+// Converts ELF addresses to file offsets. Segments with code usually have equal layouts in both.
 void count_from_file(unwind::RowTable& table, const unwind::ElfImage& image) {
   const auto segments = image.code_segments();
   if (segments.empty() || table.rows.empty()) return;
@@ -193,7 +193,7 @@ void know(MappedFile& file, const format::Fd& opened) {
 
 std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& proc) {
   const std::string folder = fmt::format("{}/{}", proc, file.process);
-  // Of a mapping it is no file's name that is believed, and an inode of layered file systems has two numbers.
+  // For a mapping, the file's name is not trusted, and an inode of a layered file system has two numbers.
   std::vector<ForeignPath> paths = {{"", fmt::format("{}/map_files/{:x}-{:x}", folder, file.start, file.end)},
                                     {folder + "/root", file.name, file.inode}};
   if (view_of(folder) != View::Other) paths.push_back({"/", file.name, file.inode});
@@ -231,7 +231,7 @@ Result<MappedFile> file_asked_for(const tacho_file_question& question) {
   const auto opened = open_foreign(mapped);
   if (!opened) return opened.error();
   struct stat info {};
-  // Meanwhile the process may have mapped something else.
+  // The process may have mapped something else meanwhile.
   if (fstat(opened->get(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) != question.key.size)
     return Error{path + ": another file", kNotOpened};
   if (auto key = key_of(*opened); key && key->device == question.key.device) {

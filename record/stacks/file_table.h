@@ -1,5 +1,4 @@
-// Mapped files: their identity, where to open them, and their unwind tables. And the allocator of ranges of
-// ids.
+// Mapped files: their identity, where to open them, and their unwind tables. Also the allocator of id ranges.
 #pragma once
 
 #include <cerrno>
@@ -29,16 +28,16 @@ class IdRangeAllocator {
 
   explicit IdRangeAllocator(std::uint32_t count) { grow(count); }
 
-  // The first of `count` numbers in a row; nothing when there is no such run.
+  // The first of `count` consecutive ids; nullopt: there is no such range.
   std::optional<std::uint32_t> take(std::uint32_t count, Clock::time_point now);
   void give_back(std::uint32_t first, std::uint32_t count, Clock::time_point now);
-  // Whether there is such a run, and so many numbers anywhere, once all that rests has rested.
+  // Whether there will be such a range, and `anywhere` free ids in all, when the quarantine ends.
   bool will_have(std::uint32_t count, std::uint32_t anywhere = 0) const;
-  // More numbers behind the last one.
+  // Adds ids after the last one.
   void grow(std::uint32_t more);
 
   std::uint32_t size() const { return size_; }
-  std::uint32_t taken() const { return taken_; }  // the resting ones included
+  std::uint32_t taken() const { return taken_; }  // including those in quarantine
 
  private:
   struct Quarantined {
@@ -49,55 +48,55 @@ class IdRangeAllocator {
   void release_quarantined(Clock::time_point now);
   void add_free(std::uint32_t first, std::uint32_t count);
 
-  std::map<std::uint32_t, std::uint32_t> free_;  // first to count; no two touch
+  std::map<std::uint32_t, std::uint32_t> free_;  // first id to count; adjacent ranges are merged
   std::deque<Quarantined> quarantine_;           // oldest first
   std::uint32_t size_ = 0, taken_ = 0;
 };
 
-// Mapped files: their identity, where to find them, and their tables.
+// Mapped files: their identity, where to open them, and their tables.
 
-// A mapped file: its identity, and where to find it.
+// A mapped file: its identity, and where to open it.
 struct MappedFile {
   format::BuildId build_id;
-  std::uint32_t major = 0, minor = 0;  // with the inode: when the kernel reported no build id
+  std::uint32_t major = 0, minor = 0;  // with the inode: if the kernel reported no build id
   std::uint64_t inode = 0;
-  // From the BPF program's question; a size of 0: not known. An inode of a removed file is used again.
+  // From the BPF program's question; size 0: unknown. The inode of a removed file is used again.
   std::uint64_t size = 0;
-  std::uint64_t changed = 0;  // ns since 1970; 0: not known
+  std::uint64_t changed = 0;  // ns since 1970; 0: unknown
   std::uint32_t generation = 0;
-  std::string name;           // as the kernel calls it
-  std::uint32_t process = 0;  // one that has it mapped, there:
+  std::string name;           // in the kernel's records
+  std::uint32_t process = 0;  // a process that maps it, at:
   std::uint64_t start = 0, end = 0;
 };
 
 MappedFile file_of(const format::MmapRecord& mapping);
 
-inline constexpr int kNotOpened = ENOENT;  // an error's code: the file is not there, or is another one
+inline constexpr int kNotOpened = ENOENT;  // error code: the file does not exist, or is another one
 
-// Key by which two mappings are of the same file.
+// A key that is equal for mappings of one file.
 std::string identity(const MappedFile& file);
-// By its name: surely no binary.
+// Whether the name is certainly not that of a binary.
 bool is_code_of_no_file(const std::string& name);
 
-// Where the file may be found: the mapping itself, which is right also for deleted files; its path as the
-// process sees it; the path here, unless the process is known to see other files.
+// Where the file may be opened: through the mapping itself, which works for deleted files, too; by its path
+// as the process sees it; and by its path here, unless the process is known to see other files.
 std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& proc = "/proc");
-// What hangs when the file does (TimedFileReader::place_of).
+// What hangs if the file does (TimedFileReader::place_of).
 std::string place_of(const MappedFile& file, const std::string& proc = "/proc");
-// The first of its paths that leads to it.
+// Opens the first of its paths that leads to it.
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc = "/proc");
 // Sets the identity of the file: its build id, size, time and generation.
 void know(MappedFile& file, const format::Fd& opened);
-// Empty when it has none.
+// Empty: it has none.
 format::BuildId build_id_of(const format::Fd& file);
-// The file of a question, as far as the question has it.
+// The file of a question, with what the question contains.
 MappedFile file_of(const tacho_file_question& question);
-// The mapping of a process at an address, which identifies the file without its name.
+// The mapping of a process at an address, which identifies a file without its name.
 Result<MappedFile> file_asked_for(const tacho_file_question& question);
 
-// The unwind table of a file, with rows by file offset and not by ELF address, as mappings have file
-// offsets. Empty when the file has none. `key`: the file's identity in the kernel, where its file system
-// has one.
+// The unwind table of a file, with rows by file offset instead of ELF address, because mappings have file
+// offsets. Empty: the file has no unwind information. `key`: the file's identity in the kernel, if its file
+// system has one.
 struct FileTable {
   unwind::RowTable rows;
   std::optional<tacho_file_key> key;

@@ -106,7 +106,7 @@ void CodeMaps::map(std::uint32_t process, const tacho_code_range& range, std::ui
   if (range.end <= range.start) return;
   Process& owner = process_of(process);
   if (time < owner.since) return;
-  // Ranges covered by the new one go; parts of them that stick out stay.
+  // Ranges covered by the new one are removed; their parts outside of it stay.
   const Ranges& old = *owner.ranges;
   const auto first = std::ranges::upper_bound(old, range.start, {}, &tacho_code_range::end);
   const auto last = std::ranges::lower_bound(first, old.end(), range.end, {}, &tacho_code_range::start);
@@ -114,7 +114,7 @@ void CodeMaps::map(std::uint32_t process, const tacho_code_range& range, std::ui
   const bool is_left_above = first != last && std::prev(last)->end > range.end;
   const auto kept = old.size() - static_cast<std::size_t>(last - first);
   const std::size_t size = kept + 1 + (is_left_below ? 1 : 0) + (is_left_above ? 1 : 0);
-  if (size > most_) {  // before all are copied: a process may map and unmap for ever
+  if (size > most_) {  // before all are copied: a process may map and unmap without end
     if (drop_older_code(owner)) map(process, range, time);
     return;
   }
@@ -139,7 +139,7 @@ void CodeMaps::map(std::uint32_t process, const tacho_code_range& range, std::ui
   changed_.insert(process);
 }
 
-// False when there is none.
+// False: there is none.
 bool CodeMaps::drop_older_code(Process& owner) {
   if (owner.of_no_file.empty()) return false;
   const auto half = static_cast<std::ptrdiff_t>((owner.of_no_file.size() + 1) / 2);
@@ -168,7 +168,7 @@ void CodeMaps::fork(std::uint32_t child, std::uint32_t parent, std::uint64_t tim
     return;
   const auto from = processes_.find(parent);
   if (from == processes_.end())
-    return remove(child);  // what is known is another one's, which had the number before
+    return remove(child);  // the known ranges belong to an earlier process with this pid
   Process made{from->second.ranges, time, {}, from->second.of_no_file};
   processes_[child] = std::move(made);
   changed_.insert(child);

@@ -17,9 +17,9 @@
 
 namespace tacho::record {
 
-// Mmap, fork, exec and exit records of the kernel, and the history of mappings that they make.
+// Mmap, fork, exec and exit records of the kernel, and the history of mappings that result from them.
 
-// One such record.
+// One of these records.
 struct MmapEvent {
   std::uint64_t time = 0;
   enum class Kind : std::uint8_t { Map, Fork, Exec, Exit } kind = Kind::Map;
@@ -28,13 +28,12 @@ struct MmapEvent {
   MappedFile file;
 };
 
-// Appends the mmap, fork, exec and exit records of this event, in their order. Bytes that are no records
-// end it.
+// Appends the mmap, fork, exec and exit records of this event, in order. Stops at bytes that are no records.
 void parse_mmap_events(format::Bytes records, const format::EventAttr& attr, std::vector<MmapEvent>& news);
 
 // The latest mappings by process and address, with their modules. The oldest are dropped.
 
-// Where a mapping begins.
+// The start of a mapping.
 struct MmapKey {
   std::uint32_t process = 0;
   std::uint64_t start = 0;  // address
@@ -43,7 +42,7 @@ struct MmapKey {
 
 class MmapHistory {
  public:
-  // It remembers `most` mappings.
+  // Keeps `most` mappings.
   explicit MmapHistory(std::size_t most) : most_(most) {}
 
   void note(MmapKey place, std::uint32_t module);
@@ -54,9 +53,9 @@ class MmapHistory {
  private:
   struct Known {
     std::uint32_t module = 0;
-    std::uint64_t sequence = 0;  // that of its turn
+    std::uint64_t sequence = 0;  // of its turn
   };
-  // A mapping that was forgotten and noted again has another turn; the first one is without effect then.
+  // A mapping that was dropped and added again has another turn; the first one is then ignored.
   struct Turn {
     MmapKey place;
     std::uint64_t sequence = 0;
@@ -72,39 +71,39 @@ class MmapHistory {
 
 class CodeMaps {
  public:
-  // Ascending, and none over another.
+  // Ascending, without overlaps.
   using Ranges = std::vector<tacho_code_range>;
 
-  // `most`: ranges of one process. Where anonymous code makes them more (the kernel reports no munmap of a
-  // JIT) the older half of it goes; further ones are not noted.
+  // `most`: ranges of one process. If anonymous code exceeds it (the kernel reports no munmap of a JIT), the
+  // older half of that code is dropped; further ranges are ignored.
   explicit CodeMaps(std::size_t most = TACHO_MOST_RANGES_OF_PROCESS) : most_(most) {}
 
-  // A process that ran before: its ranges are not known yet; more than the most are not noted.
+  // A process that ran before the recording, with its ranges; those beyond the maximum are ignored.
   void running(std::uint32_t process, Ranges ranges);
-  // Times are the records'; what is older than the last fork or exec of its process is ignored, since the
-  // records of several CPUs come in no strict order.
+  // Times are from the records. Records older than the last fork or exec of their process are ignored,
+  // because records of several CPUs are not strictly ordered.
   void map(std::uint32_t process, const tacho_code_range& range, std::uint64_t time);
-  // The child has the mappings of its parent; of an unknown parent, none.
+  // The child gets the mappings of its parent; if the parent is unknown, none.
   void fork(std::uint32_t child, std::uint32_t parent, std::uint64_t time);
   void exec(std::uint32_t process, std::uint64_t time);
   void remove(std::uint32_t process);
 
-  // Processes that changed since the last call, the removed ones included.
+  // The processes that changed since the last call, including removed ones.
   std::vector<std::uint32_t> take_changed();
-  // Null when nothing is known of the process. Shared by a parent and its children until one changes.
+  // Null: the process is unknown. Shared by a parent and its children until one of them changes.
   std::shared_ptr<const Ranges> ranges(std::uint32_t process) const;
-  // The same as it was at a time (0: now): before an exec the ranges of the earlier program. Else the
-  // current ones: what was mapped since did mostly not replace code that ran then.
+  // The same at a time (0: now): before an exec, the ranges of the earlier program; else the current ones,
+  // because mappings added since then seldom replaced code that ran then.
   struct AtTime {
-    std::shared_ptr<const Ranges> ranges;  // null when nothing is known
-    bool is_now = true;                    // it is the same program still, as far as is known
+    std::shared_ptr<const Ranges> ranges;  // null: unknown
+    bool is_now = true;                    // the process still runs the same program, as far as is known
   };
   AtTime ranges_at(std::uint32_t process, std::uint64_t time) const;
   std::size_t size() const { return processes_.size(); }
 
  private:
-  static constexpr std::size_t kMostFormer = 4;  // a shell's wrapper of an env of an interpreter
-  // A program that the process was until it ran another one; null ranges: not known.
+  static constexpr std::size_t kMostFormer = 4;  // for a shell that runs env, which runs an interpreter
+  // A program that the process ran before an exec; null ranges: unknown.
   struct Former {
     std::uint64_t since = 0, until = 0;
     std::shared_ptr<Ranges> ranges;
@@ -113,7 +112,7 @@ class CodeMaps {
     std::shared_ptr<Ranges> ranges;
     std::uint64_t since = 0;
     std::vector<Former> former;            // oldest first
-    std::deque<std::uint64_t> of_no_file;  // where such code begins, oldest first
+    std::deque<std::uint64_t> of_no_file;  // starts of anonymous code, oldest first
   };
   Process& process_of(std::uint32_t process);
   bool drop_older_code(Process& owner);

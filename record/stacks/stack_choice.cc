@@ -15,8 +15,8 @@ namespace abi = format::abi;
 
 namespace {
 
-constexpr std::size_t kWakeupPart = 4;  // of a ring, until the recorder is woken
-// A header's feature section stays small, however long the events' names are.
+constexpr std::size_t kWakeupPart = 4;  // fraction of a ring that wakes the recorder
+// Keeps the header's feature section small, however long the names of events are.
 constexpr std::size_t kMostFacts = 64, kLongestProgramName = 128;
 
 std::string described(const PlannedEvent& event) {
@@ -40,7 +40,7 @@ void use_frame_pointers(Plan& plan, PlannedEvent& event, const std::string& why)
   event.unwind_fallback_reason = why.substr(0, why.find('\n'));
   event.unwinds_in_program = false;
   if (do_without_unwinding(event, plan.notes) == Fallback::Copies) return;
-  if (frames > kKernelFrames) event.attr.sample_max_stack = frames;  // they were asked for
+  if (frames > kKernelFrames) event.attr.sample_max_stack = frames;  // the user set it
 }
 
 void use_frame_pointers(Plan& plan, const Host& host, const std::string& why) {
@@ -101,7 +101,7 @@ bool is_unwound(const Plan& plan, std::size_t object) {
   });
 }
 
-// Of a multi-line error that ends with the verifier's log: where it was, and the verifier's last line
+// For a multi-line error that ends with the verifier's log: its first line, and the verifier's last line
 // before its statistics.
 std::string in_a_line(std::string_view text) {
   const std::string head(text.substr(0, std::min(text.find('\n'), text.rfind("; its last lines"))));

@@ -14,28 +14,28 @@
 
 namespace tacho::record {
 
-// Whether all events whose stacks are to be unwound may do with something else as well (-g).
+// Whether all events with unwound stacks may use something else (-g).
 bool may_use_frame_pointers(const Plan& plan);
 
-// Has the kernel copy or walk them, which the plan's notes say. `why`: a refusal, of which the first line is
-// kept. The events are not open yet.
+// Makes the kernel copy or walk the stacks, with a message in the plan's notes. `why`: the reason; its first
+// line is used. The events are not open yet.
 void use_frame_pointers(Plan& plan, const Host& host, const std::string& why);
-// The same of one event, whose samples a program writes: the kernel walks its stacks.
+// The same for one event whose samples a BPF program writes: the kernel walks its stacks.
 void use_frame_pointers(Plan& plan, PlannedEvent& event, const std::string& why);
 
-// Of what BPF programs of others write: whether they let the unwinder look at the stack first.
+// For events written by users' BPF programs: decides whether these call the unwinder first.
 void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects);
-// The recorder need not be woken for each mapping.
+// Wakes the recorder less often than for each mapping.
 void relax_sideband(Plan& plan, const Host& host);
 
-// Facts for the capture's header: one for each event that has user stacks, or one for all. Empty when no
-// unwinding was asked for.
+// Facts for the capture's header: one for each event with user stacks, or one for all. Empty: no unwinding
+// was requested.
 format::StringPairs facts_of_choice(const Plan& plan);
 
-// Loads users' BPF objects, with the unwinder linked into the ones whose events' stacks are to be unwound.
+// Loads users' BPF objects, and links the unwinder into those whose events' stacks are unwound.
 
-// Loads and attaches them. `walker`: null when nothing is unwound. Where the kernel takes an object only
-// without the unwinder, its stacks are walked by frame pointers, which `plan` says then.
+// Loads and attaches them. `walker`: null: nothing is unwound. If the kernel accepts an object only without
+// the unwinder, its stacks are walked by frame pointers, and `plan` gets a message.
 Result<> load_objects(Plan& plan, std::span<bpf::UserObject> objects, const bpf::StackWalker* walker);
 
 }  // namespace tacho::record

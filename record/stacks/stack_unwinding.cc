@@ -43,7 +43,7 @@ using Counted = std::vector<std::pair<std::uint64_t, std::string_view>>;  // mos
 struct Ends {
   std::uint64_t all = 0, whole = 0;
   Counted others;
-  Counted without;  // samples where there is no user stack any more: none of all
+  Counted without;  // samples of threads without a user stack; not in `all`
 };
 
 void sort(Counted& counted) {
@@ -154,7 +154,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// Events of the recorder's own, which write the walks into the rings of the samples.
+// The recorder's events that write walks into the rings of the samples.
 PlannedEvent walk_event(const PlannedEvent& sample) {
   PlannedEvent event;
   event.name = "stacks";
@@ -162,12 +162,11 @@ PlannedEvent walk_event(const PlannedEvent& sample) {
   event.attr.type = abi::kSoftware;
   event.attr.config = abi::kBpfOutput;
   event.attr.sample_period = 1;
-  // The trailer of the event's LOST records is that of its samples.
+  // The trailer of its LOST records is the samples'.
   constexpr std::uint64_t kOfTrailer = abi::kSampleTid | abi::kSampleTime | abi::kSampleId |
                                        abi::kSampleStreamId | abi::kSampleCpu | abi::kSampleIdentifier;
   event.attr.sample_type = (sample.attr.sample_type & kOfTrailer) | abi::kSampleIdentifier | abi::kSampleRaw;
-  event.attr.read_format =
-      abi::kReadId | (sample.attr.read_format & abi::kReadLost);  // where the kernel has it
+  event.attr.read_format = abi::kReadId | (sample.attr.read_format & abi::kReadLost);  // if the kernel has it
   event.attr.flags =
       sample.attr.flags & (abi::kUseClockid | abi::kWriteBackward | abi::kWatermark | abi::kSampleIdAll);
   event.attr.clockid = sample.attr.clockid;
@@ -176,7 +175,7 @@ PlannedEvent walk_event(const PlannedEvent& sample) {
 }
 
 // Holds the program on a tracepoint. It takes no samples and is not inherited: when a child's copy of an
-// event with a program is closed, the kernel takes the program off the tracepoint for all.
+// event with a program is closed, the kernel detaches the program from the tracepoint for all.
 PlannedEvent holder_of(const PlannedEvent& sample) {
   PlannedEvent event;
   event.name = sample.name;
@@ -208,7 +207,7 @@ Result<WalksEvent> open_walks(bpf::StackWalker& walker, const OpenEvent& open, c
   return WalksEvent{std::move(*walks), writer.attr, *id};
 }
 
-// The condition of --filter is asked first, and runs the walk itself.
+// The condition of --filter is evaluated first, and calls the walk itself.
 Result<> WalkHooks::attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned,
                                             bpf::StackHook hook) {
   auto known = conditions_.find(open.event);
@@ -254,17 +253,18 @@ namespace {
 namespace abi = format::abi;
 using Clock = std::chrono::steady_clock;
 
-// Stacks that come before their tables are finished from copies: they need not wait for all of them.
+// Stacks that come before their tables are finished from copies, so not all tables are waited for.
 constexpr std::chrono::milliseconds kPatienceAtStart{30};
 constexpr std::chrono::milliseconds kPatienceWithProgram{200};  // a compiler's table takes 50
 constexpr std::chrono::milliseconds kPatienceUnasked{
-    50};                                        // where other events' stacks were asked for, not these
-constexpr std::chrono::seconds kLingering{2};   // a process may have threads when its first one has ended
-constexpr std::uint32_t kRangesOfProcess = 48;  // room for each that runs now, and as much for later ones
+    50};                                       // if other events' stacks are unwound, but not these
+constexpr std::chrono::seconds kLingering{2};  // a process may have threads after its first one has ended
+constexpr std::uint32_t kRangesOfProcess =
+    48;  // a slot for each process that runs now, and as many for later ones
 constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
 constexpr std::uint32_t kLeastProcesses = 4096;
-// Where the program reads mappings itself they are for deferred stacks, which find others by looking at the
-// process; each mapping costs a copy of all.
+// If the program reads mappings itself, ranges are for deferred stacks only, which find others by reading the
+// process's mappings; each mapping costs a copy of all.
 constexpr std::size_t kRangesForDeferred = 1024;
 
 std::uint32_t running_processes() {
@@ -274,7 +274,8 @@ std::uint32_t most_ranges_for(std::uint32_t processes) {
   return std::clamp(std::bit_ceil(2 * processes * kRangesOfProcess), kLeastRanges, kMostRanges);
 }
 
-// Its first thread may have ended before the others; other users may read their states.
+// Whether a thread of the process is alive: its first thread may have ended, and other users may read its
+// state.
 bool has_living_thread(std::uint32_t process) {
   std::error_code failed;
   std::filesystem::directory_iterator tasks(fmt::format("/proc/{}/task", process), failed);
@@ -282,7 +283,7 @@ bool has_living_thread(std::uint32_t process) {
     const auto stat = format::read_file(tasks->path() / "stat");
     if (!stat) continue;
     const std::string_view text(reinterpret_cast<const char*>(stat->data()), stat->size());
-    const auto name_end = text.rfind(") ");  // the name may hold anything
+    const auto name_end = text.rfind(") ");  // the name may contain anything
     if (name_end == std::string_view::npos || name_end + 2 >= text.size()) continue;
     const char state = text[name_end + 2];
     if (state != 'Z' && state != 'X') return true;
@@ -290,8 +291,8 @@ bool has_living_thread(std::uint32_t process) {
   return false;
 }
 
-// Whether questions about files can be answered by looking at the process; else the kernel's records are
-// needed at once.
+// Whether questions about files can be answered from the process's mappings; else the kernel's records are
+// needed immediately.
 bool may_open_mappings() {
   std::error_code failed;
   const std::filesystem::directory_iterator mappings("/proc/self/map_files", failed);
@@ -299,7 +300,7 @@ bool may_open_mappings() {
          format::open_input(mappings->path()).operator bool();
 }
 
-// A command will map much of what we have mapped.
+// A command will map many of the files that this process maps.
 std::span<const int> or_own(std::span<const int> processes, const int& own) {
   return processes.empty() ? std::span(&own, 1) : processes;
 }
@@ -321,12 +322,12 @@ struct StackUnwinding::State {
   bpf::StackWalker walker;
   format::EventAttr sideband;
   bool is_asked_for = true;     // by name
-  mutable std::mutex counting;  // of the merger's counts: the writing thread reads them, too
+  mutable std::mutex counting;  // guards the merger's counts, which the writing thread reads, too
   struct Ring {
     bool is_sideband = false;
     WalksEvent walks;
-    std::uint64_t walks_id = 0;       // of the first one
-    std::uint64_t reported_lost = 0;  // walks, of the records counted in LOST records
+    std::uint64_t walks_id = 0;       // of the first walk event
+    std::uint64_t reported_lost = 0;  // walks among the records counted by LOST records
     CallchainMerger::Waiting waiting;
   };
   std::unordered_map<const PerfRing*, Ring> rings;
@@ -337,7 +338,7 @@ struct StackUnwinding::State {
   CallchainMerger merger;
   std::vector<MmapEvent> mmap_events;
   CodeMaps maps;
-  // Copies of ranges in the kernel: a process and its children share one.
+  // Copies of ranges in the kernel, shared by a process and its children.
   struct Copy {
     std::shared_ptr<const CodeMaps::Ranges> ranges;
     std::uint32_t first = 0, users = 0;
@@ -348,7 +349,7 @@ struct StackUnwinding::State {
   std::set<std::uint32_t> unpublished;                                   // processes whose ranges changed
   std::deque<std::pair<Clock::time_point, std::uint32_t>> ended;         // processes whose first thread ended
   std::uint32_t expected = UnwindTables::kBare;                          // the command's own module
-  UnwindTables tables;                                                   // its thread uses what stands above
+  UnwindTables tables;                                                   // its thread uses the members above
   DeferredSamples deferred;                                              // and so does its
 
   std::uint32_t expect(const std::string& path);
@@ -376,8 +377,8 @@ void StackUnwinding::State::apply(const MmapEvent& what) {
   }
 }
 
-// New ranges get another slot than the old ones, which a walk may be reading now. False: there is no room
-// for them, and the kernel goes on with the old ones, or with none.
+// New ranges get another slot, because a walk may be reading the old one. False: there is no free slot, and
+// the kernel continues with the old ranges, or none.
 bool StackUnwinding::State::publish(std::uint32_t process) {
   const auto ranges = maps.ranges(process);
   const auto before = published.find(process);
@@ -424,7 +425,7 @@ void StackUnwinding::State::forget_ended() {
     const std::uint32_t process = ended.front().second;
     ended.pop_front();
     if (has_living_thread(process)) {
-      ended.emplace_back(now, process);  // other threads of it run on, or the number was given to another one
+      ended.emplace_back(now, process);  // other threads of it still run, or the pid is used again
       if (ended.size() > kLeastProcesses) ended.pop_back();
       break;
     }
@@ -432,7 +433,7 @@ void StackUnwinding::State::forget_ended() {
   }
 }
 
-// `open` gets an event beside it that writes its walks, the second time in the place of the one before.
+// Opens an event next to `open` that writes its walks; after a CPU was offline, in place of the old one.
 Result<> StackUnwinding::State::give_walks(const OpenEvent& open, const PlannedEvent& planned, PerfRing& ring,
                                            const Host& host) {
   auto walks = open_walks(walker, open, planned, host);
@@ -458,13 +459,13 @@ Result<> StackUnwinding::State::join(const OpenEvent& open, const Plan& plan, Pe
   merger.add_event(open.id, planned.attr);
   if (!known.walks.fd)
     if (auto done = give_walks(open, planned, ring, host); !done) return done;
-  if (planned.attr.is_bpf_output()) return Done{};  // its program runs the walk
+  if (planned.attr.is_bpf_output()) return Done{};  // its program calls the walk
   return hooks.attach(open, planned, host);
 }
 
 StackUnwinding::StackUnwinding(std::unique_ptr<State> state) : state_(std::move(state)) {}
 StackUnwinding::~StackUnwinding() {
-  if (state_ && !state_->tables.end()) (void)state_.release();  // its thread goes with the program
+  if (state_ && !state_->tables.end()) (void)state_.release();  // its thread ends with the program
 }
 
 Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const Host& host, const Log& log) {
@@ -535,7 +536,7 @@ Result<> StackUnwinding::reopen_cpu(int cpu, std::span<const OpenEvent> opened, 
     const PlannedEvent& planned = plan.events[open.event];
     PerfRing& ring = events.rings()[open.ring];
     const bool is_walked = planned.unwound_frames != 0 && !planned.unwinds_in_program;
-    // Of a CPU that was offline at first, and comes another time.
+    // Of a CPU that was offline at first, and comes online again.
     const bool has_walks = is_walked && state_->rings[&ring].walks.fd;
     if (is_walked && done_rings.insert(open.ring).second && has_walks)
       if (auto done = state_->give_walks(open, planned, ring, host); !done) return done;
@@ -548,7 +549,7 @@ bpf::StackWalker& StackUnwinding::walker() { return state_->walker; }
 
 void StackUnwinding::begin(std::span<const int> processes) {
   if (state_->walker.reads_mappings()) {
-    // For stacks that are finished late: by then a process may be gone, or run another program.
+    // For deferred stacks: by then a process may be gone, or run another program.
     for (const int process : processes) {
       const auto number = static_cast<std::uint32_t>(process);
       state_->maps.running(number, state_->deferred.ranges_of_running(number));
@@ -557,7 +558,7 @@ void StackUnwinding::begin(std::span<const int> processes) {
     const auto patience = state_->is_asked_for ? kPatienceWithProgram : kPatienceUnasked;
     const auto end = Clock::now() + patience;
     (void)state_->tables.wait_for(state_->expected, patience);
-    // A command shares with us the few libraries that we have mapped; of the whole system there are many
+    // A command shares the few libraries of this process; with the whole system there are many more.
     // more.
     const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     (void)state_->tables.wait(is_command ? std::max(rest, std::chrono::milliseconds(0)) : kPatienceAtStart);
@@ -570,12 +571,12 @@ void StackUnwinding::begin(std::span<const int> processes) {
   for (const int process : or_own(processes, own)) {
     running.describe(process, out);
     parse_mmap_events(out.view(), state_->sideband, state_->mmap_events);
-    // Threads appear there as forks of a parent whose mappings are not theirs.
+    // Threads appear there as forks from a parent that has other mappings.
     std::erase_if(state_->mmap_events,
                   [](const MmapEvent& mmap_events) { return mmap_events.kind == MmapEvent::Kind::Fork; });
     out.clear();
   }
-  std::vector<std::byte> none;  // nothing was sampled yet
+  std::vector<std::byte> none;  // no samples were taken yet
   end_pass(none);
   (void)state_->tables.wait(kPatienceAtStart);
 }
@@ -591,7 +592,7 @@ std::uint32_t StackUnwinding::State::expect(const std::string& path) {
   if (!file || fstat(file->get(), &info) != 0) return UnwindTables::kBare;
   MappedFile binary;
   know(binary, *file);
-  // The kernel's records identify a file without build id in another way than its questions do.
+  // The kernel's records identify a file without build id differently from its questions.
   const bool has_same_identity = !binary.build_id.empty() && sideband.has(abi::kBuildId);
   if (!has_same_identity && !walker.reads_mappings()) return UnwindTables::kBare;
   binary.major = major(info.st_dev);
@@ -606,7 +607,8 @@ bool StackUnwinding::tells_of_mappings() const { return !state_->walker.reads_ma
 
 void StackUnwinding::expect(const std::string& program, const std::function<bool()>& stop) {
   std::error_code failed;
-  const std::string path = std::filesystem::canonical(program, failed);  // what is no path is no file's name
+  const std::string path =
+      std::filesystem::canonical(program, failed);  // a text that is no path is no file's name
   if (failed) return;
   state_->expected = state_->expect(path);
   if (state_->expected == UnwindTables::kBare) return;
@@ -637,7 +639,7 @@ void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records,
     known.waiting.clear();  // these samples keep what the kernel wrote
     state_->merger.drop_walks(records, begin);
   }
-  if (!is_done) state_->deferred.fresh().resize(held);  // they stand in the records still
+  if (!is_done) state_->deferred.fresh().resize(held);  // they are still in the records
 }
 
 void StackUnwinding::take_copy(std::vector<std::byte>& records, std::size_t begin) {
@@ -656,7 +658,7 @@ void StackUnwinding::end_pass(std::vector<std::byte>& records) {
       if (!state.walker.reads_mappings()) state.unpublished.insert(process);
     std::erase_if(state.unpublished, [&state](std::uint32_t process) { return state.publish(process); });
   } catch (const std::bad_alloc&) {
-    // Stacks through these mappings end there, and say so.
+    // Stacks through these mappings end there, with that reason.
   }
   state.mmap_events.clear();
   const std::lock_guard lock(state.counting);
@@ -687,7 +689,7 @@ Result<UnwoundEvents> open_with_stacks(std::optional<bpf::StackWalker> walker, P
     if (stacks) return UnwoundEvents{std::move(*events), std::move(*stacks)};
     if (!may_use_frame_pointers(plan)) return std::move(stacks.error());
     use_frame_pointers(plan, host, stacks.error().what);
-  }  // closed before the others are opened: their rings take the same memory
+  }  // closed before the others are opened: their rings use the same memory
   auto events = KernelEvents::open(plan, host, stop);
   if (!events) return std::move(events.error());
   return UnwoundEvents{std::move(*events), nullptr};

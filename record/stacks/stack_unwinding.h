@@ -1,5 +1,5 @@
-// User stacks unwound in the kernel (--call-graph ehframe): the BPF program with its tables and mappings
-// kept up to date, its walks joined to samples, and the counts of whole stacks.
+// User stacks unwound in the kernel (--call-graph ehframe): keeps the BPF program's tables and mappings up to
+// date, joins its walks to samples, and counts complete stacks.
 #pragma once
 
 #include <cstddef>
@@ -31,10 +31,10 @@
 
 namespace tacho::record {
 
-// The line for the end of a recording: how many stacks are whole, and why the others are not. Empty without
-// samples.
+// The message at the end of a recording: how many stacks are complete, and why others are not. Empty: there
+// were no samples.
 std::string described(const StackCounts& counts);
-// Whether that needs no message: 95 % are whole, or there are none.
+// Whether no message is needed: 95 % are complete, or there are none.
 bool are_mostly_whole(const StackCounts& counts);
 // The same for a capture's header.
 format::StringPairs facts_of(const StackCounts& counts);
@@ -43,44 +43,44 @@ StackCounts operator-(StackCounts counts, const StackCounts& before);
 // Tables and memory, for -v.
 std::string described(const TableFacts& facts);
 
-// Where the program that walks stacks runs, and the events that its walks come through.
+// The hooks of the program that walks stacks, and the events with its output.
 
-// What kind of program runs when the event happens.
+// The kind of program that runs when the event happens.
 bpf::StackHook hook_of(const PlannedEvent& event);
 
-// An event of the recorder's own, which writes walks into a ring of samples.
+// An event of the recorder that writes walks into a ring of samples.
 struct WalksEvent {
   format::Fd fd;
   format::EventAttr attr;
   std::uint64_t id = 0;
 };
-// On the CPU of `open`, into its ring; walks of that CPU go there from now on.
+// Opens it on the CPU and in the ring of `open`; walks of that CPU go there from now on.
 Result<WalksEvent> open_walks(bpf::StackWalker& walker, const OpenEvent& open, const PlannedEvent& planned,
                               const Host& host);
 
 class WalkHooks {
  public:
-  // `walker` must outlive it.
+  // `walker` must outlive this.
   explicit WalkHooks(bpf::StackWalker& walker) : walker_(&walker) {}
 
-  // Has the kernel run the program whenever `open` happens.
+  // Makes the kernel run the program for each event of `open`.
   Result<> attach(const OpenEvent& open, const PlannedEvent& planned, const Host& host);
 
  private:
   Result<> attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned, bpf::StackHook hook);
 
   bpf::StackWalker* walker_;
-  std::vector<format::Fd> holders_;  // events that hold the program on tracepoints, and
-  std::vector<format::Fd> held_;     // what keeps it there
-  std::set<std::pair<std::uint32_t, std::uint64_t>> hooked_;  // tracepoints and probes: one program on each
-  // Link of the program to an event, by event, CPU and task: replaced when the CPU was offline meanwhile.
+  std::vector<format::Fd> holders_;                           // events that hold the program on tracepoints
+  std::vector<format::Fd> held_;                              // keeps it attached there
+  std::set<std::pair<std::uint32_t, std::uint64_t>> hooked_;  // tracepoints and probes
+  // Links of the program to events, by event, CPU and task: replaced after a CPU was offline.
   std::map<std::tuple<std::size_t, int, int>, format::Fd> links_;
   std::map<std::size_t, bpf::EventFilter> conditions_;  // by event, with --filter
 };
 
-// --call-graph ehframe: users' stacks walked in the kernel, by a BPF program and tables of the binaries' own
-// unwind information. This keeps the program's tables and mappings up to date while a recording runs, and
-// puts the stacks into their samples.
+// --call-graph ehframe: a BPF program unwinds users' stacks in the kernel, with tables made of the binaries'
+// own unwind information. This class keeps the program's tables and mappings up to date while a recording
+// runs, and puts the stacks into their samples.
 //
 //   auto walker = StackUnwinding::load(plan, host, log);                // before the events are opened
 //   auto stacks = StackUnwinding::create(*walker, plan, events, host);  // attached; nothing is sampled yet
@@ -94,11 +94,10 @@ class StackUnwinding {
  public:
   using Log = std::function<void(std::string_view)>;
 
-  // The program, loaded; nothing when no event wants it. Where it reads mappings itself, this relaxes the
+  // The loaded program; nullopt: no event needs it. If the program reads mappings itself, this reduces the
   // sideband's wake-ups: call it before the events are opened.
   static Result<std::optional<bpf::StackWalker>> load(Plan& plan, const Host& host, const Log& log);
-  // Attaches it to the events; null without a program. `plan`, `events` and their rings must stay where they
-  // are.
+  // Attaches it to the events; null without a program. `plan`, `events` and their rings must not move.
   static Result<std::unique_ptr<StackUnwinding>> create(std::optional<bpf::StackWalker> walker,
                                                         const Plan& plan, KernelEvents& events,
                                                         const Host& host);
@@ -106,43 +105,42 @@ class StackUnwinding {
   StackUnwinding& operator=(const StackUnwinding&) = delete;
   ~StackUnwinding();
 
-  // A CPU came online: opens its walk events again, and joins them to `opened`, its new events.
+  // A CPU came online: opens its walk events again, and connects them to `opened`, its new events.
   Result<> reopen_cpu(int cpu, std::span<const OpenEvent> opened, const Plan& plan, KernelEvents& events,
                       const Host& host);
-  // For programs that run it themselves (kernel/kernel_events.h).
+  // For programs that call it themselves (kernel/kernel_events.h).
   bpf::StackWalker& walker();
 
-  // Reads the mappings of running processes, once the sideband is on; then waits for their tables for a
-  // moment, so that the first samples are as good as the last.
+  // Reads the mappings of running processes, after the sideband is enabled; then waits for their tables for a
+  // short time, so that the first samples have complete stacks.
   void begin(std::span<const int> processes);
 
-  // Tables of what these processes run are built from now on; none: of what we run ourselves.
+  // Builds tables of the files that these processes run, from now on; empty: of the recorder's own.
   void look_at(std::span<const int> processes);
-  // A program that will be started soon: builds its table meanwhile, and its libraries' as far as they are
+  // Builds the table of a program that will be started soon, and tables of its libraries as far as they are
   // found before `stop` is true.
   void expect(const std::string& path, const std::function<bool()>& stop);
 
-  // `records` from `begin` on came from `ring`: samples get their stacks, and mappings are noted. Bytes
-  // that are no records stay as they are.
+  // Processes `records` from `begin` on, which came from `ring`: samples get their stacks, and mappings are
+  // noted. Bytes that are no records stay unchanged.
   void take(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin);
-  // The same of a copy of a ring that is written over and over.
+  // The same for a copy of a ring that is overwritten.
   void take_copy(std::vector<std::byte>& records, std::size_t begin);
-  // Every ring was read: applies the mappings. Appends samples of earlier passes whose stacks were finished
-  // meanwhile.
+  // All rings were read: applies the mappings. Appends samples of earlier passes whose stacks are finished.
   void end_pass(std::vector<std::byte>& records);
-  // The number of the pass that ended last, and whether samples that were taken by then are still to come.
+  // The last pass that ended, and whether samples up to it are still held.
   std::uint64_t last_pass() const;
   bool holds_samples_until(std::uint64_t pass) const;
-  // They will come as they are.
+  // Held samples will come unfinished.
   void give_up();
-  // Whether a round may end here: no sample will come that is older than the end of the last round. The
-  // caller ends it then.
+  // Whether a round may end here, because no sample older than the end of the last round will come. The
+  // caller then ends it.
   bool end_round();
   // The next round is the first one of another file.
   void begin_file();
 
-  // Whether bpf(2) is needed as long as it runs, to write mappings for the program: it does not read them
-  // itself (before Linux 6.1).
+  // Whether bpf(2) is needed for the whole recording, to write mappings for the program (before Linux 6.1 it
+  // cannot read them itself).
   bool tells_of_mappings() const;
 
   StackCounts counts() const;  // from any thread
@@ -154,15 +152,15 @@ class StackUnwinding {
   std::unique_ptr<State> state_;
 };
 
-// The events of a plan, open in the kernel, with their users' stacks.
+// The events of a plan, open in the kernel, with their user stacks.
 
 struct UnwoundEvents {
   KernelEvents events;
-  std::unique_ptr<StackUnwinding> stacks;  // null: no event has unwound ones
+  std::unique_ptr<StackUnwinding> stacks;  // null: no event has unwound stacks
 };
 
-// `walker`: none when nothing is unwound. Where unwinding is refused and was not asked for by name (-g),
-// the kernel walks stacks by frame pointers; the plan says so then. `plan` must stay at its address.
+// `walker`: nullopt: nothing is unwound. If unwinding is refused and ehframe is only the default (-g), the
+// kernel walks stacks by frame pointers, and the plan gets a message. `plan` must not move.
 Result<UnwoundEvents> open_with_stacks(std::optional<bpf::StackWalker> walker, Plan& plan, const Host& host,
                                        const std::function<bool()>& stop);
 

@@ -35,7 +35,7 @@ using format::Bytes;
 using format::Cursor;
 
 constexpr std::size_t kMostLibraries = 128, kMostEntries = 1U << 16;
-// What one file may ask for, and how often files may be looked for in folders that files name.
+// Limits for one file, and for looking up files in the folders that it names.
 constexpr std::size_t kMostNames = 128, kMostFolders = 64, kMostLooks = 1U << 14;
 constexpr std::size_t kLongestName = NAME_MAX, kLongestPath = PATH_MAX - 1;
 constexpr std::string_view kMagic = "glibc-ld.so.cache1.1";
@@ -47,7 +47,7 @@ std::string_view text_at(Bytes bytes, std::uint64_t offset) {
                                : std::string_view{};
 }
 
-// The text at an offset; nothing when it is longer than that.
+// The text at an offset; empty: it is longer than `longest`.
 std::string_view short_text_at(Bytes bytes, std::uint64_t offset, std::size_t longest) {
   if (offset >= bytes.size()) return {};
   const Bytes rest = bytes.subspan(static_cast<std::size_t>(offset));
@@ -55,7 +55,7 @@ std::string_view short_text_at(Bytes bytes, std::uint64_t offset, std::size_t lo
   return text.size() <= longest ? text : std::string_view{};
 }
 
-// What one file asks for.
+// The libraries that one file needs.
 struct Needs {
   std::string interpreter;
   std::vector<std::string> names, folders;
@@ -163,14 +163,14 @@ using std::chrono::milliseconds;
 
 constexpr std::uint64_t kSegmentBytes = TACHO_SEGMENT_BLOCKS * sizeof(tacho_unwind_block);
 constexpr std::uint32_t kSegmentsAtOnce = 2;
-constexpr milliseconds kLook{50};                            // evicted tables that are wanted again
+constexpr milliseconds kLook{50};                            // evicted tables that are needed again
 constexpr std::chrono::nanoseconds kMostCpu{5'000'000'000};  // for one file; libclang takes 0.4 s
 constexpr std::uint32_t kLooksPerClock = 256;
-constexpr int kNice = -5;  // the stacks of what just began wait for it
+constexpr int kNice = -5;  // the first stacks of the recording wait for it
 constexpr std::chrono::seconds kPatienceWithQuestions{1}, kPatienceAtEnd{2};
 constexpr std::size_t kMostQuestions = 1024, kMostSeen = 16384, kMostKeysOfModule = 64;
 constexpr std::size_t kNumbersAtOnce = 1024;
-constexpr std::uint32_t kEvictedPart = 16;  // of all blocks, at least
+constexpr std::uint32_t kEvictedPart = 16;  // fraction of all blocks that is evicted at once
 
 }  // namespace
 
@@ -239,7 +239,7 @@ void UnwindTables::forget(std::uint32_t process) {
   history_.forget(process);
 }
 
-// With the mutex held. `is_first`: a stack waits for it.
+// Call it with the mutex held. `is_first`: a stack waits for it.
 std::uint32_t UnwindTables::number_of(const MappedFile& file, bool is_first) {
   const auto want = [&](std::uint32_t number) {
     modules_[number].is_waiting = true;
@@ -256,7 +256,7 @@ std::uint32_t UnwindTables::number_of(const MappedFile& file, bool is_first) {
     const std::uint32_t number = known->second;
     Module& module = modules_[number];
     if (!module.is_unopened) return number;
-    // The process whose view of the file system it was seen in is gone; this one's may still have it.
+    // The process through which it was opened is gone; this one may still see it.
     module.is_unopened = false;
     module.file = file;
     --facts_.bare;
@@ -271,8 +271,8 @@ std::uint32_t UnwindTables::number_of(const MappedFile& file, bool is_first) {
   return want(number);
 }
 
-// A number for one more module; kBare when there is none. Modules that no stack led through for longest are
-// freed, a few at a time, when only this class uses their numbers. Call it with the mutex held.
+// A number for another module; kBare: there is none. Modules that no stack used for longest are removed, a
+// few at a time, if only this class uses their numbers. Call it with the mutex held.
 std::uint32_t UnwindTables::free_number() {
   if (modules_.size() < published_.size()) {
     modules_.emplace_back();
@@ -306,7 +306,7 @@ std::uint32_t UnwindTables::free_number() {
   return number;
 }
 
-// The program finds the module by this from now on. With the mutex held.
+// The program finds the module by this key from now on. Call it with the mutex held.
 void UnwindTables::bind(const tacho_file_key& key, std::uint32_t number) {
   if (number != kBare) {
     std::vector<tacho_file_key>& keys = modules_[number].keys;
@@ -322,7 +322,7 @@ void UnwindTables::bind(const tacho_file_key& key, std::uint32_t number) {
     }
     if (walker_.set_file(key, number)) return;
   }
-  walker_.remove_file(key);  // it will ask again
+  walker_.remove_file(key);  // the program will ask again
 }
 
 void UnwindTables::look_at(std::span<const int> processes) {
@@ -348,7 +348,7 @@ TableFacts UnwindTables::facts() {
 }
 
 void UnwindTables::run() {
-  // This thread opens files that anybody may have made.
+  // This thread opens files that any user may have made.
   (void)drop_rights({.reads_binaries = true}, "");
   auto second = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
@@ -382,7 +382,7 @@ void UnwindTables::run() {
       try {
         ask_for_evicted();
       } catch (const std::bad_alloc&) {
-        // Later, then.
+        // Tries again later.
       }
       continue;
     }
@@ -410,10 +410,10 @@ void UnwindTables::run() {
   has_ended_.notify_all();
 }
 
-// Until something is wanted or asked, or it is time to look for tables that are wanted again.
+// Waits for requests and questions, or until it is time to check for evicted tables that are needed again.
 void UnwindTables::wait_for_work(std::unique_lock<std::mutex>& lock) {
   is_idle_.notify_all();
-  // Tables built before that are waited for; later ones give way to the recording.
+  // Tables built until now are waited for; later ones give way to the recording.
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
   lock.unlock();
   std::array<pollfd, 2> fds{
@@ -424,7 +424,7 @@ void UnwindTables::wait_for_work(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-// Files are read without the mutex: one that does not answer blocks only this thread.
+// Files are read without the mutex: one that does not answer blocks this thread only.
 void UnwindTables::answer_questions(std::unique_lock<std::mutex>& lock) {
   std::vector<tacho_file_question> asked;
   walker_.take_questions([&asked](const tacho_file_question& question) { asked.push_back(question); });
@@ -451,7 +451,7 @@ void UnwindTables::answer_questions(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-// Tables of all that a process runs. What many have mapped is opened once.
+// Builds tables of all files that a process maps. A file mapped by many is opened once.
 void UnwindTables::look_at_one(int process) {
   const auto maps = format::read_file(fmt::format("/proc/{}/maps", process));
   if (!maps) return;
@@ -470,14 +470,14 @@ void UnwindTables::look_at_one(int process) {
   }
 }
 
-// A file of a file system that hangs would keep all others waiting.
+// Checks it first: a file on a file system that hangs would block all others.
 bool UnwindTables::answers(const MappedFile& file) {
   return file.name == "[vdso]" || reader_.answers(paths_of(file), place_of(file));
 }
 
 void UnwindTables::build(std::uint32_t number, const MappedFile& file) {
   const auto begin = thread_cpu_time();
-  std::uint32_t looks = 0;  // asked for each function, while the clock costs as much as one
+  std::uint32_t looks = 0;  // checked for each function: reading the clock costs as much as one
   const auto stop = [&] {
     return is_over_ || (++looks % kLooksPerClock == 0 && thread_cpu_time() - begin > kMostCpu);
   };
@@ -529,11 +529,11 @@ std::optional<std::uint32_t> UnwindTables::room_for(std::uint32_t blocks) {
     const auto found = blocks_.take(blocks, IdRangeAllocator::Clock::now());
     if (found || (is_over_)) return found;
     if (grow()) continue;
-    // All at once, and some for the next ones: each time other tables wait. Freed blocks may be scattered:
-    // until so many were contiguous nearly all tables would have to go.
+    // Evicts all at once, and some more for the next tables, because other tables wait each time. Freed
+    // blocks may be scattered: nearly all tables would have to be evicted until enough blocks were adjacent.
     while (!blocks_.will_have(blocks, most_blocks_ / kEvictedPart) && evict_one()) continue;
     if (!blocks_.will_have(blocks)) return std::nullopt;
-    std::this_thread::sleep_for(IdRangeAllocator::kQuarantine);  // until no walk is in them any more
+    std::this_thread::sleep_for(IdRangeAllocator::kQuarantine);  // until no walk uses them any more
   }
 }
 
@@ -550,7 +550,7 @@ bool UnwindTables::grow() {
   return has_grown;
 }
 
-// The table that no stack led through for longest.
+// Evicts the table that no stack used for longest.
 bool UnwindTables::evict_one() {
   const std::lock_guard lock(mutex_);
   std::uint32_t oldest = 0;
@@ -567,7 +567,7 @@ bool UnwindTables::evict_one() {
   return true;
 }
 
-// A stack led to code whose table had to go. With the mutex held.
+// Requests tables that were evicted and are needed by stacks. Call it with the mutex held.
 void UnwindTables::ask_for_evicted() {
   for (std::uint32_t number = 1; number < modules_.size(); ++number) {
     const tacho_unwind_module& module = published_[number];
@@ -578,7 +578,7 @@ void UnwindTables::ask_for_evicted() {
   }
 }
 
-// A reader that sees the state also sees what was written before.
+// Release order: a reader that sees the state also sees what was written before.
 void UnwindTables::set_state(std::uint32_t number, std::uint32_t state) {
   std::atomic_ref(published_[number].state).store(state, std::memory_order_release);
 }

@@ -1,5 +1,5 @@
-// Unwind tables of mapped files for the BPF program that walks stacks, and the libraries that a program
-// will map, found before it starts.
+// Unwind tables of mapped files for the BPF program that walks stacks; and finds the libraries that a program
+// will map, before it starts.
 #pragma once
 
 #include <atomic>
@@ -32,41 +32,40 @@
 
 namespace tacho::record {
 
-// Libraries that a program maps when it starts: as its dynamic section names them and the host's dynamic
-// linker looks for them. A guess, good enough for building tables ahead.
+// The libraries that a program maps when it starts, from its dynamic section and the host's dynamic linker.
+// This is a guess, good enough to build tables ahead.
 
-// By name, from /etc/ld.so.cache for this machine; the first of several. Empty when it is not glibc's (2.2
-// and later).
+// By name, from /etc/ld.so.cache for this machine; the first of several. Empty: the file is not in glibc's
+// format (2.2 and later).
 using LibraryPaths = std::map<std::string, std::string, std::less<>>;
 LibraryPaths libraries_of_cache(format::Bytes cache);
 
 // Paths, nearest first, each once: the program's interpreter, its libraries, and theirs. At most 128. The
-// files may be hostile: of each no more than 128 names of at most 255 bytes and 64 folders are read, and
-// when `stop` is true the result is what was found by then (it may be empty).
+// files may be hostile: of each, at most 128 names of at most 255 bytes and 64 folders are read. When `stop`
+// is true, the result is what was found so far (it may be empty).
 std::vector<std::string> needed_libraries(const std::string& program, const LibraryPaths& known,
                                           const std::function<bool()>& stop = {});
 
-// Unwind tables of mapped files, for the BPF program that walks stacks. They are built on a thread of their
-// own, once for each file, and kept within a budget of memory: the table least recently used by a stack is
-// evicted first, and built again on demand. Where the program reads mappings itself it asks for files that
-// it does not know; these come first.
+// Unwind tables of mapped files, for the BPF program that walks stacks. A thread builds them, once for each
+// file, within a budget of memory: the table least recently used by a stack is evicted first, and built again
+// on demand. If the program reads mappings itself, it asks for files without a table; these come first.
 
 struct TableFacts {
-  std::size_t files = 0;  // of which tables were asked for
+  std::size_t files = 0;  // files whose tables were requested
   std::size_t bare =
-      0;  // of them, files without a table: not readable, not ELF, or not describing themselves
-  std::size_t evicted = 0;                // tables that made room for others
-  std::size_t asked = 0;                  // files that stacks led to before their mapping was known
-  std::uint64_t bytes = 0, budget = 0;    // of tables: now, and at most
-  std::chrono::microseconds building{0};  // CPU time, all together
+      0;  // of them, files without a table: not readable, not ELF, or without unwind information
+  std::size_t evicted = 0;                // tables that were removed for others
+  std::size_t asked = 0;                  // files that a stack needed before their mapping was known
+  std::uint64_t bytes = 0, budget = 0;    // size of the tables: now, and at most
+  std::chrono::microseconds building{0};  // CPU time in all
 };
 
 class UnwindTables {
  public:
-  // Code that is no file, or has no table: found by frame pointers. As a module's number.
+  // The module number of code without a file or a table, which is walked by frame pointers.
   static constexpr std::uint32_t kBare = TACHO_MODULE_OF_NOTHING;
 
-  // The table of a file, which may take any time.
+  // Builds the table of a file, which may take any time.
   using TableOf = std::function<Result<FileTable>(const MappedFile&, const unwind::RowLimits&)>;
   static Result<FileTable> table_of(const MappedFile& file, const unwind::RowLimits& limits) {
     return table_of_file(file, limits);
@@ -79,18 +78,18 @@ class UnwindTables {
   ~UnwindTables();
 
   Result<> start();
-  // Nothing more is built. False: the thread does not end, as a file does not answer; it uses all that is
-  // here, and the walker, which have to stay then.
+  // Builds nothing more. False: the thread does not end because a file does not answer; it uses this object
+  // and the walker, which must stay.
   bool end();
-  // The number of a file's module, whose table will be there soon.
+  // The number of a file's module, whose table will be built.
   std::uint32_t module_of(const MappedFile& file);
   // The process runs another program: its mappings are gone.
   void forget(std::uint32_t process);
-  // Reads the mappings of these processes soon, too. For programs that read mappings themselves.
+  // Reads the mappings of these processes soon. For programs that read mappings themselves.
   void look_at(std::span<const int> processes);
-  // Waits until all requested tables are there; false when it took longer.
+  // Waits until all requested tables are built; false: it took longer.
   bool wait(std::chrono::milliseconds patience);
-  // The same of one.
+  // The same for one table.
   bool wait_for(std::uint32_t number, std::chrono::milliseconds patience);
   TableFacts facts();
 
@@ -99,7 +98,7 @@ class UnwindTables {
   struct Module {
     MappedFile file;
     std::uint32_t first_block = 0, blocks = 0;  // 0 blocks: it has no table now
-    bool is_unopened = false;                   // through no process that mapped it so far
+    bool is_unopened = false;                   // no process that mapped it so far could open it
     bool is_waiting = false;                    // for its table
     std::vector<tacho_file_key> keys;           // by which the program finds it
   };
@@ -133,20 +132,21 @@ class UnwindTables {
   // Used by the building thread only:
   IdRangeAllocator blocks_{0};
   std::vector<std::span<tacho_unwind_block>> segments_;
-  std::uint32_t now_ = 1;  // goes on each second
+  std::uint32_t now_ = 1;  // incremented each second
   TimedFileReader reader_;
-  std::unordered_set<std::string> seen_;  // files that processes had mapped which were looked at
+  std::unordered_set<std::string> seen_;  // mapped files that were examined
 
   format::Fd news_;   // an eventfd: there is work
-  std::mutex mutex_;  // of all that follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable is_idle_, is_built_, has_ended_;
-  std::unordered_map<std::string, std::uint32_t> numbers_;  // by what a file is
+  std::unordered_map<std::string, std::uint32_t> numbers_;  // by identity of the file
   std::vector<Module> modules_;
   std::deque<std::uint32_t> wanted_;
-  std::deque<int> processes_;       // to look at
+  std::deque<int> processes_;       // to be examined
   std::deque<Question> questions_;  // about processes that were gone; the sideband may still answer
-  std::deque<std::pair<std::chrono::steady_clock::time_point, std::uint32_t>> resting_;  // numbers given back
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> given_up_;  // blocks of modules that are gone
+  std::deque<std::pair<std::chrono::steady_clock::time_point, std::uint32_t>>
+      resting_;                                                    // numbers in quarantine
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> given_up_;  // blocks of modules that were removed
   MmapHistory history_{kMostRemembered};                           // a question may come later
   bool is_building_ = false, is_thread_over_ = false;
   std::atomic<bool> is_over_ = false;

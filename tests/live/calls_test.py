@@ -218,7 +218,7 @@ class Calls(programs.Scratch):
         except subprocess.CalledProcessError:
             self.skipTest("needs a compiler that knows -fcf-protection")
         done = self.run_program(programs.BIN / "tacho-record", "-v", "-o", "c.data", "-e", "calls/binary='./known'/", "--", "./known")
-        self.assertRegex(done.stderr.decode(), r"\b([89]|\d\d) probes stand behind the endbr64")
+        self.assertRegex(done.stderr.decode(), r"\b([89]|\d\d) probes are placed after the endbr64")
         shown = self.calls()
         for wanted in ("length(text=", "signs(a=-5, b=65531, c='x', is=true) = -5;", 'name_of(n=2) = "two";'):
             self.assertIn(wanted, shown)
@@ -333,7 +333,7 @@ class Calls(programs.Scratch):
         for name in (printed, "ns::D<int>::*"):
             done = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", f"calls/binary='./known',functions='{name}'/", "--", "./known")
             self.assertEqual(list(self.counts().values()), [1])
-            self.assertIn("what stands in <...> is not compared: all instances of 'ns::D::", done.stderr.decode())
+            self.assertIn("the text in <...> is not compared: all instances of 'ns::D::", done.stderr.decode())
         self.record()
         self.assertEqual(list(self.counts("--where", f'function == "{printed}"').values()), [1])
         self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", f"func/name='./known:{printed}'/", "--", "./known")

@@ -145,8 +145,8 @@ class OfSamples(Filters):
                 (["-e", "cs", "--filter", "time > 5"], "there is no 'time' that the kernel can be asked about"),
                 (["-e", "cs", "--filter", "pid >"], "--filter: "),
                 (["-e", "cs,sched:sched_switch", "--filter", "pid > 5"], "have another language for it"),
-                (["-e", "bpf-output/name=x/", "--filter", "pid > 5"], "put it behind the -e of the program"),
-                (["--filter", "pid > 5"], "it stands behind the -e it is for")):
+                (["-e", "bpf-output/name=x/", "--filter", "pid > 5"], "put it after the -e of the program"),
+                (["--filter", "pid > 5"], "it belongs after the -e that it is for")):
             errors = self.record(*words, "--", "true", status=1)
             self.assertIn(expected, errors)
 

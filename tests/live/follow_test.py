@@ -31,10 +31,10 @@ class Follow(programs.Scratch):
                             ("type=struct no_such_struct", "the kernel's BTF has no type 'struct no_such_struct'"),
                             ("type=struct bio,show=bi_iter.bi_setcor", "bi_iter has no member 'bi_setcor'; it has: bi_sector"),
                             ("type=struct bio,show=bi_iter", "bi_iter is no number of 1 to 8 bytes; in it are: bi_sector"),
-                            ("type=struct bio,show=bi_opf,bi_opf", "bi_opf stands there twice"),
+                            ("type=struct bio,show=bi_opf,bi_opf", "bi_opf is there twice"),
                             ("type=struct bio,functions=zzz*", "matches 'zzz*'"),
                             ("type=struct bio,functions=submit_bio,stop=submit_bio", "stop: goes with start=FUNCTION"),
-                            ("type=struct bio,functions=submit_bio,start=submit_boi", "start: 'submit_boi' is none of the functions"),
+                            ("type=struct bio,functions=submit_bio,start=submit_boi", "start: 'submit_boi' is not a followed function"),
                             ("type=struct bio,no_such_option=1", "there is no such option")):
             with self.subTest(terms):
                 answer = self.record(terms, status=None)
@@ -105,7 +105,7 @@ class Disk(Follow):
         off = re.search(r"follow: \d+ functions: (\d+) probes taken off in \d+\.\d+ s", said)
         self.assertIsNotNone(off, said)
         notice = re.search(r"follow: taking (\d+) probes off, which takes some seconds on this kernel\n", said)
-        if "each by a probe of its own" in said and int(off[1]) > 50:
+        if "each by its own probe" in said and int(off[1]) > 50:
             self.assertIsNotNone(notice, said)
             self.assertEqual(notice[1], off[1])
         else:

@@ -100,7 +100,7 @@ class Functions(KernelProbes):
     def test_what_cannot_be_probed_is_refused_in_words(self):
         refusals = {
             "kprobe:vfs_raed": rb"this kernel has no function 'vfs_raed'; did you mean 'vfs_read'\?",
-            "kprobe:vfs_read+0x100000": rb"'vfs_read' is \d+ bytes long, and 1048576 is behind its end",
+            "kprobe:vfs_read+0x100000": rb"'vfs_read' is \d+ bytes long, and 1048576 is after its end",
         }
         for spec, words in refusals.items():
             self.assertRegex(self.record("-e", spec, status=1).stderr, words, spec)

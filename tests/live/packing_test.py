@@ -80,10 +80,10 @@ class Packing(programs.Scratch):
         (self.folder / "disk").mkdir()
         words = " ".join(map(str, [programs.BIN / "tacho-record", "-e", "page-faults", "-o", "disk/x.data", "--", "true"]))
         said = self.run_program("unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size=5m,mode=700 none disk && {words}")
-        self.assertIn("no room for a second copy beside it; tacho pack disk/x.data does that", said.stderr.decode())
+        self.assertIn("no space for a second copy beside it; tacho pack disk/x.data does that", said.stderr.decode())
         # A capture of 2 MB needs no 64 more.
         said = self.run_program("unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size=20m,mode=700 none disk && {words}")
-        self.assertNotIn("no room", said.stderr.decode())
+        self.assertNotIn("no space", said.stderr.decode())
 
     def test_the_status_is_the_commands(self):
         self.run_program(programs.BIN / "tacho-record", "-o", "y.data", "--", "sh", "-c", "exit 7", status=7)

@@ -78,7 +78,7 @@ class RecorderOptions(programs.Scratch):
 
     def test_what_was_probably_meant(self):
         for words, said in ((["-e", "open/faild/"], "; did you mean 'failed'?"), (["-e", "syscall/call=opn/"], "; did you mean 'open'?"),
-                            (["-e", "open/min_us=10ms/"], "'10ms' is not a number; it is u64; its unit stands in its name: min_us=10000"),
+                            (["-e", "open/min_us=10ms/"], "'10ms' is not a number; it is u64; its unit is in its name: min_us=10000"),
                             (["--wakers", "-e", "offcpu"], "--wakers: -e offcpu,waking -g records waits and their wakers")):
             self.assertIn(said, self.record(*words, "--", "true", status=1).strip())
         live = self.run_program(programs.BIN / "tacho", "live", "-e", "open", status=1).stderr.decode()

@@ -148,7 +148,7 @@ class Redact(programs.Scratch):
         (self.folder / "disk").mkdir()
         words = shlex.join(map(str, [programs.BIN / "tacho-record", *words, "-o", "disk/x.data", "--", *command]))
         said = self.run_program("unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size={LIMIT},mode=700 none disk && {words}", status=4)
-        self.assertIn("disk/x.data: is not redacted, and holds everything: there is no room for a second copy beside it; "
+        self.assertIn("disk/x.data: is not redacted, and holds everything: there is no space for a second copy beside it; "
                       "tacho redact disk/x.data OUT does that", said.stderr.decode())
 
     def test_a_redaction_that_cannot_be_done_is_reported(self):
@@ -162,7 +162,7 @@ class Redact(programs.Scratch):
         program.write_bytes((programs.BIN / "tacho-record").read_bytes())
         program.chmod(0o755)
         said = self.run_program(program, "--redact", "-o", "z.data", "--", "true", status=2).stderr.decode()
-        self.assertIn("tacho-report, which does it, is not installed beside", said)
+        self.assertIn("needs tacho-report, which is not installed beside", said)
         other = self.folder / "bin" / "tacho-report"
         other.write_text("#!/bin/sh\n[ $1 = pack ] || { echo broken >&2; exit 2; }\n")
         other.chmod(0o755)

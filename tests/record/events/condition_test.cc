@@ -209,8 +209,8 @@ TEST(Condition, WhatTheKernelCannotBeAskedIsRefusedAtItsLetter) {
       {"1 == 1", "two constants need no comparison"},
       {"comm == 5", "a text and a number cannot be compared"},
       {"comm < \"x\"", "texts are equal or not"},
-      {"comm ~ \"*x\"", "the start of a text and one * behind it"},
-      {"comm ~ \"n?x\"", "the start of a text and one * behind it"},
+      {"comm ~ \"*x\"", "a prefix and one * after it"},
+      {"comm ~ \"n?x\"", "a prefix and one * after it"},
       {"comm ~ \"*\"", "every text looks like that"},
       {"comm == \"0123456789abcdef\"", "it is too long: 'comm' holds 15 letters"},
       {"comm", "this is a text; compare it with one"},
@@ -218,7 +218,7 @@ TEST(Condition, WhatTheKernelCannotBeAskedIsRefusedAtItsLetter) {
       {"pid ~ \"1*\"", "only texts can look like a pattern"},
       {"pid == \"dd\"", "'pid' is a number; compare it with one"},
       {"cgroup == \"/nosuch\"", "there is no cgroup '/nosuch'"},
-      {"cgroup ~ \"/a*\"", "its path and /* behind it"},
+      {"cgroup ~ \"/a*\"", "a path and /* after it"},
       {"latency_us == 1500ns", "'latency_us' is in whole us"},
       {"op == SYNC", "there is no 'SYNC'|one side of a comparison"},
       {"op == \"SYNC\"", "'op' has no such name; it has READ, WRITE"},
@@ -230,7 +230,7 @@ TEST(Condition, WhatTheKernelCannotBeAskedIsRefusedAtItsLetter) {
       {"pid[0] == 1", "this is no list"},
       {"result[1] == 1", "this field is no list"},
       {"share > 1", "does not compute with fractions"},
-      {"sizes[0] > 1", "behind the payload's own size"},
+      {"sizes[0] > 1", "after the payload's fixed size"},
       {"file == \"0123456789abcd\"", "holds 13 letters"},
   };
   for (const auto& [text, expected] : rows) {

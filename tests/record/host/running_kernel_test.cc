@@ -118,7 +118,7 @@ TEST(KernelFunctions, DataIsNoFunction) { EXPECT_EQ(why_not("jiffies"), "'jiffie
 
 TEST(KernelFunctions, OffsetsEndWithTheFunction) {
   EXPECT_EQ(why_not("vfs_read", 0x9f), "");
-  EXPECT_EQ(why_not("vfs_read", 0xa0), "'vfs_read' is 160 bytes long, and 160 is behind its end");
+  EXPECT_EQ(why_not("vfs_read", 0xa0), "'vfs_read' is 160 bytes long, and 160 is after its end");
 }
 
 TEST(KernelFunctions, HiddenAddressesLeaveOffsetsToTheKernel) {
