@@ -43,11 +43,11 @@ struct Recorded {
   int status = 0;         // of this program
   bool is_whole = false;  // the capture
   std::optional<Captured> captured = {};
-  bool copies_stacks = false;  // in place of unwinding them
+  bool copies_stacks = false;  // instead of unwinding them
   int stop_signal = 0;         // that ended it; 0: none did
 };
 
-// What there is of the capture when the recording has failed.
+// The state of the capture after the recording failed.
 enum class FileState : std::uint8_t { None, Open, Closed };
 
 Result<Recorded> record_events(const RecordOptions& options, const std::vector<std::string>& command_line,
@@ -232,7 +232,7 @@ int run_top(const std::vector<std::string>& command_line) {
   if (!recorded && recorded.error().code != EPIPE)
     return signals->start_ended_by() == 0 ? fail(recorded.error(), "top")
                                           : interrupted(*signals, recorded.error());
-  // Whatever ended it from outside, it was left.
+  // Left by the user, or ended by a signal: the status of the command does not count.
   const bool is_left = !recorded || recorded->stop_signal != 0 || shown >= 128;
   return shown != cli::kWhole && shown < 128 ? shown : is_left ? cli::kWhole : recorded->status;
 }

@@ -29,7 +29,7 @@
 
 namespace tacho::record {
 
-// What the command line asks for, found to exist. Nothing is opened in the kernel yet. Made by prepare().
+// The request of the command line, resolved. Nothing is open in the kernel yet. Made by prepare().
 struct PreparedRecording {
   Host host;
   std::optional<bpf::Follower> follower;  // when the plan follows threads; the objects look into its table

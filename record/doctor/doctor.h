@@ -65,7 +65,7 @@ bool can_record(const HostFacts& facts);
 std::string doctor_text(const std::vector<Finding>& findings, bool can_record);
 std::string doctor_json(const std::vector<Finding>& findings, bool can_record);
 
-// `arguments`: those behind "doctor". The exit status.
+// `arguments`: those after "doctor". Returns the exit status.
 int run_doctor(const std::vector<std::string>& arguments);
 
 }  // namespace tacho::record

@@ -58,7 +58,7 @@ bool is_comparison(Operation operation) {
 // A constant: the value of a 64-bit member, signed or not, and sums of those.
 __extension__ using Wide = __int128;
 
-// Where to go, while steps are made from the last to the first: the number of a step so far, or an end.
+// The target of a jump, while steps are made in reverse order: the number of a step, or an end.
 enum : int { kTakes = -1, kLeaves = -2 };
 
 class Compiler {

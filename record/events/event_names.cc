@@ -37,7 +37,7 @@ std::optional<std::string> line_of(const std::string& path) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-// "uncore_imc" stands for uncore_imc_0, uncore_imc_1 and so on.
+// "uncore_imc" is the family of uncore_imc_0, uncore_imc_1 and so on.
 bool is_member(std::string_view candidate, std::string_view family) {
   if (!candidate.starts_with(family)) return false;
   std::string_view rest = candidate.substr(family.size());

@@ -15,8 +15,8 @@
 
 namespace tacho::record {
 
-// A decimal number at the start of `text`, which is shortened by it. Nothing, and `text` as it was, when
-// there is none or none that an int holds.
+// Reads a decimal number at the start of `text`, and removes it from `text`. nullopt, with `text` unchanged:
+// there is none, or it does not fit into an int.
 inline std::optional<int> take_number(std::string_view& text) {
   int value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -55,8 +55,7 @@ class Pmus {
   explicit Pmus(std::string folder = "/sys/bus/event_source/devices") : folder_(std::move(folder)) {}
 
   std::vector<std::string> names() const;  // in alphabetical order
-  // The PMUs that a name stands for: itself, a glob, or a family whose members are numbered; "uncore_" may
-  // be left out.
+  // The PMUs with a name: itself, a glob, or a family with numbered members; "uncore_" may be omitted.
   std::vector<Pmu> matching(std::string_view name) const;
   // The first that has an event of that name.
   std::optional<std::pair<Pmu, std::string>> with_event(std::string_view event) const;
@@ -88,7 +87,7 @@ struct ListedEvent {
 // Each once, with its main spelling; hardware, software, caches.
 std::vector<ListedEvent> named_events();
 
-// The refusal of one column of the text behind -e, with a caret below it (cli/message_text.h):
+// An error at one column of the text of -e, with a caret below it (cli/message_text.h):
 //
 //   -e open/min_us=x/: column 13: min_us: 'x' is not a number
 //       open/min_us=x/

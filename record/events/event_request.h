@@ -39,7 +39,7 @@ struct ConstantSetting {
 // A field that an expression about an event needs: argdist's value='bytes / 64'.
 struct NeededField {
   std::string name, option;  // option: "if", "value" or "key"
-  std::string text;          // behind -e
+  std::string text;          // the text of -e
   std::size_t at = 0;        // of the option's value in `text`
   bool operator==(const NeededField&) const = default;
 };
@@ -51,7 +51,7 @@ struct ArgumentRequest {
   bool operator==(const ArgumentRequest&) const = default;
 };
 
-// What the kernel is asked for: an alternative for each kind of event.
+// The event for the kernel: an alternative for each kind.
 
 // Counters, clocks, software events, PMUs, breakpoints: type and config say all.
 struct CounterRequest {};
@@ -59,7 +59,7 @@ struct CounterRequest {};
 // `config` is found by resolve_tracepoints().
 struct TracepointRequest {
   std::string system, name;        // both may be globs
-  std::vector<NeededField> needs;  // where a recorder stands for it
+  std::vector<NeededField> needs;  // of a recorder: the fields it needs
 };
 
 // Type and config are found by find_probes().
@@ -105,10 +105,10 @@ struct EventRequest {
 
   std::string recorder;        // tacho's own that it is (recorders.h); empty: none
   bool asks_for_help = false;  // "/help/"
-  // Of a probe or tracepoint that a recorder stands for: the recorder's name, and the view of its page.
+  // For a probe or tracepoint of a recorder: the recorder's name, and its page's view.
   std::string catalogue_name, view;
 
-  // Of a Probe: what its samples are to hold. Of a Tracepoint: the fields that are counted by.
+  // Of a probe: the values in its samples. Of a tracepoint: the fields by which hits are counted.
   std::vector<ArgumentRequest> arguments;
   // The same, found by find_probes(); of a Tracepoint with `sum`: its fields.
   std::vector<bpf::ProbeArgument> placed_arguments;
@@ -129,9 +129,9 @@ struct EventRequest {
 
   std::size_t group = 0;   // events of one group have one number within their -e, from 1; 0: none
   std::string group_name;  // "g" of "g{a,b}"
-  std::size_t option = 0;  // which -e it stands in, counted from 1
-  // Of --filter and --exclude-perf: of a Tracepoint without `sum` as the kernel understands it, of others as
-  // compile_condition() does (condition.h).
+  std::size_t option = 0;  // the number of its -e, from 1
+  // From --filter and --exclude-perf: for a tracepoint without `sum` in the kernel's language, for other
+  // events in that of compile_condition() (condition.h).
   std::string filter;
   std::string filter_place = "--filter";  // what messages about it begin with
   bpf::FilterSteps condition;             // the same of a Counter or Probe, compiled

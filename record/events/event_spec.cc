@@ -310,7 +310,7 @@ namespace abi = format::abi;
 
 // perf stat's own: they count and never take a sample.
 constexpr std::string_view kToolEvents[] = {"duration_time", "user_time", "system_time"};
-// Of a global variable, its members and elements.
+// Names of global variables, their members and elements.
 constexpr std::string_view kNameLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]";
 constexpr std::uint64_t kDefaultBreakpointBytes = 4;  // perf's, and the kernel's for data
@@ -357,7 +357,7 @@ class Parser {
     return modifiers(out, first, Modify::Group);
   }
 
-  // One event as written; a PMU's name may stand for several.
+  // One event in the text; a PMU's name may mean several.
   Result<> event(Requests& out) {
     const std::size_t begin = at_, first = out.size();
     Result<> done = Done{};
@@ -385,8 +385,8 @@ class Parser {
     return Done{};
   }
 
-  // The length of the path of an object or C source at this point: the longest text that ends in .o or .c
-  // before a slash, a comma or the end. 0 when there is none.
+  // The length of an object's or C source's path at this position: the longest text that ends with .o or .c
+  // before a slash, a comma or the end. 0: there is none.
   std::size_t object_path_size() const {
     const std::string_view rest = text_.substr(at_);
     const std::size_t limit = std::min(rest.find_first_of(",:={}"), rest.size());
@@ -509,7 +509,7 @@ class Parser {
   }
 
   // "uprobe:FILE:FUNCTION[+OFFSET]", "uprobe:FILE:OFFSET", "kprobe:FUNCTION[+OFFSET]",
-  // "usdt:FILE:PROVIDER:NAME": the colon behind the first word is next.
+  // "usdt:FILE:PROVIDER:NAME". The position is at the colon after the first word.
   Result<> probe(Requests& out, const ProbeRow& row) {
     EventRequest& request = out.emplace_back();
     ProbeRequest& probe = request.what.emplace<ProbeRequest>();
@@ -577,7 +577,7 @@ class Parser {
     return Done{};
   }
 
-  // "cpu/event=0x3c,umask=1/": behind the name, at its slash.
+  // "cpu/event=0x3c,umask=1/". The position is at the slash after the name.
   Result<> pmu_event(Requests& out, std::size_t begin, std::string_view name) {
     const std::vector<Pmu> pmus = pmus_.matching(name);
     if (pmus.empty()) return unknown_pmu(begin, name);
@@ -601,7 +601,7 @@ class Parser {
     return event_modifiers(out);
   }
 
-  // Up to the closing slash; the opening one is behind us.
+  // Reads terms up to the closing slash. The position is after the opening one.
   Result<> terms(EventRequest& request, const Pmu* pmu) {
     while (!accept('/')) {
       const std::size_t begin = at_;
@@ -622,7 +622,7 @@ class Parser {
     return Done{};
   }
 
-  // The letters behind a colon, or right behind the slash that closes the terms.
+  // The letters after a colon, or directly after the slash that closes the terms.
   Result<> event_modifiers(Requests& out) { return event_modifiers(out, out.size() - 1); }
   Result<> event_modifiers(Requests& out, std::size_t first) {
     const bool has_terms = at_ > 0 && text_[at_ - 1] == '/';
@@ -641,8 +641,8 @@ class Parser {
     return Done{};
   }
 
-  // "map:NAME.event=EVENT,GLOBAL=VALUE[,...]/" of an object that begins at `begin`: the opening slash is
-  // behind us.
+  // "map:NAME.event=EVENT,GLOBAL=VALUE[,...]/" of an object that begins at `begin`. The position is after the
+  // opening slash.
   Result<> object_terms(EventRequest& request, std::size_t begin) {
     while (!accept('/')) {
       const bool is_binding = text_.substr(at_).starts_with("map:");

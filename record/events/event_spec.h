@@ -14,7 +14,7 @@
 
 namespace tacho::record {
 
-// What may follow an event's name: terms between slashes, and the letters behind a colon.
+// The parts that may follow an event's name: terms between slashes, and letters after a colon.
 
 // One term as written: "period=1000", or "no-inherit".
 struct TermText {
@@ -43,8 +43,8 @@ std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view
 // Whether all of these could be modifiers.
 bool are_modifiers(std::string_view letters);
 
-// What to do where the text of events `text` makes no sense at column `at`, behind an object's terms: in
-// "open/path=/etc/" the value's first slash closed them. Empty where that is not what happened.
+// A hint for a syntax error in `text` at column `at`, after an object's terms: in "open/path=/etc/" the first
+// slash of the value closed them. Empty: this is not the cause.
 std::string hint_at(const EventRequest& object, std::string_view text, std::size_t at);
 
 // The text after -e as values, in perf's language. What sysfs says of PMUs is asked here; whether a

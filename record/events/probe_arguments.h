@@ -48,8 +48,8 @@ struct ArgumentError {
 };
 std::vector<ArgumentRequest> parse_arguments(std::string_view text, std::optional<ArgumentError>& wrong);
 
-// Where a marker's note says its arguments are: "8@%rdi -4@-12(%rbp) 4@$7". One that this does not know is
-// left without a name.
+// The locations of arguments in a marker's note: "8@%rdi -4@-12(%rbp) 4@$7". Arguments with unsupported
+// locations have no name.
 std::vector<bpf::ProbeArgument> marker_arguments(std::string_view note);
 
 // The event that a probe with arguments writes samples of, and the probe that is opened for it.
@@ -64,7 +64,8 @@ struct NamedArgument {
 // Whether it takes debugging information to know where this one of a function of a file is.
 bool needs_debug_information(const ArgumentRequest& request);
 
-// Where each one is. Of a function of the kernel `known` are the arguments in order, of a marker `marker`.
+// The location of each argument. For a kernel function, `known` has the arguments in order; for a marker,
+// `marker`.
 struct KnownArguments {
   ProbeKind kind = ProbeKind::User;
   bool at_return = false;

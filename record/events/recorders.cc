@@ -361,7 +361,7 @@ bool is_plain_name(std::string_view text) {
   return text.find_first_of(" +-*/%&|()") == std::string_view::npos;
 }
 
-// What conditions and views know of every sample (report/query/expressions.cc).
+// The names that conditions and views have for every sample (report/query/expressions.cc).
 constexpr std::string_view kOfEverySample[] = {"comm", "pid",    "tid",    "cpu",
                                                "time", "period", "cgroup", "event"};
 
@@ -430,7 +430,7 @@ Result<> check_fields(const EventRequest& request, EventRequest& probe, bool cou
   return Done{};
 }
 
-// What argdist shows: a distribution of a value, or how many samples there are of each key.
+// The view of argdist: a distribution of a value, or the number of samples of each key.
 std::string plain_view_of(const EventRequest& request) {
   const std::string value = text_of(request, "value"), key = text_of(request, "key");
   if (request.recorder != kArgdist) return std::string(find_recorder(request.recorder)->view);
@@ -443,9 +443,9 @@ std::string plain_view_of(const EventRequest& request) {
                      cli::shell_word(key.empty() ? "none" : key));
 }
 
-// Puts the values that hits are counted by in front of the others, keys first, as ProbeSum has them. Of a
-// tracepoint it requests fields, also the condition's. Returns why hits cannot be counted in the kernel;
-// empty: they are.
+// Moves the values by which hits are counted before the others, keys first, as ProbeSum expects. For a
+// tracepoint it requests fields, including the condition's. Returns why hits cannot be counted in the kernel;
+// empty: they can.
 std::string add_up(const EventRequest& request, EventRequest& probe) {
   const std::string value = text_of(request, "value"), key = text_of(request, "key");
   const bool is_tracepoint = probe.tracepoint() != nullptr;

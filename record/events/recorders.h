@@ -17,7 +17,7 @@ namespace tacho::record {
 struct RecorderRow {
   std::string_view name;
   std::string_view object;   // of bpf/programs/recorders; empty: the clock's samples, which need none
-  std::string_view preset;   // options that the name stands for: "failed=true,min_us=10"
+  std::string_view preset;   // options that the name implies: "failed=true,min_us=10"
   std::string_view summary;  // which question it answers
   std::string_view view;     // the command that shows it best, without -i
 };
@@ -41,7 +41,7 @@ EventRequest request_of(const RecorderRow& row);
 // trace and argdist: recorders of the catalogue that are no BPF object but a user's probe or tracepoint,
 // with its condition and the values to show, in one expression.
 
-// What recorders.h has in the place of their object.
+// The value of a row instead of an object.
 inline constexpr std::string_view kProbeObject = "probe";
 
 // Their options, for --help.

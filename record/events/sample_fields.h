@@ -44,7 +44,7 @@ Result<std::uint32_t> parse_stack_bytes(std::string_view text);
 // branch there.
 Result<std::uint64_t> parse_branch_filter(std::string_view text);
 
-// What call stacks of the last branches take: the calls outside of the kernel, without what only costs.
+// The branch filter of call stacks (LBR): user calls, without costly details.
 std::uint64_t call_stack_branches();
 
 // Clocks that samples may be stamped with: perf's -k.

@@ -30,8 +30,7 @@ namespace {
 
 constexpr int kMostCpus = 1 << 16;
 
-// The value behind `field` in /proc/ID/status, which exists for every thread; nothing when there is no such
-// thread.
+// The value of `field` in /proc/ID/status, which exists for every thread; nullopt: there is no such thread.
 std::optional<std::string> status_field(int id, std::string_view field, const std::string& proc) {
   const auto status = format::read_file(proc + "/" + std::to_string(id) + "/status");
   if (!status) return std::nullopt;
@@ -224,7 +223,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the cgroups there are, so many are looked at, and so many named in a message.
+// The maximum of cgroups that are compared, and that are named in a message.
 constexpr std::size_t kMostLookedAt = 100'000;
 constexpr std::size_t kMostNamed = 4;
 

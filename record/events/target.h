@@ -39,8 +39,8 @@ Result<std::vector<int>> parse_id_list(std::string_view text);
 // A user by name or number.
 Result<std::uint32_t> parse_user(const std::string& text);
 
-// Joins the target options; an error names the two that exclude each other. Without any of them the command
-// is watched, or the whole system when there is none either, as perf does.
+// Joins the target options; an error names two that exclude each other. As in perf, without any of them the
+// command is recorded, or without a command the whole system.
 struct TargetOptions {
   bool all_cpus = false;
   std::vector<int> cpus = {}, processes = {}, threads = {};
@@ -64,18 +64,18 @@ Result<TargetTasks> tasks_of(const Target& target, const std::string& proc = "/p
 
 // Cgroups by name, to which an event can be limited.
 
-// Where the hierarchy is mounted that perf events go by: that of the controller perf_event (version 1) when
+// The mount point of the cgroup hierarchy of perf events: that of the controller perf_event (version 1) if
 // there is one, else version 2. `mountinfo`: the text of /proc/self/mountinfo. Empty: neither is mounted.
 std::string cgroup_mount(std::string_view mountinfo);
 
-// The same of this machine, now; an error where there is none.
+// The same for this machine; an error: none is mounted.
 Result<std::string> mounted_cgroups();
 // All cgroups below a mount by their names, as "/system.slice/nginx.service", sorted; of very many the first.
 std::vector<std::string> all_cgroups(const std::string& mount);
 
-// The folder of a cgroup, as perf_event_open takes it. `name`: below `mount`, as /proc/PID/cgroup has it
-// ("/system.slice/nginx.service", with or without the first slash), or the whole path. The error names those
-// that look like it.
+// Opens the folder of a cgroup, for perf_event_open. `name`: relative to `mount`, as in /proc/PID/cgroup
+// ("/system.slice/nginx.service", with or without the first slash), or the full path. The error names similar
+// ones.
 Result<format::Fd> open_cgroup(const std::string& mount, const std::string& name);
 
 // A cgroup of version 2 as BPF programs know it.

@@ -135,7 +135,7 @@ std::vector<std::string> fields_in(std::string_view format) {
 
 namespace {
 
-// The number behind "\toffset:" in the rest of a field's line.
+// The number after "\\toffset:" in the rest of a field's line.
 std::optional<std::uint32_t> number_behind(std::string_view line, std::string_view word) {
   const std::size_t at = line.find(word);
   if (at == std::string_view::npos) return std::nullopt;

@@ -147,7 +147,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
-// The first line of a small file of /proc or /sys; nothing when there is none.
+// The first line of a small file of /proc or /sys; nullopt: it cannot be read.
 std::optional<std::string> line_of(const std::string& path) {
   const auto bytes = format::read_file(path);
   if (!bytes) return std::nullopt;
@@ -178,7 +178,7 @@ void each_field(const std::string& path, Seen&& seen) {
   }
 }
 
-// "AuthenticAMD,26,2,1" and "AMD EPYC", as perf has them on x86; elsewhere only the description.
+// "AuthenticAMD,26,2,1" and "AMD EPYC", in perf's form on x86; elsewhere only the description.
 void describe_cpu(format::Environment& out) {
   std::map<std::string, std::string, std::less<>> fields;
   each_field("/proc/cpuinfo", [&](std::string_view key, std::string_view value) {

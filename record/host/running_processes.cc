@@ -23,7 +23,7 @@ namespace tacho::record {
 
 namespace {
 
-// The table is kept in the head of each capture: so many lines are some 20 MB before they are packed.
+// The table is in the head of each capture: this number of lines is about 20 MB before compression.
 constexpr std::size_t kMostProcesses = 100'000;
 constexpr std::size_t kStartField = 22;  // in /proc/PID/stat, counted from 1
 constexpr std::string_view kHead =

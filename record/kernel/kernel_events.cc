@@ -285,7 +285,7 @@ bool KernelEvents::was_on(std::size_t event, std::uint64_t time) const {
   return next != all.begin() && std::prev(next)->on;
 }
 
-// What cannot be disabled belongs to a task that ended.
+// Events that cannot be disabled belong to a task that ended.
 void KernelEvents::disable() const {
   std::vector<std::size_t> switched;
   for (const OpenEvent& event : events_) {
@@ -320,7 +320,7 @@ Result<> KernelEvents::set_samples(Sampling sampling, const std::string& name) c
   return Error{"there is no event '" + name + "' here; there are: " + names};
 }
 
-// What cannot be paused belongs to a task that ended, and writes no more.
+// Events that cannot be paused belong to a task that ended, and write no more.
 void KernelEvents::pause_backward_rings(bool pause) const {
   for (const OpenEvent& event : events_) {
     if (planned_[event.event].attr.has(abi::kWriteBackward)) (void)pause_event(event.fd, pause);
@@ -408,7 +408,8 @@ void KernelEvents::note_cpu(int cpu, const std::string& what) {
 }
 format::StringPairs KernelEvents::noted_cpus() const { return again_->notes(); }
 
-// What takes its number in the capture from the event that was there before, or from that of another CPU.
+// The new event gets its number in the capture from the event that was there before, or from that of another
+// CPU.
 Result<OpenEvent> KernelEvents::reopen_one(std::size_t event, int cpu, std::span<const OpenEvent> leaders,
                                            const Host& host) const {
   const PlannedEvent& planned = planned_[event];
@@ -585,7 +586,7 @@ std::vector<DroppingProgram> own_programs(std::span<const bpf::UserObject> objec
   return found;
 }
 
-// What can be put into a capture and on a terminal: names of programs are others' words.
+// Makes a text safe for a capture and a terminal: names of programs are untrusted.
 std::string plain(std::string_view name) {
   std::string text(name);
   std::ranges::replace_if(

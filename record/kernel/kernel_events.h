@@ -48,7 +48,8 @@ void add_loss(std::vector<Losses>& all, const Losses& loss);
 // its total goes up. Reported is the total, once; names get what fits into it.
 class ReportedLost {
  public:
-  // What was not reported before of `all`, which are sums since the start, each id, cgroup and CPU once.
+  // The part of `all` that was not reported before. `all` has sums since the start, with each id, cgroup and
+  // CPU once.
   std::vector<Losses> news(const std::vector<Losses>& all);
 
  private:
@@ -109,8 +110,8 @@ class KernelEvents {
   void note_cpu(int cpu, const std::string& what);
   format::StringPairs noted_cpus() const;
 
-  // Called whenever samples of events (their indices in the plan) are switched on or off, right behind that:
-  // once for all that are switched together.
+  // Called immediately after samples of events (their indices in the plan) are switched on or off: once for
+  // all that are switched together.
   using OnSwitch = std::function<void(std::span<const std::size_t> events, Sampling now)>;
   void when_samples_switch(OnSwitch what) { on_switch_ = std::move(what); }
 
@@ -118,8 +119,8 @@ class KernelEvents {
   // Everything else. Events of a command that we start are enabled by its exec instead.
   Result<> enable_samples() const;
   void disable() const;
-  // Of one event by its name, or of all (empty) but the sideband; what cannot be switched belongs to a task
-  // that ended. The error names the events there are.
+  // Switches one event by name, or all (empty) except the sideband. Events that cannot be switched belong to
+  // a task that ended. The error names the events.
   Result<> set_samples(Sampling sampling, const std::string& name) const;
 
   // Whether samples of an event were switched on at that time (CLOCK_MONOTONIC, ns): what programs put into
@@ -131,7 +132,7 @@ class KernelEvents {
   // counted.
   void pause_backward_rings(bool pause) const;
 
-  // What each event of samples lost so far; events without loss are left out.
+  // Samples lost so far by each event; events without losses are left out.
   std::vector<Losses> losses() const;
   // Records of processes and mappings that found no room.
   std::uint64_t sideband_losses() const;
@@ -235,16 +236,15 @@ struct DroppingProgram {
   std::vector<std::string> events;  // of this recording, on its tracepoint
 };
 
-// Programs of this recording, also where no event is on their tracepoint; of other processes' programs the
-// ones on tracepoints that this recording has events on, in so far as the kernel lists them (CAP_PERFMON).
+// Programs of this recording, even if no event is on their tracepoint; and programs of other processes on
+// tracepoints of the plan's events, as far as the kernel lists them (CAP_PERFMON).
 std::vector<DroppingProgram> dropping_programs(const Plan& plan, const KernelEvents& events,
                                                std::span<const bpf::UserObject> objects);
 
 // The line for the user.
 std::string warning_of(const DroppingProgram& program);
 
-// The programs of the objects, as a capture lists them, with what they drop; behind them other processes'
-// programs.
+// The programs of the objects, in the form of captures, with what they drop; then other processes' programs.
 std::vector<format::AttachedProgram> attached_programs(std::span<const bpf::UserObject> objects,
                                                        std::span<const DroppingProgram> dropping);
 

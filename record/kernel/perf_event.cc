@@ -107,7 +107,7 @@ bool is_kept_out_of_kernel(const Host& host) {
   return static_cast<bool>(open_event(clock, 0, -1));
 }
 
-// What this machine does not have, with what to take instead.
+// The reason why a counter is missing on this machine, with an alternative.
 std::string without_counters(const PlannedEvent& event) {
   return "this machine shows no counter for it (virtual machines often show none); -e cpu-clock samples by "
          "time" +

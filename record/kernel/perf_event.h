@@ -28,11 +28,11 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
 
 // The number that samples of this event carry.
 Result<std::uint64_t> id_of_event(const format::Fd& event);
-// Events that found no room in the ring so far (read format LOST); 0 when the event was opened without it.
-// `id`: of the event, which identifies it in its group.
+// The number of events that found no space in the ring (read format LOST); 0 if the event was opened without
+// it. `id` identifies the event in its group.
 std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr, std::uint64_t id);
 
-// Of a tracepoint, the kernel takes only what `filter` lets through.
+// Sets the kernel's filter of a tracepoint.
 Result<> set_filter(const format::Fd& event, const std::string& filter);
 Result<> enable_event(const format::Fd& event);
 Result<> disable_event(const format::Fd& event);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kWord = sizeof(std::uint64_t), kHeader = sizeof(perf_event_header);
 
-// Where a record says which event it is of, beside the end of its trailer.
+// Offsets of the event's id in records that have it elsewhere than at the end of the trailer.
 constexpr std::size_t kOfLost = kHeader, kOfThrottle = kHeader + kWord,
                       kStreamOfThrottle = kHeader + 2 * kWord;
 
@@ -74,7 +74,7 @@ void PerfRing::copy_records(std::vector<std::byte>& out) const {
   const auto at = static_cast<std::ptrdiff_t>(newest & (data.size() - 1));
   whole.insert(whole.end(), data.begin() + at, data.end());
   whole.insert(whole.end(), data.begin(), data.begin() + at);
-  // The oldest one may be half overwritten; behind it was never written to.
+  // The oldest record may be half overwritten; the space after it may be empty.
   std::vector<format::Bytes> records;
   for (format::Bytes rest(whole); rest.size() >= sizeof(perf_event_header);) {
     format::Cursor header(rest);

@@ -23,8 +23,8 @@ namespace tacho::record {
 // A CPU that comes back gets new events, whose numbers no reader of the capture would know.
 class RenamedIds {
  public:
-  // Records of event `id` are to be of event `as`, which is none of these itself. It stays so when the event
-  // is closed, as a ring may hold records of it for long; the kernel gives a number only once.
+  // Changes the id of records of event `id` to `as`, which is no other event's. This stays after the event is
+  // closed, because a ring may hold its records for long; the kernel uses an id only once.
   void add(std::uint64_t id, std::uint64_t as) { as_[id] = as; }
   bool empty() const { return as_.empty(); }
 
@@ -40,8 +40,8 @@ class RenamedIds {
 
 // The ring that the kernel shares for the events of one CPU. It writes at data_head; we free up to data_tail.
 
-// What the kernel does when a ring is full: drop new records, or overwrite the oldest (from the end of the
-// ring to its start, so that the newest record is found first).
+// The behaviour of a full ring: drop new records, or overwrite the oldest (from the end of the ring to its
+// start, so that the newest record is found first).
 enum class RingKind : std::uint8_t { Forward, Backward };
 
 class PerfRing {
@@ -65,19 +65,19 @@ class PerfRing {
   void end_with(std::size_t trailer) { trailer_ = trailer; }
   std::size_t trailer() const { return trailer_; }
 
-  // Of a backward ring that is paused: appends the whole records it holds, oldest first; they stay in it.
+  // For a paused backward ring: appends its whole records, oldest first. They stay in the ring.
   void copy_records(std::vector<std::byte>& out) const;
 
-  // Of a forward ring: bytes that wait in it.
+  // For a forward ring: the number of bytes to be read.
   std::uint64_t held() const {
     auto* page = const_cast<perf_event_mmap_page*>(
         reinterpret_cast<const perf_event_mmap_page*>(memory_.bytes().data()));
     return std::atomic_ref(page->data_head).load(std::memory_order_acquire) - page->data_tail;
   }
 
-  // Of a forward ring: hands each run of new bytes to `sink` (a run that wraps comes as two), then returns
-  // the space. The kernel moves data_head in whole records, so what one call hands out is whole records.
-  // Gives the number of bytes.
+  // For a forward ring: passes each run of new bytes to `sink` (a run that wraps comes as two), then frees
+  // the space. The kernel moves data_head by whole records, so the bytes of one call are whole records.
+  // Returns the number of bytes.
   template <std::invocable<format::Bytes> Sink>
   std::uint64_t drain(Sink&& sink) {
     auto* page = reinterpret_cast<perf_event_mmap_page*>(memory_.bytes().data());

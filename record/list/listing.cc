@@ -344,7 +344,7 @@ std::string signature_of(const std::string& function) {
   return text.empty() ? "no arguments" : text;
 }
 
-// What there is, in the words that record refuses an unknown name with.
+// The arguments of a function in words, or the error that record prints for an unknown name.
 std::string signature_of(const std::string& path, format::Bytes file, const std::string& function) {
   const auto offset = function_offset(file, function);
   if (!offset) return offset.error().what;
@@ -586,7 +586,7 @@ std::string fields_in_words(const format::PayloadSchema& schema) {
   return printable(fmt::format("{}", fmt::join(names, ", ")));
 }
 
-// What --filter may name.
+// The names that --filter may use.
 std::string asked_in_words(const bpf::UserObject& object) {
   const auto& channels = object.channels();
   const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
@@ -600,7 +600,7 @@ std::string asked_in_words(const bpf::UserObject& object) {
   return of_thread ? "pid, tid, uid, gid, cpu, comm and cgroup" : "";
 }
 
-// Of one without an object: its options are an event's terms.
+// For a recorder without an object: its options are terms of the event.
 std::string clock_help(const RecorderRow& row) {
   return fmt::format(
       "{}: {}\n\nOptions, as {}/NAME=VALUE,.../:\n"

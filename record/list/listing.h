@@ -37,10 +37,10 @@ struct ListOptions {
   std::string pattern;             // a glob, or a part of the names; empty: everything
   std::vector<std::string> kinds;  // "sw": of these alone, as perf list calls them; empty: of all
   bool fields = false;             // also what an event's record or configuration holds
-  bool programs = false;           // "bpf": BPF programs in place of events; the pattern is for their names
+  bool programs = false;           // "bpf": BPF programs instead of events; the pattern is for their names
   bool recorders = false;          // "recorders": the ready-made ones
   bool json = false;               // an object a line
-  std::optional<std::uint64_t> cost_seconds;  // what they cost is measured for so long
+  std::optional<std::uint64_t> cost_seconds;  // measure their costs for this long
   cli::Parsed outcome = cli::Parsed::Run;
 };
 Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments);

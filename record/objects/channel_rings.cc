@@ -43,7 +43,7 @@ const PayloadField* weight_in(const format::PayloadSchema& schema) {
   return nullptr;
 }
 
-// Offset of the stacks when nothing is behind them.
+// The offset of the stacks if nothing comes after them.
 std::optional<std::size_t> end_of_rest(const format::PayloadSchema& schema) {
   const auto first = std::ranges::find_if(schema.fields, is_stack);
   const auto rest = first - schema.fields.begin();
@@ -236,7 +236,9 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   out.u16(side_of(chain));  // misc
   out.u16(0);               // size
   out.u64(id);
-  out.u64(chain.size() < 2 ? 0 : chain[1]);  // ip, as the kernel has it: behind the first mark
+  out.u64(chain.size() < 2
+              ? 0
+              : chain[1]);  // ip, as in the kernel's samples: the address after the first context marker
   out.u32(event.process);
   out.u32(event.thread);
   out.u64(event.time);
@@ -250,7 +252,7 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
     out.u64(chain.size());
     for (const std::uint64_t address : chain) out.u64(address);
   }
-  // What stands behind the payload where the kernel fills the event's other samples: nothing of it is known.
+  // Fields after the payload, which the kernel fills in other samples of the event: unknown here.
   format::ByteWriter behind;
   for (const std::uint64_t each : kFieldsBehindPayload)
     if (attr.samples(static_cast<abi::SampleType>(each))) behind.u64(0);

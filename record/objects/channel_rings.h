@@ -24,8 +24,8 @@
 
 namespace tacho::record {
 
-// What the payload of a ring buffer's event holds beside data: its stack, from fields of ROLE("stack"), and
-// its weight (bpf/include/tacho/event.h). For perf event arrays the kernel walks the stack.
+// Special fields in the payload of a ring buffer's event: its stack, from fields of ROLE("stack"), and its
+// weight (bpf/include/tacho/event.h). For perf event arrays the kernel walks the stack.
 
 // Addresses as the kernel writes call chains: PERF_CONTEXT_KERNEL before its own, PERF_CONTEXT_USER before
 // the process's.
@@ -101,7 +101,7 @@ void read_attributed_losses(const bpf::UserObject& object, const std::string& ma
 // wrote into them know. The sum stays the kernel's.
 std::vector<Losses> attributed_by_programs(const KernelEvents& events, const OpenedRecording& recording);
 
-// Of one event: `unnamed` is the kernel's, and is reduced by the result.
+// For one event: `unnamed`, from the kernel, is reduced by the result.
 std::vector<Losses> take_attributed(Losses& unnamed, const std::vector<AttributedLoss>& named);
 
 // Events of BPF ring buffers as sample records, as the kernel writes them for perf event arrays.
@@ -141,8 +141,8 @@ class ChannelRings {
   std::vector<int> fds() const;
   // Appends new events. False when memory was refused: an event is lost.
   bool take(std::vector<std::byte>& to);
-  // Events that found no room in their ring or in memory, so far; any thread may call it. And events of
-  // threads that are not followed.
+  // Events that found no space in their ring or in memory; and events of threads that are not followed. Any
+  // thread may call both.
   std::vector<Losses> losses() const;
   std::uint64_t dropped() const { return dropped_; }
   // Events of plain rings above the limit of a second.

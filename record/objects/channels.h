@@ -79,7 +79,7 @@ class Channels {
     std::uint64_t over_rate = 0;  // above --max-rate, here and in the programs
   };
   LeftOut left_out() const;
-  // Of ring buffers and summaries, so far; any thread may call it.
+  // Losses of ring buffers and summaries; any thread may call it.
   std::vector<Losses> losses() const;
   // A line for each thing that is missing in summaries.
   std::vector<std::string> troubles() const { return summaries_->troubles(); }

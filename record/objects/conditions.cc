@@ -123,7 +123,7 @@ Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf
       return use_error(
           std::string(kOption) + ": '" + request.text +
           "' is filled by a BPF program; put it after the -e of the program, which evaluates it");
-    // Of a probe its values, which the program that reads them compares.
+    // For a probe: its values, which the program that reads them compares.
     const auto values = bpf::schema_of(request.name, request.placed_arguments);
     const bool has_values = !request.placed_arguments.empty();
     auto condition = compile(*expression, has_values ? &values : nullptr, request.filter_place);

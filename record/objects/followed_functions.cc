@@ -37,7 +37,7 @@ namespace {
 
 // Each is a breakpoint, which a program's every call runs into.
 constexpr std::size_t kMostFunctions = 20'000;
-// Of the kernel where it takes no program on many at once: each takes its time.
+// The limit for a kernel that cannot attach one program to many functions at once: each takes some time.
 constexpr std::size_t kMostOneByOne = 600;
 
 // As bpf/programs/recorders/recorder.h has them.
@@ -223,7 +223,7 @@ Result<bpf::FunctionTargets> named_tracepoint(const EventRequest& request, const
   return targets;
 }
 
-// Of -e func: by its settings `name` ("FILE:PATTERN", or a pattern of the kernel's) and `count`.
+// -e func: the functions of its settings `name` ("FILE:PATTERN", or a pattern for the kernel) and `count`.
 Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, const bpf::UserObject& object,
                                                const Messages& messages) {
   const std::string name = text_of(object.constant("name"));
@@ -323,8 +323,8 @@ Result<bpf::FunctionTargets> named_functions(const EventRequest& request, const 
   return targets;
 }
 
-// Of calls: by its settings `binary` and `functions`. Where there are probes on returns, exceptions are
-// warned of.
+// -e calls: the functions of its settings `binary` and `functions`. Warns of exceptions if there are return
+// probes.
 Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, const Messages& messages,
                                                  bool has_returns) {
   const std::string binary = unquoted(setting(request, "binary"));
@@ -367,8 +367,8 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
   return targets;
 }
 
-// At the start of a function: endbr64, the target mark of indirect calls, and behind it an instruction that
-// the kernel emulates instead of single-stepping, which takes tens of times as long.
+// Whether a function begins with endbr64, the mark for indirect calls, and an instruction that the kernel
+// emulates instead of single-stepping, which would take much longer.
 bool has_cheap_place_behind(std::string_view code) {
   constexpr std::string_view kMark = "\xf3\x0f\x1e\xfa";
   static_assert(kMark.size() == kMarkBytes);

@@ -16,16 +16,16 @@
 
 namespace tacho::record {
 
-// Of an object that names functions (UserObject::wanted_functions()): those in the file of its setting `lib`,
-// and with its `pid` in that process alone. Of func: by its `name`. Of another one: by the settings `binary`
-// and `functions`; warns of a program that throws exceptions, which probes on returns stop. An error of the
-// use: there are none, or the program is of a kind whose returns cannot be probed.
+// The functions for an object that names them (UserObject::wanted_functions()): in the file of its setting
+// `lib`, and with its `pid` in that process only. For func: those of its `name`. For other objects: those of
+// the settings `binary` and `functions`, with a warning for a program that throws exceptions, which return
+// probes break. A usage error: there are none, or the program is of a kind whose returns cannot be probed.
 Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, const bpf::UserObject& object,
                                                 const Messages& messages);
 
-// Moves probes of user functions that start with endbr64 behind it, where probing costs less; the cookie
-// has the program know that the function starts before. Last, as offsets are no longer functions' then.
-// Returns how many were moved.
+// Moves probes of user functions that begin with endbr64 to the instruction after it, where probing costs
+// less; the cookie carries the distance to the function's start. Call it last, because offsets are then no
+// longer functions' starts. Returns the number of moved probes.
 std::size_t choose_cheap_places(bpf::FunctionTargets& targets);
 
 // For an object whose calls a preloaded library reports (its constant tacho_preloads): sets its `lib`, and
@@ -42,7 +42,7 @@ Result<> add_function_types(const bpf::UserObject& object, bpf::FunctionTargets&
                             const std::function<bool()>& stop, std::vector<format::Attachment>& attachments,
                             const Messages& messages);
 
-// What -e follow follows: functions of the kernel that take a pointer to a struct, and members of it.
+// -e follow: functions of the kernel that take a pointer to a struct, and members of it.
 
 // Whether the object's `type` is a kernel struct to follow.
 bool follows_objects(const bpf::UserObject& object);
@@ -50,13 +50,13 @@ bool follows_objects(const bpf::UserObject& object);
 // Whether their calls are wanted in every thread once a chosen thread's `start` got them.
 bool follows_objects_anywhere(const bpf::UserObject& object);
 
-// "show=bi_iter.bi_sector,bi_opf" is one setting: names without a value behind it that are none of the
-// object's own go to its value, which may have no quotes.
+// "show=bi_iter.bi_sector,bi_opf" is one setting: names without a value that are not settings of the object
+// are appended to its value, which may be unquoted.
 EventRequest with_members_joined(EventRequest request, const bpf::UserObject& object);
 
-// By the object's settings `type`, `functions`, `start` and `stop`; passes the members in `show` to the
-// object. Prints how many functions there are and how many of them cannot be probed. A use error where
-// there are none.
+// The functions for the object's settings `type`, `functions`, `start` and `stop`; passes the members in
+// `show` to the object. Prints the number of functions, and how many cannot be probed. A usage error: there
+// are none.
 Result<bpf::FunctionTargets> followed_objects(const EventRequest& request, bpf::UserObject& object,
                                               const Messages& messages);
 

@@ -22,7 +22,7 @@ Result<> set_constants(bpf::UserObject& object, const EventRequest& request);
 
 // The BPF objects of a recording, opened: with their settings, and with the functions that they follow.
 
-// The object behind a request that names a recorder.
+// The object of a request that names a recorder.
 Result<format::Bytes> object_of(const EventRequest& request);
 
 struct OpenedObjects {
@@ -34,7 +34,7 @@ struct OpenedObjects {
 Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
                                    const std::function<bool()>& stop, const Messages& messages);
 
-// What open events are joined to: programs that feed them, conditions that they ask, stacks that are walked.
+// Connects open events: programs that feed them, their conditions, and stacks that are walked.
 
 // The objects' programs write to those events that are theirs, or run on their samples.
 Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> events);

@@ -15,7 +15,7 @@ namespace tacho::record {
 namespace {
 
 constexpr std::size_t kSizeAt = 6;  // of a record's own size, in its head
-// Of iterators, on the thread that takes all samples.
+// Limits for iterators, which run on the thread that takes all samples.
 using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds kMostGathering{10};
@@ -68,7 +68,7 @@ Result<Summaries> Summaries::open(const OpenedRecording& recording, const Kernel
     auto source = open_source(recording, connection, *channel);
     if (!source) return std::move(source.error());
     if (auto done = find_event(*source, events); !done) return std::move(done.error());
-    // What iterators count started before the recording.
+    // Values that iterators count began before the recording.
     const bool began_before = connection.kind == bpf::ChannelKind::PlainSummary ||
                               recording.objects[connection.object].has_iterators();
     source->keeps = !source->layout.is_live() &&
@@ -112,7 +112,7 @@ void Summaries::switch_samples(std::span<const std::size_t> events, Sampling now
   }
   for (Source* source : due) {
     auto done = read(*source, !is_on, time);
-    // What cannot be read when they go on is reported by the next read().
+    // A failure here is reported by the next read().
     if (!done && !is_on && !failure_) failure_ = std::move(done.error()).in("summary '" + source->name + "'");
   }
 }
@@ -150,7 +150,7 @@ Result<> Summaries::read(bool is_last) {
   if (failure_) return *std::exchange(failure_, std::nullopt);
   std::vector<Source*> due;
   for (Source& source : sources_) {
-    // Where events are off, what came until then was read when they went off.
+    // If events are off, the counts until then were read when they were switched off.
     const bool is_reported_now = source.layout.is_live() ? is_last && source.was_ever_on : source.is_on;
     if (is_reported_now) due.push_back(&source);
   }

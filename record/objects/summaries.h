@@ -46,12 +46,12 @@ class Summaries {
   // Reads the maps of all events that are on; what came since the last time waits for take(). `is_last`:
   // also values that are reported once, at the end, of events that were ever on.
   Result<> read(bool is_last);
-  // Appends whole records that wait, up to so many bytes or one record. Throws std::bad_alloc when there is
-  // no memory for them; then they wait on.
+  // Appends waiting whole records, up to `most` bytes or one record. Throws std::bad_alloc if there is no
+  // memory; the records then stay.
   void take(std::vector<std::byte>& to, std::size_t most);
   bool has_more() const { return taken_ < waiting_.size(); }
 
-  // Of entries that found no room in their map, so far: any thread may ask.
+  // Entries that found no space in their map; any thread may call it.
   std::vector<Losses> losses() const;
   // A line for each thing that the numbers lack.
   std::vector<std::string> troubles() const;
@@ -83,7 +83,7 @@ class Summaries {
   static Result<Source> open_source(const OpenedRecording& recording, const Connection& connection,
                                     const bpf::Channel& channel);
   static Result<> find_event(Source& source, const KernelEvents& events);
-  // Runs the iterators of the objects whose maps are to be read now, of each object once.
+  // Runs the iterators of the objects whose maps are read now, once for each object.
   Result<> gather(const std::vector<Source*>& due) const;
   bool waits_for_time() const;
   std::uint64_t take_time(bool is_last);

@@ -237,7 +237,7 @@ cli::CommandLine command_line(Gathered& to) {
   return line;
 }
 
-// The options of `record` behind those of another command.
+// Adds the options of `record` after those of another command.
 void reshape(cli::CommandLine& line, CommandShape shape) {
   const auto spellings = [](std::string_view names) {
     std::vector<std::string> out;
@@ -362,7 +362,7 @@ constexpr Row kWithoutEffect[] = {
     {"--proc-map-timeout", Takes::Value, kDescribed}, {"--tail-synthesize", Takes::Nothing, kDescribed},
 };
 
-// What these ask for is so in every capture.
+// The effect of these options is the default in every capture.
 constexpr std::string_view kAlways[] = {
     "-T,--timestamp",        "-P,--period",   "--sample-cpu",   "--sample-identifier",
     "-N,--no-buildid-cache", "--buildid-all", "--buildid-mmap", "--timestamp-boundary",

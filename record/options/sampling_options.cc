@@ -63,7 +63,7 @@ Result<> set_registers(SamplingOptions& options, std::uint64_t& registers, std::
   return Done{};
 }
 
-// On x86 the kernel gives three weights in place of one, and perf asks for these.
+// On x86 the kernel gives three weights instead of one; perf requests these.
 #if defined(__x86_64__) || defined(__i386__)
 constexpr std::uint64_t kWeight = abi::kSampleWeightStruct;
 #else

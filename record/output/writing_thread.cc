@@ -112,7 +112,7 @@ Result<> WritingThread::write_all(const Batch& batch) {
   return at == all.size() ? Result<>(Done{}) : output_.write_records(all.subspan(at));
 }
 
-// What has no room as a whole has some for its first records; with those the last round ends.
+// A batch that does not fit may have some first records that do; the last round ends with those.
 Result<> WritingThread::write_within(const Batch& batch) {
   if (batch.records.empty()) return Done{};
   const auto has_room = output_.write_within(batch.records, limits_.most_bytes);

@@ -28,8 +28,8 @@ namespace tacho::record {
 // Programs that drop events and were loaded after the start.
 std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& recording);
 
-// Losses of each event so far, in the kernel's rings and in ring buffers of BPF objects.
-// `channels`: null before they are open, and with --overwrite, which has none.
+// Losses of each event, in the kernel's rings and in ring buffers of BPF objects. `channels`: null before
+// they are open, and with --overwrite.
 std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels* channels);
 
 // The same with the names of events and cgroups (`cgroups`: as on the command line), and when the kernel
@@ -100,8 +100,8 @@ class CaptureSeries final : public CaptureOutput {
   std::unique_ptr<CaptureOutput> current_;  // nothing between two files
   Callbacks callbacks_;
   RecordCounts counts_;  // of the present file
-  // What ran at `described_at_`, and the sideband since: the start of further files. It is read again when
-  // it is old or long, as reading it takes longer than a flood of samples takes to fill a file.
+  // The processes at `described_at_`, and the sideband since: the start of further files. It is renewed when
+  // it is old or long, because reading it takes longer than a file of many samples takes to fill.
   std::optional<CaptureStart> base_;
   std::vector<std::byte> carried_;
   std::chrono::steady_clock::time_point described_at_{};

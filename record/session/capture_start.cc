@@ -106,8 +106,7 @@ Result<std::vector<bpf::ListedThread>> sleeping_threads(const Target& target, co
   return threads;
 }
 
-// Where the next stacks to unwind together end: no more threads, and of no more processes, than the unwinder
-// takes.
+// The end of the next batch of stacks, limited by the threads and processes that the unwinder supports.
 std::size_t end_of_batch(const std::vector<bpf::ListedThread>& threads, std::size_t first) {
   std::size_t end = first, processes = 0;
   for (; end < threads.size() && end - first < kAtOnce; ++end) {
@@ -150,7 +149,7 @@ Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::functi
 
 Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects, const Target& target,
                               const TargetTasks& tasks, const std::function<bool()>& stop) {
-  // What a command waits for begins with it.
+  // Waits of a command begin with the command.
   if (target.watch == Watch::Command ||
       std::ranges::none_of(objects, &bpf::UserObject::asks_for_sleeping_stacks))
     return Done{};

@@ -62,7 +62,7 @@ class Control {
   std::chrono::milliseconds patience_{1000};
 };
 
-// What commands from outside do to a running recording.
+// The effect of commands on a running recording.
 
 class ControlHandler {
  public:
@@ -77,7 +77,7 @@ class ControlHandler {
 
   // Executes the commands that came, and answers.
   void handle_commands();
-  // The snapshot that begins now answers all commands so far.
+  // The snapshot that begins now answers all commands received so far.
   void snapshot_begun();
   // It is written: answers the commands that asked before it started.
   void snapshot_done();

@@ -133,7 +133,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 
-// Of per-task events as well: these continue when their CPU is back, but their stack walks do not.
+// Includes per-task events: these continue when their CPU is back, but their stack walks do not.
 std::vector<int> recorded_cpus(const KernelEvents& events) {
   std::vector<int> cpus;
   for (const OpenEvent& event : events.open_events()) cpus.push_back(event.cpu);

@@ -58,8 +58,8 @@ struct Packer {
   format::Fd words;  // what it says, to be read
 };
 
-// The pinned files in the form that tacho-report takes (symbolize/files/debug_files.h): for each its
-// descriptor, kind, process, build id and name, with a 0 behind it.
+// The list of pinned files for tacho-report (symbolize/files/debug_files.h): for each its descriptor, kind,
+// process, build id and name, ended by a NUL.
 Result<format::Fd> listing_of(const PinnedFiles& pinned) {
   std::string text;
   for (const PinnedFile& one : pinned.files)
@@ -131,7 +131,7 @@ class WaitLine {
   bool is_wanted_, is_shown_ = false;
 };
 
-// Reads what is there. More than the limit is dropped.
+// Reads all available text. More than the limit is dropped.
 void take_words(const Packer& packer, std::string& words) {
   std::array<char, 4096> piece{};
   for (;;) {
@@ -168,7 +168,7 @@ End wait_for(const Packer& packer, const Packing& packing, std::optional<std::ch
       if (++steps > 2) return end;
       ::kill(packer.pid, steps == 1 ? SIGTERM : SIGKILL);
     }
-    // Where only one end of the pipe is left, poll() would report that for ever.
+    // If only one end of the pipe is left, poll() would report that forever.
     std::array<pollfd, 3> news{
         {{signals.fd(), POLLIN, 0}, {ended.get(), POLLIN, 0}, {packer.words.get(), POLLIN, 0}}};
     (void)::poll(news.data(), news.size(), ended ? kShowEvery : kLookEvery);

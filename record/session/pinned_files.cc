@@ -102,7 +102,7 @@ Result<PerfMap> open_perf_map(std::uint32_t process, TimedFileReader& heads) {
 
 }  // namespace
 
-// What both threads have.
+// Shared by both threads.
 struct FilePinner::State {
   std::mutex mutex;  // of all that follows
   std::condition_variable has_news, has_changed;
@@ -121,7 +121,7 @@ class FilePinner::Work {
   explicit Work(State& state) : state_(state) {
     (void)::stat("/", &own_root_);
     rlimit limit{};
-    // Of the descriptors that there are, most are for others.
+    // Most of the available descriptors are for other purposes.
     if (::getrlimit(RLIMIT_NOFILE, &limit) == 0)
       most_ = std::min<std::size_t>(most_, static_cast<std::size_t>(limit.rlim_cur) / 4);
   }
@@ -135,7 +135,7 @@ class FilePinner::Work {
     maps_.erase(map);
   }
 
-  // What runs already.
+  // A process that runs already.
   void look_at(int process) {
     const auto text = format::read_file(fmt::format("/proc/{}/maps", process));
     if (!text) return;
@@ -258,7 +258,7 @@ class FilePinner::Work {
   // All files are first opened on a thread that may be abandoned.
   bool answers(const MappedFile& file) { return reader_.answers(paths_of(file), place_of(file)); }
 
-  // What may be unmounted must not be kept busy for a file that is only perhaps in danger.
+  // A file system that may be unmounted must not be kept busy for a file that is only possibly in danger.
   bool is_on_our_root(const format::Fd& file) const {
     struct stat status {};
     return ::fstat(file.get(), &status) == 0 && status.st_dev == own_root_.st_dev;
@@ -293,7 +293,7 @@ class FilePinner::Work {
     map.tries = std::min(map.tries, kMostTries / 2);
   }
 
-  // What may go half of them have, so that there is room for what will.
+  // Files that may vanish get half of the limit, so that there is room for files that will.
   bool has_room(Risk risk) const {
     return count_ < most_ && (risk == Risk::Sure || unsure_ < most_ / 2) && bytes_ < kMostPinnedBytes;
   }

@@ -41,7 +41,7 @@ Result<> Poller::watch_rings(KernelEvents& events) {
   ring_watches_.resize(events.rings().size());
   for (const OpenEvent& event : events.open_events()) {
     RingWatch& watch = ring_watches_[event.ring];
-    // Of the events that share a ring, one whose descriptor reports the end of its tasks.
+    // Of events that share a ring, one whose descriptor reports the end of its tasks.
     if (watch.fds.empty() || (watch.system_wide && event.task >= 0))
       watch = {event.event, {}, 0, event.task < 0};
     if (watch.event == event.event) watch.fds.push_back(event.fd.get());

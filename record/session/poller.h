@@ -26,7 +26,7 @@ class Poller {
     std::vector<int> switches = {};  // events that begin another file
   };
 
-  // What is ready. The end of the command only ends the wait.
+  // The ready descriptors. The end of the command only ends the wait.
   struct Ready {
     bool rings = false;
     bool signals = false;
@@ -64,7 +64,7 @@ class Poller {
   format::Fd epoll_;
   int control_ = -1;
   std::vector<RingWatch> ring_watches_;
-  std::set<std::size_t> later_rings_;  // that came behind these
+  std::set<std::size_t> later_rings_;  // rings added after these
   std::size_t live_rings_ = 0;
 };
 

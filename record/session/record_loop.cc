@@ -44,7 +44,7 @@ constexpr int kPatienceWithMemory = 20;
 // message says so after a second.
 constexpr milliseconds kTellOfWaiting{1000};
 constexpr milliseconds kWritingBound{30'000};
-// Given up, a write that is under way has this long to return, else its thread is left behind.
+// After giving up, a write in progress has this long to return; then its thread is detached.
 constexpr milliseconds kStuckBound{2000};
 
 OutputLimits limits_of(const RecordOptions& options) {
@@ -95,7 +95,7 @@ class RecordLoop::Loop {
 
   LoopReport run() {
     began_at_ = file_began_at_ = Clock::now();
-    // What takes long is done before the first file is full.
+    // Slow steps are done before the first file is full.
     if (switch_rule_.bytes != 0) push_step(FileStep::PrepareNext);
     while (!stopped_at_) {
       wait(until_next_step());
@@ -196,7 +196,7 @@ class RecordLoop::Loop {
                                  std::clamp<std::uint64_t>(rule.bytes, kLeastQueueLimit, kQueueLimit));
   }
 
-  // What waits to be written goes into this file as well; packed it is not known how much that will be.
+  // Data that waits to be written goes into this file, too; its compressed size is not known yet.
   std::uint64_t bytes_of_file() {
     return writing_.bytes() + (!recording_.options().compression_level ? queue_.bytes() : 0);
   }
@@ -324,8 +324,7 @@ class RecordLoop::Loop {
     }
   }
 
-  // Samples that were taken so far and wait for the rest of their stacks come out. False when memory was
-  // refused.
+  // Writes deferred samples that are held so far. False: there was no memory.
   bool settle() {
     if (stacks_ == nullptr) return true;
     const auto end = Clock::now() + kPatienceWithStacks;
@@ -465,7 +464,7 @@ class RecordLoop::Loop {
   std::optional<Clock::time_point> give_up_at_;  // the command
   bool shall_not_wait_ = false;                  // a signal came when the recording was over
   bool is_waiting_told_ = false, gave_up_ = false;
-  WritingThread writing_;  // last: it uses what stands above
+  WritingThread writing_;  // last: it uses the members above
 };
 
 RecordLoop::RecordLoop(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
@@ -473,7 +472,7 @@ RecordLoop::RecordLoop(RecordLoop&&) noexcept = default;
 RecordLoop::~RecordLoop() = default;
 
 Result<RecordLoop> RecordLoop::create(RunningRecording& recording, const StopSignals& signals) {
-  // What has to fit into a file, or is kept in memory, is compressed when it is written.
+  // Data that has to fit into a file, or is kept in memory, is compressed when it is written.
   const RecordOptions& options = recording.options();
   const bool is_measured = options.files.most_bytes != 0 || options.files.overwrite;
   auto compressor = RingCompressor::for_level(is_measured ? std::nullopt : options.compression_level);

@@ -191,7 +191,7 @@ Finished finish_after_failure(CaptureOutput& output, Error failure, const LoopRe
   return {std::move(error), static_cast<bool>(cut)};
 }
 
-// After this line a script may start what is to be recorded.
+// After this message, a script may start the workload to be recorded.
 std::string begin_line(const RecordOptions& options) {
   const TimeOptions& time = options.time;
   const std::string end = !options.command.empty() ? ""
@@ -286,7 +286,7 @@ Result<std::unique_ptr<OpenedRecording>> open_events(PreparedRecording prepared,
   raise_descriptor_limit();
   std::unique_ptr<KernelSymbolsAhead> symbols;
   if (prepared.objects.empty()) symbols = std::make_unique<KernelSymbolsAhead>(prepared.host.page_size);
-  // What the kernel refuses changes the plan until its events are open: a copy, at its last address.
+  // The kernel's refusals change the plan until its events are open: a copy, at its final address.
   auto copy = std::make_unique<Plan>(*prepared.plan);
   Plan& plan = *copy;
   prepared.plan = std::move(copy);

@@ -27,7 +27,7 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
 // Loads and attaches the programs, opens the events and connects both; nothing is sampled yet.
 Result<std::unique_ptr<OpenedRecording>> open_events(PreparedRecording prepared, const Messages& messages);
 
-// With --overwrite, in place of begin_capture(): nothing is written yet. All that is passed must outlive the
+// With --overwrite, instead of begin_capture(): nothing is written yet. The arguments must outlive the
 // result.
 Result<std::unique_ptr<CaptureOutput>> begin_flight(OpenedRecording& recording, const RecordOptions& options,
                                                     const std::vector<std::string>& command_line,

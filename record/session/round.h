@@ -55,7 +55,7 @@ class Round {
   // Large or old enough to end.
   bool is_due() const;
 
-  // The bytes so far; the next ones go to `next`.
+  // Returns the bytes so far; the next ones go to `next`.
   Batch hand_over(bool ends_round, const RecordCounts& counts, std::vector<std::byte> next);
   // Nothing is held, and what room there is may be too small, and in the way of a larger one.
   void free_room() { buffer_ = {}; }

@@ -146,8 +146,9 @@ TEST(Options, AFilterIsForTheEventsOfTheLastE) {
   EXPECT_EQ(options.events[0].filter, "");
   EXPECT_EQ(options.events[1].filter, "(pid > 1) && (cpu == 0)");
   EXPECT_EQ(options.events[2].filter, "(pid > 1) && (cpu == 0)");
-  EXPECT_NE(refusal({"--filter", "pid > 1", "-e", "sched:sched_switch", "-a"}).find("after the -e that it is for"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal({"--filter", "pid > 1", "-e", "sched:sched_switch", "-a"}).find("after the -e that it is for"),
+      std::string::npos);
   EXPECT_NE(
       refusal({"-e", "sched:sched_switch,cpu-clock", "--filter", "pid > 1", "-a"}).find("another language"),
       std::string::npos);
