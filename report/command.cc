@@ -179,9 +179,7 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) 
                     options.names = Names::Raw;
                     return Done{};
                   }});
-  // Of tacho-record, for captures in memory.
-  rows.push_back(cli::text("--input-name", "TEXT", "", options.input_name));
-  // Of tacho-record, for captures in memory.
+  // Passed by tacho-record for a capture in memory, which has no file name.
   rows.push_back(cli::text("--input-name", "TEXT", "", options.input_name));
   rows.push_back(inflate_option(options.session.capture));
   options.has_worker = true;

@@ -14,7 +14,7 @@ namespace abi = format::abi;
 using format::Damage;
 using format::RecordView;
 
-// What jitdumps tell is in the time of CLOCK_MONOTONIC; as perf, ask all events to be.
+// Timestamps of jitdumps are CLOCK_MONOTONIC. As in perf they are used only if all events have that clock.
 symbolize::JitClock clock_of(const format::EventSet& events) {
   constexpr std::int32_t kMonotonic = 1;
   const bool is_monotonic = std::ranges::all_of(events, [](const format::Event& event) {
@@ -69,7 +69,7 @@ void Batches::fill(Batch& batch) {
     if (was_pending) record = *std::exchange(pending_, std::nullopt);
     const auto step = was_pending ? OrderedRecords::Step::Record : records_.next(record);
     if (step == OrderedRecords::Step::End) {
-      // What a pipe tells at its end counts as well.
+      // A pipe may send build ids at its end.
       if (is_pipe_) take_build_ids();
       batch.is_last = true;
       break;
@@ -98,7 +98,7 @@ void Batches::take_build_ids() {
 }
 
 Batches::Taken Batches::take(const OrderedRecord& record, Batch& batch) {
-  // Of a file they all stand in the header; a pipe tells more of them while it is read.
+  // Build ids: a file has all of them in its header, a pipe sends them between other records.
   if (is_pipe_ && build_ids_seen_ < capture_->features().environment.build_ids.size()) {
     if (!may_change(batch)) return Taken::WouldChange;
     take_build_ids();
@@ -167,7 +167,7 @@ BatchItem& Batches::add(const OrderedRecord& record, Batch& batch) {
   return item;
 }
 
-// Of a sample. One that ends before its fields is found out when these are read.
+// Reads a sample's pid and tid. Whether the sample is long enough is checked when it is parsed.
 std::pair<std::uint32_t, std::uint32_t> Batches::pid_and_tid(const OrderedRecord& record,
                                                              const EventFacts& event) {
   constexpr std::uint32_t kNone = ~0U;

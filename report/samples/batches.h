@@ -135,7 +135,7 @@ class Batches {
   CgroupNames cgroups_;
   std::vector<EventFacts> facts_;         // by event
   std::optional<OrderedRecord> pending_;  // the record that the last batch ended before
-  bool may_change_ = true;                // what others look at: nobody does
+  bool may_change_ = true;                // data that workers read: none reads it now
   bool is_pipe_ = false, has_ended_ = false;
   std::uint64_t next_item_ = 0;
   std::size_t build_ids_seen_ = 0;

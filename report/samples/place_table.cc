@@ -55,7 +55,7 @@ PlaceTable::Known& PlaceTable::known_of(const symbolize::SpaceVersion& space, st
                                         std::uint8_t cpumode) {
   KnownFew& few = known_few(space, cpumode);
   const auto holds = [&](const Known& known) {
-    return ip >= known.stretch.first && ip <= known.stretch.last && known.cpumode == cpumode;
+    return ip >= known.range.first && ip <= known.range.last && known.cpumode == cpumode;
   };
   if (holds(few.all[few.last])) return few.all[few.last];
   const auto known = std::ranges::find_if(few.all, holds);
@@ -71,13 +71,13 @@ PlaceTable::Known& PlaceTable::known_of(const symbolize::SpaceVersion& space, st
 
 void PlaceTable::look_up(Known& known, const symbolize::AddressRange& range, std::uint8_t cpumode) {
   known = {};
-  known.stretch = range;
+  known.range = range;
   known.cpumode = cpumode;
   if (is_shared(range.mapping)) known.bias = range.mapping->shown_address({0});
   known.owner = owner_of(range.mapping, known.bias) << kOwnerShift | (cpumode & (kUnwound | kModeBits));
 }
 
-// The number of what an address of the mapping is one of.
+// The id of the addresses' owner: the module where processes share it, else the mapping.
 std::uint32_t PlaceTable::owner_of(const symbolize::Mapping* mapping, std::uint64_t bias) {
   const Owner owner{is_shared(mapping) ? static_cast<const void*>(mapping->module) : mapping,
                     keeps_addresses_ ? bias : 0};
@@ -169,7 +169,7 @@ void PlaceTable::find_all(const symbolize::SpaceVersion& space, std::span<const 
 PlaceTable::ByName PlaceTable::ask_names(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
   const auto mode = static_cast<std::uint8_t>(cpumode & kModeBits);
   if ((cpumode & kUnwound) != 0) return {};  // such places have inlined calls
-  // Nothing names what is not mapped, but in the kernel, where it may be more than the mappings tell.
+  // Unmapped addresses have no symbol. Those of the kernel may have one: not all of its code is in records.
   symbolize::Symbolizer::Names names{.table = nullptr, .is_all = mode != abi::kCpumodeKernel};
   const auto lock =
       names_of_->naming != nullptr ? std::unique_lock(*names_of_->naming) : std::unique_lock<std::mutex>();
@@ -195,7 +195,7 @@ const PlaceTable::ByName& PlaceTable::by_name_of(Known& known) {
   if (std::exchange(known.has_names, true)) return known.by_name;
   if (names_.size() == kMostNames) names_.clear();
   const auto [names, is_new] = names_.try_emplace(known.owner);
-  if (is_new) names->second = ask_names(known.stretch.mapping, known.cpumode);
+  if (is_new) names->second = ask_names(known.range.mapping, known.cpumode);
   return known.by_name = names->second;
 }
 
@@ -203,10 +203,10 @@ const PlaceTable::ByName& PlaceTable::by_name_of(Known& known) {
 std::uint32_t PlaceTable::function_at(Known& known, std::uint64_t ip, std::uint8_t cpumode) {
   Functions* const functions = by_name_of(known).functions;
   if (functions == nullptr) return number_of(asked_of(known, ip, 0));
-  const auto row = row_of(*functions, known.stretch.mapping->shown_address({ip}), false);
+  const auto row = row_of(*functions, known.range.mapping->shown_address({ip}), false);
   if (!row) return number_of(asked_of(known, ip, 0));
   std::uint32_t& place = functions->place_of(*row);
-  if (place == IndexTable::kNone) place = make(known.stretch.mapping, ip, cpumode);
+  if (place == IndexTable::kNone) place = make(known.range.mapping, ip, cpumode);
   return place;
 }
 
@@ -218,7 +218,7 @@ std::uint32_t PlaceTable::find_function(const symbolize::SpaceVersion& space, st
 PlaceTable::Known& PlaceTable::known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
   constexpr std::size_t kApart = sizeof(symbolize::Mapping);
   Known& known = taken_[(reinterpret_cast<std::uintptr_t>(mapping) / kApart + cpumode) % taken_.size()];
-  const bool is_it = known.stretch.first == 0 && known.stretch.mapping == mapping && known.cpumode == cpumode;
+  const bool is_it = known.range.first == 0 && known.range.mapping == mapping && known.cpumode == cpumode;
   if (!is_it) look_up(known, {0, ~std::uint64_t{0}, mapping}, cpumode);
   return known;
 }
@@ -238,7 +238,7 @@ std::uint32_t PlaceTable::take(const Location& other) {
   Asked asked = asked_of(known, other.ip.value, other.is_caller ? kCaller : 0);
   if (names_of_ == nullptr || !names_of_->of_chains) return number_of(asked);
   asked.by_name = by_name_of(known);
-  // It comes once: by its name it is found as fast as by its address.
+  // The join asks for each location of a lane once, so by_address_ is left out.
   if (std::uint32_t* const place = place_of_name(asked)) {
     if (*place == IndexTable::kNone) *place = make(asked.mapping, asked.ip, asked.cpumode);
     return *place;

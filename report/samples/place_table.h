@@ -32,13 +32,14 @@ class PlaceTable {
   // Likewise: the address is a return address. The same address may be sampled as well.
   static constexpr std::uint8_t kCaller = 16;
 
-  // Before the first lookup: a place of a module that processes loaded at different addresses is a place for
-  // each address, and not one.
+  // Keeps load addresses apart: a module that is loaded at two addresses gets two locations for each
+  // instruction. Call it before the first lookup.
   void keep_addresses() { keeps_addresses_ = true; }
-  // Likewise: what names functions. It must outlive the lookups.
+  // Merges addresses by function, with the symbol tables of `names_of`, which must outlive the lookups. Call
+  // it before the first one.
   void tell_by_functions(const NamesOf* names_of) { names_of_ = names_of; }
 
-  // The number of the place of an address.
+  // The number of an address's location; a new location if the address is new.
   std::uint32_t find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
   // The same for many: `numbers` is set to one for each address, in their order.
   struct Address {
@@ -47,11 +48,10 @@ class PlaceTable {
   };
   void find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
                 std::vector<std::uint32_t>& numbers);
-  // As find(), but for addresses of a function that has a name (see tell_by_functions()): these stand for the
-  // first of them that was met. So a view that shows functions alone has as many places as there are
-  // functions.
+  // As find(), but all addresses of a named function share the location of the first one that was looked up.
+  // So a view of functions has as many locations as there are functions.
   std::uint32_t find_function(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
-  // What tells the place of an address from all others of this table.
+  // Identifies the location of an address in this table, without making one.
   struct Key {
     const symbolize::Mapping* mapping = nullptr;
     std::uint64_t place = 0;  // in `owner`
@@ -59,10 +59,10 @@ class PlaceTable {
   };
   Key key_of(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode) {
     const Known& known = known_of(space, ip, cpumode);
-    return {known.stretch.mapping, ip + known.bias, known.owner};
+    return {known.range.mapping, ip + known.bias, known.owner};
   }
-  // The number of the same place of another table: with names of chains the place of its name. And of an
-  // address of a mapping, by find() and find_function().
+  // Translates a location of another table to this table's number: by function where call chains are merged
+  // by function. The other overloads take an address in a mapping, as find() and find_function() do.
   std::uint32_t take(const Location& other);
   std::uint32_t take(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
   std::uint32_t take_function(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
@@ -88,19 +88,20 @@ class PlaceTable {
       return places[row];
     }
   };
-  // What tells the addresses of a mapping apart.
+  // How the addresses of a mapping are merged: by the rows of its symbol table, and all addresses without a
+  // symbol into one location.
   struct ByName {
-    Functions* functions = nullptr;    // null: no table does
-    std::uint32_t* unknown = nullptr;  // the place of those without a name; null: each has its own
-    bool is_one() const { return functions == nullptr && unknown != nullptr; }  // none has a name
+    Functions* functions = nullptr;    // null: there is no symbol table
+    std::uint32_t* unknown = nullptr;  // location of addresses without a symbol; null: each has its own
+    bool is_one() const { return functions == nullptr && unknown != nullptr; }  // one location for all
   };
-  // A stretch of a process's addresses that was asked for before.
+  // An address range of a process, as it was looked up before.
   struct Known {
-    symbolize::AddressRange stretch{1, 0, nullptr};  // at first no address lies in it
-    std::uint64_t bias = 0;                          // of an address to what tells its place in `owner`
-    std::uint32_t owner = 0;                         // with the mode, as a key of by_address_
-    std::uint8_t cpumode = 0;                        // without kCaller
-    bool has_names = false;                          // whether `by_name` was asked for
+    symbolize::AddressRange range{1, 0, nullptr};  // at first no address lies in it
+    std::uint64_t bias = 0;                        // added to an address: its address in `owner`
+    std::uint32_t owner = 0;                       // with the mode, as a key of by_address_
+    std::uint8_t cpumode = 0;                      // without kCaller
+    bool has_names = false;                        // whether `by_name` was asked for
     ByName by_name;
   };
   // Some that were asked for lately.
@@ -132,7 +133,7 @@ class PlaceTable {
   static Asked asked_of(const Known& known, std::uint64_t ip, std::uint8_t caller) {
     return {ip,
             ip + known.bias,
-            known.stretch.mapping,
+            known.range.mapping,
             known.owner | caller,
             static_cast<std::uint8_t>(known.cpumode | caller),
             {}};

@@ -262,10 +262,11 @@ void Session::State::take_findings() {
   for (const auto& one : lanes) found_in_samples.take(one->found);
 }
 
-// Gives the samples of each batch to the lanes, by chunks of `size` that these take in turn: chunk(lane
-// number, samples, number of the first one, number of the chunk). Meanwhile the next batch is made, and
-// between() is called, which sees what was done before. Lanes stop early when is_full(), and go on with the
-// batch behind another between(). Whether it came to the capture's end.
+// Gives the samples of each batch to the lanes, in chunks of `size`: chunk(lane number, samples, number of the
+// first one, number of the chunk). Meanwhile one thread makes the next batch, and between(false) takes what
+// the lanes made of the previous one; between(true) is called when they have joined. is_full() makes lanes
+// stop; they go on with the batch after both calls of between(). Returns false if the run was stopped before
+// the capture's end.
 template <class Chunk, class Between, class IsFull>
 bool Session::State::run_forked(const RunControl& control, std::size_t size, Chunk&& chunk, Between&& between,
                                 IsFull&& is_full) {
@@ -310,7 +311,7 @@ bool Session::State::run_forked(const RunControl& control, std::size_t size, Chu
     if (batch.is_last) return true;
     if (behind == Sink::Flow::Stop) return false;
     if (!reads_on) {
-      // What changes is what names come from: all before it is named first.
+      // The next record changes mappings of the kernel or JIT code: samples before it are named first.
       if (between(false) == Sink::Flow::Stop) return false;
       batches.fill(two[1]);
     }

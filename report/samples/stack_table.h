@@ -90,7 +90,7 @@ class StackTable {
     ChainDigest key;
     const Stack* stack = nullptr;
   };
-  // By the high half: the same chains of two processes differ in no other bits of `low`.
+  // By the high half, in which chains of equal words in two processes differ.
   std::size_t place_of(const ChainDigest& key, std::size_t size) const { return key.low >> 32 & (size - 1); }
 
   PlaceTable* places_;

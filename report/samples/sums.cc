@@ -83,7 +83,7 @@ void SumLane::add(std::span<const BatchItem> items, std::uint64_t first) {
     if (work.period == 0 && shape_.counts_nought) work.period = 1;
     work.who = who_of(item);
     find_key(work);
-    // A chain that was put together here is there until the next one.
+    // The next sample overwrites a chain in the lane's scratch buffer, so the group is added now.
     const bool is_own = work.chain && !layouts_[item.event].is_plain;
     if (++together == kTogether || is_own) add_together(std::exchange(together, 0));
   }
@@ -152,14 +152,14 @@ std::uint32_t SumLane::who_of(const BatchItem& item) {
   return recent.number;
 }
 
-// What it is found by, and what is needed of that is fetched.
+// Computes the key of the sample's group, and prefetches its slot in by_key_.
 void SumLane::find_key(Work& work) {
   const symbolize::SpaceVersion& space = *work.item->space;
   if (work.chain) {
     const ChainDigest key = chains_.key_of(*work.chain, space);
     work.low = key.low;
     work.high = key.high;
-    // The chain is all that tells the place, but where it does not begin with it.
+    // A chain that does not begin with the sampled address does not say which address it is.
     if (!work.is_first && shape_.by_place) {
       work.low += (work.ip + 1) * place_factor_;
       work.high += work.cpumode + 1U;
@@ -260,7 +260,7 @@ void SumLane::make_places() {
   if (names_->ask) places_->tell_by_functions(names_);
 }
 
-// What they are found by is found again, so it need not be kept.
+// Empties the caches when they are large: by_group_ still finds the group of a key that comes again.
 void SumLane::bound_keys() {
   if (known_.size() > kMostKeys) {
     by_key_.forget();

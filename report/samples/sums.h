@@ -130,13 +130,13 @@ class SumLane {
     std::uint8_t cpumode = 0;
     bool is_first = false, is_payload = false;
   };
-  // What a sample's group is found by: its chain or address, in its version of the address space.
+  // Key of a sample's group: digest of its chain or address in a version of the address space.
   struct Known {
     std::uint64_t low = 0, high = 0;
     std::uint32_t who = 0;
     std::uint32_t group = 0;
   };
-  // What makes a group, where places have names: then many chains are of one.
+  // Identity of a group where frames are merged by function: many chains of addresses are one group.
   struct Group {
     std::span<const std::uint32_t> frames;
     std::uint32_t place = IndexTable::kNone;
