@@ -29,7 +29,7 @@ const symbolize::Mapping* MappingCache::find(const symbolize::SpaceVersion& spac
     process.last = static_cast<std::uint32_t>(known - process.all.begin());
   } else {
     process.last = process.next;
-    process.next = (process.next + 1) % process.all.size();
+    process.next = static_cast<std::uint32_t>((process.next + 1) % process.all.size());
     process.all[process.last] = {space.range_at({ip}, cpumode), cpumode};
   }
   return process.all[process.last].range.mapping;

@@ -27,8 +27,8 @@ enum class Others : std::uint8_t { No, Yes };  // records other than samples
 // Counts samples; looks at everything of the header and the names that a view may look at.
 class Looker : public Sink {
  public:
-  explicit Looker(Session& session, Others others = Others::No, std::size_t most = ~std::size_t{0})
-      : session_(&session), others_(others), most_(most) {}
+  explicit Looker(Session& session, Others which = Others::No, std::size_t most = ~std::size_t{0})
+      : session_(&session), others_(which), most_(most) {}
   bool takes_others() const override { return others_ == Others::Yes; }
   Flow on_sample(const ResolvedSample& sample) override {
     const format::Features& features = session_->features();
