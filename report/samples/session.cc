@@ -262,11 +262,11 @@ void Session::State::take_findings() {
   for (const auto& one : lanes) found_in_samples.take(one->found);
 }
 
-// Gives the samples of each batch to the lanes, in chunks of `size`: chunk(lane number, samples, number of the
-// first one, number of the chunk). Meanwhile one thread makes the next batch, and between(false) takes what
-// the lanes made of the previous one; between(true) is called when they have joined. is_full() makes lanes
-// stop; they go on with the batch after both calls of between(). Returns false if the run was stopped before
-// the capture's end.
+// Gives the samples of each batch to the lanes, in chunks of `size`: chunk(lane number, samples, number of
+// the first one, number of the chunk). Meanwhile one thread makes the next batch, and between(false) takes
+// what the lanes made of the previous one; between(true) is called when they have joined. is_full() makes
+// lanes stop; they go on with the batch after both calls of between(). Returns false if the run was stopped
+// before the capture's end.
 template <class Chunk, class Between, class IsFull>
 bool Session::State::run_forked(const RunControl& control, std::size_t size, Chunk&& chunk, Between&& between,
                                 IsFull&& is_full) {
