@@ -280,12 +280,12 @@ bool Session::State::run_forked(const RunControl& control, std::size_t size, Chu
     const std::span<const BatchItem> items = std::span(batch.items).subspan(done);
     const std::size_t chunks = (items.size() + size - 1) / size;
     std::atomic<std::size_t> next_chunk{0};
-    const auto add = [&](std::size_t lane) {
+    const auto add = [&](std::size_t number) {
       while (!is_full()) {
         const std::size_t at = next_chunk++;
         if (at >= chunks) break;
         const std::size_t begin = at * size;
-        chunk(lane, items.subspan(begin, std::min(size, items.size() - begin)), batch.first + done + begin,
+        chunk(number, items.subspan(begin, std::min(size, items.size() - begin)), batch.first + done + begin,
               at);
       }
     };

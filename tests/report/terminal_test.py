@@ -86,6 +86,7 @@ class Terminal(programs.Scratch):
         self.at_terminal(*REPORT, "-o", "rows", PAGER=pager)
         self.at_terminal("report", "--help", PAGER=pager)
         self.at_terminal(*REPORT, PAGER="")
+        self.at_terminal(*REPORT, PAGER=pager, TERM="dumb")
         self.assertFalse((self.folder / "started").exists())
 
     def test_a_heat_map_has_shades_in_colours_and_fits_the_terminal(self):

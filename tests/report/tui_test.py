@@ -385,6 +385,7 @@ class Tui(programs.Scratch):
                 one.wait_for("time slices: 5")
                 one.wait_until_gone(r"\] leaf")
                 self.assertRegex(one.text(), r"100\.00%   100\.00%.*\] other")
+                self.assertNotIn("IPC", one.text())  # the same columns as before
                 one.keys("BSpace")
                 one.wait_for(r"\] leaf")
                 one.wait_until_gone("time slices")

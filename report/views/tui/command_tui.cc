@@ -300,8 +300,6 @@ class Walker : private CaptureReadings {
     } else {
       sort = walk_->wanted_sort();
       message_ = "read again for the sort keys " + sort;
-    }
-    if (sort != options_.sort) {
       options_.sort = sort;
       options_.fields.clear();
     }

@@ -128,7 +128,7 @@ void Frame::put(std::size_t row, std::size_t column, Style style, std::string_vi
 
 void Frame::bar(std::size_t row, Style style, std::string_view text) {
   if (row >= rows.size()) return;
-  rows[row].fill = style;
+  rows[row] = {.fill = style, .is_selected = false, .runs = {}};
   put(row, 0, style, text);
 }
 

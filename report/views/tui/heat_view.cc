@@ -106,7 +106,7 @@ Result<TextPage> HeatView::stands_out(CaptureReadings& readings) const {
   BoxSink sink(*session, source, chosen_box.box);
   ChosenSamples chosen(*session, choice_, sink);
   if (auto found = chosen.find(); !found) return std::move(found.error());
-  (void)readings.run(*session, chosen);
+  if (!readings.run(*session, chosen)) return Error{"reading was stopped: x reads again"};
   const auto findings = sink.findings(Names::Safe);
   auto lines = written_lines([&](TextOutput& out) {
     write_box_text(out, facts_, BoxFacts{chosen_box.box, {}, {}, 0, 0}, sink.all(), findings);

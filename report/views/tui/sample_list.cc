@@ -112,9 +112,12 @@ Result<std::unique_ptr<SampleList>> SampleList::read(CaptureReadings& readings, 
   if (auto begun = list->begin(session); !begun) return std::move(begun.error());
   ChosenSamples chosen(session, choice, list->sink());
   if (auto found = chosen.find(); !found) return std::move(found.error());
-  if (!readings.run(session, chosen)) list->note_ = "reading was stopped";
+  const bool is_whole = readings.run(session, chosen);
+  if (!is_whole) list->note_ = "reading was stopped";
   if (list->collector_->is_full()) list->note_ = "the first ones: T in the list chooses a time, zooms others";
-  if (list->lines_.empty()) return Error{"no sample is behind these rows"};
+  if (list->lines_.empty())
+    return Error{is_whole ? "no sample is behind these rows"
+                          : "reading was stopped before a sample of these rows was met"};
   return list;
 }
 
