@@ -597,9 +597,7 @@ constexpr SortKey kSortKeys[] = {
     {.name = "local_ins_lat",
      .header = "Local INSTR Latency",
      .help = "the instruction's latency in cycles",
-     .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
-       return s.raw->weight2;
-     },
+     .read = read_sample<&Sample::weight2>,
      .identity = fact_of,
      .order = by_fact_down,
      .show = fact_number,
@@ -607,9 +605,7 @@ constexpr SortKey kSortKeys[] = {
     {.name = "ins_lat",
      .header = "INSTR Latency",
      .help = "local_ins_lat times the number of samples",
-     .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
-       return s.raw->weight2;
-     },
+     .read = read_sample<&Sample::weight2>,
      .identity = fact_of,
      .order = by_fact_down,
      .show = times_samples,
@@ -617,9 +613,7 @@ constexpr SortKey kSortKeys[] = {
     {.name = "local_p_stage_cyc",
      .header = "Local Pipeline Stage Cycle",
      .help = "cycles in a stage of the pipeline",
-     .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
-       return s.raw->weight3;
-     },
+     .read = read_sample<&Sample::weight3>,
      .identity = fact_of,
      .order = by_fact_down,
      .show = fact_number,
@@ -627,9 +621,7 @@ constexpr SortKey kSortKeys[] = {
     {.name = "p_stage_cyc",
      .header = "Pipeline Stage Cycle",
      .help = "local_p_stage_cyc times the number of samples",
-     .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
-       return s.raw->weight3;
-     },
+     .read = read_sample<&Sample::weight3>,
      .identity = fact_of,
      .order = by_fact_down,
      .show = times_samples,

@@ -31,6 +31,17 @@ bool begins_with_ip(const std::byte* words, std::uint64_t count, std::uint64_t i
 
 }  // namespace
 
+SumSample::SumSample(const SumRow& row, const format::EventSet& events) {
+  raw_.pid = row.thread->pid;
+  raw_.tid = row.thread->tid;
+  sample_.raw = &raw_;
+  sample_.events = &events;
+  sample_.event_index = sample_.record_event = row.event;
+  sample_.thread = row.thread;
+  sample_.comm = row.comm;
+  sample_.stack = row.stack;
+}
+
 SumLane::SumLane(SampleLane& lane, const symbolize::SymbolOptions& symbols, const SampleOptions& options,
                  const SumShape& shape, const NamesOf& names)
     : lane_(&lane), options_(&options), names_(&names), shape_(shape) {

@@ -54,6 +54,21 @@ struct SumRow {
   bool has_payload_stack = false;
 };
 
+// A group as a sample, with the fields that all samples of the group share: pid, tid, event, thread, comm and
+// stack.
+class SumSample {
+ public:
+  // `row` and `events` must outlive it.
+  SumSample(const SumRow& row, const format::EventSet& events);
+  SumSample(const SumSample&) = delete;
+  SumSample& operator=(const SumSample&) = delete;
+  const ResolvedSample& get() const { return sample_; }
+
+ private:
+  format::Sample raw_;
+  ResolvedSample sample_;
+};
+
 class SumView {
  public:
   virtual ~SumView() = default;
@@ -61,7 +76,7 @@ class SumView {
   // The view's row of a group. Several groups may share a row, and a group may be given again.
   virtual std::uint32_t row_of(const SumRow& row) = 0;
   virtual void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) = 0;
-  // `samples`: all samples, including those that were left out.
+  // `samples`: number of all samples, also of those without a group.
   virtual void end(std::uint64_t /*samples*/) {}
 };
 

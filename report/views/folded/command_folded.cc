@@ -193,17 +193,8 @@ class FoldedSink : public Sink, private SumView {
     return shape;
   }
   std::uint32_t row_of(const SumRow& row) override {
-    format::Sample start;
-    start.pid = row.thread->pid;
-    start.tid = row.thread->tid;
-    ResolvedSample sample;
-    sample.raw = &start;
-    sample.events = &session_->events();
-    sample.event_index = sample.record_event = row.event;
-    sample.thread = row.thread;
-    sample.comm = row.comm;
-    sample.stack = row.stack;
-    return events_.takes(sample) ? row_of(sample) : IndexTable::kNone;
+    const SumSample sample(row, session_->events());
+    return events_.takes(sample.get()) ? row_of(sample.get()) : IndexTable::kNone;
   }
   void count(std::uint32_t row, std::size_t, std::uint64_t period, std::uint64_t samples) override {
     if (row == IndexTable::kNone) return;
