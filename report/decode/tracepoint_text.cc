@@ -901,7 +901,7 @@ bool TracepointText::State::make_room_for_formats() {
   return true;
 }
 
-// Parses a format and some of those that follow it in one child, which is cheaper than a child for each. If
+// Parses a format and the next few in one child process, which costs less than a process for each format. If
 // the child crashes, the format is tried alone.
 void TracepointText::State::parse(Format& wanted) {
   if (!make_room_for_formats()) return;

@@ -87,7 +87,7 @@ void Batches::fill(Batch& batch) {
     bytes += record.view.bytes.size();
   }
   next_item_ += batch.items.size();
-  // Those that this batch or the one before may point to.
+  // Old versions of address spaces that samples of this batch or the previous one point to.
   batch.replaced = spaces_.take_replaced();
   may_change_ = batch.ends_before_change;
 }
@@ -233,9 +233,8 @@ void Batches::add_other(const OrderedRecord& record, const format::Record& parse
   item.comm_size = static_cast<std::uint32_t>(comm.size());
 }
 
-// The same losses may be told twice: by the kernel in a ring as soon as there is room again (LOST), and by
-// the recorder at the end, from the events' counters (LOST_SAMPLES). What is told is the larger sum of the
-// two.
+// The same losses may be recorded twice: by the kernel in a ring when there is room again (LOST), and by the
+// recorder at the end from the events' counters (LOST_SAMPLES). The larger of the two sums is reported.
 void Batches::count_losses(const format::Record& record) {
   if (const auto* lost = std::get_if<format::LostSamplesRecord>(&record)) lost_samples_ += lost->lost;
   if (const auto* lost = std::get_if<format::LostRecord>(&record)) lost_records_ += lost->lost;

@@ -1,6 +1,7 @@
 // Which samples a view sees.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -66,5 +67,18 @@ std::vector<std::string> parse_name_list(std::string_view text);
 // and the last time, which a closed capture's header holds.
 Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
                                                    const format::Environment& environment);
+
+// Which samples a run delivers, and how much of their call chains.
+struct SampleOptions {
+  Filter filter;
+  std::size_t max_stack = 127;  // frames of a call chain
+  bool wants_stacks = true;     // false: samples come without their call chains
+  // Whether a payload's fields tagged ROLE("stack") are the call chain, in place of what the kernel recorded.
+  bool wants_payload_stacks = true;
+  bool leaves_out_guests = false;  // samples of guests, whose cpumode is 4 or 5
+  bool keeps_callers = false;  // of a recorded chain with more frames, the outermost: perf with caller first
+  bool condition_asks_for_names = false;  // the filter's, once it is bound
+  bool keeps_addresses = false;  // processes that loaded a module elsewhere have places of their own in it
+};
 
 }  // namespace tacho::report

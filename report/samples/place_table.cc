@@ -128,7 +128,7 @@ std::optional<std::uint32_t> PlaceTable::row_of(Functions& functions, std::uint6
   return row;
 }
 
-// The place of its function where that is told; null: its own.
+// The shared location of an address: of its function or of all unnamed addresses. Null: it has its own.
 std::uint32_t* PlaceTable::place_of_name(const Asked& asked) {
   if (Functions* const functions = asked.by_name.functions) {
     const std::uint64_t address = asked.mapping->shown_address({asked.ip});

@@ -97,7 +97,7 @@ class PlaceTable {
   };
   // An address range of a process, as it was looked up before.
   struct Known {
-    symbolize::AddressRange range{1, 0, nullptr};  // at first no address lies in it
+    symbolize::AddressRange range{1, 0, nullptr};  // empty at first: last is before first
     std::uint64_t bias = 0;                        // added to an address: its address in `owner`
     std::uint32_t owner = 0;                       // with the mode, as a key of by_address_
     std::uint8_t cpumode = 0;                      // without kCaller

@@ -167,7 +167,7 @@ Flow SerialLane::give_sample(const BatchItem& item, const ItemPlaces* places, bo
 }
 
 // What --where asks for, as far as no names are asked for. Each value of a group is a sample of its own, of
-// its own event and period: those that are refused go.
+// its own event and period; --where removes the values that do not match.
 bool SerialLane::condition_holds(const ResolvedSample& sample, bool has_values) {
   SampleCondition* const condition = options_->filter.condition.get();
   if (condition == nullptr || condition->asks_for_names()) return true;

@@ -16,8 +16,8 @@
 
 #include "format/base/worker_pool.h"
 #include "format/container/capture_reader.h"
+#include "report/samples/filter.h"
 #include "report/samples/resolver.h"
-#include "report/samples/sample_options.h"
 #include "report/samples/sink.h"
 #include "symbolize/symbolizer.h"
 

@@ -45,7 +45,7 @@ class MappingCache {
 
  private:
   struct Known {
-    symbolize::AddressRange range{1, 0, nullptr};  // at first no address lies in it
+    symbolize::AddressRange range{1, 0, nullptr};  // empty at first: last is before first
     std::uint8_t cpumode = 0;
   };
   struct Process {

@@ -30,7 +30,7 @@ class PinnedFiles {
   // One more binary, found by its build id alone.
   void add(format::Fd file, const format::BuildId& id);
 
-  // Those that the listing names.
+  // Descriptors of all files of the listing.
   std::vector<int> descriptors() const;
 
   // A descriptor of its own, by build id or else by name. The code ENOENT: none had it; ENOTUNIQ: several.

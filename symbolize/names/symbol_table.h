@@ -111,10 +111,10 @@ class SymbolTable {
   // signal trampoline was not called; the kernel made the handler return to its first instruction, which is
   // looked up itself. So is a return address of which only itself is known (finish_with()).
   std::uint64_t call_before(std::uint64_t address);
-  // What any thread can see of an address, beside others and whoever asks the questions above. Unsure: of
-  // symbols that start together, or around others, only find() chooses. `row`: of a symbol or, where Unsure,
-  // the last one that starts at or before the address; kNoSymbol: there is none. Functions without symbols
-  // are not looked at: see unnamed_table().
+  // Lookup by any thread, also while another one calls find() or row_at(). Unsure: symbols start together or
+  // overlap, and only find() chooses between them. `row`: of the symbol; where Unsure, of the last symbol
+  // that starts at or before the address; kNoSymbol: there is none. Functions without symbols are not
+  // searched: see unnamed_table().
   struct Sight {
     enum class Kind : std::uint8_t { Symbol, None, Unsure };
     Kind kind = Kind::None;

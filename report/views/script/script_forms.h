@@ -92,9 +92,9 @@ struct ColumnValue {
 
 class Columns {
  public:
-  // The columns that `list` names; "auto" stands for those that the events' fields suggest, "all" for these
-  // with CPU, thread and event. The session's events must be known. It is a usage error if no event has a
-  // field. `session` must outlive the result.
+  // Makes the columns of a comma-separated list. "auto": columns for the events' fields; "all": these, and
+  // CPU, thread and event. The session's events must be known. It is a usage error if no event has a field.
+  // `session` must outlive the result.
   static Result<Columns> find(std::string_view list, Session& session);
 
   std::size_t size() const { return columns_.size(); }
