@@ -6,7 +6,7 @@
 
 #include "cli/options.h"
 #include "report/query/waits.h"
-#include "report/samples/event_switch.h"
+#include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 
 namespace tacho::report {

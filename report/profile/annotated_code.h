@@ -14,9 +14,9 @@
 #include "report/decode/bpf_functions.h"
 #include "report/decode/instructions.h"
 #include "report/query/gather.h"
-#include "report/samples/index_table.h"
 #include "report/samples/resolver.h"
 #include "report/samples/session.h"
+#include "report/samples/tables.h"
 #include "symbolize/frame.h"
 
 namespace tacho::report {

@@ -12,9 +12,9 @@
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
 #include "report/profile/sample_facts.h"
-#include "report/samples/index_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/resolver.h"
+#include "report/samples/tables.h"
 
 namespace tacho::report {
 

@@ -26,7 +26,7 @@
 #include "report/profile/named_rows.h"
 #include "report/profile/row_order.h"
 #include "report/profile/sort_keys.h"
-#include "report/samples/index_table.h"
+#include "report/samples/tables.h"
 
 namespace tacho::report {
 

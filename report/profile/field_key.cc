@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "format/records/perf_abi.h"
-#include "report/samples/address_name.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
+#include "report/samples/resolver.h"
 
 namespace tacho::report {
 

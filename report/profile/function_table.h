@@ -25,12 +25,9 @@
 
 #include "format/base/large_pages.h"
 #include "format/base/seeded_hash.h"
-#include "report/samples/address_table.h"
-#include "report/samples/by_number.h"
-#include "report/samples/index_table.h"
 #include "report/samples/resolver.h"
 #include "report/samples/session.h"
-#include "report/samples/stable_array.h"
+#include "report/samples/tables.h"
 #include "symbolize/frame.h"
 
 namespace tacho::report {

@@ -11,9 +11,7 @@
 #include "report/profile/branches.h"
 #include "report/profile/function_table.h"
 #include "report/profile/profile.h"
-#include "report/samples/by_number.h"
-#include "report/samples/index_table.h"
-#include "report/samples/stable_array.h"
+#include "report/samples/tables.h"
 
 namespace tacho::report {
 

@@ -14,12 +14,9 @@
 #include "format/base/large_pages.h"
 #include "format/container/environment.h"
 #include "report/query/waits.h"
-#include "report/samples/address_table.h"
-#include "report/samples/by_number.h"
-#include "report/samples/index_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/session.h"
-#include "report/samples/stable_array.h"
+#include "report/samples/tables.h"
 
 namespace tacho::report {
 

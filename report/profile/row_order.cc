@@ -5,8 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "report/samples/by_number.h"
-#include "report/samples/index_table.h"
+#include "report/samples/tables.h"
 
 namespace tacho::report {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "report/samples/address_name.h"
+#include "report/samples/resolver.h"
 
 namespace tacho::report {
 

@@ -13,8 +13,8 @@
 #include "report/decode/payload.h"
 #include "report/decode/tracepoint_text.h"
 #include "report/profile/profile.h"
-#include "report/samples/index_table.h"
 #include "report/samples/session.h"
+#include "report/samples/tables.h"
 
 namespace tacho::report {
 

@@ -15,8 +15,8 @@
 #include "format/base/result.h"
 #include "report/decode/payload.h"
 #include "report/profile/field_key.h"
+#include "report/samples/filter.h"
 #include "report/samples/resolved_sample.h"
-#include "report/samples/sample_condition.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {

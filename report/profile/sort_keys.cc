@@ -7,7 +7,7 @@
 
 #include "format/records/perf_abi.h"
 #include "report/decode/coded_values.h"
-#include "report/samples/index_table.h"
+#include "report/samples/tables.h"
 
 namespace tacho::report {
 namespace {

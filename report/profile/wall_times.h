@@ -15,9 +15,8 @@
 
 #include "report/profile/profile.h"
 #include "report/query/waits.h"
-#include "report/samples/by_number.h"
-#include "report/samples/index_table.h"
 #include "report/samples/session.h"
+#include "report/samples/tables.h"
 
 namespace tacho::report {
 

@@ -17,7 +17,7 @@
 #include "cli/message_text.h"
 #include "cli/nearest.h"
 #include "format/base/units.h"
-#include "report/samples/address_name.h"
+#include "report/samples/resolver.h"
 
 namespace tacho::report {
 namespace {

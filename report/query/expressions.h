@@ -14,9 +14,9 @@
 #include "cli/expression.h"
 #include "format/base/result.h"
 #include "report/decode/payload.h"
+#include "report/samples/filter.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/resolver.h"
-#include "report/samples/sample_condition.h"
 
 namespace tacho::report {
 

@@ -14,7 +14,7 @@
 #include "format/extensions/symbol_pack.h"
 #include "format/records/perf_abi.h"
 #include "report/decode/payload.h"
-#include "report/samples/address_name.h"
+#include "report/samples/resolver.h"
 #include "symbolize/pack_maker.h"
 #include "symbolize/symbol_source.h"
 

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "report/decode/payload.h"
-#include "report/samples/by_number.h"
 #include "report/samples/session.h"
+#include "report/samples/tables.h"
 
 namespace tacho::report {
 

@@ -23,7 +23,7 @@ symbolize::JitClock clock_of(const format::EventSet& events) {
   return is_monotonic ? symbolize::JitClock::Monotonic : symbolize::JitClock::Other;
 }
 
-// Whether applying it changes what names come from, beside the mappings of single processes.
+// Whether it changes data that all processes share: kernel mappings or JIT code.
 bool changes_names(const format::Record& record, std::uint16_t misc) {
   const auto* const mmap = std::get_if<format::MmapRecord>(&record);
   return (mmap != nullptr && symbolize::JitCode::is_mark(*mmap)) || std::visit(ChangeOf{misc}, record).kernel;
@@ -55,7 +55,7 @@ void Batches::begin(const BatchOptions& options) {
   may_change_ = true;
   records_.use(*options.filter);
   is_pipe_ = capture_->fixed_header() == nullptr;
-  take_build_ids();
+  add_build_ids();
 }
 
 void Batches::fill(Batch& batch) {
@@ -70,7 +70,7 @@ void Batches::fill(Batch& batch) {
     const auto step = was_pending ? OrderedRecords::Step::Record : records_.next(record);
     if (step == OrderedRecords::Step::End) {
       // A pipe may send build ids at its end.
-      if (is_pipe_) take_build_ids();
+      if (is_pipe_) add_build_ids();
       batch.is_last = true;
       break;
     }
@@ -79,7 +79,7 @@ void Batches::fill(Batch& batch) {
       if (is_pipe_ || capture_->follows()) break;
       continue;
     }
-    if (take(record, batch) == Taken::WouldChange) {
+    if (apply(record, batch) == Applied::WouldChange) {
       pending_ = record;
       batch.ends_before_change = true;
       break;
@@ -87,43 +87,43 @@ void Batches::fill(Batch& batch) {
     bytes += record.view.bytes.size();
   }
   next_item_ += batch.items.size();
-  // Old versions of address spaces that samples of this batch or the previous one point to.
+  // This batch and the previous one may point to them.
   batch.replaced = spaces_.take_replaced();
   may_change_ = batch.ends_before_change;
 }
 
-void Batches::take_build_ids() {
+void Batches::add_build_ids() {
   const auto& entries = capture_->features().environment.build_ids;
   for (; build_ids_seen_ < entries.size(); ++build_ids_seen_) spaces_.add_build_id(entries[build_ids_seen_]);
 }
 
-Batches::Taken Batches::take(const OrderedRecord& record, Batch& batch) {
-  // Build ids: a file has all of them in its header, a pipe sends them between other records.
+Batches::Applied Batches::apply(const OrderedRecord& record, Batch& batch) {
+  // A file has all build ids in its header, a pipe sends them between other records.
   if (is_pipe_ && build_ids_seen_ < capture_->features().environment.build_ids.size()) {
-    if (!may_change(batch)) return Taken::WouldChange;
-    take_build_ids();
+    if (!may_change(batch)) return Applied::WouldChange;
+    add_build_ids();
   }
-  if (record.view.type >= abi::kRecordUserStart) return take_user_record(record.view, batch);
+  if (record.view.type >= abi::kRecordUserStart) return apply_user_record(record.view, batch);
   if (record.time != 0 && jit_.is_due(record.time)) {
-    while (const auto mapping = jit_.due(record.time)) apply(*mapping, abi::kCpumodeUser);
+    while (const auto mapping = jit_.due(record.time)) replay(*mapping, abi::kCpumodeUser);
   }
-  if (record.view.type != abi::kRecordSample) return take_other(record, batch);
+  if (record.view.type != abi::kRecordSample) return apply_other(record, batch);
   add_sample(record, batch);
-  return Taken::Yes;
+  return Applied::Yes;
 }
 
-Batches::Taken Batches::take_user_record(const RecordView& view, const Batch& batch) {
-  if (view.type != abi::kRecordBuildId || capture_->events().empty()) return Taken::Yes;
+Batches::Applied Batches::apply_user_record(const RecordView& view, const Batch& batch) {
+  if (view.type != abi::kRecordBuildId || capture_->events().empty()) return Applied::Yes;
   const auto record = format::parse_record(view, capture_->events()[0].attr);
-  if (!record) return Taken::Yes;
+  if (!record) return Applied::Yes;
   const auto* const entry = std::get_if<format::BuildIdRecord>(&*record);
-  if (entry == nullptr) return Taken::Yes;
-  if (!may_change(batch)) return Taken::WouldChange;
+  if (entry == nullptr) return Applied::Yes;
+  if (!may_change(batch)) return Applied::WouldChange;
   spaces_.add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)});
-  return Taken::Yes;
+  return Applied::Yes;
 }
 
-void Batches::apply(const format::Record& record, std::uint16_t misc) {
+void Batches::replay(const format::Record& record, std::uint16_t misc) {
   if (const auto* const mmap = std::get_if<format::MmapRecord>(&record);
       mmap == nullptr || !jit_.takes(*mmap, clock_of(capture_->events()))) {
     spaces_.apply(record, misc);
@@ -135,23 +135,23 @@ void Batches::apply(const format::Record& record, std::uint16_t misc) {
   count_losses(record);
 }
 
-Batches::Taken Batches::take_other(const OrderedRecord& record, Batch& batch) {
+Batches::Applied Batches::apply_other(const OrderedRecord& record, Batch& batch) {
   const format::EventAttr& attr = capture_->events()[record.event].attr;
   const auto parsed = format::parse_record(record.view, attr);
   if (!parsed) {
     diagnostics_->add(Damage::BadRecord, record.view.offset, parsed.error().what);
-    return Taken::Yes;
+    return Applied::Yes;
   }
-  if (!may_change(batch) && changes_names(*parsed, record.view.misc)) return Taken::WouldChange;
+  if (!may_change(batch) && changes_names(*parsed, record.view.misc)) return Applied::WouldChange;
   const bool is_exit = record.view.type == abi::kRecordExit;
-  if (!is_exit) apply(*parsed, record.view.misc);
+  if (!is_exit) replay(*parsed, record.view.misc);
   if (options_->wants_others) add_other(record, *parsed, attr, batch);
-  if (is_exit) apply(*parsed, record.view.misc);
-  return Taken::Yes;
+  if (is_exit) replay(*parsed, record.view.misc);
+  return Applied::Yes;
 }
 
 BatchItem& Batches::add(const OrderedRecord& record, Batch& batch) {
-  // Records of a few processors take turns, so the block is one of the last.
+  // Records of a few CPUs alternate, so the block is one of the last.
   auto known = std::find(batch.blocks.rbegin(), batch.blocks.rend(), *record.block);
   if (known == batch.blocks.rend()) {
     batch.blocks.push_back(*record.block);
@@ -167,7 +167,7 @@ BatchItem& Batches::add(const OrderedRecord& record, Batch& batch) {
   return item;
 }
 
-// Reads a sample's pid and tid. Whether the sample is long enough is checked when it is parsed.
+// Of a sample. The parser checks later whether it is long enough.
 std::pair<std::uint32_t, std::uint32_t> Batches::pid_and_tid(const OrderedRecord& record,
                                                              const EventFacts& event) {
   constexpr std::uint32_t kNone = ~0U;
@@ -178,7 +178,7 @@ std::pair<std::uint32_t, std::uint32_t> Batches::pid_and_tid(const OrderedRecord
   return {pid, tid};
 }
 
-// A pipe may bring more events.
+// The events of a pipe may grow.
 const Batches::EventFacts& Batches::facts_of(std::uint32_t event) {
   for (std::size_t i = facts_.size(); i <= event; ++i) {
     const format::EventAttr& attr = capture_->events()[i].attr;
@@ -199,7 +199,7 @@ const symbolize::SpaceVersion& Batches::space_of(std::uint32_t pid) {
   return *recent.space;
 }
 
-// Counter values are followed from sample to sample, also where these are refused.
+// Samples with counter values are never left out here: SerialLane needs all of them for the differences.
 void Batches::add_sample(const OrderedRecord& record, Batch& batch) {
   const EventFacts& event = facts_of(record.event);
   const auto cpumode = static_cast<std::uint8_t>(record.view.misc & abi::kCpumodeMask);
@@ -233,17 +233,17 @@ void Batches::add_other(const OrderedRecord& record, const format::Record& parse
   item.comm_size = static_cast<std::uint32_t>(comm.size());
 }
 
-// The same losses may be recorded twice: by the kernel in a ring when there is room again (LOST), and by the
-// recorder at the end from the events' counters (LOST_SAMPLES). The larger of the two sums is reported.
+// A loss may be recorded twice: by the kernel when the ring has room again (LOST), and by the recorder at the
+// end from the events' counters (LOST_SAMPLES). The larger of the two sums is reported.
 void Batches::count_losses(const format::Record& record) {
   if (const auto* lost = std::get_if<format::LostSamplesRecord>(&record)) lost_samples_ += lost->lost;
   if (const auto* lost = std::get_if<format::LostRecord>(&record)) lost_records_ += lost->lost;
 }
 
-// A pipe says behind these records where and when it was.
-void Batches::tell_losses() {
+// Of a pipe, the place and time of losses follow these records.
+void Batches::report_losses() {
   const std::uint64_t all = std::max(lost_records_, lost_samples_);
-  const std::uint64_t more = all - std::exchange(told_losses_, all);
+  const std::uint64_t more = all - std::exchange(reported_losses_, all);
   if (more == 0) return;
   const std::string where = format::where_and_when_lost(capture_->features().environment.losses);
   diagnostics_->add(Damage::Lost, format::Diagnostics::kNoOffset,

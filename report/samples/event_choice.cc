@@ -36,7 +36,7 @@ std::string_view without_terms(std::string_view name) {
   return has_terms ? name.substr(0, slash) : std::string_view();
 }
 
-// What a name may be called for short.
+// Short forms of a name.
 std::array<std::string_view, 4> short_names(std::string_view name) {
   return {without_modifiers(name), without_subsystem(name), without_subsystem(without_modifiers(name)),
           without_terms(name)};
@@ -48,7 +48,7 @@ bool fits(const std::string& pattern, const std::string& name) {
   return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-// How many of the first parts of a list are this name together; 0: none.
+// How many leading parts of a list make this name; 0: they do not.
 std::size_t parts_that_are(std::string_view name, std::span<const std::string> parts) {
   if (name.empty()) return 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -72,8 +72,8 @@ std::vector<std::string> EventChoice::names(std::span<const std::string> all) co
 
 EventChoice choose_events(std::span<const std::string> parts, std::span<const std::string> names) {
   EventChoice choice{std::vector<bool>(names.size()), {}};
-  std::size_t known = 0;  // parts before this one mean some event
-  // Marks what means the parts from `first` on: taken(event) says how many do.
+  std::size_t known = 0;  // parts before this one match some event
+  // Marks events that match parts from `first` on: taken(event) is the number of these parts.
   const auto choose = [&](std::size_t first, const auto& taken) {
     bool is_any = false;
     for (std::size_t event = 0; event < names.size(); ++event) {
@@ -87,7 +87,7 @@ EventChoice choose_events(std::span<const std::string> parts, std::span<const st
   for (std::size_t first = 0; first < parts.size(); ++first) {
     const auto rest = parts.subspan(first);
     if (choose(first, [&](std::size_t event) { return parts_that_are(names[event], rest); })) continue;
-    if (known > first) continue;  // the middle of a name that has commas
+    if (known > first) continue;  // inside a name with commas
     const bool is_met = choose(first, [&](std::size_t event) -> std::size_t {
       if (is_pattern(parts[first])) return fits(parts[first], names[event]) ? 1 : 0;
       std::size_t count = 0;
@@ -134,7 +134,7 @@ std::optional<std::size_t> find_event(std::string_view name, std::span<const std
 }
 
 Error not_one_event(std::string_view option, std::string_view name, std::span<const std::string> all) {
-  // The event that brings the mappings has no samples.
+  // A dummy event for MMAP records has no samples.
   std::vector<std::string> names;
   std::ranges::copy_if(all, std::back_inserter(names),
                        [](const std::string& one) { return without_modifiers(one) != "dummy"; });
@@ -149,6 +149,42 @@ Error not_one_event(std::string_view option, std::string_view name, std::span<co
   const std::string guess = cli::suggestion(name, short_names);
   return use_error(place + "there is no event " + quoted +
                    (guess.empty() ? cli::suggestion_or_all(name, names) : guess));
+}
+
+namespace {
+
+Result<std::optional<std::size_t>> find_event(std::string_view option, const std::string& wanted,
+                                              const std::vector<std::string>& names) {
+  if (wanted.empty()) return std::optional<std::size_t>();
+  const auto found = report::find_event(wanted, names);
+  if (!found) return not_one_event(option, wanted, names);
+  return found;
+}
+
+}  // namespace
+
+Result<> EventSwitch::find_events(const std::vector<std::string>& names) {
+  auto on = find_event("--switch-on", options_.on, names);
+  if (!on) return std::move(on.error());
+  auto off = find_event("--switch-off", options_.off, names);
+  if (!off) return std::move(off.error());
+  on_ = *on;
+  off_ = *off;
+  is_discarding_ = on_.has_value();
+  return Done{};
+}
+
+bool EventSwitch::is_on(std::size_t event) {
+  if (on_ && is_discarding_) {
+    if (event != *on_) return false;
+    is_discarding_ = false;
+    return options_.shows_switches;
+  }
+  if (off_ && !is_discarding_ && event == *off_) {
+    is_discarding_ = true;
+    return options_.shows_switches;
+  }
+  return true;  // as in perf: with --switch-off alone, only the first of its events is left out
 }
 
 }  // namespace tacho::report

@@ -1,4 +1,4 @@
-// Finds the events that names on the command line mean.
+// Events by their names on the command line.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 #include "format/base/result.h"
 #include "format/records/event_set.h"
+#include "report/samples/resolved_sample.h"
 
 namespace tacho::report {
 
@@ -19,22 +20,21 @@ std::string_view without_modifiers(std::string_view name);
 
 struct EventChoice {
   std::vector<bool> chosen;            // by event
-  std::optional<std::string> unknown;  // the first part of the list that is the name of none
+  std::optional<std::string> unknown;  // the first part of the list that matches no event
 
   // The names of those that are chosen.
   std::vector<std::string> names(std::span<const std::string> all) const;
 };
 
-// `parts`: a list of names as parse_name_list() makes it; an event whose name has commas itself is several
-// parts in a row. `names`: of all events. A part that is no event's name is a pattern of a shell ("sched:*"),
-// or the name without its modifiers ("cycles" of "cycles:u", "cpu/mem-loads/" of "cpu/mem-loads/P"), its
-// subsystem ("sched_switch" of "sched:sched_switch"), both, or its terms ("cpu-clock" of
-// "cpu-clock/freq=499/"). A pattern holds no commas: they part the list.
+// `parts`: a list of names from parse_name_list(); an event name with commas is several successive parts.
+// `names`: of all events. A part is an event's name, a shell pattern without commas ("sched:*"), or a name
+// without its modifiers ("cycles" of "cycles:u", "cpu/mem-loads/" of "cpu/mem-loads/P"), its subsystem
+// ("sched_switch" of "sched:sched_switch"), both, or its terms ("cpu-clock" of "cpu-clock/freq=499/").
 EventChoice choose_events(std::span<const std::string> parts, std::span<const std::string> names);
 
-// Which events of a capture a filter takes. Events that a pipe tells of later, or gives another name, are
-// chosen when they are met, each by its name alone: until its description comes, a tracepoint is an "unknown
-// tracepoint". One thread asks it.
+// Which events of a capture a filter takes. Events of a pipe may come or get their names later (until then a
+// tracepoint is an "unknown tracepoint"): each is matched by its own name when it is used. Belongs to one
+// thread.
 class EventFilter {
  public:
   // Parts of a list, as above; empty: all events.
@@ -51,11 +51,38 @@ class EventFilter {
   std::vector<Known> known_;  // by event
 };
 
-// The one event that is meant in this way. None: no event is, or several are.
+// The only event that a part matches in this way. Nothing: it matches none, or several.
 std::optional<std::size_t> find_event(std::string_view name, std::span<const std::string> names);
 
-// What to say of a name that find_event() does not find, or of the unknown part of a list: with what is near
-// it, what there is, or which events it means. `option`: where the name stood.
+// The error for a name that find_event() does not find, or for EventChoice::unknown. It has similar names,
+// all names, or the events that it matches. `option`: the option with the name.
 Error not_one_event(std::string_view option, std::string_view name, std::span<const std::string> names);
+
+// --switch-on and --switch-off: samples are shown between a sample of one event and a sample of another.
+
+// Empty names accept everything.
+struct SwitchOptions {
+  std::string on, off;          // names of events
+  bool shows_switches = false;  // samples of these events too
+  bool is_asked_for() const { return !on.empty() || !off.empty(); }
+};
+
+class EventSwitch {
+ public:
+  explicit EventSwitch(SwitchOptions options) : options_(std::move(options)) {}
+
+  // Call it once, before the first sample. `names`: of the capture's events. An error: one of the two is
+  // missing.
+  Result<> find_events(const std::vector<std::string>& names);
+  // Call it for each sample, in time order.
+  bool accepts(const ResolvedSample& sample) { return is_on(sample.event_index); }
+
+ private:
+  bool is_on(std::size_t event);
+
+  SwitchOptions options_;
+  std::optional<std::size_t> on_, off_;  // events
+  bool is_discarding_ = false;
+};
 
 }  // namespace tacho::report

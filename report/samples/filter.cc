@@ -14,7 +14,7 @@ bool is_chosen(const List& list, const Value& value) {
   return list.empty() || std::ranges::find(list, value) != list.end();
 }
 
-// In an ascending list.
+// `list` is ascending.
 bool is_among(const std::vector<std::uint32_t>& list, std::uint32_t number) {
   return list.empty() || std::ranges::binary_search(list, number);
 }
@@ -58,7 +58,7 @@ std::optional<std::uint64_t> parse_seconds(std::string_view text) {
 }
 
 struct Part {
-  double first = 0, last = 1;  // of the whole
+  double first = 0, last = 1;  // share of the capture's time
 };
 
 std::optional<double> parse_percent(std::string_view text) {
@@ -101,7 +101,7 @@ Result<std::vector<Filter::TimeRange>> parse_ranges(std::string_view text) {
   return ranges;
 }
 
-// perf takes whatever reads as a hexadecimal number for an address, with and without 0x.
+// As in perf, a hexadecimal number with or without 0x is an address.
 std::optional<std::uint64_t> address_in(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
   std::uint64_t address = 0;
@@ -118,7 +118,7 @@ bool Filter::looks_at_start() const {
 
 bool Filter::accepts_cpu(std::uint32_t cpu) const { return is_among(cpus, cpu); }
 
-// As perf, a sample without a time is of any time.
+// As in perf, a sample without a time passes.
 bool Filter::accepts_time(std::uint64_t time) const {
   return times.empty() || time == 0 || std::ranges::any_of(times, [&](const TimeRange& range) {
            return time >= range.first && time <= range.last;
@@ -160,7 +160,7 @@ std::vector<std::string> parse_name_list(std::string_view text) {
 Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
                                                    const format::Environment& environment) {
   if (text.find('%') == std::string_view::npos) return parse_ranges(text);
-  // Summaries that were read once are all of one moment, which every part of the time has.
+  // Summaries that were read once have one time, which every share includes.
   if (!environment.sample_time || environment.sample_time->second < environment.sample_time->first ||
       environment.sample_time->second == 0) {
     return use_error(
@@ -177,7 +177,7 @@ Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
     if (!part || (is_alone && items.size() > 1)) return wrong_time(text);
     Filter::TimeRange range{begin + static_cast<std::uint64_t>(std::llround(part->first * length)),
                             begin + static_cast<std::uint64_t>(std::llround(part->last * length))};
-    // Parts that follow each other share no sample.
+    // Adjacent shares have no sample in common.
     if (range.last > range.first && range.last != end) --range.last;
     ranges.push_back(range);
   }

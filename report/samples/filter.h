@@ -12,33 +12,52 @@
 
 #include "format/base/result.h"
 #include "format/container/environment.h"
+#include "format/container/features.h"
+#include "format/records/event_set.h"
 #include "report/samples/resolved_sample.h"
-#include "report/samples/sample_condition.h"
 
 namespace tacho::report {
 
-// Empty lists and texts let everything through. A session asks in this order, so that what is left out costs
-// little: what a sample's first fields tell, before it is put in order; its thread's name, before its stack
-// is looked at; and the names of its own place (NameFilter), before a view sees it.
+class Resolver;
+
+// The condition of --where. It is an interface, since expressions are made by report/query, above this
+// folder. Belongs to one session. After bind(), one thread evaluates it: the one that reads samples or, if
+// the condition has names of functions, the one that calls the view.
+class SampleCondition {
+ public:
+  virtual ~SampleCondition() = default;
+  // Call it when the events are known, before the first sample. Both must outlive this. A usage error: no
+  // event has a field of that name.
+  virtual Result<> bind(const format::EventSet& events, const format::Features& features) = 0;
+  // After bind().
+  virtual bool asks_for_names() const { return false; }
+  // A note for the user about its results; empty: none.
+  virtual std::string note() const { return {}; }
+  // The sample may have no location and no stack yet. `names`: null if asks_for_names() is false.
+  virtual bool holds(const ResolvedSample& sample, Resolver* names) = 0;
+};
+
+// Empty members accept everything. A session applies the cheap tests first: on a sample's fixed fields,
+// before it is sorted by time; on its thread's name, before its call chain is read; on its symbol and module,
+// before the view gets it.
 struct Filter {
   struct TimeRange {
     std::uint64_t first = 0, last = ~std::uint64_t{0};  // ns, both inside
   };
   std::vector<std::uint32_t> pids, tids, cpus;
   std::vector<TimeRange> times;
-  std::string time_text;            // ranges as parse_times() reads them: a session puts them into `times`
-  std::vector<std::string> events;  // parts of a list (report/samples/event_choice.h)
+  std::string time_text;            // for parse_times(); a session puts the result into `times`
+  std::vector<std::string> events;  // as in event_choice.h
   std::vector<std::string> comms;
-  std::vector<std::string> dsos;              // paths, or their last parts
-  std::vector<std::string> symbols;           // names, or addresses in hexadecimal
-  std::optional<std::uint64_t> symbol_range;  // bytes behind each of these addresses
-  std::string symbol_part;                    // a part of the name
-  std::shared_ptr<SampleCondition>
-      condition;  // asked behind the thread's name, before the stack is looked at
+  std::vector<std::string> dsos;               // paths, or their last parts
+  std::vector<std::string> symbols;            // names, or addresses in hexadecimal
+  std::optional<std::uint64_t> symbol_range;   // of each of these addresses, bytes
+  std::string symbol_part;                     // a part of the name
+  std::shared_ptr<SampleCondition> condition;  // evaluated after the test of the thread's name
 
-  // Whether some samples are refused by accepts_start() or by their events.
+  // Whether accepts_start() or the choice of events refuses any sample.
   bool looks_at_start() const;
-  // By the fields that stand first in a sample: pid, tid, time and processor.
+  // By pid, tid, time and CPU, which come first in a sample.
   bool accepts_start(const format::Sample& sample) const;
   bool accepts_comm(std::string_view comm) const;
   bool accepts_cpu(std::uint32_t cpu) const;
@@ -46,7 +65,7 @@ struct Filter {
   bool looks_at_names() const { return !dsos.empty() || !symbols.empty() || !symbol_part.empty(); }
 };
 
-// The symbols of a filter that read as addresses, as perf takes them: with and without 0x.
+// Those of Filter::symbols that are hexadecimal addresses, with or without 0x as in perf.
 class WantedAddresses {
  public:
   explicit WantedAddresses(const Filter& filter);
@@ -62,23 +81,23 @@ class WantedAddresses {
 Result<std::vector<std::uint32_t>> parse_number_list(std::string_view option, std::string_view text);
 // "dd,cat"
 std::vector<std::string> parse_name_list(std::string_view text);
-// "1.5,2.25" (seconds; either side may be empty), several with a blank between them, ascending; or parts of
-// the capture: "50%" (the first half), "0%-50%", "10%/2", several of one kind by commas. Parts need the first
-// and the last time, which a closed capture's header holds.
+// perf's --time: "1.5,2.25" in seconds (either side may be empty), several ascending ones separated by
+// blanks; or shares of the capture: "50%" (the first half), "0%-50%", "10%/2" (the second tenth), several
+// separated by commas. Shares need the first and the last time, from the header of a closed capture.
 Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
                                                    const format::Environment& environment);
 
-// Which samples a run delivers, and how much of their call chains.
+// Which samples a run gives to the view, and how much of their call chains.
 struct SampleOptions {
   Filter filter;
   std::size_t max_stack = 127;  // frames of a call chain
-  bool wants_stacks = true;     // false: samples come without their call chains
-  // Whether a payload's fields tagged ROLE("stack") are the call chain, in place of what the kernel recorded.
+  bool wants_stacks = true;     // false: call chains are not read
+  // Whether payload fields tagged ROLE("stack") replace the call chain that the kernel recorded.
   bool wants_payload_stacks = true;
-  bool leaves_out_guests = false;  // samples of guests, whose cpumode is 4 or 5
-  bool keeps_callers = false;  // of a recorded chain with more frames, the outermost: perf with caller first
-  bool condition_asks_for_names = false;  // the filter's, once it is bound
-  bool keeps_addresses = false;  // processes that loaded a module elsewhere have places of their own in it
+  bool leaves_out_guests = false;  // samples of virtual machines, whose cpumode is 4 or 5
+  bool keeps_callers = false;      // of a longer chain, keep the outermost frames: perf's order "caller"
+  bool condition_asks_for_names = false;  // filter.condition's, after bind()
+  bool keeps_addresses = false;           // one location for each load address of a module
 };
 
 }  // namespace tacho::report

@@ -10,12 +10,12 @@ namespace abi = format::abi;
 using format::Damage;
 using format::RecordView;
 
-// How long recorders hold back what kernels gave them; in waits of a tenth of a second. Then nothing older
-// comes.
+// A recorder writes records at most this long after the kernel made them, in waits of 0.1 s: then no older
+// ones come.
 constexpr unsigned kLongestHold = 6;
 constexpr std::uint64_t kProgressStep = std::uint64_t{256} << 10;  // bytes of the capture
 
-// Where the time stands in samples of an event, bytes; 0: there is none.
+// Offset of the time in samples of an event, bytes; 0: not recorded.
 std::uint16_t time_at(const format::EventAttr& attr) {
   constexpr std::uint64_t kBefore = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid;
   if (!attr.samples(abi::kSampleTime)) return 0;
@@ -49,7 +49,7 @@ OrderedRecords::Step OrderedRecords::next(OrderedRecord& record) {
     if (run_.bytes.empty()) run_ = capture_->next_samples();
     const auto view = run_.bytes.empty() ? capture_->next() : std::nullopt;
     if (!run_.bytes.empty()) {
-      if (take_run(record)) return Step::Record;
+      if (add_run(record)) return Step::Record;
     } else if (!view) {
       if (waits()) return Step::Progress;
       end();
@@ -57,18 +57,18 @@ OrderedRecords::Step OrderedRecords::next(OrderedRecord& record) {
     } else {
       waits_ = 0;
       bytes_read_ = view->offset;
-      if (take(*view, record)) return Step::Record;
+      if (add(*view, record)) return Step::Record;
     }
-    // The parts of a directory begin anew: then the difference wraps around.
-    if (bytes_read_ - told_bytes_ < kProgressStep) continue;
-    told_bytes_ = bytes_read_;
+    // Offsets restart at each file of a directory: then the difference wraps around.
+    if (bytes_read_ - reported_bytes_ < kProgressStep) continue;
+    reported_bytes_ = bytes_read_;
     return Step::Progress;
   }
 }
 
-// Samples that wait for their turn, up to one that does not: for this it is true. It ends earlier where some
-// may go out.
-bool OrderedRecords::take_run(OrderedRecord& out) {
+// Gives samples to order_. It stops at a sample without a time, which `out` gets (true), and when order_ has
+// sorted records (false).
+bool OrderedRecords::add_run(OrderedRecord& out) {
   const format::EventSet& events = capture_->events();
   while (times_at_.size() < events.size()) times_at_.push_back(time_at(events[times_at_.size()].attr));
   const std::endian order = capture_->layout().order;
@@ -86,7 +86,7 @@ bool OrderedRecords::take_run(OrderedRecord& out) {
     const auto event = looks_at_start_ ? std::nullopt : events.event_of(view);
     const std::uint64_t time = event ? time_in(view, *event) : 0;
     if (time == 0 || time == ~std::uint64_t{0}) {
-      if (take(view, out)) return true;
+      if (add(view, out)) return true;
       continue;
     }
     order_.push(view, time, block, static_cast<std::uint32_t>(*event));
@@ -95,7 +95,7 @@ bool OrderedRecords::take_run(OrderedRecord& out) {
   return false;
 }
 
-// 0: it has none.
+// 0: not recorded.
 std::uint64_t OrderedRecords::time_in(const RecordView& view, std::size_t event) const {
   std::uint64_t time = 0;
   const std::size_t at = times_at_[event];
@@ -104,9 +104,9 @@ std::uint64_t OrderedRecords::time_in(const RecordView& view, std::size_t event)
   return view.order == std::endian::native ? time : __builtin_bswap64(time);
 }
 
-// Records from 64 up act at once, in file position; kernel records wait for their turn in time, those without
-// a time act at once too: for these it is true.
-bool OrderedRecords::take(const RecordView& view, OrderedRecord& out) {
+// Gives a kernel record to order_. Returns true if `out` gets the record at once: of kernel records without a
+// time, and of BUILD_ID.
+bool OrderedRecords::add(const RecordView& view, OrderedRecord& out) {
   if (view.type == abi::kRecordFinishedRound) {
     order_.finished_round();
     gives_out_ = true;
@@ -139,8 +139,8 @@ bool OrderedRecords::take(const RecordView& view, OrderedRecord& out) {
   return false;
 }
 
-// Whether no view will see the sample, whatever else is read. One with counter values is never refused here:
-// they must be followed in the order of time.
+// Whether the filter refuses the sample by its event or fixed fields. Samples with counter values are needed
+// for the differences to the next ones.
 bool OrderedRecords::is_refused(const RecordView& view, std::size_t event) {
   const format::EventAttr& attr = capture_->events()[event].attr;
   if (view.type != abi::kRecordSample || attr.samples(abi::kSampleRead)) return false;

@@ -14,39 +14,38 @@
 
 namespace tacho::report {
 
-// Valid until the next one is asked for.
+// Valid until the next call of next().
 struct OrderedRecord {
   format::RecordView view;
-  std::uint64_t time = 0;                   // ns; 0: it did not have to wait for its turn
+  std::uint64_t time = 0;                   // ns; 0: it was not sorted by time
   std::uint32_t event = 0;                  // index, of kernel records
-  const format::BlockRef* block = nullptr;  // the record's bytes live as long as this block is kept
+  const format::BlockRef* block = nullptr;  // holds the record's bytes
 };
 
-// Gives every sample that the filter does not refuse by its first fields, all other kernel records, and
-// BUILD_ID records.
+// Gives the samples whose fixed fields the filter accepts, all other kernel records, and BUILD_ID records.
 class OrderedRecords {
  public:
   enum class Step : std::uint8_t {
-    Record,    // here is one
+    Record,    // `record` is set
     Progress,  // another quarter of a megabyte was read
     End,
   };
-  // What is passed must outlive it.
+  // Both must outlive it.
   OrderedRecords(format::CaptureReader& capture, format::Diagnostics& diagnostics)
       : capture_(&capture), diagnostics_(&diagnostics) {}
-  // From now on; `filter` must live as long as records are asked for.
+  // Before next(); `filter` must outlive it.
   void use(const Filter& filter);
 
   Step next(OrderedRecord& record);
   std::uint64_t bytes_read() const { return bytes_read_; }  // of the capture
 
  private:
-  bool take(const format::RecordView& view, OrderedRecord& out);
-  bool take_run(OrderedRecord& out);
+  bool add(const format::RecordView& view, OrderedRecord& out);
+  bool add_run(OrderedRecord& out);
   std::uint64_t time_in(const format::RecordView& view, std::size_t event) const;
   bool is_refused(const format::RecordView& view, std::size_t event);
   void end();
-  // Of a capture that is followed: whether to ask for records again.
+  // Whether to try again: more of a followed capture may come.
   bool waits();
 
   format::CaptureReader* capture_;
@@ -54,16 +53,16 @@ class OrderedRecords {
   EventFilter events_;  // of the filter
   format::Diagnostics* diagnostics_;
   format::TimeOrder order_;
-  format::SampleRun run_;  // what was read and not taken yet
+  format::SampleRun run_;  // what was read and is not sorted yet
   std::vector<std::uint16_t>
-      times_at_;  // by event: where the time stands in its samples, bytes; 0: there is none
+      times_at_;  // by event: offset of the time in its samples, bytes; 0: not recorded
   format::SampleParser parser_;
-  bool looks_at_start_;     // the filter
-  bool gives_out_ = false;  // what is in order already
+  bool looks_at_start_;     // filter_->looks_at_start()
+  bool gives_out_ = false;  // order_ may have sorted records
   bool has_ended_ = false;
-  bool will_end_ = false;  // of a capture that was followed: no more is waited for
-  unsigned waits_ = 0;     // without anything new
-  std::uint64_t bytes_read_ = 0, told_bytes_ = 0;
+  bool will_end_ = false;  // of a followed capture: do not wait for more
+  unsigned waits_ = 0;     // calls of wait_for_more() without a new record
+  std::uint64_t bytes_read_ = 0, reported_bytes_ = 0;
 };
 
 }  // namespace tacho::report

@@ -12,9 +12,9 @@ namespace {
 namespace abi = format::abi;
 
 constexpr std::uint8_t kModeBits = 7;
-constexpr unsigned kOwnerShift = 5;  // of owners' numbers, above the mode, kUnwound and kCaller
+constexpr unsigned kOwnerShift = 5;  // an owner's number stands above the mode, kUnwound and kCaller
 
-// Kernel code of every kind; two mappings of it may share a module, and are told apart by where they lie.
+// Kernel code of every kind: two mappings may have one module, and addresses distinguish them.
 bool runs_where_it_is_shown(const symbolize::Mapping& mapping) {
   using symbolize::ModuleKind;
   const ModuleKind kind = mapping.module->kind;
@@ -37,10 +37,11 @@ void PlaceTable::end_lookups() {
   names_ = {};
   processes_ = std::vector<Process>(processes_.size());
   kernel_ = {};
-  taken_.fill({});
+  mappings_.fill({});
 }
 
-PlaceTable::KnownFew& PlaceTable::known_few(const symbolize::SpaceVersion& space, std::uint8_t cpumode) {
+PlaceTable::RecentRanges& PlaceTable::recent_ranges(const symbolize::SpaceVersion& space,
+                                                    std::uint8_t cpumode) {
   const bool is_kernel = (cpumode & kModeBits) == abi::kCpumodeKernel;
   Process& process = is_kernel ? kernel_ : processes_[space.number() % processes_.size()];
   const std::uint32_t version = is_kernel ? space.kernel_number() : space.number();
@@ -53,7 +54,7 @@ PlaceTable::KnownFew& PlaceTable::known_few(const symbolize::SpaceVersion& space
 
 PlaceTable::Known& PlaceTable::known_of(const symbolize::SpaceVersion& space, std::uint64_t ip,
                                         std::uint8_t cpumode) {
-  KnownFew& few = known_few(space, cpumode);
+  RecentRanges& few = recent_ranges(space, cpumode);
   const auto holds = [&](const Known& known) {
     return ip >= known.range.first && ip <= known.range.last && known.cpumode == cpumode;
   };
@@ -61,7 +62,7 @@ PlaceTable::Known& PlaceTable::known_of(const symbolize::SpaceVersion& space, st
   const auto known = std::ranges::find_if(few.all, holds);
   if (known != few.all.end()) {
     few.last = static_cast<std::size_t>(known - few.all.begin());
-  } else {  // in place of the one that was looked up longest ago, as they take turns
+  } else {  // replaces the oldest
     few.last = few.next;
     few.next = (few.next + 1) % few.all.size();
     look_up(few.all[few.last], space.range_at({ip}, cpumode & kModeBits), cpumode);
@@ -77,7 +78,7 @@ void PlaceTable::look_up(Known& known, const symbolize::AddressRange& range, std
   known.owner = owner_of(range.mapping, known.bias) << kOwnerShift | (cpumode & (kUnwound | kModeBits));
 }
 
-// The id of the addresses' owner: the module where processes share it, else the mapping.
+// The owner of addresses: the module if processes share it, else the mapping.
 std::uint32_t PlaceTable::owner_of(const symbolize::Mapping* mapping, std::uint64_t bias) {
   const Owner owner{is_shared(mapping) ? static_cast<const void*>(mapping->module) : mapping,
                     keeps_addresses_ ? bias : 0};
@@ -97,19 +98,19 @@ std::uint32_t PlaceTable::make(const symbolize::Mapping* mapping, std::uint64_t 
   return number;
 }
 
-std::uint32_t PlaceTable::number_of(const Asked& asked) {
-  if (asked.by_name.is_one()) return place_by_name(asked);
-  return by_address_.find_or_make(asked.owner, asked.place, [&] { return place_by_name(asked); });
+std::uint32_t PlaceTable::find_or_make(const Lookup& lookup) {
+  if (lookup.by_name.is_one()) return place_of(lookup);
+  return by_address_.find_or_make(lookup.owner, lookup.place, [&] { return place_of(lookup); });
 }
 
-// The row of the function that covers the address, or has the call before a caller's return address.
-// Threads that share the table read it side by side. They take turns where the table chooses between symbols
-// or reads ranges of functions, as it keeps the answers.
+// The row of the function of an address or, of a return address, of the call before it. Threads read a shared
+// table at the same time. They lock it where it chooses between symbols or reads FDEs, since it caches the
+// result.
 std::optional<std::uint32_t> PlaceTable::row_of(Functions& functions, std::uint64_t address,
                                                 bool is_caller) const {
   using Sight = symbolize::SymbolTable::Sight;
   symbolize::SymbolTable& table = *functions.table;
-  if (names_of_->naming != nullptr) {
+  if (merging_->naming != nullptr) {
     const Sight sight = is_caller ? table.see_caller(address) : table.see(address);
     if (sight.kind == Sight::Kind::Symbol) return sight.row;
     if (sight.kind == Sight::Kind::None) {
@@ -122,58 +123,59 @@ std::optional<std::uint32_t> PlaceTable::row_of(Functions& functions, std::uint6
     }
   }
   const auto lock =
-      names_of_->naming != nullptr ? std::unique_lock(*names_of_->naming) : std::unique_lock<std::mutex>();
+      merging_->naming != nullptr ? std::unique_lock(*merging_->naming) : std::unique_lock<std::mutex>();
   const auto row = table.row_at(is_caller ? table.call_before(address) : address);
   functions.unnamed = table.unnamed_table();
   return row;
 }
 
-// The shared location of an address: of its function or of all unnamed addresses. Null: it has its own.
-std::uint32_t* PlaceTable::place_of_name(const Asked& asked) {
-  if (Functions* const functions = asked.by_name.functions) {
-    const std::uint64_t address = asked.mapping->shown_address({asked.ip});
-    if (const auto row = row_of(*functions, address, (asked.cpumode & kCaller) != 0))
+// The location of the address's function or of all addresses without a symbol; null: it is not merged.
+std::uint32_t* PlaceTable::merged_place(const Lookup& lookup) {
+  if (Functions* const functions = lookup.by_name.functions) {
+    const std::uint64_t address = lookup.mapping->shown_address({lookup.ip});
+    if (const auto row = row_of(*functions, address, (lookup.cpumode & kCaller) != 0))
       return &functions->place_of(*row);
   }
-  return asked.by_name.unknown;
+  return lookup.by_name.unknown;
 }
 
-std::uint32_t PlaceTable::place_by_name(const Asked& asked) {
-  std::uint32_t* const place = place_of_name(asked);
-  if (place == nullptr) return make(asked.mapping, asked.ip, asked.cpumode);
-  if (*place == IndexTable::kNone) *place = make(asked.mapping, asked.ip, asked.cpumode);
+std::uint32_t PlaceTable::place_of(const Lookup& lookup) {
+  std::uint32_t* const place = merged_place(lookup);
+  if (place == nullptr) return make(lookup.mapping, lookup.ip, lookup.cpumode);
+  if (*place == IndexTable::kNone) *place = make(lookup.mapping, lookup.ip, lookup.cpumode);
   return *place;
 }
 
 std::uint32_t PlaceTable::find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode) {
-  return number_of(asked_of(known_of(space, ip, cpumode), ip, 0));
+  return find_or_make(lookup_of(known_of(space, ip, cpumode), ip, 0));
 }
 
-// The table is larger than the caches: its slots are fetched side by side, and then read.
+// The table is larger than the caches: all slots are prefetched before the first is read.
 void PlaceTable::find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
                           std::vector<std::uint32_t>& numbers) {
-  asked_.clear();
-  const bool is_by_name = names_of_ != nullptr && names_of_->of_chains;
+  lookups_.clear();
+  const bool is_by_name = merging_ != nullptr && merging_->of_chains;
   for (const Address& address : addresses) {
-    // A call may be the last instruction of its mapping.
+    // A call may be the last instruction of its mapping: the return address is outside.
     const auto caller = static_cast<std::uint8_t>(address.cpumode & kCaller);
     Known& known = known_of(space, address.ip - (caller != 0 ? 1 : 0), address.cpumode ^ caller);
-    Asked& asked = asked_.emplace_back(asked_of(known, address.ip, caller));
-    if (is_by_name) asked.by_name = by_name_of(known);
-    if (!asked.by_name.is_one()) by_address_.prefetch(asked.owner, asked.place);
+    Lookup& lookup = lookups_.emplace_back(lookup_of(known, address.ip, caller));
+    if (is_by_name) lookup.by_name = by_name_of(known);
+    if (!lookup.by_name.is_one()) by_address_.prefetch(lookup.owner, lookup.place);
   }
   numbers.clear();
-  for (const Asked& asked : asked_) numbers.push_back(number_of(asked));
+  for (const Lookup& lookup : lookups_) numbers.push_back(find_or_make(lookup));
 }
 
-PlaceTable::ByName PlaceTable::ask_names(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
+PlaceTable::ByName PlaceTable::read_names(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
   const auto mode = static_cast<std::uint8_t>(cpumode & kModeBits);
   if ((cpumode & kUnwound) != 0) return {};  // such places have inlined calls
-  // Unmapped addresses have no symbol. Those of the kernel may have one: not all of its code is in records.
+  // Unmapped addresses have no symbol, but those of the kernel may: MMAP records do not cover all of its
+  // code.
   symbolize::Symbolizer::Names names{.table = nullptr, .is_all = mode != abi::kCpumodeKernel};
   const auto lock =
-      names_of_->naming != nullptr ? std::unique_lock(*names_of_->naming) : std::unique_lock<std::mutex>();
-  if (mapping != nullptr) names = names_of_->ask(*mapping);
+      merging_->naming != nullptr ? std::unique_lock(*merging_->naming) : std::unique_lock<std::mutex>();
+  if (mapping != nullptr) names = merging_->ask(*mapping);
   ByName by_name;
   if (names.table != nullptr) {
     Functions& functions = functions_[mode][names.table];
@@ -182,29 +184,29 @@ PlaceTable::ByName PlaceTable::ask_names(const symbolize::Mapping* mapping, std:
                    std::vector(names.table->size(), IndexTable::kNone)};
     by_name.functions = &functions;
   }
-  if (names.is_all && names_of_->joins_unknown) {
+  if (names.is_all && merging_->of_chains) {
     const symbolize::Module* const module = mapping == nullptr ? nullptr : mapping->module;
     by_name.unknown = &unknown_places_[mode].try_emplace(module, IndexTable::kNone).first->second;
   }
   return by_name;
 }
 
-// An owner's addresses are all of one module.
+// By owner, since all of its addresses are of one module.
 const PlaceTable::ByName& PlaceTable::by_name_of(Known& known) {
   constexpr std::size_t kMostNames = 4096;
   if (std::exchange(known.has_names, true)) return known.by_name;
   if (names_.size() == kMostNames) names_.clear();
   const auto [names, is_new] = names_.try_emplace(known.owner);
-  if (is_new) names->second = ask_names(known.range.mapping, known.cpumode);
+  if (is_new) names->second = read_names(known.range.mapping, known.cpumode);
   return known.by_name = names->second;
 }
 
-// Samples' own places are so many that a function's is found by its row, and no address is kept.
+// Samples have so many own addresses that none of a function with a row is kept in by_address_.
 std::uint32_t PlaceTable::function_at(Known& known, std::uint64_t ip, std::uint8_t cpumode) {
   Functions* const functions = by_name_of(known).functions;
-  if (functions == nullptr) return number_of(asked_of(known, ip, 0));
+  if (functions == nullptr) return find_or_make(lookup_of(known, ip, 0));
   const auto row = row_of(*functions, known.range.mapping->shown_address({ip}), false);
-  if (!row) return number_of(asked_of(known, ip, 0));
+  if (!row) return find_or_make(lookup_of(known, ip, 0));
   std::uint32_t& place = functions->place_of(*row);
   if (place == IndexTable::kNone) place = make(known.range.mapping, ip, cpumode);
   return place;
@@ -217,41 +219,38 @@ std::uint32_t PlaceTable::find_function(const symbolize::SpaceVersion& space, st
 
 PlaceTable::Known& PlaceTable::known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
   constexpr std::size_t kApart = sizeof(symbolize::Mapping);
-  Known& known = taken_[(reinterpret_cast<std::uintptr_t>(mapping) / kApart + cpumode) % taken_.size()];
+  Known& known = mappings_[(reinterpret_cast<std::uintptr_t>(mapping) / kApart + cpumode) % mappings_.size()];
   const bool is_it = known.range.first == 0 && known.range.mapping == mapping && known.cpumode == cpumode;
   if (!is_it) look_up(known, {0, ~std::uint64_t{0}, mapping}, cpumode);
   return known;
 }
 
-std::uint32_t PlaceTable::take(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode) {
-  return number_of(asked_of(known_of(mapping, cpumode), ip, 0));
-}
-
-std::uint32_t PlaceTable::take_function(const symbolize::Mapping* mapping, std::uint64_t ip,
-                                        std::uint8_t cpumode) {
+std::uint32_t PlaceTable::intern_function(const symbolize::Mapping* mapping, std::uint64_t ip,
+                                          std::uint8_t cpumode) {
   return function_at(known_of(mapping, cpumode), ip, cpumode);
 }
 
-std::uint32_t PlaceTable::take(const Location& other) {
+std::uint32_t PlaceTable::intern(const Location& other) {
   const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
   Known& known = known_of(other.mapping, mode);
-  Asked asked = asked_of(known, other.ip.value, other.is_caller ? kCaller : 0);
-  if (names_of_ == nullptr || !names_of_->of_chains) return number_of(asked);
-  asked.by_name = by_name_of(known);
-  // The join asks for each location of a lane once, so by_address_ is left out.
-  if (std::uint32_t* const place = place_of_name(asked)) {
-    if (*place == IndexTable::kNone) *place = make(asked.mapping, asked.ip, asked.cpumode);
+  Lookup lookup = lookup_of(known, other.ip.value, other.is_caller ? kCaller : 0);
+  if (merging_ == nullptr || !merging_->of_chains) return find_or_make(lookup);
+  lookup.by_name = by_name_of(known);
+  // The join interns each location of a lane once, so functions need no slot in by_address_.
+  if (std::uint32_t* const place = merged_place(lookup)) {
+    if (*place == IndexTable::kNone) *place = make(lookup.mapping, lookup.ip, lookup.cpumode);
     return *place;
   }
-  return by_address_.find_or_make(asked.owner, asked.place,
-                                  [&] { return make(asked.mapping, asked.ip, asked.cpumode); });
+  return by_address_.find_or_make(lookup.owner, lookup.place,
+                                  [&] { return make(lookup.mapping, lookup.ip, lookup.cpumode); });
 }
 
-void PlaceTable::fetch(const Location& other) {
-  if (names_of_ != nullptr && names_of_->of_chains) return;
+void PlaceTable::prefetch(const Location& other) {
+  if (merging_ != nullptr && merging_->of_chains) return;
   const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
-  const Asked asked = asked_of(known_of(other.mapping, mode), other.ip.value, other.is_caller ? kCaller : 0);
-  by_address_.prefetch(asked.owner, asked.place);
+  const Lookup lookup =
+      lookup_of(known_of(other.mapping, mode), other.ip.value, other.is_caller ? kCaller : 0);
+  by_address_.prefetch(lookup.owner, lookup.place);
 }
 
 }  // namespace tacho::report

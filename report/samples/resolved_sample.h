@@ -4,15 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 
+#include "format/base/seeded_hash.h"
 #include "format/container/environment.h"
 #include "format/records/event_set.h"
 #include "format/records/record_view.h"
 #include "format/records/sample.h"
-#include "report/samples/cgroup_names.h"
 #include "symbolize/address_space.h"
 
 namespace tacho::report {
@@ -20,23 +23,49 @@ namespace tacho::report {
 // A thread of the recorded system, from its fork to its last record. Its address is its identity.
 struct Thread {
   std::uint32_t pid = 0, tid = 0;
-  // Its name: while a session runs, the one it had when it was first met; afterwards, the last one. The name
-  // at a sample's or record's time stands there. Equal names share their bytes.
+  // Its name: the first one while a session runs, the last one afterwards. A sample has the name at its own
+  // time (ResolvedSample::comm). Equal names share their bytes.
   std::string_view comm;
 };
 
-// A distinct place in code: what an address of one address space stands for. Numbered from 0 in the order of
-// first use, so that views keep what they make of it (a frame's text) in an array.
+// Paths of cgroups by id, from the capture's CGROUP records. The reading thread adds names while other
+// threads look them up. The first record of an id counts, so a returned name stays valid.
+class CgroupNames {
+ public:
+  CgroupNames() = default;
+  CgroupNames(const CgroupNames&) = delete;
+  CgroupNames& operator=(const CgroupNames&) = delete;
+
+  void add(std::uint64_t id, std::string_view path) {
+    const std::lock_guard held(lock_);
+    paths_.try_emplace(id, path);
+  }
+  // "N/A" for 0, the value of events without the field; "unknown" without a CGROUP record of the id. Lives as
+  // long as this.
+  std::string_view find(std::uint64_t id) const {
+    if (id == 0) return "N/A";
+    const std::lock_guard held(lock_);
+    const auto found = paths_.find(id);
+    return found == paths_.end() ? std::string_view("unknown") : std::string_view(found->second);
+  }
+
+ private:
+  mutable std::mutex lock_;
+  std::unordered_map<std::uint64_t, std::string, format::SeededHash> paths_;
+};
+
+// A code address, resolved to its mapping. Distinct locations are numbered from 0 in the order of first use,
+// so views keep what they compute of one (the text of a frame) in an array.
 struct Location {
   const symbolize::Mapping* mapping = nullptr;  // null: nothing was mapped there
   format::RuntimeAddress ip;
   std::uint32_t number = 0;
   std::uint8_t cpumode = 0;
-  bool is_unwound = false;  // a frame of an unwound stack: perf tells inlined calls of these
-  bool is_caller = false;   // `ip` is a return address: its names are those of the call before it
+  bool is_unwound = false;  // found by unwinding; perf shows inlined calls of such frames alone
+  bool is_caller = false;   // `ip` is a return address: the call before it is symbolized
 };
 
-// A distinct call chain, leaf first, as numbers of locations; numbered like them.
+// A distinct call chain, leaf first, as numbers of locations. Stacks are numbered from 0 too.
 struct Stack {
   std::uint32_t number = 0;
   std::span<const std::uint32_t> frames;
@@ -44,33 +73,32 @@ struct Stack {
 
 struct ResolvedSample;
 
-// Finds what another address of a sample stands for at the time of the sample.
+// Resolves further addresses of a sample (a data address, a branch) in the address space of its time.
 class PlaceFinder {
  public:
   virtual ~PlaceFinder() = default;
   virtual const Location& find(const ResolvedSample& sample, std::uint64_t address) = 0;
-  // In one mode (abi::kCpumode...), whatever the sample's own is.
+  // In this mode (abi::kCpumode...) instead of the sample's own.
   virtual const Location& find_in(const ResolvedSample& sample, std::uint64_t address,
                                   std::uint8_t cpumode) = 0;
 };
 
-// What the pointers point to is valid until on_sample() returns; what lives longer says so.
+// Pointers are valid until on_sample() returns, unless a member says more.
 struct ResolvedSample {
-  // The fields as recorded, and the record they stand in.
+  // The fields as recorded, and their record.
   const format::Sample* raw = nullptr;
   const format::RecordView* record = nullptr;
   const format::EventSet* events = nullptr;  // lives as long as the session
-  std::size_t event_index = 0;               // of a group's member when the sample holds a group's values
-  std::size_t record_event = 0;              // of the event whose fields the record has
+  std::size_t event_index = 0;               // of the group's member, if the sample has the values of a group
+  std::size_t record_event = 0;              // of the event that wrote the record
   std::uint64_t period = 0;                  // of event_index
   const Thread* thread = nullptr;            // lives as long as the session
   std::string_view comm;                     // at the time of the sample; lives as long as the session
   // Of raw->ip, or of the first frame where the stack comes from the payload; lives as long as the session.
   const Location* location = nullptr;
-  std::uint32_t place = 0;       // number of `location`, which itself may lie far away
+  std::uint32_t place = 0;       // the number of `location`, to be used without a cache miss
   const Stack* stack = nullptr;  // null: the event has no call chain; lives as long as the session
-  // Of text lanes (text_view.h), in place of a stack: the frames of its call chain, without numbers. Valid
-  // until on_sample() returns.
+  // Text lanes (text_view.h) set this instead of `stack`: the frames of the call chain, without numbers.
   std::optional<std::span<const Location>> frames;
   std::endian order = std::endian::native;  // of raw->raw
   bool has_payload_stack = false;           // `stack` comes from the payload, not from the kernel
@@ -80,9 +108,9 @@ struct ResolvedSample {
   const format::Event& event() const { return (*events)[event_index]; }
   std::uint32_t pid() const { return raw->pid; }
   std::uint32_t tid() const { return raw->tid; }
-  // The path of the control group it was taken in, as long as the session.
+  // The path of its cgroup; lives as long as the session.
   std::string_view cgroup() const { return cgroups == nullptr ? "N/A" : cgroups->find(raw->cgroup); }
-  // Where another address of the sample (its data address, a branch) lies.
+  // Resolves another address of the sample (its data address, a branch).
   const Location& locate(std::uint64_t address) const { return places->find(*this, address); }
   const Location& locate_in(std::uint64_t address, std::uint8_t cpumode) const {
     return places->find_in(*this, address, cpumode);

@@ -1,6 +1,8 @@
 #include "report/samples/resolver.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 
 #include "format/records/perf_abi.h"
 #include "symbolize/files/decompress.h"
@@ -52,7 +54,7 @@ symbolize::PackedSource* Resolver::packed_code(const symbolize::Module& module) 
   return packed != nullptr && packed->is(format::PackedModule::kHasCode) ? packed : nullptr;
 }
 
-// Code made at run time, as its jitdump has it.
+// Code of a JIT compiler, from its jitdump.
 format::Bytes Resolver::made_code(const symbolize::Module& module, std::uint64_t shown,
                                   std::size_t size) const {
   const auto* const function = jit_->find(std::string(module.path));
@@ -63,7 +65,7 @@ format::Bytes Resolver::made_code(const symbolize::Module& module, std::uint64_t
                                 std::min<std::uint64_t>(size, function->code.size() - offset));
 }
 
-// The kernel's own, where the user names its file. The running one's has places patched since it was built.
+// From --vmlinux. The running kernel has patched some of these instructions.
 format::Bytes Resolver::kernel_code(const Location& location, std::uint64_t address, std::size_t size) {
   if (vmlinux_.empty()) return {};
   const symbolize::PlaceFacts facts = symbolizer_.facts(location.mapping, {address}, location.cpumode);
@@ -85,7 +87,7 @@ format::Bytes Resolver::code(const Location& location, std::uint64_t address, st
   if (read.empty() && mapping->module->kind == symbolize::ModuleKind::Kernel)
     read = kernel_code(location, address, size);
   if (read.empty()) read = code_.read(*mapping->module, shown, size);
-  // Without a build id the file may be another: what was packed is right.
+  // The file may be another one if there is no build id. Packed code is right.
   if (known.empty() && read.empty()) note_no_code(*mapping->module);
   const bool goes_on = read.size() > known.size() && std::ranges::equal(read.first(known.size()), known);
   return goes_on ? read : known;
@@ -101,7 +103,7 @@ bool Resolver::is_64_bit(const Location& location) {
   if (location.mapping == nullptr) return false;
   const symbolize::Module& module = *location.mapping->module;
   if (const auto* const packed = packed_code(module)) return packed->is_64_bit();
-  // The kernel's is as wide as the machine, and code made at run time is taken for that.
+  // Kernel code is 64-bit, and so is JIT code.
   if (module.kind != symbolize::ModuleKind::User || jit_->find(std::string(module.path)) != nullptr)
     return true;
   const symbolize::ScopedRead reading(access_, module.path);
@@ -130,6 +132,37 @@ void Resolver::report_missing(format::Diagnostics& diagnostics,
     diagnostics.add_line(format::Damage::Note,
                          "and of " + std::to_string(without_code_.size() - kMostTold) + " more files");
   symbolizer_.report_missing(diagnostics, ended_chains);
+}
+
+const symbolize::Frame* frame_at(Resolver& resolver, const ResolvedSample& sample, std::uint64_t address) {
+  if (sample.places == nullptr) return nullptr;
+  const Location& location = sample.locate(address);
+  return location.mapping == nullptr ? nullptr : &resolver.frame(location);
+}
+
+std::string address_name(Resolver& resolver, const ResolvedSample& sample, std::uint64_t address) {
+  const symbolize::Frame* const frame = frame_at(resolver, sample, address);
+  if (frame == nullptr || frame->function.empty()) return {};
+  std::string name(frame->function);
+  const std::uint64_t offset = frame->shown_address - frame->function_start;
+  if (offset == 0) return name;
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), offset, 16).ptr;
+  return name.append("+0x").append(digits.data(), end);
+}
+
+const std::vector<std::string>& SourceFiles::lines_of(std::string_view file) {
+  if (const auto known = files_.find(file); known != files_.end()) return known->second;
+  std::vector<std::string>& lines = files_[std::string(file)];
+  const auto bytes = resolver_->source_file(std::string(file));
+  if (!bytes) return lines;
+  std::string_view rest(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    lines.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return lines;
 }
 
 }  // namespace tacho::report

@@ -1,17 +1,20 @@
-// Names of places: what a view asks about the locations of its samples, while a session runs and afterwards.
+// Resolver: symbols, source lines and code of locations, while a session runs and afterwards.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/base/diagnostics.h"
 #include "format/base/result.h"
 #include "format/container/features.h"
 #include "report/samples/resolved_sample.h"
-#include "report/samples/stable_array.h"
+#include "report/samples/tables.h"
 #include "symbolize/address_space.h"
 #include "symbolize/elf/module_files.h"
 #include "symbolize/jit/jit_code.h"
@@ -19,8 +22,8 @@
 
 namespace tacho::report {
 
-// It belongs to the thread that shows samples. Of what the reading thread writes it has what all processes
-// share, and that changes only while no sample is shown (Batch::ends_before_change).
+// Belongs to the thread that calls the view. What it shares with the reading thread (kernel mappings, JIT
+// code) changes only between batches (Batch::ends_before_change).
 class Resolver {
  public:
   // All that is passed by reference must outlive this.
@@ -28,47 +31,46 @@ class Resolver {
            symbolize::KernelSpace kernel, const symbolize::JitCode& jit,
            const StableArray<Location>& locations);
 
-  // The place with this number, of a stack's frames.
+  // By number, as in Stack::frames.
   const Location& location(std::uint32_t number) const { return (*locations_)[number]; }
-  // How many places there are; only when nothing is read any more.
+  // Number of locations; only after the run.
   std::size_t locations() const { return locations_->size(); }
-  // What is known of a place, before options choose from it; of a caller, at its return address, and with
-  // Call at the call before it.
+  // All facts of a location, before options choose from them. Of a caller: of its return address, and of the
+  // call before it.
   symbolize::PlaceFacts facts(const Location& location) {
     return symbolizer_.facts(location.mapping, location.ip, location.cpumode);
   }
   symbolize::PlaceFacts facts_of_call(const Location& location) {
     return symbolizer_.facts(location.mapping, {location.ip.value - 1}, location.cpumode);
   }
-  // Names of a place of a stack, innermost inlined call first; at least one frame. Looked up anew each time,
-  // and valid until the next lookup: views keep what they make of it by the place's number.
+  // The functions at a location of a stack, innermost inlined call first; at least one. Each call looks them
+  // up again; valid until the next call. Views cache by the location's number.
   std::span<const symbolize::Frame> frames(const Location& location);
-  // Its name as a place that stands alone: without the inlined calls in it. As valid as frames().
+  // The function of a sample's own address, without inlined calls. As valid as frames().
   const symbolize::Frame& frame(const Location& location);
-  // Nobody asks for the names of functions.
+  // No view asks for names of functions.
   void leave_names_out(symbolize::Symbolizer::WithModules modules) { symbolizer_.leave_names_out(modules); }
-  // Many samples are going to be named: what takes long is begun.
+  // Many samples will be symbolized: starts to read kernel symbols.
   void expect_samples() { symbolizer_.expect_kernel_code(); }
-  // Whether a frame that was not unwound has neither inlined calls nor a line of source.
+  // Whether frames that were not unwound have neither inlined calls nor source lines.
   bool names_are_plain() const { return symbolizer_.names_are_plain(); }
-  // What gives the places of `mapping` their names where they stand alone.
+  // The symbol table of `mapping`, for samples' own addresses.
   symbolize::Symbolizer::Names names_of(const symbolize::Mapping& mapping) {
     return symbolizer_.names_of(mapping);
   }
   // A kernel function, for tracepoint texts. As valid as frames().
   std::span<const symbolize::Frame> kernel_frames(std::uint64_t address);
 
-  // Instructions at an address of the place's module, at most `size` bytes: those that were packed, and
-  // of its file where these are fewer; empty when there is none.
+  // At most `size` bytes of instructions at an address of the location's module: packed ones, or those of its
+  // file if these are more; empty: there are none.
   format::Bytes code(const Location& location, std::uint64_t address, std::size_t size);
   bool is_64_bit(const Location& location);
-  // What was packed of a module; null: nothing. As long as this.
+  // What `tacho pack` put into the capture of a module; null: nothing. Lives as long as this.
   symbolize::PackedSource* packed(const symbolize::Module& module) { return symbolizer_.packed(module); }
-  // A file with source: as it was packed into the capture, else the recording host's, below --symfs, or this
-  // machine's own.
+  // A source file: packed into the capture, below --symfs, or on this machine.
   Result<std::vector<std::byte>> source_file(const std::string& path) const;
 
-  // Adds the modules without names to `diagnostics`, and where unwound call chains ended.
+  // Adds modules without symbols to `diagnostics`, and those in which unwinding ended.
   void report_missing(format::Diagnostics& diagnostics,
                       std::span<const symbolize::ModuleLack> ended_chains) const;
 
@@ -87,7 +89,27 @@ class Resolver {
   std::string vmlinux_;
   symbolize::Symbolizer symbolizer_;
   symbolize::ModuleCode code_;
-  std::vector<const symbolize::Module*> without_code_;  // each once, in the order they were asked for
+  std::vector<const symbolize::Module*> without_code_;  // each once, in the order of the first lookup
+};
+
+// The function at an address at the time of the sample; null: nothing was mapped there, or the sample comes
+// from a text lane. Valid until the next lookup.
+const symbolize::Frame* frame_at(Resolver& resolver, const ResolvedSample& sample, std::uint64_t address);
+
+// "vfs_read+0x10", or "vfs_read" at its first byte; empty: no function is known.
+std::string address_name(Resolver& resolver, const ResolvedSample& sample, std::uint64_t address);
+
+// Source files by lines, each read once.
+class SourceFiles {
+ public:
+  explicit SourceFiles(Resolver& resolver) : resolver_(&resolver) {}
+
+  // The lines of a file, without line ends; none if it cannot be read. Valid as long as this.
+  const std::vector<std::string>& lines_of(std::string_view file);
+
+ private:
+  Resolver* resolver_;
+  std::map<std::string, std::vector<std::string>, std::less<>> files_;
 };
 
 }  // namespace tacho::report

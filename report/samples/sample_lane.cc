@@ -10,21 +10,19 @@ namespace abi = format::abi;
 using format::Damage;
 using Flow = Sink::Flow;
 
-// Whether the sample's own place is the first of its call chain, as nearly always: then it need not be looked
-// up.
-bool begins_with(const format::U64Array& chain, std::uint64_t ip, std::uint8_t cpumode) {
+std::uint8_t cpumode_of(const format::Sample& sample) {
+  return static_cast<std::uint8_t>(sample.misc & abi::kCpumodeMask);
+}
+
+}  // namespace
+
+bool begins_with_ip(const format::U64Array& chain, std::uint64_t ip, std::uint8_t cpumode) {
   if (chain.size() < 2) return false;
   const std::uint64_t mark = chain[0];
   const bool is_same_mode = (mark == abi::kContextKernel && cpumode == abi::kCpumodeKernel) ||
                             (mark == abi::kContextUser && cpumode == abi::kCpumodeUser);
   return is_same_mode && chain[1] == ip;
 }
-
-std::uint8_t cpumode_of(const format::Sample& sample) {
-  return static_cast<std::uint8_t>(sample.misc & abi::kCpumodeMask);
-}
-
-}  // namespace
 
 SampleLane::SampleLane(const format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
                        format::Diagnostics& diagnostics)
@@ -48,22 +46,22 @@ const format::Sample* SampleLane::sample_of(const BatchItem& item) {
 }
 
 std::optional<Chain> SampleLane::chain_of(const BatchItem& item, const format::Sample& sample) {
-  is_payload_chain_ = begins_with_ip_ = false;
+  is_payload_chain_ = chain_begins_with_ip_ = false;
   if (!options_->wants_stacks) return std::nullopt;
   const format::Event& event = capture_->events()[item.event];
   if (options_->wants_payload_stacks && event.attr.is_bpf_output()) {
     if (const auto words = payload_stacks_.chain_of(event, item.event, sample, order_)) {
-      is_payload_chain_ = begins_with_ip_ = true;
+      is_payload_chain_ = chain_begins_with_ip_ = true;
       return Chain{*words, {}, options_->max_stack};
     }
   }
   if (!event.attr.samples(abi::kSampleCallchain)) return std::nullopt;
   if (const auto calls = lbr_stack_.chain_of(sample, event.attr, options_->max_stack)) {
-    begins_with_ip_ = begins_with(*calls, sample.ip, cpumode_of(sample));
+    chain_begins_with_ip_ = begins_with_ip(*calls, sample.ip, cpumode_of(sample));
     return Chain{*calls, {}, calls->size()};
   }
   const bool may_lack_first = options_->keeps_callers && sample.callchain.size() > options_->max_stack;
-  begins_with_ip_ = !may_lack_first && begins_with(sample.callchain, sample.ip, cpumode_of(sample));
+  chain_begins_with_ip_ = !may_lack_first && begins_with_ip(sample.callchain, sample.ip, cpumode_of(sample));
   if (symbolize::Unwinder::can_unwind(event.attr))
     return Chain{sample.callchain, unwinder_.unwind(sample, *item.space, options_->max_stack, order_),
                  options_->max_stack};
@@ -72,10 +70,10 @@ std::optional<Chain> SampleLane::chain_of(const BatchItem& item, const format::S
   return Chain{sample.callchain, {}, options_->max_stack};
 }
 
-void SerialLane::begin(const SampleOptions& options, Sink& sink, const NamesOf& names_of) {
+void SerialLane::begin(const SampleOptions& options, Sink& sink, const NameMerging& merging) {
   options_ = &options;
   sink_ = &sink;
-  names_functions_ = names_of.ask && !names_of.of_chains;
+  names_functions_ = merging.ask && !merging.of_chains;
   taken_events_ = EventFilter(options.filter.events);
 }
 
@@ -93,7 +91,7 @@ std::uint32_t SerialLane::place_of(const BatchItem& item, const format::Sample& 
 const Location& SerialLane::find(const ResolvedSample& sample, std::uint64_t address) {
   const std::uint8_t cpumode = cpumode_of(*sample.raw);
   const Location& location = locate(address, cpumode);
-  // The kernel touches a process's memory as well: then the address itself tells whose it is.
+  // The kernel touches a process's memory too: the address says whose it is.
   const auto by_address = static_cast<std::uint8_t>(
       static_cast<std::int64_t>(address) < 0 ? abi::kCpumodeKernel : abi::kCpumodeUser);
   if (location.mapping != nullptr || by_address == cpumode) return location;
@@ -156,8 +154,8 @@ Flow SerialLane::give_sample(const BatchItem& item, const ItemPlaces* places, bo
   resolved.place = found.place;
   resolved.location = &places_->locations()[found.place];
   if (!has_values) return sink_->on_sample(resolved);
-  // A sample with counter values stands for one sample of each member of its group, whose period is what the
-  // counter grew by since the last time; members that did not move are left out.
+  // A sample with counter values becomes one sample for each member of the group. Its period is the
+  // difference to the previous value; members with no difference are left out.
   for (const CounterValues::Moved& one : moved_) {
     resolved.event_index = one.event;
     resolved.period = one.by;
@@ -166,8 +164,8 @@ Flow SerialLane::give_sample(const BatchItem& item, const ItemPlaces* places, bo
   return Flow::GoOn;
 }
 
-// What --where asks for, as far as no names are asked for. Each value of a group is a sample of its own, of
-// its own event and period; --where removes the values that do not match.
+// Evaluates --where, unless it has names. Each value of a group is a sample with its own event and period,
+// and is removed if it does not match.
 bool SerialLane::condition_holds(const ResolvedSample& sample, bool has_values) {
   SampleCondition* const condition = options_->filter.condition.get();
   if (condition == nullptr || condition->asks_for_names()) return true;
@@ -188,12 +186,12 @@ ItemPlaces SerialLane::places_of(const BatchItem& item, const format::Sample& sa
     found.stack = &stacks_->stack_of(*chain, *item.space);
     found.has_payload_stack = lane_->is_payload_chain();
   }
-  const bool is_first = found.stack != nullptr && !found.stack->frames.empty() && lane_->begins_with_ip();
+  const bool is_first = found.stack != nullptr && !found.stack->frames.empty() && lane_->chain_begins_with_ip();
   found.place = is_first ? found.stack->frames[0] : place_of(item, sample, cpumode_of(sample));
   return found;
 }
 
-// What the sample's counters moved by, of the events that are wanted, into `moved_`.
+// Sets `moved_` to the differences of the sample's counter values, of the events that the filter takes.
 void SerialLane::take_values(const format::Sample& sample, const format::EventAttr& attr) {
   const std::size_t unknown = counters_.take(sample, attr, events(), moved_);
   if (unknown > 0) {
@@ -209,7 +207,7 @@ Flow SerialLane::give_other(const BatchItem& item) {
   format::RecordView view = format::whole_record({item.record, item.size}, lane_->order());
   view.offset = item.offset;
   const auto record = format::parse_record(view, attr);
-  if (!record) return Flow::GoOn;  // cannot be: it was parsed before
+  if (!record) return Flow::GoOn;  // not reached: Batches parsed it
   OtherEvent other;
   other.view = &view;
   other.record = &*record;

@@ -1,4 +1,4 @@
-// SampleLane: a worker's parser and unwinder. Parses the samples of a batch and makes their call chains.
+// SampleLane: a thread's parser and unwinder: fields and call chains of a batch's samples.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,10 @@
 #include "format/container/capture_reader.h"
 #include "format/records/sample.h"
 #include "report/samples/batches.h"
+#include "report/samples/chain_sources.h"
 #include "report/samples/counter_values.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
-#include "report/samples/lbr_stack.h"
-#include "report/samples/leaf_caller.h"
-#include "report/samples/payload_stack.h"
 #include "report/samples/place_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/sink.h"
@@ -25,22 +23,26 @@
 
 namespace tacho::report {
 
+// Whether the first frame of a call chain is the sample's own address, as of most samples: then it is
+// resolved once.
+bool begins_with_ip(const format::U64Array& chain, std::uint64_t ip, std::uint8_t cpumode);
+
 class SampleLane {
  public:
   // `capture` and `diagnostics` must outlive it.
   SampleLane(const format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
              format::Diagnostics& diagnostics);
-  // Of a run; `options` must live as long as samples are read.
+  // Starts a run; `options` must outlive it.
   void begin(const SampleOptions& options);
 
-  // Null when the record is shorter than its fields say. Valid until the next call.
+  // Null: the record is shorter than its fields require. Valid until the next call.
   const format::Sample* sample_of(const BatchItem& item);
-  // Nothing: it has none. Valid until the next call.
+  // Nothing: it has no call chain. Valid until the next call.
   std::optional<Chain> chain_of(const BatchItem& item, const format::Sample& sample);
-  // Of the chain that chain_of() gave last.
+  // Whether the last chain came from the payload.
   bool is_payload_chain() const { return is_payload_chain_; }
-  // Likewise: whether its first frame is the sample's own place, unless it is corrupt and has no frames.
-  bool begins_with_ip() const { return begins_with_ip_; }
+  // Whether the first frame of the last chain, if it has any, is the sample's own address.
+  bool chain_begins_with_ip() const { return chain_begins_with_ip_; }
 
   std::endian order() const { return order_; }
   const format::CaptureReader& capture() const { return *capture_; }
@@ -57,23 +59,23 @@ class SampleLane {
   PayloadStacks payload_stacks_;
   LbrStack lbr_stack_;
   LeafCaller leaf_caller_;
-  bool is_payload_chain_ = false, begins_with_ip_ = false;
+  bool is_payload_chain_ = false, chain_begins_with_ip_ = false;
 };
 
-// Gives the samples and records of batches to a sink one by one, on the caller's thread, for serial views.
-// Places and stacks are interned in the session's tables.
+// For serial views: gives samples and records to a sink one by one, on the caller's thread. Locations and
+// stacks are interned in the session's tables.
 class SerialLane : public PlaceFinder {
  public:
   using Flow = Sink::Flow;
   // All must outlive it.
   SerialLane(SampleLane& lane, PlaceTable& places, StackTable& stacks, const CgroupNames& cgroups)
       : lane_(&lane), places_(&places), stacks_(&stacks), cgroups_(&cgroups) {}
-  void begin(const SampleOptions& options, Sink& sink, const NamesOf& names_of);
+  void begin(const SampleOptions& options, Sink& sink, const NameMerging& merging);
 
-  // Looks up places and stacks of the batch's samples. May run on another thread than give() for the previous
-  // batch, if the sink looks up no other places (Sink::looks_up()).
+  // Resolves locations and stacks of a batch. May run on another thread than give() for the previous batch,
+  // if the sink resolves no further addresses (Sink::looks_up()).
   void find_places(Batch& batch);
-  // `again`: the sample at which reading a pipe's header stopped.
+  // `again`: the sample was given before, and the sink stopped there to have a pipe's header.
   Flow give(const Batch& batch, std::size_t item, bool again = false);
 
   const Location& find(const ResolvedSample& sample, std::uint64_t address) override;
@@ -95,12 +97,12 @@ class SerialLane : public PlaceFinder {
   const CgroupNames* cgroups_;
   const SampleOptions* options_ = nullptr;
   Sink* sink_ = nullptr;
-  bool names_functions_ = false;  // of samples' own places
-  EventFilter taken_events_;      // of the filter: values of groups
+  bool names_functions_ = false;  // samples' own addresses are merged by function
+  EventFilter taken_events_;      // of the filter, for values of groups
   CounterValues counters_;
-  format::SampleParser shown_;                      // of samples whose places are known
-  std::vector<CounterValues::Moved> moved_;         // scratch: of the sample at hand
-  const symbolize::SpaceVersion* space_ = nullptr;  // of the sample at hand
+  format::SampleParser shown_;                      // for samples that find_places() resolved
+  std::vector<CounterValues::Moved> moved_;         // scratch: of the current sample
+  const symbolize::SpaceVersion* space_ = nullptr;  // of the current sample
 };
 
 }  // namespace tacho::report

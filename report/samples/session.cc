@@ -15,7 +15,6 @@
 #include "format/base/worker_pool.h"
 #include "report/samples/batches.h"
 #include "report/samples/event_choice.h"
-#include "report/samples/name_filter.h"
 #include "report/samples/sample_lane.h"
 #include "report/samples/sums.h"
 #include "report/samples/text_view.h"
@@ -26,7 +25,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// Another thread touched the records last.
+// Prefetches records, which are in another CPU's cache.
 void fetch_ahead(std::span<const BatchItem> items, std::size_t at) {
   constexpr std::size_t kAhead = 10, kLine = 64;  // items, bytes
   if (at + kAhead >= items.size()) return;
@@ -34,7 +33,7 @@ void fetch_ahead(std::span<const BatchItem> items, std::size_t at) {
   __builtin_prefetch(items[at + kAhead].record + kLine);
 }
 
-// A folder of a file system that does not answer keeps whoever looks at it.
+// Access goes through FileAccess, since a network file system may hang.
 Result<> check_places(const symbolize::SymbolOptions& symbols) {
   std::error_code ignored;
   symbolize::FileAccess* const access = symbols.name_access != nullptr ? symbols.name_access : symbols.access;
@@ -49,6 +48,73 @@ Result<> check_places(const symbolize::SymbolOptions& symbols) {
   return Done{};
 }
 
+// Passes samples whose own address is in the modules and functions of the filter. Looks up each location
+// once.
+class NameFilter : public Sink {
+ public:
+  // All three must outlive this.
+  NameFilter(const Filter& filter, Resolver& resolver, Sink& sink)
+      : filter_(&filter), resolver_(&resolver), sink_(&sink), addresses_(filter) {}
+
+  bool takes_others() const override { return sink_->takes_others(); }
+  Flow on_sample(const ResolvedSample& sample) override;
+  Flow on_other(const OtherEvent& event) override { return sink_->on_other(event); }
+
+ private:
+  enum class Answer : std::uint8_t { NotAsked, No, Yes, ByAddress };
+  Answer ask(const Location& location);
+
+  const Filter* filter_;
+  Resolver* resolver_;
+  Sink* sink_;
+  WantedAddresses addresses_;
+  ByNumber<Answer> answers_;  // by location
+};
+
+// Passes samples for which a condition with names of functions is true.
+class NamedCondition : public Sink {
+ public:
+  // All three must outlive this.
+  NamedCondition(SampleCondition& condition, Resolver& resolver, Sink& sink)
+      : condition_(&condition), resolver_(&resolver), sink_(&sink) {}
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    return condition_->holds(sample, resolver_) ? sink_->on_sample(sample) : Flow::GoOn;
+  }
+  Flow on_other(const OtherEvent& event) override { return sink_->on_other(event); }
+
+ private:
+  SampleCondition* condition_;
+  Resolver* resolver_;
+  Sink* sink_;
+};
+
+bool contains(const std::vector<std::string>& list, std::string_view name) {
+  return std::ranges::find(list, name) != list.end();
+}
+
+NameFilter::Answer NameFilter::ask(const Location& location) {
+  const symbolize::Frame& frame = resolver_->frame(location);
+  const symbolize::Module* const module = frame.module;
+  if (!filter_->dsos.empty() &&
+      (!module || !(contains(filter_->dsos, module->path) || contains(filter_->dsos, module->short_name))))
+    return Answer::No;
+  if (frame.function.find(filter_->symbol_part) == std::string_view::npos) return Answer::No;
+  if (filter_->symbols.empty()) return Answer::Yes;
+  if (!frame.function.empty() && contains(filter_->symbols, frame.function)) return Answer::Yes;
+  // Processes that map a file at several addresses share a location, so each sample's address is compared.
+  return module != nullptr && !addresses_.empty() ? Answer::ByAddress : Answer::No;
+}
+
+Sink::Flow NameFilter::on_sample(const ResolvedSample& sample) {
+  Answer& known = answers_[sample.place];
+  if (known == Answer::NotAsked) known = ask(*sample.location);
+  const Answer answer = known;
+  const bool is_wanted =
+      answer == Answer::Yes || (answer == Answer::ByAddress && addresses_.has(sample.raw->ip));
+  return is_wanted ? sink_->on_sample(sample) : Flow::GoOn;
+}
+
 }  // namespace
 
 struct Session::State {
@@ -59,12 +125,12 @@ struct Session::State {
         batches(capture, options.symbols, *found_by_reading),
         lane(capture, options.symbols, found_in_samples),
         resolver(options.symbols, capture.features(), batches.spaces(), batches.jit(), places.locations()) {
-    if (options.symbols.callers == symbolize::Callers::ByCall) stacks.reader().tell_callers();
+    if (options.symbols.callers == symbolize::Callers::ByCall) stacks.reader().mark_callers();
   }
 
   SessionOptions options;
   format::Diagnostics diagnostics;  // the caller's
-  // What the thread that makes batches has of its own, and what the others have.
+  // Of the thread that makes batches; then of the others.
   alignas(format::kApart) std::unique_ptr<format::Diagnostics> found_by_reading;
   format::CaptureReader capture;
   Batches batches;
@@ -76,12 +142,12 @@ struct Session::State {
   Resolver resolver;
   std::optional<format::WorkerPool> pool;
   bool has_run = false;
-  std::shared_ptr<SampleCondition> condition;  // until it is bound to the events: then it is the filter's
-  NamesOf names_of;
+  std::shared_ptr<SampleCondition> condition;  // until bind_condition(), which moves it to the filter
+  NameMerging merging;
   alignas(format::kApart) std::mutex naming;
-  alignas(format::kApart) NamesOf shared_names;  // as names_of, for lanes: they lock `naming`
+  alignas(format::kApart) NameMerging shared_merging;  // `merging` for lanes, with `naming` as its lock
   BatchOptions batch_options;
-  // Of a pipe: what is left of the batch at whose sample somebody stopped who only wanted the head.
+  // The current and the next batch. Of a pipe, a run that read the header leaves the rest of its batch.
   std::array<Batch, 2> two;
   std::size_t next_item = 0;
   bool is_stopped = false;
@@ -90,17 +156,17 @@ struct Session::State {
     const bool is_alone = options.in_step || capture.fixed_header() == nullptr || capture.follows();
     return is_alone ? 1 : options.jobs != 0 ? options.jobs : format::usual_workers();
   }
-  // Of views that several threads make: one for each.
+  // One for each thread of a parallel view.
   struct Lane {
     format::Diagnostics found;
     std::uint64_t first_found =
-        ~std::uint64_t{0};  // number of the first item of the chunk with the first one
+        ~std::uint64_t{0};  // index of the first item of the first chunk with a finding
     std::optional<SampleLane> samples;
-    // Of text.
+    // Of a TextView.
     std::unique_ptr<Pen> pen;
     std::optional<TextLane> text;
     const format::Diagnostics* findings = &found;
-    // Behind a chunk that begins with this item.
+    // After a chunk that begins with this item.
     void note(std::uint64_t item) {
       if (first_found == ~std::uint64_t{0} && !findings->findings().empty()) first_found = item;
     }
@@ -135,7 +201,7 @@ Result<Session> Session::open(SessionOptions options) {
   }
   const char* const home = std::getenv("HOME");
   if (symbols.build_id_dir.empty() && symbols.symfs.empty() && home != nullptr) {
-    symbols.build_id_dir = std::string(home) + "/.debug";  // where perf puts what it records
+    symbols.build_id_dir = std::string(home) + "/.debug";  // perf's build-id cache
   }
   auto condition = std::exchange(filter.condition, nullptr);
   auto state = std::make_unique<State>(std::move(options), std::move(found), std::move(*capture));
@@ -195,18 +261,18 @@ void Session::State::begin(bool wants_others) {
   batch_options = {.filter = &options.filter,
                    .leaves_out_guests = options.leaves_out_guests,
                    .wants_others = wants_others};
-  // A pipe's header grows between its records.
+  // The header of a pipe grows between its records.
   if (is_pipe) batch_options.most_items = 1;
   batches.begin(batch_options);
   if (options.keeps_addresses) places.keep_addresses();
   if (options.keeps_callers) stacks.reader().keep_callers();
-  places.tell_by_functions(&names_of);
+  places.merge_by_name(&merging);
   lane.begin(options);
 }
 
 void Session::State::end(bool is_at_end) {
   const bool is_pipe = capture.fixed_header() == nullptr;
-  if (is_at_end || !is_pipe) batches.tell_losses();
+  if (is_at_end || !is_pipe) batches.report_losses();
   if (is_at_end) batches.end_replay();
   places.end_lookups();
   stacks.end_lookups();
@@ -227,8 +293,8 @@ Sink::Flow Session::State::show(const Batch& batch, const RunControl& control) {
   return control.cancel.stop_requested() ? Sink::Flow::Stop : Sink::Flow::GoOn;
 }
 
-// Whether nothing is carried from sample to sample but by the view: neither counter values nor what --where
-// and options that name places ask for.
+// Whether samples are independent of each other: no differences of counter values, no --where, no filter by
+// names.
 bool Session::State::can_fork() const {
   const Filter& filter = options.filter;
   return !options.in_step && capture.fixed_header() != nullptr && !capture.follows() &&
@@ -238,7 +304,8 @@ bool Session::State::can_fork() const {
          });
 }
 
-// The first one has what the session has. Files that stacks are unwound with are read by one thread.
+// The first lane uses the session's SampleLane. There is one lane if stacks are unwound, since one thread
+// reads the modules' unwinding tables.
 void Session::State::make_lanes() {
   const bool unwinds = std::ranges::any_of(
       capture.events(), [](const format::Event& event) { return event.attr.samples(abi::kSampleRegsUser); });
@@ -255,18 +322,18 @@ void Session::State::make_lanes() {
   }
 }
 
-// In the order in which one lane would have found them.
+// In the order in which one lane would find them.
 void Session::State::take_findings() {
   lanes[0]->found.take(found_in_samples);
   std::ranges::sort(lanes, {}, &Lane::first_found);
   for (const auto& one : lanes) found_in_samples.take(one->found);
 }
 
-// Gives the samples of each batch to the lanes, in chunks of `size`: chunk(lane number, samples, number of
-// the first one, number of the chunk). Meanwhile one thread makes the next batch, and between(false) takes
-// what the lanes made of the previous one; between(true) is called when they have joined. is_full() makes
-// lanes stop; they go on with the batch after both calls of between(). Returns false if the run was stopped
-// before the capture's end.
+// Gives the samples of each batch to the lanes, in chunks of `size`: chunk(lane, samples, index of the first
+// one, index of the chunk). Meanwhile one thread makes the next batch, and the calling thread calls
+// between(false) to process the results of the previous batch. When all have joined, between(true) collects
+// the results of this one. If is_full(), lanes stop in the middle of the batch, and go on after both calls of
+// between(). Returns false if the run was stopped before the end of the capture.
 template <class Chunk, class Between, class IsFull>
 bool Session::State::run_forked(const RunControl& control, std::size_t size, Chunk&& chunk, Between&& between,
                                 IsFull&& is_full) {
@@ -289,7 +356,7 @@ bool Session::State::run_forked(const RunControl& control, std::size_t size, Chu
               at);
       }
     };
-    // The next batch first, as only one thread makes it.
+    // Task 0 is the longest: the next batch.
     auto forked = workers.fork(1 + lanes.size(), [&](std::size_t task, unsigned) -> Result<> {
       if (task > 0) add(task - 1);
       if (task == 0 && reads_on && !has_next) batches.fill(two[1]);
@@ -311,7 +378,7 @@ bool Session::State::run_forked(const RunControl& control, std::size_t size, Chu
     if (batch.is_last) return true;
     if (behind == Sink::Flow::Stop) return false;
     if (!reads_on) {
-      // The next record changes mappings of the kernel or JIT code: samples before it are named first.
+      // The next record changes kernel mappings or JIT code: samples before it are symbolized first.
       if (between(false) == Sink::Flow::Stop) return false;
       batches.fill(two[1]);
     }
@@ -324,12 +391,12 @@ bool Session::State::run_forked(const RunControl& control, std::size_t size, Chu
 bool Session::State::run_sums(SumView& view, const RunControl& control) {
   make_lanes();
   const SumShape shape = view.shape();
-  shared_names = names_of;
-  shared_names.naming = &naming;
+  shared_merging = merging;
+  shared_merging.naming = &naming;
   std::vector<std::unique_ptr<SumLane>> sums;
   for (std::size_t i = 0; i < lanes.size(); ++i)
     sums.push_back(std::make_unique<SumLane>(i == 0 ? lane : *lanes[i]->samples, options.symbols, options,
-                                             shape, shared_names));
+                                             shape, shared_merging));
   SumJoin join(sums, places, stacks, view, naming);
   constexpr std::size_t kChunk = 512;  // items
   const bool is_whole = run_forked(
@@ -340,7 +407,7 @@ bool Session::State::run_sums(SumView& view, const RunControl& control) {
       },
       [&](bool is_joined) {
         if (is_joined) {
-          join.take_fresh();
+          join.take_new_groups();
           join.bound();
         } else {
           join.add_rows();
@@ -348,7 +415,7 @@ bool Session::State::run_sums(SumView& view, const RunControl& control) {
         return Sink::Flow::GoOn;
       },
       [] { return false; });
-  two = {};  // views go on for long after the last sample
+  two = {};  // a view may run long after the last sample
   join.end();
   take_findings();
   return is_whole;
@@ -361,16 +428,16 @@ bool Session::State::run_text(TextView& view, const RunControl& control) {
     one.pen = view.fork(lanes.size() > 1 ? &naming : nullptr);
     one.text.emplace(i == 0 ? lane : *one.samples, batches.cgroups(), *one.pen);
     if (options.keeps_callers) one.text->reader().keep_callers();
-    if (options.symbols.callers == symbolize::Callers::ByCall) one.text->reader().tell_callers();
+    if (options.symbols.callers == symbolize::Callers::ByCall) one.text->reader().mark_callers();
   }
-  // Where each chunk's text is.
+  // The text of each chunk.
   struct Part {
     std::size_t lane = 0, begin = 0, end = 0;
   };
   std::vector<Part> parts, ready;
   parts.resize(batch_options.most_items);
   ready.reserve(parts.size());
-  // A sample may be a megabyte of text.
+  // Bounds memory: a sample may have a megabyte of text.
   constexpr std::size_t kChunk = 64, kMostText = std::size_t{8} << 20;  // items, bytes
   std::atomic<std::size_t> chunks{0}, text_size{0};
   const bool is_whole = run_forked(
@@ -390,7 +457,7 @@ bool Session::State::run_text(TextView& view, const RunControl& control) {
       [&](bool is_joined) {
         if (is_joined) {
           ready.assign(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(chunks.exchange(0)));
-          for (const auto& one : lanes) one->pen->turn();
+          for (const auto& one : lanes) one->pen->swap_buffers();
           text_size = 0;
           return Sink::Flow::GoOn;
         }
@@ -406,9 +473,9 @@ bool Session::State::run_text(TextView& view, const RunControl& control) {
   return is_whole;
 }
 
-// Whether it came to the capture's end. Each batch is shown while the next one is made.
+// Gives each batch to the sink while the next one is made. Returns whether it came to the end of the capture.
 bool Session::State::run(Sink& sink, const RunControl& control) {
-  serial.begin(options, sink, names_of);
+  serial.begin(options, sink, merging);
   const bool is_pipe = capture.fixed_header() == nullptr;
   std::optional<format::WorkerPool> reader;
   if (jobs() > 1) reader.emplace(2);
@@ -417,8 +484,7 @@ bool Session::State::run(Sink& sink, const RunControl& control) {
   for (;;) {
     Batch& batch = two[0];
     const bool reads_on = reader && !batch.is_last && !batch.ends_before_change;
-    // A batch without places would look them up while the worker does so for the next batch, in the same
-    // tables.
+    // Two threads must not use the tables at once, so this batch is resolved before the next one.
     if (finds_ahead && batch.places.empty()) serial.find_places(batch);
     std::optional<format::WorkerPool::Forked> reading;
     if (reads_on) {
@@ -443,8 +509,8 @@ bool Session::State::run(Sink& sink, const RunControl& control) {
 
 void Session::run(Sink& view, const RunControl& control) {
   State& state = *state_;
-  // A second run of a file would give nothing, as if it had no samples. A pipe's head is one run, its rest
-  // another.
+  // Of a file, a second run would give no samples. Of a pipe, one run reads the header and another one the
+  // rest.
   if (std::exchange(state.has_run, true) && !layout().is_pipe)
     throw std::logic_error("a capture is read once by a session; another one reads it again");
   const Filter& filter = state.options.filter;
@@ -460,18 +526,18 @@ void Session::run(Sink& view, const RunControl& control) {
       events(), [](const format::Event& event) { return event.attr.samples(abi::kSampleCallchain); });
   const bool wants_stacks = state.options.wants_stacks;
   if ((has_stacks && wants_stacks) || places != Sink::Places::Addresses) state.resolver.expect_samples();
-  state.names_of = {};
+  state.merging = {};
   SumView* const sums = state.can_fork() ? view.sums() : nullptr;
   TextView* const text = state.can_fork() ? view.text() : nullptr;
   const bool has_names =
       places == Sink::Places::Names ||
       (places == Sink::Places::Functions && (sums != nullptr || !(has_stacks && wants_stacks)));
   if (has_names)
-    state.names_of.ask = [&state](const symbolize::Mapping& mapping) {
+    state.merging.ask = [&state](const symbolize::Mapping& mapping) {
       return state.resolver.names_of(mapping);
     };
-  state.names_of.of_chains = state.names_of.joins_unknown = places == Sink::Places::Names;
-  if (state.names_of.of_chains && sums == nullptr) state.stacks.tell_by_frames();
+  state.merging.of_chains = places == Sink::Places::Names;
+  if (state.merging.of_chains && sums == nullptr) state.stacks.merge_by_frames();
   state.begin(sums == nullptr && text == nullptr && sink.takes_others());
   state.end(sums != nullptr   ? state.run_sums(*sums, control)
             : text != nullptr ? state.run_text(*text, control)

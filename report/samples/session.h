@@ -1,11 +1,13 @@
 // Session: opens and reads a capture, and gives its samples to a view.
 //
-// Each distinct address and each distinct call chain of a version of an address space is looked up once.
-// Names are looked up when a view needs them (Resolver).
+// Each distinct address and call chain of an address space is resolved once; names are looked up when a view
+// asks for them (Resolver).
 //
-//   batches.h       records in order, each sample with its thread and address space
-//   sample_lane.h   a batch's samples with their places and call chains
-//   resolver.h      names of places
+//   batches.h       records in time order, each sample with its thread and address space
+//   sample_lane.h   fields and call chains of a batch's samples; serial views
+//   sums.h          parallel views that add samples up
+//   text_view.h     parallel views that print samples
+//   resolver.h      names of locations
 #pragma once
 
 #include <cstdint>
@@ -27,23 +29,24 @@ struct SessionOptions : SampleOptions {
   std::string input = "perf.data";  // "-": standard input
   symbolize::SymbolOptions symbols;
   format::ReadOptions capture;
-  unsigned jobs = 0;     // threads that read and show; 0: one for each processor, at most 8
-  bool in_step = false;  // one thread, and samples are shown before more is read
+  unsigned jobs = 0;     // threads; 0: one for each CPU, at most 8
+  bool in_step = false;  // one thread: each sample is given to the view before more is read
 };
 
-// How far a run is. Called on the thread that calls the sink, with each batch.
+// How far a run is.
 struct ReadProgress {
   std::uint64_t bytes_read = 0;
-  std::uint64_t bytes_total = 0;  // 0: not known, as of a pipe
+  std::uint64_t bytes_total = 0;  // 0: unknown, as of a pipe
 };
 
 // Progress and cancellation of a run.
 struct RunControl {
-  std::function<void(const ReadProgress&)> progress;  // may be empty
-  std::stop_token cancel;  // asked at each sample or batch of samples, and with progress
+  std::function<void(const ReadProgress&)>
+      progress;            // called with each batch, on the thread of run(); may be empty
+  std::stop_token cancel;  // checked at each sample or batch
 };
 
-// Belongs to one thread, which also calls the sink and looks up names.
+// Belongs to one thread.
 class Session {
  public:
   static Result<Session> open(SessionOptions options);
@@ -51,39 +54,39 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  // Of a pipe they grow while it is read; all that a sample needs is there when it is given.
+  // A pipe's grow while it is read; a sample comes after all that it needs.
   const format::EventSet& events() const;
   const format::Features& features() const;
   const format::CaptureLayout& layout() const;
-  // The capture may still be written (ReadOptions::following): whenever there is nothing new, about ten times
-  // a second, run() calls RunControl::progress.
+  // Whether the capture may still be written (ReadOptions::following). While there is nothing new, run()
+  // calls RunControl::progress about ten times a second.
   bool follows() const;
-  // What opening and finished runs found, and what views add. What a run finds stands here when it is over.
+  // Findings of opening, of views and, after run(), of the run.
   format::Diagnostics& diagnostics();
-  Filter& filter();  // for what needs the header: set before run()
-  // The filter's condition asks for fields of events, so it counts only from here on: once the events are
-  // known, of a pipe when its head is read. An error of the use: what it names is not there.
+  Filter& filter();  // to be changed before run() only, for filters that need the header
+  // Binds the filter's condition to the events' fields, when these are known: of a pipe after its header. A
+  // usage error: a field that it names does not exist.
   bool has_condition() const;
   Result<> bind_condition();
-  // Whether the names of events in its filter (event_choice.h) mean some of the capture's. Of a file that is
-  // asked when it is opened.
+  // An error if the filter names an event that the capture does not have. open() checks it for files.
   Result<> check_events() const;
 
-  // Gives every sample that passes the filter to `sink`, in time order, on the caller's thread. Once only,
-  // but for a pipe whose reading a sink stopped: a second run of a file throws std::logic_error.
+  // Gives every sample that passes the filter to `sink`, in time order, on the caller's thread. A capture is
+  // read once: a second run of a file throws std::logic_error. Of a pipe, run() goes on where the sink
+  // stopped.
   void run(Sink& sink, const RunControl& control = {});
 
-  // Threads for what comes after the samples, made when they are first asked for: as many as the options say.
+  // Threads (`jobs`) for work after the last sample. The first call makes them.
   format::WorkerPool& pool();
 
-  // Names of the samples' places, during run() and after.
+  // Names of the samples' locations, during run() and after.
   Resolver& resolver();
-  // Code made at run time, as far as it was mapped by now; not while it runs.
+  // Functions of JIT compilers that were mapped by now. Not while run() runs.
   const symbolize::JitCode& jit_code() const;
 
-  // Sum of LOST_SAMPLES of the runs that are over, as perf's report heads its output with.
+  // Sum of LOST_SAMPLES, as in the header of perf report. After run().
   std::uint64_t lost_samples() const;
-  // After run(): adds the modules without names to the diagnostics.
+  // After run(): adds modules without symbols to the diagnostics.
   void report_missing_symbols();
 
  private:

@@ -12,13 +12,13 @@
 
 namespace tacho::report {
 
-// A record that is no sample, with what its trailer says. Valid until on_other() returns.
+// A record other than a sample, with its sample_id. Valid until on_other() returns.
 struct OtherEvent {
   const format::RecordView* view = nullptr;
   const format::Record* record = nullptr;
   format::SampleId id;
   std::size_t event_index = 0;
-  const Thread* thread = nullptr;  // whom the record is about; null when it names nobody
+  const Thread* thread = nullptr;  // the thread that the record is about; null: it names none
   std::string_view comm;           // that thread's name at the time of the record
 };
 
@@ -28,24 +28,23 @@ class TextView;  // text_view.h
 class Sink {
  public:
   enum class Flow : std::uint8_t { GoOn, Stop };
-  // How places are distinguished. Functions: a sample's own address may be replaced by the first one seen in
-  // the same named function. Names: frames of call chains too, and all addresses of a file without names are
-  // one place.
+  // Which code addresses are one location. Addresses: equal ones. Functions: a sample's own address may be
+  // replaced by the first one seen in the same function. Names: frames of call chains too, and all addresses
+  // without a symbol in one file are one location.
   enum class Places : std::uint8_t { Addresses, Functions, Names };
   virtual ~Sink() = default;
   virtual Places places() const { return Places::Addresses; }
-  // The view's parallel form, sums or text, if it keeps no state from sample to sample. Then its on_sample()
-  // is not called.
+  // The view's parallel form, if it keeps no state from sample to sample. A session that uses it does not
+  // call on_sample().
   virtual SumView* sums() { return nullptr; }
   virtual TextView* text() { return nullptr; }
-  // Whether on_sample() looks up further places (ResolvedSample::locate()) or, with Places::Names, names. If
-  // not, the places of the next batch are looked up in parallel.
+  // Whether on_sample() resolves further addresses (ResolvedSample::locate()) or, with Places::Names, names.
+  // If not, another thread resolves the next batch meanwhile.
   virtual bool looks_up() const { return true; }
   // Whether it wants on_other().
   virtual bool takes_others() const { return true; }
   virtual Flow on_sample(const ResolvedSample& sample) = 0;
-  // Kernel records other than samples, in their place. An EXIT comes before it takes effect, all others
-  // after.
+  // Kernel records other than samples, in time order. An EXIT comes before it takes effect, all others after.
   virtual Flow on_other(const OtherEvent&) { return Flow::GoOn; }
 };
 

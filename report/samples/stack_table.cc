@@ -1,5 +1,8 @@
 #include "report/samples/stack_table.h"
 
+#define XXH_INLINE_ALL  // most chains are short: calling the library would cost as much as hashing them
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -10,11 +13,22 @@ namespace {
 
 namespace abi = format::abi;
 
-// Numbers of memory taken at a time: few for a small capture, then large pages.
+// Numbers allocated at a time: few for a small capture, then large pages.
 constexpr std::size_t kFirstPiece = std::size_t{1} << 15,
                       kPiece = 2 * format::kLargePage / sizeof(std::uint32_t);
 
 }  // namespace
+
+ChainHash::ChainHash(std::uint64_t seed) : seed_(seed) {
+  static_assert(sizeof secret_ == XXH3_SECRET_DEFAULT_SIZE);
+  XXH3_generateSecret_fromSeed(secret_.data(), seed_);
+}
+
+ChainDigest ChainHash::operator()(format::Bytes words) const {
+  const XXH128_hash_t hash =
+      XXH3_128bits_withSecretandSeed(words.data(), words.size(), secret_.data(), secret_.size(), seed_);
+  return {hash.low64, hash.high64};
+}
 
 ChainDigest ChainReader::key_of(const Chain& chain, const symbolize::SpaceVersion& space) {
   const format::Bytes recorded = chain.words.bytes();
@@ -32,9 +46,9 @@ ChainDigest ChainReader::key_of(const Chain& chain, const symbolize::SpaceVersio
   return {words.low + version * low_factor_, words.high + version * high_factor_};
 }
 
-// Marks in the chain set the mode of the addresses after them. The first address after a mark is where code
-// was interrupted or called the kernel, those behind it are return addresses. perf takes a mark that it does
-// not know for a sign of a corrupt chain and shows none of it; so do we.
+// A PERF_CONTEXT_* mark sets the mode of the addresses after it. The first of these was interrupted or
+// entered the kernel; the others are return addresses. As in perf, a chain with an unknown mark is corrupt
+// and shows no frames.
 void ChainReader::split(const Chain& chain) {
   addresses_.clear();
   std::uint8_t cpumode = abi::kCpumodeUser;
@@ -43,7 +57,7 @@ void ChainReader::split(const Chain& chain) {
   for (std::size_t i = 0; i < size && (keeps_callers_ || addresses_.size() < chain.most_frames); ++i) {
     const std::uint64_t word = chain.words[i];
     if (word < abi::kContextMax) {
-      const bool is_return = is_caller && tells_callers_ && word != 0;
+      const bool is_return = is_caller && marks_callers_ && word != 0;
       addresses_.push_back(
           {word, static_cast<std::uint8_t>(cpumode | (is_return ? PlaceTable::kCaller : 0))});
       is_caller = true;
@@ -57,7 +71,7 @@ void ChainReader::split(const Chain& chain) {
     } else if (word == abi::kContextHypervisor) {
       cpumode = abi::kCpumodeHypervisor;
     } else if (word == abi::kContextUserDeferred) {
-      break;  // what follows is a cookie: the rest comes in a record of its own
+      break;  // a cookie follows: the user part comes in a CALLCHAIN_DEFERRED record
     } else {
       addresses_.clear();
       break;
@@ -95,10 +109,10 @@ std::span<std::uint32_t> FrameStore::keep(std::span<const std::uint32_t> frames)
   return {to, frames.size()};
 }
 
-void StackTable::tell_by_frames() {
-  constexpr std::size_t kMet = std::size_t{1} << 16;  // 2 MB, which stays in a processor's cache
+void StackTable::merge_by_frames() {
+  constexpr std::size_t kCached = std::size_t{1} << 16;  // 2 MB, which stays in a processor's cache
   is_by_frames_ = true;
-  met_.resize(kMet);
+  cache_.resize(kCached);
 }
 
 void StackTable::end_lookups() {
@@ -106,7 +120,7 @@ void StackTable::end_lookups() {
   by_frames_.forget();
   keys_ = {};
   first_key_ = stacks_.size();
-  decltype(met_)(met_.empty() ? 0 : 1).swap(met_);
+  decltype(cache_)(cache_.empty() ? 0 : 1).swap(cache_);
 }
 
 const Stack& StackTable::add(std::span<const std::uint32_t> frames) {
@@ -114,7 +128,7 @@ const Stack& StackTable::add(std::span<const std::uint32_t> frames) {
   return stacks_.push_back({number, frames_.keep(frames)});
 }
 
-const Stack& StackTable::stack_of_frames(std::span<const std::uint32_t> frames) {
+const Stack& StackTable::intern(std::span<const std::uint32_t> frames) {
   std::uint64_t hash = frames.size();
   for (const std::uint32_t frame : frames) hash = by_frames_.hash.add(hash, frame);
   return stacks_[by_frames_.find_or_make(
@@ -125,10 +139,10 @@ const Stack& StackTable::stack_of_frames(std::span<const std::uint32_t> frames) 
 const Stack& StackTable::stack_of(const Chain& chain, const symbolize::SpaceVersion& space) {
   const ChainDigest key = reader_.key_of(chain, space);
   if (is_by_frames_) {
-    Met& met = met_[place_of(key, met_.size())];
-    if (met.stack == nullptr || met.key != key)
-      met = {key, &stack_of_frames(reader_.frames_of(chain, space, *places_))};
-    return *met.stack;
+    Cached& cached = cache_[slot_of(key, cache_.size())];
+    if (cached.stack == nullptr || cached.key != key)
+      cached = {key, &intern(reader_.frames_of(chain, space, *places_))};
+    return *cached.stack;
   }
   const std::uint32_t number = by_chain_.find_or_make(
       by_chain_.hash(key.low), [&](std::uint32_t known) { return keys_[known - first_key_] == key; },

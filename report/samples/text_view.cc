@@ -38,7 +38,7 @@ const symbolize::Mapping* MappingCache::find(const symbolize::SpaceVersion& spac
 Location TextLane::place_of(const BatchItem& item, std::uint64_t ip, std::uint8_t mode) {
   const bool is_caller = (mode & PlaceTable::kCaller) != 0;
   const auto cpumode = static_cast<std::uint8_t>(mode & kCpumodeBits);
-  // A call may be the last instruction of its mapping.
+  // A call may be the last instruction of its mapping: the return address is outside.
   return {.mapping = mappings_.find(*item.space, ip - (is_caller ? 1 : 0), cpumode),
           .ip = {ip},
           .number = 0,
@@ -69,7 +69,7 @@ void TextLane::give(const BatchItem& item) {
     resolved.frames = frames_;
     resolved.has_payload_stack = lane_->is_payload_chain();
   }
-  const bool is_first = resolved.frames && !frames_.empty() && lane_->begins_with_ip();
+  const bool is_first = resolved.frames && !frames_.empty() && lane_->chain_begins_with_ip();
   const auto cpumode = static_cast<std::uint8_t>(sample->misc & format::abi::kCpumodeMask);
   const Location own = is_first ? frames_[0] : place_of(item, sample->ip, cpumode);
   resolved.location = &own;

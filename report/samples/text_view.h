@@ -1,4 +1,4 @@
-// Parallel text: workers format slices of a batch, and the slices are written in order.
+// Parallel text: several threads format chunks of a batch, and the chunks are written in order.
 #pragma once
 
 #include <array>
@@ -17,27 +17,27 @@
 
 namespace tacho::report {
 
-// A worker's formatter with its own buffer. Its samples have frames instead of interned stacks, and places
-// without numbers.
+// A thread's formatter with a buffer. Its samples have frames instead of stacks, and locations without
+// numbers.
 class Pen : public Sink {
  public:
   bool takes_others() const override { return false; }
-  // Bytes written since turn().
+  // Bytes in the current buffer.
   virtual std::size_t size() const = 0;
-  // Switches to the second buffer; the first one is written to the output meanwhile.
-  virtual void turn() = 0;
+  // Goes on with the other buffer, while put() writes out this one.
+  virtual void swap_buffers() = 0;
 };
 
 class TextView {
  public:
   virtual ~TextView() = default;
-  // The pen asks for names while `naming` is locked; null: there is no other pen.
+  // The pen locks `naming` to look up names; null: there is no other pen.
   virtual std::unique_ptr<Pen> fork(std::mutex* naming) = 0;
-  // Puts out bytes [begin, end) of what the pen wrote before its turn.
+  // Writes out bytes [begin, end) of the buffer that the pen filled before swap_buffers().
   virtual Sink::Flow put(Pen& pen, std::size_t begin, std::size_t end) = 0;
 };
 
-// Mappings of addresses; those of the processes and ranges that were asked for last are kept.
+// Finds mappings of addresses, with a cache of processes and their ranges.
 class MappingCache {
  public:
   const symbolize::Mapping* find(const symbolize::SpaceVersion& space, std::uint64_t ip,
@@ -45,15 +45,15 @@ class MappingCache {
 
  private:
   struct Known {
-    symbolize::AddressRange range{1, 0, nullptr};  // empty at first: last is before first
+    symbolize::AddressRange range{1, 0, nullptr};  // none yet: last is before first
     std::uint8_t cpumode = 0;
   };
   struct Process {
     std::uint32_t version = 0;
-    std::uint32_t last = 0, next = 0;  // which was asked for last, and which gives way to a new one
+    std::uint32_t last = 0, next = 0;  // the last one used, and the next one to be replaced
     std::array<Known, 8> all{};
   };
-  std::vector<Process> processes_ = std::vector<Process>(128);  // by the low bits of their versions' numbers
+  std::vector<Process> processes_ = std::vector<Process>(128);  // by the low bits of the version's number
   Process kernel_{};
 };
 

@@ -11,7 +11,7 @@
 
 #include "report/output/text_output.h"
 #include "report/profile/annotated_code.h"
-#include "report/samples/source_files.h"
+#include "report/samples/resolver.h"
 
 namespace tacho::report {
 

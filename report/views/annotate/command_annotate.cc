@@ -16,7 +16,7 @@
 #include "report/output/terminal.h"
 #include "report/profile/annotated_code.h"
 #include "report/profile/profile.h"
-#include "report/samples/source_files.h"
+#include "report/samples/resolver.h"
 #include "report/views/annotate/code_text.h"
 
 namespace tacho::report {

@@ -14,7 +14,7 @@
 #include "format/extensions/attachment.h"
 #include "report/output/text_output.h"
 #include "report/query/field_choice.h"
-#include "report/samples/address_name.h"
+#include "report/samples/resolver.h"
 #include "symbolize/files/decompress.h"
 
 namespace tacho::report {

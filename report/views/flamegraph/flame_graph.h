@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "report/output/text_output.h"
-#include "report/samples/index_table.h"
+#include "report/samples/tables.h"
 
 namespace tacho::report {
 

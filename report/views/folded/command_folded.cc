@@ -192,7 +192,7 @@ class FoldedSink : public Sink, private SumView {
     shape.places = places_;
     return shape;
   }
-  std::uint32_t row_of(const SumRow& row) override {
+  std::uint32_t row_of(const SumGroup& row) override {
     const SumSample sample(row, session_->events());
     return events_.takes(sample.get()) ? row_of(sample.get()) : IndexTable::kNone;
   }

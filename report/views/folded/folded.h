@@ -15,9 +15,9 @@
 #include "report/output/text_output.h"
 #include "report/profile/function_table.h"
 #include "report/query/waits.h"
-#include "report/samples/index_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/session.h"
+#include "report/samples/tables.h"
 #include "symbolize/frame.h"
 
 namespace tacho::report {

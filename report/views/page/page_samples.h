@@ -22,9 +22,9 @@
 #include "report/profile/function_table.h"
 #include "report/profile/weight.h"
 #include "report/redaction.h"
-#include "report/samples/index_table.h"
 #include "report/samples/session.h"
 #include "report/samples/sink.h"
+#include "report/samples/tables.h"
 
 namespace tacho::report {
 

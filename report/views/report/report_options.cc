@@ -14,7 +14,7 @@
 #include "report/command.h"
 #include "report/filter_options.h"
 #include "report/profile/sort_keys.h"
-#include "report/samples/payload_stack.h"
+#include "report/samples/chain_sources.h"
 
 namespace tacho::report {
 namespace {

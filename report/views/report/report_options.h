@@ -21,7 +21,7 @@
 #include "report/profile/profile.h"
 #include "report/profile/sample_facts.h"
 #include "report/query/waits.h"
-#include "report/samples/event_switch.h"
+#include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 #include "report/samples/session.h"
 #include "report/views/report/task_list.h"

@@ -7,7 +7,7 @@
 
 #include "report/profile/entries.h"
 #include "report/profile/profile.h"
-#include "report/samples/payload_stack.h"
+#include "report/samples/chain_sources.h"
 #include "report/views/report/report_options.h"
 #include "report/views/report/report_text.h"
 
@@ -78,7 +78,7 @@ SumShape ReportSink::shape() const {
   return shape;
 }
 
-std::uint32_t ReportSink::row_of(const SumRow& row) {
+std::uint32_t ReportSink::row_of(const SumGroup& row) {
   const std::uint32_t number = profile_->row_for(
       {.event = row.event, .place = row.place, .thread = row.thread, .comm = row.comm, .stack = row.stack});
   if (plan_->names) plan_->names->name_new();

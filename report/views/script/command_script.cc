@@ -12,7 +12,7 @@
 #include "report/commands.h"
 #include "report/filter_options.h"
 #include "report/perf_text/header_text.h"
-#include "report/samples/event_switch.h"
+#include "report/samples/event_choice.h"
 #include "report/samples/text_view.h"
 #include "report/views/script/script_forms.h"
 #include "report/views/script/script_text.h"
@@ -285,7 +285,7 @@ class ScriptPen : public Pen {
     return Flow::GoOn;
   }
   std::size_t size() const override { return written_.size(); }
-  void turn() override {
+  void swap_buffers() override {
     std::swap(written_, turned_);
     written_.clear();
   }

@@ -10,9 +10,9 @@
 #include "report/output/field_sinks.h"
 #include "report/output/terminal.h"
 #include "report/output/text_output.h"
-#include "report/samples/address_name.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
+#include "report/samples/resolver.h"
 
 namespace tacho::report {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "report/decode/coded_values.h"
 #include "report/perf_text/sample_text.h"
-#include "report/samples/address_name.h"
+#include "report/samples/resolver.h"
 
 namespace tacho::report {
 namespace {

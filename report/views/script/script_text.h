@@ -18,8 +18,8 @@
 #include "report/output/text_output.h"
 #include "report/perf_text/sample_text.h"
 #include "report/perf_text/script_fields.h"
-#include "report/samples/by_number.h"
 #include "report/samples/session.h"
+#include "report/samples/tables.h"
 #include "symbolize/frame.h"
 
 namespace tacho::report {

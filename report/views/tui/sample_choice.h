@@ -14,8 +14,8 @@
 
 #include "report/profile/function_table.h"
 #include "report/profile/named_rows.h"
-#include "report/samples/by_number.h"
 #include "report/samples/session.h"
+#include "report/samples/tables.h"
 #include "report/views/heatmap/heat_forms.h"
 #include "report/views/heatmap/heat_map.h"
 

@@ -315,7 +315,7 @@ class Summed : public Sink, public SumView {
   }
   SumShape shape() const override { return shape_; }
   Places places() const override { return shape_.places; }
-  std::uint32_t row_of(const SumRow& row) override {
+  std::uint32_t row_of(const SumGroup& row) override {
     Resolver& resolver = session_->resolver();
     std::string text;
     if (shape_.by_comm) text += std::string(row.comm) + " ";
@@ -371,7 +371,7 @@ class Written : public Sink, public TextView {
       return Flow::GoOn;
     }
     std::size_t size() const override { return written_.size(); }
-    void turn() override { turned_ = std::exchange(written_, {}); }
+    void swap_buffers() override { turned_ = std::exchange(written_, {}); }
     std::string_view turned() const { return turned_; }
 
    private:
@@ -389,7 +389,7 @@ class Written : public Sink, public TextView {
   Flow on_sample(const ResolvedSample& sample) override {  // with one job
     if (!one_) one_.emplace(*session_);
     const Flow flow = one_->on_sample(sample);
-    one_->turn();
+    one_->swap_buffers();
     all += one_->turned();
     return all.size() < most ? flow : Flow::Stop;
   }

@@ -12,7 +12,6 @@
 #include "format/extensions/attachment.h"
 #include "report/samples/session.h"
 #include "report/samples/sums.h"
-#include "report/samples/tee.h"
 #include "report/samples/text_view.h"
 #include "tests/support/capture_builder.h"
 
@@ -287,30 +286,6 @@ TEST(Run, AViewOfNamesGetsOneStackForEachChainOfNames) {
   EXPECT_GT(std::ranges::count(few.names(), "two;?;?;one;"), 100);
   EXPECT_GT(all.distinct.size(), 10'000u);
   EXPECT_EQ(few.distinct.size(), 4u) << "one, two, three, and what has no name";
-}
-
-TEST(Run, ATeeGivesEverythingToEverySinkUntilItWantsNoMore) {
-  CaptureBuilder capture = capture_with_stacks();
-  for (std::uint64_t i = 1; i <= 3000; ++i) capture.sample(sample_at(10 * i)).round();
-  const test::TemporaryFile file(capture.file());
-  for (const Others others : {Others::No, Others::Yes}) {
-    auto session = open(file);
-    ASSERT_TRUE(session);
-    Looker all(*session, others), few(*session, Others::No, 10);
-    Tee tee({&all, &few});
-    EXPECT_EQ(tee.takes_others(), others == Others::Yes) << "where one of them does";
-    session->run(tee);
-    EXPECT_EQ(all.samples, 3000u);
-    EXPECT_EQ(few.samples, 10u);
-    EXPECT_EQ(all.others, others == Others::Yes ? 2u : 0u) << "COMM and MMAP";
-  }
-  auto session = open(file);
-  ASSERT_TRUE(session);
-  Looker one(*session, Others::Yes, 5), two(*session, Others::Yes, 7);
-  Tee tee({&one, &two});
-  session->run(tee);
-  EXPECT_EQ(one.samples, 5u);
-  EXPECT_EQ(two.samples, 7u) << "the pass ends when nobody wants more";
 }
 
 TEST(Run, ProgressIsToldOnTheCallersThreadAndGrows) {

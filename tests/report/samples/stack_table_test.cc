@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tacho::report {
@@ -60,7 +63,7 @@ TEST_F(StackTableTest, AllButTheFirstBehindAMarkAreReturnAddresses) {
   };
   EXPECT_EQ(callers(), Words{}) << "they are one chain for perf";
   stacks_.end_lookups();
-  stacks_.reader().tell_callers();
+  stacks_.reader().mark_callers();
   EXPECT_EQ(addresses(ask(chain)), (Words{1, 2, 3, 4, 4, 5}));
   EXPECT_EQ(callers(), (Words{2, 4, 5}));
 }
@@ -84,7 +87,7 @@ TEST_F(StackTableTest, ChainsOfAnotherRunAreToldApart) {
 }
 
 TEST_F(StackTableTest, ToldByFramesEqualChainsOfAllProcessesAreOneStack) {
-  stacks_.tell_by_frames();
+  stacks_.merge_by_frames();
   const std::uint32_t first = ask(one_).number;
   EXPECT_EQ(ask(one_).number, first);
   EXPECT_EQ(ask(one_, 8).number, first) << "another process";
@@ -95,7 +98,7 @@ TEST_F(StackTableTest, ToldByFramesEqualChainsOfAllProcessesAreOneStack) {
 
 // More than are kept: those that were met long ago are found again.
 TEST_F(StackTableTest, ToldByFramesAChainThatWasForgottenIsTheSameStack) {
-  stacks_.tell_by_frames();
+  stacks_.merge_by_frames();
   constexpr std::uint64_t kChains = 100'000;
   std::vector<std::uint32_t> numbers;
   for (std::uint64_t i = 0; i < kChains; ++i)
@@ -120,6 +123,60 @@ TEST_F(StackTableTest, AChainAndWhatWasUnwoundOfItAreToldApartByWhereItBegins) {
   EXPECT_NE(unwound.number, recorded.number);
   EXPECT_EQ(addresses(unwound), addresses(recorded));
   EXPECT_TRUE(places_.locations()[unwound.frames.back()].is_unwound);
+}
+
+using FortyWords = std::array<std::uint64_t, 40>;
+
+ChainDigest digest(const FortyWords& words, std::size_t size, std::uint64_t seed) {
+  return ChainHash(seed)(std::as_bytes(std::span(words).first(size)));
+}
+
+FortyWords forty_words() {
+  FortyWords words;
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = 0xffffffff81000000 + 0x9e3779b9 * i;
+  return words;
+}
+
+// A hash that takes words by turns into four lanes, and in each turn rotates and multiplies, loses a change
+// of bit 34 in one word against one of bit 63 in the lane's next, whatever its seed.
+TEST(ChainDigest, ChangesThatUndoEachOtherInALaneChangeBothHalves) {
+  const FortyWords one = forty_words();
+  for (const std::size_t size : {8u, 12u, 40u}) {
+    for (std::size_t at = 0; at + 4 < size; ++at) {
+      FortyWords other = one;
+      other[at] ^= std::uint64_t{1} << 34;
+      other[at + 4] ^= std::uint64_t{1} << 63;
+      for (const std::uint64_t seed : {0ull, 1ull, 0x123456789abcdefull}) {
+        const ChainDigest first = digest(one, size, seed), second = digest(other, size, seed);
+        EXPECT_NE(first.low, second.low) << size << " words, at " << at << ", seed " << seed;
+        EXPECT_NE(first.high, second.high) << size << " words, at " << at << ", seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(ChainDigest, TwoBitsOfAChainChangeItWhereverTheyStand) {
+  const FortyWords one = forty_words();
+  std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+  constexpr std::size_t kWords = 9, kBits = kWords * 64;
+  std::size_t made = 0;
+  for (std::size_t first = 0; first < kBits; ++first) {
+    for (std::size_t second = first + 1; second < kBits; second += 7, ++made) {
+      FortyWords other = one;
+      other[first / 64] ^= std::uint64_t{1} << first % 64;
+      other[second / 64] ^= std::uint64_t{1} << second % 64;
+      const ChainDigest found = digest(other, kWords, 7);
+      seen.insert({found.low, found.high});
+    }
+  }
+  EXPECT_EQ(seen.size(), made);
+}
+
+TEST(ChainDigest, TheSeedDecides) {
+  const FortyWords one = forty_words();
+  EXPECT_EQ(digest(one, 40, 5), digest(one, 40, 5));
+  EXPECT_NE(digest(one, 40, 5), digest(one, 40, 6));
+  EXPECT_NE(digest(one, 2, 5), digest(one, 2, 6));
 }
 
 }  // namespace

@@ -1,0 +1,236 @@
+// Hash tables and arrays of the reading engine.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <vector>
+
+#include "format/base/large_pages.h"
+#include "format/base/seeded_hash.h"
+
+namespace tacho::report {
+
+// Hashes rows of numbers. A capture chooses the numbers: with XOR or known factors, an attacker could make
+// many rows collide.
+class RowHash {
+ public:
+  template <std::integral... Words>
+  std::uint64_t operator()(Words... words) const {
+    std::uint64_t hash = seed_;
+    ((hash = add(hash, static_cast<std::uint64_t>(words))), ...);
+    return hash;
+  }
+  // Adds a word. Start with any number, as the length of the row.
+  std::uint64_t add(std::uint64_t hash, std::uint64_t word) const {
+    return format::fold_product(hash + word * spread_, factor_);
+  }
+
+ private:
+  std::uint64_t seed_ = format::random_word();
+  std::uint64_t spread_ = format::random_word() | 1, factor_ = format::random_word() | 1;
+};
+
+// Hash table of indexes into an array of the caller, which compares the items.
+class IndexTable {
+ public:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  // For this table's keys.
+  const RowHash hash{};
+
+  // Empties the table and frees its memory.
+  void forget() {
+    Slots().swap(slots_);
+    count_ = 0;
+  }
+
+  // Prefetches the slot of a hash.
+  void prefetch(std::uint64_t hashed) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[(hashed >> 32) & (slots_.size() - 1)]);
+  }
+  // The number in the slot of a hash, whose item may be prefetched too; kNone: the slot is free.
+  std::uint32_t guess(std::uint64_t hashed) const {
+    return slots_.empty() ? kNone : slots_[(hashed >> 32) & (slots_.size() - 1)].number;
+  }
+
+  // The number with this hash for which same(number) is true. If there is none, make() appends the item to
+  // the caller's array and returns its number.
+  template <class Same, class Make>
+  std::uint32_t find_or_make(std::uint64_t hashed, Same&& same, Make&& make) {
+    if ((count_ + 1) * 4 > slots_.size() * 3) grow();
+    const auto tag = static_cast<std::uint32_t>(hashed >> 32);
+    for (std::size_t at = tag & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
+      if (slots_[at].number == kNone) {
+        const std::uint32_t number = make();
+        slots_[at] = {number, tag};
+        ++count_;
+        return number;
+      }
+      if (slots_[at].tag == tag && same(slots_[at].number)) return slots_[at].number;
+    }
+  }
+
+ private:
+  struct Slot {
+    std::uint32_t number = kNone;
+    std::uint32_t tag = 0;  // half of the hash: decides the slot, and is compared before the item
+  };
+  using Slots = std::vector<Slot, format::LargePages<Slot>>;
+  void grow() {
+    Slots old(slots_.empty() ? 64 : slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.number == kNone) continue;
+      std::size_t at = slot.tag & (slots_.size() - 1);
+      while (slots_[at].number != kNone) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = slot;
+    }
+  }
+  Slots slots_;
+  std::size_t count_ = 0;
+};
+
+// Hash table from (address space, address) to the number of a location. Every frame of every new call chain
+// is looked up in it, so keys are stored in the table itself and a lookup touches one cache line.
+class AddressTable {
+ public:
+  // The number of `ip` in `space`. If there is none, make() returns the new one.
+  template <class Make>
+  std::uint32_t find_or_make(std::uint32_t space, std::uint64_t ip, Make&& make) {
+    const std::uint64_t hash = hash_of(space, ip);
+    if (!slots_.empty()) {
+      const Slot& slot = slots_[place_of(hash, space, ip)];
+      if (slot.number != IndexTable::kNone) return slot.number;
+    }
+    const std::uint32_t number = make();
+    if ((count_ + 1) * 4 > slots_.size() * 3) grow();
+    slots_[place_of(hash, space, ip)] = {ip, space, number};
+    ++count_;
+    return number;
+  }
+
+  // kNone: there is none.
+  std::uint32_t find(std::uint32_t space, std::uint64_t ip) const {
+    return slots_.empty() ? IndexTable::kNone : slots_[place_of(hash_of(space, ip), space, ip)].number;
+  }
+
+  std::size_t size() const { return count_; }
+  // Empties the table and frees its memory.
+  void forget() {
+    Slots().swap(slots_);
+    count_ = 0;
+  }
+
+  // Prefetches the slot of a key.
+  void prefetch(std::uint32_t space, std::uint64_t ip) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[hash_of(space, ip) & (slots_.size() - 1)]);
+  }
+
+ private:
+  struct Slot {
+    std::uint64_t ip = 0;
+    std::uint32_t space = 0;
+    std::uint32_t number = IndexTable::kNone;
+  };
+  using Slots = std::vector<Slot, format::LargePages<Slot>>;
+  // As in RowHash, factors are random: a capture chooses both numbers.
+  std::uint64_t hash_of(std::uint32_t space, std::uint64_t ip) const {
+    return format::fold_product(ip + space * space_factor_, factor_);
+  }
+  // Where the key is, or belongs.
+  std::size_t place_of(std::uint64_t hash, std::uint32_t space, std::uint64_t ip) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = hash & mask;
+    while (slots_[at].number != IndexTable::kNone && (slots_[at].ip != ip || slots_[at].space != space))
+      at = (at + 1) & mask;
+    return at;
+  }
+  void grow() {
+    Slots old(slots_.empty() ? 1024 : slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.number != IndexTable::kNone)
+        slots_[place_of(hash_of(slot.space, slot.ip), slot.space, slot.ip)] = slot;
+    }
+  }
+  std::uint64_t space_factor_ = format::random_word(), factor_ = format::random_word() | 1;
+  Slots slots_;
+  std::size_t count_ = 0;
+};
+
+// An array that grows at its end and never moves: one thread appends while others read items that are
+// complete.
+template <class T>
+class StableArray {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  const T& operator[](std::size_t index) const {
+    const Place place = place_of(index);
+    return pieces_[place.piece][place.at];
+  }
+  T& operator[](std::size_t index) {  // for the appending thread, before others read the item
+    const Place place = place_of(index);
+    return pieces_[place.piece][place.at];
+  }
+  std::size_t size() const { return size_; }
+  const T& push_back(const T& item) {
+    const Place place = place_of(size_++);
+    auto& piece = pieces_[place.piece];
+    if (!piece) piece = format::make_large_piece<T>(kFirst << place.piece);
+    return *::new (static_cast<void*>(&piece[place.at])) T(item);
+  }
+
+ private:
+  struct Place {
+    std::size_t piece, at;
+  };
+  // Piece n holds kFirst << n items.
+  static constexpr std::size_t kFirst = 1024, kFirstBits = 10;
+  static Place place_of(std::size_t index) {
+    const std::size_t piece = static_cast<std::size_t>(std::bit_width(index + kFirst)) - 1 - kFirstBits;
+    return {piece, index + kFirst - (kFirst << piece)};
+  }
+  std::size_t size_ = 0;
+  alignas(
+      format::kApart) std::array<format::LargePiece<T>, 64 - kFirstBits> pieces_;  // apart from what changes
+};
+
+// An array with a value for each location or stack, by number. It grows to the highest number used; memory
+// above that is not written, which saves page faults.
+template <class T>
+class ByNumber {
+ public:
+  // `none`: the value of numbers that were not set.
+  explicit ByNumber(T none = {}) : none_(none) {}
+
+  // Valid until the next call.
+  T& operator[](std::uint32_t number) {
+    if (number >= items_.size()) grow(number);
+    return items_[number];
+  }
+  T find(std::uint32_t number) const { return number < items_.size() ? items_[number] : none_; }
+  void prefetch(std::uint32_t number) const {
+    if (number < items_.size()) __builtin_prefetch(&items_[number]);
+  }
+  // Empties it and frees its memory.
+  void forget() { Items().swap(items_); }
+
+ private:
+  using Items = std::vector<T, format::LargePages<T>>;
+  [[gnu::cold]] void grow(std::size_t number) {
+    constexpr std::size_t kMore = 1024, kMost = std::size_t{1} << 32;  // items
+    if (number >= items_.capacity()) items_.reserve(std::clamp(items_.capacity() * 2, number + 1, kMost));
+    items_.resize(std::min(number + kMore, items_.capacity()), none_);
+  }
+  T none_;
+  Items items_;
+};
+
+}  // namespace tacho::report
