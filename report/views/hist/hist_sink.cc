@@ -131,10 +131,37 @@ void HistSink::tell_short(const std::string& event, const std::string& field) co
                               "a payload of '" + event + "' that ends before its field '" + field + "'");
 }
 
+// What each sample has, for events of which none has a field of that name. Nothing: it is no such value, or
+// of several events none is named.
+std::optional<ChosenField> HistSink::choose_own(const std::vector<std::string>& names) {
+  const OwnValue* const own = find_own_value(options_->field);
+  if (own == nullptr || own->is_text || own->name == "time") return std::nullopt;
+  std::optional<std::size_t> event;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto& attr = session_->events()[i].attr;
+    const bool has_no_samples = attr.type == format::abi::kSoftware && attr.config == format::abi::kDummy;
+    if (options_->event.empty() ? has_no_samples : names[i] != options_->event) continue;
+    if (event) return std::nullopt;
+    event = i;
+    const PayloadSchema* const schema = schemas_.of(i);
+    if (schema != nullptr &&
+        std::ranges::find(schema->fields, options_->field, &PayloadField::name) != schema->fields.end())
+      return std::nullopt;
+  }
+  if (!event) return std::nullopt;
+  own_ = own;
+  own_field_.name = own->name;
+  own_field_.unit = own->unit;
+  const PayloadSchema* const schema = schemas_.of(*event);
+  return ChosenField{*event, schema == nullptr ? &no_payload_ : schema, &own_field_};
+}
+
 Result<> HistSink::choose() {
   std::vector<std::string> names;
   for (const auto& event : session_->events()) names.push_back(event.name);
-  auto chosen = options_->pairs.events.empty()
+  const auto own = options_->pairs.events.empty() ? choose_own(names) : std::nullopt;
+  auto chosen = own ? Result<ChosenField>(*own)
+                : options_->pairs.events.empty()
                     ? choose_field(names, schemas_, options_->event, options_->field,
                                    "tacho hist -i " + cli::shell_word(options_->reading.session.input))
                     : choose_pairs(names);
@@ -157,7 +184,7 @@ Result<> HistSink::choose() {
     const ExpressionValue last = highest_in_slot(*chosen->field, ExpressionValue::of(0));
     step_ = static_cast<std::uint64_t>(last.whole) + 1;
   }
-  count_ = pairs_ ? nullptr : counted_fields(*chosen->schema).count;
+  count_ = pairs_ || own_ != nullptr ? nullptr : counted_fields(*chosen->schema).count;
   if (is_total(*chosen->schema, *chosen->field)) count_ = nullptr;
   chosen_ = *chosen;
   return Done{};
@@ -212,7 +239,9 @@ std::vector<std::string> HistSink::key_names(const PayloadSchema& schema) const 
 // False when the payload ends before the field.
 bool HistSink::add(Groups& groups, const ResolvedSample& sample, std::optional<std::uint64_t> between) const {
   const PayloadField& field = *chosen_.field;
-  const auto value = between ? FieldValue(*between) : read_field(field, sample.raw->raw, sample.order);
+  const auto value = own_ != nullptr ? own_->of(sample)
+                     : between       ? FieldValue(*between)
+                                     : read_field(field, sample.raw->raw, sample.order);
   if (!value) return false;
   Keys keys;
   for (const FieldKey& key : keys_) keys.push_back(key.named_value(sample, session_->resolver()));
@@ -220,7 +249,12 @@ bool HistSink::add(Groups& groups, const ResolvedSample& sample, std::optional<s
   const std::uint64_t count = count_of(count_, sample);
   group.total += count;
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-  if (between) {
+  if (own_ != nullptr) {
+    const auto* const number = std::get_if<std::int64_t>(&*value);
+    add_number(group,
+               number != nullptr ? *number : static_cast<std::int64_t>(std::min(bits_of(*value), kMost)),
+               count);
+  } else if (between) {
     add_number(group, static_cast<std::int64_t>(std::min(*between, kMost)), count);
   } else if (is_counted_by_value(field)) {
     group.counts[key_value(*value)] += count;

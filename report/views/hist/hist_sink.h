@@ -98,6 +98,7 @@ class HistSink : public Sink {
 
   Result<> choose();
   Result<ChosenField> choose_pairs(const std::vector<std::string>& names);
+  std::optional<ChosenField> choose_own(const std::vector<std::string>& names);
   Result<> check_scale(const PayloadField& field) const;
   Result<std::uint64_t> step_for(const PayloadField& field) const;
   std::vector<std::string> key_names(const PayloadSchema& schema) const;
@@ -126,9 +127,11 @@ class HistSink : public Sink {
   std::string event_;                    // name of the chosen event
   std::vector<FieldKey> keys_;
   std::optional<EventPairs> pairs_;
-  std::string first_event_;   // with --between: name of the first event
-  PayloadField between_;      // with --between: describes the time between the events
-  PayloadSchema no_payload_;  // schema of events without a payload
+  std::string first_event_;        // with --between: name of the first event
+  PayloadField between_;           // with --between: describes the time between the events
+  const OwnValue* own_ = nullptr;  // a value that every sample has; null: a field, or times between events
+  PayloadField own_field_;         // describes it
+  PayloadSchema no_payload_;       // schema of events without a payload
   std::vector<std::string> notes_;
   Groups groups_, whole_;
   Intervals intervals_;
