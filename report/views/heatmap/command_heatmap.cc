@@ -118,11 +118,11 @@ void add_map_options(std::vector<cli::Option>& rows, Options& options) {
                 options.question.field));
   rows.push_back(cli::flag(
       "--offset",
-      "rows are parts of a second, columns whole seconds, or what --interval says: what comes again each "
-      "second, and how long it takes, is seen",
+      "columns are whole seconds, of a capture below ten seconds shorter, or what --interval says; rows are "
+      "parts of it: what comes again each second, and how long it takes, is seen",
       options.question.is_offset));
   rows.push_back(interval_option(
-      "length of a column: seconds, or as in 100ms (default: chosen, with --offset a second); where there "
+      "length of a column: seconds, or as in 100ms (default: what gives 30 to 100 columns); where there "
       "would be more than 200 columns, or more than a line of text has, 2, 5, 10, ... times as long",
       options.interval));
   rows.push_back(
@@ -232,11 +232,6 @@ Result<HeatScale> scale_of(const Options& options, const HeatSource& source) {
     scale.bits = std::countr_zero(options.rows);
   }
   return scale;
-}
-
-// "second", "100 ms"
-std::string period_text(std::uint64_t period) {
-  return period == kSecond ? "second" : amount_text(static_cast<std::int64_t>(period), "ns");
 }
 
 HeatFacts facts_of(Session& session, const Options& options, const HeatSource& source) {
@@ -421,9 +416,8 @@ Result<Shown> show_map(Session& session, TextOutput& out, const Options& options
   Shown shown(Symbols::NotUsed);
   tell_times(sink.samples_without_times(), options, shown);
   if (source.is_offset_by_default())
-    shown.notes.emplace_back(
-        "tacho heatmap: no field of a payload shows itself: rows are parts of each second; --field NAME "
-        "shows a field, or period");
+    shown.notes.emplace_back("tacho heatmap: no field of a payload shows itself: rows are parts of each " +
+                             period_text(source.period()) + "; --field NAME shows a field, or period");
   if (map.is_empty())
     shown.notes.emplace_back("tacho heatmap: the capture holds no samples, or none that the options ask for");
   return shown;
@@ -455,7 +449,9 @@ Result<> check(Options& options) {
   if (options.is_svg && output.empty() && ::isatty(STDOUT_FILENO) != 0)
     return use_error("a picture is no text for a terminal; name its file: -o map.svg");
   if (options.is_svg) options.reading.paging = Paging::Never;
-  if (options.interval != 0) options.question.period = options.interval;
+  options.question.period = options.interval;
+  // A box is of the map of seconds unless --interval says of which.
+  if (!options.box.empty() && options.interval == 0) options.question.period = kSecond;
   options.question.input = options.reading.session.input;
   return Done{};
 }

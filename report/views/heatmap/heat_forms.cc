@@ -114,6 +114,10 @@ std::string amount_text(std::int64_t value, std::string_view unit) {
   return known->kind == cli::NumberUnit::Time ? scaled(amount, kTimes) : scaled(amount, kSizes);
 }
 
+std::string period_text(std::uint64_t period) {
+  return period == kSecond ? "second" : amount_text(static_cast<std::int64_t>(period), "ns");
+}
+
 std::string values_text(std::int64_t low, std::int64_t high, const HeatFacts& facts) {
   if (low == high) return amount_text(low, facts.unit);
   const std::string last = high == kHighest ? "any" : amount_text(high + 1, facts.unit);

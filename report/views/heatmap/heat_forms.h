@@ -42,6 +42,8 @@ struct HeatFacts {
 std::string seconds_text(std::uint64_t time);
 // To three digits, in a unit that suits: "1.05 ms", "4 KiB", "1.2k".
 std::string amount_text(std::int64_t value, std::string_view unit);
+// "second", "100 ms": what offsets are in, from ns.
+std::string period_text(std::uint64_t period);
 // A range, or one number if it has one value: "1.05 ms to 2.1 ms", "7".
 std::string values_text(std::int64_t low, std::int64_t high, const HeatFacts& facts);
 // "12.5..12.6,1024..2047", of offsets "12..13,0.34..0.36".

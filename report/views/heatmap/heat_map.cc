@@ -148,6 +148,27 @@ bool is_name(const std::string& text) {
 
 }  // namespace
 
+std::uint64_t usual_period(Session& session) {
+  constexpr std::uint64_t kSecond = 1'000'000'000, kLong = 10 * kSecond, kMostPeriods = 66, kLeast = 1000;
+  const auto& times = session.features().environment.sample_time;
+  if (!times) return kSecond;
+  auto [first, last] = *times;
+  if (const auto& chosen = session.filter().times; !chosen.empty()) {
+    std::uint64_t begin = last, end = first;
+    for (const Filter::TimeRange& range : chosen) {
+      begin = std::min(begin, std::max(range.first, first));
+      end = std::max(end, std::min(range.last, last));
+    }
+    first = begin;
+    last = end;
+  }
+  if (last <= first || last - first >= kLong) return kSecond;
+  for (std::uint64_t decade = kLeast; decade < kSecond; decade *= 10)
+    for (const std::uint64_t step : {1, 2, 4, 5})
+      if ((last - first) / (decade * step) <= kMostPeriods) return decade * step;
+  return kSecond;
+}
+
 Result<> HeatSource::find(const HeatQuestion& question, Session& session) {
   const format::EventSet& events = session.events();
   schemas_.emplace(events, session.features());
@@ -164,7 +185,7 @@ Result<> HeatSource::find(const HeatQuestion& question, Session& session) {
   const std::size_t with_field = question.is_offset ? 0 : events_with(question.field, taken_, *schemas_);
   if (question.is_offset || (question.field.empty() && with_field == 0)) {
     is_offset_by_default_ = !question.is_offset;
-    period_ = question.period;
+    period_ = question.period != 0 ? question.period : usual_period(session);
     name_ = "offset";
     unit_ = "ns";
     return Done{};

@@ -90,9 +90,13 @@ class HeatGrid {
 struct HeatQuestion {
   std::string event, field;  // of --event and --field; empty: not given
   bool is_offset = false;
-  std::string input;                     // the capture, for messages
-  std::uint64_t period = 1'000'000'000;  // ns: offsets are in this
+  std::string input;         // the capture, for messages
+  std::uint64_t period = 0;  // ns: offsets are in this; 0: in a second, or less where the capture is short
 };
+
+// The period of offsets that suits a capture: a second, or in one below ten seconds the part of a second that
+// makes 30 to 66 columns.
+std::uint64_t usual_period(Session& session);
 
 class HeatSource {
  public:
