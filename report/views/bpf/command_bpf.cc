@@ -222,7 +222,10 @@ class BpfText {
 
   void write_list(const CostSink& costs) {
     if (programs_.empty()) {
-      out_.text("no BPF program was loaded, or the recorder had no right to see them\n");
+      out_.text(
+          "the capture has no BPF programs; tacho record and perf record put those that are loaded into it "
+          "when "
+          "they run as root\n");
       return;
     }
     const bool has_costs = !costs.by_interval().empty();
