@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "report/output/terminal.h"
@@ -80,6 +82,7 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
   sink.write(out);
   Shown shown(Symbols::Used);
   shown.notes = sink.notes();
+  std::ranges::move(sink.unmatched_names(), std::back_inserter(shown.notes));
   return shown;
 }
 

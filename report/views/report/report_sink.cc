@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <set>
 #include <utility>
 
+#include "cli/nearest.h"
 #include "report/profile/entries.h"
 #include "report/profile/profile.h"
 #include "report/samples/chain_sources.h"
@@ -305,6 +308,40 @@ bool ReportSink::can_name_chains_late() const {
          std::ranges::all_of(blocks, [](const EventBlock& block) { return block.members == 1; });
 }
 
+namespace {
+
+// The functions of the kernel in which a CPU waits for work: perf's list (symbol__is_idle() of perf 6.1), and
+// what they are called since Linux 6.6.
+bool is_idle(const Function& function) {
+  static constexpr std::string_view kIdle[] = {"acpi_idle_do_entry",
+                                               "acpi_processor_ffh_cstate_enter",
+                                               "acpi_safe_halt",
+                                               "arch_cpu_idle",
+                                               "cpu_idle",
+                                               "cpu_startup_entry",
+                                               "default_idle",
+                                               "enter_idle",
+                                               "exit_idle",
+                                               "idle_cpu",
+                                               "intel_idle",
+                                               "intel_idle_ibrs",
+                                               "mwait_idle",
+                                               "mwait_idle_with_hints",
+                                               "mwait_idle_with_hints.constprop.0",
+                                               "native_safe_halt",
+                                               "poll_idle",
+                                               "ppc64_runlatch_off",
+                                               "pseries_dedicated_idle_sleep",
+                                               "psw_idle",
+                                               "psw_idle_exit",
+                                               "pv_native_safe_halt"};
+  const symbolize::Module* const module = function.module;
+  return module != nullptr && module->kind == symbolize::ModuleKind::Kernel &&
+         std::ranges::binary_search(kIdle, function.name());
+}
+
+}  // namespace
+
 EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   EntryOptions options;
   options.keeps_zero_periods = options_->reading.perf_bytes.keeps_zero_periods;
@@ -328,6 +365,10 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
                                                .socket_fact = socket_fact_,
                                                .parallelism_fact = parallelism_fact_});
   options.keeps_filtered = options_->has_levels;
+  if (options_->hides_idle)
+    options.is_left_out = [&functions](const ProfileRow& row) {
+      return is_idle(functions[functions.of_place(row.location)]);
+    };
   if (!plan_->branches) return options;
   const auto is_unknown = [&functions](std::uint32_t place) {
     return !functions[functions.of_place(place)].has_symbol();
@@ -586,6 +627,39 @@ std::optional<Error> ReportSink::failure() const {
   if (failure_ || !weight_ || weight_->unreadable() == 0) return failure_;
   return use_error("--weight: " + std::to_string(weight_->unreadable()) + " samples have no number named '" +
                    options_->weight + "'; tacho header lists the fields of payloads");
+}
+
+std::vector<std::string> ReportSink::unmatched_names() const {
+  struct Names {
+    std::string_view option, what;
+    const std::vector<std::string>* wanted;
+    std::set<std::string> known;
+  };
+  const Filter& filter = options_->filter;
+  std::array<Names, 3> all = {{{"--comms", "command", &filter.comms, {}},
+                               {"--dsos", "DSO", &filter.dsos, {}},
+                               {"--symbols", "symbol", &filter.symbols, {}}}};
+  std::vector<std::string> lines;
+  const bool has_any = std::ranges::any_of(all, [](const Names& one) { return !one.wanted->empty(); });
+  if (!has_any || !profile_ || empty()) return lines;
+  for (std::uint32_t number = 0; number < profile_->rows().size(); ++number) {
+    const Function& function = functions()[names()[number].function];
+    if (!filter.comms.empty()) all[0].known.emplace(profile_->rows()[number].comm());
+    if (!filter.dsos.empty() && function.module != nullptr) {
+      all[1].known.emplace(function.module->short_name);
+      all[1].known.emplace(function.module->path);
+    }
+    if (!filter.symbols.empty()) all[2].known.emplace(function.name());
+  }
+  for (const Names& one : all) {
+    const std::vector<std::string> known(one.known.begin(), one.known.end());
+    for (const std::string& wanted : *one.wanted) {
+      if (one.known.contains(wanted) || (wanted.starts_with("0x") && &one == &all[2])) continue;
+      lines.push_back(fmt::format("tacho report: {}: no sample is of the {} '{}'{}", one.option, one.what,
+                                  printable(wanted), printable(cli::suggestion(wanted, known))));
+    }
+  }
+  return lines;
 }
 
 std::vector<std::string> ReportSink::notes() const {

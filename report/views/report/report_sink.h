@@ -54,6 +54,8 @@ class ReportSink : public Sink, private SumView {
   }
   // Lines for stderr.
   std::vector<std::string> notes() const;
+  // Lines about names of --comms, --dsos and --symbols that no sample has. After the rows were settled.
+  std::vector<std::string> unmatched_names() const;
   bool empty() const { return !profile_ || profile_->rows().size() == 0; }
   void report(format::Diagnostics& diagnostics) const {
     if (plan_) plan_->facts.report(diagnostics);
