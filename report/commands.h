@@ -17,7 +17,6 @@ Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_hist(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_table(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_bpf(const std::vector<std::string>& arguments);
-Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_stacks(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_calls(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments);

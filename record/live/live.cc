@@ -180,6 +180,8 @@ CommandShape shape_of(TopGathered& to) {
       passed_on("--percent-limit", Takes::Value, "PERCENT", "The least share of a row", to.view),
       cli::flag("-U,--hide_user_symbols", "Only what runs in the kernel", to.hides_user),
       cli::flag("-K,--hide_kernel_symbols", "Only what runs outside of the kernel", to.hides_kernel),
+      passed_on("--show-idle", Takes::Nothing, "",
+                "Count the kernel's idle loop too, which is left out, as by perf top", to.view),
       passed_on("-z,--zero", Takes::Nothing, "", "Count anew at each refresh, as the key z does", to.view),
       cli::flag("--no-call-graph", "No call graphs", to.wants_no_stacks),
       {"-o,--output", Takes::Value, "FILE",

@@ -17,8 +17,15 @@ void BranchHits::add(const BranchHits& other) {
   taken += other.taken;
   mispredicted += other.mispredicted;
   entered += other.entered;
+  if (other.timed == 0) return;
+  least_cycles = timed == 0 ? other.least_cycles : std::min(least_cycles, other.least_cycles);
+  most_cycles = std::max(most_cycles, other.most_cycles);
   cycles += other.cycles;
   timed += other.timed;
+}
+
+void BranchHits::add_cycles(std::uint64_t of_block) {
+  add({.cycles = of_block, .timed = 1, .least_cycles = of_block, .most_cycles = of_block});
 }
 
 void CodeHits::add(const ResolvedSample& sample) {
@@ -56,10 +63,7 @@ void CodeHits::add_branches(const ResolvedSample& sample) {
     BranchHits& from = branches_at(branch_place(sample, branch.from).number);
     ++from.taken;
     if ((branch.flags & kBranchMispredicted) != 0) ++from.mispredicted;
-    if (const std::uint64_t cycles = branch_cycles(branch.flags); cycles != 0) {
-      from.cycles += cycles;
-      ++from.timed;
-    }
+    if (const std::uint64_t cycles = branch_cycles(branch.flags); cycles != 0) from.add_cycles(cycles);
     ++branches_at(branch_place(sample, branch.to).number).entered;
   }
 }

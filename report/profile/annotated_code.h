@@ -38,6 +38,8 @@ struct BranchHits {
   std::uint64_t entered = 0;       // branches to here
   std::uint64_t cycles = 0;        // of `timed` blocks that ended here, added up
   std::uint64_t timed = 0;
+  std::uint64_t least_cycles = 0, most_cycles = 0;  // of one of these blocks
+  void add_cycles(std::uint64_t of_block);
   void add(const BranchHits& other);
   bool is_any() const { return taken != 0 || entered != 0; }
 };

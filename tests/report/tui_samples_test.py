@@ -137,7 +137,7 @@ class Samples(programs.Scratch):
         self.plant()
         one = self.open(100, 24, "--sort", "cpu,sym")
         one.keys("v")
-        one.wait_for("v: the samples of a row by 'cpu' are not found again; l lists those of all rows")
+        one.wait_for("v: not of rows by 'cpu'; l lists the samples of all rows")
         one.keys("l")
         one.wait_for("^1 of 2,000 ")
 
@@ -181,7 +181,8 @@ class Samples(programs.Scratch):
         self.pick(one, "M", "lat (ns)")
         shown = one.wait_for("Enter: count this box")
         expected = self.text("heatmap", "--field", "lat", "--width", "200", "--event", "io")
-        self.assertIn(expected[2], shown)  # how many samples, columns and rows
+        samples, interval = re.match(r"([\d,]+ samples) in \d+ columns of (\S+ \S+) and", expected[2]).groups()
+        self.assertIn(f": {samples}, columns of {interval}", shown)
         self.assertEqual(self.cells(one.lines()), self.cells(expected))
         axis = next(i for i, line in enumerate(expected) if re.match(r" +\+\|", line))
         for line in expected[axis:axis + 2]:
@@ -341,7 +342,8 @@ class Samples(programs.Scratch):
         self.plant()
         one = self.screen()
         before = one.state()
-        for keys, shown in ((["l"], "^1 of 2,000 "), (["M", "Enter"], "Enter: count this box"), (["b", "Enter"], "count     distribution")):
+        for keys, shown in ((["l"], "^1 of 2,000 "), (["M", "Enter"], "Enter: count this box"), (["b", "Enter"], "count     distribution"),
+                            (["B", *"perf.data", "Enter"], "^ +Before +After +Delta")):
             with self.subTest(shown=shown):
                 one.run("report", *self.WORDS)
                 one.wait_for("h: help")

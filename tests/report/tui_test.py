@@ -260,10 +260,13 @@ class Tui(programs.Scratch):
             (["p"], r"^ 100\.00 │", r"^ +66\.67 │"),
             (["b"], r"local hits\]", r"local period\]"),
             (["b"], r"local period\]", r"local hits\]"),
-            (["O"], "O: every instruction has its offset here", None),   # says why not
-            (["c"], "c: least and most cycles are not kept", None),
-            (["P"], "P: no file is written from here: tacho annotate SYMBOL -o FILE", None),
-            (["r"], "r: no scripts are run here", None),
+            (["O"], "offsets of jump targets$", r"│ +3 +movl"),       # of jump targets alone
+            (["O"], "offsets of jump targets and calls$", None),
+            (["O"], r"│ +3 +movl", None),                             # of all
+            (["c"], "the capture has no branch stacks", None),
+            (["P"], "wrote leaf.annotation$", None),
+            (["r"], "Views of these samples", None),
+            (["q"], None, "Views of these samples"),
             (["/", "j", "n", "e", "Enter"], jump, None),
             (["/", "C-u", "z", "z", "Enter"], "zz", None),          # not found: says it
             (["?", "C-u", "m", "o", "v", "l", "Enter"], hot, None),  # upwards
@@ -289,6 +292,100 @@ class Tui(programs.Scratch):
         one.keys("Escape", "a")
         one.wait_for(r"Percent|No samples for the")
         one.keys("Escape")
+
+    @at_both_sizes
+    def test_annotate_opens_the_code_by_itself(self, width, height):
+        """As perf annotate: of the function that is named, or the hottest; q leaves."""
+        words = ["annotate", *self.write_capture()[1:]]
+        one = self.screen(width, height)
+        one.run(*words, "--event", "cpu-clock")
+        shown = one.wait_for(r"^ 100\.00 │ ")
+        self.assertIn("leaf  /opt/program  [Percent: local period]", shown)
+        one.keys("O")
+        one.wait_for("^offsets of jump targets$")
+        self.assertRegex(one.text(), r"│ +8 ┌►")
+        self.assertNotRegex(one.text(), r"│ +3 +movl")
+        one.keys("O", "O", "c")
+        one.wait_for("the capture has no branch stacks")
+        one.keys(">")
+        one.wait_for(r"^other  /opt/program")
+        one.keys("P")
+        one.wait_for("^wrote other.annotation$")
+        one.keys("P")
+        one.wait_for("^wrote other.annotation.1$")
+        text = self.tacho(*words, "--event", "cpu-clock", "other").stdout.decode()
+        for name in ("other.annotation", "other.annotation.1"):
+            self.assertEqual((self.folder / name).read_text(), text)
+            (self.folder / name).unlink()
+        one.keys("r")
+        one.wait_for("Samples of other one by one")
+        one.keys("Enter")
+        one.wait_for("^1 of 3 ")
+        one.keys("q")
+        one.wait_for(r"^other  /opt/program")
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
+        one.type("clear")
+        one.run(*words, "leaf")  # of two events a list comes first, as in a report
+        one.wait_for("Available samples")
+        one.keys("Down", "Enter")
+        one.wait_for(r"^leaf  /opt/program")
+        one.keys("q")
+        one.wait_for("Available samples")
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
+        one.run(*words, "nowhere")
+        one.wait_for("no sample is in a function 'nowhere'")
+
+    def test_annotate_prints_text_elsewhere(self):
+        words = ["annotate", *self.write_capture()[1:], "--event", "cpu-clock"]
+        for more in (["--stdio"], ["--stdio2"], ["--no-pager"], ["--json"]):
+            one = self.screen(120, 60)
+            one.run(*words, *more)
+            one.wait_for({"--json": r'"symbol":"leaf"', "--stdio": "Source code & Disassembly of program"}.get(
+                more[0], r"^# leaf \(/opt/program\): 66\.67 % of cpu-clock"))
+            self.assertEqual(one.tmux("display-message", "-p", "#{alternate_on}").strip(), "0")
+            one.close()
+        one = self.screen(120, 60, TERM="dumb")
+        one.run(*words)
+        one.wait_for("TERM=dumb has no cursor to move: text is printed")
+        one.wait_for("# leaf")
+        self.assertIn(b"# leaf", self.tacho(*words).stdout)
+        self.assertIn(b"needs a terminal", self.tacho(*words, "--tui", status=1).stderr)
+
+    @at_both_sizes
+    def test_rows_are_written_and_other_captures_are_read(self, width, height):
+        one = self.open(self.screen(width, height))
+        one.wait_for(r"\] top")
+        one.keys("e", "P")
+        one.wait_for("^wrote perf.hist.0$")
+        self.assertRegex((self.folder / "perf.hist.0").read_text(), r"(?s)^Samples: 9  of event 'cpu-clock'.*\n  Children +Self .*\n"
+                         r"-  100\.00% .* top\n   - top\n.*\n\+ +66\.67%")
+        one.keys("C", "P")
+        one.wait_for("^wrote perf.hist.1$")
+        self.assertNotIn("- top", (self.folder / "perf.hist.1").read_text())
+        shutil.move(self.folder / "perf.hist.0", self.folder / "perf.hist.0.kept")  # a free number is taken
+        one.keys("P")
+        one.wait_for("^wrote perf.hist.0$")
+        for name in ("perf.hist.0", "perf.hist.1", "perf.hist.0.kept"):
+            (self.folder / name).unlink()
+        one.keys("s")
+        one.wait_for("no other capture is in the working directory")
+        shutil.copy(CAPTURES / "threads.data", self.folder / "another.data")
+        one.keys("s")
+        one.wait_for("Another capture in this directory")
+        self.assertNotIn("code.c", one.text())
+        one.keys("Enter")
+        one.wait_for("^rows are of another.data$")
+        self.assertNotRegex(one.text(), r"\] top")
+        (self.folder / "broken.data").write_bytes(b"PERFILE2" + bytes(200))
+        one.keys("s", "Enter")
+        one.wait_for("broken.data: ")
+        one.keys("s", "Down", "Enter")
+        one.wait_for("^rows are of perf.data$")
+        one.wait_for(r"\] top")
+        for name in ("another.data", "broken.data"):
+            (self.folder / name).unlink()
 
     def test_calls_are_followed_and_left(self):
         one = self.open(self.screen(100, 40), "--no-children", "--sort", "sym")
@@ -380,7 +477,7 @@ class Tui(programs.Scratch):
                 one.keys("T")
                 shown = one.wait_for(r"^Samples over time: 1 at 5\.\d\d\d s")
                 self.assertIn("█", shown)
-                self.assertIn("Left Right: move  Space: mark", shown)
+                self.assertIn("Space: mark  Enter: count this time", shown)
                 one.keys(*["NPage"] * (width // 10), "Space", *["PPage"] * (width * 3 // 80), "Enter")
                 one.wait_for("time slices: 5")
                 one.wait_until_gone(r"\] leaf")
@@ -395,6 +492,8 @@ class Tui(programs.Scratch):
                 one.wait_for("Samples over time")
                 one.click(height - 3, 0)
                 one.wait_for(r"^Samples over time: 1 at 5\.0")
+                one.keys("q")
+                one.wait_until_gone("Samples over time")
                 one.keys("q")
                 one.wait_for(r"^\$ *$")
                 one.close()
@@ -440,9 +539,7 @@ class Tui(programs.Scratch):
         one.wait_for("# captured on")
         one.keys("q", "m")
         one.wait_for("Zoom into spin")
-        one.keys("Escape", "P")
-        one.wait_for("tacho report --stdio -o FILE")
-        one.keys("%")
+        one.keys("Escape", "%")
         one.wait_for("that key means nothing here; h: help")
 
     @at_both_sizes

@@ -1,43 +1,23 @@
-// `tacho annotate`: instructions and source lines of functions, with each event's share of samples.
+#include "report/views/annotate/command_annotate.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <set>
-#include <utility>
 
 #include "cli/absent_options.h"
 #include "cli/nearest.h"
 #include "format/records/perf_abi.h"
-#include "report/commands.h"
 #include "report/decode/bpf_functions.h"
 #include "report/filter_options.h"
 #include "report/output/terminal.h"
-#include "report/profile/annotated_code.h"
-#include "report/profile/profile.h"
 #include "report/samples/resolver.h"
-#include "report/views/annotate/code_text.h"
 
 namespace tacho::report {
 namespace {
 
 using cli::Takes;
-
-enum class Form : std::uint8_t { Text, Perf, Json };
-
-struct AnnotateOptions {
-  ReadingOptions reading;
-  std::string symbol;       // empty: all functions with samples
-  std::string bpf_program;  // --bpf: only functions of this program; empty: all
-  Form form = Form::Text;
-  CodeOptions code;
-  AsmSyntax syntax = AsmSyntax::Att;
-  Grouping grouping = Grouping::AsRecorded;
-  double percent_limit = 0;  // a share of all samples
-  Colour colour = Colour::Auto;
-  bool is_quiet = false;
-};
 
 template <class T>
 cli::Option sets(std::string names, std::string help, T& target, T value) {
@@ -96,9 +76,15 @@ void add_code_options(std::vector<cli::Option>& rows, AnnotateOptions& options) 
   rows.push_back(sets("--stdio",
                       "in the layout of perf annotate --stdio: its columns and counters, without arrows; the "
                       "texts of instructions are capstone's",
-                      options.form, Form::Perf));
+                      options.form, CodeForm::Perf));
+  rows.push_back(sets("--stdio2", "text with jumps as arrows, which pipes get without an option",
+                      options.face, CodeFace::Text));
+  rows.push_back(sets("--tui",
+                      "the view on the terminal, which opens without an option; an error where there is no "
+                      "terminal",
+                      options.face, CodeFace::Screen));
   rows.push_back(sets("--json", "a JSON object a function, each on a line (docs/annotate.md)", options.form,
-                      Form::Json));
+                      CodeForm::Json));
   rows.push_back({"-M,--disassembler-style", Takes::Value, "STYLE",
                   "how x86 code is written: att (default) or intel",
                   [&options](std::string_view text) { return set_syntax(options.syntax, text); }});
@@ -142,15 +128,8 @@ void add_code_options(std::vector<cli::Option>& rows, AnnotateOptions& options) 
         cli::accepted(names, Takes::Nothing, ""));  // accepted for perf's sake: this is the default
 }
 
-constexpr std::string_view kInteractive =
-    "tacho tui FILE opens the screen, where a shows a function's code; without this option the text goes "
-    "through a pager";
-
 constexpr cli::AbsentOption kAbsent[] = {
-    {"--tui", Takes::Nothing, kInteractive},
-    {"--gtk", Takes::Nothing, kInteractive},
-    {"--stdio2", Takes::Nothing,
-     "without this option the text has what stdio2 shows, jumps as arrows; --stdio has perf's other layout"},
+    {"--gtk", Takes::Nothing, "--tui opens the view on the terminal"},
     {"--objdump", Takes::Value,
      "no objdump runs: instructions are disassembled here, by capstone; leave it out"},
     {"--addr2line", Takes::Value, "no addr2line runs: source lines are read from DWARF here; leave it out"},
@@ -168,7 +147,9 @@ constexpr cli::AbsentOption kAbsent[] = {
      "types of data are not known here; perf annotate --type-stat of perf 6.7 has them"},
 };
 
-cli::CommandLine describe(AnnotateOptions& options) {
+}  // namespace
+
+cli::CommandLine describe_annotate(AnnotateOptions& options) {
   auto line = command_line("annotate",
                            "Shows functions as source and instructions, with the share of samples that each "
                            "instruction has: those "
@@ -203,6 +184,8 @@ cli::CommandLine describe(AnnotateOptions& options) {
   return line;
 }
 
+namespace {
+
 class AnnotateSink : public Sink {
  public:
   AnnotateSink(const Session& session) : hits_(session.events().size()), is_pipe_(session.layout().is_pipe) {
@@ -224,36 +207,6 @@ class AnnotateSink : public Sink {
   bool is_pipe_, has_branches_ = false;
 };
 
-// Functions that are shown in part or not at all, for lines after the text.
-class Lacks {
- public:
-  void add(const HitFunction& function, const AnnotatedCode& code) {
-    const bool is_kernel = function.module->kind == symbolize::ModuleKind::Kernel;
-    std::string why = code.lack + (is_kernel ? "; -k VMLINUX names the kernel's file" : "");
-    if (code.lines.empty())
-      ++by_module_[{std::string(function.module->path), std::move(why)}];
-    else
-      cut_.push_back(function.name + ": " + why);
-  }
-  bool empty() const { return by_module_.empty() && cut_.empty(); }
-  std::vector<std::string> lines(const std::string& input) const {
-    constexpr std::size_t kMostTold = 20;
-    std::vector<std::string> lines;
-    for (const auto& [what, count] : by_module_)
-      lines.push_back(fmt::format("{}: {} not shown, as {}", what.first,
-                                  count == 1 ? "1 function is" : fmt::format("{} functions are", count),
-                                  what.second));
-    lines.insert(lines.end(), cut_.begin(), cut_.end());
-    if (lines.size() > kMostTold) lines.resize(kMostTold);
-    for (std::string& line : lines) line = "tacho: " + input + ": " + printable(line);
-    return lines;
-  }
-
- private:
-  std::map<std::pair<std::string, std::string>, std::size_t> by_module_;
-  std::vector<std::string> cut_;
-};
-
 class Annotation {
  public:
   Annotation(Session& session, TextOutput& out, const AnnotateOptions& options, const CodeHits& hits)
@@ -265,12 +218,14 @@ class Annotation {
         files_(session.resolver()),
         annotator_(session, options.syntax) {
     code_options_.names = options.reading.names;
-    code_options_.has_colour = options.form != Form::Json && has_colour(options.colour, out.is_for_person());
+    code_options_.has_colour =
+        options.form != CodeForm::Json && has_colour(options.colour, out.is_for_person());
   }
 
   Result<Shown> write() {
     functions_ = hits_.functions(session_.resolver());
-    if (auto found = choose(); !found) return std::move(found.error());
+    if (auto found = choose_functions(session_, options_, functions_); !found)
+      return std::move(found.error());
     const auto groups = groups_of(session_, options_.grouping);
     const bool is_grouped = options_.grouping != Grouping::Never;
     const auto by_event = hottest(functions_);
@@ -298,51 +253,6 @@ class Annotation {
     return std::ranges::any_of(hits_.totals(), [](const HitCount& total) { return total.samples != 0; });
   }
 
-  // Keeps only the functions of the BPF program.
-  Result<> choose_program() {
-    const format::Environment& environment = session_.features().environment;
-    const std::string input = printable(options_.reading.shown_input()),
-                      wanted = printable(options_.bpf_program);
-    BpfFunctions known(environment);
-    std::set<std::uint64_t> addresses;
-    bool is_there = false;
-    for (const format::BpfProgramInfo& info : environment.bpf_programs) {
-      if (!known.program(info).is_called(options_.bpf_program)) continue;
-      is_there = true;
-      for (const BpfFunction& function : known.of(info)) addresses.insert(function.address);
-    }
-    if (!is_there)
-      return use_error(fmt::format("{}: has no BPF program '{}'; tacho bpf FILE lists them", input, wanted));
-    std::erase_if(functions_, [&](const HitFunction& function) {
-      return !addresses.contains(function.place.ip.value - (function.shown_address - function.start));
-    });
-    if (functions_.empty())
-      return use_error(
-          fmt::format("{}: no sample is in the BPF program '{}'; tacho bpf -i FILE -s PROGRAM shows its "
-                      "code without samples",
-                      input, wanted));
-    return Done{};
-  }
-
-  // Keeps only the named function.
-  Result<> choose() {
-    if (!options_.bpf_program.empty())
-      if (auto found = choose_program(); !found) return found;
-    const std::string& wanted = options_.symbol;
-    if (wanted.empty()) return Done{};
-    std::vector<std::string> names;
-    for (const HitFunction& function : functions_) names.push_back(function.name);
-    std::erase_if(functions_, [&wanted](const HitFunction& function) {
-      return function.name != wanted && function.linker_name != wanted &&
-             whole_name(function.name, function.linker_name) != wanted;
-    });
-    if (!functions_.empty()) return Done{};
-    const std::string guess = cli::suggestion(wanted, names);
-    return use_error(fmt::format(
-        "{}: no sample is in a function '{}'{}", printable(options_.reading.shown_input()), printable(wanted),
-        guess.empty() ? "; tacho report --sort sym lists those with samples" : guess));
-  }
-
   // The functions to show: those with samples of the block's first event, hottest first, then functions with
   // samples of other events only.
   std::vector<std::size_t> functions_of(
@@ -354,7 +264,8 @@ class Annotation {
       if (found == by_event.end()) continue;
       for (const std::size_t number : found->second)
         if (known.insert(number).second) order.push_back(number);
-      if (options_.form == Form::Perf) break;  // perf shows only functions with samples of its first event
+      if (options_.form == CodeForm::Perf)
+        break;  // perf shows only functions with samples of its first event
     }
     return order;
   }
@@ -377,14 +288,14 @@ class Annotation {
       shown.everything.push_back(event < hits_.totals().size() ? hits_.totals()[event] : HitCount());
     }
     shown.event_name = name_of(shown.events, block, groups);
-    if (!is_first_ && options_.form == Form::Text) out_.character('\n');
+    if (!is_first_ && options_.form == CodeForm::Text) out_.character('\n');
     is_first_ = false;
     switch (options_.form) {
-      case Form::Text:
+      case CodeForm::Text:
         return write_code_text(out_, shown, files_, code_options_);
-      case Form::Perf:
+      case CodeForm::Perf:
         return write_perf_layout(out_, shown, files_, code_options_);
-      case Form::Json:
+      case CodeForm::Json:
         return write_code_json(out_, shown, files_, code_options_);
     }
   }
@@ -406,7 +317,7 @@ class Annotation {
   SourceFiles files_;
   CodeAnnotator annotator_;
   std::vector<HitFunction> functions_;
-  Lacks lacks_;
+  CodeLacks lacks_;
   bool is_first_ = true;
 };
 
@@ -417,20 +328,102 @@ Result<Shown> show(Session& session, TextOutput& out, const AnnotateOptions& opt
   return Annotation(session, out, options, sink.hits()).write();
 }
 
+// Keeps only the functions of the BPF program.
+Result<> choose_program(const Session& session, const AnnotateOptions& options,
+                        std::vector<HitFunction>& functions) {
+  const format::Environment& environment = session.features().environment;
+  const std::string input = printable(options.reading.shown_input()), wanted = printable(options.bpf_program);
+  BpfFunctions known(environment);
+  std::set<std::uint64_t> addresses;
+  bool is_there = false;
+  for (const format::BpfProgramInfo& info : environment.bpf_programs) {
+    if (!known.program(info).is_called(options.bpf_program)) continue;
+    is_there = true;
+    for (const BpfFunction& function : known.of(info)) addresses.insert(function.address);
+  }
+  if (!is_there)
+    return use_error(fmt::format("{}: has no BPF program '{}'; tacho bpf FILE lists them", input, wanted));
+  std::erase_if(functions, [&](const HitFunction& function) {
+    return !addresses.contains(function.place.ip.value - (function.shown_address - function.start));
+  });
+  if (functions.empty())
+    return use_error(
+        fmt::format("{}: no sample is in the BPF program '{}'; tacho bpf -i FILE -s PROGRAM shows its "
+                    "code without samples",
+                    input, wanted));
+  return Done{};
+}
+
 }  // namespace
 
-Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments) {
-  AnnotateOptions options;
-  options.reading.session.wants_stacks = false;
-  return run_command(describe(options), arguments, [&options] {
-    auto& symbols = options.reading.session.symbols;
-    // As objdump, which names functions without a linkage name in DWARF.
-    if (options.form == Form::Perf) symbols.stand_in = symbolize::StandIn::AtFirst;
-    if (symbols.inlines == symbolize::Inlines::No) symbols.source_lines = symbolize::SourceLines::Yes;
-    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
-      return show(session, out, options);
-    });
+Result<> choose_functions(const Session& session, const AnnotateOptions& options,
+                          std::vector<HitFunction>& functions) {
+  if (!options.bpf_program.empty())
+    if (auto found = choose_program(session, options, functions); !found) return found;
+  const std::string& wanted = options.symbol;
+  if (wanted.empty()) return Done{};
+  std::vector<std::string> names;
+  for (const HitFunction& function : functions) names.push_back(function.name);
+  std::erase_if(functions, [&wanted](const HitFunction& function) {
+    return function.name != wanted && function.linker_name != wanted &&
+           whole_name(function.name, function.linker_name) != wanted;
   });
+  if (!functions.empty()) return Done{};
+  const std::string guess = cli::suggestion(wanted, names);
+  return use_error(fmt::format("{}: no sample is in a function '{}'{}",
+                               printable(options.reading.shown_input()), printable(wanted),
+                               guess.empty() ? "; tacho report --sort sym lists those with samples" : guess));
+}
+
+void CodeLacks::add(const HitFunction& function, const AnnotatedCode& code) {
+  const bool is_kernel = function.module->kind == symbolize::ModuleKind::Kernel;
+  std::string why = code.lack + (is_kernel ? "; -k VMLINUX names the kernel's file" : "");
+  if (code.lines.empty())
+    ++by_module_[{std::string(function.module->path), std::move(why)}];
+  else
+    cut_.push_back(function.name + ": " + why);
+}
+
+std::vector<std::string> CodeLacks::lines(const std::string& input) const {
+  constexpr std::size_t kMostLines = 20;
+  std::vector<std::string> lines;
+  for (const auto& [what, count] : by_module_)
+    lines.push_back(fmt::format("{}: {} not shown, as {}", what.first,
+                                count == 1 ? "1 function is" : fmt::format("{} functions are", count),
+                                what.second));
+  lines.insert(lines.end(), cut_.begin(), cut_.end());
+  if (lines.size() > kMostLines) lines.resize(kMostLines);
+  for (std::string& line : lines) line = "tacho: " + input + ": " + printable(line);
+  return lines;
+}
+
+std::string_view AnnotateOptions::text_option() const {
+  const std::pair<bool, std::string_view> given[] = {
+      {form == CodeForm::Perf, "--stdio"},
+      {form == CodeForm::Json, "--json"},
+      {code.has_line_summary, "-l"},
+      {code.has_bytes, "--asm-raw"},
+      {is_quiet, "-q"},
+      {colour != Colour::Auto, "--stdio-color"},
+      {reading.names == Names::Raw, "--raw-names"},
+      {reading.paging == Paging::Never, "--no-pager"},
+      {!reading.output.empty(), "-o"},
+  };
+  for (const auto& [is_given, name] : given)
+    if (is_given) return name;
+  return {};
+}
+
+void prepare_annotate(AnnotateOptions& options) {
+  auto& symbols = options.reading.session.symbols;
+  // As objdump, which names functions without a linkage name in DWARF.
+  if (options.form == CodeForm::Perf) symbols.stand_in = symbolize::StandIn::AtFirst;
+  if (symbols.inlines == symbolize::Inlines::No) symbols.source_lines = symbolize::SourceLines::Yes;
+}
+
+Result<cli::ExitStatus> print_annotate(const AnnotateOptions& options) {
+  return show_session(options.reading,
+                      [&options](Session& session, TextOutput& out) { return show(session, out, options); });
 }
 
 }  // namespace tacho::report

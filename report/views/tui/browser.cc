@@ -439,4 +439,30 @@ void Browser::draw(Frame& frame, std::size_t first, std::size_t height) {
   }
 }
 
+std::string Browser::text() const {
+  constexpr std::uint16_t kMostColumns = 16'384;
+  Browser whole = *this;
+  whole.is_wide_ = true;
+  whole.scrolled_ = 0;
+  const auto columns = whole.rows_->columns();
+  std::string text;
+  const auto add = [&text](const Frame& frame) { text.append(text_of(frame.rows[0])).append(1, '\n'); };
+  if (has_head_) {
+    Frame head({kMostColumns, 1});
+    whole.draw_head(head, 0, columns);
+    add(head);
+  }
+  if (is_empty()) return text;
+  Place place;
+  do {
+    Frame line({kMostColumns, 1});
+    if (place.line == 0)
+      whole.draw_row(line, 0, place.row, columns);
+    else
+      whole.draw_line(line, 0, place);
+    add(line);
+  } while (whole.step_down(place));
+  return text;
+}
+
 }  // namespace tacho::report

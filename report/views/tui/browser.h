@@ -70,6 +70,9 @@ class Browser {
   // Draws `height` rows of the frame from `first` on, the head included.
   void draw(Frame& frame, std::size_t first, std::size_t height);
 
+  // All rows with the call graphs that are open, names whole.
+  std::string text() const;
+
   bool is_empty() const { return rows_->size() == 0; }
   Place cursor() const { return cursor_; }
   void move_to(Place place);

@@ -13,12 +13,12 @@ using Column = CodeOptions::Column;
 
 }  // namespace
 
-CodeSource::CodeSource(Session& session, const CodeHits& hits)
+CodeSource::CodeSource(Session& session, const CodeHits& hits, AsmSyntax syntax)
     : session_(&session),
       hits_(&hits),
       functions_(hits.functions(session.resolver())),
       files_(session.resolver()),
-      annotator_(session, AsmSyntax::Att) {}
+      annotator_(session, syntax) {}
 
 const HitFunction* CodeSource::find(const symbolize::Module* module, std::uint64_t address) const {
   const auto found = std::ranges::find_if(functions_, [&](const HitFunction& function) {
@@ -52,8 +52,11 @@ HitCount CodeSource::total(std::uint32_t event) const {
   return event < hits_->totals().size() ? hits_->totals()[event] : HitCount();
 }
 
-CodeView::CodeView(CodeSource& source, std::uint32_t event, std::uint32_t members)
-    : source_(&source), event_(event), members_(members) {}
+CodeView::CodeView(CodeSource& source, std::uint32_t event, std::uint32_t members, const CodeOptions& options)
+    : source_(&source), event_(event), members_(members), options_(options) {
+  options_.has_colour = options_.has_bytes = false;
+  options_.names = Names::Safe;
+}
 
 std::string CodeView::show(const HitFunction& function) {
   AnnotatedCode code = source_->annotate(function, event_, members_);
@@ -75,10 +78,25 @@ void CodeView::open(const HitFunction& function, AnnotatedCode code) {
   go_hottest(0);
 }
 
-void CodeView::make_rows() {
+ShownCode CodeView::shown_code() const {
   ShownCode shown{
       .function = *function_, .code = code_, .event_name = {}, .events = {}, .totals = {}, .everything = {}};
-  rows_ = code_rows(shown, source_->files(), options_);
+  for (std::uint32_t event = event_; event < event_ + members_; ++event) {
+    shown.events.push_back(source_->session().events()[event].name);
+    shown.totals.push_back(function_->total(event));
+    shown.everything.push_back(source_->total(event));
+  }
+  return shown;
+}
+
+void CodeView::make_rows() { rows_ = code_rows(shown_code(), source_->files(), options_); }
+
+std::string CodeView::text() {
+  std::string text;
+  for (const std::string& line : written_lines(
+           [this](TextOutput& out) { write_code_text(out, shown_code(), source_->files(), options_); }))
+    text.append(line).append(1, '\n');
+  return text;
 }
 
 double CodeView::share_of(std::size_t row) const {
@@ -226,13 +244,18 @@ bool CodeView::on_option_key(const KeyPress& press) {
     options_.has_full_paths = !options_.has_full_paths;
     rebuild();
   } else if (press.is('O')) {
-    message_ = "O: every instruction has its offset here; o hides them";
+    has_addresses_ = true;
+    addresses_ = addresses_ == Addresses::All         ? Addresses::OfTargets
+                 : addresses_ == Addresses::OfTargets ? Addresses::OfTargetsAndCalls
+                                                      : Addresses::All;
+    message_ = addresses_ == Addresses::All         ? "offsets of all instructions"
+               : addresses_ == Addresses::OfTargets ? "offsets of jump targets"
+                                                    : "offsets of jump targets and calls";
   } else if (press.is('c')) {
-    message_ = "c: least and most cycles are not kept; tacho annotate shows the mean of branch stacks";
-  } else if (press.is('P')) {
-    message_ = "P: no file is written from here: tacho annotate SYMBOL -o FILE";
-  } else if (press.is('r')) {
-    message_ = "r: no scripts are run here";
+    if (code_.has_branches)
+      has_cycle_range_ = !has_cycle_range_;
+    else
+      message_ = "the capture has no branch stacks, which cycles are of; record with -j any to have them";
   } else {
     return false;
   }
@@ -317,6 +340,10 @@ CodeView::Flow CodeView::on_key(const KeyPress& press) {
         search(searches_forward_, false);
       } else if (press.is('h')) {
         return Flow::Help;
+      } else if (press.is('P')) {
+        return Flow::Keep;
+      } else if (press.is('r')) {
+        return Flow::Views;
       } else if (press.is('q')) {
         break;
       } else {
@@ -354,11 +381,32 @@ std::size_t CodeView::sources_of(std::uint64_t offset) const {
 std::string CodeView::place_of(const CodeRow& row) const {
   if (row.kind == Kind::Source) return has_numbers_ ? fmt::format("{}", row.source_line) : std::string();
   if (row.kind == Kind::Function || !has_addresses_) return {};
-  const std::uint64_t offset = code_.lines[row.line].offset;
+  const CodeLine& line = code_.lines[row.line];
+  const std::uint64_t offset = line.offset;
+  const bool is_named =
+      addresses_ == Addresses::All || sources_of(offset) > 0 ||
+      (addresses_ == Addresses::OfTargetsAndCalls && line.instruction.kind == InstructionKind::Call);
+  if (!is_named) return {};
   std::string text = fmt::format("{:x}", has_full_address_ ? code_.address + offset : offset);
   if (!has_jump_counts_) return text;
   const std::size_t sources = sources_of(offset);
   return sources == 0 ? text : fmt::format("{} {}", sources, text);
+}
+
+// As wide as their heading.
+std::string CodeView::branches_of(const BranchHits& hits) const {
+  const auto count = [](std::uint64_t value) {
+    return value == 0 ? std::string(8, ' ') : fmt::format("{:8}", value);
+  };
+  const double mean =
+      hits.timed == 0 ? 0 : static_cast<double>(hits.cycles) / static_cast<double>(hits.timed);
+  std::string cycles;
+  if (hits.timed != 0 && has_cycle_range_)
+    cycles = fmt::format("{:.0f} ({}-{})", mean, hits.least_cycles, hits.most_cycles);
+  else if (hits.timed != 0)
+    cycles = fmt::format("{:.1f}", mean);
+  return count(hits.taken) + count(hits.mispredicted) + count(hits.entered) +
+         fmt::format("{:>{}} ", cycles, has_cycle_range_ ? 19 : 8);
 }
 
 std::string CodeView::status() const {
@@ -367,7 +415,7 @@ std::string CodeView::status() const {
     const CodeLine& line = code_.lines[rows_[cursor_].line];
     return line.file.empty() ? "no line is known here" : fmt::format("{}:{}", line.file, line.line);
   }
-  return "q: back  Tab: hottest  Enter: follow  s: source  t: percent  /: search  h: help";
+  return "h: help  Tab: hottest  Enter: follow  s: source  t: percent  /: search  q: back";
 }
 
 void CodeView::draw(Frame& frame) {
@@ -393,6 +441,14 @@ void CodeView::draw(Frame& frame) {
   std::size_t x = 0;
   for (std::uint32_t member = 0; member < members_; ++member, x += cell)
     frame.put(1, x, Style::Heading, fmt::format("{:>{}}", what, cell - 1));
+  const std::size_t branches_at = x;
+  if (code_.has_branches) {
+    const std::string head =
+        fmt::format("{:>8}{:>8}{:>8}{:>{}} ", "Taken", "Mispred", "Entered",
+                    has_cycle_range_ ? "Cycles (min-max)" : "Cycles", has_cycle_range_ ? 19 : 8);
+    frame.put(1, x, Style::Heading, head);
+    x += head.size();
+  }
   frame.put(1, x, Style::Heading, "│");
   std::size_t place = 4;
   for (std::size_t i = 0; i < height_ && top_ + i < rows_.size(); ++i)
@@ -409,6 +465,8 @@ void CodeView::draw(Frame& frame) {
             at, member * cell, style,
             fmt::format("{:>{}}", number(event_ + member, code_.counts_of(row.line)[member]), cell - 1));
     }
+    if (is_code && code_.has_branches)
+      frame.put(at, branches_at, Style::Normal, branches_of(code_.lines[row.line].branches));
     frame.put(at, x, Style::Normal, "│");
     const std::string left = place_of(row);
     frame.put(at, x + 1 + place - std::min(place, left.size()), is_code ? Style::Address : Style::Quiet,

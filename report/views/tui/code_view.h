@@ -20,7 +20,9 @@ namespace tacho::report {
 class CodeSource {
  public:
   // Both must outlive it.
-  CodeSource(Session& session, const CodeHits& hits);
+  CodeSource(Session& session, const CodeHits& hits, AsmSyntax syntax = AsmSyntax::Att);
+  // Those that are shown, for a caller that leaves some out.
+  std::vector<HitFunction>& functions() { return functions_; }
   // The one that an address of a module is in; null: no sample is in it.
   const HitFunction* find(const symbolize::Module* module, std::uint64_t address) const;
   // One of this name, where the address is another one's, as of inlined calls and PLTs.
@@ -30,6 +32,7 @@ class CodeSource {
   std::vector<const HitFunction*> hottest_of(std::uint32_t event) const;
   HitCount total(std::uint32_t event) const;
   SourceFiles& files() { return files_; }
+  const Session& session() const { return *session_; }
 
  private:
   Session* session_;
@@ -42,19 +45,26 @@ class CodeSource {
 class CodeView {
  public:
   // `source` must outlive it.
-  CodeView(CodeSource& source, std::uint32_t event, std::uint32_t members);
+  CodeView(CodeSource& source, std::uint32_t event, std::uint32_t members, const CodeOptions& options = {});
   // Why it cannot be shown; empty: it is.
   std::string show(const HitFunction& function);
 
-  enum class Flow : std::uint8_t { Stay, Leave, Help };
+  // Keep: text() is to be written into a file. Views: others of the same samples are wanted.
+  enum class Flow : std::uint8_t { Stay, Leave, Help, Keep, Views };
   Flow on_key(const KeyPress& press);
   void draw(Frame& frame);
+  const HitFunction& function() const { return *function_; }
+  // As tacho annotate prints the function.
+  std::string text();
 
  private:
+  // The instructions whose address is shown (perf's offset levels).
+  enum class Addresses : std::uint8_t { OfTargets, OfTargetsAndCalls, All };
   struct Shown {
     const HitFunction* function = nullptr;
     std::size_t cursor = 0;
   };
+  ShownCode shown_code() const;
   void make_rows();
   bool on_option_key(const KeyPress& press);
   double share_of(std::size_t row) const;  // of the first event, in percent
@@ -66,6 +76,7 @@ class CodeView {
   void go_to_line(std::size_t line);
   std::string number(std::uint32_t event, const HitCount& count) const;
   std::string place_of(const CodeRow& row) const;
+  std::string branches_of(const BranchHits& hits) const;
   std::size_t sources_of(std::uint64_t offset) const;
   std::string status() const;
   void open(const HitFunction& function, AnnotatedCode code);
@@ -79,7 +90,8 @@ class CodeView {
   std::vector<Shown> before_;  // functions that calls were followed from
   std::size_t cursor_ = 0, top_ = 0, height_ = 1, left_ = 0, first_ = 1;
   bool has_arrows_ = true, has_jump_counts_ = false, has_numbers_ = true, tells_line_ = false;
-  bool has_full_address_ = false, has_addresses_ = true;
+  bool has_full_address_ = false, has_addresses_ = true, has_cycle_range_ = false;
+  Addresses addresses_ = Addresses::All;
   std::string message_, searched_;
   bool searches_forward_ = true;
   std::optional<Question> question_;

@@ -44,7 +44,7 @@ constexpr std::size_t kTextRows = 20;
 struct TopOptions {
   ReportOptions report;
   std::uint64_t delay = 2000, window = 15'000;  // ms
-  bool zeroes = false, is_text = false;
+  bool zeroes = false, is_text = false, shows_idle = false;
   // Of a recorder: the table that is shown first.
   bool has_table = false;
   bool has_buckets = false,
@@ -144,26 +144,17 @@ class LiveSink : public Sink {
   std::optional<Error> failure_;
 };
 
-// "top.data" -> "top.3.data".
-std::string numbered(const std::string& path, unsigned number) {
-  if (number == 0) return path;
-  const std::size_t name = path.rfind('/') + 1, dot = path.rfind('.');
-  const std::size_t at = dot == std::string::npos || dot <= name ? path.size() : dot;
-  return fmt::format("{}.{}{}", path.substr(0, at), number, path.substr(at));
-}
-
 // The recording is read by one reader that goes on for all time, into the window. A session reads the window
 // through a pipe, and is another one whenever the window's older half goes: what it knows of processes,
 // places and stacks goes with it.
 class Top {
  public:
   // `link`: null for text.
-  Top(TopOptions& options, const SessionOptions& wanted, TextOutput& out, Link* link, int captures)
+  Top(TopOptions& options, const SessionOptions& wanted, TextOutput& out, Link* link)
       : options_(options),
         wanted_(wanted),
         out_(out),
         link_(link),
-        captures_(captures),
         window_(milliseconds(options.window), kMostWindow),
         zeroes_(options.zeroes) {
     if (options.has_table) table_ = std::make_unique<LiveTable>();
@@ -250,8 +241,6 @@ class Top {
       reads_whole_window_ = true;
     } else if (is_at_list && press->is('w')) {
       write_capture();
-    } else if (is_at_list && press->is('P')) {
-      say("P: w writes the capture; tacho report --stdio -i FILE prints the table of it");
     } else if (shows_table_) {
       on_table_key(*press);
     } else if (shows_events_ && events_ != nullptr) {
@@ -266,6 +255,7 @@ class Top {
     } else {
       const auto flow = walk_->on_key(*press);
       if (flow == Walk::Flow::Quit) is_over_ = true;
+      if (flow == Walk::Flow::Keep) write_text();
       if (flow == Walk::Flow::ReadAgain) {
         options_.report.sort = walk_->wanted_sort();
         options_.report.fields.clear();
@@ -537,39 +527,33 @@ class Top {
   }
 
   void write_capture() {
-    if (::lseek(captures_, 0, SEEK_SET) < 0) return say("w: no file in memory for the capture");
-    std::uint64_t size = 0;
     window_.finish_round();
-    for (const std::vector<std::byte>* const part :
-         {&std::as_const(head_), &window_.older(), &window_.newer()}) {
-      for (format::Bytes left(*part); !left.empty();) {
-        const ssize_t count = ::write(captures_, left.data(), left.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return say(fmt::format("w: {}", system_error("memory for the capture", errno).what));
-        left = left.subspan(static_cast<std::size_t>(count));
-        size += static_cast<std::uint64_t>(count);
-      }
-    }
-    Frame asking = frame();
-    asking.kept_bytes = size;
-    const auto answer = link_->show(std::move(asking));
-    if (!answer) {
+    const std::array<format::Bytes, 3> parts = {head_, window_.older(), window_.newer()};
+    const auto path = link_->keep(frame(), KeptAs::Capture, options_.kept, parts);
+    if (!path) return say("w: " + path.error().what);
+    if (!*path) {
       is_over_ = true;
       return;
     }
-    const std::string name = numbered(options_.kept, answer->column);
-    if (answer->key == Key::Kept)
-      say(fmt::format("wrote {} ({:.1f} MB): tacho report -i {}", printable(name),
-                      static_cast<double>(size) / 1e6, printable(name)));
-    else
-      say(fmt::format("w: {}", system_error(printable(options_.kept), answer->column).what));
+    std::size_t size = 0;
+    for (const format::Bytes part : parts) size += part.size();
+    say(fmt::format("wrote {} ({:.1f} MB): tacho report -i {}", **path, static_cast<double>(size) / 1e6,
+                    **path));
+  }
+
+  // What a key of the view asked to be written.
+  void write_text() {
+    const Walk::KeptText& text = walk_->kept();
+    const std::array parts = {std::as_bytes(std::span(text.text))};
+    const auto path = link_->keep(frame(), text.as, text.name, parts);
+    if (path && !*path) is_over_ = true;
+    say(!path ? "P: " + path.error().what : *path ? "wrote " + **path : std::string());
   }
 
   TopOptions& options_;
   const SessionOptions& wanted_;
   TextOutput& out_;
   Link* link_;
-  int captures_;
 
   format::Diagnostics diagnostics_;
   std::optional<format::CaptureReader> reader_;
@@ -605,28 +589,26 @@ class Top {
 Result<cli::ExitStatus> show_text(TopOptions& options) {
   return show_alone(options.report.reading, nullptr,
                     [&options](const SessionOptions& wanted, TextOutput& out) {
-                      return Top(options, wanted, out, nullptr, -1).run();
+                      return Top(options, wanted, out, nullptr).run();
                     });
 }
 
 Result<cli::ExitStatus> show_screen(TopOptions& options) {
   auto screen = Screen::make();
   if (!screen) return std::move(screen.error());
-  if (auto done =
-          screen->keep_captures([&options](unsigned number) { return numbered(options.kept, number); });
-      !done)
-    return std::move(done.error());
+  screen->keep_captures(options.kept);
   const ScreenPlan plan{.open_output = [&screen]() -> Result<OutputFile> { return screen->output(); },
-                        .kept = {screen->keys(), screen->captures()}};
+                        .kept = {screen->keys(), screen->kept()}};
   return show_alone(options.report.reading, &plan, [&](const SessionOptions& wanted, TextOutput& out) {
-    Link link(out, screen->keys());
-    return Top(options, wanted, out, &link, screen->captures()).run();
+    Link link(out, screen->keys(), screen->kept());
+    return Top(options, wanted, out, &link).run();
   });
 }
 
 Result<cli::ExitStatus> show(TopOptions& options) {
   ReportOptions& report = options.report;
   report.is_walked = report.is_live = true;
+  report.hides_idle = !options.shows_idle;
   if (report.sort.empty()) report.sort = "dso,symbol";
   if (auto prepared = prepare_report(report); !prepared) return std::move(prepared.error());
   report.reading.session.input = "-";
@@ -651,6 +633,7 @@ Result<cli::ExitStatus> run_top(const std::vector<std::string>& arguments) {
        cli::number("--window", "MS", "how long each half of the window is", 1, kMostMilliseconds,
                    options.window),
        cli::flag("--zero", "count anew at each refresh", options.zeroes),
+       cli::flag("--show-idle", "count the kernel's idle loop too", options.shows_idle),
        cli::flag("--text", "print text", options.is_text),
        cli::text("--keep", "FILE", "what w writes", options.kept),
        cli::flag("--table", "show a table first, as tacho table", options.has_table),

@@ -1,14 +1,22 @@
 #include "report/views/tui/command_tui.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <utility>
 
+#include "report/views/annotate/command_annotate.h"
 #include "report/views/report/command_report.h"
 #include "report/views/report/report_options.h"
 #include "report/views/tui/link.h"
@@ -40,6 +48,27 @@ Frame progress_frame(ScreenSize size, const std::string& input, const ReadProgre
   return frame;
 }
 
+// The captures of the working directory, by their first bytes, as perf report's key s finds them.
+std::vector<std::string> captures_here() {
+  constexpr std::size_t kMost = 512;
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("."), ::closedir);
+  if (folder == nullptr) return names;
+  while (const dirent* const entry = ::readdir(folder.get())) {
+    if (names.size() == kMost) break;
+    if (entry->d_type != DT_REG && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN) continue;
+    const format::Fd file(::open(entry->d_name, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    struct stat facts {};
+    if (!file || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+    std::array<char, 8> magic{};
+    if (::read(file.get(), magic.data(), magic.size()) != static_cast<ssize_t>(magic.size())) continue;
+    const std::string_view begin(magic.data(), magic.size());
+    if (begin == "PERFILE2" || begin == "2ELIFREP") names.emplace_back(entry->d_name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 // The rows of the capture that another one is compared with.
 struct BaseRows {
   ReportOptions options;
@@ -51,29 +80,57 @@ struct BaseRows {
 // again for other sort keys, or for a part of its time.
 class Walker : private CaptureReadings {
  public:
-  // `base`: a capture to compare with from the beginning; empty: none.
-  Walker(const SessionOptions& wanted, TextOutput& out, ReportOptions options, std::string base, int keys)
+  // `base`: a capture to compare with from the beginning; empty: none. `code`: shows code in place of rows;
+  // null: rows.
+  Walker(const SessionOptions& wanted, Link link, ReportOptions options, std::string base,
+         const AnnotateOptions* code)
       : wanted_(wanted),
         times_before_(wanted.filter.time_text),
+        first_input_(options.reading.session.input),
         options_(std::move(options)),
         wanted_base_(std::move(base)),
-        link_(out, keys) {}
+        code_(code),
+        link_(link) {}
 
   Result<Shown> run(Session& first) {
-    std::optional<Session> again;
+    auto current = std::make_unique<Reading>(first, options_);
+    if (auto done = read(*current); !done) return std::move(done.error());
     for (;;) {
-      Session& session = again ? *again : first;
-      auto shown = read_and_walk(session);
-      if (!shown || flow_ != Walk::Flow::ReadAgain) return shown;
-      auto opened = open(wanted_);
-      if (!opened) return std::move(opened.error());
-      again.emplace(std::move(*opened));
+      if (flow_ == Walk::Flow::Stay && current->rows().empty()) return without_rows(*current);
+      if (auto walked = walk(*current); !walked) return std::move(walked.error());
+      if (flow_ != Walk::Flow::ReadAgain) return finish(*current);
+      current = replace(std::move(current));
     }
   }
 
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kBetween{100};  // looks at the keys while something is read
+
+  // A session with the rows that were made of it.
+  struct Reading {
+    Reading(Session& first, const ReportOptions& with) : session(&first), options(with) {}
+    Reading(Session&& again, const ReportOptions& with)
+        : own(std::move(again)), session(&*own), options(with) {}
+    ReportSink& rows() const { return sink->rows(); }
+
+    std::optional<Session> own;
+    Session* session;
+    ReportOptions options;
+    std::unique_ptr<WalkSink> sink;
+    bool is_settled = false;
+    std::string note;                                              // how much of it was read; empty: all
+    std::optional<std::pair<std::uint64_t, std::uint64_t>> times;  // those that T chose
+  };
+  // What rows count.
+  struct Choice {
+    SessionOptions wanted;
+    ReportOptions options;
+    std::optional<BoxChoice> box;
+    TimeCounts times;
+    bool is_times_known;
+    Walk::Memory memory;
+  };
 
   static Result<Session> open(const SessionOptions& options) {
     auto opened = Session::open(options);
@@ -98,6 +155,18 @@ class Walker : private CaptureReadings {
   }
   const std::string& input() const override { return options_.reading.session.input; }
   const std::string& base_name() const override { return base_name_; }
+  std::vector<std::string> captures() const override {
+    auto names = captures_here();
+    std::erase(names, input());
+    return names;
+  }
+  Result<> change_to(const std::string& path) override {
+    SessionOptions options = wanted_;
+    options.input = path;
+    if (auto opened = open(options); !opened) return std::move(opened.error());
+    changed_to_ = path;
+    return Done{};
+  }
 
   // Esc and q end it early.
   bool run(Session& session, Sink& sink, const std::string& name) {
@@ -151,51 +220,96 @@ class Walker : private CaptureReadings {
     return &*base_->sink;
   }
 
-  Result<Shown> read_and_walk(Session& session) {
+  Result<> read(Reading& reading) {
+    Session& session = *reading.session;
     flow_ = Walk::Flow::Stay;
-    if (auto checked = check_events(session, options_.reading); !checked) return checked.error();
+    is_stopped_ = false;
+    if (auto checked = check_events(session, options_.reading); !checked) return std::move(checked.error());
     // The times of the first reading are those to choose from.
-    WalkSink sink(session, options_, is_times_known_ ? nullptr : &times_);
-    ReportSink& rows = sink.rows();
+    reading.sink = std::make_unique<WalkSink>(session, reading.options, is_times_known_ ? nullptr : &times_);
+    if (memory_) reading.times = memory_->times.chosen;
+    ReportSink& rows = reading.rows();
     if (!session.layout().is_pipe)
       if (auto arranged = rows.arrange(); !arranged) return std::move(arranged.error());
     SampleChoice of_box;
     of_box.box = box_;
-    ChosenSamples boxed(session, of_box, sink);
+    ChosenSamples boxed(session, of_box, *reading.sink);
     if (auto found = boxed.find(); !found) return std::move(found.error());
-    read_all(session, sink, box_ ? static_cast<Sink&>(boxed) : sink);
+    read_all(reading, box_ ? static_cast<Sink&>(boxed) : *reading.sink);
     if (!rows.is_arranged())
       if (auto arranged = rows.arrange(); !arranged) return std::move(arranged.error());
     if (const auto failure = rows.failure()) return *failure;
     rows.report(session.diagnostics());
+    return Done{};
+  }
+
+  Shown without_rows(const Reading& reading) const {
     Shown shown(Symbols::Used);
-    shown.notes = rows.notes();
-    if (flow_ == Walk::Flow::Stay && rows.empty() && (box_ || wanted_.filter.time_text != times_before_)) {
-      leave_rows();
-      message_ = box_ ? "no sample is in that box: rows count all of them"
-                      : "no sample is in that time: rows count all of it";
-      if (!std::exchange(box_, std::nullopt)) {
-        options_.filter.time_text = wanted_.filter.time_text = times_before_;
-        if (memory_) memory_->times.chosen.reset();
-      }
-      flow_ = Walk::Flow::ReadAgain;
-      return shown;
+    shown.notes = reading.rows().notes();
+    if (const std::string note = no_rows_note(*reading.session, reading.options); !note.empty())
+      shown.notes.push_back(note);
+    return shown;
+  }
+
+  Shown finish(const Reading& reading) {
+    Shown shown(Symbols::Used);
+    shown.notes = reading.rows().notes();
+    if (code_ != nullptr && walk_ && !walk_->code_lacks().empty()) {
+      std::ranges::move(walk_->code_lacks().lines(printable(input())), std::back_inserter(shown.notes));
+      shown.status = cli::kIncomplete;
     }
-    if (rows.empty()) {
-      if (const std::string note = no_rows_note(session, options_); !note.empty())
-        shown.notes.push_back(note);
-      return shown;
-    }
-    walk(sink);
-    if (flow_ == Walk::Flow::ReadAgain) read_otherwise();
+    // Those of the first session are reported by the command.
+    if (input() != first_input_)
+      std::ranges::move(findings_text(reading.session->diagnostics(), input()),
+                        std::back_inserter(shown.notes));
     walk_.reset();
     return shown;
   }
 
+  // Reads what a key chose. Where that cannot be read, is stopped or has no samples, the rows of before stay.
+  std::unique_ptr<Reading> replace(std::unique_ptr<Reading> current) {
+    Choice before{wanted_, options_, box_, times_, is_times_known_, walk_->remember()};
+    before.memory.times.chosen = current->times;
+    has_before_ = true;
+    std::unique_ptr<Reading> next;
+    std::string lack;
+    do {
+      read_otherwise();
+      next.reset();
+      auto session = open(wanted_);
+      if (!session) {
+        lack = session.error().what;
+        break;
+      }
+      next = std::make_unique<Reading>(std::move(*session), options_);
+      const auto done = read(*next);
+      if (!done) lack = done.error().what;
+    } while (lack.empty() && flow_ == Walk::Flow::ReadAgain);
+    has_before_ = false;
+    if (lack.empty() && flow_ == Walk::Flow::Stay) {
+      if (is_stopped_)
+        lack = "reading was stopped: rows are as before";
+      else if (next->rows().empty())
+        lack =
+            box_ ? "no sample is in that box: rows are as before" : "no sample is there: rows are as before";
+    }
+    if (lack.empty()) return next;
+    walk_.reset();
+    wanted_ = std::move(before.wanted);
+    options_ = std::move(before.options);
+    box_ = std::move(before.box);
+    times_ = std::move(before.times);
+    is_times_known_ = before.is_times_known;
+    memory_ = std::move(before.memory);
+    message_ = std::move(lack);
+    flow_ = Walk::Flow::Stay;
+    return current;
+  }
+
   // Rows are shown as soon as there are some, and made anew while more come: at first twice a second, later
   // so seldom that a fifth of the time goes into them.
-  // `to`: takes the samples for `sink`.
-  void read_all(Session& session, WalkSink& sink, Sink& to) {
+  // `to`: takes the samples for the reading's sink.
+  void read_all(Reading& reading, Sink& to) {
     constexpr std::chrono::milliseconds kNext{500};
     constexpr int kTimes = 5;
     std::stop_source stop;
@@ -206,20 +320,19 @@ class Walker : private CaptureReadings {
       const auto now = Clock::now();
       if (now - last < kBetween) return;
       last = now;
-      if (now >= due && (!walk_ || walk_->is_at_list()) && sink.rows().can_settle_early() &&
-          !sink.rows().empty()) {
-        sink.rows().settle_early();
-        make_rows(sink);
+      const bool is_due = now >= due && code_ == nullptr && (!walk_ || walk_->is_at_list());
+      if (is_due && reading.rows().can_settle_early() && !reading.rows().empty()) {
+        reading.rows().settle_early();
+        make_rows(reading);
         due = Clock::now() + std::max<Clock::duration>(kNext, kTimes * (Clock::now() - now));
       }
       if (walk_) walk_->progress(megabytes(read) + " read");
       if (!look(read)) return;
-      is_cut_ = true;
-      note_ = "stopped after " + megabytes(read);
+      is_stopped_ = true;
+      reading.note = "stopped after " + megabytes(read);
       stop.request_stop();
     };
-    is_cut_ = false;
-    session.run(to, control);
+    reading.session->run(to, control);
     if (walk_) walk_->progress({});
     // A key ended the reading early: the times of the unread rest are unknown.
     if (flow_ == Walk::Flow::ReadAgain && !is_times_known_)
@@ -231,7 +344,9 @@ class Walker : private CaptureReadings {
   // Draws, and does what keys say. True: reading stops.
   bool look(const ReadProgress& read) {
     if (!walk_) {
-      const auto press = link_.show(progress_frame(link_.size(), input(), read, "q: leave"));
+      const auto press = link_.show(
+          progress_frame(link_.size(), input(), read, has_before_ ? "Esc: stop  q: leave" : "q: leave"));
+      if (press && press->key == Key::Escape && has_before_) return true;
       if (press && !press->is('q')) return false;
       flow_ = Walk::Flow::Quit;
       return true;
@@ -247,8 +362,9 @@ class Walker : private CaptureReadings {
         is_drawn = true;
       }
       if (press && press->key == Key::None) return false;
-      if (press && press->key == Key::Escape && walk_->is_at_list() && !walk_->can_undo()) return true;
-      flow_ = press ? walk_->on_key(*press) : Walk::Flow::Quit;
+      if (press && press->key == Key::Escape && walk_->is_at_list() && (has_before_ || !walk_->can_undo()))
+        return true;
+      take(press);
       if (flow_ != Walk::Flow::Stay) return true;
       is_drawn = false;
     }
@@ -260,37 +376,71 @@ class Walker : private CaptureReadings {
     walk_.reset();
   }
 
-  void make_rows(WalkSink& sink) {
+  void make_rows(Reading& reading) {
     leave_rows();
-    walk_.emplace(sink.rows(), options_, sink.hits());
+    walk_.emplace(reading.rows(), reading.options, reading.sink->hits());
     walk_->times(is_times_known_ ? &times_ : nullptr);
     walk_->readings(this);
     walk_->box(box_);
     if (memory_) walk_->restore(*memory_);
     if (!message_.empty()) walk_->say(std::exchange(message_, {}));
-    walk_->note(is_cut_ ? note_ : std::string());
+    walk_->note(reading.note);
   }
 
   // All is read.
-  void walk(WalkSink& sink) {
-    if (flow_ != Walk::Flow::Stay) return;
-    sink.rows().settle();
+  Result<> walk(Reading& reading) {
+    if (flow_ != Walk::Flow::Stay) return Done{};
+    if (!std::exchange(reading.is_settled, true)) reading.rows().settle();
     bool is_whole = false;  // what is shown is of all that was read
     while (flow_ == Walk::Flow::Stay) {
       // What stands over the list would be gone with its rows.
       if (!is_whole && (!walk_ || walk_->is_at_list())) {
-        make_rows(sink);
+        make_rows(reading);
         is_whole = true;
+        if (code_ != nullptr) {
+          if (auto begun = walk_->begin_with_code(*code_); !begun) return begun;
+          if (!walk_->code_lacks().empty() && walk_->is_at_list()) return Done{};
+        }
         if (const std::string base = std::exchange(wanted_base_, {}); !base.empty()) walk_->compare(base);
       }
-      const auto press = link_.show(walk_->draw(link_.size()));
-      flow_ = press ? walk_->on_key(*press) : Walk::Flow::Quit;
+      take(link_.show(walk_->draw(link_.size())));
     }
+    return Done{};
+  }
+
+  void take(const std::optional<KeyPress>& press) {
+    flow_ = press ? walk_->on_key(*press) : Walk::Flow::Quit;
+    if (flow_ != Walk::Flow::Keep) return;
+    const Walk::KeptText& text = walk_->kept();
+    const std::array parts = {std::as_bytes(std::span(text.text))};
+    const auto path = link_.keep(walk_->draw(link_.size()), text.as, text.name, parts);
+    flow_ = path && !*path ? Walk::Flow::Quit : Walk::Flow::Stay;
+    if (!path)
+      walk_->say("P: " + path.error().what);
+    else if (*path)
+      walk_->say("wrote " + **path);
   }
 
   // Sets what a key chose for the next reading: a time range, a box of a heat map, or sort keys.
   void read_otherwise() {
     std::string sort = walk_->sort_keys();
+    if (const std::string path = std::exchange(changed_to_, {}); !path.empty()) {
+      wanted_.input = options_.reading.session.input = path;
+      wanted_.filter.time_text = options_.filter.time_text = times_before_;
+      // Times, zooms and what is open were of the capture before.
+      leave_rows();
+      Walk::Memory fresh;
+      fresh.sort = sort;
+      fresh.choice.leader = memory_->choice.leader;
+      fresh.choice.choice.percent_limit = options_.percent_limit;
+      fresh.choice.choice.symbol = options_.filter.symbol_part;
+      memory_ = std::move(fresh);
+      box_.reset();
+      times_ = {};
+      is_times_known_ = false;
+      message_ = "rows are of " + input();
+      return;
+    }
     if (const auto& times = walk_->wanted_times()) {
       options_.filter.time_text = wanted_.filter.time_text = times->empty() ? times_before_ : *times;
       message_ = times->empty() ? "rows count the whole time" : "rows count " + *times + " s";
@@ -310,31 +460,37 @@ class Walker : private CaptureReadings {
 
   SessionOptions wanted_;
   std::string times_before_;  // --time of the command line
+  std::string first_input_;
   ReportOptions options_;
   std::string wanted_base_;
+  const AnnotateOptions* code_;
   Link link_;
   TimeCounts times_;
   bool is_times_known_ = false;
   std::optional<Walk> walk_;
   std::optional<Walk::Memory> memory_;
   Walk::Flow flow_ = Walk::Flow::Stay;
-  std::string message_, note_;
-  bool is_cut_ = false;  // reading was stopped
+  std::string message_;
+  bool is_stopped_ = false;  // the last reading, by a key
+  bool has_before_ = false;  // there are rows to go back to
+  std::string changed_to_;   // the capture that the last key chose; empty: the same
   std::optional<BoxChoice> box_;
   std::unique_ptr<BaseRows> base_;
   std::string base_name_;
 };
 
-Result<cli::ExitStatus> walk_report(ReportOptions& options, const std::string& base) {
+Result<cli::ExitStatus> walk_report(ReportOptions& options, const std::string& base,
+                                    const AnnotateOptions* code = nullptr) {
   options.is_walked = true;
   if (auto prepared = prepare_report(options); !prepared) return std::move(prepared.error());
   auto screen = Screen::make();
   if (!screen) return std::move(screen.error());
   const ScreenPlan plan{.open_output = [&screen]() -> Result<OutputFile> { return screen->output(); },
-                        .kept = {screen->keys()}};
+                        .kept = {screen->keys(), screen->kept()}};
   return show_on_screen(options.reading, plan,
                         [&](Session& session, const SessionOptions& wanted, TextOutput& out) {
-                          return Walker(wanted, out, options, base, screen->keys()).run(session);
+                          const Link link(out, screen->keys(), screen->kept());
+                          return Walker(wanted, link, options, base, code).run(session);
                         });
 }
 
@@ -362,7 +518,49 @@ Result<cli::ExitStatus> show_report(ReportOptions& options, const std::string& b
 
 Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
   ReportOptions options;
-  return run_command(describe_report(options), arguments, [&options] { return show_report(options); });
+  auto line = describe_report(options);
+  // perf report takes no word; where no -i is there the name of a file means that.
+  const bool names_input = std::ranges::any_of(
+      arguments, [](const std::string& one) { return one.starts_with("-i") || one.starts_with("--input"); });
+  line.words = [&options, names_input,
+                refuse = line.words](const std::vector<std::string>& words) -> Result<> {
+    struct stat facts {};
+    const bool is_capture =
+        words.size() == 1 && !names_input && ::stat(words[0].c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
+    if (!is_capture) return refuse(words);
+    options.reading.session.input = words[0];
+    return Done{};
+  };
+  return run_command(line, arguments, [&options] { return show_report(options); });
+}
+
+// perf annotate opens a view too, of the hottest function.
+Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments) {
+  AnnotateOptions options;
+  options.reading.session.wants_stacks = false;
+  return run_command(describe_annotate(options), arguments, [&options]() -> Result<cli::ExitStatus> {
+    prepare_annotate(options);
+    const std::string_view text_option = options.text_option();
+    const bool is_asked_for = options.face == CodeFace::Screen;
+    const bool is_possible = options.face != CodeFace::Text && text_option.empty() && is_on_terminal() &&
+                             options.reading.session.input != "-";
+    const std::string lack = is_possible ? why_no_screen() : std::string();
+    if (is_possible && lack.empty()) {
+      ReportOptions report;
+      report.reading = options.reading;
+      report.sort = "comm,dso,symbol";
+      report.wants_children = false;
+      report.grouping = options.grouping;
+      return walk_report(report, {}, &options);
+    }
+    if (is_asked_for)
+      return use_error(!text_option.empty()
+                           ? fmt::format("{} is of text; the screen has no such thing", text_option)
+                           : (lack.empty() ? "the screen needs a terminal for input and output" : lack) +
+                                 "; tacho annotate --stdio prints text");
+    if (!lack.empty()) std::fprintf(stderr, "tacho: %s: text is printed\n", lack.c_str());
+    return print_annotate(options);
+  });
 }
 
 Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments) {

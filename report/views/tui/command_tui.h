@@ -1,4 +1,4 @@
-// `tacho report` on a terminal, and `tacho tui`: the interactive view.
+// `tacho report` and `tacho annotate` on a terminal, and `tacho tui`: the interactive view.
 #pragma once
 
 #include <string>
@@ -10,6 +10,7 @@ namespace tacho::report {
 
 // As text where it is not for a terminal.
 Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments);
 
 }  // namespace tacho::report

@@ -1,5 +1,7 @@
 #include "report/views/tui/frame.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -8,6 +10,8 @@
 
 namespace tacho::report {
 namespace {
+
+constexpr std::size_t kLongestKeptName = 200;  // bytes
 
 struct Range {
   char32_t first, last;
@@ -132,10 +136,29 @@ void Frame::bar(std::size_t row, Style style, std::string_view text) {
   put(row, 0, style, text);
 }
 
+std::string kept_path(KeptAs as, std::string_view name, unsigned number) {
+  if (as == KeptAs::Rows) return fmt::format("perf.hist.{}", number);
+  if (as == KeptAs::Code) {
+    std::string path(name.substr(0, kLongestKeptName));
+    for (char& c : path)
+      if (c <= ' ' || c == '/' || c > '~') c = '_';
+    if (path.empty() || path.front() == '.' || path.front() == '-') path.insert(path.begin(), '_');
+    return path + ".annotation" + (number == 0 ? std::string() : fmt::format(".{}", number));
+  }
+  if (number == 0) return std::string(name);
+  const std::size_t file = name.rfind('/') + 1, dot = name.rfind('.');
+  const std::size_t at = dot == name.npos || dot <= file ? name.size() : dot;
+  return fmt::format("{}.{}{}", name.substr(0, at), number, name.substr(at));
+}
+
 std::string encode(const Frame& frame) {
   std::string bytes;
   add_number(bytes, (frame.waits ? 1U : 0U) | (frame.begins ? 2U : 0U) | (frame.draws ? 4U : 0U), 1);
   add_number(bytes, frame.kept_bytes, 8);
+  add_number(bytes, static_cast<std::uint8_t>(frame.kept_as), 1);
+  const std::string_view kept_name = std::string_view(frame.kept_name).substr(0, kLongestKeptName);
+  add_number(bytes, kept_name.size(), 1);
+  bytes += kept_name;
   add_number(bytes, frame.size.width, 2);
   add_number(bytes, frame.size.height, 2);
   const auto [row, column] = frame.cursor.value_or(std::pair{kNoCursor, kNoCursor});
@@ -170,6 +193,8 @@ Result<Frame> decode_frame(format::Bytes bytes) {
   format::Cursor in(bytes, std::endian::little);
   const auto flags = in.read<std::uint8_t>();
   const auto kept_bytes = in.read<std::uint64_t>();
+  const auto kept_as = in.read<std::uint8_t>();
+  const std::string_view kept_name = in.text(in.read<std::uint8_t>());
   ScreenSize size;
   size.width = in.read<std::uint16_t>();
   size.height = in.read<std::uint16_t>();
@@ -178,7 +203,10 @@ Result<Frame> decode_frame(format::Bytes bytes) {
   frame.waits = (flags & 1U) != 0;
   frame.begins = (flags & 2U) != 0;
   frame.draws = (flags & 4U) != 0;
+  if (kept_as >= static_cast<std::uint8_t>(KeptAs::kCount)) return broken;
   frame.kept_bytes = kept_bytes;
+  frame.kept_as = static_cast<KeptAs>(kept_as);
+  frame.kept_name = kept_name;
   const auto row = in.read<std::uint16_t>(), column = in.read<std::uint16_t>();
   if (row < size.height && column < size.width) frame.cursor = {row, column};
   if (!frame.draws) frame.rows.clear();

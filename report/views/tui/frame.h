@@ -44,6 +44,17 @@ constexpr Style heat_style(std::size_t number) {
   return static_cast<Style>(static_cast<std::size_t>(Style::Heat1) + number);
 }
 
+// A file that a frame asks the screen to write, in the working directory; each kind has names of its own.
+enum class KeptAs : std::uint8_t {
+  Capture,  // tacho top: top.data, top.1.data, ...
+  Rows,     // perf.hist.0, perf.hist.1, ..., as perf report names them
+  Code,     // FUNCTION.annotation, FUNCTION.annotation.1, ..., as perf annotate
+  kCount,
+};
+// The path of a kept file. `name`: of a capture its path, of code its function. A capture may name the
+// function, so that slashes and unprintable bytes become "_".
+std::string kept_path(KeptAs as, std::string_view name, unsigned number);
+
 struct StyledText {
   std::uint16_t column = 0;
   Style style = Style::Normal;
@@ -68,9 +79,11 @@ struct Frame {
   bool waits = true;    // for a key; false: the frame shows how far work is
   bool begins = false;  // the first of a process: keys before it were another's
   bool draws = true;    // false: wait for a key without drawing
-  // A capture of so many bytes stands in the file of captures (Screen::keeps_captures()), to be kept under a
-  // name; 0: none. Answered by Key::Kept or Key::NotKept.
+  // So many bytes stand in the file in memory (Screen::kept()), to be written under kept_path(); 0: none. The
+  // answer is Key::Kept or Key::NotKept.
   std::uint64_t kept_bytes = 0;
+  KeptAs kept_as = KeptAs::Capture;
+  std::string kept_name;                                          // KeptAs::Code: the function
   std::optional<std::pair<std::uint16_t, std::uint16_t>> cursor;  // row and column; nothing: hidden
   std::vector<FrameRow> rows;
 };
@@ -119,8 +132,8 @@ enum class Key : std::uint32_t {
   DoubleClick,
   WheelUp,
   WheelDown,
-  Kept,     // the capture got a name; column: its number (Screen::keeps_captures())
-  NotKept,  // it did not; column: errno
+  Kept,     // the file was written; column: its number in kept_path()
+  NotKept,  // it was not; column: errno
 };
 
 // A key with the size of the screen when it was pressed, and where a mouse was.

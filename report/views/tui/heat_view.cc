@@ -41,7 +41,8 @@ Result<std::unique_ptr<HeatView>> HeatView::read(CaptureReadings& readings, cons
   facts.period = source.period();
   facts.name = printable(source.name());
   facts.unit = source.unit();
-  facts.title = facts.period != 0 ? "offset in each second" : facts.name;
+  view->question_.period = facts.period;
+  facts.title = facts.period != 0 ? "offset in each " + period_text(facts.period) : facts.name;
   const std::string of = source.event_name().empty() ? question.event : source.event_name();
   if (!of.empty()) facts.title += " of " + printable(of);
   // The fullest box is where a person looks first.
@@ -192,7 +193,11 @@ std::string HeatView::box_line() const {
 void HeatView::draw(Frame& frame) {
   fit(frame.size);
   const std::size_t rows = map_.rows.size(), shown = std::min(rows, height_);
-  frame.bar(0, Style::Bar, facts_.title + ": " + map_text(map_) + note_);
+  const std::string numbers =
+      fmt::format(": {} samples, columns of {}{}", with_commas(static_cast<double>(map_.total)),
+                  amount_text(static_cast<std::int64_t>(map_.interval), "ns"), note_);
+  const std::size_t room = frame.size.width - std::min<std::size_t>(numbers.size(), frame.size.width);
+  frame.bar(0, Style::Bar, fit_middle(facts_.title, std::max<std::size_t>(room, 1)) + numbers);
   const auto classes = count_classes(map_, facts_, kHeatDigits);
   const auto [first, last] = corners();
   const std::size_t line_of_cursor = rows - 1 - cursor_.row;  // the highest values stand above
@@ -222,7 +227,7 @@ void HeatView::draw(Frame& frame) {
   frame.put(2 + shown, 0, Style::Quiet, axis.times);
   frame.put(3 + shown, 0, Style::Heading, box_line());
   frame.bar(frame.size.height - std::size_t{1}, Style::Bar,
-            "Enter: count this box  v: its samples  x: what stands out  Space: mark  q: back");
+            "h: help  Enter: count this box  v: its samples  Space: mark  q: back");
 }
 
 }  // namespace tacho::report

@@ -2,14 +2,12 @@
 // annotated code of the interactive view.
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <optional>
-#include <utility>
+#include <span>
+#include <string>
 
+#include "format/base/result.h"
 #include "format/records/perf_abi.h"
 #include "report/profile/annotated_code.h"
 #include "report/views/report/report_sink.h"
@@ -21,47 +19,23 @@ namespace tacho::report {
 // Sends frames to the screen; each is answered by a key.
 class Link {
  public:
-  Link(TextOutput& out, int keys) : out_(out), keys_(keys) {}
+  // `keys`: Screen::keys(); `kept`: Screen::kept().
+  Link(TextOutput& out, int keys, int kept) : out_(out), keys_(keys), kept_(kept) {}
 
   // Nothing: the screen is gone.
-  std::optional<KeyPress> show(Frame frame) {
-    frame.begins = std::exchange(begins_, false);
-    out_.text(encode(frame));
-    out_.flush();
-    if (out_.is_done()) return std::nullopt;
-    std::array<std::byte, kKeyBytes> bytes{};
-    std::size_t got = 0;
-    while (got < bytes.size()) {
-      const ssize_t more = ::read(keys_, bytes.data() + got, bytes.size() - got);
-      if (more < 0 && errno == EINTR) continue;
-      if (more <= 0) return std::nullopt;
-      got += static_cast<std::size_t>(more);
-    }
-    auto press = decode_key(bytes);
-    if (!press) return std::nullopt;
-    size_ = press->size;
-    return *press;
-  }
+  std::optional<KeyPress> show(Frame frame);
   // A key that was pressed by now, or Key::None; the screen stays as it is.
-  std::optional<KeyPress> ask() {
-    Frame frame(size_);
-    frame.rows.clear();
-    frame.waits = frame.draws = false;
-    return show(std::move(frame));
-  }
+  std::optional<KeyPress> ask();
   // Before the first frame: sends an empty one to learn the size.
-  ScreenSize size() {
-    if (begins_) {
-      Frame first(size_);
-      first.waits = false;
-      (void)show(std::move(first));
-    }
-    return size_;
-  }
+  ScreenSize size();
+  // Lets the screen write a file of `parts`. `frame` is what the screen shows meanwhile; `name` as for
+  // kept_path(). The path, for a message; nothing: the screen is gone.
+  Result<std::optional<std::string>> keep(Frame frame, KeptAs as, const std::string& name,
+                                          std::span<const format::Bytes> parts);
 
  private:
   TextOutput& out_;
-  int keys_;
+  int keys_, kept_;
   ScreenSize size_;
   bool begins_ = true;
 };

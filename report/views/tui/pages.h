@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@ std::vector<std::string> written_lines(const std::function<void(TextOutput&)>& w
 class TextPage {
  public:
   TextPage(std::string title, std::vector<std::string> lines,
-           std::string keys = "q, Esc: back   arrows, Space: scroll")
+           std::string keys = "arrows, Space: scroll  q: back")
       : title_(std::move(title)), keys_(std::move(keys)), lines_(std::move(lines)) {}
   // False: the key leaves the page.
   bool on_key(const KeyPress& press);
@@ -31,6 +32,10 @@ class TextPage {
   std::vector<std::string> lines_;
   std::size_t top_ = 0, left_ = 0, height_ = 1;
 };
+
+// The page of keys (?). Those of the view at hand stand first. `is_live`: of tacho top.
+enum class KeysOf : std::uint8_t { List, Code, Samples, HeatMap, Histogram };
+std::vector<std::string> help_lines(KeysOf here, bool is_live);
 
 class Menu {
  public:

@@ -56,6 +56,12 @@ bool ChosenSamples::accepts(const ResolvedSample& sample) {
     return false;
   if (choice_.tid && sample.tid() != *choice_.tid) return false;
   if (choice_.comm && sample.comm != *choice_.comm) return false;
+  if (choice_.socket) {
+    const auto& topology = session_.features().environment.cpu_topology;
+    const std::uint32_t cpu = sample.raw->cpu;
+    const bool is_known = topology && cpu < topology->cpus.size();
+    if ((is_known ? topology->cpus[cpu].socket : ~0U) != *choice_.socket) return false;
+  }
   if (choice_.box) {
     if (!box_source_.takes(sample.event_index)) return false;
     const auto value = box_source_.value_of(sample);

@@ -35,6 +35,7 @@ struct SampleChoice {
   std::optional<std::pair<std::size_t, std::size_t>> events;  // the first, and how many; nothing: all
   std::optional<std::uint32_t> tid;
   std::optional<std::string> comm;
+  std::optional<std::uint32_t> socket;  // by the header's topology
   // Of functions: a sample is taken when its own one, or with `looks_at_callers` one of its call chain, meets
   // all.
   std::optional<std::string> module;  // path; empty: none is known
@@ -96,6 +97,10 @@ class CaptureReadings {
   virtual const std::string& base_name() const = 0;
   // The capture's name, for messages.
   virtual const std::string& input() const = 0;
+  // Other captures in the working directory, by name.
+  virtual std::vector<std::string> captures() const = 0;
+  // The next reading is of that capture.
+  virtual Result<> change_to(const std::string& path) = 0;
 };
 
 }  // namespace tacho::report

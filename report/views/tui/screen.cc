@@ -147,11 +147,11 @@ bool has_a_child_ended() {
 
 struct Screen::State {
   format::Fd keys, to_keys;
-  format::Fd captures;  // what frames keep
-  std::function<std::string(unsigned)> name_of;
+  format::Fd kept;           // a file in memory: what frames keep
+  std::string capture_path;  // empty: captures are not kept
   std::FILE* input = stdin;
-  bool may_keep = false;  // the last key was w: the process that makes frames cannot keep what it likes
-  std::string pending;    // bytes of frames that are not whole yet
+  KeyPress last_key;    // a file is kept after its key alone, as the process that makes frames is untrusted
+  std::string pending;  // bytes of frames that are not whole yet
   SCREEN* screen = nullptr;
   bool is_open = false, has_colours = false, is_unicode = false;
   ScreenSize last;
@@ -166,7 +166,7 @@ struct Screen::State {
   attr_t look(Style style, bool is_selected, short& pair) const;
   Result<> answer(bool waits);
   Result<> answer(KeyPress press);
-  KeyPress keep(std::uint64_t bytes);
+  KeyPress keep(const Frame& frame);
   int terminal() const { return ::fileno(input); }
   KeyPress read_key(bool waits);
   KeyPress key_of(int result, wint_t code);
@@ -190,6 +190,8 @@ Result<Screen> Screen::make() {
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("a pipe for keys", errno);
   state->keys = format::Fd(ends[0]);
   state->to_keys = format::Fd(ends[1]);
+  state->kept = format::Fd(::memfd_create("tacho", MFD_CLOEXEC));
+  if (!state->kept) return system_error("a file in memory", errno);
   if (::isatty(STDIN_FILENO) == 0) {
     state->input = std::fopen("/dev/tty", "re");
     if (state->input == nullptr) return system_error("the terminal's keys: /dev/tty", errno);
@@ -207,24 +209,21 @@ Screen::~Screen() {
 
 int Screen::keys() const { return state_->keys.get(); }
 
-int Screen::captures() const { return state_->captures.get(); }
+int Screen::kept() const { return state_->kept.get(); }
+void Screen::keep_captures(std::string path) { state_->capture_path = std::move(path); }
 
-Result<> Screen::keep_captures(std::function<std::string(unsigned number)> name) {
-  state_->captures = format::Fd(::memfd_create("tacho top", MFD_CLOEXEC));
-  if (!state_->captures) return system_error("a file in memory", errno);
-  state_->name_of = std::move(name);
-  return Done{};
-}
-
-// A capture gets a name that nothing has, so that no file is written over and no link is followed.
-KeyPress Screen::State::keep(std::uint64_t bytes) {
+// The file gets a name that nothing has, so that no file is written over and no link is followed.
+KeyPress Screen::State::keep(const Frame& frame) {
   constexpr unsigned kMostNames = 10'000;
   const auto failed = [](int code) {
     return KeyPress{.key = Key::NotKept, .size = {}, .row = 0, .column = static_cast<std::uint16_t>(code)};
   };
-  if (!captures || !name_of || !std::exchange(may_keep, false)) return failed(EINVAL);
+  const bool is_capture = frame.kept_as == KeptAs::Capture;
+  const bool is_asked_for = std::exchange(last_key, {}).is(is_capture ? 'w' : 'P');
+  if (!is_asked_for || (is_capture && capture_path.empty())) return failed(EINVAL);
+  const std::uint64_t bytes = frame.kept_bytes;
   for (unsigned number = 0; number < kMostNames; ++number) {
-    const std::string path = name_of(number);
+    const std::string path = kept_path(frame.kept_as, is_capture ? capture_path : frame.kept_name, number);
     const format::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file && errno == EEXIST) continue;
     if (!file) return failed(errno);
@@ -232,12 +231,12 @@ KeyPress Screen::State::keep(std::uint64_t bytes) {
     std::array<char, std::size_t{64} << 10> piece{};
     for (std::uint64_t at = 0; at < bytes && code == 0;) {
       const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), bytes - at));
-      const ssize_t got = ::pread(captures.get(), piece.data(), wanted, static_cast<off_t>(at));
+      const ssize_t got = ::pread(kept.get(), piece.data(), wanted, static_cast<off_t>(at));
       const ssize_t done = got > 0 ? ::write(file.get(), piece.data(), static_cast<std::size_t>(got)) : got;
       if (done <= 0) code = done < 0 ? errno : EIO;
       at += static_cast<std::uint64_t>(std::max<ssize_t>(done, 0));
     }
-    (void)!::ftruncate(captures.get(), 0);
+    (void)!::ftruncate(kept.get(), 0);
     if (code == 0)
       return {.key = Key::Kept, .size = {}, .row = 0, .column = static_cast<std::uint16_t>(number)};
     (void)::unlink(path.c_str());
@@ -359,7 +358,7 @@ Result<> Screen::State::show(const Frame& frame) {
   }
   // The first frame asks for the size only.
   if (frame.draws && frame.size == size()) draw(frame);
-  return frame.kept_bytes != 0 ? answer(keep(frame.kept_bytes)) : answer(frame.waits);
+  return frame.kept_bytes != 0 ? answer(keep(frame)) : answer(frame.waits);
 }
 
 attr_t Screen::State::look(Style style, bool is_selected, short& pair) const {
@@ -424,8 +423,8 @@ ScreenSize Screen::State::size() {
 Result<> Screen::State::answer(bool waits) { return answer(read_key(waits)); }
 
 Result<> Screen::State::answer(KeyPress press) {
-  may_keep = press.is('w');
   press.size = last = size();
+  if (press.key != Key::None) last_key = press;
   const std::string bytes = encode(press);
   if (::write(to_keys.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
     return system_error("the pipe for keys", errno);

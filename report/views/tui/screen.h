@@ -27,10 +27,11 @@ class Screen {
 
   // For the process that makes frames: where a key waits after each frame that was written.
   int keys() const;
-  // Captures that frames keep (Frame::kept_bytes): they are written into this file in memory, and get the
-  // first free one of the paths that `name` makes of 0, 1, 2, ...
-  Result<> keep_captures(std::function<std::string(unsigned number)> name);
-  int captures() const;
+  // The file in memory for what frames keep (Frame::kept_bytes). A kept file gets the first free path of
+  // kept_path(), after the key w for captures, P for others.
+  int kept() const;
+  // Captures are kept under this path. Without it they are refused.
+  void keep_captures(std::string path);
   // What is written to it are frames; its end leaves the screen. The screen must outlive it.
   OutputFile output();
 

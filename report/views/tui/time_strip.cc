@@ -136,7 +136,7 @@ TimeStrip::Flow TimeStrip::on_key(const KeyPress& press) {
     default:
       break;
   }
-  if (press.is('T')) {
+  if (press.is('T') || press.is('q')) {
     place_.is_open = false;
     return Flow::Leave;
   }

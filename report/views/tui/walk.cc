@@ -1,6 +1,7 @@
 #include "report/views/tui/walk.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +12,6 @@
 #include "report/perf_text/header_text.h"
 #include "report/query/field_choice.h"
 #include "report/samples/session.h"
-#include "report/views/tui/help.h"
 
 namespace tacho::report {
 namespace {
@@ -266,6 +266,7 @@ void Walk::offer_events() {
       RowChoice choice = rows_.choice();
       choice.block = block;
       choose(choice);
+      if (annotated_ != nullptr) open_hottest();
       return Flow::Stay;
     });
   }
@@ -380,7 +381,9 @@ void Walk::on_compare() {
     return;
   }
   // As perf diff, which takes what the recorder kept aside.
-  ask("Capture from before:", readings_->input() + ".old", [this](const std::string& text) {
+  std::string before = readings_->input() + ".old";
+  if (::access(before.c_str(), R_OK) != 0) before.clear();
+  ask("Capture from before:", std::move(before), [this](const std::string& text) {
     if (!text.empty()) compare(text);
     return Flow::Stay;
   });
@@ -393,6 +396,122 @@ void Walk::next_order(bool is_forward) {
   choice.order = (choice.order + (is_forward ? 1 : count - 1)) % count;
   choose(choice);
   message_ = "sorted by " + rows_.order_name();
+}
+
+Result<> Walk::begin_with_code(const AnnotateOptions& options) {
+  code_source_ = std::make_unique<CodeSource>(sink_.session(), hits_, options.syntax);
+  if (auto chosen = choose_functions(sink_.session(), options, code_source_->functions()); !chosen)
+    return chosen;
+  annotated_ = &options;
+  if (!menu_) open_hottest();
+  return Done{};
+}
+
+// Of the event that is chosen.
+void Walk::open_hottest() {
+  const EventBlock& events = sink_.profile().blocks()[rows_.choice().block];
+  code_lacks_ = {};
+  auto code = std::make_unique<CodeView>(*code_source_, events.leader, events.members, annotated_->code);
+  for (const HitFunction* const function : code_source_->hottest_of(events.leader)) {
+    if (code->show(*function).empty()) {
+      code_ = std::move(code);
+      code_lacks_ = {};
+      return;
+    }
+    code_lacks_.add(*function, code_source_->annotate(*function, events.leader, events.members));
+  }
+  message_ = "no function with samples of this event has code here";
+  if (rows_.blocks().size() > 1) offer_events();
+}
+
+Walk::Flow Walk::leave_code() {
+  code_.reset();
+  if (annotated_ == nullptr) return Flow::Stay;
+  if (rows_.blocks().size() < 2) return Flow::Quit;
+  offer_events();
+  return Flow::Stay;
+}
+
+Walk::Flow Walk::on_code_key(const KeyPress& press) {
+  switch (code_->on_key(press)) {
+    case CodeView::Flow::Stay:
+      return Flow::Stay;
+    case CodeView::Flow::Leave:
+      return leave_code();
+    case CodeView::Flow::Help:
+      show_help();
+      return Flow::Stay;
+    case CodeView::Flow::Keep:
+      kept_ = {.as = KeptAs::Code, .name = code_->function().name, .text = code_->text()};
+      return Flow::Keep;
+    case CodeView::Flow::Views:
+      offer_views();
+      return Flow::Stay;
+  }
+  return Flow::Stay;
+}
+
+// As perf report's P: the rows that are shown, with the call graphs that are open.
+Walk::Flow Walk::keep_rows() {
+  const bool is_list = sandwiches_.empty();
+  kept_ = {.as = KeptAs::Rows, .name = {}, .text = is_list ? title_of_rows() : sandwiches_.back()->title};
+  kept_.text = printable(kept_.text) + "\n" + (is_list ? list() : *sandwiches_.back()->browser).text();
+  return Flow::Keep;
+}
+
+// What perf's scripts are for: other views of the same samples.
+void Walk::offer_views() {
+  std::vector<std::pair<std::string, std::function<Flow()>>> items;
+  const auto add = [&items](std::string text, auto call) {
+    items.emplace_back(std::move(text), [call] {
+      call();
+      return Flow::Stay;
+    });
+  };
+  const bool has_samples = readings_ != nullptr && of_ == Of::Capture;
+  if (has_samples && code_) {
+    add("Samples of " + code_->function().name + " one by one",
+        [this] { list_samples_of(code_->function()); });
+  } else if (has_samples) {
+    if (const Thread* const thread = thread_here(); thread != nullptr && rows_.has_thread_key())
+      add(fmt::format("Samples of thread {}({}) one by one", thread->comm, thread->tid), [this, thread] {
+        SampleChoice choice = samples_of_list();
+        choice.tid = thread->tid;
+        list_samples(choice, fmt::format("{}, Thread: {}({})", title_of_list(), thread->comm, thread->tid));
+      });
+    if (const Function* const function = function_here())
+      add("Samples of " + function_name(*function) + " one by one", [this] { list_samples(true); });
+  }
+  if (has_samples) {
+    add("All these samples one by one", [this] { list_samples(false); });
+    add("Heat map of a field", [this] { offer_fields(true); });
+    add("Histogram of a field", [this] { offer_fields(false); });
+  }
+  if (!code_ && sandwiches_.empty()) {
+    add("Flame graph", [this] { show_flame(); });
+    add("Samples over time", [this] { open_times(); });
+  }
+  add("The capture's header", [this] { show_header(); });
+  offer("Views of these samples", std::move(items));
+}
+
+void Walk::offer_captures() {
+  if (readings_ == nullptr || of_ == Of::Live || !progress_.empty()) {
+    message_ = of_ == Of::Live ? "s: what is recorded now is shown" : "s: when all is read";
+    return;
+  }
+  std::vector<std::pair<std::string, std::function<Flow()>>> items;
+  for (const std::string& name : readings_->captures())
+    items.emplace_back(name, [this, name] {
+      const auto changed = readings_->change_to(name);
+      if (changed) return Flow::ReadAgain;
+      message_ = changed.error().what;
+      return Flow::Stay;
+    });
+  if (items.empty())
+    message_ = "s: no other capture is in the working directory";
+  else
+    offer("Another capture in this directory", std::move(items));
 }
 
 void Walk::annotate() {
@@ -527,6 +646,7 @@ SampleChoice Walk::samples_of_list() const {
   samples.events = {events.leader, events.members};
   if (choice.thread != nullptr && rows_.has_thread_key()) samples.tid = choice.thread->tid;
   if (choice.thread != nullptr && !rows_.has_thread_key()) samples.comm = choice.thread->comm;
+  samples.socket = choice.socket;
   if (choice.module) samples.module = *choice.module == nullptr ? std::string() : (*choice.module)->path;
   samples.has_kernel_only = choice.has_kernel_only;
   samples.symbol = choice.symbol;
@@ -535,11 +655,37 @@ SampleChoice Walk::samples_of_list() const {
   return samples;
 }
 
+// What was zoomed into is worth more room than the count.
+std::string Walk::title_of_rows(std::size_t width) const {
+  std::string title = rows_.title(WalkedRows::Count::Yes);
+  std::string note = note_.empty() ? std::string() : ", " + note_;
+  if (compared_) note += ", compared with " + compared_->path;
+  if (box_) note += ", " + box_->text;
+  if (width != 0 && columns_of(title) + note.size() > width) title = rows_.title(WalkedRows::Count::No);
+  return title + note;
+}
+
 std::string Walk::title_of_list() const {
   // "Samples: 10  of event 'cpu-clock', Thread: x" without the count, which the view has itself.
   std::string title = rows_.title(WalkedRows::Count::No);
   if (const auto at = title.find("of event"); at != title.npos) title = "Samples " + title.substr(at);
   return box_ ? title + ", " + box_->text : title;
+}
+
+void Walk::list_samples(const SampleChoice& choice, std::string title) {
+  auto list = SampleList::read(*readings_, choice, std::move(title));
+  if (list)
+    samples_ = std::move(*list);
+  else
+    message_ = list.error().what;
+}
+
+void Walk::list_samples_of(const HitFunction& function) {
+  if (message_ = why_no_samples("r"); !message_.empty()) return;
+  SampleChoice choice = samples_of_list();
+  choice.looks_at_callers = false;
+  choice.function = {function.name, std::string(function.module->short_name), function.start};
+  list_samples(choice, title_of_list() + ", in " + function.name);
 }
 
 void Walk::list_samples(bool of_row) {
@@ -554,12 +700,12 @@ void Walk::list_samples(bool of_row) {
       return;
     }
     if (const SortKey* const key = rows_.other_key()) {
-      message_ = fmt::format("v: the samples of a row by '{}' are not found again; l lists those of all rows",
-                             key->name);
+      message_ = fmt::format("v: not of rows by '{}'; l lists the samples of all rows", key->name);
       return;
     }
     const RowFacts facts = rows_.facts(*row);
     if (rows_.has_thread_key()) choice.tid = facts.thread->tid;
+    choice.socket = rows_.socket_of(*row);
     if (rows_.has_key("comm")) {
       choice.comm = facts.comm;
       title += ", of " + std::string(facts.comm);
@@ -574,11 +720,7 @@ void Walk::list_samples(bool of_row) {
       choice.module = function->module == nullptr ? std::string() : function->module->path;
     }
   }
-  auto list = SampleList::read(*readings_, choice, std::move(title));
-  if (list)
-    samples_ = std::move(*list);
-  else
-    message_ = list.error().what;
+  list_samples(choice, std::move(title));
 }
 
 void Walk::offer_fields(bool is_map) {
@@ -597,11 +739,17 @@ void Walk::offer_fields(bool is_map) {
       return Flow::Stay;
     });
   };
+  const auto add_histogram = [&](std::string text, const std::string& field) {
+    items.emplace_back(std::move(text), [this, event = event.name, field] {
+      show_histogram(event, field);
+      return Flow::Stay;
+    });
+  };
   const auto is_own = [&](std::string_view name) {
     return schema == nullptr ||
            std::ranges::find(schema->fields, name, &PayloadField::name) == schema->fields.end();
   };
-  // The field that shows itself stands first.
+  // The field that shows itself stands first, those that every tracepoint or probe has (__probe_ip) last.
   const PayloadField* const usual = schema == nullptr ? nullptr : value_field(*schema);
   std::vector<const PayloadField*> fields;
   for (std::size_t i = 0; schema != nullptr && i < schema->fields.size(); ++i) {
@@ -609,29 +757,25 @@ void Walk::offer_fields(bool is_map) {
     if (is_list(field) || (is_map && is_counted_by_value(field))) continue;
     fields.insert(&field == usual ? fields.begin() : fields.end(), &field);
   }
+  std::ranges::stable_partition(fields, [usual](const PayloadField* field) {
+    return field == usual || !field->name.starts_with("__");
+  });
   for (const PayloadField* const field : fields) {
     std::string text = field->unit.empty() ? field->name : field->name + " (" + field->unit + ")";
     if (is_map) {
       add_map(std::move(text), {.event = {}, .field = field->name, .input = {}});
       continue;
     }
-    items.emplace_back(std::move(text), [this, event = event.name, name = field->name] {
-      show_histogram(event, name);
-      return Flow::Stay;
-    });
+    add_histogram(std::move(text), field->name);
   }
-  if (is_map) {
-    add_map("offset in each second", {.event = {}, .field = {}, .is_offset = true, .input = {}});
-    for (const std::string_view own : {"period", "cpu", "pid", "tid"}) {
-      if (own == "cpu" && !event.attr.samples(format::abi::kSampleCpu)) continue;
-      add_map(std::string(own) + " of the sample",
-              {.event = {}, .field = (is_own(own) ? "" : "sample.") + std::string(own), .input = {}});
-    }
-  }
-  if (items.empty()) {
-    message_ =
-        "b: samples of '" + printable(event.name) + "' have no fields of their own; M shows them over time";
-    return;
+  if (is_map) add_map("offset in each second", {.event = {}, .field = {}, .is_offset = true, .input = {}});
+  for (const std::string_view own : {"period", "cpu", "pid", "tid"}) {
+    if (own == "cpu" && !event.attr.samples(format::abi::kSampleCpu)) continue;
+    const std::string name = (is_own(own) ? "" : "sample.") + std::string(own);
+    if (is_map)
+      add_map(std::string(own) + " of the sample", {.event = {}, .field = name, .input = {}});
+    else
+      add_histogram(std::string(own) + " of the sample", name);
   }
   offer(is_map ? "Heat map of" : "Histogram of", std::move(items));
 }
@@ -679,11 +823,7 @@ Walk::Flow Walk::on_heat_key(const KeyPress& press) {
     case HeatView::Flow::Samples: {
       SampleChoice choice = samples_of_list();
       choice.box = heat_->box();
-      auto list = SampleList::read(*readings_, choice, choice.box->text);
-      if (list)
-        samples_ = std::move(*list);
-      else
-        message_ = list.error().what;
+      list_samples(choice, choice.box->text);
       break;
     }
     case HeatView::Flow::StandsOut: {
@@ -714,6 +854,16 @@ bool Walk::on_zoom_key(const KeyPress& press) {
       choice.module.reset();
     else
       choice.module = function->module;
+  } else if (press.is('S')) {
+    const auto row = row_here();
+    if (!choice.socket)
+      choice.socket = row ? rows_.socket_of(*row) : std::nullopt;
+    else
+      choice.socket.reset();
+    if (choice.socket == rows_.choice().socket) {
+      message_ = "S: rows have no socket: o, then for example socket,symbol";
+      return true;
+    }
   } else if (press.is('k')) {
     choice.has_kernel_only = !choice.has_kernel_only;
   } else {
@@ -740,14 +890,10 @@ bool Walk::on_page_key(const KeyPress& press) {
     open_times();
   } else if (press.is('D')) {
     shows_debug_ = !shows_debug_;
-  } else if (press.is('P')) {
-    message_ = "P: no file is written from here: tacho report --stdio -o FILE";
   } else if (press.is('r')) {
-    message_ = "r: no scripts are run here: tacho script prints the samples for one";
+    offer_views();
   } else if (press.is('s')) {
-    message_ = "s: another capture is opened by its name: tacho report -i FILE";
-  } else if (press.is('S')) {
-    message_ = "S: samples of one socket: tacho report --socket-filter N";
+    offer_captures();
   } else {
     return false;
   }
@@ -757,8 +903,9 @@ bool Walk::on_page_key(const KeyPress& press) {
 Walk::Flow Walk::on_list_key(const KeyPress& press) {
   if (strip_ && sandwiches_.empty())
     if (const auto flow = on_times_key(press)) return *flow;
-  if (press.key == Key::Escape) return undo();
+  if (press.key == Key::Escape || (press.is('q') && !sandwiches_.empty())) return undo();
   if (press.is('q')) return Flow::Quit;
+  if (press.is('P')) return keep_rows();
   if (on_page_key(press)) return Flow::Stay;
   if (!sandwiches_.empty()) {
     if (!sandwiches_.back()->browser->on_key(press))
@@ -848,22 +995,19 @@ Walk::Flow Walk::on_key(const KeyPress& press) {
     if (answer == Menu::Answer::None) return Flow::Stay;
     const std::size_t chosen = menu_->chosen();
     menu_.reset();
-    return answer == Menu::Answer::Chosen ? menu_actions_.at(chosen)() : Flow::Stay;
+    // An action may offer another menu, whose actions take the place of these.
+    if (answer == Menu::Answer::Chosen) return std::exchange(menu_actions_.at(chosen), nullptr)();
+    return annotated_ != nullptr && !code_ ? Flow::Quit : Flow::Stay;
   }
   if (page_) {
     if (!page_->on_key(press)) page_.reset();
     return Flow::Stay;
   }
-  if (code_) {
-    const auto flow = code_->on_key(press);
-    if (flow == CodeView::Flow::Leave) code_.reset();
-    if (flow == CodeView::Flow::Help) show_help();
-    return Flow::Stay;
-  }
-  if (flame_) return on_flame_key(press);
   if (samples_) return on_samples_key(press);
   if (heat_) return on_heat_key(press);
   if (hist_) return on_hist_key(press);
+  if (code_) return on_code_key(press);
+  if (flame_) return on_flame_key(press);
   return on_list_key(press);
 }
 
@@ -876,12 +1020,10 @@ std::string Walk::status() const {
                        sink_.profile().rows().size());
   }
   if (!progress_.empty()) return progress_ + "  h: help  Esc: stop reading  q: leave";
-  if (!sandwiches_.empty()) return "Esc: back  Enter: open  a: annotate  x: its callers and callees  h: help";
-  if (compared_) return "Enter: open  /: filter  < >: sort  I: with callees  a: annotate  B: end  h: help";
-  if (strip_)
-    return "Left Right: move  Space: mark  Enter: count this time  Backspace: all of it  Esc: close  h: help";
-  if (of_ == Of::Live)
-    return "h: help  Enter: open  /: filter  a: annotate  f: freeze  z: zero  w: write  q: leave";
+  if (!sandwiches_.empty()) return "h: help  Enter: open  a: annotate  x: its callers and callees  q: back";
+  if (compared_) return "h: help  Enter: open  /: filter  < >: sort  I: with callees  B: end  q: leave";
+  if (strip_) return "h: help  Space: mark  Enter: count this time  Backspace: all  q: close";
+  if (of_ == Of::Live) return "h: help  Enter: open  /: filter  a: annotate  f: freeze  w: write  q: leave";
   return "h: help  Enter: open  /: filter  a: annotate  t d k: zoom  x: callers  q: leave";
 }
 
@@ -893,29 +1035,19 @@ Frame Walk::draw(ScreenSize size) {
   }
   if (page_) {
     page_->draw(frame);
-  } else if (code_) {
-    code_->draw(frame);
-    if (!message_.empty()) frame.bar(size.height - std::size_t{1}, Style::Bar, message_);
-  } else if (flame_) {
-    flame_->draw(frame);
-    if (!message_.empty()) frame.bar(size.height - std::size_t{1}, Style::Bar, message_);
   } else if (samples_) {
     samples_->draw(frame);
   } else if (heat_) {
     heat_->draw(frame);
-    if (!message_.empty()) frame.bar(size.height - std::size_t{1}, Style::Bar, message_);
   } else if (hist_) {
     hist_->draw(frame);
+  } else if (code_) {
+    code_->draw(frame);
+  } else if (flame_) {
+    flame_->draw(frame);
   } else {
     const bool is_list = sandwiches_.empty();
-    std::string title = is_list ? rows_.title(WalkedRows::Count::Yes) : sandwiches_.back()->title;
-    // What was zoomed into is worth more room than the count.
-    std::string note = is_list && !note_.empty() ? ", " + note_ : std::string();
-    if (is_list && compared_) note += ", compared with " + compared_->path;
-    if (is_list && box_) note += ", " + box_->text;
-    if (is_list && columns_of(title) + note.size() > size.width) title = rows_.title(WalkedRows::Count::No);
-    title += note;
-    frame.bar(0, Style::Bar, title);
+    frame.bar(0, Style::Bar, is_list ? title_of_rows(size.width) : sandwiches_.back()->title);
     std::size_t height = size.height - std::size_t{2};
     if (strip_ && is_list && height >= 2 * TimeStrip::kRows) {
       height -= TimeStrip::kRows;
@@ -924,6 +1056,9 @@ Frame Walk::draw(ScreenSize size) {
     (is_list ? list() : *sandwiches_.back()->browser).draw(frame, 1, height);
     frame.bar(size.height - std::size_t{1}, Style::Bar, status());
   }
+  const bool is_over_list = samples_ || heat_ || hist_ || code_ || flame_;
+  if (!page_ && is_over_list && !message_.empty())
+    frame.bar(size.height - std::size_t{1}, Style::Bar, message_);
   if (menu_) menu_->draw(frame);
   if (question_) question_->draw(frame);
   return frame;

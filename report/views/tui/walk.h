@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "report/profile/annotated_code.h"
+#include "report/views/annotate/command_annotate.h"
 #include "report/views/tui/browser.h"
 #include "report/views/tui/code_view.h"
 #include "report/views/tui/compared_rows.h"
@@ -26,7 +27,8 @@ namespace tacho::report {
 
 class Walk {
  public:
-  enum class Flow : std::uint8_t { Stay, Quit, ReadAgain };
+  // Keep: kept() is to be written into a file.
+  enum class Flow : std::uint8_t { Stay, Quit, ReadAgain, Keep };
   // Live: of a recording that goes on. It has keys more, which its caller takes (live_keys()).
   enum class Of : std::uint8_t { Capture, Live };
 
@@ -41,6 +43,17 @@ class Walk {
   const std::string& sort_keys() const { return rows_.sort_keys(); }
   const std::optional<std::string>& wanted_times() const { return wanted_times_; }
   const std::optional<std::optional<BoxChoice>>& wanted_box() const { return wanted_box_; }
+  struct KeptText {
+    KeptAs as = KeptAs::Rows;
+    std::string name;  // KeptAs::Code: the function
+    std::string text;
+  };
+  const KeptText& kept() const { return kept_; }
+  // Shows code in place of the list: of the functions that the options name the one with most samples.
+  // Leaving it leaves the view. Fails where there is no such function. The options must outlive this.
+  Result<> begin_with_code(const AnnotateOptions& options);
+  // Functions that have no code, where none has any; empty: code is shown.
+  const CodeLacks& code_lacks() const { return code_lacks_; }
   void say(std::string message) { message_ = std::move(message); }
   // Stands behind the list's title: "last 20 s".
   void note(std::string note) { note_ = std::move(note); }
@@ -95,7 +108,17 @@ class Walk {
   std::string why_no_samples(std::string_view key) const;
   SampleChoice samples_of_list() const;
   std::string title_of_list() const;
+  // `width`: columns that it shall fit; 0: any.
+  std::string title_of_rows(std::size_t width = 0) const;
   void list_samples(bool of_row);
+  void list_samples(const SampleChoice& choice, std::string title);
+  void list_samples_of(const HitFunction& function);
+  void offer_views();
+  void offer_captures();
+  Flow on_code_key(const KeyPress& press);
+  void open_hottest();
+  Flow keep_rows();
+  Flow leave_code();
   void offer_fields(bool is_map);
   void show_map(const HeatQuestion& question);
   void show_histogram(const std::string& event, const std::string& field);
@@ -144,6 +167,7 @@ class Walk {
   std::optional<BoxChoice> box_;
   CaptureReadings* readings_ = nullptr;
   Of of_;
+  KeptText kept_;
   std::string wanted_sort_;
   bool shows_debug_ = false;
 
@@ -166,6 +190,8 @@ class Walk {
   std::vector<std::shared_ptr<Sandwich>> sandwiches_;  // the last one is shown
   std::unique_ptr<CodeSource> code_source_;            // once something is annotated
   std::unique_ptr<CodeView> code_;
+  const AnnotateOptions* annotated_ = nullptr;  // of begin_with_code(); null: the list is below code
+  CodeLacks code_lacks_;
   std::optional<FlameView> flame_;
   std::unique_ptr<SampleList> samples_;
   std::unique_ptr<HeatView> heat_;

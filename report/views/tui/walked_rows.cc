@@ -70,8 +70,8 @@ void WalkedRows::choose(const RowChoice& choice) {
   const RowChoice before = std::exchange(choice_, choice);
   const bool is_counted_anew =
       before.block != choice.block || before.thread != choice.thread || before.module != choice.module ||
-      before.has_kernel_only != choice.has_kernel_only || before.counts_samples != choice.counts_samples ||
-      before.member != choice.member;
+      before.has_kernel_only != choice.has_kernel_only || before.socket != choice.socket ||
+      before.counts_samples != choice.counts_samples || before.member != choice.member;
   if (is_counted_anew) return count();
   if (before.order != choice.order) return order();
   if (before.is_relative != choice.is_relative) totals_.weights.clear();
@@ -86,6 +86,7 @@ Result<bool> WalkedRows::sort_by(const std::string& keys) {
   columns_ = std::move(**columns);
   sort_ = keys;
   choice_.order = 0;
+  if (socket_key() == nullptr) choice_.socket.reset();
   index_ = std::make_unique<EntryIndex>(columns_.keys, sink_->facts(), sink_->functions());
   count();
   return true;
@@ -102,30 +103,50 @@ bool WalkedRows::has_key(std::string_view name) const {
 const SortKey* WalkedRows::other_key() const {
   for (const KeyUse& use : columns_.keys) {
     const std::string_view name = use.key->name;
-    const bool is_known =
-        use.key->of == KeyOf::Comm || use.key->of == KeyOf::Thread || name == "dso" || name == "symbol";
+    const bool is_known = use.key->of == KeyOf::Comm || use.key->of == KeyOf::Thread || name == "dso" ||
+                          name == "symbol" || name == "socket";
     if (!is_known) return use.key;
   }
   return nullptr;
 }
 
+const KeyUse* WalkedRows::socket_key() const {
+  const auto use =
+      std::ranges::find_if(columns_.keys, [](const KeyUse& one) { return one.key->name == "socket"; });
+  return use == columns_.keys.end() ? nullptr : &*use;
+}
+
+std::optional<std::uint32_t> WalkedRows::socket_of(std::size_t row) const {
+  const KeyUse* const use = socket_key();
+  if (use == nullptr) return std::nullopt;
+  return static_cast<std::uint32_t>(facts(row).facts[use->fact]);
+}
+
+bool WalkedRows::is_in_module(const Function& function) const {
+  const symbolize::Module* const module = function.module;
+  if (choice_.module && module != *choice_.module) return false;
+  return !choice_.has_kernel_only ||
+         (module != nullptr && (module->kind == symbolize::ModuleKind::Kernel ||
+                                module->kind == symbolize::ModuleKind::GuestKernel));
+}
+
 void WalkedRows::count() {
   EntryOptions options = sink_->entry_options(choice_.block);
   options.first_member = choice_.member;
-  if (choice_.thread != nullptr || choice_.module || choice_.has_kernel_only) {
-    options.filtered_by = [before = std::move(options.filtered_by), choice = choice_,
-                           by_thread = has_thread_key()](const ProfileRow& row,
-                                                         const Function& function) -> FilterBits {
+  // A zoom into a module leaves samples of other modules out. Rows that count what they call keep them, as
+  // functions of the module may call those: filter() hides the rows of other modules, as perf does.
+  const bool refuses_modules = !text_.has_children && (choice_.module || choice_.has_kernel_only);
+  if (choice_.thread != nullptr || choice_.socket || refuses_modules) {
+    options.filtered_by = [this, refuses_modules, before = std::move(options.filtered_by), choice = choice_,
+                           socket = socket_key(), by_thread = has_thread_key()](
+                              const ProfileRow& row, const Function& function) -> FilterBits {
       FilterBits refused = before ? before(row, function) : FilterBits{0};
       if (choice.thread != nullptr &&
           (by_thread ? row.thread != choice.thread : row.comm() != choice.thread->comm))
         refused |= kByThread;
-      if (choice.module && function.module != *choice.module) refused |= kByModule;
-      const auto is_kernel = [](const symbolize::Module* module) {
-        return module != nullptr && (module->kind == symbolize::ModuleKind::Kernel ||
-                                     module->kind == symbolize::ModuleKind::GuestKernel);
-      };
-      if (choice.has_kernel_only && !is_kernel(function.module)) refused |= kByModule;
+      if (choice.socket && socket != nullptr && sink_->profile().facts(row)[socket->fact] != *choice.socket)
+        refused |= kBySocket;
+      if (refuses_modules && !is_in_module(function)) refused |= kByModule;
       return refused;
     };
   }
@@ -167,6 +188,17 @@ void WalkedRows::filter() {
     for (std::size_t member = 0; member < entries_->members(); ++member)
       totals_.weights.push_back(entries_->whole(member, choice_.is_relative));
   rows_ = sorted_;
+  if (text_.has_children && (choice_.module || choice_.has_kernel_only)) {
+    std::erase_if(rows_,
+                  [this](std::uint32_t entry) { return !is_in_module(*entries_->facts(entry).function); });
+    if (choice_.is_relative) {
+      for (std::size_t member = 0; member < entries_->members(); ++member) {
+        totals_.weights[member] = 0;
+        for (const std::uint32_t entry : rows_)
+          totals_.weights[member] += entries_->value(Kind::Overhead, entry, member);
+      }
+    }
+  }
   if (!choice_.symbol.empty() || choice_.percent_limit > 0) {
     std::erase_if(rows_, [this](std::uint32_t entry) {
       if (!choice_.symbol.empty() &&
@@ -191,6 +223,7 @@ std::string WalkedRows::title(Count count) const {
     text += ", DSO: " + std::string(*choice_.module == nullptr ? std::string_view("[unknown]")
                                                                : (*choice_.module)->short_name);
   if (choice_.has_kernel_only) text += ", DSO: [kernel]";
+  if (choice_.socket) text += fmt::format(", Processor Socket: {}", *choice_.socket);
   if (!choice_.symbol.empty()) text += ", Symbol: " + choice_.symbol;
   if (choice_.counts_samples) text += ", by samples";
   if (choice_.is_relative) text += ", relative";

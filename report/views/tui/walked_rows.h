@@ -21,6 +21,7 @@ struct RowChoice {
   const Thread* thread = nullptr;
   std::optional<const symbolize::Module*> module;
   bool has_kernel_only = false;
+  std::optional<std::uint32_t> socket;
   std::string symbol;  // part of the functions' names
   bool counts_samples = false;
   bool is_relative = false;  // shares of what zooms leave
@@ -67,6 +68,8 @@ class WalkedRows : public BrowsedRows {
   // About rows; `row` counts those that are shown.
   RowFacts facts(std::size_t row) const;
   bool has_thread_key() const;
+  // With the sort key `socket`; nothing: without it.
+  std::optional<std::uint32_t> socket_of(std::size_t row) const;
   bool has_children() const { return text_.has_children; }
   // A key that looks at more of a sample than its thread, module and function; null: none.
   const SortKey* other_key() const;
@@ -98,6 +101,8 @@ class WalkedRows : public BrowsedRows {
   void count();   // entries anew
   void order();   // their order
   void filter();  // those of them that are shown
+  const KeyUse* socket_key() const;
+  bool is_in_module(const Function& function) const;
   std::vector<BrowsedNode> nodes_of(std::span<const Strand> strands, std::uint64_t row_total,
                                     std::optional<double> least = {}) const;
   // Nothing: whole chains.

@@ -1,5 +1,5 @@
-// Each key of perf report's table (perf 6.1, ui/browsers/hists.c): what it does here is perf's, or the screen
-// says where that is done. docs/terminal.md lists them for people.
+// Each key of perf report's table (perf 6.1, ui/browsers/hists.c): what it does here is perf's, or what
+// stands for it here. docs/terminal.md lists them for people.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -61,7 +61,8 @@ const KeyOfPerf kKeys[] = {
     {key('t'), "again: out", {key('t')}, {}, ", Thread: one"},
     {key('k'), "zooms into the kernel", {}, ", DSO: [kernel]"},
     {key('k'), "again: out", {key('k')}, {}, ", DSO: [kernel]"},
-    {key('S'), "zooms into a socket", {}, "tacho report --socket-filter N"},
+    // As in perf, rows must have the sort key socket; with it see walk_test.cc.
+    {key('S'), "zooms into a socket", {}, "S: rows have no socket: o, then"},
     {key('/'), "asks for a part of symbols", {}, "Symbol to show:"},
     {Key::Enter, "filters", {key('/'), key('f'), key('3')}, "  q: leave", "Symbol to show:"},
     {key('F'), "shares of what is shown", {Key::End, key('t')}, "100.00%"},
@@ -71,16 +72,19 @@ const KeyOfPerf kKeys[] = {
     {key('H'), "names of columns on", {key('H')}, "Children"},
     {key('V'), "modules in call chains", {key('e')}, "f1  [kernel.kallsyms]"},
     {key('i'), "the header", {}, "Header information"},
-    {key('P'), "writes perf.hist.N", {}, "tacho report --stdio -o FILE"},
-    {key('r'), "runs a script", {}, "tacho script"},
-    {key('s'), "another file of the folder", {}, "tacho report -i FILE"},
+    {key('P'), "writes perf.hist.N", {}, {}, {}, {}, Walk::Flow::Keep},
+    // perf runs a script on the samples; here a view of them is chosen.
+    {key('r'), "runs a script", {}, "Views of these samples"},
+    {Key::Enter, "with the samples of a function", {key('r')}, "1 of 6 "},
+    {key('s'), "another file of the folder", {}, "Another capture in this directory"},
+    {Key::Enter, "reads it", {key('s')}, {}, {}, {}, Walk::Flow::ReadAgain},
     {key('D'), "a line about the rows", {}, "row 1 of "},
     {key('0'), "sorts by the n-th event of a group", {}, {}, "that key means nothing here"},
     {key('1'), "there is no such event", {}, "no such event in the group"},
     {key('%'), "an unknown key", {}, "that key means nothing here; h: help"},
 };
 
-TEST(PerfKeys, EachDoesWhatItDoesInPerfOrSaysWhereThatIsDone) {
+TEST(PerfKeys, EachDoesWhatItDoesInPerf) {
   for (const KeyOfPerf& one : kKeys) {
     Walked walked({}, 2);
     walked.press(Key::Enter);  // of the list of events

@@ -71,6 +71,90 @@ TEST(Walk, ZoomsFilterAndAreUndone) {
   EXPECT_TRUE(walked.shows("f1"));
 }
 
+TEST(Walk, AZoomIntoAModuleKeepsFunctionsThatOnlyCall) {
+  Walked walked;
+  walked.type("/f0");
+  walked.press(Key::Enter);
+  walked.type("d");
+  EXPECT_TRUE(walked.shows(", DSO: [kernel.kallsyms]"));
+  EXPECT_TRUE(walked.shows("60.00%     0.00%  one      [kernel.kallsyms]  [k] f0"));
+  walked.type("F");
+  EXPECT_TRUE(walked.shows("60.00%     0.00%  one      [kernel.kallsyms]  [k] f0"));
+}
+
+TEST(Walk, ASocketIsZoomedIntoWhereRowsHaveIt) {
+  Walked walked("socket,symbol");
+  EXPECT_TRUE(walked.shows("Socket  Symbol"));
+  walked.type("S");
+  EXPECT_TRUE(walked.shows(", Processor Socket: "));
+  EXPECT_TRUE(walked.shows("[k] f2"));
+  walked.type("S");
+  EXPECT_FALSE(walked.shows("Processor Socket"));
+}
+
+TEST(Walk, RowsAreKeptAsTheyAreShown) {
+  Walked walked;
+  walked.type("e");
+  EXPECT_EQ(walked.type("P"), Walk::Flow::Keep);
+  const Walk::KeptText& kept = walked.walk->kept();
+  EXPECT_EQ(kept.as, KeptAs::Rows);
+  EXPECT_EQ(kept.text.substr(0, kept.text.find("+   40")),
+            "Samples: 10  of event 'cpu-clock', Event count (approx.): 100\n"
+            "  Children      Self  Command  Shared Object      Symbol\n"
+            "-   60.00%    60.00%  one      [kernel.kallsyms]  [k] f2\n"
+            "     f0\n     f1\n     f2\n"
+            "+   60.00%     0.00%  one      [kernel.kallsyms]  [k] f0\n"
+            "+   60.00%     0.00%  one      [kernel.kallsyms]  [k] f1\n");
+}
+
+TEST(Walk, AnotherCaptureIsChosenFromTheFolder) {
+  Walked walked;
+  walked.type("s");
+  EXPECT_TRUE(walked.shows("after.data"));
+  EXPECT_EQ(walked.press(Key::Enter), Walk::Flow::ReadAgain);
+  EXPECT_EQ(walked.again.changed_to, "after.data");
+  walked.type("s");
+  walked.press(Key::Down);
+  EXPECT_EQ(walked.press(Key::Enter), Walk::Flow::Stay);
+  EXPECT_TRUE(walked.shows("nowhere: No such file"));
+}
+
+TEST(Walk, QGoesBackWhereSomethingStandsInPlaceOfTheList) {
+  Walked walked;
+  for (const std::string_view keys : {"x", "g", "v", "?", "i", "m", "r", "s", "M", "b"}) {
+    walked.type(keys);
+    EXPECT_EQ(walked.type("q"), Walk::Flow::Stay) << keys;
+    EXPECT_TRUE(walked.walk->is_at_list()) << keys;
+  }
+  TimeCounts times;
+  times.add(1'000'000);
+  walked.walk->times(&times);
+  walked.type("T");
+  EXPECT_EQ(walked.type("q"), Walk::Flow::Stay);
+  EXPECT_EQ(walked.type("q"), Walk::Flow::Quit);
+}
+
+// The last line, and the first, of each view.
+TEST(Walk, HintsFitEightyColumns) {
+  Walked walked;
+  TimeCounts times;
+  times.add(1'000'000);
+  walked.walk->times(&times);
+  const std::pair<std::string_view, std::string_view> views[] = {{"", ""},     {"x", "q"}, {"T", "q"},
+                                                                 {"v", "q"},   {"g", "q"}, {"M\n", "q"},
+                                                                 {"b\n", "q"}, {"?", "q"}, {"i", "q"}};
+  for (const auto& [keys, back] : views) {
+    walked.type(keys);
+    // An end of a line that is cut is no end of a hint.
+    const auto narrow = walked.lines({80, 24}), wide = walked.lines({200, 24});
+    if (keys != "g") {
+      EXPECT_EQ(narrow.back(), wide.back()) << keys;
+    }
+    EXPECT_TRUE(narrow.back().find("q: ") != std::string::npos) << keys << ": " << narrow.back();
+    walked.type(back);
+  }
+}
+
 TEST(Walk, CallersAndCalleesAreOfAllChains) {
   Walked walked;
   walked.type("/f1");
@@ -190,7 +274,7 @@ TEST(Walk, ABoxOfAHeatMapIsAskedForAsAFilter) {
   EXPECT_TRUE(walked.shows("Heat map of"));
   walked.press(Key::Down);
   walked.press(Key::Enter);  // the period: all are 10
-  EXPECT_EQ(walked.lines()[0], "period of cpu-clock: 10 samples in 1 column of 1 us and 1 row");
+  EXPECT_EQ(walked.lines()[0], "period of cpu-clock: 10 samples, columns of 1 us");
   EXPECT_TRUE(walked.shows("period 10: 10 samples"));
   walked.type("v");
   EXPECT_TRUE(walked.shows("1 of 10 "));
@@ -216,6 +300,8 @@ TEST(Walk, ACaptureIsComparedWithItself) {
   walked.press(Key::Enter);
   EXPECT_TRUE(walked.shows("nowhere: No such file or directory"));
   walked.type("B");
+  EXPECT_FALSE(walked.shows(".old")) << "the recorder kept none";
+  walked.type("before.data");
   walked.press(Key::Enter);
   EXPECT_EQ(walked.lines()[1], "    Before     After     Delta  Command  Shared Object      Symbol");
   EXPECT_EQ(walked.lines()[2], "+   60.00%    60.00%    +0.00%  one      [kernel.kallsyms]  [k] f2");

@@ -110,6 +110,13 @@ struct Walked {
     }
     const std::string& base_name() const override { return of.options.reading.session.input; }
     const std::string& input() const override { return of.options.reading.session.input; }
+    std::vector<std::string> captures() const override { return {"after.data", "nowhere"}; }
+    Result<> change_to(const std::string& path) override {
+      if (path == "nowhere") return Error{"nowhere: No such file or directory"};
+      changed_to = path;
+      return Done{};
+    }
+    std::string changed_to;
     Walked& of;
   };
 
