@@ -19,10 +19,10 @@ target_compile_options(project_options INTERFACE -Wall -Wextra -Wshadow -Wconver
 # Bounds of std::span, vector and string_view are checked in every build type.
 target_compile_definitions(project_options INTERFACE _GLIBCXX_ASSERTIONS)
 if(CMAKE_UNITY_BUILD)
-  # A unit includes its sources. So GCC takes the types of a source's anonymous namespace for those of a header, and sees
-  # a local name that hides another source's.
-  target_compile_options(project_options INTERFACE
-                         "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage;-Wno-shadow>")
+  # A unit includes its sources. So GCC takes the types of a source's anonymous namespace for those of a header, and compilers
+  # see a local name that hides another source's.
+  target_compile_options(project_options INTERFACE -Wno-shadow
+                         $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endif()
 if(TACHO_WERROR)
   target_compile_options(project_options INTERFACE -Werror)
@@ -45,22 +45,21 @@ if(TACHO_FUZZ)
   target_link_options(project_options INTERFACE -fsanitize=address,undefined)
 endif()
 
-# tacho_module(NAME source...): the static library of one folder, tacho_NAME. With -DCMAKE_UNITY_BUILD=ON up to eight sources
+# tacho_module(NAME source...): the static library of one folder, tacho_NAME. With -DCMAKE_UNITY_BUILD=ON up to ten sources
 # of a room are one translation unit, which halves the time of a whole build, and names in anonymous namespaces must differ
-# within a room. Compiled alone: commands, as each has its own Options; the terminal's view, as curses.h defines macros; and
-# generated sources.
+# within a room. Compiled alone: what includes curses.h, as that defines macros; and generated sources.
 function(tacho_module name)
   add_library(tacho_${name} STATIC ${ARGN})
   target_link_libraries(tacho_${name} PUBLIC project_options)
   set_target_properties(tacho_${name} PROPERTIES UNITY_BUILD_MODE GROUP)  # a source without a group is compiled alone
   set(sources ${ARGN})
-  list(FILTER sources EXCLUDE REGEX "/command_[a-z]+\\.cc$|/tui/|^/")
+  list(FILTER sources EXCLUDE REGEX "/tui/screen\\.cc$|^/")
   foreach(source IN LISTS sources)
     cmake_path(GET source PARENT_PATH room)
     string(REPLACE "/" "_" room "_${room}")
     list(APPEND room${room} ${source})
     list(LENGTH room${room} count)
-    math(EXPR part "(${count} - 1) / 8")
+    math(EXPR part "(${count} - 1) / 10")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${part}${room}")
   endforeach()
 endfunction()
@@ -77,22 +76,32 @@ if(TACHO_TESTS)
                                                  <string> <unordered_map> <vector>)
 endif()
 
-# tacho_test(NAME LABEL source...): a GoogleTest program and one CTest test, as starting a program takes longer than most
-# test cases. Those with the label live count calls of one tracepoint, which a BPF program of another recorder may drop:
-# no other recorder runs meanwhile (tests/CMakeLists.txt).
+# tacho_test(NAME LABEL source... [PARTS PART FILTER...]): a GoogleTest program and one CTest test, as starting a program
+# takes longer than most test cases. With PARTS the tests that match a filter are a CTest test of their own, PART, which
+# runs beside the others; NAME has those that match no filter. A live test records with tacho: tests/CMakeLists.txt.
 function(tacho_test name label)
   if(NOT TACHO_TESTS)
     return()
   endif()
-  add_executable(${name} ${ARGN})
+  cmake_parse_arguments(PARSE_ARGV 2 with "" "" "PARTS")
+  add_executable(${name} ${with_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   target_link_libraries(${name} PRIVATE project_options GTest::gtest_main)
   target_compile_options(${name} PRIVATE -O0)  # the code under test is in the libraries; a third less time to compile
   target_precompile_headers(${name} REUSE_FROM test_headers)
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900)
+  set(tests ${name})
+  set(others "")
+  while(with_PARTS)
+    list(POP_FRONT with_PARTS part filter)
+    add_test(NAME ${part} COMMAND ${name} --gtest_brief=1 --gtest_filter=${filter})
+    list(APPEND tests ${part})
+    string(APPEND others ":${filter}")
+  endwhile()
+  string(REGEX REPLACE "^:" "--gtest_filter=-" others "${others}")
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 ${others})
+  set_tests_properties(${tests} PROPERTIES LABELS ${label} TIMEOUT 900)
   if(label STREQUAL live)
-    set_tests_properties(${name} PROPERTIES RESOURCE_GROUPS recorders:4)
+    set_tests_properties(${tests} PROPERTIES RESOURCE_GROUPS recorders:1 COST 30)
   elseif(label STREQUAL unit)
     add_dependencies(unit_tests ${name})
   endif()

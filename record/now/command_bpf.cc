@@ -29,7 +29,7 @@
 namespace tacho::record {
 namespace {
 
-int fail(const Error& error) {
+int fail_bpf(const Error& error) {
   print_failure(error, "bpf");
   return cli::status_of(error);
 }
@@ -127,14 +127,14 @@ Counts counts_of(const std::vector<bpf::ListedProgram>& programs) {
 // Prints a table for each interval, with the programs that ran in it, the most expensive first.
 int watch(const Watching& watching, StopSignals& signals) {
   const auto statistics = bpf::count_runs();
-  if (!statistics) return fail(statistics.error());
+  if (!statistics) return fail_bpf(statistics.error());
   auto before = bpf::list_programs();
-  if (!before) return fail(before.error());
+  if (!before) return fail_bpf(before.error());
   Counts counts = counts_of(*before);
   for (std::uint64_t left = watching.count.value_or(~std::uint64_t{0}); left > 0; --left) {
     if (!sleep_for(watching.seconds, signals)) return cli::kWhole;
     auto programs = bpf::list_programs();
-    if (!programs) return fail(programs.error());
+    if (!programs) return fail_bpf(programs.error());
     const Counts now = counts_of(*programs);
     Counts costs;
     for (const auto& [id, cost] : now)
@@ -156,21 +156,21 @@ int watch(const Watching& watching, StopSignals& signals) {
 
 int run_bpf(const std::vector<std::string>& arguments, const std::vector<std::string>& command_line) {
   const auto watching = watching_of(arguments);
-  if (!watching) return fail(watching.error());
+  if (!watching) return fail_bpf(watching.error());
   auto signals = StopSignals::block();
-  if (!signals) return fail(signals.error());
+  if (!signals) return fail_bpf(signals.error());
   if (*watching) return watch(**watching, *signals);
   const auto program = report_program();
   if (!program)
-    return fail(
+    return fail_bpf(
         Error{"tacho-report is not installed beside tacho-record, and is needed to show the programs"});
   const auto memory = memory_for_capture();
-  if (!memory) return fail(memory.error());
-  if (auto done = write_programs(*memory, command_line); !done) return fail(done.error());
+  if (!memory) return fail_bpf(memory.error());
+  if (auto done = write_programs(*memory, command_line); !done) return fail_bpf(done.error());
   std::vector<std::string> words{*program, "bpf", "--no-pager"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const auto shown = show_capture(std::move(words), &*memory, *signals);
-  if (!shown) return fail(shown.error());
+  if (!shown) return fail_bpf(shown.error());
   return signals->start_ended_by() != 0 ? 128 + signals->start_ended_by() : *shown;
 }
 

@@ -17,7 +17,7 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::string_view kDescription =
+constexpr std::string_view kRedactDescription =
     "Makes a capture that may be given to others of one that may not: command lines, names, folders, texts "
     "and memory "
     "of programs are taken out, or replaced by one-way aliases. Every record and section "
@@ -209,7 +209,7 @@ Result<cli::ExitStatus> run(const Options& options) {
 
 Result<cli::ExitStatus> run_redact(const std::vector<std::string>& arguments) {
   Options options;
-  auto line = command_line("redact", std::string(kDescription));
+  auto line = command_line("redact", std::string(kRedactDescription));
   line.synopsis = "IN OUT [options]";
   add_options(line.options, options);
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {

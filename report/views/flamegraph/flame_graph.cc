@@ -420,9 +420,10 @@ std::vector<Legend> legend(const FlameFrames& frames, std::span<const FlamePane>
 }
 
 // Writes one picture.
-class Picture {
+class SvgPicture {
  public:
-  Picture(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes, const FlameLook& look)
+  SvgPicture(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
+             const FlameLook& look)
       : out_(out), frames_(frames), panes_(panes), look_(look) {}
 
   void write() {
@@ -600,7 +601,7 @@ std::vector<FlameColour> flame_colours() {
 
 void write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
                      const FlameLook& look) {
-  Picture(out, frames, panes, look).write();
+  SvgPicture(out, frames, panes, look).write();
 }
 
 }  // namespace tacho::report

@@ -24,9 +24,9 @@ namespace tacho::report {
 namespace {
 
 constexpr std::size_t kSvgColumns = 200, kSvgRows = 64;
-constexpr std::uint64_t kSvgOffsets = 50;         // rows of a period
-constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
-constexpr std::size_t kMostTimes = 200;           // ranges that a command line holds
+constexpr std::uint64_t kSvgOffsets = 50;            // rows of a period
+constexpr std::uint64_t kPerSecond = 1'000'000'000;  // ns
+constexpr std::size_t kMostTimes = 200;              // ranges that a command line holds
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -248,7 +248,7 @@ HeatFacts facts_of(Session& session, const Options& options, const HeatSource& s
   facts.command = "tacho heatmap" + option_word("-i", options.reading.session.input);
   if (!options.question.event.empty()) facts.command += option_word("--event", options.question.event);
   facts.command += source.is_offset() ? " --offset" : option_word("--field", source.name());
-  if (facts.period != 0 && facts.period != kSecond)
+  if (facts.period != 0 && facts.period != kPerSecond)
     facts.command += " --interval " + seconds_text(facts.period);
   facts.command += options.chosen;
   if (const std::string& times = options.reading.session.filter.time_text; !times.empty())
@@ -451,7 +451,7 @@ Result<> check(Options& options) {
   if (options.is_svg) options.reading.paging = Paging::Never;
   options.question.period = options.interval;
   // A box is of the map of seconds unless --interval says of which.
-  if (!options.box.empty() && options.interval == 0) options.question.period = kSecond;
+  if (!options.box.empty() && options.interval == 0) options.question.period = kPerSecond;
   options.question.input = options.reading.session.input;
   return Done{};
 }

@@ -9,7 +9,7 @@ namespace tacho::report {
 namespace {
 
 using Kind = CodeRow::Kind;
-using Column = CodeOptions::Column;
+using CodeColumn = CodeOptions::Column;
 
 }  // namespace
 
@@ -233,9 +233,9 @@ bool CodeView::on_option_key(const KeyPress& press) {
   } else if (press.is('l')) {
     tells_line_ = !tells_line_;
   } else if (press.is('t')) {
-    options_.column = options_.column == Column::Percent  ? Column::Period
-                      : options_.column == Column::Period ? Column::Samples
-                                                          : Column::Percent;
+    options_.column = options_.column == CodeColumn::Percent  ? CodeColumn::Period
+                      : options_.column == CodeColumn::Period ? CodeColumn::Samples
+                                                              : CodeColumn::Percent;
   } else if (press.is('p')) {
     options_.of = options_.of == ShareOf::Function ? ShareOf::Everything : ShareOf::Function;
   } else if (press.is('b')) {
@@ -361,8 +361,8 @@ CodeView::Flow CodeView::on_key(const KeyPress& press) {
 
 std::string CodeView::number(std::uint32_t event, const HitCount& count) const {
   if (count.samples == 0) return {};
-  if (options_.column == Column::Samples) return fmt::format("{}", count.samples);
-  if (options_.column == Column::Period) return fmt::format("{}", count.period);
+  if (options_.column == CodeColumn::Samples) return fmt::format("{}", count.samples);
+  if (options_.column == CodeColumn::Period) return fmt::format("{}", count.period);
   const HitCount all = options_.of == ShareOf::Function ? function_->total(event) : source_->total(event);
   const bool by_period = options_.by == ShareBy::Period && all.period != 0;
   const std::uint64_t part = by_period ? count.period : count.samples;
@@ -431,12 +431,12 @@ void CodeView::draw(Frame& frame) {
   if (!is_near) top_ = cursor_ - std::min(cursor_, height_ / 2);
   if (cursor_ < top_) top_ = cursor_;
   if (cursor_ >= top_ + height_) top_ = cursor_ + 1 - height_;
-  const std::size_t cell = options_.column == Column::Percent   ? 8
-                           : options_.column == Column::Samples ? 9
-                                                                : 15;
-  const std::string_view what = options_.column == Column::Percent   ? "Percent"
-                                : options_.column == Column::Samples ? "Samples"
-                                                                     : "Period";
+  const std::size_t cell = options_.column == CodeColumn::Percent   ? 8
+                           : options_.column == CodeColumn::Samples ? 9
+                                                                    : 15;
+  const std::string_view what = options_.column == CodeColumn::Percent   ? "Percent"
+                                : options_.column == CodeColumn::Samples ? "Samples"
+                                                                         : "Period";
   frame.rows[1].fill = Style::Heading;
   std::size_t x = 0;
   for (std::uint32_t member = 0; member < members_; ++member, x += cell)

@@ -39,7 +39,7 @@ using std::chrono::milliseconds;
 
 constexpr std::uint64_t kMostMilliseconds = 24 * 60 * 60 * 1000;
 constexpr std::size_t kMostWindow = std::size_t{256} << 20;  // bytes
-constexpr std::size_t kTextRows = 20;
+constexpr std::size_t kPrintedRows = 20;
 
 struct TopOptions {
   ReportOptions report;
@@ -473,7 +473,8 @@ class Top {
   void print() {
     const auto width =
         static_cast<std::uint16_t>(std::clamp<std::size_t>(options_.report.reading.width, 100, 1000));
-    const auto rows = options_.report.top == 0 ? kTextRows : std::min<std::size_t>(options_.report.top, 1000);
+    const auto rows =
+        options_.report.top == 0 ? kPrintedRows : std::min<std::size_t>(options_.report.top, 1000);
     const ScreenSize size{width, static_cast<std::uint16_t>(rows + 3)};
     if (shows_table_) table_->note(note());
     Frame frame = shows_table_ ? table_->draw(size) : walk_->draw(size);

@@ -10,7 +10,7 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kScroll = 10;        // columns, as perf's header window
+constexpr std::size_t kPageScroll = 10;    // columns, as perf's header window
 constexpr std::size_t kLongestText = 256;  // bytes of an answer
 
 bool is_character(Key key) {
@@ -86,10 +86,10 @@ bool TextPage::on_key(const KeyPress& press) {
       top_ = last;
       break;
     case Key::Right:
-      left_ += kScroll;
+      left_ += kPageScroll;
       break;
     case Key::Left:
-      left_ -= std::min(left_, kScroll);
+      left_ -= std::min(left_, kPageScroll);
       break;
     case Key::Escape:
     case Key::Enter:

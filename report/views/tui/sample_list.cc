@@ -14,9 +14,9 @@ namespace tacho::report {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 20, kMostBytes = std::size_t{512} << 20;
-constexpr std::size_t kWidest = 40;  // columns of a cell that others stand behind
-constexpr std::size_t kScroll = 10;  // columns
-constexpr char kBetween = '\t';      // safe texts have none
+constexpr std::size_t kWidest = 40;      // columns of a cell that others stand behind
+constexpr std::size_t kCellScroll = 10;  // columns
+constexpr char kBetween = '\t';          // safe texts have none
 
 std::string counted(std::size_t number) { return with_commas(static_cast<double>(number)); }
 
@@ -236,10 +236,10 @@ SampleList::Flow SampleList::on_key(const KeyPress& press) {
       cursor_ = lines_.size() - 1;
       break;
     case Key::Left:
-      left_ -= std::min(left_, kScroll);
+      left_ -= std::min(left_, kCellScroll);
       break;
     case Key::Right:
-      left_ += kScroll;
+      left_ += kCellScroll;
       break;
     case Key::Click:
     case Key::DoubleClick: {

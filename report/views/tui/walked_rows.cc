@@ -11,9 +11,11 @@
 namespace tacho::report {
 namespace {
 
-using Kind = Column::Kind;
+using ColumnKind = Column::Kind;
 
-bool is_share(Kind kind) { return kind != Kind::Samples && kind != Kind::Period && kind != Kind::Key; }
+bool is_share(ColumnKind kind) {
+  return kind != ColumnKind::Samples && kind != ColumnKind::Period && kind != ColumnKind::Key;
+}
 
 std::string stripped(std::string text) {
   text.erase(text.find_last_not_of(' ') + 1);
@@ -39,7 +41,7 @@ WalkedRows::WalkedRows(const ReportSink& sink, const ReportOptions& options)
     if (samples_of(block) > 0) blocks_.push_back(block);
   if (sort_.empty()) {
     for (const Column& column : columns_.sorted) {
-      if (column.kind != Kind::Key) continue;
+      if (column.kind != ColumnKind::Key) continue;
       if (!sort_.empty()) sort_ += ',';
       sort_ += columns_.keys[column.key].key->name;
     }
@@ -165,7 +167,7 @@ void WalkedRows::count() {
   entries_->walk([&](std::uint32_t entry) {
     const RowFacts facts = entries_->facts(entry);
     for (report::Cell& cell : cells_)
-      if (cell.column.kind == Kind::Key)
+      if (cell.column.kind == ColumnKind::Key)
         cell.width = std::max(cell.width, cells.width_of(cell.column, facts));
   });
   totals_.weights.clear();
@@ -195,7 +197,7 @@ void WalkedRows::filter() {
       for (std::size_t member = 0; member < entries_->members(); ++member) {
         totals_.weights[member] = 0;
         for (const std::uint32_t entry : rows_)
-          totals_.weights[member] += entries_->value(Kind::Overhead, entry, member);
+          totals_.weights[member] += entries_->value(ColumnKind::Overhead, entry, member);
       }
     }
   }
@@ -246,7 +248,7 @@ std::vector<BrowsedColumn> WalkedRows::columns() const {
   const ReportCells cells(text_, columns_, sink_->facts());
   std::vector<BrowsedColumn> columns;
   for (const report::Cell& cell : cells_) {
-    const bool is_key = cell.column.kind == Kind::Key;
+    const bool is_key = cell.column.kind == ColumnKind::Key;
     const PayloadField* const field = is_key ? columns_.keys[cell.column.key].field : nullptr;
     columns.push_back({.header = cell.header,
                        .width = cell.width,
@@ -263,8 +265,8 @@ std::vector<BrowsedRows::Cell> WalkedRows::cells(std::size_t row) const {
   const RowFacts facts = entries_->facts(entry);
   std::vector<Cell> cells;
   for (const report::Cell& cell : cells_) {
-    const Kind kind = cell.column.kind;
-    if (kind == Kind::Key) {
+    const ColumnKind kind = cell.column.kind;
+    if (kind == ColumnKind::Key) {
       cells.push_back({stripped(texts.key(cell, facts)), 0});
       continue;
     }
@@ -284,7 +286,8 @@ std::string WalkedRows::identity(std::size_t row) const {
   const RowFacts facts = entries_->facts(rows_[row]);
   std::string identity;
   for (const report::Cell& cell : cells_)
-    if (cell.column.kind == Kind::Key) identity.append(stripped(texts.key(cell, facts))).append(1, '\n');
+    if (cell.column.kind == ColumnKind::Key)
+      identity.append(stripped(texts.key(cell, facts))).append(1, '\n');
   return identity;
 }
 
@@ -328,14 +331,14 @@ double WalkedRows::share(std::size_t row, bool has_callees) const {
 std::vector<BrowsedColumn> WalkedRows::key_columns() const {
   std::vector<BrowsedColumn> all = columns(), keys;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (cells_[i].column.kind == Kind::Key) keys.push_back(std::move(all[i]));
+    if (cells_[i].column.kind == ColumnKind::Key) keys.push_back(std::move(all[i]));
   return keys;
 }
 
 std::vector<BrowsedRows::Cell> WalkedRows::key_cells(std::size_t row) const {
   std::vector<Cell> all = cells(row), keys;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (cells_[i].column.kind == Kind::Key) keys.push_back(std::move(all[i]));
+    if (cells_[i].column.kind == ColumnKind::Key) keys.push_back(std::move(all[i]));
   return keys;
 }
 
