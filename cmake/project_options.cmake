@@ -103,6 +103,7 @@ function(tacho_test name label)
   if(label STREQUAL live)
     set_tests_properties(${tests} PROPERTIES RESOURCE_GROUPS recorders:1 COST 30)
   elseif(label STREQUAL unit)
+    set_tests_properties(${tests} PROPERTIES COST 50)  # the longest ones under the sanitizers
     add_dependencies(unit_tests ${name})
   endif()
 endfunction()

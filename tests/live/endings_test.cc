@@ -309,12 +309,13 @@ class Losses : public Endings, public testing::WithParamInterface<const char*> {
 
 TEST_P(Losses, AreCountedExactly) {
   if (const auto missing = missing_to_compile(); !missing.empty()) GTEST_SKIP() << missing;
+  const std::size_t calls = scaled(500'000);
   std::vector<std::string> words{"-e", source("getppid_channel.bpf.c"), "-a", "-g"};
   if (*GetParam() != '\0') words.insert(words.end(), {"-m", GetParam()});
-  words.insert(words.end(), {getppid_load(), "500000", "4"});
+  words.insert(words.end(), {getppid_load(), std::to_string(calls), "4"});
   ASSERT_EQ(record(words), 0) << errors;
   const CaptureSeen seen = capture();
-  EXPECT_EQ(seen.count("channel") + seen.lost, 500000u);
+  EXPECT_EQ(seen.count("channel") + seen.lost, calls);
   EXPECT_TRUE(
       said("(" + std::to_string(seen.count("channel")) + " samples, " + std::to_string(seen.lost) + " lost)"))
       << errors;

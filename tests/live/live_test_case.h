@@ -12,6 +12,13 @@
 
 namespace tacho::live {
 
+// A number of calls at the scale of this run: a tenth, or all with script/test --long (TACHO_TEST_SCALE, as
+// programs.py).
+inline std::size_t scaled(std::size_t calls) {
+  const char* const scale = getenv("TACHO_TEST_SCALE");
+  return static_cast<std::size_t>(static_cast<double>(calls) * (scale == nullptr ? 0.1 : atof(scale)));
+}
+
 class LiveTest : public testing::Test {
  protected:
   void SetUp() override {
