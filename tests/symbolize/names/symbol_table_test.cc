@@ -309,10 +309,18 @@ TEST(SymbolTable, WhatIsSeenIsWhatIsFound) {
     for (std::uint64_t address = 0xf0; address < 0x340; ++address) {
       const auto seen = table.see(address), caller = table.see_caller(address);
       const auto row = table.row_at(address), of_caller = table.row_at(table.call_before(address));
-      if (seen.kind == Kind::Symbol) ASSERT_EQ(row, seen.row) << address;
-      if (seen.kind == Kind::None) ASSERT_FALSE(row) << address;
-      if (caller.kind == Kind::Symbol) ASSERT_EQ(of_caller, caller.row) << address;
-      if (caller.kind == Kind::None) ASSERT_FALSE(of_caller) << address;
+      if (seen.kind == Kind::Symbol) {
+        ASSERT_EQ(row, seen.row) << address;
+      }
+      if (seen.kind == Kind::None) {
+        ASSERT_FALSE(row) << address;
+      }
+      if (caller.kind == Kind::Symbol) {
+        ASSERT_EQ(of_caller, caller.row) << address;
+      }
+      if (caller.kind == Kind::None) {
+        ASSERT_FALSE(of_caller) << address;
+      }
       ++(seen.kind == Kind::Symbol ? symbols : seen.kind == Kind::None ? nothing : unsure);
     }
   }
@@ -329,10 +337,18 @@ TEST(SymbolTable, OfAnswersWhatIsSeenIsWhatIsFound) {
   table.finish_with({{0x110, 0}, {0x11f, 0}, {0x120, 1}, {0x128, 1}, {0x200, SymbolTable::kNoSymbol}});
   for (std::uint64_t address = 0x100; address < 0x210; ++address) {
     const auto seen = table.see(address), caller = table.see_caller(address);
-    if (seen.kind == Kind::Symbol) EXPECT_EQ(table.row_at(address), seen.row);
-    if (seen.kind == Kind::None) EXPECT_FALSE(table.row_at(address));
-    if (caller.kind == Kind::Symbol) EXPECT_EQ(table.row_at(table.call_before(address)), caller.row);
-    if (caller.kind == Kind::None) EXPECT_FALSE(table.row_at(table.call_before(address)));
+    if (seen.kind == Kind::Symbol) {
+      EXPECT_EQ(table.row_at(address), seen.row);
+    }
+    if (seen.kind == Kind::None) {
+      EXPECT_FALSE(table.row_at(address));
+    }
+    if (caller.kind == Kind::Symbol) {
+      EXPECT_EQ(table.row_at(table.call_before(address)), caller.row);
+    }
+    if (caller.kind == Kind::None) {
+      EXPECT_FALSE(table.row_at(table.call_before(address)));
+    }
   }
   EXPECT_EQ(table.see(0x110).row, 0u);
   EXPECT_EQ(table.see(0x128).kind, Kind::Symbol);

@@ -24,8 +24,11 @@ TEST(TimeCounts, CountsStayWhateverTheTimesAre) {
     for (std::uint64_t i = 0; i < 10'000; ++i) counts.add(5 * kSecond + i * step);
     EXPECT_LE(counts.begin(), 5 * kSecond);
     EXPECT_GT(counts.end(), 5 * kSecond + 9999 * step);
-    for (const std::size_t columns : {std::size_t{1}, std::size_t{80}, std::size_t{200}, std::size_t{4096}})
-      if (step >= 1000 || columns == 1) EXPECT_GE(sum(counts.columns(columns)), 10'000U);
+    for (const std::size_t columns : {std::size_t{1}, std::size_t{80}, std::size_t{200}, std::size_t{4096}}) {
+      if (step >= 1000 || columns == 1) {
+        EXPECT_GE(sum(counts.columns(columns)), 10'000U);
+      }
+    }
   }
 }
 
