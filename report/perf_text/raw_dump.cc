@@ -132,8 +132,8 @@ class RawTrace {
     write_raw_sample(out_, record, *sample, attr, arch_);
     std::size_t times = 1;  // perf counts a sample with counter values once for each counter that changed
     if (attr.samples(abi::kSampleRead)) {
-      counters_.take(*sample, attr, capture_.events(), moved_);
-      times = moved_.size();
+      counters_.update(*sample, attr, capture_.events(), deltas_);
+      times = deltas_.size();
     }
     for (; times > 0; --times) show_thread(*sample);
     out_.line_end();
@@ -179,8 +179,8 @@ class RawTrace {
   Names names_;
   TimeOrder order_;
   symbolize::AddressSpaces spaces_;
-  CounterValues counters_;
-  std::vector<CounterValues::Moved> moved_;  // scratch
+  CounterDeltas counters_;
+  std::vector<CounterDeltas::Delta> deltas_;  // scratch
   std::size_t build_ids_seen_ = 0;
   std::size_t known_events_;  // before the current record: a pipe brings events one by one
 };

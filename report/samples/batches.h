@@ -1,12 +1,14 @@
-// Batches: reads a capture as batches of some thousand records in time order. Each sample gets its thread and
-// its version of the address space. So worker threads need no other records, and the next batch is made
-// meanwhile.
+// BatchReader: reads a capture as batches of some thousand records in time order. Each sample gets its thread
+// and its version of the address space. Worker threads therefore need only the batch, and the next batch can
+// be read while they work on it.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "format/base/diagnostics.h"
@@ -22,40 +24,39 @@
 namespace tacho::report {
 
 // A sample, or another record that the view wants.
-struct BatchItem {
+struct BatchRecord {
   const std::byte* record = nullptr;  // header included
-  std::uint64_t time = 0;             // ns; 0: it was not sorted by time
+  std::uint64_t time = 0;             // ns; 0: the record has no timestamp
   std::uint64_t offset = 0;           // in the capture
   const Thread* thread = nullptr;     // null: the record has none
-  const char* comm_begin = nullptr;
+  const char* comm_data = nullptr;
   const symbolize::SpaceVersion* space = nullptr;  // of samples
   std::uint32_t comm_size = 0;
   std::uint32_t event = 0;
-  std::uint16_t size = 0;   // bytes: a record's size has 16 bits
-  std::uint16_t block = 0;  // index of the record's block in the batch
+  std::uint16_t size = 0;  // bytes; perf_event_header.size is a u16
   bool is_sample = false;
 
   // The thread's name at that time; equal names share their bytes.
-  std::string_view comm() const { return {comm_begin, comm_size}; }
+  std::string_view comm() const { return {comm_data, comm_size}; }
 };
-static_assert(sizeof(BatchItem) <= 64);
+static_assert(sizeof(BatchRecord) <= 64);
 
 // A sample's location and stack, for serial views.
-struct ItemPlaces {
+struct ResolvedItem {
   const Stack* stack = nullptr;  // null: it has no call chain
-  std::uint32_t place = 0;       // number of its own location
-  bool is_sound = false;         // its record is as long as its fields require
+  std::uint32_t place = 0;       // number of the location of its ip
+  bool is_valid = false;         // its record is as long as its fields require
   bool has_payload_stack = false;
 };
 
-// Records live as long as the batch; threads and their names as long as the Batches.
+// Records live as long as the batch; threads and their names as long as the BatchReader.
 struct Batch {
-  std::vector<BatchItem> items;
-  std::vector<ItemPlaces> places;               // of each item; empty: not resolved yet
+  std::vector<BatchRecord> items;
+  std::vector<ResolvedItem> resolved;           // of each item; empty: not resolved yet
   std::vector<format::BlockRef> blocks;         // hold the records
   symbolize::AddressSpaces::Versions replaced;  // old versions of address spaces that items point to
   std::uint64_t first = 0;                      // index of the first item, over all batches
-  std::uint64_t bytes_read = 0;                 // of the capture; 0: no progress to report
+  std::uint64_t bytes_read = 0;  // offset in the capture; 0: nothing to report since the last batch
   // The next record changes what all processes share (kernel mappings, JIT code, build ids): finish this
   // batch before the next one is made.
   bool ends_before_change = false;
@@ -69,7 +70,7 @@ struct BatchOptions {
   const Filter* filter = nullptr;
   bool leaves_out_guests = false;
   bool wants_others = false;  // records other than samples
-  std::size_t most_items = std::size_t{1} << 13;
+  std::size_t max_items = std::size_t{1} << 13;
 };
 
 inline bool is_guest(std::uint8_t cpumode) {
@@ -78,18 +79,18 @@ inline bool is_guest(std::uint8_t cpumode) {
 
 // Belongs to one thread at a time. While it makes a batch, other threads may read spaces(), jit() and
 // finished batches.
-class Batches {
+class BatchReader {
  public:
   // All must outlive this.
-  Batches(format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
-          format::Diagnostics& diagnostics);
-  Batches(const Batches&) = delete;
-  Batches& operator=(const Batches&) = delete;
+  BatchReader(format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
+              format::Diagnostics& diagnostics);
+  BatchReader(const BatchReader&) = delete;
+  BatchReader& operator=(const BatchReader&) = delete;
 
   // Starts a run. `options` must outlive it.
   void begin(const BatchOptions& options);
-  // Makes the next batch. Only the previous batch may still be in use, and only if its ends_before_change is
-  // false.
+  // Makes the next batch. Precondition: no batch before the previous one is in use; nor is the previous one
+  // if its ends_before_change is true.
   void fill(Batch& batch);
 
   const symbolize::AddressSpaces& spaces() const { return spaces_; }
@@ -98,31 +99,33 @@ class Batches {
   // At the end of a run: adds lost samples to the diagnostics, if there are new ones.
   void report_losses();
   std::uint64_t lost_samples() const { return lost_samples_; }
-  // Frees what only further records would need.
+  // No records follow: frees the state that replaying needs.
   void end_replay();
   // Gives every thread the name it had last.
-  void settle_names() { threads_.settle_names(); }
+  void use_last_names() { threads_.use_last_names(); }
 
  private:
-  // WouldChange: the record must wait until the batches before it are finished (Batch::ends_before_change).
-  enum class Applied : std::uint8_t { Yes, WouldChange };
-  Applied apply(const OrderedRecord& record, Batch& batch);
-  Applied apply_other(const OrderedRecord& record, Batch& batch);
-  Applied apply_user_record(const format::RecordView& view, const Batch& batch);
-  bool may_change(const Batch& batch) const { return may_change_ && batch.items.empty(); }
+  // Postponed: it changes shared data, so the batches before it must be finished first
+  // (Batch::ends_before_change).
+  enum class Outcome : std::uint8_t { Applied, Postponed };
+  Outcome process(const OrderedRecord& record, Batch& batch);
+  Outcome process_other(const OrderedRecord& record, Batch& batch);
+  Outcome process_build_id(const format::RecordView& view, const Batch& batch);
   void add_build_ids();
+  bool can_change_shared(const Batch& batch) const { return previous_is_finished_ && batch.items.empty(); }
   void replay(const format::Record& record, std::uint16_t misc);
   void add_sample(const OrderedRecord& record, Batch& batch);
   void add_other(const OrderedRecord& record, const format::Record& parsed, const format::EventAttr& attr,
                  Batch& batch);
-  BatchItem& add(const OrderedRecord& record, Batch& batch);
-  // Of an event's samples.
-  struct EventFacts {
-    std::size_t pid_at = 0;   // offset of pid and tid in samples, bytes; 0: not sampled
-    bool has_values = false;  // of counters
+  BatchRecord& add(const OrderedRecord& record, Batch& batch);
+  void set_thread(BatchRecord& item, const KnownThread& thread) const;
+  // What BatchReader needs to know of an event's samples.
+  struct SampleLayout {
+    std::size_t pid_tid_offset = 0;  // offset of pid and tid in samples, bytes; 0: not sampled
+    bool has_values = false;         // of counters
   };
-  const EventFacts& facts_of(std::uint32_t event);
-  std::pair<std::uint32_t, std::uint32_t> pid_and_tid(const OrderedRecord& record, const EventFacts& event);
+  const SampleLayout& layout_of_event(std::uint32_t event);
+  std::pair<std::uint32_t, std::uint32_t> pid_and_tid(const OrderedRecord& record, const SampleLayout& event);
   const symbolize::SpaceVersion& space_of(std::uint32_t pid);
   void count_losses(const format::Record& record);
 
@@ -134,18 +137,18 @@ class Batches {
   symbolize::JitCode jit_;
   Threads threads_;
   CgroupNames cgroups_;
-  std::vector<EventFacts> facts_;         // by event
+  std::vector<SampleLayout> layouts_;     // index: event
   std::optional<OrderedRecord> pending_;  // the record before which the last batch ended
-  bool may_change_ = true;                // whether shared data may change: no worker reads it now
-  bool is_pipe_ = false, has_ended_ = false;
+  bool previous_is_finished_ = true;      // no worker holds the previous batch, so shared data may change
+  bool is_pipe_ = false;
   std::uint64_t next_item_ = 0;
   std::size_t build_ids_seen_ = 0;
   std::uint64_t lost_samples_ = 0, lost_records_ = 0, reported_losses_ = 0;
-  struct Recent {
+  struct RecentSpace {
     std::uint32_t pid = 0;
     const symbolize::SpaceVersion* space = nullptr;
   };
-  std::array<Recent, 64> recent_{};  // the last pid for each value of its low bits
+  std::array<RecentSpace, 64> recent_spaces_{};  // direct-mapped cache, by the low bits of the pid
 };
 
 }  // namespace tacho::report

@@ -1,5 +1,5 @@
-// Call chains that are made of more than the words the kernel recorded as one: of a payload, of LBR entries,
-// or with the caller of a leaf function.
+// Call chains other than the recorded PERF_SAMPLE_CALLCHAIN: from a BPF payload, from LBR call-stack entries,
+// or with the link register's caller added.
 #pragma once
 
 #include <bit>
@@ -19,10 +19,10 @@ namespace tacho::report {
 // Call chains that a BPF program put into its payload, in fields tagged ROLE("stack")
 // (bpf/include/tacho/event.h).
 
-// Whether the fields of a payload's schema make a call chain.
+// Whether the schema has a field that is a call chain.
 bool has_payload_stack(const format::PayloadSchema& schema);
 
-// Whether any event of the capture has call chains: those that the kernel recorded, or such in its payload.
+// Whether any event of the capture has call chains, recorded by the kernel or in its payload.
 bool has_stacks(const format::EventSet& events, const format::Features& features);
 
 class PayloadStacks {
@@ -31,8 +31,8 @@ class PayloadStacks {
   explicit PayloadStacks(const format::Features& features) : features_(&features) {}
 
   // The chain in the sample's payload in the kernel's form, leaf first: PERF_CONTEXT_KERNEL stands before
-  // kernel addresses, PERF_CONTEXT_USER before those of the process. Fields come in the order of the struct,
-  // and each ends at its first 0. Nothing: the payload has no such field. Valid until the next call.
+  // kernel addresses, PERF_CONTEXT_USER before those of the process. Fields are joined in struct order, each
+  // up to its first 0. Returns nullopt if the schema has no such field. Valid until the next call.
   std::optional<format::U64Array> chain_of(const format::Event& event, std::size_t event_index,
                                            const format::Sample& sample, std::endian order);
 
@@ -51,32 +51,19 @@ class PayloadStacks {
   std::vector<std::uint64_t> chain_;
 };
 
-// Call chains of --call-graph lbr: the CPU recorded the calls that have not returned.
-class LbrStack {
- public:
-  // The sample's chain as perf makes it: the recorded kernel part up to PERF_CONTEXT_USER; then, instead of
-  // the user part, the target of the newest call and the source of each call. Sources are not return
-  // addresses, so each has a mark of its own. Nothing: the event has no LBR call stack, or no such mark is in
-  // the first `max_words` words, when perf takes the recorded chain. Valid until the next call.
-  std::optional<format::U64Array> chain_of(const format::Sample& sample, const format::EventAttr& attr,
-                                           std::size_t max_words);
+// The call chain of --call-graph lbr, which the CPU recorded as calls that have not returned. As perf makes
+// it: the recorded kernel part up to PERF_CONTEXT_USER; then, instead of the user part, the target of the
+// newest call and the source of each call, each after a PERF_CONTEXT_USER of its own, since it is not a
+// return address. Nothing: the event has no LBR call stack, or the first `max_words` words have no
+// PERF_CONTEXT_USER; perf uses the recorded chain then. `scratch` holds the result.
+std::optional<format::U64Array> lbr_chain(const format::Sample& sample, const format::EventAttr& attr,
+                                          std::size_t max_words, std::vector<std::uint64_t>& scratch);
 
- private:
-  std::vector<std::uint64_t> words_;
-};
-
-// Call chains of arm64 by frame pointers: a leaf function has no frame, so the kernel's walk misses its
-// caller. perf records the link register too, which has the caller's address.
-class LeafCaller {
- public:
-  // The sample's chain with that caller, as perf makes it. Nothing: the chain has it, or the event did not
-  // record the link register alone. Valid until the next call.
-  std::optional<format::U64Array> chain_of(const format::Sample& sample, const format::EventAttr& attr,
-                                           symbolize::Unwinder& unwinder,
-                                           const symbolize::SpaceVersion& space, std::endian order);
-
- private:
-  std::vector<std::uint64_t> words_;
-};
+// An arm64 call chain with the caller of a leaf function. The function may have no frame record, so the
+// kernel's walk misses its caller; perf records the link register too, which has the return address. Nothing:
+// the chain has the caller, or the event did not record the link register alone. `scratch` holds the result.
+std::optional<format::U64Array> chain_with_leaf_caller(
+    const format::Sample& sample, const format::EventAttr& attr, symbolize::Unwinder& unwinder,
+    const symbolize::SpaceVersion& space, std::endian order, std::vector<std::uint64_t>& scratch);
 
 }  // namespace tacho::report

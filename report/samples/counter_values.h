@@ -1,4 +1,4 @@
-// Counter values in samples with PERF_SAMPLE_READ, and their increase since the previous sample.
+// Increases of counter values between successive samples with PERF_SAMPLE_READ.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +13,31 @@
 
 namespace tacho::report {
 
-class CounterValues {
+class CounterDeltas {
  public:
-  struct Moved {
+  struct Delta {
     std::size_t event = 0;
-    std::uint64_t by = 0;  // since the value before; never 0
+    std::uint64_t value = 0;  // since the value before; never 0
   };
 
-  // Takes the values of a sample of the event `attr`; leaves in `moved` those that changed. A value whose id
-  // is no event's is left out and counted. Inherited events count in each thread for itself, under one id.
-  std::size_t take(const format::Sample& sample, const format::EventAttr& attr,
-                   const format::EventSet& events, std::vector<Moved>& moved) {
+  // Sets `deltas` to the counters whose value changed since the previous sample; `attr` is the sample's
+  // event. Returns the number of values whose id belongs to no event. With `inherit`, each thread has a
+  // counter of its own, all with one id.
+  std::size_t update(const format::Sample& sample, const format::EventAttr& attr,
+                     const format::EventSet& events, std::vector<Delta>& deltas) {
     const bool is_per_thread = attr.has(format::abi::kInherit) && attr.samples(format::abi::kSampleTid);
     std::size_t unknown = 0;
-    moved.clear();
+    deltas.clear();
     for (std::size_t i = 0; i < sample.read.size(); ++i) {
       const auto entry = sample.read.entry(i);
-      std::uint64_t& last = last_[{entry.id, is_per_thread ? sample.tid : 0}];
-      const std::uint64_t by = entry.value - std::exchange(last, entry.value);
       const auto event = events.find_id(entry.id);
-      if (!event) ++unknown;
-      if (event && by != 0) moved.push_back({*event, by});
+      if (!event) {
+        ++unknown;
+        continue;
+      }
+      std::uint64_t& last = last_[{entry.id, is_per_thread ? sample.tid : 0}];
+      const std::uint64_t delta = entry.value - std::exchange(last, entry.value);
+      if (delta != 0) deltas.push_back({*event, delta});
     }
     return unknown;
   }

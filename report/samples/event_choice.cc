@@ -22,17 +22,18 @@ std::string_view without_modifiers(std::string_view name) {
 
 namespace {
 
-// "sched_switch" of "sched:sched_switch"; empty: there is no subsystem before it.
+// "sched_switch" of "sched:sched_switch"; empty if the name has no subsystem.
 std::string_view without_subsystem(std::string_view name) {
   const std::size_t colon = name.find(':');
   const bool has_subsystem = colon != std::string_view::npos && without_modifiers(name).size() > colon;
   return has_subsystem ? name.substr(colon + 1) : std::string_view();
 }
 
-// "cpu-clock" of "cpu-clock/freq=499/"; empty: there are no terms behind it.
+// "cpu-clock" of "cpu-clock/freq=499/"; empty if the name has no terms.
 std::string_view without_terms(std::string_view name) {
   const std::size_t slash = name.find('/');
-  const bool has_terms = slash != std::string_view::npos && slash > 0 && name[slash - 1] != ':';  // no path
+  const bool has_terms =
+      slash != std::string_view::npos && slash > 0 && name[slash - 1] != ':';  // "p:/lib/libc.so" is a path
   return has_terms ? name.substr(0, slash) : std::string_view();
 }
 
@@ -48,8 +49,8 @@ bool fits(const std::string& pattern, const std::string& name) {
   return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-// How many leading parts of a list make this name; 0: they do not.
-std::size_t parts_that_are(std::string_view name, std::span<const std::string> parts) {
+// The number of leading parts that, joined by commas, are `name`; 0 if none do.
+std::size_t count_parts_of_name(std::string_view name, std::span<const std::string> parts) {
   if (name.empty()) return 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!name.starts_with(parts[i])) return 0;
@@ -72,30 +73,30 @@ std::vector<std::string> EventChoice::names(std::span<const std::string> all) co
 
 EventChoice choose_events(std::span<const std::string> parts, std::span<const std::string> names) {
   EventChoice choice{std::vector<bool>(names.size()), {}};
-  std::size_t known = 0;  // parts before this one match some event
+  std::size_t known = 0;  // index of the first part that no event has matched yet
   // Marks events that match parts from `first` on: taken(event) is the number of these parts.
   const auto choose = [&](std::size_t first, const auto& taken) {
-    bool is_any = false;
+    bool has_match = false;
     for (std::size_t event = 0; event < names.size(); ++event) {
       const std::size_t count = taken(event);
       if (count == 0) continue;
-      choice.chosen[event] = is_any = true;
+      choice.chosen[event] = has_match = true;
       known = std::max(known, first + count);
     }
-    return is_any;
+    return has_match;
   };
   for (std::size_t first = 0; first < parts.size(); ++first) {
     const auto rest = parts.subspan(first);
-    if (choose(first, [&](std::size_t event) { return parts_that_are(names[event], rest); })) continue;
+    if (choose(first, [&](std::size_t event) { return count_parts_of_name(names[event], rest); })) continue;
     if (known > first) continue;  // inside a name with commas
-    const bool is_met = choose(first, [&](std::size_t event) -> std::size_t {
+    const bool is_matched = choose(first, [&](std::size_t event) -> std::size_t {
       if (is_pattern(parts[first])) return fits(parts[first], names[event]) ? 1 : 0;
       std::size_t count = 0;
       for (const std::string_view name : short_names(names[event]))
-        count = std::max(count, parts_that_are(name, rest));
+        count = std::max(count, count_parts_of_name(name, rest));
       return count;
     });
-    if (!is_met && !choice.unknown) choice.unknown = parts[first];
+    if (!is_matched && !choice.unknown) choice.unknown = parts[first];
   }
   return choice;
 }
@@ -122,19 +123,20 @@ std::optional<std::size_t> find_event(std::string_view name, std::span<const std
   const auto exact = std::ranges::find(names, name);
   if (exact != names.end()) return static_cast<std::size_t>(exact - names.begin());
   const std::string wanted(name);
-  const auto is_meant = [&](const std::string& one) {
+  const auto matches_name = [&](const std::string& one) {
     if (is_pattern(wanted)) return fits(wanted, one);
     const auto known = short_names(one);
     return std::ranges::find(known, wanted) != known.end();
   };
-  const auto first = std::ranges::find_if(names, is_meant);
-  if (wanted.empty() || first == names.end() || std::find_if(first + 1, names.end(), is_meant) != names.end())
+  const auto first = std::ranges::find_if(names, matches_name);
+  if (wanted.empty() || first == names.end() ||
+      std::find_if(first + 1, names.end(), matches_name) != names.end())
     return std::nullopt;
   return static_cast<std::size_t>(first - names.begin());
 }
 
 Error not_one_event(std::string_view option, std::string_view name, std::span<const std::string> all) {
-  // A dummy event for MMAP records has no samples.
+  // perf's dummy event (for sideband records) has no samples, so it is not suggested.
   std::vector<std::string> names;
   std::ranges::copy_if(all, std::back_inserter(names),
                        [](const std::string& one) { return without_modifiers(one) != "dummy"; });
@@ -174,7 +176,8 @@ Result<> EventSwitch::find_events(const std::vector<std::string>& names) {
   return Done{};
 }
 
-bool EventSwitch::is_on(std::size_t event) {
+bool EventSwitch::accepts(const ResolvedSample& sample) {
+  const std::size_t event = sample.event_index;
   if (on_ && is_discarding_) {
     if (event != *on_) return false;
     is_discarding_ = false;

@@ -1,4 +1,4 @@
-// Events by their names on the command line.
+// Finds a capture's events by the names given on the command line.
 #pragma once
 
 #include <cstddef>
@@ -27,13 +27,16 @@ struct EventChoice {
 };
 
 // `parts`: a list of names from parse_name_list(); an event name with commas is several successive parts.
-// `names`: of all events. A part is an event's name, a shell pattern without commas ("sched:*"), or a name
-// without its modifiers ("cycles" of "cycles:u", "cpu/mem-loads/" of "cpu/mem-loads/P"), its subsystem
-// ("sched_switch" of "sched:sched_switch"), both, or its terms ("cpu-clock" of "cpu-clock/freq=499/").
+// `names`: of all events. A part matches an event by
+//   its name
+//   a shell pattern without commas ("sched:*")
+//   its name without modifiers ("cycles" of "cycles:u", "cpu/mem-loads/" of "cpu/mem-loads/P")
+//   its name without subsystem ("sched_switch" of "sched:sched_switch"), or without both
+//   its name without terms ("cpu-clock" of "cpu-clock/freq=499/")
 EventChoice choose_events(std::span<const std::string> parts, std::span<const std::string> names);
 
-// Which events of a capture a filter takes. Events of a pipe may come or get their names later (until then a
-// tracepoint is an "unknown tracepoint"): each is matched by its own name when it is used. Belongs to one
+// Which events of a capture a filter takes. A pipe may add events later, or name them later (until then a
+// tracepoint is an "unknown tracepoint"): an event is matched again when its name has changed. Belongs to one
 // thread.
 class EventFilter {
  public:
@@ -51,19 +54,21 @@ class EventFilter {
   std::vector<Known> known_;  // by event
 };
 
-// The only event that a part matches in this way. Nothing: it matches none, or several.
+// The index of the single event that `name` matches by these rules; nullopt if it matches none or several.
 std::optional<std::size_t> find_event(std::string_view name, std::span<const std::string> names);
 
-// The error for a name that find_event() does not find, or for EventChoice::unknown. It has similar names,
-// all names, or the events that it matches. `option`: the option with the name.
+// The error for a name that find_event() does not find, or for EventChoice::unknown. Its text suggests
+// similar names, lists all names, or lists the events that match. `option`: the command-line option that
+// named it, for the message.
 Error not_one_event(std::string_view option, std::string_view name, std::span<const std::string> names);
 
-// --switch-on and --switch-off: samples are shown between a sample of one event and a sample of another.
+// --switch-on and --switch-off: Samples are shown from a sample of the event --switch-on until a sample of
+// the event --switch-off.
 
-// Empty names accept everything.
+// An empty name: the option was not given.
 struct SwitchOptions {
   std::string on, off;          // names of events
-  bool shows_switches = false;  // samples of these events too
+  bool shows_switches = false;  // show the samples that switch, too (perf: --show-on-off-events)
   bool is_asked_for() const { return !on.empty() || !off.empty(); }
 };
 
@@ -71,15 +76,13 @@ class EventSwitch {
  public:
   explicit EventSwitch(SwitchOptions options) : options_(std::move(options)) {}
 
-  // Call it once, before the first sample. `names`: of the capture's events. An error: one of the two is
-  // missing.
+  // Call it once, before the first sample. `names`: of the capture's events. Returns an error if one of the
+  // two events is not in the capture.
   Result<> find_events(const std::vector<std::string>& names);
   // Call it for each sample, in time order.
-  bool accepts(const ResolvedSample& sample) { return is_on(sample.event_index); }
+  bool accepts(const ResolvedSample& sample);
 
  private:
-  bool is_on(std::size_t event);
-
   SwitchOptions options_;
   std::optional<std::size_t> on_, off_;  // events
   bool is_discarding_ = false;

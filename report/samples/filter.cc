@@ -10,12 +10,12 @@ namespace {
 constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
 
 template <class List, class Value>
-bool is_chosen(const List& list, const Value& value) {
+bool passes_list(const List& list, const Value& value) {
   return list.empty() || std::ranges::find(list, value) != list.end();
 }
 
 // `list` is ascending.
-bool is_among(const std::vector<std::uint32_t>& list, std::uint32_t number) {
+bool passes_sorted_list(const std::vector<std::uint32_t>& list, std::uint32_t number) {
   return list.empty() || std::ranges::binary_search(list, number);
 }
 
@@ -30,7 +30,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 template <class Number>
-std::optional<Number> number_in(std::string_view text) {
+std::optional<Number> parse_number(std::string_view text) {
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -40,50 +40,50 @@ std::optional<Number> number_in(std::string_view text) {
 Error wrong_time(std::string_view text) {
   return use_error(
       "--time: '" + std::string(text) +
-      "' is no range of times; write seconds as 1.5,2.25 or parts of the capture as 10%-20% or 10%/2");
+      "' is not a range of times; write seconds as 1.5,2.25 or parts of the capture as 10%-20% or 10%/2");
 }
 
 // Seconds with up to nine decimals -> ns.
 std::optional<std::uint64_t> parse_seconds(std::string_view text) {
   const auto point = text.find('.');
-  const auto seconds = number_in<std::uint64_t>(text.substr(0, point));
+  const auto seconds = parse_number<std::uint64_t>(text.substr(0, point));
   if (!seconds || *seconds > ~std::uint64_t{0} / kSecond - 1) return std::nullopt;
   if (point == std::string_view::npos) return *seconds * kSecond;
   std::string digits(text.substr(point + 1));
   if (digits.empty() || digits.size() > 9) return std::nullopt;
   digits.resize(9, '0');
-  const auto nanoseconds = number_in<std::uint64_t>(digits);
+  const auto nanoseconds = parse_number<std::uint64_t>(digits);
   if (!nanoseconds) return std::nullopt;
   return *seconds * kSecond + *nanoseconds;
 }
 
-struct Part {
+struct PercentRange {
   double first = 0, last = 1;  // share of the capture's time
 };
 
 std::optional<double> parse_percent(std::string_view text) {
   if (!text.ends_with('%')) return std::nullopt;
-  const auto number = number_in<double>(text.substr(0, text.size() - 1));
+  const auto number = parse_number<double>(text.substr(0, text.size() - 1));
   if (!number || !(*number >= 0 && *number <= 100)) return std::nullopt;
   return *number / 100;
 }
 
 // "10%-20%", "10%/2" (the second tenth), or "10%" (the first).
-std::optional<Part> parse_part(std::string_view text) {
+std::optional<PercentRange> parse_part(std::string_view text) {
   if (const auto slash = text.find('/'); slash != std::string_view::npos) {
     const auto size = parse_percent(text.substr(0, slash));
-    const auto number = number_in<unsigned>(text.substr(slash + 1));
+    const auto number = parse_number<unsigned>(text.substr(slash + 1));
     if (!size || !number || *number == 0 || *size * *number > 1.0000001) return std::nullopt;
-    return Part{*size * (*number - 1), *size * *number};
+    return PercentRange{*size * (*number - 1), *size * *number};
   }
   const auto dash = text.find('-');
   if (dash == std::string_view::npos) {
     const auto size = parse_percent(text);
-    return size ? std::optional(Part{0, *size}) : std::nullopt;
+    return size ? std::optional(PercentRange{0, *size}) : std::nullopt;
   }
   const auto first = parse_percent(text.substr(0, dash)), last = parse_percent(text.substr(dash + 1));
   if (!first || !last || *first > *last) return std::nullopt;
-  return Part{*first, *last};
+  return PercentRange{*first, *last};
 }
 
 // "1.5,2.25 3,4"
@@ -102,7 +102,7 @@ Result<std::vector<Filter::TimeRange>> parse_ranges(std::string_view text) {
 }
 
 // As in perf, a hexadecimal number with or without 0x is an address.
-std::optional<std::uint64_t> address_in(std::string_view text) {
+std::optional<std::uint64_t> parse_hex_address(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
   std::uint64_t address = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), address, 16);
@@ -116,7 +116,7 @@ bool Filter::looks_at_start() const {
   return !pids.empty() || !tids.empty() || !cpus.empty() || !times.empty() || !events.empty();
 }
 
-bool Filter::accepts_cpu(std::uint32_t cpu) const { return is_among(cpus, cpu); }
+bool Filter::accepts_cpu(std::uint32_t cpu) const { return passes_sorted_list(cpus, cpu); }
 
 // As in perf, a sample without a time passes.
 bool Filter::accepts_time(std::uint64_t time) const {
@@ -126,21 +126,21 @@ bool Filter::accepts_time(std::uint64_t time) const {
 }
 
 bool Filter::accepts_start(const format::Sample& sample) const {
-  return accepts_cpu(sample.cpu) && accepts_time(sample.time) && is_among(pids, sample.pid) &&
-         is_among(tids, sample.tid);
+  return accepts_cpu(sample.cpu) && accepts_time(sample.time) && passes_sorted_list(pids, sample.pid) &&
+         passes_sorted_list(tids, sample.tid);
 }
 
-bool Filter::accepts_comm(std::string_view comm) const { return is_chosen(comms, comm); }
+bool Filter::accepts_comm(std::string_view comm) const { return passes_list(comms, comm); }
 
 Result<std::vector<std::uint32_t>> parse_number_list(std::string_view option, std::string_view text) {
-  constexpr std::uint32_t kMostInRange = 65536;
+  constexpr std::uint32_t kMaxRangeLength = 65536;
   std::vector<std::uint32_t> numbers;
   for (const std::string_view item : split(text, ',')) {
     const auto dash = item.find('-');
-    const auto first = number_in<std::uint32_t>(item.substr(0, dash));
+    const auto first = parse_number<std::uint32_t>(item.substr(0, dash));
     const auto last =
-        dash == std::string_view::npos ? first : number_in<std::uint32_t>(item.substr(dash + 1));
-    if (!first || !last || *last < *first || *last - *first > kMostInRange) {
+        dash == std::string_view::npos ? first : parse_number<std::uint32_t>(item.substr(dash + 1));
+    if (!first || !last || *last < *first || *last - *first > kMaxRangeLength) {
       return use_error(std::string(option) + ": '" + std::string(item) +
                        "' is neither a number nor a range like 2-5");
     }
@@ -160,7 +160,8 @@ std::vector<std::string> parse_name_list(std::string_view text) {
 Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
                                                    const format::Environment& environment) {
   if (text.find('%') == std::string_view::npos) return parse_ranges(text);
-  // Summaries that were read once have one time, which every share includes.
+  // A capture whose samples all have one time (a summary that was read once) has a length of 0: then every
+  // percentage range includes it.
   if (!environment.sample_time || environment.sample_time->second < environment.sample_time->first ||
       environment.sample_time->second == 0) {
     return use_error(
@@ -177,7 +178,7 @@ Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
     if (!part || (is_alone && items.size() > 1)) return wrong_time(text);
     Filter::TimeRange range{begin + static_cast<std::uint64_t>(std::llround(part->first * length)),
                             begin + static_cast<std::uint64_t>(std::llround(part->last * length))};
-    // Adjacent shares have no sample in common.
+    // So that adjacent ranges (0%-50%, 50%-100%) share no sample, all but the last end 1 ns earlier.
     if (range.last > range.first && range.last != end) --range.last;
     ranges.push_back(range);
   }
@@ -186,7 +187,7 @@ Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
 
 WantedAddresses::WantedAddresses(const Filter& filter) {
   for (const std::string& symbol : filter.symbols) {
-    if (const auto address = address_in(symbol)) addresses_.push_back(*address);
+    if (const auto address = parse_hex_address(symbol)) addresses_.push_back(*address);
   }
   range_ = std::max<std::uint64_t>(filter.symbol_range.value_or(1), 1);
 }

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,17 +20,17 @@ namespace tacho::report {
 class Resolver;
 
 // The condition of --where. It is an interface, since expressions are made by report/query, above this
-// folder. Belongs to one session. After bind(), one thread evaluates it: the one that reads samples or, if
-// the condition has names of functions, the one that calls the view.
+// folder. Used by one session. After bind(), only one thread calls holds(): the calling thread if
+// asks_for_names(), else the one that reads samples.
 class SampleCondition {
  public:
   virtual ~SampleCondition() = default;
-  // Call it when the events are known, before the first sample. Both must outlive this. A usage error: no
-  // event has a field of that name.
+  // Call it when the events are known, before the first sample. `events` and `features` must outlive it.
+  // Returns a usage error if the expression names an unknown field.
   virtual Result<> bind(const format::EventSet& events, const format::Features& features) = 0;
-  // After bind().
+  // Valid after bind().
   virtual bool asks_for_names() const { return false; }
-  // A note for the user about its results; empty: none.
+  // After the run: a note for the user about its results, or "".
   virtual std::string note() const { return {}; }
   // The sample may have no location and no stack yet. `names`: null if asks_for_names() is false.
   virtual bool holds(const ResolvedSample& sample, Resolver* names) = 0;
@@ -42,7 +41,7 @@ class SampleCondition {
 // before the view gets it.
 struct Filter {
   struct TimeRange {
-    std::uint64_t first = 0, last = ~std::uint64_t{0};  // ns, both inside
+    std::uint64_t first = 0, last = ~std::uint64_t{0};  // ns, inclusive
   };
   std::vector<std::uint32_t> pids, tids, cpus;
   std::vector<TimeRange> times;
@@ -51,11 +50,11 @@ struct Filter {
   std::vector<std::string> comms;
   std::vector<std::string> dsos;               // paths, or their last parts
   std::vector<std::string> symbols;            // names, or addresses in hexadecimal
-  std::optional<std::uint64_t> symbol_range;   // of each of these addresses, bytes
+  std::optional<std::uint64_t> symbol_range;   // bytes after each hexadecimal address in `symbols`
   std::string symbol_part;                     // a part of the name
   std::shared_ptr<SampleCondition> condition;  // evaluated after the test of the thread's name
 
-  // Whether accepts_start() or the choice of events refuses any sample.
+  // Whether accepts_start() or `events` may reject a sample.
   bool looks_at_start() const;
   // By pid, tid, time and CPU, which come first in a sample.
   bool accepts_start(const format::Sample& sample) const;
@@ -65,7 +64,7 @@ struct Filter {
   bool looks_at_names() const { return !dsos.empty() || !symbols.empty() || !symbol_part.empty(); }
 };
 
-// Those of Filter::symbols that are hexadecimal addresses, with or without 0x as in perf.
+// The entries of Filter::symbols that are hexadecimal addresses (0x is optional, as in perf).
 class WantedAddresses {
  public:
   explicit WantedAddresses(const Filter& filter);
@@ -83,7 +82,8 @@ Result<std::vector<std::uint32_t>> parse_number_list(std::string_view option, st
 std::vector<std::string> parse_name_list(std::string_view text);
 // perf's --time: "1.5,2.25" in seconds (either side may be empty), several ascending ones separated by
 // blanks; or shares of the capture: "50%" (the first half), "0%-50%", "10%/2" (the second tenth), several
-// separated by commas. Shares need the first and the last time, from the header of a closed capture.
+// separated by commas. Shares need the first and last sample time (HEADER_SAMPLE_TIME), which a pipe does not
+// have.
 Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
                                                    const format::Environment& environment);
 
@@ -95,9 +95,8 @@ struct SampleOptions {
   // Whether payload fields tagged ROLE("stack") replace the call chain that the kernel recorded.
   bool wants_payload_stacks = true;
   bool leaves_out_guests = false;  // samples of virtual machines, whose cpumode is 4 or 5
-  bool keeps_callers = false;      // of a longer chain, keep the outermost frames: perf's order "caller"
-  bool condition_asks_for_names = false;  // filter.condition's, after bind()
-  bool keeps_addresses = false;           // one location for each load address of a module
+  bool keeps_callers = false;      // truncate long chains at the leaf, not at the root (perf: -g caller)
+  bool keeps_addresses = false;    // one location for each load address of a module
 };
 
 }  // namespace tacho::report

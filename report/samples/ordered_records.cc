@@ -10,13 +10,13 @@ namespace abi = format::abi;
 using format::Damage;
 using format::RecordView;
 
-// A recorder writes records at most this long after the kernel made them, in waits of 0.1 s: then no older
-// ones come.
-constexpr unsigned kLongestHold = 6;
+// After this many waits of 0.1 s without new records, none older than those at hand can come: the recorder
+// holds records back no longer than that.
+constexpr unsigned kMaxIdleWaits = 6;
 constexpr std::uint64_t kProgressStep = std::uint64_t{256} << 10;  // bytes of the capture
 
 // Offset of the time in samples of an event, bytes; 0: not recorded.
-std::uint16_t time_at(const format::EventAttr& attr) {
+std::uint16_t time_offset(const format::EventAttr& attr) {
   constexpr std::uint64_t kBefore = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid;
   if (!attr.samples(abi::kSampleTime)) return 0;
   return static_cast<std::uint16_t>(format::kRecordHeaderSize +
@@ -34,16 +34,16 @@ void OrderedRecords::use(const Filter& filter) {
 
 OrderedRecords::Step OrderedRecords::next(OrderedRecord& record) {
   for (;;) {
-    if (gives_out_) {
+    if (may_pop_) {
       if (const auto item = order_.pop()) {
         record = {item->record, item->time, item->event, item->block};
         return Step::Record;
       }
-      gives_out_ = false;
+      may_pop_ = false;
     }
     if (has_ended_) {
       order_.report(*diagnostics_);
-      order_ = format::TimeOrder();  // views go on for long after the last record
+      order_ = format::TimeOrder();  // frees its memory: a view may work long after the last record
       return Step::End;
     }
     if (run_.bytes.empty()) run_ = capture_->next_samples();
@@ -59,7 +59,8 @@ OrderedRecords::Step OrderedRecords::next(OrderedRecord& record) {
       bytes_read_ = view->offset;
       if (add(*view, record)) return Step::Record;
     }
-    // Offsets restart at each file of a directory: then the difference wraps around.
+    // At the next file of a directory offsets restart: the unsigned difference is then large, and progress is
+    // reported.
     if (bytes_read_ - reported_bytes_ < kProgressStep) continue;
     reported_bytes_ = bytes_read_;
     return Step::Progress;
@@ -70,10 +71,11 @@ OrderedRecords::Step OrderedRecords::next(OrderedRecord& record) {
 // sorted records (false).
 bool OrderedRecords::add_run(OrderedRecord& out) {
   const format::EventSet& events = capture_->events();
-  while (times_at_.size() < events.size()) times_at_.push_back(time_at(events[times_at_.size()].attr));
+  while (time_offsets_.size() < events.size())
+    time_offsets_.push_back(time_offset(events[time_offsets_.size()].attr));
   const std::endian order = capture_->layout().order;
   const format::BlockRef& block = capture_->block();
-  while (!run_.bytes.empty() && !gives_out_) {
+  while (!run_.bytes.empty() && !may_pop_) {
     const format::RecordHeader header = format::record_header(run_.bytes, order);
     format::RecordView view;
     view.type = header.type;
@@ -90,7 +92,7 @@ bool OrderedRecords::add_run(OrderedRecord& out) {
       continue;
     }
     order_.push(view, time, block, static_cast<std::uint32_t>(*event));
-    gives_out_ = order_.has_ready();
+    may_pop_ = order_.has_ready();
   }
   return false;
 }
@@ -98,7 +100,7 @@ bool OrderedRecords::add_run(OrderedRecord& out) {
 // 0: not recorded.
 std::uint64_t OrderedRecords::time_in(const RecordView& view, std::size_t event) const {
   std::uint64_t time = 0;
-  const std::size_t at = times_at_[event];
+  const std::size_t at = time_offsets_[event];
   if (at == 0 || at + sizeof time > view.bytes.size()) return 0;
   std::memcpy(&time, view.bytes.data() + at, sizeof time);
   return view.order == std::endian::native ? time : __builtin_bswap64(time);
@@ -109,7 +111,7 @@ std::uint64_t OrderedRecords::time_in(const RecordView& view, std::size_t event)
 bool OrderedRecords::add(const RecordView& view, OrderedRecord& out) {
   if (view.type == abi::kRecordFinishedRound) {
     order_.finished_round();
-    gives_out_ = true;
+    may_pop_ = true;
     return false;
   }
   const format::EventSet& events = capture_->events();
@@ -135,12 +137,12 @@ bool OrderedRecords::add(const RecordView& view, OrderedRecord& out) {
     return true;
   }
   order_.push(view, *time, capture_->block(), number);
-  gives_out_ = order_.has_ready();
+  may_pop_ = order_.has_ready();
   return false;
 }
 
-// Whether the filter refuses the sample by its event or fixed fields. Samples with counter values are needed
-// for the differences to the next ones.
+// Whether the filter refuses the sample by its event or fixed fields. Samples with counter values always
+// pass: the next sample's increase is computed from them.
 bool OrderedRecords::is_refused(const RecordView& view, std::size_t event) {
   const format::EventAttr& attr = capture_->events()[event].attr;
   if (view.type != abi::kRecordSample || attr.samples(abi::kSampleRead)) return false;
@@ -150,11 +152,11 @@ bool OrderedRecords::is_refused(const RecordView& view, std::size_t event) {
 }
 
 bool OrderedRecords::waits() {
-  if (!capture_->follows() || will_end_) return false;
-  will_end_ = !capture_->wait_for_more();
-  if (++waits_ == kLongestHold && capture_->shows_at_once()) {
+  if (!capture_->follows() || has_stopped_growing_) return false;
+  has_stopped_growing_ = !capture_->wait_for_more();
+  if (++waits_ == kMaxIdleWaits && capture_->shows_at_once()) {
     order_.flush();
-    gives_out_ = true;
+    may_pop_ = true;
   }
   return true;
 }
@@ -162,7 +164,7 @@ bool OrderedRecords::waits() {
 void OrderedRecords::end() {
   has_ended_ = true;
   order_.flush();
-  gives_out_ = true;
+  may_pop_ = true;
 }
 
 }  // namespace tacho::report

@@ -17,8 +17,8 @@ namespace tacho::report {
 // Valid until the next call of next().
 struct OrderedRecord {
   format::RecordView view;
-  std::uint64_t time = 0;                   // ns; 0: it was not sorted by time
-  std::uint32_t event = 0;                  // index, of kernel records
+  std::uint64_t time = 0;                   // ns; 0: no timestamp, so it comes at once
+  std::uint32_t event = 0;                  // index of its event; 0 for user records
   const format::BlockRef* block = nullptr;  // holds the record's bytes
 };
 
@@ -27,10 +27,10 @@ class OrderedRecords {
  public:
   enum class Step : std::uint8_t {
     Record,    // `record` is set
-    Progress,  // another quarter of a megabyte was read
+    Progress,  // no record, but kProgressStep more bytes were read, or a followed capture has nothing new yet
     End,
   };
-  // Both must outlive it.
+  // Both must outlive this.
   OrderedRecords(format::CaptureReader& capture, format::Diagnostics& diagnostics)
       : capture_(&capture), diagnostics_(&diagnostics) {}
   // Before next(); `filter` must outlive it.
@@ -55,13 +55,13 @@ class OrderedRecords {
   format::TimeOrder order_;
   format::SampleRun run_;  // what was read and is not sorted yet
   std::vector<std::uint16_t>
-      times_at_;  // by event: offset of the time in its samples, bytes; 0: not recorded
+      time_offsets_;  // by event: offset of the time in its samples, bytes; 0: not recorded
   format::SampleParser parser_;
-  bool looks_at_start_;     // filter_->looks_at_start()
-  bool gives_out_ = false;  // order_ may have sorted records
+  bool looks_at_start_;   // filter_->looks_at_start()
+  bool may_pop_ = false;  // order_ may have sorted records
   bool has_ended_ = false;
-  bool will_end_ = false;  // of a followed capture: do not wait for more
-  unsigned waits_ = 0;     // calls of wait_for_more() without a new record
+  bool has_stopped_growing_ = false;  // of a followed capture: do not wait for more
+  unsigned waits_ = 0;                // calls of wait_for_more() without a new record
   std::uint64_t bytes_read_ = 0, reported_bytes_ = 0;
 };
 

@@ -11,19 +11,19 @@ namespace {
 
 namespace abi = format::abi;
 
-constexpr std::uint8_t kModeBits = 7;
 constexpr unsigned kOwnerShift = 5;  // an owner's number stands above the mode, kUnwound and kCaller
 
-// Kernel code of every kind: two mappings may have one module, and addresses distinguish them.
-bool runs_where_it_is_shown(const symbolize::Mapping& mapping) {
+// Kernel code: two mappings may have one module (e.g. [kernel] and its init text), so the runtime address
+// identifies the code.
+bool is_identified_by_runtime_address(const symbolize::Mapping& mapping) {
   using symbolize::ModuleKind;
   const ModuleKind kind = mapping.module->kind;
   return mapping.is_identity || kind == ModuleKind::Kernel || kind == ModuleKind::KernelModule ||
          kind == ModuleKind::Bpf || kind == ModuleKind::GuestKernel;
 }
 
-bool is_shared(const symbolize::Mapping* mapping) {
-  return mapping != nullptr && !runs_where_it_is_shown(*mapping);
+bool is_identified_by_module(const symbolize::Mapping* mapping) {
+  return mapping != nullptr && !is_identified_by_runtime_address(*mapping);
 }
 
 }  // namespace
@@ -35,55 +35,32 @@ void PlaceTable::end_lookups() {
   functions_ = {};
   unknown_places_ = {};
   names_ = {};
-  processes_ = std::vector<Process>(processes_.size());
-  kernel_ = {};
+  ranges_.forget();
   mappings_.fill({});
 }
 
-PlaceTable::RecentRanges& PlaceTable::recent_ranges(const symbolize::SpaceVersion& space,
-                                                    std::uint8_t cpumode) {
-  const bool is_kernel = (cpumode & kModeBits) == abi::kCpumodeKernel;
-  Process& process = is_kernel ? kernel_ : processes_[space.number() % processes_.size()];
-  const std::uint32_t version = is_kernel ? space.kernel_number() : space.number();
-  if (process.version != version) {
-    process.version = version;
-    process.few = {};
-  }
-  return process.few;
+PlaceTable::CachedRange& PlaceTable::known_of(const symbolize::SpaceVersion& space, std::uint64_t ip,
+                                              std::uint8_t cpumode) {
+  return ranges_.find(space, ip, cpumode, [&](CachedRange& known, const symbolize::AddressRange& range) {
+    look_up(known, range, cpumode);
+  });
 }
 
-PlaceTable::Known& PlaceTable::known_of(const symbolize::SpaceVersion& space, std::uint64_t ip,
-                                        std::uint8_t cpumode) {
-  RecentRanges& few = recent_ranges(space, cpumode);
-  const auto holds = [&](const Known& known) {
-    return ip >= known.range.first && ip <= known.range.last && known.cpumode == cpumode;
-  };
-  if (holds(few.all[few.last])) return few.all[few.last];
-  const auto known = std::ranges::find_if(few.all, holds);
-  if (known != few.all.end()) {
-    few.last = static_cast<std::size_t>(known - few.all.begin());
-  } else {  // replaces the oldest
-    few.last = few.next;
-    few.next = (few.next + 1) % few.all.size();
-    look_up(few.all[few.last], space.range_at({ip}, cpumode & kModeBits), cpumode);
-  }
-  return few.all[few.last];
-}
-
-void PlaceTable::look_up(Known& known, const symbolize::AddressRange& range, std::uint8_t cpumode) {
+void PlaceTable::look_up(CachedRange& known, const symbolize::AddressRange& range, std::uint8_t cpumode) {
   known = {};
   known.range = range;
   known.cpumode = cpumode;
-  if (is_shared(range.mapping)) known.bias = range.mapping->shown_address({0});
-  known.owner = owner_of(range.mapping, known.bias) << kOwnerShift | (cpumode & (kUnwound | kModeBits));
+  if (is_identified_by_module(range.mapping)) known.bias = range.mapping->shown_address({0});
+  known.owner =
+      owner_of(range.mapping, known.bias) << kOwnerShift | (cpumode & (kUnwound | abi::kCpumodeMask));
 }
 
-// The owner of addresses: the module if processes share it, else the mapping.
+// An address belongs to its module, or to its mapping if it is kernel code.
 std::uint32_t PlaceTable::owner_of(const symbolize::Mapping* mapping, std::uint64_t bias) {
-  const Owner owner{is_shared(mapping) ? static_cast<const void*>(mapping->module) : mapping,
+  const Owner owner{is_identified_by_module(mapping) ? static_cast<const void*>(mapping->module) : mapping,
                     keeps_addresses_ ? bias : 0};
   return by_owner_.find_or_make(
-      by_owner_.hash(reinterpret_cast<std::uintptr_t>(owner.of), owner.bias),
+      by_owner_.hash(reinterpret_cast<std::uintptr_t>(owner.module_or_mapping), owner.bias),
       [&](std::uint32_t row) { return owners_[row] == owner; },
       [&] {
         owners_.push_back(owner);
@@ -91,26 +68,27 @@ std::uint32_t PlaceTable::owner_of(const symbolize::Mapping* mapping, std::uint6
       });
 }
 
-std::uint32_t PlaceTable::make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode) {
+std::uint32_t PlaceTable::make_location(const symbolize::Mapping* mapping, std::uint64_t ip,
+                                        std::uint8_t cpumode) {
   const auto number = static_cast<std::uint32_t>(locations_.size());
-  const auto mode = static_cast<std::uint8_t>(cpumode & kModeBits);
+  const auto mode = static_cast<std::uint8_t>(cpumode & abi::kCpumodeMask);
   locations_.push_back({mapping, {ip}, number, mode, (cpumode & kUnwound) != 0, (cpumode & kCaller) != 0});
   return number;
 }
 
 std::uint32_t PlaceTable::find_or_make(const Lookup& lookup) {
-  if (lookup.by_name.is_one()) return place_of(lookup);
+  if (lookup.by_name.merges_whole_module()) return place_of(lookup);
   return by_address_.find_or_make(lookup.owner, lookup.place, [&] { return place_of(lookup); });
 }
 
-// The row of the function of an address or, of a return address, of the call before it. Threads read a shared
-// table at the same time. They lock it where it chooses between symbols or reads FDEs, since it caches the
-// result.
-std::optional<std::uint32_t> PlaceTable::row_of(Functions& functions, std::uint64_t address,
-                                                bool is_caller) const {
+// The symbol-table row of the function at `address`; for a return address, of the call instruction before it.
+// Threads read a shared table at the same time. Lookups that choose between aliases or read FDEs cache their
+// result in the table, so they take the lock.
+std::optional<std::uint32_t> PlaceTable::symbol_row(TableLocations& functions, std::uint64_t address,
+                                                    bool is_caller) const {
   using Sight = symbolize::SymbolTable::Sight;
   symbolize::SymbolTable& table = *functions.table;
-  if (merging_->naming != nullptr) {
+  if (merging_->mutex != nullptr) {
     const Sight sight = is_caller ? table.see_caller(address) : table.see(address);
     if (sight.kind == Sight::Kind::Symbol) return sight.row;
     if (sight.kind == Sight::Kind::None) {
@@ -122,131 +100,133 @@ std::optional<std::uint32_t> PlaceTable::row_of(Functions& functions, std::uint6
       }
     }
   }
-  const auto lock =
-      merging_->naming != nullptr ? std::unique_lock(*merging_->naming) : std::unique_lock<std::mutex>();
+  const auto lock = lock_if(merging_->mutex);
   const auto row = table.row_at(is_caller ? table.call_before(address) : address);
   functions.unnamed = table.unnamed_table();
   return row;
 }
 
-// The location of the address's function or of all addresses without a symbol; null: it is not merged.
-std::uint32_t* PlaceTable::merged_place(const Lookup& lookup) {
-  if (Functions* const functions = lookup.by_name.functions) {
+// Where the number of the merged location is kept (kNone: not made yet); null if the address is not merged.
+std::uint32_t* PlaceTable::merged_number(const Lookup& lookup) {
+  if (TableLocations* const functions = lookup.by_name.functions) {
     const std::uint64_t address = lookup.mapping->shown_address({lookup.ip});
-    if (const auto row = row_of(*functions, address, (lookup.cpumode & kCaller) != 0))
+    if (const auto row = symbol_row(*functions, address, (lookup.cpumode & kCaller) != 0))
       return &functions->place_of(*row);
   }
   return lookup.by_name.unknown;
 }
 
+std::uint32_t PlaceTable::number_at(std::uint32_t& number, const Lookup& lookup) {
+  if (number == IndexTable::kNone) number = make_location(lookup.mapping, lookup.ip, lookup.cpumode);
+  return number;
+}
+
 std::uint32_t PlaceTable::place_of(const Lookup& lookup) {
-  std::uint32_t* const place = merged_place(lookup);
-  if (place == nullptr) return make(lookup.mapping, lookup.ip, lookup.cpumode);
-  if (*place == IndexTable::kNone) *place = make(lookup.mapping, lookup.ip, lookup.cpumode);
-  return *place;
+  if (std::uint32_t* const merged = merged_number(lookup)) return number_at(*merged, lookup);
+  return make_location(lookup.mapping, lookup.ip, lookup.cpumode);
 }
 
 std::uint32_t PlaceTable::find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode) {
   return find_or_make(lookup_of(known_of(space, ip, cpumode), ip, 0));
 }
 
-// The table is larger than the caches: all slots are prefetched before the first is read.
+// by_address_ is larger than the CPU's caches: all slots are prefetched before the first one is read.
 void PlaceTable::find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
                           std::vector<std::uint32_t>& numbers) {
   lookups_.clear();
-  const bool is_by_name = merging_ != nullptr && merging_->of_chains;
+  const bool is_by_name = merging_ != nullptr && merging_->merges_frames;
   for (const Address& address : addresses) {
-    // A call may be the last instruction of its mapping: the return address is outside.
+    // A call may be the last instruction of a mapping (noreturn): its return address is outside, so look up
+    // ip - 1.
     const auto caller = static_cast<std::uint8_t>(address.cpumode & kCaller);
-    Known& known = known_of(space, address.ip - (caller != 0 ? 1 : 0), address.cpumode ^ caller);
+    CachedRange& known = known_of(space, address.ip - (caller != 0 ? 1 : 0),
+                                  static_cast<std::uint8_t>(address.cpumode & ~kCaller));
     Lookup& lookup = lookups_.emplace_back(lookup_of(known, address.ip, caller));
     if (is_by_name) lookup.by_name = by_name_of(known);
-    if (!lookup.by_name.is_one()) by_address_.prefetch(lookup.owner, lookup.place);
+    if (!lookup.by_name.merges_whole_module()) by_address_.prefetch(lookup.owner, lookup.place);
   }
   numbers.clear();
   for (const Lookup& lookup : lookups_) numbers.push_back(find_or_make(lookup));
 }
 
-PlaceTable::ByName PlaceTable::read_names(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
-  const auto mode = static_cast<std::uint8_t>(cpumode & kModeBits);
-  if ((cpumode & kUnwound) != 0) return {};  // such places have inlined calls
-  // Unmapped addresses have no symbol, but those of the kernel may: MMAP records do not cover all of its
-  // code.
+PlaceTable::MergeTarget PlaceTable::read_names(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
+  const auto mode = static_cast<std::uint8_t>(cpumode & abi::kCpumodeMask);
+  if ((cpumode & kUnwound) != 0)
+    return {};  // unwound frames show inlined calls, which differ within a function
+  // `is_all`: no address outside `table` has a symbol. Not so in the kernel, whose MMAP records do not cover
+  // all of its code.
   symbolize::Symbolizer::Names names{.table = nullptr, .is_all = mode != abi::kCpumodeKernel};
-  const auto lock =
-      merging_->naming != nullptr ? std::unique_lock(*merging_->naming) : std::unique_lock<std::mutex>();
-  if (mapping != nullptr) names = merging_->ask(*mapping);
-  ByName by_name;
+  const auto lock = lock_if(merging_->mutex);
+  if (mapping != nullptr) names = merging_->symbols_of(*mapping);
+  MergeTarget by_name;
   if (names.table != nullptr) {
-    Functions& functions = functions_[mode][names.table];
+    TableLocations& functions = functions_[mode][names.table];
     if (functions.table == nullptr)
       functions = {names.table, names.table->symbols(), names.table->unnamed_table(),
                    std::vector(names.table->size(), IndexTable::kNone)};
     by_name.functions = &functions;
   }
-  if (names.is_all && merging_->of_chains) {
+  if (names.is_all && merging_->merges_frames) {
     const symbolize::Module* const module = mapping == nullptr ? nullptr : mapping->module;
     by_name.unknown = &unknown_places_[mode].try_emplace(module, IndexTable::kNone).first->second;
   }
   return by_name;
 }
 
-// By owner, since all of its addresses are of one module.
-const PlaceTable::ByName& PlaceTable::by_name_of(Known& known) {
-  constexpr std::size_t kMostNames = 4096;
+// Cached by owner: all addresses of an owner are in one module.
+const PlaceTable::MergeTarget& PlaceTable::by_name_of(CachedRange& known) {
+  constexpr std::size_t kMaxCached = 4096;
   if (std::exchange(known.has_names, true)) return known.by_name;
-  if (names_.size() == kMostNames) names_.clear();
+  if (names_.size() == kMaxCached) names_.clear();
   const auto [names, is_new] = names_.try_emplace(known.owner);
   if (is_new) names->second = read_names(known.range.mapping, known.cpumode);
   return known.by_name = names->second;
 }
 
-// Samples have so many own addresses that none of a function with a row is kept in by_address_.
-std::uint32_t PlaceTable::function_at(Known& known, std::uint64_t ip, std::uint8_t cpumode) {
-  Functions* const functions = by_name_of(known).functions;
-  if (functions == nullptr) return find_or_make(lookup_of(known, ip, 0));
-  const auto row = row_of(*functions, known.range.mapping->shown_address({ip}), false);
-  if (!row) return find_or_make(lookup_of(known, ip, 0));
-  std::uint32_t& place = functions->place_of(*row);
-  if (place == IndexTable::kNone) place = make(known.range.mapping, ip, cpumode);
-  return place;
+// Most samples hit a function with a row, which needs no slot in by_address_.
+std::uint32_t PlaceTable::function_location(CachedRange& known, std::uint64_t ip) {
+  const Lookup lookup = lookup_of(known, ip, 0);
+  TableLocations* const functions = by_name_of(known).functions;
+  if (functions != nullptr) {
+    if (const auto row = symbol_row(*functions, lookup.mapping->shown_address({ip}), false))
+      return number_at(functions->place_of(*row), lookup);
+  }
+  return find_or_make(lookup);
 }
 
 std::uint32_t PlaceTable::find_function(const symbolize::SpaceVersion& space, std::uint64_t ip,
                                         std::uint8_t cpumode) {
-  return function_at(known_of(space, ip, cpumode), ip, cpumode);
+  return function_location(known_of(space, ip, cpumode), ip);
 }
 
-PlaceTable::Known& PlaceTable::known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
-  constexpr std::size_t kApart = sizeof(symbolize::Mapping);
-  Known& known = mappings_[(reinterpret_cast<std::uintptr_t>(mapping) / kApart + cpumode) % mappings_.size()];
-  const bool is_it = known.range.first == 0 && known.range.mapping == mapping && known.cpumode == cpumode;
-  if (!is_it) look_up(known, {0, ~std::uint64_t{0}, mapping}, cpumode);
+PlaceTable::CachedRange& PlaceTable::known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
+  constexpr std::size_t kMappingSize = sizeof(symbolize::Mapping);
+  CachedRange& known =
+      mappings_[(reinterpret_cast<std::uintptr_t>(mapping) / kMappingSize + cpumode) % mappings_.size()];
+  const bool is_cached = known.range.first == 0 && known.range.mapping == mapping && known.cpumode == cpumode;
+  if (!is_cached) look_up(known, {0, ~std::uint64_t{0}, mapping}, cpumode);
   return known;
 }
 
 std::uint32_t PlaceTable::intern_function(const symbolize::Mapping* mapping, std::uint64_t ip,
                                           std::uint8_t cpumode) {
-  return function_at(known_of(mapping, cpumode), ip, cpumode);
+  return function_location(known_of(mapping, cpumode), ip);
 }
 
 std::uint32_t PlaceTable::intern(const Location& other) {
   const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
-  Known& known = known_of(other.mapping, mode);
+  CachedRange& known = known_of(other.mapping, mode);
   Lookup lookup = lookup_of(known, other.ip.value, other.is_caller ? kCaller : 0);
-  if (merging_ == nullptr || !merging_->of_chains) return find_or_make(lookup);
+  if (merging_ == nullptr || !merging_->merges_frames) return find_or_make(lookup);
   lookup.by_name = by_name_of(known);
-  // The join interns each location of a lane once, so functions need no slot in by_address_.
-  if (std::uint32_t* const place = merged_place(lookup)) {
-    if (*place == IndexTable::kNone) *place = make(lookup.mapping, lookup.ip, lookup.cpumode);
-    return *place;
-  }
+  // The join interns each location of a lane once: those of functions need no slot in by_address_.
+  if (std::uint32_t* const merged = merged_number(lookup)) return number_at(*merged, lookup);
   return by_address_.find_or_make(lookup.owner, lookup.place,
-                                  [&] { return make(lookup.mapping, lookup.ip, lookup.cpumode); });
+                                  [&] { return make_location(lookup.mapping, lookup.ip, lookup.cpumode); });
 }
 
 void PlaceTable::prefetch(const Location& other) {
-  if (merging_ != nullptr && merging_->of_chains) return;
+  if (merging_ != nullptr && merging_->merges_frames) return;
   const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
   const Lookup lookup =
       lookup_of(known_of(other.mapping, mode), other.ip.value, other.is_caller ? kCaller : 0);

@@ -1,10 +1,11 @@
 // PlaceTable: interns code addresses as numbered locations.
 //
-// An address of user code is known by its module and its address in the module, so processes that map a file
-// at different addresses share its locations. Every sample and every frame is looked up here. Most lookups
-// are three cache hits: the process, its last mapping, and one slot of a hash table.
+// User code is identified by its module and the address in it, so processes that map a file at different
+// addresses share its locations. Every sample and every frame is looked up here. Most lookups touch three
+// cache lines: the address space, its last range, and one slot of a hash table.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -12,9 +13,11 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "format/base/seeded_hash.h"
+#include "format/records/perf_abi.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/tables.h"
 #include "symbolize/address_space.h"
@@ -22,31 +25,80 @@
 
 namespace tacho::report {
 
-// Merges addresses of one function into one location.
-struct NameMerging {
-  // The symbol table of a mapping; empty: addresses are not merged.
-  std::function<symbolize::Symbolizer::Names(const symbolize::Mapping&)> ask;
-  // Of frames of call chains, with all addresses without a symbol in one module as one location. False: of
-  // samples' own addresses alone, and addresses without a symbol stay apart.
-  bool of_chains = false;
-  // Locked for lookups that change the symbol tables, which threads share. Null: no other thread uses them.
-  std::mutex* naming = nullptr;
+// Cache of address ranges, by address space. An Entry has a range and its cpumode.
+template <class Entry, std::size_t kRanges, std::size_t kSpaces>
+class RangeCache {
+ public:
+  // The entry of an address. look_up(entry, range) sets a new one.
+  template <class LookUp>
+  Entry& find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode,
+              LookUp&& look_up) {
+    const auto mode = static_cast<std::uint8_t>(cpumode & format::abi::kCpumodeMask);
+    const bool is_kernel = mode == format::abi::kCpumodeKernel;
+    Space& cached = is_kernel ? kernel_ : spaces_[space.number() % kSpaces];
+    const std::uint32_t version = is_kernel ? space.kernel_number() : space.number();
+    if (cached.version != version) {
+      cached = {};
+      cached.version = version;
+    }
+    const auto holds = [&](const Entry& entry) {
+      return ip >= entry.range.first && ip <= entry.range.last && entry.cpumode == cpumode;
+    };
+    if (holds(cached.ranges[cached.last])) return cached.ranges[cached.last];
+    const auto known = std::ranges::find_if(cached.ranges, holds);
+    if (known != cached.ranges.end()) {
+      cached.last = static_cast<std::uint32_t>(known - cached.ranges.begin());
+    } else {  // replaces the oldest
+      cached.last = std::exchange(cached.next, static_cast<std::uint32_t>((cached.next + 1) % kRanges));
+      look_up(cached.ranges[cached.last], space.range_at({ip}, mode));
+    }
+    return cached.ranges[cached.last];
+  }
+  void forget() {
+    spaces_.assign(kSpaces, {});
+    kernel_ = {};
+  }
+
+ private:
+  struct Space {
+    std::uint32_t version = 0;
+    std::uint32_t last = 0, next = 0;  // the last entry used, and the next one to be replaced
+    std::array<Entry, kRanges> ranges{};
+  };
+  std::vector<Space> spaces_ = std::vector<Space>(kSpaces);  // by the low bits of the version's number
+  Space kernel_{};                                           // all processes share its addresses
 };
 
-// One thread writes it. Locations never change, so other threads may read those whose numbers they got.
+// Merges addresses of one function into one location.
+struct FunctionMerging {
+  // The symbol table of a mapping; empty: addresses are not merged.
+  std::function<symbolize::Symbolizer::Names(const symbolize::Mapping&)> symbols_of;
+  // True: also of frames of call chains, and all addresses without a symbol in one module are one location.
+  // False: only of samples' own addresses, and addresses without a symbol stay distinct.
+  bool merges_frames = false;
+  // Locked for lookups that change the symbol tables, which threads share. Null: no other thread uses them.
+  std::mutex* mutex = nullptr;
+};
+
+inline std::unique_lock<std::mutex> lock_if(std::mutex* mutex) {
+  return mutex != nullptr ? std::unique_lock(*mutex) : std::unique_lock<std::mutex>();
+}
+
+// Belongs to one thread. A location never changes, so another thread that got its number may read it.
 class PlaceTable {
  public:
-  // Flag beside the three bits of a cpumode: the address was found by unwinding. It has a location of its
-  // own, since such frames show inlined calls.
+  // Flag above the three bits of PERF_RECORD_MISC_CPUMODE_MASK: the address was found by unwinding. It has a
+  // location of its own, since such frames show inlined calls.
   static constexpr std::uint8_t kUnwound = 8;
-  // Likewise: it is a return address. The same address may be sampled as well.
+  // A flag, too: the address is a return address. It gets a location other than the same address as a sampled
+  // ip.
   static constexpr std::uint8_t kCaller = 16;
 
   // Before the first lookup: a module that is loaded at two addresses gets two locations for each
   // instruction.
   void keep_addresses() { keeps_addresses_ = true; }
   // Before the first lookup; `merging` must outlive the lookups.
-  void merge_by_name(const NameMerging* merging) { merging_ = merging; }
+  void merge_by_name(const FunctionMerging* merging) { merging_ = merging; }
 
   // The number of an address's location, which is made if the address is new.
   std::uint32_t find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
@@ -57,19 +109,18 @@ class PlaceTable {
   };
   void find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
                 std::vector<std::uint32_t>& numbers);
-  // As find(), but all addresses of a function share one location, that of the first address.
+  // Like find(), but all addresses of a function share the location of the first one looked up.
   std::uint32_t find_function(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
   // Identifies an address's location without making it.
   struct Key {
-    const symbolize::Mapping* mapping = nullptr;
-    std::uint64_t place = 0;  // in `owner`
+    std::uint64_t place = 0;  // relative to `owner`
     std::uint32_t owner = 0;
   };
   Key key_of(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode) {
-    const Known& known = known_of(space, ip, cpumode);
-    return {known.range.mapping, ip + known.bias, known.owner};
+    const CachedRange& known = known_of(space, ip, cpumode);
+    return {ip + known.bias, known.owner};
   }
-  // This table's number of another table's location, as find() and find_function() would give it.
+  // This table's number for a location of another table; the same as find() or find_function() would return.
   std::uint32_t intern(const Location& other);
   std::uint32_t intern_function(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
   // Forgets addresses. Functions keep their locations; other addresses get new ones.
@@ -78,15 +129,15 @@ class PlaceTable {
   // Prefetches for intern().
   void prefetch(const Location& other);
   const StableArray<Location>& locations() const { return locations_; }
-  // Frees all but the locations. No lookups afterwards.
+  // Frees everything but the locations. Addresses looked up later (the next run of a pipe) get new numbers.
   void end_lookups();
 
  private:
-  // A symbol table in one mode: the locations of its functions, by row.
-  struct Functions {
+  // The merged locations of a symbol table's functions in one cpumode.
+  struct TableLocations {
     symbolize::SymbolTable* table = nullptr;
-    std::size_t named = 0;  // rows of symbols; those of FDEs without a symbol follow
-    const symbolize::SymbolTable* unnamed = nullptr;  // of these FDEs, once one was looked up
+    std::size_t named = 0;                            // entries with a symbol; entries made of FDEs follow
+    const symbolize::SymbolTable* unnamed = nullptr;  // the table of those FDEs; null until the first lookup
     std::vector<std::uint32_t> places;
     // The table grows when an address without a symbol is first looked up.
     std::uint32_t& place_of(std::uint32_t row) {
@@ -95,37 +146,30 @@ class PlaceTable {
     }
   };
   // How addresses of a mapping are merged.
-  struct ByName {
-    Functions* functions = nullptr;    // null: it has no symbol table
-    std::uint32_t* unknown = nullptr;  // location of all addresses without a symbol; null: not merged
-    bool is_one() const { return functions == nullptr && unknown != nullptr; }  // one location for all
+  struct MergeTarget {
+    TableLocations* functions = nullptr;  // null: it has no symbol table
+    std::uint32_t* unknown = nullptr;     // location of all addresses without a symbol; null: not merged
+    bool merges_whole_module() const { return functions == nullptr && unknown != nullptr; }
   };
   // A cached address range of a process.
-  struct Known {
+  struct CachedRange {
     symbolize::AddressRange range{1, 0, nullptr};  // none yet: last is before first
-    std::uint64_t bias = 0;                        // added to an address, makes it an address of `owner`
-    std::uint32_t owner = 0;                       // with the mode, as a key of by_address_
+    std::uint64_t bias = 0;                        // owner's address = ip + bias
+    std::uint32_t owner = 0;                       // of by_address_: the number of an Owner, and the mode
     std::uint8_t cpumode = 0;                      // without kCaller
     bool has_names = false;                        // whether `by_name` is set
-    ByName by_name;
-  };
-  // Ranges of a process that were looked up last.
-  struct RecentRanges {
-    std::array<Known, 4> all{};
-    std::size_t last = 0;  // the last one used
-    std::size_t next = 0;  // the next one to be replaced
+    MergeTarget by_name;
   };
   struct Owner {
-    const void* of = nullptr;
+    const void* module_or_mapping = nullptr;
     std::uint64_t bias = 0;
     bool operator==(const Owner&) const = default;
   };
-  RecentRanges& recent_ranges(const symbolize::SpaceVersion& space, std::uint8_t cpumode);
-  Known& known_of(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
-  void look_up(Known& known, const symbolize::AddressRange& range, std::uint8_t cpumode);
+  CachedRange& known_of(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
+  void look_up(CachedRange& known, const symbolize::AddressRange& range, std::uint8_t cpumode);
   std::uint32_t owner_of(const symbolize::Mapping* mapping, std::uint64_t bias);
-  ByName read_names(const symbolize::Mapping* mapping, std::uint8_t cpumode);
-  const ByName& by_name_of(Known& known);
+  MergeTarget read_names(const symbolize::Mapping* mapping, std::uint8_t cpumode);
+  const MergeTarget& by_name_of(CachedRange& known);
   // An address with its key of by_address_.
   struct Lookup {
     std::uint64_t ip = 0;
@@ -133,9 +177,9 @@ class PlaceTable {
     const symbolize::Mapping* mapping = nullptr;
     std::uint32_t owner = 0;
     std::uint8_t cpumode = 0;
-    ByName by_name;
+    MergeTarget by_name;
   };
-  static Lookup lookup_of(const Known& known, std::uint64_t ip, std::uint8_t caller) {
+  static Lookup lookup_of(const CachedRange& known, std::uint64_t ip, std::uint8_t caller) {
     return {ip,
             ip + known.bias,
             known.range.mapping,
@@ -144,28 +188,25 @@ class PlaceTable {
             {}};
   }
   std::uint32_t find_or_make(const Lookup& lookup);
-  std::uint32_t make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
-  std::optional<std::uint32_t> row_of(Functions& functions, std::uint64_t address, bool is_caller) const;
-  std::uint32_t* merged_place(const Lookup& lookup);
+  std::uint32_t make_location(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
+  std::optional<std::uint32_t> symbol_row(TableLocations& functions, std::uint64_t address,
+                                          bool is_caller) const;
+  std::uint32_t* merged_number(const Lookup& lookup);
+  std::uint32_t number_at(std::uint32_t& number, const Lookup& lookup);
   std::uint32_t place_of(const Lookup& lookup);
-  std::uint32_t function_at(Known& known, std::uint64_t ip, std::uint8_t cpumode);
-  Known& known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode);
+  std::uint32_t function_location(CachedRange& known, std::uint64_t ip);
+  CachedRange& known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode);
 
-  // A cache: address spaces by the low bits of their versions' numbers.
-  struct Process {
-    std::uint32_t version = 0;
-    RecentRanges few{};
-  };
-  std::vector<Process> processes_ = std::vector<Process>(256);
-  Process kernel_{};                // all processes share its addresses
-  std::array<Known, 64> mappings_;  // a cache for intern(), by the address of the Mapping
+  RangeCache<CachedRange, 4, 256> ranges_;
+  std::array<CachedRange, 64> mappings_;  // a cache for intern(), by the address of the Mapping
 
   IndexTable by_owner_;
   std::vector<Owner, format::LargePages<Owner>> owners_;  // by number
-  const NameMerging* merging_ = nullptr;
-  std::unordered_map<std::uint32_t, ByName> names_;                                        // by Known::owner
-  std::array<std::unordered_map<const symbolize::SymbolTable*, Functions>, 8> functions_;  // by mode
-  std::array<std::unordered_map<const symbolize::Module*, std::uint32_t>, 8> unknown_places_;  // likewise
+  const FunctionMerging* merging_ = nullptr;
+  std::unordered_map<std::uint32_t, MergeTarget> names_;  // by CachedRange::owner
+  std::array<std::unordered_map<const symbolize::SymbolTable*, TableLocations>, 8> functions_;  // by mode
+  std::array<std::unordered_map<const symbolize::Module*, std::uint32_t>, 8>
+      unknown_places_;  // of MergeTarget::unknown, by mode
   AddressTable by_address_;
   std::vector<Lookup> lookups_;  // scratch
   StableArray<Location> locations_;

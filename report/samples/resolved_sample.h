@@ -1,4 +1,4 @@
-// A sample with names: what every view consumes.
+// A sample with its thread, location and call chain: what every view gets. Names come from Resolver.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@
 
 namespace tacho::report {
 
-// A thread of the recorded system, from its fork to its last record. Its address is its identity.
+// A thread of the recorded system. A tid that is used again is another Thread: compare them by pointer.
 struct Thread {
   std::uint32_t pid = 0, tid = 0;
-  // Its name: the first one while a session runs, the last one afterwards. A sample has the name at its own
+  // Its comm: during a run the first known one, after the run the last one. A sample has the name at its own
   // time (ResolvedSample::comm). Equal names share their bytes.
   std::string_view comm;
 };
@@ -40,8 +40,8 @@ class CgroupNames {
     const std::lock_guard held(lock_);
     paths_.try_emplace(id, path);
   }
-  // "N/A" for 0, the value of events without the field; "unknown" without a CGROUP record of the id. Lives as
-  // long as this.
+  // "N/A" for id 0 (PERF_SAMPLE_CGROUP was not recorded); "unknown" without a CGROUP record of the id. Lives
+  // as long as this.
   std::string_view find(std::uint64_t id) const {
     if (id == 0) return "N/A";
     const std::lock_guard held(lock_);
@@ -61,11 +61,11 @@ struct Location {
   format::RuntimeAddress ip;
   std::uint32_t number = 0;
   std::uint8_t cpumode = 0;
-  bool is_unwound = false;  // found by unwinding; perf shows inlined calls of such frames alone
+  bool is_unwound = false;  // found by unwinding; as in perf, only such frames show inlined calls
   bool is_caller = false;   // `ip` is a return address: the call before it is symbolized
 };
 
-// A distinct call chain, leaf first, as numbers of locations. Stacks are numbered from 0 too.
+// A distinct call chain, leaf first, as numbers of locations. Stacks are numbered from 0, as locations are.
 struct Stack {
   std::uint32_t number = 0;
   std::span<const std::uint32_t> frames;
@@ -73,30 +73,32 @@ struct Stack {
 
 struct ResolvedSample;
 
-// Resolves further addresses of a sample (a data address, a branch) in the address space of its time.
+// Resolves further addresses of a sample (a data address, a branch) in the address space as it was at the
+// sample's time.
 class PlaceFinder {
  public:
   virtual ~PlaceFinder() = default;
   virtual const Location& find(const ResolvedSample& sample, std::uint64_t address) = 0;
-  // In this mode (abi::kCpumode...) instead of the sample's own.
+  // The same with another cpumode than the sample's.
   virtual const Location& find_in(const ResolvedSample& sample, std::uint64_t address,
                                   std::uint8_t cpumode) = 0;
 };
 
-// Pointers are valid until on_sample() returns, unless a member says more.
+// Pointers are valid until on_sample() returns, unless a member's comment says longer.
 struct ResolvedSample {
   // The fields as recorded, and their record.
   const format::Sample* raw = nullptr;
   const format::RecordView* record = nullptr;
   const format::EventSet* events = nullptr;  // lives as long as the session
-  std::size_t event_index = 0;               // of the group's member, if the sample has the values of a group
-  std::size_t record_event = 0;              // of the event that wrote the record
-  std::uint64_t period = 0;                  // of event_index
-  const Thread* thread = nullptr;            // lives as long as the session
-  std::string_view comm;                     // at the time of the sample; lives as long as the session
-  // Of raw->ip, or of the first frame where the stack comes from the payload; lives as long as the session.
+  std::size_t event_index = 0;     // of a group with PERF_SAMPLE_READ: the member whose increase `period` is
+  std::size_t record_event = 0;    // the event whose id the record has (the group's sampling event)
+  std::uint64_t period = 0;        // of event_index
+  const Thread* thread = nullptr;  // lives as long as the session
+  std::string_view comm;           // at the time of the sample; lives as long as the session
+  // The location of the sample's ip, or of the first frame if has_payload_stack; lives as long as the
+  // session.
   const Location* location = nullptr;
-  std::uint32_t place = 0;       // the number of `location`, to be used without a cache miss
+  std::uint32_t place = 0;  // the number of `location`, location->number; kept here to avoid a cache miss
   const Stack* stack = nullptr;  // null: the event has no call chain; lives as long as the session
   // Text lanes (text_view.h) set this instead of `stack`: the frames of the call chain, without numbers.
   std::optional<std::span<const Location>> frames;

@@ -54,7 +54,7 @@ symbolize::PackedSource* Resolver::packed_code(const symbolize::Module& module) 
   return packed != nullptr && packed->is(format::PackedModule::kHasCode) ? packed : nullptr;
 }
 
-// Code of a JIT compiler, from its jitdump.
+// Code that a JIT compiler made, from its jitdump.
 format::Bytes Resolver::made_code(const symbolize::Module& module, std::uint64_t shown,
                                   std::size_t size) const {
   const auto* const function = jit_->find(std::string(module.path));
@@ -87,13 +87,14 @@ format::Bytes Resolver::code(const Location& location, std::uint64_t address, st
   if (read.empty() && mapping->module->kind == symbolize::ModuleKind::Kernel)
     read = kernel_code(location, address, size);
   if (read.empty()) read = code_.read(*mapping->module, shown, size);
-  // The file may be another one if there is no build id. Packed code is right.
-  if (known.empty() && read.empty()) note_no_code(*mapping->module);
+  // Without a build id the file may be another version, so it is used only if it begins with the packed code,
+  // which is certain.
+  if (known.empty() && read.empty()) note_missing_code(*mapping->module);
   const bool goes_on = read.size() > known.size() && std::ranges::equal(read.first(known.size()), known);
   return goes_on ? read : known;
 }
 
-void Resolver::note_no_code(const symbolize::Module& module) {
+void Resolver::note_missing_code(const symbolize::Module& module) {
   const bool has_file = module.kind == symbolize::ModuleKind::User && module.path.starts_with('/');
   if (has_file && std::ranges::find(without_code_, &module) == without_code_.end())
     without_code_.push_back(&module);
@@ -103,7 +104,7 @@ bool Resolver::is_64_bit(const Location& location) {
   if (location.mapping == nullptr) return false;
   const symbolize::Module& module = *location.mapping->module;
   if (const auto* const packed = packed_code(module)) return packed->is_64_bit();
-  // Kernel code is 64-bit, and so is JIT code.
+  // Only 64-bit kernels and JIT code are supported.
   if (module.kind != symbolize::ModuleKind::User || jit_->find(std::string(module.path)) != nullptr)
     return true;
   const symbolize::ScopedRead reading(access_, module.path);
@@ -122,15 +123,15 @@ Result<std::vector<std::byte>> Resolver::source_file(const std::string& path) co
 void Resolver::report_missing(format::Diagnostics& diagnostics,
                               std::span<const symbolize::ModuleLack> ended_chains) const {
   jit_->report(diagnostics);
-  constexpr std::size_t kMostTold = 20;
-  for (std::size_t i = 0; i < std::min(without_code_.size(), kMostTold); ++i)
+  constexpr std::size_t kMaxListed = 20;
+  for (std::size_t i = 0; i < std::min(without_code_.size(), kMaxListed); ++i)
     diagnostics.add_line(format::Damage::Note,
                          std::string(without_code_[i]->path) +
                              ": its instructions are neither in the capture nor here; on the recording host "
                              "tacho pack --level code puts them into it");
-  if (without_code_.size() > kMostTold)
+  if (without_code_.size() > kMaxListed)
     diagnostics.add_line(format::Damage::Note,
-                         "and of " + std::to_string(without_code_.size() - kMostTold) + " more files");
+                         "and of " + std::to_string(without_code_.size() - kMaxListed) + " more files");
   symbolizer_.report_missing(diagnostics, ended_chains);
 }
 

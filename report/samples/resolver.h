@@ -35,20 +35,20 @@ class Resolver {
   const Location& location(std::uint32_t number) const { return (*locations_)[number]; }
   // Number of locations; only after the run.
   std::size_t locations() const { return locations_->size(); }
-  // All facts of a location, before options choose from them. Of a caller: of its return address, and of the
-  // call before it.
+  // Everything that symbol sources know of a location. For a return address: facts() of that address,
+  // facts_of_call() of the call before it.
   symbolize::PlaceFacts facts(const Location& location) {
     return symbolizer_.facts(location.mapping, location.ip, location.cpumode);
   }
   symbolize::PlaceFacts facts_of_call(const Location& location) {
     return symbolizer_.facts(location.mapping, {location.ip.value - 1}, location.cpumode);
   }
-  // The functions at a location of a stack, innermost inlined call first; at least one. Each call looks them
-  // up again; valid until the next call. Views cache by the location's number.
+  // The functions at a location of a stack, innermost inlined call first; at least one. Not cached: views
+  // cache the result by the location's number. Valid until the next call.
   std::span<const symbolize::Frame> frames(const Location& location);
-  // The function of a sample's own address, without inlined calls. As valid as frames().
+  // The function of a sample's own address, without inlined calls. Valid until the next call.
   const symbolize::Frame& frame(const Location& location);
-  // No view asks for names of functions.
+  // Do not read symbols: no view shows function names.
   void leave_names_out(symbolize::Symbolizer::WithModules modules) { symbolizer_.leave_names_out(modules); }
   // Many samples will be symbolized: starts to read kernel symbols.
   void expect_samples() { symbolizer_.expect_kernel_code(); }
@@ -58,19 +58,19 @@ class Resolver {
   symbolize::Symbolizer::Names names_of(const symbolize::Mapping& mapping) {
     return symbolizer_.names_of(mapping);
   }
-  // A kernel function, for tracepoint texts. As valid as frames().
+  // A kernel function, for tracepoint texts. Valid until the next call.
   std::span<const symbolize::Frame> kernel_frames(std::uint64_t address);
 
-  // At most `size` bytes of instructions at an address of the location's module: packed ones, or those of its
-  // file if these are more; empty: there are none.
+  // At most `size` bytes of instructions at an address of the location's module: from the pack, or from the
+  // module's file if that has more of them; empty if neither has any.
   format::Bytes code(const Location& location, std::uint64_t address, std::size_t size);
   bool is_64_bit(const Location& location);
-  // What `tacho pack` put into the capture of a module; null: nothing. Lives as long as this.
+  // The module's part of the pack in the capture; null if it has none. Lives as long as this.
   symbolize::PackedSource* packed(const symbolize::Module& module) { return symbolizer_.packed(module); }
   // A source file: packed into the capture, below --symfs, or on this machine.
   Result<std::vector<std::byte>> source_file(const std::string& path) const;
 
-  // Adds modules without symbols to `diagnostics`, and those in which unwinding ended.
+  // Reports modules without symbols, modules in which unwinding ended, and modules without code.
   void report_missing(format::Diagnostics& diagnostics,
                       std::span<const symbolize::ModuleLack> ended_chains) const;
 
@@ -78,7 +78,7 @@ class Resolver {
   format::Bytes made_code(const symbolize::Module& module, std::uint64_t shown, std::size_t size) const;
   format::Bytes kernel_code(const Location& location, std::uint64_t address, std::size_t size);
   symbolize::PackedSource* packed_code(const symbolize::Module& module);
-  void note_no_code(const symbolize::Module& module);
+  void note_missing_code(const symbolize::Module& module);
 
   const format::Features* features_;
   symbolize::KernelSpace kernel_;

@@ -24,6 +24,22 @@ bool begins_with_ip(const format::U64Array& chain, std::uint64_t ip, std::uint8_
   return is_same_mode && chain[1] == ip;
 }
 
+ResolvedSample resolved_fields(const BatchRecord& item, const format::Sample& sample,
+                               const format::RecordView& view, const format::EventSet& events,
+                               const CgroupNames& cgroups) {
+  ResolvedSample resolved;
+  resolved.raw = &sample;
+  resolved.record = &view;
+  resolved.events = &events;
+  resolved.event_index = resolved.record_event = item.event;
+  resolved.period = sample.period;
+  resolved.thread = item.thread;
+  resolved.comm = item.comm();
+  resolved.order = view.order;
+  resolved.cgroups = &cgroups;
+  return resolved;
+}
+
 SampleLane::SampleLane(const format::CaptureReader& capture, const symbolize::SymbolOptions& symbols,
                        format::Diagnostics& diagnostics)
     : capture_(&capture),
@@ -34,7 +50,7 @@ SampleLane::SampleLane(const format::CaptureReader& capture, const symbolize::Sy
 
 void SampleLane::begin(const SampleOptions& options) { options_ = &options; }
 
-const format::Sample* SampleLane::sample_of(const BatchItem& item) {
+const format::Sample* SampleLane::parse_sample(const BatchRecord& item) {
   const format::RecordView view = format::whole_record({item.record, item.size}, order_);
   const format::Sample* const sample = parser_.parse(view, capture_->events()[item.event].attr);
   if (sample == nullptr) {
@@ -45,35 +61,38 @@ const format::Sample* SampleLane::sample_of(const BatchItem& item) {
   return sample;
 }
 
-std::optional<Chain> SampleLane::chain_of(const BatchItem& item, const format::Sample& sample) {
-  is_payload_chain_ = chain_begins_with_ip_ = false;
+std::optional<Chain> SampleLane::chain_of(const BatchRecord& item, const format::Sample& sample) {
+  is_payload_chain_ = location_is_first_frame_ = false;
   if (!options_->wants_stacks) return std::nullopt;
   const format::Event& event = capture_->events()[item.event];
   if (options_->wants_payload_stacks && event.attr.is_bpf_output()) {
     if (const auto words = payload_stacks_.chain_of(event, item.event, sample, order_)) {
-      is_payload_chain_ = chain_begins_with_ip_ = true;
+      is_payload_chain_ = true;
+      location_is_first_frame_ = true;
       return Chain{*words, {}, options_->max_stack};
     }
   }
   if (!event.attr.samples(abi::kSampleCallchain)) return std::nullopt;
-  if (const auto calls = lbr_stack_.chain_of(sample, event.attr, options_->max_stack)) {
-    chain_begins_with_ip_ = begins_with_ip(*calls, sample.ip, cpumode_of(sample));
+  if (const auto calls = lbr_chain(sample, event.attr, options_->max_stack, words_)) {
+    location_is_first_frame_ = begins_with_ip(*calls, sample.ip, cpumode_of(sample));
     return Chain{*calls, {}, calls->size()};
   }
   const bool may_lack_first = options_->keeps_callers && sample.callchain.size() > options_->max_stack;
-  chain_begins_with_ip_ = !may_lack_first && begins_with_ip(sample.callchain, sample.ip, cpumode_of(sample));
+  location_is_first_frame_ =
+      !may_lack_first && begins_with_ip(sample.callchain, sample.ip, cpumode_of(sample));
   if (symbolize::Unwinder::can_unwind(event.attr))
     return Chain{sample.callchain, unwinder_.unwind(sample, *item.space, options_->max_stack, order_),
                  options_->max_stack};
-  if (const auto with_caller = leaf_caller_.chain_of(sample, event.attr, unwinder_, *item.space, order_))
-    return Chain{*with_caller, {}, options_->max_stack + 1};  // perf counts those recorded
+  if (const auto with_caller =
+          chain_with_leaf_caller(sample, event.attr, unwinder_, *item.space, order_, words_))
+    return Chain{*with_caller, {}, options_->max_stack + 1};  // as in perf, the added caller does not count
   return Chain{sample.callchain, {}, options_->max_stack};
 }
 
-void SerialLane::begin(const SampleOptions& options, Sink& sink, const NameMerging& merging) {
+void SerialLane::begin(const SampleOptions& options, Sink& sink, const FunctionMerging& merging) {
   options_ = &options;
   sink_ = &sink;
-  names_functions_ = merging.ask && !merging.of_chains;
+  merges_functions_ = merging.symbols_of && !merging.merges_frames;
   taken_events_ = EventFilter(options.filter.events);
 }
 
@@ -81,17 +100,18 @@ const Location& SerialLane::locate(std::uint64_t ip, std::uint8_t cpumode) {
   return places_->locations()[places_->find(*space_, ip, cpumode)];
 }
 
-// Of the sample itself.
-std::uint32_t SerialLane::place_of(const BatchItem& item, const format::Sample& sample,
+// The number of the location of the sample's own ip.
+std::uint32_t SerialLane::place_of(const BatchRecord& item, const format::Sample& sample,
                                    std::uint8_t cpumode) {
-  return names_functions_ ? places_->find_function(*item.space, sample.ip, cpumode)
-                          : places_->find(*item.space, sample.ip, cpumode);
+  return merges_functions_ ? places_->find_function(*item.space, sample.ip, cpumode)
+                           : places_->find(*item.space, sample.ip, cpumode);
 }
 
 const Location& SerialLane::find(const ResolvedSample& sample, std::uint64_t address) {
   const std::uint8_t cpumode = cpumode_of(*sample.raw);
   const Location& location = locate(address, cpumode);
-  // The kernel touches a process's memory too: the address says whose it is.
+  // A kernel sample may access user memory: if nothing is mapped there in the sample's mode, the address's
+  // upper bit decides.
   const auto by_address = static_cast<std::uint8_t>(
       static_cast<std::int64_t>(address) < 0 ? abi::kCpumodeKernel : abi::kCpumodeUser);
   if (location.mapping != nullptr || by_address == cpumode) return location;
@@ -103,111 +123,103 @@ const Location& SerialLane::find_in(const ResolvedSample&, std::uint64_t address
 }
 
 Flow SerialLane::give(const Batch& batch, std::size_t item, bool again) {
-  const BatchItem& one = batch.items[item];
+  const BatchRecord& one = batch.items[item];
   if (!one.is_sample) return give_other(one);
-  return give_sample(one, batch.places.empty() ? nullptr : &batch.places[item], again);
+  return give_sample(one, batch.resolved.empty() ? nullptr : &batch.resolved[item], again);
 }
 
-void SerialLane::find_places(Batch& batch) {
-  batch.places.resize(batch.items.size());
+void SerialLane::resolve(Batch& batch) {
+  batch.resolved.resize(batch.items.size());
   for (std::size_t i = 0; i < batch.items.size(); ++i) {
-    const BatchItem& item = batch.items[i];
-    const format::Sample* const sample = item.is_sample ? lane_->sample_of(item) : nullptr;
-    batch.places[i] = sample != nullptr ? places_of(item, *sample) : ItemPlaces();
+    const BatchRecord& item = batch.items[i];
+    const format::Sample* const sample = item.is_sample ? lane_->parse_sample(item) : nullptr;
+    batch.resolved[i] = sample != nullptr ? resolve(item, *sample) : ResolvedItem();
   }
 }
 
-Flow SerialLane::give_sample(const BatchItem& item, const ItemPlaces* places, bool again) {
+Flow SerialLane::give_sample(const BatchRecord& item, const ResolvedItem* known, bool again) {
   const format::EventAttr& attr = events()[item.event].attr;
   const format::Sample* sample = nullptr;
-  if (places == nullptr)
-    sample = lane_->sample_of(item);
-  else if (places->is_sound)
-    sample = shown_.parse(format::whole_record({item.record, item.size}, lane_->order()), attr);
+  if (known == nullptr)
+    sample = lane_->parse_sample(item);
+  else if (known->is_valid)
+    sample = second_parser_.parse(format::whole_record({item.record, item.size}, lane_->order()), attr);
   if (sample == nullptr) return Flow::GoOn;
   const bool has_values = attr.samples(abi::kSampleRead);
   if (has_values) {
-    if (!again) take_values(*sample, attr);
+    if (!again) update_counters(*sample, attr);
     const Filter& filter = options_->filter;
     if (options_->leaves_out_guests && is_guest(cpumode_of(*sample))) return Flow::GoOn;
-    if (moved_.empty() || !filter.accepts_start(*sample) || !filter.accepts_comm(item.comm()))
+    if (deltas_.empty() || !filter.accepts_start(*sample) || !filter.accepts_comm(item.comm()))
       return Flow::GoOn;
   }
   format::RecordView view = format::whole_record({item.record, item.size}, lane_->order());
   view.offset = item.offset;
-  ResolvedSample resolved;
-  resolved.raw = sample;
-  resolved.record = &view;
-  resolved.events = &events();
-  resolved.event_index = resolved.record_event = item.event;
-  resolved.period = sample->period;
-  resolved.thread = item.thread;
-  resolved.comm = item.comm();
-  resolved.order = view.order;
+  ResolvedSample resolved = resolved_fields(item, *sample, view, events(), *cgroups_);
   resolved.places = this;
-  resolved.cgroups = cgroups_;
   space_ = item.space;
-  if (!condition_holds(resolved, has_values)) return Flow::GoOn;
-  const ItemPlaces found = places != nullptr ? *places : places_of(item, *sample);
+  if (!apply_condition(resolved, has_values)) return Flow::GoOn;
+  const ResolvedItem found = known != nullptr ? *known : resolve(item, *sample);
   resolved.stack = found.stack;
   resolved.has_payload_stack = found.has_payload_stack;
   resolved.place = found.place;
   resolved.location = &places_->locations()[found.place];
   if (!has_values) return sink_->on_sample(resolved);
-  // A sample with counter values becomes one sample for each member of the group. Its period is the
-  // difference to the previous value; members with no difference are left out.
-  for (const CounterValues::Moved& one : moved_) {
+  // A sample with counter values becomes one sample for each member of the group. The period of each is the
+  // increase of its counter; members that did not increase are left out.
+  for (const CounterDeltas::Delta& one : deltas_) {
     resolved.event_index = one.event;
-    resolved.period = one.by;
+    resolved.period = one.value;
     if (sink_->on_sample(resolved) == Flow::Stop) return Flow::Stop;
   }
   return Flow::GoOn;
 }
 
-// Evaluates --where, unless it has names. Each value of a group is a sample with its own event and period,
-// and is removed if it does not match.
-bool SerialLane::condition_holds(const ResolvedSample& sample, bool has_values) {
+// Evaluates --where, unless it needs symbols (NamedCondition does then). Each value of a group is a sample
+// with its own event and period: values that do not match are erased from deltas_.
+bool SerialLane::apply_condition(const ResolvedSample& sample, bool has_values) {
   SampleCondition* const condition = options_->filter.condition.get();
   if (condition == nullptr || condition->asks_for_names()) return true;
   if (!has_values) return condition->holds(sample, nullptr);
   ResolvedSample one_value = sample;
-  std::erase_if(moved_, [&](const CounterValues::Moved& one) {
+  std::erase_if(deltas_, [&](const CounterDeltas::Delta& one) {
     one_value.event_index = one.event;
-    one_value.period = one.by;
+    one_value.period = one.value;
     return !condition->holds(one_value, nullptr);
   });
-  return !moved_.empty();
+  return !deltas_.empty();
 }
 
-ItemPlaces SerialLane::places_of(const BatchItem& item, const format::Sample& sample) {
-  ItemPlaces found;
-  found.is_sound = true;
+ResolvedItem SerialLane::resolve(const BatchRecord& item, const format::Sample& sample) {
+  ResolvedItem found;
+  found.is_valid = true;
   if (const auto chain = lane_->chain_of(item, sample)) {
     found.stack = &stacks_->stack_of(*chain, *item.space);
     found.has_payload_stack = lane_->is_payload_chain();
   }
-  const bool is_first = found.stack != nullptr && !found.stack->frames.empty() && lane_->chain_begins_with_ip();
+  const bool is_first =
+      found.stack != nullptr && !found.stack->frames.empty() && lane_->location_is_first_frame();
   found.place = is_first ? found.stack->frames[0] : place_of(item, sample, cpumode_of(sample));
   return found;
 }
 
-// Sets `moved_` to the differences of the sample's counter values, of the events that the filter takes.
-void SerialLane::take_values(const format::Sample& sample, const format::EventAttr& attr) {
-  const std::size_t unknown = counters_.take(sample, attr, events(), moved_);
+// Sets `deltas_` to the differences of the sample's counter values, of the events that the filter takes.
+void SerialLane::update_counters(const format::Sample& sample, const format::EventAttr& attr) {
+  const std::size_t unknown = counters_.update(sample, attr, events(), deltas_);
   if (unknown > 0) {
     lane_->diagnostics().add(Damage::UnknownEvent, format::Diagnostics::kNoOffset,
                              "a value in a group's sample", unknown);
   }
   std::erase_if(
-      moved_, [this](const CounterValues::Moved& one) { return !taken_events_.takes(events(), one.event); });
+      deltas_, [this](const CounterDeltas::Delta& one) { return !taken_events_.takes(events(), one.event); });
 }
 
-Flow SerialLane::give_other(const BatchItem& item) {
+Flow SerialLane::give_other(const BatchRecord& item) {
   const format::EventAttr& attr = events()[item.event].attr;
   format::RecordView view = format::whole_record({item.record, item.size}, lane_->order());
   view.offset = item.offset;
   const auto record = format::parse_record(view, attr);
-  if (!record) return Flow::GoOn;  // not reached: Batches parsed it
+  if (!record) return Flow::GoOn;  // not reached: BatchReader parsed it
   OtherEvent other;
   other.view = &view;
   other.record = &*record;

@@ -1,4 +1,5 @@
-// SampleLane: a thread's parser and unwinder: fields and call chains of a batch's samples.
+// SampleLane: the per-thread parser and unwinder, which reads the fields and call chains of a batch's
+// samples.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +24,14 @@
 
 namespace tacho::report {
 
-// Whether the first frame of a call chain is the sample's own address, as of most samples: then it is
-// resolved once.
+// Whether the first frame of a call chain is the sample's own address, as in most samples: it is resolved
+// only once.
 bool begins_with_ip(const format::U64Array& chain, std::uint64_t ip, std::uint8_t cpumode);
+
+// A sample without its location and call chain. All must outlive the result.
+ResolvedSample resolved_fields(const BatchRecord& item, const format::Sample& sample,
+                               const format::RecordView& view, const format::EventSet& events,
+                               const CgroupNames& cgroups);
 
 class SampleLane {
  public:
@@ -36,13 +42,13 @@ class SampleLane {
   void begin(const SampleOptions& options);
 
   // Null: the record is shorter than its fields require. Valid until the next call.
-  const format::Sample* sample_of(const BatchItem& item);
-  // Nothing: it has no call chain. Valid until the next call.
-  std::optional<Chain> chain_of(const BatchItem& item, const format::Sample& sample);
+  const format::Sample* parse_sample(const BatchRecord& item);
+  // Returns nullopt if it has no call chain. Valid until the next call.
+  std::optional<Chain> chain_of(const BatchRecord& item, const format::Sample& sample);
   // Whether the last chain came from the payload.
   bool is_payload_chain() const { return is_payload_chain_; }
-  // Whether the first frame of the last chain, if it has any, is the sample's own address.
-  bool chain_begins_with_ip() const { return chain_begins_with_ip_; }
+  // Whether the sample's location is the first frame of the last chain (also of every payload chain).
+  bool location_is_first_frame() const { return location_is_first_frame_; }
 
   std::endian order() const { return order_; }
   const format::CaptureReader& capture() const { return *capture_; }
@@ -57,9 +63,8 @@ class SampleLane {
   format::SampleParser parser_;
   symbolize::Unwinder unwinder_;
   PayloadStacks payload_stacks_;
-  LbrStack lbr_stack_;
-  LeafCaller leaf_caller_;
-  bool is_payload_chain_ = false, chain_begins_with_ip_ = false;
+  std::vector<std::uint64_t> words_;  // scratch: a chain that is not the recorded one
+  bool is_payload_chain_ = false, location_is_first_frame_ = false;
 };
 
 // For serial views: gives samples and records to a sink one by one, on the caller's thread. Locations and
@@ -70,25 +75,25 @@ class SerialLane : public PlaceFinder {
   // All must outlive it.
   SerialLane(SampleLane& lane, PlaceTable& places, StackTable& stacks, const CgroupNames& cgroups)
       : lane_(&lane), places_(&places), stacks_(&stacks), cgroups_(&cgroups) {}
-  void begin(const SampleOptions& options, Sink& sink, const NameMerging& merging);
+  void begin(const SampleOptions& options, Sink& sink, const FunctionMerging& merging);
 
-  // Resolves locations and stacks of a batch. May run on another thread than give() for the previous batch,
-  // if the sink resolves no further addresses (Sink::looks_up()).
-  void find_places(Batch& batch);
-  // `again`: the sample was given before, and the sink stopped there to have a pipe's header.
+  // Resolves locations and stacks of a batch. May run on a second thread while give() handles the previous
+  // batch, if the sink resolves no further addresses (Sink::looks_up()).
+  void resolve(Batch& batch);
+  // `again`: the sink already got this sample, and stopped the run there (after a pipe's header).
   Flow give(const Batch& batch, std::size_t item, bool again = false);
 
   const Location& find(const ResolvedSample& sample, std::uint64_t address) override;
   const Location& find_in(const ResolvedSample& sample, std::uint64_t address, std::uint8_t cpumode) override;
 
  private:
-  Flow give_sample(const BatchItem& item, const ItemPlaces* places, bool again);
-  Flow give_other(const BatchItem& item);
+  Flow give_sample(const BatchRecord& item, const ResolvedItem* known, bool again);
+  Flow give_other(const BatchRecord& item);
   const Location& locate(std::uint64_t ip, std::uint8_t cpumode);
-  std::uint32_t place_of(const BatchItem& item, const format::Sample& sample, std::uint8_t cpumode);
-  ItemPlaces places_of(const BatchItem& item, const format::Sample& sample);
-  void take_values(const format::Sample& sample, const format::EventAttr& attr);
-  bool condition_holds(const ResolvedSample& sample, bool has_values);
+  std::uint32_t place_of(const BatchRecord& item, const format::Sample& sample, std::uint8_t cpumode);
+  ResolvedItem resolve(const BatchRecord& item, const format::Sample& sample);
+  void update_counters(const format::Sample& sample, const format::EventAttr& attr);
+  bool apply_condition(const ResolvedSample& sample, bool has_values);
   const format::EventSet& events() const { return lane_->capture().events(); }
 
   SampleLane* lane_;
@@ -97,11 +102,11 @@ class SerialLane : public PlaceFinder {
   const CgroupNames* cgroups_;
   const SampleOptions* options_ = nullptr;
   Sink* sink_ = nullptr;
-  bool names_functions_ = false;  // samples' own addresses are merged by function
-  EventFilter taken_events_;      // of the filter, for values of groups
-  CounterValues counters_;
-  format::SampleParser shown_;                      // for samples that find_places() resolved
-  std::vector<CounterValues::Moved> moved_;         // scratch: of the current sample
+  bool merges_functions_ = false;  // samples' own addresses are merged by function
+  EventFilter taken_events_;       // Filter::events, for the members of a group
+  CounterDeltas counters_;
+  format::SampleParser second_parser_;        // resolve() may use lane_'s parser on another thread meanwhile
+  std::vector<CounterDeltas::Delta> deltas_;  // scratch: of the current sample
   const symbolize::SpaceVersion* space_ = nullptr;  // of the current sample
 };
 

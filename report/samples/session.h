@@ -1,6 +1,6 @@
 // Session: opens and reads a capture, and gives its samples to a view.
 //
-// Each distinct address and call chain of an address space is resolved once; names are looked up when a view
+// Each distinct address and call chain is resolved once per address space; names are looked up when a view
 // asks for them (Resolver).
 //
 //   batches.h       records in time order, each sample with its thread and address space
@@ -33,7 +33,7 @@ struct SessionOptions : SampleOptions {
   bool in_step = false;  // one thread: each sample is given to the view before more is read
 };
 
-// How far a run is.
+// How far a run has got.
 struct ReadProgress {
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_total = 0;  // 0: unknown, as of a pipe
@@ -54,26 +54,27 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  // A pipe's grow while it is read; a sample comes after all that it needs.
+  // With a pipe, events and features grow during run(); those that a sample needs come before it.
   const format::EventSet& events() const;
   const format::Features& features() const;
   const format::CaptureLayout& layout() const;
   // Whether the capture may still be written (ReadOptions::following). While there is nothing new, run()
   // calls RunControl::progress about ten times a second.
   bool follows() const;
-  // Findings of opening, of views and, after run(), of the run.
+  // Problems found by open(), by views and, once run() has returned, by run().
   format::Diagnostics& diagnostics();
-  Filter& filter();  // to be changed before run() only, for filters that need the header
-  // Binds the filter's condition to the events' fields, when these are known: of a pipe after its header. A
-  // usage error: a field that it names does not exist.
+  Filter& filter();  // mutable until run(): some filters need the header
+  // Whether the filter has a condition that bind_condition() must still bind to the events' fields: call it
+  // when these are known, of a pipe after its header. A usage error: a field that it names does not exist.
   bool has_condition() const;
   Result<> bind_condition();
-  // An error if the filter names an event that the capture does not have. open() checks it for files.
+  // An error if the filter names an event that the capture does not have. open() checks files; call it after
+  // a pipe's header.
   Result<> check_events() const;
 
   // Gives every sample that passes the filter to `sink`, in time order, on the caller's thread. A capture is
-  // read once: a second run of a file throws std::logic_error. Of a pipe, run() goes on where the sink
-  // stopped.
+  // read once: a second run of a file throws std::logic_error. With a pipe, the next run() continues where
+  // the sink stopped.
   void run(Sink& sink, const RunControl& control = {});
 
   // Threads (`jobs`) for work after the last sample. The first call makes them.
@@ -81,7 +82,7 @@ class Session {
 
   // Names of the samples' locations, during run() and after.
   Resolver& resolver();
-  // Functions of JIT compilers that were mapped by now. Not while run() runs.
+  // JIT-compiled functions known so far. Do not call it during run().
   const symbolize::JitCode& jit_code() const;
 
   // Sum of LOST_SAMPLES, as in the header of perf report. After run().

@@ -28,17 +28,16 @@ class TextView;  // text_view.h
 class Sink {
  public:
   enum class Flow : std::uint8_t { GoOn, Stop };
-  // Which code addresses are one location. Addresses: equal ones. Functions: a sample's own address may be
-  // replaced by the first one seen in the same function. Names: frames of call chains too, and all addresses
-  // without a symbol in one file are one location.
+  // Which code addresses are one location. Addresses: equal ones. Functions: a sample's ip counts as the
+  // first ip seen in the same function. Names: the same for frames of call chains; and all addresses of a
+  // module without a symbol are one location.
   enum class Places : std::uint8_t { Addresses, Functions, Names };
   virtual ~Sink() = default;
   virtual Places places() const { return Places::Addresses; }
-  // The view's parallel form, if it keeps no state from sample to sample. A session that uses it does not
-  // call on_sample().
+  // The view's parallel form; null: none. A session that uses it never calls on_sample().
   virtual SumView* sums() { return nullptr; }
   virtual TextView* text() { return nullptr; }
-  // Whether on_sample() resolves further addresses (ResolvedSample::locate()) or, with Places::Names, names.
+  // Whether on_sample() calls ResolvedSample::locate() or, with Places::Names, the Resolver.
   // If not, another thread resolves the next batch meanwhile.
   virtual bool looks_up() const { return true; }
   // Whether it wants on_other().

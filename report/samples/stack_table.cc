@@ -46,18 +46,18 @@ ChainDigest ChainReader::key_of(const Chain& chain, const symbolize::SpaceVersio
   return {words.low + version * low_factor_, words.high + version * high_factor_};
 }
 
-// A PERF_CONTEXT_* mark sets the mode of the addresses after it. The first of these was interrupted or
-// entered the kernel; the others are return addresses. As in perf, a chain with an unknown mark is corrupt
-// and shows no frames.
+// A PERF_CONTEXT_* mark sets the mode of the addresses after it. The first one is where the code was
+// interrupted or entered the kernel; the following ones are return addresses. As in perf, a chain with an
+// unknown mark is corrupt and shows no frames.
 void ChainReader::split(const Chain& chain) {
   addresses_.clear();
   std::uint8_t cpumode = abi::kCpumodeUser;
   bool is_caller = false;
   const std::size_t size = chain.words.size();
-  for (std::size_t i = 0; i < size && (keeps_callers_ || addresses_.size() < chain.most_frames); ++i) {
+  for (std::size_t i = 0; i < size && (keeps_outermost_ || addresses_.size() < chain.max_frames); ++i) {
     const std::uint64_t word = chain.words[i];
     if (word < abi::kContextMax) {
-      const bool is_return = is_caller && marks_callers_ && word != 0;
+      const bool is_return = is_caller && flags_return_addresses_ && word != 0;
       addresses_.push_back(
           {word, static_cast<std::uint8_t>(cpumode | (is_return ? PlaceTable::kCaller : 0))});
       is_caller = true;
@@ -77,8 +77,8 @@ void ChainReader::split(const Chain& chain) {
       break;
     }
   }
-  if (addresses_.size() > chain.most_frames)
-    addresses_.erase(addresses_.begin(), addresses_.end() - static_cast<std::ptrdiff_t>(chain.most_frames));
+  if (addresses_.size() > chain.max_frames)
+    addresses_.erase(addresses_.begin(), addresses_.end() - static_cast<std::ptrdiff_t>(chain.max_frames));
 }
 
 std::span<const PlaceTable::Address> ChainReader::addresses_of(const Chain& chain) {
@@ -95,7 +95,7 @@ std::span<const std::uint32_t> ChainReader::frames_of(const Chain& chain,
   return frames_;
 }
 
-std::span<std::uint32_t> FrameStore::keep(std::span<const std::uint32_t> frames) {
+std::span<std::uint32_t> FrameArena::keep(std::span<const std::uint32_t> frames) {
   if (frames.empty()) return {};
   if (frames.size() > left_) {
     left_ = std::max(frames.size(), memory_.empty() ? kFirstPiece : kPiece);

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,21 +11,23 @@
 #include "format/base/large_pages.h"
 #include "format/base/seeded_hash.h"
 #include "format/records/sample.h"
+#include "report/samples/filter.h"
 #include "report/samples/place_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/tables.h"
 #include "symbolize/address_space.h"
+#include "symbolize/symbol_options.h"
 
 namespace tacho::report {
 
-// Digest of a call chain, kept in place of its words: XXH3's hash of 128 bits.
+// 128-bit digest of a call chain; it is kept instead of the chain.
 struct ChainDigest {
   std::uint64_t low = 0, high = 0;
   bool operator==(const ChainDigest&) const = default;
 };
 
-// XXH3 with 128 bits and a random seed. The probability of a collision among a million chains is about 2^-89.
-// XXH3 is not cryptographic; the seed keeps makers of captures from constructing collisions.
+// XXH3 of 128 bits. The probability of a collision among a million chains is about 2^-89. XXH3 is not
+// cryptographic; the random seed prevents collisions constructed by a hostile capture.
 class ChainHash {
  public:
   explicit ChainHash(std::uint64_t seed);
@@ -34,28 +35,30 @@ class ChainHash {
 
  private:
   std::uint64_t seed_;
-  alignas(64) std::array<std::byte, 192> secret_;  // made of the seed once: long chains need it
+  alignas(64)
+      std::array<std::byte, 192> secret_;  // derived from the seed; XXH3 needs it for inputs over 240 bytes
 };
 
-// A sample's call chain: at most `most_frames` recorded addresses, then those found by unwinding.
+// A sample's call chain: at most `max_frames` recorded addresses, then those found by unwinding.
 struct Chain {
   format::U64Array words;  // leaf first, with PERF_CONTEXT_* marks
   std::span<const std::uint64_t> unwound;
-  std::size_t most_frames = 127;
+  std::size_t max_frames = 127;
 };
 
 // Belongs to one thread.
 class ChainReader {
  public:
-  // Of a chain that is too long, the outermost frames are kept instead of the innermost.
-  void keep_callers() { keeps_callers_ = true; }
-  // Return addresses in recorded chains get PlaceTable::kCaller.
-  void mark_callers() { marks_callers_ = true; }
+  // Before the first chain. Callers::ByCall: return addresses in recorded chains get PlaceTable::kCaller.
+  void use(const SampleOptions& options, const symbolize::SymbolOptions& symbols) {
+    keeps_outermost_ = options.keeps_callers;
+    flags_return_addresses_ = symbols.callers == symbolize::Callers::ByCall;
+  }
 
   // The digest of a chain in a version of an address space. Chains with equal digests count as equal, since
   // comparing them would keep all of their words in memory.
   ChainDigest key_of(const Chain& chain, const symbolize::SpaceVersion& space);
-  // Its addresses, with PlaceTable's modes. Valid until the next call.
+  // The chain's addresses, each with its cpumode and PlaceTable's flags. Valid until the next call.
   std::span<const PlaceTable::Address> addresses_of(const Chain& chain);
   // The locations of its frames in `places`. Valid until the next call.
   std::span<const std::uint32_t> frames_of(const Chain& chain, const symbolize::SpaceVersion& space,
@@ -65,17 +68,18 @@ class ChainReader {
   void split(const Chain& chain);
 
   ChainHash hash_{format::random_word()};
-  // Of the version of the address space, and of the number of recorded words before unwound ones.
+  // Random multipliers that mix into the digest: the address-space version (low, high), and the number of
+  // recorded words (length).
   std::uint64_t low_factor_ = format::random_word() | 1, high_factor_ = format::random_word() | 1;
   std::uint64_t length_factor_ = format::random_word() | 1;
-  bool keeps_callers_ = false, marks_callers_ = false;
-  std::vector<PlaceTable::Address> addresses_;  // scratch: the chain at hand
+  bool keeps_outermost_ = false, flags_return_addresses_ = false;
+  std::vector<PlaceTable::Address> addresses_;  // scratch: the current chain
   std::vector<std::uint32_t> frames_;           // scratch
   std::vector<std::byte> words_;                // scratch: recorded and unwound words
 };
 
-// Arrays of numbers whose addresses do not change, in large pieces of memory.
-class FrameStore {
+// Arena of frame arrays: they are never moved or freed one by one.
+class FrameArena {
  public:
   std::span<std::uint32_t> keep(std::span<const std::uint32_t> frames);
 
@@ -93,15 +97,15 @@ class StackTable {
 
   ChainReader& reader() { return reader_; }
   // Before the first lookup: chains with the same frames are one stack, and digests are kept in a small
-  // cache. For merged locations (NameMerging): then there are few stacks for many chains.
+  // cache. For merged locations (FunctionMerging): then there are few stacks for many chains.
   void merge_by_frames();
 
   const Stack& stack_of(const Chain& chain, const symbolize::SpaceVersion& space);
   // The stack with these frames, which is made if it is new. Only with merge_by_frames().
   const Stack& intern(std::span<const std::uint32_t> frames);
-  // Always makes a new stack.
+  // Appends a stack without looking for an equal one.
   const Stack& add(std::span<const std::uint32_t> frames);
-  // Frees all but the stacks. No lookups afterwards.
+  // Frees everything but the stacks. Equal chains of a later run (of a pipe) become new stacks.
   void end_lookups();
 
  private:
@@ -109,7 +113,7 @@ class StackTable {
     ChainDigest key;
     const Stack* stack = nullptr;
   };
-  // Uses the high half of a word, in which equal chains of two processes differ.
+  // Uses the high half of key.low, in which equal chains of two address spaces differ.
   std::size_t slot_of(const ChainDigest& key, std::size_t size) const { return key.low >> 32 & (size - 1); }
 
   PlaceTable* places_;
@@ -117,9 +121,9 @@ class StackTable {
   IndexTable by_chain_, by_frames_;
   StableArray<ChainDigest> keys_;  // of the stacks from first_key_ on, by number
   StableArray<Stack> stacks_;
-  FrameStore frames_;
-  // With merge_by_frames(), in place of by_chain_ and keys_: a direct-mapped cache of a power of two of
-  // chains.
+  FrameArena frames_;
+  // With merge_by_frames(), in place of by_chain_ and keys_: a direct-mapped cache, whose size is a power of
+  // two.
   std::vector<Cached, format::LargePages<Cached>> cache_;
   std::size_t first_key_ = 0;  // number of the first stack of this run
   bool is_by_frames_ = false;

@@ -10,9 +10,10 @@ namespace {
 
 namespace abi = format::abi;
 
-// Of one lane with merged addresses: groups and locations; keys and addresses in its caches.
-constexpr std::size_t kMostSums = std::size_t{1} << 15, kMostKeys = std::size_t{1} << 17,
-                      kMostAddresses = std::size_t{1} << 18;
+// Limits of one lane when addresses are merged: kMaxSums groups or locations; kMaxKeys keys and kMaxAddresses
+// addresses in its caches.
+constexpr std::size_t kMaxGroups = std::size_t{1} << 15, kMaxKeys = std::size_t{1} << 17,
+                      kMaxAddresses = std::size_t{1} << 18;
 
 template <class T>
 T read_at(const std::byte* bytes) {
@@ -23,29 +24,28 @@ T read_at(const std::byte* bytes) {
 
 }  // namespace
 
-SumSample::SumSample(const SumGroup& row, const format::EventSet& events) {
-  raw_.pid = row.thread->pid;
-  raw_.tid = row.thread->tid;
+SumSample::SumSample(const SumGroup& group, const format::EventSet& events) {
+  raw_.pid = group.thread->pid;
+  raw_.tid = group.thread->tid;
   sample_.raw = &raw_;
   sample_.events = &events;
-  sample_.event_index = sample_.record_event = row.event;
-  sample_.thread = row.thread;
-  sample_.comm = row.comm;
-  sample_.stack = row.stack;
+  sample_.event_index = sample_.record_event = group.event;
+  sample_.thread = group.thread;
+  sample_.comm = group.comm;
+  sample_.stack = group.stack;
 }
 
 SumLane::SumLane(SampleLane& lane, const symbolize::SymbolOptions& symbols, const SampleOptions& options,
-                 const SumShape& shape, const NameMerging& names)
-    : lane_(&lane), options_(&options), merging_(&names), shape_(shape) {
+                 const SumShape& shape, const FunctionMerging& merging)
+    : lane_(&lane), options_(&options), merging_(&merging), shape_(shape) {
   const format::CaptureReader& capture = lane.capture();
   make_places();
-  if (options.keeps_callers) chains_.keep_callers();
-  if (symbols.callers == symbolize::Callers::ByCall) chains_.mark_callers();
+  chains_.use(options, symbols);
   for (const format::Event& event : capture.events())
     layouts_.push_back(layout_of(event.attr, capture.layout().order));
 }
 
-// The kernel's order of fields of fixed size, see format/records/sample.cc.
+// kFields is in the kernel's order; see format/records/sample.cc.
 SumLane::Layout SumLane::layout_of(const format::EventAttr& attr, std::endian order) {
   constexpr std::uint64_t kFields[] = {abi::kSampleIdentifier, abi::kSampleIp,   abi::kSampleTid,
                                        abi::kSampleTime,       abi::kSampleAddr, abi::kSampleId,
@@ -60,91 +60,92 @@ SumLane::Layout SumLane::layout_of(const format::EventAttr& attr, std::endian or
     others &= ~field;
     at += sizeof(std::uint64_t);
   }
-  layout.fixed = static_cast<std::uint16_t>(at);
+  layout.fixed_size = static_cast<std::uint16_t>(at);
   layout.has_chain = attr.samples(abi::kSampleCallchain);
   layout.sample_period = attr.sample_period;
-  layout.is_plain = others == 0 && order == std::endian::native;
+  layout.has_fast_path = others == 0 && order == std::endian::native;
   return layout;
 }
 
-void SumLane::add(std::span<const BatchItem> items, std::uint64_t first) {
+void SumLane::add(std::span<const BatchRecord> items, std::uint64_t first) {
   constexpr std::size_t kAhead = 12;
-  if (shape_.places != Sink::Places::Addresses) bound_caches();
-  std::size_t together = 0;
+  if (shape_.places != Sink::Places::Addresses) trim_caches();
+  std::size_t prepared = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (i + kAhead < items.size()) {  // they are in another CPU's cache
+    if (i + kAhead < items.size()) {  // records were written by the reading thread's CPU
       __builtin_prefetch(items[i + kAhead].record);
       __builtin_prefetch(items[i + kAhead].record + 64);
     }
-    const BatchItem& item = items[i];
+    const BatchRecord& item = items[i];
     if (!item.is_sample) continue;
-    Prepared& sample = prepared_[together];
+    KeyedSample& sample = keyed_[prepared];
     sample.number = first + i;
     if (!read(item, sample)) continue;
     ++samples_;
     if (!sample.chain && shape_.by_stack && shape_.needs_stack) continue;
     if (sample.period == 0 && shape_.counts_nought) sample.period = 1;
-    sample.thread = thread_key_of(item);
+    sample.thread = thread_key_number(item);
     compute_key(sample);
-    // The next sample overwrites a chain in the lane's buffer, so this one is added now.
-    const bool is_own = sample.chain && !layouts_[item.event].is_plain;
-    if (++together == kPrepared || is_own) add_prepared(std::exchange(together, 0));
+    // A chain that SampleLane decoded is in its buffer, which the next sample overwrites: add it now.
+    const bool is_in_lane_buffer = sample.chain && !layouts_[item.event].has_fast_path;
+    if (++prepared == kMaxKeyed || is_in_lane_buffer) add_keyed(std::exchange(prepared, 0));
   }
-  add_prepared(together);
+  add_keyed(prepared);
 }
 
 // False: the record is damaged.
-bool SumLane::read(const BatchItem& item, Prepared& sample) {
+bool SumLane::read(const BatchRecord& item, KeyedSample& sample) {
   sample.item = &item;
   const Layout& layout = layouts_[item.event];
-  if (layout.is_plain && read_plain(item, layout, sample)) return true;
-  const format::Sample* const parsed = lane_->sample_of(item);
+  if (layout.has_fast_path && read_fast(item, layout, sample)) return true;
+  const format::Sample* const parsed = lane_->parse_sample(item);
   if (parsed == nullptr) return false;
   sample.ip = parsed->ip;
   sample.period = parsed->period;
   sample.cpumode = static_cast<std::uint8_t>(parsed->misc & abi::kCpumodeMask);
   sample.chain = shape_.by_stack ? lane_->chain_of(item, *parsed) : std::nullopt;
-  sample.is_first = sample.chain && lane_->chain_begins_with_ip();
+  sample.location_is_first_frame = sample.chain && lane_->location_is_first_frame();
   sample.is_payload = sample.chain && lane_->is_payload_chain();
   return true;
 }
 
-// False: the record is for SampleLane's parser, which checks each field.
-bool SumLane::read_plain(const BatchItem& item, const Layout& layout, Prepared& sample) {
-  if (item.size < layout.fixed) return false;
+// False: the record's size does not fit the layout; SampleLane's parser then reports what is wrong.
+bool SumLane::read_fast(const BatchRecord& item, const Layout& layout, KeyedSample& sample) {
+  if (item.size < layout.fixed_size) return false;
   const std::byte* const record = item.record;
-  const std::byte* const behind = record + layout.fixed;
+  const std::byte* const variable_part = record + layout.fixed_size;
   std::uint64_t count = 0;
   if (layout.has_chain) {
-    const std::size_t left = item.size - layout.fixed;
+    const std::size_t left = item.size - layout.fixed_size;
     if (left < sizeof count) return false;
-    count = read_at<std::uint64_t>(behind);
+    count = read_at<std::uint64_t>(variable_part);
     if (count != (left - sizeof count) / sizeof count || left % sizeof count != 0) return false;
-  } else if (item.size != layout.fixed) {
+  } else if (item.size != layout.fixed_size) {
     return false;
   }
   constexpr std::size_t kMisc = 4;  // in a record's header
   sample.ip = layout.ip == 0 ? 0 : read_at<std::uint64_t>(record + layout.ip);
   sample.period = layout.period == 0 ? layout.sample_period : read_at<std::uint64_t>(record + layout.period);
   sample.cpumode = static_cast<std::uint8_t>(read_at<std::uint16_t>(record + kMisc) & abi::kCpumodeMask);
-  sample.is_payload = sample.is_first = false;
+  sample.is_payload = sample.location_is_first_frame = false;
   sample.chain.reset();
   if (!layout.has_chain || !shape_.by_stack) return true;
-  const std::byte* const words = behind + sizeof count;
+  const std::byte* const words = variable_part + sizeof count;
   sample.chain =
       Chain{format::U64Array({words, count * sizeof count}, std::endian::native), {}, options_->max_stack};
   const bool may_lack_first = options_->keeps_callers && count > options_->max_stack;
-  sample.is_first = !may_lack_first && begins_with_ip(sample.chain->words, sample.ip, sample.cpumode);
+  sample.location_is_first_frame =
+      !may_lack_first && begins_with_ip(sample.chain->words, sample.ip, sample.cpumode);
   return true;
 }
 
-std::uint32_t SumLane::thread_key_of(const BatchItem& item) {
+std::uint32_t SumLane::thread_key_number(const BatchRecord& item) {
   const ThreadKey key{.thread = shape_.by_thread ? item.thread : nullptr,
-                      .comm = shape_.by_comm ? item.comm_begin : nullptr,
+                      .comm = shape_.by_comm ? item.comm_data : nullptr,
                       .event = item.event};
   const std::uint64_t hash = by_thread_key_.hash(reinterpret_cast<std::uintptr_t>(key.thread),
                                                  reinterpret_cast<std::uintptr_t>(key.comm), key.event);
-  Recent& recent = recent_[hash % recent_.size()];
+  RecentThreadKey& recent = recent_[hash % recent_.size()];
   if (recent.number != IndexTable::kNone && recent.key == key) return recent.number;
   recent = {key, by_thread_key_.find_or_make(
                      hash, [&](std::uint32_t known) { return thread_keys_[known] == key; },
@@ -156,56 +157,57 @@ std::uint32_t SumLane::thread_key_of(const BatchItem& item) {
 }
 
 // Computes the key of the sample's group, and prefetches its slot in by_key_.
-void SumLane::compute_key(Prepared& sample) {
+void SumLane::compute_key(KeyedSample& sample) {
   const symbolize::SpaceVersion& space = *sample.item->space;
   if (sample.chain) {
     const ChainDigest key = chains_.key_of(*sample.chain, space);
-    sample.low = key.low;
-    sample.high = key.high;
-    // The chain does not have the sampled address.
-    if (!sample.is_first && shape_.by_place) {
-      sample.low += (sample.ip + 1) * place_factor_;
-      sample.high += sample.cpumode + 1U;
+    sample.key_low = key.low;
+    sample.key_high = key.high;
+    // The chain does not begin with the sampled ip, so ip belongs to the key.
+    if (!sample.location_is_first_frame && shape_.by_place) {
+      sample.key_low += (sample.ip + 1) * place_factor_;
+      sample.key_high += sample.cpumode + 1U;
     }
   } else if (shape_.by_place || shape_.by_stack) {
     const PlaceTable::Key key = places_->key_of(space, sample.ip, sample.cpumode);
-    sample.low = key.place;
-    sample.high = key.owner;
+    sample.key_low = key.place;
+    sample.key_high = key.owner;
   } else {
-    sample.low = sample.high = 0;
+    sample.key_low = sample.key_high = 0;
   }
-  sample.hash = format::fold_product(
-      sample.low + sample.high * place_factor_ + sample.thread * thread_factor_, factor_);
-  by_key_.prefetch(sample.hash);
+  sample.key_hash = format::fold_product(
+      sample.key_low + sample.key_high * place_factor_ + sample.thread * thread_factor_, factor_);
+  by_key_.prefetch(sample.key_hash);
 }
 
-void SumLane::add_prepared(std::size_t count) {
+void SumLane::add_keyed(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t guess = by_key_.guess(prepared_[i].hash);
+    const std::uint32_t guess = by_key_.guess(keyed_[i].key_hash);
     if (guess == IndexTable::kNone) continue;
-    __builtin_prefetch(&known_[guess]);
+    __builtin_prefetch(&keyed_groups_[guess]);
     if (shape_.places == Sink::Places::Addresses) __builtin_prefetch(&sums_[guess]);
   }
-  for (std::size_t i = 0; i < count; ++i) add_one(prepared_[i]);
+  for (std::size_t i = 0; i < count; ++i) add_one(keyed_[i]);
 }
 
-void SumLane::add_one(const Prepared& sample) {
+void SumLane::add_one(const KeyedSample& sample) {
   const std::uint32_t row = by_key_.find_or_make(
-      sample.hash,
+      sample.key_hash,
       [&](std::uint32_t number) {
-        const Known& known = known_[number];
-        return known.low == sample.low && known.high == sample.high && known.thread == sample.thread;
+        const KeyedGroup& known = keyed_groups_[number];
+        return known.key_low == sample.key_low && known.key_high == sample.key_high &&
+               known.thread == sample.thread;
       },
       [&] {
-        known_.push_back({sample.low, sample.high, sample.thread, group_of(sample)});
-        return static_cast<std::uint32_t>(known_.size() - 1);
+        keyed_groups_.push_back({sample.key_low, sample.key_high, sample.thread, group_of(sample)});
+        return static_cast<std::uint32_t>(keyed_groups_.size() - 1);
       });
-  Sum& sum = sums_[known_[row].group];
+  Sum& sum = sums_[keyed_groups_[row].group];
   sum.period += sample.period;
   ++sum.samples;
 }
 
-std::uint32_t SumLane::own_place(const Prepared& sample) {
+std::uint32_t SumLane::sample_location(const KeyedSample& sample) {
   const symbolize::SpaceVersion& space = *sample.item->space;
   if (shape_.places == Sink::Places::Functions)
     return places_->find_function(space, sample.ip, sample.cpumode);
@@ -214,13 +216,14 @@ std::uint32_t SumLane::own_place(const Prepared& sample) {
   return place_[0];
 }
 
-std::uint32_t SumLane::group_of(const Prepared& sample) {
+std::uint32_t SumLane::group_of(const KeyedSample& sample) {
   Group group{
       .thread = sample.thread, .has_stack = sample.chain.has_value(), .is_payload = sample.is_payload};
   if (sample.chain) group.frames = chains_.frames_of(*sample.chain, *sample.item->space, *places_);
   if (shape_.by_place || (shape_.by_stack && !sample.chain))
-    group.place = sample.is_first && !group.frames.empty() ? group.frames[0] : own_place(sample);
-  if (shape_.places == Sink::Places::Addresses) return make(sample, group);
+    group.place =
+        sample.location_is_first_frame && !group.frames.empty() ? group.frames[0] : sample_location(sample);
+  if (shape_.places == Sink::Places::Addresses) return make_group(sample, group);
   std::uint64_t hash = by_group_.hash(group.place, group.thread, group.has_stack, group.is_payload);
   for (const std::uint32_t frame : group.frames) hash = by_group_.hash.add(hash, frame);
   return by_group_.find_or_make(
@@ -232,17 +235,17 @@ std::uint32_t SumLane::group_of(const Prepared& sample) {
                std::ranges::equal(known.frames, group.frames);
       },
       [&] {
-        const std::uint32_t number = make(sample, group);
+        const std::uint32_t number = make_group(sample, group);
         group.frames = frames_.keep(group.frames);
         groups_.push_back(group);
         return number;
       });
 }
 
-std::uint32_t SumLane::make(const Prepared& sample, const Group& group) {
+std::uint32_t SumLane::make_group(const KeyedSample& sample, const Group& group) {
   sums_.push_back({.event = sample.item->event});
   NewGroup& added = new_.groups.emplace_back();
-  added.first = sample.number;
+  added.first_sample = sample.number;
   added.thread = sample.item->thread;
   added.comm = sample.item->comm();
   added.event = sample.item->event;
@@ -250,35 +253,35 @@ std::uint32_t SumLane::make(const Prepared& sample, const Group& group) {
   added.has_stack = group.has_stack;
   added.is_payload = group.is_payload;
   added.frames_begin = static_cast<std::uint32_t>(new_.frames.size());
-  added.frames = static_cast<std::uint32_t>(group.frames.size());
+  added.frame_count = static_cast<std::uint32_t>(group.frames.size());
   new_.frames.insert(new_.frames.end(), group.frames.begin(), group.frames.end());
   return static_cast<std::uint32_t>(sums_.size() - 1);
 }
 
-void SumLane::take_new_groups(NewGroups& groups) {
-  groups.groups.clear();
-  groups.frames.clear();
-  std::swap(groups, new_);
+void SumLane::swap_new_groups(NewGroups& out) {
+  out.groups.clear();
+  out.frames.clear();
+  std::swap(out, new_);
 }
 
 void SumLane::make_places() {
   places_.emplace();
   if (options_->keeps_addresses) places_->keep_addresses();
-  if (merging_->ask) places_->merge_by_name(merging_);
+  if (merging_->symbols_of) places_->merge_by_name(merging_);
 }
 
-// Empties large caches. by_group_ finds the groups again.
-void SumLane::bound_caches() {
-  if (known_.size() > kMostKeys) {
+// Empties the caches when large. No group is lost: by_group_ finds it again.
+void SumLane::trim_caches() {
+  if (keyed_groups_.size() > kMaxKeys) {
     by_key_.forget();
-    known_ = {};
+    keyed_groups_ = {};
   }
-  if (places_->addresses() > kMostAddresses) places_->forget_addresses();
+  if (places_->addresses() > kMaxAddresses) places_->forget_addresses();
 }
 
 void SumLane::forget() {
   by_key_.forget();
-  known_ = {};
+  keyed_groups_ = {};
   by_thread_key_.forget();
   by_group_.forget();
   sums_ = {};
@@ -290,108 +293,114 @@ void SumLane::forget() {
 }
 
 SumJoin::SumJoin(std::span<const std::unique_ptr<SumLane>> lanes, PlaceTable& places, StackTable& stacks,
-                 SumView& view, std::mutex& naming)
+                 SumView& view, std::mutex& symbols)
     : lanes_(lanes.size()),
       places_(&places),
       stacks_(&stacks),
       view_(&view),
-      naming_(&naming),
+      symbols_(&symbols),
       shape_(view.shape()) {
   for (std::size_t i = 0; i < lanes.size(); ++i) lanes_[i].lane = lanes[i].get();
 }
 
 void SumJoin::take_new_groups() {
-  for (Joined& joined : lanes_) joined.lane->take_new_groups(joined.added);
+  for (LaneState& state : lanes_) state.lane->swap_new_groups(state.added);
+}
+
+void SumJoin::collect() {
+  take_new_groups();
+  flush_if_large();
 }
 
 // In the order of first samples, so that locations and stacks get the numbers that one lane would give them.
-void SumJoin::add_rows() {
+void SumJoin::add_groups() {
   constexpr std::size_t kAhead = 3;
   std::vector<std::size_t> next(lanes_.size());
   for (;;) {
-    std::size_t from = lanes_.size();
+    std::size_t earliest = lanes_.size();
     std::uint64_t first = ~std::uint64_t{0};
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      const auto& rows = lanes_[i].added.groups;
-      if (next[i] == rows.size() || rows[next[i]].first >= first) continue;
-      from = i;
-      first = rows[next[i]].first;
+      const auto& groups = lanes_[i].added.groups;
+      if (next[i] == groups.size() || groups[next[i]].first_sample >= first) continue;
+      earliest = i;
+      first = groups[next[i]].first_sample;
     }
-    if (from == lanes_.size()) break;
-    Joined& joined = lanes_[from];
-    const std::size_t at = next[from]++;
-    if (at + kAhead < joined.added.groups.size()) prefetch(joined, joined.added.groups[at + kAhead]);
-    add_row(joined, joined.added.groups[at]);
+    if (earliest == lanes_.size()) break;
+    LaneState& state = lanes_[earliest];
+    const std::size_t at = next[earliest]++;
+    if (at + kAhead < state.added.groups.size()) prefetch(state, state.added.groups[at + kAhead]);
+    add_group(state, state.added.groups[at]);
   }
-  for (Joined& joined : lanes_) joined.added.groups.clear();
+  for (LaneState& state : lanes_) state.added.groups.clear();
 }
 
-void SumJoin::prefetch(const Joined& joined, const SumLane::NewGroup& row) const {
-  for (const std::uint32_t frame : std::span(joined.added.frames).subspan(row.frames_begin, row.frames)) {
-    if (joined.places.find(frame) == IndexTable::kNone) places_->prefetch(joined.lane->places()[frame]);
+void SumJoin::prefetch(const LaneState& state, const SumLane::NewGroup& group) const {
+  for (const std::uint32_t frame :
+       std::span(state.added.frames).subspan(group.frames_begin, group.frame_count)) {
+    if (state.places.find(frame) == IndexTable::kNone) places_->prefetch(state.lane->places()[frame]);
   }
 }
 
 // The session's number of a lane's location.
-std::uint32_t SumJoin::place_of(Joined& joined, std::uint32_t number) {
-  std::uint32_t& place = joined.places[number];
-  if (place == IndexTable::kNone) place = places_->intern(joined.lane->places()[number]);
+std::uint32_t SumJoin::place_of(LaneState& state, std::uint32_t number) {
+  std::uint32_t& place = state.places[number];
+  if (place == IndexTable::kNone) place = places_->intern(state.lane->places()[number]);
   return place;
 }
 
-std::uint32_t SumJoin::own_place(Joined& joined, std::uint32_t number) {
+std::uint32_t SumJoin::sample_location(LaneState& state, std::uint32_t number) {
   if (number == IndexTable::kNone) return 0;
-  if (shape_.places != Sink::Places::Functions) return place_of(joined, number);
-  const Location& location = joined.lane->places()[number];
+  if (shape_.places != Sink::Places::Functions) return place_of(state, number);
+  const Location& location = state.lane->places()[number];
   return places_->intern_function(location.mapping, location.ip.value, location.cpumode);
 }
 
-void SumJoin::add_row(Joined& joined, const SumLane::NewGroup& row) {
-  const auto lock =
-      shape_.places == Sink::Places::Addresses ? std::unique_lock<std::mutex>() : std::unique_lock(*naming_);
+void SumJoin::add_group(LaneState& state, const SumLane::NewGroup& group) {
+  const auto lock = lock_if(shape_.places == Sink::Places::Addresses ? nullptr : symbols_);
   frames_.clear();
-  for (const std::uint32_t frame : std::span(joined.added.frames).subspan(row.frames_begin, row.frames))
-    frames_.push_back(place_of(joined, frame));
-  SumGroup made{.event = row.event,
-                .thread = row.thread,
-                .comm = row.comm,
+  for (const std::uint32_t frame :
+       std::span(state.added.frames).subspan(group.frames_begin, group.frame_count))
+    frames_.push_back(place_of(state, frame));
+  SumGroup made{.event = group.event,
+                .thread = group.thread,
+                .comm = group.comm,
                 .place = 0,
                 .stack = nullptr,
-                .has_payload_stack = row.is_payload};
-  if (row.has_stack)
+                .has_payload_stack = group.is_payload};
+  if (group.has_stack)
     made.stack = shape_.places == Sink::Places::Names ? &stacks_->intern(frames_) : &stacks_->add(frames_);
-  made.place = own_place(joined, row.place);
-  joined.rows.push_back(view_->row_of(made));
+  made.place = sample_location(state, group.place);
+  state.rows.push_back(view_->row_of(made));
 }
 
-void SumJoin::count(Joined& joined) {
-  for (std::size_t group = 0; group < joined.lane->size(); ++group) {
-    const SumLane::Sum& sum = (*joined.lane)[group];
-    view_->count(joined.rows[group], sum.event, sum.period, sum.samples);
+void SumJoin::flush(LaneState& state) {
+  for (std::size_t group = 0; group < state.lane->size(); ++group) {
+    const SumLane::Sum& sum = (*state.lane)[group];
+    view_->count(state.rows[group], sum.event, sum.period, sum.samples);
   }
-  joined.rows.clear();
-  joined.places.forget();
-  joined.lane->forget();
+  state.rows.clear();
+  state.places.forget();
+  state.lane->forget();
 }
 
-void SumJoin::bound() {
+void SumJoin::flush_if_large() {
   if (shape_.places == Sink::Places::Addresses) return;
-  const auto has_many = [](const Joined& joined) {
-    return std::max(joined.lane->size(), joined.lane->places().size()) > kMostSums;
+  const auto has_many = [](const LaneState& state) {
+    return std::max(state.lane->size(), state.lane->places().size()) > kMaxGroups;
   };
   if (std::ranges::none_of(lanes_, has_many)) return;
-  add_rows();
-  for (Joined& joined : lanes_) count(joined);
+  add_groups();
+  for (LaneState& state : lanes_) flush(state);
 }
 
 void SumJoin::end() {
-  add_rows();
-  take_new_groups();  // of a run that was stopped
-  add_rows();
+  add_groups();
+  take_new_groups();  // a stopped run leaves groups that were not taken
+  add_groups();
   std::uint64_t samples = 0;
-  for (Joined& joined : lanes_) {
-    samples += joined.lane->samples();
-    count(joined);
+  for (LaneState& state : lanes_) {
+    samples += state.lane->samples();
+    flush(state);
   }
   view_->end(samples);
 }

@@ -2,8 +2,9 @@
 // once, in the order of the groups' first samples, and the sums at the end. So its cost follows the number of
 // groups, and its output is the same for any number of threads.
 //
-//   SumLane   a thread's tables: sums by group. If addresses are merged by name, it does so, which leaves few
-//             groups to join
+//   SumLane   a thread's tables: sums by group. It merges addresses by function, if the view wants that, so
+//   that few
+//             groups are left to join
 //   SumJoin   joins the lanes on one thread: interns locations and stacks in the session's tables, and gives
 //             groups to the view
 #pragma once
@@ -31,17 +32,17 @@ namespace tacho::report {
 // What samples are grouped by, besides the event.
 struct SumShape {
   bool by_stack = true;
-  bool by_place = true;  // the sample's own; always true without by_stack
+  bool by_place = true;  // by the location of the sample's ip; always true without by_stack
   bool by_comm = true;
   bool by_thread = false;
   bool needs_stack = false;    // leave out samples without a call chain
   bool counts_nought = false;  // period 0 counts as 1
-  // Addresses: there are as many groups as distinct stacks. Otherwise there are few, and lanes bound their
-  // memory.
+  // Addresses: there are as many groups as distinct stacks. Otherwise there are few, and lanes empty tables
+  // that get large.
   Sink::Places places = Sink::Places::Addresses;
 };
 
-// A group, by its first sample.
+// A group: the key that its samples share, taken from the first of them.
 struct SumGroup {
   std::size_t event = 0;
   const Thread* thread = nullptr;
@@ -51,11 +52,11 @@ struct SumGroup {
   bool has_payload_stack = false;
 };
 
-// A group as a sample. It has what all samples of the group share: pid, tid, event, thread, comm and stack.
+// A ResolvedSample made of a group's key (pid, tid, event, thread, comm, stack), for code that takes samples.
 class SumSample {
  public:
-  // `row` and `events` must outlive it.
-  SumSample(const SumGroup& row, const format::EventSet& events);
+  // `group` and `events` must outlive it.
+  SumSample(const SumGroup& group, const format::EventSet& events);
   SumSample(const SumSample&) = delete;
   SumSample& operator=(const SumSample&) = delete;
   const ResolvedSample& get() const { return sample_; }
@@ -69,10 +70,11 @@ class SumView {
  public:
   virtual ~SumView() = default;
   virtual SumShape shape() const = 0;
-  // The view's row of a group. Groups may share a row, and a group may come again.
-  virtual std::uint32_t row_of(const SumGroup& row) = 0;
+  // The view's row of a group. Several groups may have one row. A group comes again after SumJoin emptied the
+  // tables.
+  virtual std::uint32_t row_of(const SumGroup& group) = 0;
   virtual void count(std::uint32_t row, std::size_t event, std::uint64_t period, std::uint64_t samples) = 0;
-  // `samples`: number of all samples, with those that are in no group.
+  // `samples`: all samples, including those that were left out (needs_stack).
   virtual void end(std::uint64_t /*samples*/) {}
 };
 
@@ -81,27 +83,28 @@ class SumLane {
  public:
   // All must outlive it. No other object uses `lane`.
   SumLane(SampleLane& lane, const symbolize::SymbolOptions& symbols, const SampleOptions& options,
-          const SumShape& shape, const NameMerging& names);
+          const SumShape& shape, const FunctionMerging& merging);
 
-  // Samples in time order, after those of earlier calls. `first`: index of the first one over all batches.
-  void add(std::span<const BatchItem> items, std::uint64_t first);
+  // Adds samples that come after those of earlier calls. `first`: index of the first one over all batches.
+  void add(std::span<const BatchRecord> items, std::uint64_t first);
 
-  // A group that is new since take_new_groups(). Its locations are numbers in places().
+  // A group that is new since swap_new_groups(). Its locations are numbers in places().
   struct NewGroup {
-    std::uint64_t first = 0;  // index of its first sample
+    std::uint64_t first_sample = 0;  // index over all batches
     const Thread* thread = nullptr;
     std::string_view comm;
     std::uint32_t event = 0;
-    std::uint32_t place = IndexTable::kNone;     // of the sample
-    std::uint32_t frames_begin = 0, frames = 0;  // in NewGroups::frames
+    std::uint32_t place = IndexTable::kNone;          // of the sample
+    std::uint32_t frames_begin = 0, frame_count = 0;  // in NewGroups::frames
     bool has_stack = false, is_payload = false;
   };
   struct NewGroups {
     std::vector<NewGroup> groups;
     std::vector<std::uint32_t> frames;
   };
-  // Moves the new groups to `groups`, in the order of their first samples, and reuses the memory of `groups`.
-  void take_new_groups(NewGroups& groups);
+  // Moves the new groups to `out`, in the order of their first samples, and goes on with the memory that
+  // `out` had.
+  void swap_new_groups(NewGroups& out);
   const StableArray<Location>& places() const { return places_->locations(); }
 
   // A group's sums.
@@ -123,26 +126,27 @@ class SumLane {
     std::uint32_t event = 0;
     bool operator==(const ThreadKey&) const = default;
   };
-  // Offsets of fields, for events whose samples have fields of fixed size and at most a call chain.
+  // Offsets of fields, for events whose samples have only fixed-size fields and, last, perhaps a call chain.
   struct Layout {
-    bool is_plain = false, has_chain = false;
-    std::uint16_t ip = 0, period = 0, fixed = 0;  // bytes from the record's start; 0: not recorded
+    bool has_fast_path = false, has_chain = false;
+    std::uint16_t ip = 0, period = 0;  // offset in the record, bytes; 0: not recorded
+    std::uint16_t fixed_size = 0;      // of header and fixed fields, bytes
     std::uint64_t sample_period = 0;
   };
   // A sample, and the key of its group.
-  struct Prepared {
-    const BatchItem* item = nullptr;
+  struct KeyedSample {
+    const BatchRecord* item = nullptr;
     std::uint64_t number = 0;
     std::uint64_t ip = 0, period = 0;
     std::optional<Chain> chain;
-    std::uint64_t low = 0, high = 0, hash = 0;
+    std::uint64_t key_low = 0, key_high = 0, key_hash = 0;
     std::uint32_t thread = 0;  // number of its ThreadKey
     std::uint8_t cpumode = 0;
-    bool is_first = false, is_payload = false;
+    bool location_is_first_frame = false, is_payload = false;
   };
   // A key and its group. Keys are digests of chains, or addresses in a version of an address space.
-  struct Known {
-    std::uint64_t low = 0, high = 0;
+  struct KeyedGroup {
+    std::uint64_t key_low = 0, key_high = 0;
     std::uint32_t thread = 0;  // number of its ThreadKey
     std::uint32_t group = 0;
   };
@@ -154,21 +158,21 @@ class SumLane {
     bool has_stack = false, is_payload = false;
   };
   void make_places();
-  void bound_caches();
+  void trim_caches();
   static Layout layout_of(const format::EventAttr& attr, std::endian order);
-  bool read(const BatchItem& item, Prepared& sample);
-  bool read_plain(const BatchItem& item, const Layout& layout, Prepared& sample);
-  void compute_key(Prepared& sample);
-  std::uint32_t thread_key_of(const BatchItem& item);
-  void add_prepared(std::size_t count);
-  void add_one(const Prepared& sample);
-  std::uint32_t own_place(const Prepared& sample);
-  std::uint32_t group_of(const Prepared& sample);
-  std::uint32_t make(const Prepared& sample, const Group& group);
+  bool read(const BatchRecord& item, KeyedSample& sample);
+  bool read_fast(const BatchRecord& item, const Layout& layout, KeyedSample& sample);
+  void compute_key(KeyedSample& sample);
+  std::uint32_t thread_key_number(const BatchRecord& item);
+  void add_keyed(std::size_t count);
+  void add_one(const KeyedSample& sample);
+  std::uint32_t sample_location(const KeyedSample& sample);
+  std::uint32_t group_of(const KeyedSample& sample);
+  std::uint32_t make_group(const KeyedSample& sample, const Group& group);
 
   SampleLane* lane_;
   const SampleOptions* options_;
-  const NameMerging* merging_;
+  const FunctionMerging* merging_;
   SumShape shape_;
   std::vector<Layout> layouts_;  // by event
   std::optional<PlaceTable> places_;
@@ -176,55 +180,56 @@ class SumLane {
   std::uint64_t place_factor_ = format::random_word() | 1, thread_factor_ = format::random_word() | 1,
                 factor_ = format::random_word() | 1;
   IndexTable by_key_, by_thread_key_, by_group_;
-  StableArray<Known> known_;
+  StableArray<KeyedGroup> keyed_groups_;
   StableArray<Sum> sums_;             // by group
   StableArray<Group> groups_;         // likewise, if addresses are merged by name
-  FrameStore frames_;                 // of groups_
+  FrameArena frames_;                 // of groups_
   std::vector<std::uint32_t> place_;  // scratch
   std::vector<ThreadKey> thread_keys_;
-  struct Recent {
+  struct RecentThreadKey {
     ThreadKey key;
     std::uint32_t number = IndexTable::kNone;
   };
-  std::array<Recent, 64> recent_{};
+  std::array<RecentThreadKey, 64> recent_{};
   NewGroups new_;
   std::uint64_t samples_ = 0;
-  static constexpr std::size_t kPrepared = 64;  // samples
-  std::array<Prepared, kPrepared> prepared_;
+  static constexpr std::size_t kMaxKeyed = 64;  // samples
+  std::array<KeyedSample, kMaxKeyed> keyed_;
 };
 
 class SumJoin {
  public:
-  // All must outlive it. `naming` is locked while the view looks up names (NameMerging::lock).
+  // All must outlive it. `symbols` is locked while the view looks up names (FunctionMerging::mutex).
   SumJoin(std::span<const std::unique_ptr<SumLane>> lanes, PlaceTable& places, StackTable& stacks,
-          SumView& view, std::mutex& naming);
-  // Between two batches: moves new groups from the lanes. add_rows() then gives them to the view, also while
-  // lanes work.
-  void take_new_groups();
-  void add_rows();
-  // Between two batches, after take_new_groups(): if tables of lanes are large, gives their sums to the view
-  // and empties them.
-  void bound();
+          SumView& view, std::mutex& symbols);
+  // Takes the new groups of the lanes, which are stopped. If their tables are large, gives their sums to the
+  // view and empties them.
+  void collect();
+  // Gives the groups to the view, also while lanes work.
+  void add_groups();
+  // After the last batch.
   void end();
 
  private:
-  struct Joined {
+  struct LaneState {
     SumLane* lane = nullptr;
     SumLane::NewGroups added;
-    ByNumber<std::uint32_t> places{IndexTable::kNone};  // the session's numbers, by the lane's
+    ByNumber<std::uint32_t> places{IndexTable::kNone};  // session's location number, by the lane's
     std::vector<std::uint32_t> rows;                    // the view's rows, by group
   };
-  void add_row(Joined& joined, const SumLane::NewGroup& group);
-  void prefetch(const Joined& joined, const SumLane::NewGroup& group) const;
-  std::uint32_t place_of(Joined& joined, std::uint32_t number);
-  std::uint32_t own_place(Joined& joined, std::uint32_t number);
-  void count(Joined& joined);
+  void take_new_groups();
+  void flush_if_large();
+  void add_group(LaneState& state, const SumLane::NewGroup& group);
+  void prefetch(const LaneState& state, const SumLane::NewGroup& group) const;
+  std::uint32_t place_of(LaneState& state, std::uint32_t number);
+  std::uint32_t sample_location(LaneState& state, std::uint32_t number);
+  void flush(LaneState& state);
 
-  std::vector<Joined> lanes_;
+  std::vector<LaneState> lanes_;
   PlaceTable* places_;
   StackTable* stacks_;
   SumView* view_;
-  std::mutex* naming_;
+  std::mutex* symbols_;
   SumShape shape_;
   std::vector<std::uint32_t> frames_;  // scratch
 };

@@ -1,4 +1,4 @@
-// Hash tables and arrays of the reading engine.
+// Hash tables and arrays of report/samples and report/profile.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace tacho::report {
 
-// Hashes rows of numbers. A capture chooses the numbers: with XOR or known factors, an attacker could make
-// many rows collide.
+// Hashes tuples of integers with random factors: the integers come from the capture, whose maker could
+// otherwise construct collisions.
 class RowHash {
  public:
   template <std::integral... Words>
@@ -26,22 +26,22 @@ class RowHash {
     ((hash = add(hash, static_cast<std::uint64_t>(words))), ...);
     return hash;
   }
-  // Adds a word. Start with any number, as the length of the row.
+  // Adds a word. The first `hash` may be any number, e.g. the length of the sequence.
   std::uint64_t add(std::uint64_t hash, std::uint64_t word) const {
-    return format::fold_product(hash + word * spread_, factor_);
+    return format::fold_product(hash + word * word_factor_, factor_);
   }
 
  private:
   std::uint64_t seed_ = format::random_word();
-  std::uint64_t spread_ = format::random_word() | 1, factor_ = format::random_word() | 1;
+  std::uint64_t word_factor_ = format::random_word() | 1, factor_ = format::random_word() | 1;
 };
 
-// Hash table of indexes into an array of the caller, which compares the items.
+// Open-addressing hash table of indexes into the caller's array; the caller compares the items.
 class IndexTable {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  // For this table's keys.
+  // Computes the hashes to pass to this table.
   const RowHash hash{};
 
   // Empties the table and frees its memory.
@@ -54,7 +54,8 @@ class IndexTable {
   void prefetch(std::uint64_t hashed) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[(hashed >> 32) & (slots_.size() - 1)]);
   }
-  // The number in the slot of a hash, whose item may be prefetched too; kNone: the slot is free.
+  // The index in the hash's first slot (it may be another key's), so that its item can be prefetched; kNone
+  // if the slot is free.
   std::uint32_t guess(std::uint64_t hashed) const {
     return slots_.empty() ? kNone : slots_[(hashed >> 32) & (slots_.size() - 1)].number;
   }
@@ -96,7 +97,7 @@ class IndexTable {
   std::size_t count_ = 0;
 };
 
-// Hash table from (address space, address) to the number of a location. Every frame of every new call chain
+// Hash table from (32-bit id, 64-bit address) to a number. Every frame of every new call chain
 // is looked up in it, so keys are stored in the table itself and a lookup touches one cache line.
 class AddressTable {
  public:
@@ -164,8 +165,8 @@ class AddressTable {
   std::size_t count_ = 0;
 };
 
-// An array that grows at its end and never moves: one thread appends while others read items that are
-// complete.
+// An array that grows at its end and never moves: one thread appends; others may read items whose index they
+// got with synchronization.
 template <class T>
 class StableArray {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -175,7 +176,8 @@ class StableArray {
     const Place place = place_of(index);
     return pieces_[place.piece][place.at];
   }
-  T& operator[](std::size_t index) {  // for the appending thread, before others read the item
+  T& operator[](
+      std::size_t index) {  // only for the appending thread, and only before others can read the item
     const Place place = place_of(index);
     return pieces_[place.piece][place.at];
   }
@@ -198,12 +200,13 @@ class StableArray {
     return {piece, index + kFirst - (kFirst << piece)};
   }
   std::size_t size_ = 0;
-  alignas(
-      format::kApart) std::array<format::LargePiece<T>, 64 - kFirstBits> pieces_;  // apart from what changes
+  alignas(format::kApart)
+      std::array<format::LargePiece<T>,
+                 64 - kFirstBits> pieces_;  // on its own cache lines: size_ changes while others read this
 };
 
-// An array with a value for each location or stack, by number. It grows to the highest number used; memory
-// above that is not written, which saves page faults.
+// An array with a value for each location or stack, by number. It grows by 1,024 items above the highest
+// number used, not by doubling: the reserved rest is not written, which saves page faults.
 template <class T>
 class ByNumber {
  public:

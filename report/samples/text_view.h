@@ -17,44 +17,24 @@
 
 namespace tacho::report {
 
-// A thread's formatter with a buffer. Its samples have frames instead of stacks, and locations without
-// numbers.
+// One thread's formatter and its two buffers. The samples it gets have `frames` instead of `stack`, and
+// location numbers of 0.
 class Pen : public Sink {
  public:
   bool takes_others() const override { return false; }
   // Bytes in the current buffer.
   virtual std::size_t size() const = 0;
-  // Goes on with the other buffer, while put() writes out this one.
+  // Switches to the other buffer; write() may then write this one.
   virtual void swap_buffers() = 0;
 };
 
 class TextView {
  public:
   virtual ~TextView() = default;
-  // The pen locks `naming` to look up names; null: there is no other pen.
-  virtual std::unique_ptr<Pen> fork(std::mutex* naming) = 0;
+  // The pen locks `symbols` to look up names; null: there is no other pen.
+  virtual std::unique_ptr<Pen> fork(std::mutex* symbols) = 0;
   // Writes out bytes [begin, end) of the buffer that the pen filled before swap_buffers().
   virtual Sink::Flow put(Pen& pen, std::size_t begin, std::size_t end) = 0;
-};
-
-// Finds mappings of addresses, with a cache of processes and their ranges.
-class MappingCache {
- public:
-  const symbolize::Mapping* find(const symbolize::SpaceVersion& space, std::uint64_t ip,
-                                 std::uint8_t cpumode);
-
- private:
-  struct Known {
-    symbolize::AddressRange range{1, 0, nullptr};  // none yet: last is before first
-    std::uint8_t cpumode = 0;
-  };
-  struct Process {
-    std::uint32_t version = 0;
-    std::uint32_t last = 0, next = 0;  // the last one used, and the next one to be replaced
-    std::array<Known, 8> all{};
-  };
-  std::vector<Process> processes_ = std::vector<Process>(128);  // by the low bits of the version's number
-  Process kernel_{};
 };
 
 // Gives the samples of batches to a pen.
@@ -64,16 +44,20 @@ class TextLane {
   TextLane(SampleLane& lane, const CgroupNames& cgroups, Pen& pen)
       : lane_(&lane), cgroups_(&cgroups), pen_(&pen) {}
   ChainReader& reader() { return reader_; }
-  void give(const BatchItem& item);
+  void give(const BatchRecord& item);
 
  private:
-  Location place_of(const BatchItem& item, std::uint64_t ip, std::uint8_t mode);
+  Location location_of(const BatchRecord& item, std::uint64_t ip, std::uint8_t mode);
 
   SampleLane* lane_;
   const CgroupNames* cgroups_;
   Pen* pen_;
   ChainReader reader_;
-  MappingCache mappings_;
+  struct CachedMapping {
+    symbolize::AddressRange range{1, 0, nullptr};  // none yet: last is before first
+    std::uint8_t cpumode = 0;
+  };
+  RangeCache<CachedMapping, 8, 128> mappings_;
   std::vector<Location> frames_;  // scratch
 };
 

@@ -18,58 +18,45 @@
 
 namespace tacho::report {
 
-// What a record changes in address spaces and threads.
+// What a record changes besides mappings of a process.
 struct Change {
-  bool kernel = false;
-  std::optional<std::uint32_t> pid;      // the process whose mappings change
+  bool kernel = false;                   // kernel mappings or symbols
   std::optional<std::uint32_t> renamed;  // tid
   std::optional<std::uint32_t> forked;   // tid of the new thread
-  std::optional<std::uint32_t> parent;   // pid of the process that forked
 };
 
-struct ChangeOf {
+struct ChangeVisitor {
   std::uint16_t misc;
   Change operator()(const format::MmapRecord& r) const {
-    if (r.pid == ~0U || (misc & format::abi::kCpumodeMask) == format::abi::kCpumodeKernel)
-      return {.kernel = true, .pid = {}, .renamed = {}, .forked = {}, .parent = {}};
-    return {.kernel = false, .pid = r.pid, .renamed = {}, .forked = {}, .parent = {}};
+    const bool is_kernel = (misc & format::abi::kCpumodeMask) == format::abi::kCpumodeKernel;
+    return {.kernel = r.pid == ~0U || is_kernel, .renamed = {}, .forked = {}};
   }
   Change operator()(const format::CommRecord& r) const {
-    return {.kernel = false,
-            .pid = r.is_exec ? std::optional(r.pid) : std::nullopt,
-            .renamed = r.tid,
-            .forked = {},
-            .parent = {}};
+    return {.kernel = false, .renamed = r.tid, .forked = {}};
   }
   Change operator()(const format::TaskRecord& r) const {
-    if (r.is_exit) return {};
-    // A thread shares its process's mappings.
-    return {.kernel = false,
-            .pid = r.pid == r.parent_pid ? std::nullopt : std::optional(r.pid),
-            .renamed = {},
-            .forked = r.tid,
-            .parent = r.pid == r.parent_pid ? std::nullopt : std::optional(r.parent_pid)};
+    return {.kernel = false, .renamed = {}, .forked = r.is_exit ? std::nullopt : std::optional(r.tid)};
   }
   Change operator()(const format::KsymbolRecord&) const {
-    return {.kernel = true, .pid = {}, .renamed = {}, .forked = {}, .parent = {}};
+    return {.kernel = true, .renamed = {}, .forked = {}};
   }
   Change operator()(const auto&) const { return {}; }
 };
 
-struct SubjectOf {  // the thread a record is about
-  using Pair = std::optional<std::pair<std::uint32_t, std::uint32_t>>;
-  Pair operator()(const format::MmapRecord& r) const { return std::pair(r.pid, r.tid); }
-  Pair operator()(const format::CommRecord& r) const { return std::pair(r.pid, r.tid); }
-  Pair operator()(const format::TaskRecord& r) const { return std::pair(r.pid, r.tid); }
-  Pair operator()(const format::NamespacesRecord& r) const { return std::pair(r.pid, r.tid); }
-  Pair operator()(const auto&) const { return std::nullopt; }
+struct SubjectVisitor {  // the thread a record is about
+  using PidTid = std::optional<std::pair<std::uint32_t, std::uint32_t>>;
+  PidTid operator()(const format::MmapRecord& r) const { return std::pair(r.pid, r.tid); }
+  PidTid operator()(const format::CommRecord& r) const { return std::pair(r.pid, r.tid); }
+  PidTid operator()(const format::TaskRecord& r) const { return std::pair(r.pid, r.tid); }
+  PidTid operator()(const format::NamespacesRecord& r) const { return std::pair(r.pid, r.tid); }
+  PidTid operator()(const auto&) const { return std::nullopt; }
 };
 
 // A thread while records are replayed.
 struct KnownThread {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  Thread shown;                   // other threads read it, so it does not change during a run
-  std::uint32_t renamed = kNone;  // number of its current name, if that is another
+  Thread thread;                      // other threads read it, so it does not change during a run
+  std::uint32_t name_number = kNone;  // index in names_ of its current name; kNone: thread.comm is current
 };
 
 // As in perf, a thread keeps the name of its last COMM or FORK, also after an EXIT.
@@ -77,18 +64,18 @@ class Threads {
  public:
   const KnownThread& find(std::uint32_t pid, std::uint32_t tid, const symbolize::AddressSpaces& spaces) {
     KnownThread*& recent = recent_[tid % recent_.size()];
-    if (recent != nullptr && recent->shown.tid == tid && recent->shown.pid == pid) return *recent;
+    if (recent != nullptr && recent->thread.tid == tid && recent->thread.pid == pid) return *recent;
     const auto [row, is_new] = by_tid_.try_emplace(tid, 0);
-    if (is_new || all_[row->second].shown.pid != pid) {
+    if (is_new || threads_[row->second].thread.pid != pid) {
       const std::string_view comm = spaces.comm(pid, tid);
-      row.value() = static_cast<std::uint32_t>(all_.size());
-      all_.push_back({.shown = {pid, tid, comm}});
+      row.value() = static_cast<std::uint32_t>(threads_.size());
+      threads_.push_back({.thread = {pid, tid, comm}});
     }
-    recent = &all_[row->second];
+    recent = &threads_[row->second];
     return *recent;
   }
   std::string_view comm(const KnownThread& thread) const {  // its current name
-    return thread.renamed == KnownThread::kNone ? thread.shown.comm : names_[thread.renamed];
+    return thread.name_number == KnownThread::kNone ? thread.thread.comm : names_[thread.name_number];
   }
   void apply(const Change& change, const symbolize::AddressSpaces& spaces) {
     if (change.forked) {
@@ -97,17 +84,17 @@ class Threads {
     }
     if (!change.renamed) return;
     if (const auto row = by_tid_.find(*change.renamed); row != by_tid_.end()) {
-      KnownThread& thread = all_[row->second];
-      if (thread.renamed == KnownThread::kNone) {
-        thread.renamed = static_cast<std::uint32_t>(names_.size());
+      KnownThread& thread = threads_[row->second];
+      if (thread.name_number == KnownThread::kNone) {
+        thread.name_number = static_cast<std::uint32_t>(names_.size());
         names_.emplace_back();
       }
-      names_[thread.renamed] = spaces.comm(thread.shown.pid, thread.shown.tid);
+      names_[thread.name_number] = spaces.comm(thread.thread.pid, thread.thread.tid);
     }
   }
   // Gives every thread its last name.
-  void settle_names() {
-    for (KnownThread& thread : all_) thread.shown.comm = comm(thread);
+  void use_last_names() {
+    for (KnownThread& thread : threads_) thread.thread.comm = comm(thread);
   }
   // Frees all but the threads. No lookups or changes afterwards.
   void end_lookups() {
@@ -116,10 +103,10 @@ class Threads {
   }
 
  private:
-  std::deque<KnownThread> all_;
+  std::deque<KnownThread> threads_;
   std::vector<std::string_view> names_;  // of renamed threads
   tsl::robin_map<std::uint32_t, std::uint32_t, format::SeededHash>
-      by_tid_;                              // the last thread with a tid, in all_
+      by_tid_;                              // tid -> index in threads_ of the latest thread
   std::array<KnownThread*, 256> recent_{};  // a cache, by the low bits of the tid
 };
 

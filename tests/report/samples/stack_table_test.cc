@@ -63,7 +63,9 @@ TEST_F(StackTableTest, AllButTheFirstBehindAMarkAreReturnAddresses) {
   };
   EXPECT_EQ(callers(), Words{}) << "they are one chain for perf";
   stacks_.end_lookups();
-  stacks_.reader().mark_callers();
+  symbolize::SymbolOptions by_call;
+  by_call.callers = symbolize::Callers::ByCall;
+  stacks_.reader().use({}, by_call);
   EXPECT_EQ(addresses(ask(chain)), (Words{1, 2, 3, 4, 4, 5}));
   EXPECT_EQ(callers(), (Words{2, 4, 5}));
 }
