@@ -68,7 +68,7 @@ std::optional<Chain> SampleLane::chain_of(const BatchRecord& item, const format:
   if (options_->wants_payload_stacks && event.attr.is_bpf_output()) {
     if (const auto words = payload_stacks_.chain_of(event, item.event, sample, order_)) {
       is_payload_chain_ = true;
-      location_is_first_frame_ = true;
+      location_is_first_frame_ = !words->empty();
       return Chain{*words, {}, options_->max_stack};
     }
   }

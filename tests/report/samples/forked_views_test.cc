@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "format/extensions/attachment.h"
+#include "format/extensions/payload_schema.h"
 #include "report/samples/session.h"
 #include "report/samples/sums.h"
 #include "report/samples/text_view.h"
@@ -521,6 +522,36 @@ CaptureBuilder capture_with_names(std::uint64_t samples) {
     if (i % 64 == 0) capture.round();
   }
   return capture;
+}
+
+// A payload's stack may have no frames, where the kernel could not walk it: then samples differ by their ip.
+TEST(ForkedViews, SamplesWithEmptyPayloadStacksAreApartByTheirAddresses) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kBpfOutput, abi::kSampleRaw), "op", {1});
+  capture.comm(5, 5, "one").mmap(5, 0x1000, 0x1000, 0, "/bin/one");
+  format::ByteWriter schemas;
+  const format::PayloadField stack{
+      .name = "stack", .bit_offset = 0, .bit_size = 64, .count = 2, .is_array = true, .role = "stack"};
+  format::write_payload_schemas(schemas, {{"op", "op", 16, {stack}}});
+  capture.feature(abi::kFeaturePayloadSchemas, std::move(schemas).take());
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    format::ByteWriter raw;
+    raw.u64(0).u64(0).u32(0);
+    test::SampleFields fields;
+    fields.id = 1;
+    fields.pid = fields.tid = 5;
+    fields.time = 1000 + i;
+    fields.ip = 0x1100 + i % 3;
+    fields.raw = std::move(raw).take();
+    capture.sample(fields);
+  }
+  const test::TemporaryFile file(capture.file());
+  auto session = open(file, 2);
+  ASSERT_TRUE(session);
+  Summed view(*session, {});
+  session->run(view);
+  ASSERT_EQ(view.totals.rows.size(), 3u);
+  for (const auto& [text, total] : view.totals.rows) EXPECT_EQ(total.samples, 10u) << text;
 }
 
 // More combinations than are kept at a time.
