@@ -757,7 +757,7 @@ void Walk::offer_fields(bool is_map) {
     if (is_list(field) || (is_map && is_counted_by_value(field))) continue;
     fields.insert(&field == usual ? fields.begin() : fields.end(), &field);
   }
-  std::ranges::stable_partition(fields, [usual](const PayloadField* field) {
+  std::stable_partition(fields.begin(), fields.end(), [usual](const PayloadField* field) {
     return field == usual || !field->name.starts_with("__");
   });
   for (const PayloadField* const field : fields) {
