@@ -141,7 +141,7 @@ class Load:
             thread.join()
 
 
-FACTS = ("walked", "whole", "finished by the recorder", "others end in code that nothing describes", "others end cut at the most frames")
+FACTS = ("walked", "whole", "finished by the recorder", "others end in code without unwind information", "others end at the maximum of frames")
 
 
 def facts_of(capture):

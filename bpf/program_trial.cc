@@ -39,8 +39,7 @@ constexpr std::array<bpf_insn, 2> kNothing{
     {{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0},
      {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}}};
 
-// Attach target of a program of this kind when it is loaded; a function that the kernel has for tests only,
-// so attaching there costs nothing.
+// The attach target: a function that the kernel has for tests, so attaching has no cost.
 constexpr const char* kFunction = "bpf_fentry_test1";
 constexpr const char* kTracepoint = "sched_process_exit";
 
@@ -48,8 +47,8 @@ struct Row {
   std::string_view kind, usage;
   bpf_prog_type type;
   bpf_attach_type attach;
-  const char* target;  // in the kernel's BTF; nothing: of no place
-  bool is_attached;    // a load alone says too little
+  const char* target;  // in the kernel's BTF; null: none
+  bool is_attached;    // loading alone is not a sufficient test
 };
 constexpr auto kNone = static_cast<bpf_attach_type>(0);
 constexpr Row kRows[] = {
@@ -83,7 +82,7 @@ std::string refusal_of(const Row& row) {
 }  // namespace
 
 std::vector<ProgramTrial> try_programs() {
-  // What libbpf has to say about a missing BTF is in our own words.
+  // libbpf's messages about missing BTF are dropped.
   const auto before = libbpf_set_print(nullptr);
   std::vector<ProgramTrial> trials;
   for (const Row& row : kRows) trials.push_back({row.kind, row.usage, refusal_of(row)});
@@ -102,14 +101,14 @@ constexpr int kLastDescriptor = 1 << 16;
 constexpr sock_filter load_word(std::size_t offset) {
   return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<__u32>(offset));
 }
-// Where the call is `number`, `skip` instructions further on; else to the next.
+// Jumps over `skip` instructions if the system call is `number`.
 constexpr sock_filter when(long number, int skip) {
   return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<__u32>(number), static_cast<__u8>(skip), 0);
 }
 constexpr sock_filter answer(unsigned what) { return BPF_STMT(BPF_RET | BPF_K, what); }
 
-// bpf(2) answers 0, which is success and a descriptor; closing that descriptor does nothing, so that it is
-// one every time. What reaches other processes, devices or the network is refused.
+// The seccomp filter: bpf(2) returns 0, which is success and also a descriptor; close(0) does nothing, so
+// that 0 stays valid. System calls that reach other processes, devices or the network are refused.
 bool close_the_kernel() {
   constexpr std::size_t kLow = std::endian::native == std::endian::little ? 0 : 4;
   const sock_filter program[] = {
@@ -139,8 +138,8 @@ void limit(int resource, rlim_t most) {
   ::setrlimit(static_cast<__rlimit_resource>(resource), &both);
 }
 
-// Nothing that the object could make this child do reaches anything: no user of anybody, no descriptors, and
-// no new files but for an object that is linked, whose pieces are files in memory.
+// Makes this child harmless: another user, no descriptors, and no new files (only memfds, for an object that
+// is linked).
 void give_everything_up(rlim_t most_written) {
   const int nothing = ::open("/dev/null", O_RDWR);
   for (int number = 0; number <= STDERR_FILENO; ++number) ::dup2(nothing, number);
@@ -151,14 +150,14 @@ void give_everything_up(rlim_t most_written) {
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_CPU, kSeconds);
   limit(RLIMIT_FSIZE, most_written);
-#ifndef __SANITIZE_ADDRESS__  // whose shadow takes all addresses there are
+#ifndef __SANITIZE_ADDRESS__  // its shadow memory exceeds the limit
   limit(RLIMIT_AS, kMemory);
 #endif
   if (::geteuid() == 0) {
     (void)::setgroups(0, nullptr);
     (void)::setresgid(kNobody, kNobody, kNobody);
-    // From here on no process of that user may look into this one, whose memory is a copy of root's: it is
-    // not dumpable any more. It can still open its own /proc/self/fd, where libbpf finds what it links.
+    // Not dumpable: other processes of that user must not read this memory, a copy of root's. Its own
+    // /proc/self/fd, which libbpf's linker needs, can still be opened.
     (void)::setresuid(kNobody, kNobody, kNobody);
   }
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
@@ -167,12 +166,12 @@ void give_everything_up(rlim_t most_written) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Everything that will be done with the object in the parent.
+// Does all that the parent will do with the object.
 [[noreturn]] void work_on(format::Bytes elf, const std::string& name) {
   const WalkUse use = walk_use_of(elf);
   const bool is_linked = use.in_front_of_events || use.in_payloads;
   give_everything_up(is_linked ? kMostMemoryFile : 0);
-  if (!close_the_kernel()) ::_exit(0);  // a kernel without seccomp: loading would be real
+  if (!close_the_kernel()) ::_exit(0);  // without seccomp bpf() would be real: do not try
   const LibbpfLog said;
   if (const auto parsed = parse_elf_object(elf); parsed) {
     if (const ElfSection* types = parsed->find(".BTF"); types != nullptr)
@@ -195,7 +194,7 @@ void give_everything_up(rlim_t most_written) {
 
 Error killed_by(int status) {
   const int number = WTERMSIG(status);
-  return Error{"it is damaged: libbpf dies of it (" + std::string(::strsignal(number)) + ")"};
+  return Error{"it is damaged: libbpf crashes on it (" + std::string(::strsignal(number)) + ")"};
 }
 
 }  // namespace
@@ -218,7 +217,7 @@ Result<> try_object(format::Bytes elf, const std::string& name, const std::funct
       while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
       }
       if (shall_stop) return Error{"stopped by a signal", EINTR};
-      return Error{"it is damaged: libbpf works on it for more than " + std::to_string(kSeconds) + " s"};
+      return Error{"it is damaged: libbpf needs more than " + std::to_string(kSeconds) + " s for it"};
     }
     ::nanosleep(&kMoment, nullptr);
   }

@@ -27,7 +27,7 @@ Error explain_iterator(const LibbpfLog& said, int code) {
   std::string why = verifier_tail(said.text(), kVerifierLines);
   const auto lines = libbpf_lines(said.text());
   if (why.empty() && !lines.empty()) why = lines.back();
-  return system_error("the kernel does not take the program that lists threads (it needs Linux 5.15)" +
+  return system_error("the kernel refused the program that lists threads (it needs Linux 5.15)" +
                           (why.empty() ? "" : ": " + why),
                       code);
 }
@@ -75,7 +75,7 @@ ThreadList::~ThreadList() = default;
 
 Result<ThreadList> ThreadList::load(tacho_thread_choice choice, std::span<const int> ids) {
   const format::Bytes elf = threads_object();
-  if (elf.empty()) return Error{"this tacho was built without clang, and has no program that lists threads"};
+  if (elf.empty()) return Error{"this tacho was built without clang and has no program that lists threads"};
   if (auto may = check_may_load(); !may) return std::move(may.error());
   LibbpfLog said;
   bpf_object_open_opts how{};
@@ -89,11 +89,11 @@ Result<ThreadList> ThreadList::load(tacho_thread_choice choice, std::span<const 
   bpf_map* const constants = bpf_object__find_map_by_name(object, ".rodata");
   bpf_program* const program = bpf_object__find_program_by_name(object, "each");
   std::size_t size = 0;
-  // libbpf 1.1 hands out the writable initial content under a const pointer.
+  // libbpf 1.1 returns the initial content, which may be changed before loading, as a const pointer.
   void* const content =
       constants == nullptr ? nullptr : const_cast<void*>(bpf_map__initial_value(constants, &size));
   if (chosen == nullptr || program == nullptr || content == nullptr || size < sizeof(std::uint32_t))
-    return Error{"the program that lists threads has no place for its choice"};
+    return Error{"the program that lists threads has no section for its settings"};
   const auto number = static_cast<std::uint32_t>(choice);
   std::memcpy(content, &number, sizeof number);
   bpf_map__set_max_entries(chosen, static_cast<std::uint32_t>(std::max<std::size_t>(ids.size(), 1)));

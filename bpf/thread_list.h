@@ -18,27 +18,27 @@ namespace tacho::bpf {
 struct ListedThread {
   std::uint32_t pid = 0, tid = 0;
   std::uint32_t state = 0, flags = 0;  // task_struct's
-  bool is_on_cpu = false;              // its registers are stale then, and it has no kernel stack
-  bool has_memory = false;             // it is no thread of the kernel
-  std::uint64_t switches = 0;          // how often it left a CPU
+  bool is_on_cpu = false;              // then registers are stale, and there is no kernel stack
+  bool has_memory = false;             // false: a kernel thread
+  std::uint64_t switches = 0;          // context switches
   std::array<std::uint64_t, TACHO_THREAD_REGISTERS> registers{};  // in the order of user_regs_struct
   std::vector<std::uint64_t> kernel;                              // leaf first
   std::string comm;
 };
 
-// Parses the iterator's output: records one after another; the last may be cut short.
+// Parses the iterator's output: records, of which the last may be truncated.
 std::vector<ListedThread> parse_thread_records(format::Bytes records);
 
 class ThreadList {
  public:
-  // `ids`: of processes or threads; none of TACHO_ALL_THREADS. An error says what this kernel lacks (it needs
-  // Linux 5.15), or this process's rights.
+  // `ids`: of processes or threads; empty for TACHO_ALL_THREADS. An error: the kernel is older than
+  // Linux 5.15, or the rights are missing.
   static Result<ThreadList> load(tacho_thread_choice choice, std::span<const int> ids);
   ThreadList(ThreadList&&) noexcept;
   ThreadList& operator=(ThreadList&&) noexcept;
   ~ThreadList();
 
-  // The chosen threads that exist now.
+  // Lists the chosen threads.
   Result<std::vector<ListedThread>> read() const;
 
  private:
@@ -47,7 +47,7 @@ class ThreadList {
   std::unique_ptr<State> state_;
 };
 
-// The compiled program; empty when tacho was built without a clang.
+// The compiled program; empty: tacho was built without clang.
 format::Bytes threads_object();
 
 }  // namespace tacho::bpf

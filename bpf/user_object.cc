@@ -28,13 +28,13 @@ constexpr const char* kRecorderConstant = "tacho_recorder";
 constexpr std::string_view kOwnPrefix = "tacho_";
 constexpr const char* kFilter = "tacho_filter";
 
-// Errnos of a kernel without a feature; then an alternative is tried. Any other, as a verifier's EACCES, is
-// a fault of the program, which another program must not hide.
+// Errnos that mean a missing kernel feature: then an alternative is tried. Others, such as the verifier's
+// EACCES, are faults of the program, which an alternative must not hide.
 constexpr std::array<int, 6> kCannot{EPERM, ENOENT, EOPNOTSUPP, EINVAL, ESRCH, kNotSupportedInKernel};
 
 Error not_trusted(const std::string& path, const Error& why) {
   if (why.code != EPERM) return system_error(path, why.code);
-  return Error{path + ": is not loaded into the kernel, as others could change it: " + why.what +
+  return Error{path + ": is not loaded into the kernel, since other users could change it: " + why.what +
                    "; copy it to a folder of your own",
                EACCES};
 }
@@ -52,14 +52,14 @@ struct UserObject::State {
   std::vector<format::AttachedProgram> programs;
   std::optional<Object> object;
   FunctionTargets functions;
-  std::vector<std::size_t> perf_event_programs;  // of `object`, loaded
+  std::vector<std::size_t> perf_event_programs;  // indexes of loaded programs
   std::vector<std::size_t> loaded;
-  std::vector<std::pair<std::string, std::vector<std::byte>>> constants;  // that were set, whole
-  EventRate rate;                                                         // when it asks about that
-  std::optional<int> table_of_threads;                                    // when it asks one
-  format::Fd statistics;  // while the kernel counts the runs of programs
+  std::vector<std::pair<std::string, std::vector<std::byte>>> constants;  // values that were set
+  EventRate rate;                                                         // if the object applies it
+  std::optional<int> table_of_threads;                                    // if the object uses it
+  format::Fd statistics;  // open while the kernel counts runs of programs
   std::string tracefs;
-  LinkedWalk walk;  // `elf` with the unwinder in it, when it is wanted
+  LinkedWalk walk;  // `elf` with the unwinder, if wanted
 
   template <class T>
   Result<T> within(Result<T> done) const {
@@ -86,7 +86,7 @@ struct UserObject::State {
     return Done{};
   }
   Result<> read();
-  // What there is for the user to set: all but tacho's own.
+  // The globals that a user may set: all but tacho's.
   std::vector<Global> settable() const;
   bool has_filter(const std::string& name) {
     return object->constant(name).size() == kMostFilterSteps * sizeof(FilterStep);
@@ -174,7 +174,7 @@ Result<> UserObject::State::read() {
   auto fresh = opened(options.log);
   if (!fresh) return std::move(fresh.error());
   if (fresh->programs().empty())
-    return Error{"holds no BPF program; put SEC(\"tracepoint/...\") or the like before a function"};
+    return Error{"has no BPF program; put SEC(\"tracepoint/...\") or similar before a function"};
   auto found = channels_of(*fresh, declared);
   if (!found) return std::move(found.error());
   channels = std::move(*found);
@@ -193,7 +193,7 @@ std::vector<ObjectOption> UserObject::constants() const {
 
 std::vector<Hooks> UserObject::hooks() const {
   std::vector<Hooks> found;
-  std::vector<std::string> sets;  // of found
+  std::vector<std::string> sets;  // of `found`
   for (const Candidate& each : candidates_of(*state_->object, state_->declared)) {
     const std::string set = each.group.empty() ? "" : each.group + "/" + each.set;
     const auto known = std::ranges::find(sets, set);
@@ -216,7 +216,7 @@ std::optional<ConstantFault> UserObject::set_constant(std::string_view name,
   const std::string variable(variable_of(name));
   if (variable.starts_with(kOwnPrefix))
     return fault("names that begin with " + std::string(kOwnPrefix) +
-                 " are tacho's own: options set them (--filter, --sample-rate, --max-rate, -p)");
+                 " are reserved: options set them (--filter, --sample-rate, --max-rate, -p)");
   const auto global = std::ranges::find(globals, variable, &Global::name);
   if (global == globals.end()) {
     if (state_->is_shipped) return no_such_option(globals);
@@ -226,7 +226,7 @@ std::optional<ConstantFault> UserObject::set_constant(std::string_view name,
                      : "there is no `const volatile` global '" + variable + "'; there are: " + known);
   }
   if (!global->is_constant())
-    return fault(variable + " is not declared `const volatile`, so its value cannot be chosen from outside");
+    return fault(variable + " is not declared `const volatile`, so it cannot be set");
   const auto initial = state_->object->constant(variable);
   if (initial.size() != global->layout.size || initial.empty())
     return fault(global->problem.empty() ? variable + " is not in section .rodata" : global->problem);
@@ -258,7 +258,7 @@ bool UserObject::limit(const EventRate& rate) {
 
 namespace {
 
-// Where emit.h keeps the condition of one channel.
+// The variable of emit.h with the condition of one channel.
 std::string filter_of(const Channel& channel) {
   return channel.kind == ChannelKind::RingWithHeads ? std::string(kFilter) + "_of_ring_" + channel.map
                                                     : std::string(kFilter) + "_of_" + channel.event;
@@ -329,7 +329,7 @@ Result<> UserObject::put_sleeping_stack(std::uint32_t thread, std::uint64_t swit
                                         std::span<const std::uint64_t> frames) const {
   const auto facts = state_->object->map_facts(std::string(kSleepingStacks));
   if (!facts) return Done{};
-  std::vector<std::uint64_t> value(facts->value_bytes / sizeof switches);  // a 0 ends the frames
+  std::vector<std::uint64_t> value(facts->value_bytes / sizeof switches);  // frames end with 0
   if (value.empty()) return Done{};
   value.front() = switches;
   std::ranges::copy(frames.first(std::min(frames.size(), value.size() - 1)), value.begin() + 1);
@@ -368,7 +368,7 @@ void UserObject::set_fields(std::string_view field, const std::vector<format::Pa
     if (channel.schema) replace_tail(*channel.schema, field, instead);
 }
 
-// Takes out what need not be tried.
+// Rejects programs that need not be tried.
 Result<> UserObject::State::reject_missing(ProgramChoice& choice) {
   for (std::size_t i = 0; i < choice.candidates().size(); ++i) {
     const auto section = parse_section(choice.candidates()[i].section);
@@ -377,7 +377,7 @@ Result<> UserObject::State::reject_missing(ProgramChoice& choice) {
     const bool names_tracepoint = !functions.tracepoint.empty();
     if (section && section->hook == Hook::Functions && names_tracepoint) why = "a tracepoint is asked for";
     if (section && section->target == kNamedTracepoint) {
-      if (names_tracepoint) continue;  // which is there
+      if (names_tracepoint) continue;  // it exists
       why = "functions are asked for";
     }
     if (section && !why && section->hook == Hook::Tracepoint && tracefs.empty()) {
@@ -419,7 +419,7 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
     const auto section = parse_section(choice.candidates()[i].section);
     loaded.push_back(program);
     if (section->hook == Hook::PerfEvent) {
-      perf_event_programs.push_back(program);  // attached when the recorder has opened the event
+      perf_event_programs.push_back(program);  // attached later, to an open event
     } else if (auto refused = object->attach(program, *section)) {
       return refused;
     }
@@ -432,11 +432,11 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
   return std::nullopt;
 }
 
-// What became of each program: for the capture, and in words for -v.
+// Collects the state of each program, for the capture and -v.
 void UserObject::State::report(const ProgramChoice& choice) {
   programs.clear();
   if (const std::size_t count = object->unprobed_functions(); count != 0)
-    say(options.log, path + ": functions that the kernel cannot probe, left out: " + std::to_string(count));
+    say(options.log, path + ": functions that cannot be probed: " + std::to_string(count));
   for (std::size_t i = 0; i < choice.candidates().size(); ++i) {
     const Candidate& candidate = choice.candidates()[i];
     const auto running = choice.wanted(i) ? object->running(index_of(candidate.name)) : std::nullopt;
@@ -453,9 +453,9 @@ Result<> UserObject::load_and_attach() {
   ProgramChoice choice(candidates_of(*state_->object, state_->declared));
   if (auto possible = state_->reject_missing(choice); !possible)
     return std::move(possible.error()).in(state_->path);
-  // Each round either succeeds, fails for good, or takes out a program: the loop ends.
+  // Each round succeeds, fails, or rejects a program, so the loop ends.
   for (;;) {
-    // An object is loaded as a whole or not at all: every round starts from a new one.
+    // A failed load ruins the object: every round opens it again.
     auto fresh = state_->opened({});
     if (!fresh) return std::move(fresh.error()).in(state_->path);
     state_->object = std::move(*fresh);

@@ -32,9 +32,9 @@
 namespace tacho::bpf {
 
 struct ObjectOptions {
-  // Lines for -v: the chosen alternatives, programs left out and why, libbpf's warnings.
+  // Messages for -v: chosen alternatives, rejected programs with reasons, libbpf's warnings.
   std::function<void(std::string_view)> log;
-  // Asked while a compiler runs: true ends it.
+  // Polled while a compiler runs; true ends it.
   std::function<bool()> stop = {};
 };
 
@@ -52,17 +52,17 @@ struct ObjectOption {
   std::string name, type, help;
 };
 
-// Programs that are loaded all or none, by their sections: "tp_btf/sys_enter".
+// The sections of a set of programs, which are loaded all or none: "tp_btf/sys_enter".
 struct Hooks {
   std::vector<std::string> sections;
-  std::string group;  // of alternatives; empty: all of them are wanted
+  std::string group;  // of alternatives; empty: none
   bool optional = false;
 };
 
 class UserObject {
  public:
-  // `path`: an ELF object, or C source when it ends in .c (compiled first, see compile.h). Refused when
-  // others than root and the user could change it: it goes into the kernel.
+  // `path`: an ELF object, or C source ending in .c, which is compiled (compile.h). Refused if users other
+  // than root and this one could change it.
   static Result<UserObject> open(const std::string& path, const ObjectOptions& options);
   // An embedded recorder (shipped_files.h); `name` replaces its path.
   static Result<UserObject> open_shipped(const std::string& name, format::Bytes elf,
@@ -75,122 +75,117 @@ class UserObject {
 
   const std::string& path() const;  // as the user gave it
   const std::vector<Channel>& channels() const;
-  // Maps of kUnfinished, and their events.
+  // Ring buffers of kUnfinished (in-flight calls), and their events.
   std::vector<std::pair<std::string, std::string>> unfinished_channels() const;
-  // What set_constant() can set, of those with HELP(text).
+  // The globals with HELP(text).
   std::vector<ObjectOption> constants() const;
-  // Sections of its programs; of alternatives the preferred ones first.
+  // Sections of its programs; preferred alternatives first.
   std::vector<Hooks> hooks() const;
 
-  // Sets a `const volatile` global before load_and_attach() (constant_value.h). The fault says what there is.
+  // Sets a `const volatile` global (constant_value.h); before load_and_attach().
   std::optional<ConstantFault> set_constant(std::string_view name, std::optional<std::string_view> value);
 
-  // Before load_and_attach(): only threads of this table are wanted (follower.h), which must outlive the
-  // object. False: the object does not ask tacho_wants() (tacho/emit.h), and emits events of all threads.
+  // Records only threads of this table (follower.h), which must outlive the object; before load_and_attach().
+  // False: the object does not call tacho_wants() (tacho/emit.h) and emits events of all threads.
   bool follow(int table_fd);
-  // Before load_and_attach(): sets rate limits. False as for follow().
+  // Sets rate limits; before load_and_attach(). False: as for follow().
   bool limit(const EventRate& rate);
-  // Before load_and_attach(): the condition of --filter. Whether its programs ask about one: before their
-  // events are filled (tacho_wants()), and of each event once it is (tacho_wants_this(), tacho_submit()).
+  // Whether its programs evaluate a condition of --filter: before an event is filled (tacho_wants()), or
+  // after (tacho_wants_this(), tacho_submit()).
   bool asks_filter() const;
   bool asks_filter_of(const Channel& channel) const;
-  // Sets the condition of all programs, or of one channel, whose steps may compare members of the payload.
+  // Sets the condition of all programs, or of one channel, which may compare payload members; before
+  // load_and_attach().
   void filter(std::span<const FilterStep> steps);
   void filter(const Channel& channel, std::span<const FilterStep> steps);
 
-  // Whether it has programs for functions that the caller has to find, and before load_and_attach(): which.
+  // Whether it has programs for functions that the caller has to choose.
   bool wants_functions() const;
-  // Function names in the sections of its programs, required ones first; none: the programs take any
-  // function.
+  // The functions named in the sections of its programs, required ones first; empty: any function.
   std::vector<std::string> wanted_functions() const;
   void follow_functions(FunctionTargets targets);
-  // After load_and_attach(): functions that the kernel cannot probe, and left out.
+  // The number of functions that could not be probed; after load_and_attach().
   std::size_t unprobed_functions() const;
-  // Before load_and_attach(): a `const volatile` global of tacho's own, whole; nothing when the object has
-  // none of that name and size. And fields of 64 bits in the place of `field` of its payloads, which is the
-  // last.
+  // Sets a reserved `const volatile` global, if the object has one of that name and size. And replaces the
+  // last field of its payloads, `field`, by fields of 64 bits. Both before load_and_attach().
   void set_own(const std::string& name, format::Bytes bytes);
   void set_fields(std::string_view field, const std::vector<format::PayloadField>& instead);
-  // The value of a `const volatile` global as it was set, or as the object has it; empty when there is none.
+  // The value of a `const volatile` global; empty: there is none.
   std::vector<std::byte> constant(std::string_view name) const;
 
-  // What its programs leave to the unwinder (walk_link.h), with which they find stacks without frame
-  // pointers.
+  // How its programs can use the unwinder, for stacks without frame pointers.
   WalkUse walk_use() const;
-  // Before load_and_attach(): links the unwinder into its programs, with these maps of a StackWalker by name,
-  // which must stay open until then. Without maps it is not linked. Fails where it cannot be linked, and then
-  // it is not.
+  // Links the unwinder into its programs, with these maps of a StackWalker, which must stay open until
+  // load_and_attach(). Without maps, or on an error, it is not linked.
   Result<> walk_stacks(MapsByName maps);
 
-  // After load_and_attach(): whether its events are wanted from now on; at first they are not. Programs that
-  // ask (tacho/emit.h) count nothing, lose nothing and walk no stack while they are not.
+  // Enables or disables its events (at first they are disabled); after load_and_attach(). Programs with
+  // tacho/emit.h do nothing while they are disabled.
   void want_events(bool wanted);
 
-  // Whether a program at_begin (section "iter/task") is loaded that wants the user stacks of threads that are
-  // off the CPUs; such a stack: how often the thread had left a CPU, and addresses, leaf first; and runs such
-  // programs: when its events are switched on (programs/recorders/before.h).
+  // For a program at_begin (SEC("iter/task"), programs/recorders/before.h): whether it needs user stacks of
+  // sleeping threads; adds such a stack (context switches of the thread, and addresses, leaf first); and runs
+  // it, when events are enabled.
   bool asks_for_sleeping_stacks() const;
   Result<> put_sleeping_stack(std::uint32_t thread, std::uint64_t switches,
                               std::span<const std::uint64_t> frames) const;
   Result<> begin() const;
-  // Runs the programs of section "syscall": once, at the end of a recording while its events are still on,
-  // before the summaries are read for the last time.
+  // Runs the programs of SEC("syscall"): once, at the end of a recording while events are enabled, before the
+  // last reading of summaries.
   Result<> end() const;
-  // Runs the iterators: once before each reading of the summaries, whose maps they fill. ETIMEDOUT: they had
-  // not come to their end then.
+  // Runs the iterators, which fill maps of summaries: once before each reading. ETIMEDOUT: one did not end in
+  // time.
   Result<> gather(RunUntil until) const;
   bool has_iterators() const;
   bool has_summaries() const;
 
-  // Events left out because of EventRate::most_a_second.
+  // Events dropped by EventRate::most_a_second.
   std::uint64_t over_rate() const;
 
-  // What its BTF says with tacho/event.h, and what of that cannot be used.
+  // The declarations of tacho/event.h in its BTF, with problems.
   const Declarations& declared() const;
 
-  // A line for each kind of output of its programs that is not recorded: bpf_printk(), iterators.
+  // Warnings about output that is not recorded: bpf_printk(), iterators.
   std::vector<std::string> unsupported_output() const;
 
-  // Loads the object and attaches every program that can be. Perf event arrays are sized to the possible CPUs
-  // before. Fails when a program that is neither optional nor an alternative cannot be loaded or attached, or
-  // when no program of a group of alternatives can.
+  // Loads the object and attaches its programs. Perf event arrays get a slot for each possible CPU. An error:
+  // a required program, or all alternatives of a group, cannot be loaded or attached.
   Result<> load_and_attach();
   // Puts a bpf-output event's descriptor, opened on exactly that CPU, into the map's slot.
   Result<> connect(std::string_view map, int cpu, int event_fd);
-  // A ring buffer among the channels, which stays the object's. After load_and_attach().
+  // Opens the ring buffer of a channel, which belongs to the object; after load_and_attach().
   Result<Ring> open_ring(const std::string& map) const;
-  // The map of a summary among them, or a map of stacks that one names. After load_and_attach().
+  // Opens the map of a summary, or a stack map that one names; after load_and_attach().
   Result<MapReader> open_map(const std::string& map) const;
-  // The object's only map of stacks; empty when it has none or several.
+  // The object's only stack map; empty: none or several.
   std::string stack_map() const;
-  // Events that found no room in a ring buffer with heads or in the map of a summary, so far.
+  // Events lost so far since a ring buffer with headers or a summary's map was full.
   std::uint64_t lost_by_ring(const std::string& map) const;
-  // Calls whose returns the kernel does not watch, as they are nested too deep
-  // (programs/recorders/too_deep.h): in all, and by function, the most often lost first.
+  // Calls that were nested deeper than the kernel can follow returns (programs/recorders/too_deep.h): in all,
+  // and by function, most first.
   std::uint64_t too_deep() const;
   std::vector<std::pair<std::string, std::uint64_t>> too_deep_by_function() const;
-  // Names of the programs of section "perf_event": each runs on samples of an event that the recorder opens
-  // on each CPU. The kernel takes one program for each event.
+  // Names of the programs of SEC("perf_event"): each runs on samples of an event that the recorder opens. The
+  // kernel allows one program for each event.
   std::vector<std::string> perf_event_programs() const;
-  // Gives what holds it there (Object::attach_to_event()). Does nothing when that program was left out of the
-  // object (an alternative to it runs).
+  // Attaches such a program (Object::attach_to_event()). Does nothing if an alternative runs instead.
   Result<format::Fd> attach_to_perf_event(std::string_view program, int event_fd);
 
   // Valid after load_and_attach().
   std::vector<format::AttachedProgram> programs() const;
-  // Ids of programs that are on a tracepoint and can make its perf events lose samples
-  // (kernel_btf.h).
+  // Ids of programs that can make perf events on their tracepoint miss samples (kernel_btf.h).
   std::vector<std::uint32_t> dropping_programs() const;
-  // Runs that the kernel skipped because the program was already running on that CPU, all programs together.
+  // Recursion misses of all programs: runs that the kernel skipped, since the program was running on that
+  // CPU.
   std::uint64_t recursion_misses() const;
-  // The object's BTF as in the file; empty when it has none.
+  // The object's BTF; empty: none.
   std::vector<std::byte> btf() const;
 
  private:
   struct State;
   explicit UserObject(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
-  std::vector<std::string> called_;  // the functions that are followed
+  std::vector<std::string> called_;  // the probed functions
 };
 
 }  // namespace tacho::bpf

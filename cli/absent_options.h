@@ -1,5 +1,5 @@
-// Options of perf that a command does not have. Each is refused with a line that says what to use instead,
-// and never with a guess at a similar name.
+// Options of perf that a command does not have. Each is refused with what to use instead, not with a guess at
+// a similar name.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@
 namespace tacho::cli {
 
 struct AbsentOption {
-  std::string_view names;  // "-D,--dump-raw-trace", as the other program spells them
+  std::string_view names;  // perf's: "-D,--dump-raw-trace"
   Takes takes = Takes::Nothing;
-  std::string_view instead;  // what to do; stands behind "--dump-raw-trace: "
+  std::string_view instead;  // the message behind "--dump-raw-trace: "
 };
 
 // Appends rows for these options, which --help does not list. A spelling that `rows` already has keeps its

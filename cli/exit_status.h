@@ -9,7 +9,7 @@ enum ExitStatus : int {
   kWhole = 0,       // the result is complete
   kWrongUse = 1,    // the command line is wrong
   kUnreadable = 2,  // an input cannot be read, or the kernel refused
-  kIncomplete = 3,  // a result was given, but something is missing from it; stderr says what
+  kIncomplete = 3,  // the result lacks something; stderr says what
   kNoOutput = 4,    // the output could not be written
 };
 

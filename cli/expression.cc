@@ -15,7 +15,7 @@
 namespace tacho::cli {
 namespace {
 
-constexpr int kDeepest = 200;        // parentheses and prefixes within each other
+constexpr int kDeepest = 200;        // nested parentheses and prefixes
 constexpr std::size_t kMost = 4096;  // nodes
 
 struct Binary {
@@ -23,7 +23,7 @@ struct Binary {
   Operation operation;
 };
 
-// From the loosest to the tightest. Within a level the longer spellings come first.
+// From the lowest to the highest precedence. Within a level longer spellings come first.
 constexpr Binary kOr[] = {{"||", Operation::Or}};
 constexpr Binary kAnd[] = {{"&&", Operation::And}};
 constexpr Binary kCompare[] = {{"==", Operation::Equal},       {"!=", Operation::Unequal},
@@ -125,7 +125,7 @@ class Parser {
 
   Made prefixed(int depth) {
     skip_blanks();
-    if (depth > kDeepest) return wrong(at_, "too many parentheses within each other");
+    if (depth > kDeepest) return wrong(at_, "too many nested parentheses");
     const std::size_t at = at_;
     const bool is_not = text_.substr(at_).starts_with('!') && !text_.substr(at_).starts_with("!~");
     if (is_not || text_.substr(at_).starts_with('-')) {
@@ -205,7 +205,7 @@ class Parser {
         node.operation = Operation::Real;
       }
     }
-    if (error != std::errc{}) return wrong(at, "this number is none, or too large");
+    if (error != std::errc{}) return wrong(at, "this is not a number, or it is too large");
     at_ += static_cast<std::size_t>(end - begin);
     if (auto done = add_suffix(node); !done) return std::move(done.error());
     become_whole(node);
@@ -256,7 +256,7 @@ Result<Expression> parse_expression(std::string_view option, std::string_view te
 
 bool looks_like(std::string_view text, std::string_view pattern) {
   std::size_t at = 0, in_pattern = 0;
-  std::optional<std::size_t> star;  // the last * in the pattern, which matches up to `tried`
+  std::optional<std::size_t> star;  // the last * in the pattern; it matches the text up to `tried`
   std::size_t tried = 0;
   while (at < text.size()) {
     if (in_pattern < pattern.size() && pattern[in_pattern] == '*') {

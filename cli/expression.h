@@ -3,7 +3,7 @@
 //
 //   values:     12  0x1f  1.5  1e6    4k 4KiB 2M (k is 1024)    10us 1.5ms 2s
 //               "text"  'text'    a.field  list[2]
-//   operators:  ||   &&   == != ~ !~ < <= > >=   |   &   + -   * / %   ! -     from loosest to tightest
+//   operators:  ||   &&   == != ~ !~ < <= > >=   |   &   + -   * / %   ! -     by rising precedence
 //               ~ matches a text against the pattern on its right, in which * and ? are wildcards
 //
 // Unlike in C, & and | bind tighter than a comparison, so that a bit test needs no parentheses.

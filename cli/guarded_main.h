@@ -1,6 +1,5 @@
-// What every main() runs in: it opens standard descriptors that are closed, and turns std::bad_alloc and a
-// refused thread into one line and an exit status. Memory can run out anywhere, so that is caught here only;
-// all other failures are values (format/base/result.h).
+// The frame of every main(): opens closed standard descriptors, and converts std::bad_alloc and a failed
+// thread creation to a message and an exit status. All other failures are values (format/base/result.h).
 #pragma once
 
 #include <unistd.h>
@@ -17,8 +16,8 @@
 
 namespace tacho::cli {
 
-// For code in which exceptions cannot propagate (a thread, a callback from a C library): prints what the
-// system refused and exits. Any other exception is a bug and aborts. Allocates no memory.
+// For code from which exceptions cannot propagate (a thread, a callback from a C library): prints the reason
+// and exits. Any other exception is a bug and aborts. Does not allocate.
 [[noreturn]] inline void leave_refused() noexcept {
   const auto say = [](std::string_view line) { (void)!::write(STDERR_FILENO, line.data(), line.size()); };
   if (const auto fault = std::current_exception()) {

@@ -35,7 +35,7 @@ std::string wrapped(std::string_view text, std::size_t indent) {
   return out;
 }
 
-// "  -z, --compression-level[=LEVEL]"; a row without a short name leaves its place free.
+// "  -z, --compression-level[=LEVEL]"; without a short name its place is blank.
 std::string spelled(const Option& option) {
   std::string names = option.names;
   for (std::size_t at = names.find(','); at != std::string::npos; at = names.find(',', at + 1)) {
@@ -58,7 +58,7 @@ std::string spelled(const Option& option) {
 
 std::string block(const Option& option) {
   std::string out = spelled(option);
-  // A long spelling has the line for itself.
+  // A long spelling gets a line of its own.
   out += out.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
                                       : std::string(kHelpColumn - out.size(), ' ');
   return out + wrapped(option.help, kHelpColumn) + "\n";

@@ -47,7 +47,7 @@ constexpr AbsentCommand kAbsentCommands[] = {
     {"buildid-list",
      "tacho header --json has the build ids that a capture names, tacho dump those of its mappings"},
     {"c2c", "perf c2c record makes captures that tacho report --mem-mode --sort dcacheline,sym reads"},
-    {"config", "there is no configuration file: options say everything (tacho help COMMAND)"},
+    {"config", "there is no configuration file, only options (tacho help COMMAND)"},
     {"daemon",
      "tacho record -a -g --switch-output=50M --switch-max-files 20, as a service (docs/recording.md)"},
     {"data", "tacho convert rewrites captures, tacho script --json prints them"},
@@ -90,7 +90,8 @@ int say(const std::string& message, cli::ExitStatus status) {
   return status;
 }
 
-// The path of the program: in the folder of this one, else in PATH. Root runs none that others may change.
+// The path of the program: in the folder of this one, else in PATH. Root runs none that other users may
+// change.
 Result<std::string> find(const std::string& program) {
   std::array<char, PATH_MAX> self{};
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
@@ -192,16 +193,15 @@ void print_help(std::FILE* to) {
       to);
 }
 
-// The status after printing to stdout, which may be a full disk.
+// Flushes stdout and returns the exit status.
 int finished() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return cli::kWhole;
-  if (errno == EPIPE) return cli::kWhole;  // the reader has seen enough, as `head` has
+  if (errno == EPIPE) return cli::kWhole;  // the reader closed the pipe, as `head` does
   return say("standard output cannot be written: " + std::string(std::strerror(errno)), cli::kNoOutput);
 }
 
-// A suggestion for a misspelled command: tacho-report suggests its own commands but does not know those of
-// tacho-record. Only a word similar to one of these makes it worth asking tacho-report for the others
-// ("report").
+// A suggestion for a misspelled command of tacho-record (tacho-report suggests its own). tacho-report is only
+// asked for its commands if the word is similar to one of tacho-record's.
 bool means_record(const std::string& word) {
   const std::vector<std::string> record{"record"};
   if (cli::nearest(word, record).empty()) return false;

@@ -9,7 +9,7 @@
 namespace tacho::cli {
 namespace {
 
-// Optimal string alignment: Levenshtein's distance, where two neighbours swapped cost one as well.
+// Optimal string alignment: Levenshtein's distance, with swapped neighbours as one step.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
@@ -34,7 +34,7 @@ constexpr std::size_t kLongestWord = 100;
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   if (word.size() > kLongestWord) return {};
-  // A third of the letters may be wrong; of one or two letters nothing can be guessed.
+  // At most a third of the letters may differ; no guesses for words of one or two letters.
   std::size_t least = word.size() / 3 + 1;
   std::string best;
   for (const std::string& candidate : candidates) {

@@ -7,8 +7,7 @@
 
 namespace tacho::cli {
 
-// The candidate that is fewest letters away from `word` (one letter more, less, changed, or two swapped count
-// one each), or empty when none is close enough to be a guess worth making.
+// The candidate with the smallest edit distance from `word`; empty: none is close enough.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 // "; did you mean 'CANDIDATE'?", or nothing: for the end of a message about an unknown name.
@@ -17,7 +16,7 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
 // The same, or when no candidate is near enough, a list: "; it has A, B and 80 more".
 std::string suggestion_or_all(std::string_view word, std::span<const std::string> candidates);
 
-// A name for a message: a long one is cut, and "..." stands for the rest.
+// A name for a message; a long one is truncated with "...".
 std::string shortened(std::string_view name);
 
 // "A, B and 80 more", each name once.

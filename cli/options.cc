@@ -48,14 +48,14 @@ Error unknown_option(const CommandLine& line, const std::string& word) {
                    (guess.empty() ? "; see " + line.program + " --help" : guess));
 }
 
-// The rows as getopt_long() takes them. Codes: kFirstRow and the number of the row, or kHelp.
+// The rows as arguments of getopt_long(). Codes: kFirstRow plus the number of the row, or kHelp.
 class GetoptRows {
  public:
   static constexpr int kHelp = 256, kFirstRow = 257;  // above every character
 
   explicit GetoptRows(const CommandLine& line) : line_(&line) {
-    // '+' stops at the first word, '-' returns words as options with the code 1; neither moves words about.
-    // With ':' getopt distinguishes a missing value from an unknown option.
+    // '+' stops at the first word, '-' returns words as options with the code 1; neither reorders words. With
+    // ':' getopt distinguishes a missing value from an unknown option.
     letters_ = line.stop_at_first_word ? "+:" : "-:";
     for (std::size_t row = 0; row < line.options.size(); ++row) {
       for (const std::string& name : spellings(line.options[row])) add(name, row);
@@ -63,7 +63,7 @@ class GetoptRows {
     add_help("--help");
     if (letter_rows_['h'] == 0) add_help("-h");
     for (std::size_t at = 0; at < names_.size(); ++at)
-      long_[at].name = names_[at].c_str();  // now that no name moves any more
+      long_[at].name = names_[at].c_str();  // names do not move any more
     long_.push_back({});
   }
 

@@ -22,23 +22,20 @@ enum class Takes {
 struct Option {
   std::string names;  // "-o,--output"; perf's spellings
   Takes takes = Takes::Nothing;
-  std::string value;  // what --help calls the value: "FILE", "LEVEL"
-  std::string
-      help;  // one or two lines; says the unit and the default. Empty: known, but not listed by --help
-  // Called for every occurrence in the order of the command line; empty for a flag or an absent optional
-  // value.
+  std::string value;  // the value's name in --help: "FILE", "LEVEL"
+  std::string help;   // one or two lines, with unit and default. Empty: not listed by --help
+  // Called for every occurrence in order; the value is empty for a flag or a missing optional value.
   std::function<Result<>(std::string_view)> set;
   bool is_common = false;  // most commands have it: --help lists it behind the command's own
 };
 
 struct CommandLine {
   std::string program;      // "tacho record"
-  std::string synopsis;     // what follows the program's name in the usage line
+  std::string synopsis;     // the usage line behind the program's name
   std::string description;  // a paragraph
   std::vector<Option> options;
-  // Words that are no options. With `stop_at_first_word`, the first of them and all that follow go here
-  // untouched (a command to run); "--" always does that. Called after the options, and only when there are
-  // words.
+  // Called with the words that are not options, if there are any, after the options. With
+  // `stop_at_first_word`, or after "--", all further arguments are words (a command to run).
   std::function<Result<>(std::vector<std::string>)> words;
   bool stop_at_first_word = false;
   std::string epilog;  // examples, exit statuses; shown at the end of --help
@@ -46,8 +43,8 @@ struct CommandLine {
 
 enum class Parsed { Run, HelpShown };
 
-// --help prints to stdout and yields HelpShown. A wrong option is an Error with Fault::Use that names it,
-// with the nearest right spelling when there is one close; then no row was called.
+// --help prints to stdout and returns HelpShown. A wrong option is a usage error with a suggestion, before
+// any row is called.
 Result<Parsed> parse(const CommandLine& line, const std::vector<std::string>& arguments);
 // The text of --help: options of this command, common options (Option::is_common), epilog.
 std::string help_text(const CommandLine& line);

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // A root where nothing is: names in the file must not lead to files of this machine.
   auto lines = DwarfLines::open(std::move(*file), "/proc/self/fdinfo");
   if (!lines) return 0;
-  (void)lines->shared_part();
+  (void)lines->supplementary_file();
   std::vector<Call> calls;
   const LinkerSymbol symbol{"symbol", {0x280}};
   for (std::uint64_t address = 0x240; address < 0x340; address += 3) {

@@ -14,7 +14,7 @@ constexpr Command kCommands[] = {
     {"annotate", "source and instructions of functions, with the share of samples of each", run_annotate},
     {"hist", "the distribution of a field's values", run_hist},
     {"table", "samples in groups: counts, sums and percentiles of a field", run_table},
-    {"stacks", "where every thread of a process or of the system stands now, running or blocked", run_stacks},
+    {"stacks", "the stacks of all threads of a process or of the system now, running or blocked", run_stacks},
     {"bpf", "BPF programs, loaded now or in a capture: costs, places, maps, code with source lines", run_bpf},
     {"calls", "calls of functions with their durations, as -e calls recorded them", run_calls},
     {"flamegraph", "a flame graph as one SVG file: zoom, search, differences", run_flamegraph},

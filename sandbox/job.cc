@@ -32,7 +32,7 @@ bool is_blocked() {
   return sigismember(&now, SIGTSTP) == 1;
 }
 
-// The kernel does not stop an orphaned process group; then the child goes on at once.
+// The kernel does not stop an orphaned process group; then the child continues at once.
 void stop_both(pid_t child) {
   ::kill(-child, SIGSTOP);
   const sigset_t set = stop_signal();
@@ -42,8 +42,8 @@ void stop_both(pid_t child) {
   ::kill(-child, SIGCONT);
 }
 
-// The thread ends by a socket and not by a signal: signals of one number merge, and SIGCONT discards pending
-// SIGTSTP.
+// The thread is ended by a socket and not by a signal, since equal signals merge, and SIGCONT discards a
+// pending SIGTSTP.
 void wait_for_stops(int signals, int end, pid_t child) {
   std::array<pollfd, 2> news{{{signals, POLLIN, 0}, {end, POLLIN, 0}}};
   for (;;) {
@@ -64,7 +64,8 @@ JobControl::JobControl(pid_t child) {
   (void)::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data());
   end_ = format::Fd(ends[0]);
   watched_end_ = format::Fd(ends[1]);
-  if (!signals_ || !end_) return;  // SIGTSTP stops this process alone; the child stops when its pipe is full
+  if (!signals_ || !end_)
+    return;  // then SIGTSTP stops only this process; the child blocks when its pipe is full
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   try {
     thread_ = std::thread(wait_for_stops, signals_.get(), watched_end_.get(), child);

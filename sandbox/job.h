@@ -1,4 +1,4 @@
-// Signals of a terminal: Ctrl-Z stops this process and its child together, Ctrl-C asks for an end.
+// Signals of a terminal: Ctrl-Z stops this process and its child together, Ctrl-C requests an end.
 #pragma once
 
 #include <signal.h>
@@ -12,12 +12,12 @@
 
 namespace tacho::sandbox {
 
-// Stops and continues the process group of a child with this process. The child has a group of its own, so
-// that all it starts can be killed; but a terminal sends Ctrl-Z to the parent's group alone.
+// Stops and continues a child's process group together with this process. The child has a process group, so
+// that all of its children can be killed; but a terminal sends Ctrl-Z to the parent's group only.
 //
 // While the object exists, SIGTSTP stops this process and the group, and SIGCONT continues both. A thread
-// handles the signals, because the calling thread may be blocked in a write to a pager that was stopped too.
-// Does nothing where SIGTSTP is ignored.
+// handles the signals, since the calling thread may be blocked in a write to a pager that was stopped too.
+// Does nothing if SIGTSTP is ignored.
 class JobControl {
  public:
   explicit JobControl(pid_t child);
@@ -25,11 +25,11 @@ class JobControl {
   JobControl& operator=(const JobControl&) = delete;
   ~JobControl() { end(); }
 
-  // Leaves the child's group alone from now on. Call it before the group's number can be reused.
+  // Stops handling signals. Call it before the id of the child's process group can be reused.
   void end();
 
  private:
-  format::Fd signals_, end_, watched_end_;  // the last two are a pair of sockets: shut down, the thread ends
+  format::Fd signals_, end_, watched_end_;  // the last two: a socket pair, whose shutdown ends the thread
   std::thread thread_;
 };
 

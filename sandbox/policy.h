@@ -27,7 +27,7 @@ enum class Policy : std::uint8_t {
 // - Limits: an address space of half of the machine's memory plus 4 GB (none under sanitizers, whose shadow
 // memory takes
 //   more), 24 hours of CPU time, no core dumps.
-// An error where the kernel has no seccomp filters.
+// An error: the kernel has no seccomp filters.
 Result<> confine(Policy policy, std::span<const int> kept);
 
 }  // namespace tacho::sandbox

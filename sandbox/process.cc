@@ -43,14 +43,14 @@ constexpr std::chrono::seconds kMostAfterKill(3);  // until a process is gone
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::string_view kDied = "the process that reads the files died";
 
-// The two kinds of reading (for symbols, for unwinding), each done by one thread at a time.
-enum Lane : std::uint8_t { kNames, kStacks, kLanes };
+// Why files are read (for symbols, for unwinding); one thread at a time for each.
+enum Purpose : std::uint8_t { kNames, kStacks, kPurposes };
 
-// Which file the child reads. The parent reads the numbers at any time, the path when the child is dead.
+// The file that the child reads. The parent reads the numbers at any time, the path after the child's death.
 struct CrashMarker {
   std::atomic<std::uint64_t> turn;         // counts files
-  std::atomic<std::uint64_t> closed_from;  // the first turn that was refused when time was up
-  std::atomic<std::size_t> size;           // of the path; 0: it reads none
+  std::atomic<std::uint64_t> closed_from;  // the first turn that was refused since time was up
+  std::atomic<std::size_t> size;           // of the path; 0: no file is read
   std::array<char, kLongestPath> path;
 
   bool is_at_file() const { return size.load() != 0; }
@@ -59,8 +59,8 @@ struct CrashMarker {
 
 // Shared memory of parent and child. The parent trusts nothing in it.
 struct Shared {
-  std::array<CrashMarker, kLanes> markers;
-  std::atomic<bool> is_closed, has_refused;  // no more files are read; and some were not
+  std::array<CrashMarker, kPurposes> markers;
+  std::atomic<bool> is_closed, has_refused;  // no more files may be read; a file was refused
   std::atomic<bool> is_asked_to_stop, is_reader_gone;
 };
 
@@ -81,8 +81,8 @@ SharedMemory share_memory() {
 // In the child: writes the marker, and refuses files at which earlier children died.
 class Access final : public SkippedFiles {
  public:
-  Access(Shared& shared, Lane lane, const Task& task, const std::vector<Death>& deaths)
-      : SkippedFiles(task.skipped), shared_(shared), marker_(shared.markers.at(lane)), deaths_(deaths) {}
+  Access(Shared& shared, Purpose purpose, const Task& task, const std::vector<Death>& deaths)
+      : SkippedFiles(task.skipped), shared_(shared), marker_(shared.markers.at(purpose)), deaths_(deaths) {}
   void set_current(std::string_view path) override {
     // The file that was being read when memory ran out counts as its cause.
     if (path.empty() && std::uncaught_exceptions() > 0) return;
@@ -134,22 +134,23 @@ class Watch {
     at_ = {};
     last_ = Clock::now();
   }
-  // Returns the lane whose file takes too long. Call it periodically: a gap of more than two periods is not
-  // counted, because both processes were stopped then (Ctrl-Z).
-  std::optional<Lane> look() {
+  // Returns the purpose for which a file takes too long. Call it periodically: a gap of more than two periods
+  // is not counted, since both processes were stopped then (Ctrl-Z).
+  std::optional<Purpose> look() {
     const auto now = Clock::now();
     if (now - last_ < kLookEvery) return std::nullopt;
     const auto passed = std::min<Clock::duration>(now - std::exchange(last_, now), 2 * kLookEvery);
     const CrashMarker* busy = nullptr;
-    std::optional<Lane> stuck;
-    for (const Lane lane : {kNames, kStacks}) {
-      const CrashMarker& marker = shared_.markers.at(lane);
+    std::optional<Purpose> stuck;
+    for (const Purpose purpose : {kNames, kStacks}) {
+      const CrashMarker& marker = shared_.markers.at(purpose);
       const std::uint64_t turn = marker.turn.load();
-      at_.at(lane).since = turn == at_.at(lane).turn ? at_.at(lane).since + passed : Clock::duration::zero();
-      at_.at(lane).turn = turn;
+      at_.at(purpose).since =
+          turn == at_.at(purpose).turn ? at_.at(purpose).since + passed : Clock::duration::zero();
+      at_.at(purpose).turn = turn;
       if (!marker.is_at_file()) continue;
       busy = &marker;
-      if (at_.at(lane).since > times_.at_one) stuck = lane;
+      if (at_.at(purpose).since > times_.at_one) stuck = purpose;
     }
     if (busy != nullptr) {
       at_all_ += passed;
@@ -158,7 +159,7 @@ class Watch {
     if (show_progress_) show_progress_(busy != nullptr ? line(*busy) : std::string());
     return stuck;
   }
-  // The output's text is on the terminal from now on.
+  // From now on the output is on the terminal: no progress lines.
   void be_quiet() {
     if (show_progress_) show_progress_({});
     show_progress_ = {};
@@ -183,7 +184,7 @@ class Watch {
   FileTimes times_;
   ShowProgress show_progress_;
   Shared& shared_;
-  std::array<AtFile, kLanes> at_{};
+  std::array<AtFile, kPurposes> at_{};
   Clock::duration at_all_{};
   Clock::time_point last_;
 };
@@ -268,7 +269,7 @@ class MessageReceiver {
   // Reads what there is. False: the other end is closed.
   Result<bool> fill() {
     const ssize_t got = ::read(from_, buffer_.data() + end_, buffer_.size() - end_);
-    if (got < 0 && errno != EINTR) return system_error("what the process that reads the files says", errno);
+    if (got < 0 && errno != EINTR) return system_error("the pipe of the process that reads the files", errno);
     end_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     return got != 0;
   }
@@ -280,7 +281,7 @@ class MessageReceiver {
       std::memcpy(&message.head, buffer_.data() + start_, sizeof(Head));
       const Head& head = message.head;
       if (head.kind > Kind::End || head.size > kMostText || head.detail > cli::kNoOutput)
-        return Error{"the process that reads the files says what makes no sense"};
+        return Error{"the process that reads the files sent an invalid message"};
       if (there - sizeof(Head) >= head.size) {
         message.text = {buffer_.data() + start_ + sizeof(Head), head.size};
         start_ += sizeof(Head) + head.size;
@@ -392,7 +393,7 @@ class Supervisor {
   Result<> answer(bool yes) const;
   void take_errors(int from);
   Result<> close_screen();
-  Result<End> after_death(std::optional<int> status, std::optional<Lane> stuck);
+  Result<End> after_death(std::optional<int> status, std::optional<Purpose> stuck);
   Result<> end_there(const std::string& path, std::string what);
   void warn(const std::string& what) const {
     std::fprintf(stderr, "tacho: %s: %s\n", printable(task_.input).c_str(), what.c_str());
@@ -450,7 +451,7 @@ void Supervisor::work(const MessageSender& sender) {
   } catch (const std::bad_alloc&) {
     ::_exit(kNoMemory);
   } catch (const std::exception& fault) {
-    // The parent sees a death while a file was read, and leaves that file out.
+    // The parent sees the file of the death and leaves it out.
     if (std::ranges::any_of(shared_.markers, &CrashMarker::is_at_file)) std::abort();
     fail(Error{fault.what()});
   }
@@ -494,7 +495,7 @@ Result<> Supervisor::answer(bool yes) const {
 
 Result<> Supervisor::write(std::string_view text) {
   if (is_reader_gone_) return Done{};
-  if (is_finished_) return Error{"more text comes when it was finished"};
+  if (is_finished_) return Error{"the process that reads the files sent text after the end of the output"};
   if (output_->is_for_person) watch_.be_quiet();
   is_given_ = true;
   const auto reader = output_->write(text);
@@ -507,7 +508,7 @@ Result<> Supervisor::write(std::string_view text) {
 Result<> Supervisor::take(const Message& message) {
   const Kind kind = message.head.kind;
   if ((kind == Kind::Text || kind == Kind::Finish) && !output_)
-    return Error{"the process that reads the files writes before it asks"};
+    return Error{"the process that reads the files sent text before it opened the output"};
   switch (kind) {
     case Kind::Begin:
       is_confined_ = true;
@@ -538,7 +539,8 @@ Result<> Supervisor::take(const Message& message) {
                                                                                         : Fault::Input;
       break;
     case Kind::End:
-      if (output_ && !is_finished_) return Error{"the process that reads the files ends before its text"};
+      if (output_ && !is_finished_)
+        return Error{"the process that reads the files ended before the end of the output"};
       status_ = static_cast<cli::ExitStatus>(message.head.detail);
       break;
   }
@@ -560,7 +562,7 @@ Result<> Supervisor::close_screen() {
 
 Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job) {
   MessageReceiver receiver(from);
-  std::optional<Lane> stuck;
+  std::optional<Purpose> stuck;
   std::optional<Error> failure;
   bool is_dead = false, is_open = true;
   while (!status_ && !error_ && !failure) {
@@ -583,7 +585,7 @@ Result<End> Supervisor::serve(pid_t child, int from, int errors, JobControl& job
       if (!more) failure = std::move(more.error());
       is_open = more && *more;
     } else if (is_dead) {
-      break;  // and all of its messages were read
+      break;  // all of its messages were read
     } else if ((is_dead = has_died(child))) {
       kill_group(child);
     }
@@ -626,7 +628,7 @@ Result<End> Supervisor::run_child() {
   return serve(child, texts.from.get(), errors.from.get(), job);
 }
 
-Result<End> Supervisor::after_death(std::optional<int> status, std::optional<Lane> stuck) {
+Result<End> Supervisor::after_death(std::optional<int> status, std::optional<Purpose> stuck) {
   const std::string how = how_it_ended(status, stuck.has_value(), watch_.times());
   const int signal = status && WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
   const bool at_names = shared_.markers[kNames].is_at_file(),
@@ -679,7 +681,7 @@ Result<> Supervisor::end_there(const std::string& path, std::string what) {
   is_finished_ = true;
   if (auto done = output_->finish(); !done) return done;
   if (!task_.can_restart)
-    what += ": what was written before that is kept";
+    what += ": the output so far is kept";
   else
     what += ": the output ends there";
   if (task_.can_restart && !path.empty() && !task_.skip_option.empty())
@@ -710,7 +712,7 @@ std::string SkippedFiles::refusal(std::string_view path) const {
 std::string out_of_time(const std::string& input, const FileTimes& times) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(times.at_all);
   return "tacho: " + printable(input) + ": after " + std::to_string(seconds.count()) +
-         " s at files no further one was read, and what needs it has no name; --max-file-time SECONDS gives "
+         " s of reading files, no more were read, so some names are missing; --max-file-time SECONDS gives "
          "more\n";
 }
 
@@ -733,7 +735,7 @@ Result<cli::ExitStatus> run_view_or(const Task& task, const std::function<Result
   bool is_confined = false;
   auto status = run_view(task, is_confined);
   if (is_confined) return status;
-  const std::string why = "no process that may only read: " + printable(status.error().what);
+  const std::string why = "no sandboxed process: " + printable(status.error().what);
   if (::geteuid() == 0)
     return Error{why + "; with --no-worker this process reads the files, with all its rights"};
   std::fprintf(stderr, "tacho: %s; this process reads the files\n", why.c_str());
@@ -757,7 +759,7 @@ Result<JobDone> run_job(const Job& job, Policy policy, const JobLimits& limits) 
   task.open_output = [&]() -> Result<Output> {
     return Output{.write = [&](std::string_view text) -> Result<Reader> {
                     if (text.size() > limits.most_bytes - done.bytes.size())
-                      return Error{"the process that reads the files gives too much", EFBIG};
+                      return Error{"the result of the process that reads the files is too large", EFBIG};
                     const auto bytes = std::as_bytes(std::span(text));
                     done.bytes.insert(done.bytes.end(), bytes.begin(), bytes.end());
                     return Reader::There;
@@ -775,7 +777,7 @@ Result<JobDone> run_job(const Job& job, Policy policy, const JobLimits& limits) 
   bool is_confined = false;
   if (auto status = supervisor.run(is_confined); !status) {
     if (is_confined) return std::move(status.error());
-    return Error{"the process that reads the files cannot give up its rights: " + status.error().what};
+    return Error{"the process that reads the files cannot drop its rights: " + status.error().what};
   }
   done.deaths = supervisor.deaths();
   done.is_out_of_time = shared->has_refused.load();

@@ -1,9 +1,10 @@
-// Work on files that a capture names, in a sandboxed child (sandbox/policy.h): a fault of a parser costs the
-// file that was read.
+// Runs work on untrusted files in a sandboxed child (sandbox/policy.h), so that a crash of a parser only
+// loses the file that was read.
 //
-// The child reads, and its parent gets text or bytes over a pipe and writes them. Before the first byte was
-// given out, a child that dies at a file is followed by another one, which leaves that file out. Afterwards
-// the output ends there, with exit status 3 and a message that names the file and how to go on without it.
+// The child reads files and sends text or bytes over a pipe to its parent, which writes them. If the child
+// dies while it reads a file, before the first byte of output was written, another child is started that
+// ignores this file. Later the output ends, with exit status 3 and a message that names the file and the
+// option to ignore it.
 #pragma once
 
 #include <chrono>
@@ -23,7 +24,7 @@ namespace tacho::sandbox {
 
 enum class Reader : std::uint8_t { There, Gone };
 
-// The output. In the child its bytes go over the pipe, so is_reader_gone() becomes true some time after a
+// The output. In the child its bytes go over the pipe, so is_reader_gone() becomes true a while after a
 // write.
 struct Output {
   std::function<Result<Reader>(std::string_view)> write;
@@ -32,11 +33,11 @@ struct Output {
   bool is_for_person = false;
 };
 
-// How long the child may take for files. Time in which it reads no file does not count.
+// Time limits for reading files; other time is not counted.
 struct FileTimes {
   std::chrono::milliseconds at_one{
-      120'000};  // then the child is killed, and the next one leaves the file out
-  std::chrono::milliseconds at_all{300'000};  // of all children of a task: then no more are read; 0: any time
+      120'000};  // for one file: then the child is killed, and the next one ignores the file
+  std::chrono::milliseconds at_all{300'000};  // for all files of a task: then no more are read; 0: no limit
 };
 
 struct Death {
@@ -56,12 +57,12 @@ class SkippedFiles : public symbolize::FileAccess {
 
 // The child's environment, passed to the work.
 struct Child {
-  symbolize::FileAccess& names;   // for files that symbols are read from
-  symbolize::FileAccess& stacks;  // for files that stacks are unwound with
-  bool is_serial = false;  // one thread only: a child died while files for names and for stacks were read
-  const std::vector<Death>& deaths;        // of the children before
-  std::function<Output()> open_output;     // once
-  std::function<bool()> is_asked_to_stop;  // as Task::is_asked_to_stop says
+  symbolize::FileAccess& names;            // for files that symbols are read from
+  symbolize::FileAccess& stacks;           // for files that stacks are unwound with
+  bool is_serial = false;                  // use one thread only: a child died while two files were read
+  const std::vector<Death>& deaths;        // of earlier children
+  std::function<Output()> open_output;     // call it once
+  std::function<bool()> is_asked_to_stop;  // the last result of Task::is_asked_to_stop
 };
 
 // Shows a line on a terminal; empty: erases it.
@@ -69,16 +70,16 @@ using ShowProgress = std::function<void(std::string_view)>;
 
 struct Task {
   std::function<Result<cli::ExitStatus>(Child&)> work;  // in the child
-  std::function<Result<Output>()> open_output;          // in the parent, when the child opens it
-  std::function<bool()> is_asked_to_stop = {};          // in the parent, ten times a second; may be empty
-  ShowProgress show_progress = {};                      // which file is read, when that takes seconds
+  std::function<Result<Output>()> open_output;          // called in the parent, when the child opens it
+  std::function<bool()> is_asked_to_stop = {};  // called in the parent ten times a second; may be empty
+  ShowProgress show_progress = {};              // shows the file that is read, if it takes seconds
   Policy policy = Policy::Trials;
-  std::string input;                   // in messages
-  std::vector<std::string> skipped{};  // files that are left out
-  std::string skip_option{};           // that leaves one out, in messages; empty: there is none
-  bool can_restart = true;             // false: the input is a pipe, and what was read of it is gone
-  // Discards the output of the previous child before a restart (with Policy::WriteOutput, its file's
-  // contents). Empty: the output stays.
+  std::string input;                   // its name, for messages
+  std::vector<std::string> skipped{};  // files to ignore
+  std::string skip_option{};           // the option to ignore a file, for messages; empty: there is none
+  bool can_restart = true;             // false: the input is a pipe, which cannot be read again
+  // Discards the output of the previous child before a restart (with Policy::WriteOutput, the contents of its
+  // file). Empty: the output is kept.
   std::function<Result<>()> restart = {};
   bool is_whole_or_nothing = false;  // an incomplete output is discarded
   // The output is an interactive screen: `restart` has nothing to discard. The child's stderr is shown after
@@ -86,21 +87,21 @@ struct Task {
   // is an error at once.
   bool is_screen = false;
   FileTimes times{};
-  std::vector<int> kept{};  // descriptors that the work needs besides standard input, which is the input "-"
+  std::vector<int> kept{};  // descriptors that the work needs, besides standard input (for the input "-")
 };
 
-// Runs a task that writes an output: a view or a new capture. If files were left out, stderr names them and
-// the status is kIncomplete. Errors: that of the work; no child could be made or confined (`is_confined` is
-// false then); children died too often. It forks: no other thread may hold a lock meanwhile.
+// Runs a task that writes an output: a view or a new capture. If files were ignored, stderr names them and
+// the status is kIncomplete. Errors: of the work; no child could be created or confined (then `is_confined`
+// is false); children died too often. It forks, so no other thread may hold a lock.
 Result<cli::ExitStatus> run_view(const Task& task, bool& is_confined);
-// The same. Where the kernel has no seccomp, runs `here` in this process after a warning; as root it refuses
-// instead, because untrusted files must not be parsed with root's rights.
+// The same. Without seccomp in the kernel, it runs `here` in this process after a warning; but for root it is
+// an error, since untrusted files must not be parsed with root's rights.
 Result<cli::ExitStatus> run_view_or(const Task& task, const std::function<Result<cli::ExitStatus>()>& here);
 
 struct JobDone {
-  std::vector<std::byte> bytes;  // not to be trusted
-  std::vector<Death> deaths;     // whose files were left out
-  bool is_out_of_time = false;   // files were not read, as the others took FileTimes::at_all
+  std::vector<std::byte> bytes;  // untrusted
+  std::vector<Death> deaths;     // with the ignored files
+  bool is_out_of_time = false;   // FileTimes::at_all was exceeded, and some files were not read
 };
 struct JobLimits {
   std::size_t most_bytes = 0;
@@ -108,11 +109,11 @@ struct JobLimits {
   std::vector<int> kept{};
   ShowProgress show_progress = {};
 };
-// Runs work whose result are bytes for the parent.
+// Runs work that returns bytes to the parent.
 using Job = std::function<std::vector<std::byte>(Child&)>;
 Result<JobDone> run_job(const Job& job, Policy policy, const JobLimits& limits);
 
-// The message about a task that ran out of time for files of `input`.
+// The message about FileTimes::at_all.
 std::string out_of_time(const std::string& input, const FileTimes& times);
 
 }  // namespace tacho::sandbox

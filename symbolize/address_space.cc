@@ -16,9 +16,8 @@
 
 namespace tacho::symbolize {
 
-// A treap: ordered by start, and no node has a higher priority than the one above it. With priorities that
-// are as good as random its depth is a small multiple of the logarithm of its size, whatever comes in which
-// order.
+// A treap: a binary search tree by start that is also a heap by priority. With random priorities its depth is
+// logarithmic for any order of insertions.
 struct MappingList::Node {
   NodeRef low, high;  // the mappings before, and behind
   const Mapping* mapping = nullptr;
@@ -44,7 +43,7 @@ MappingList::Node& MappingList::NodeRef::own() {
   return *node_;
 }
 
-// What begins before `start`, and what begins there or behind.
+// Splits a tree into the mappings that begin before `start`, and the others.
 std::pair<MappingList::NodeRef, MappingList::NodeRef> MappingList::split(NodeRef tree, std::uint64_t start) {
   if (!tree) return {};
   Node& node = tree.own();
@@ -58,7 +57,7 @@ std::pair<MappingList::NodeRef, MappingList::NodeRef> MappingList::split(NodeRef
   return {std::move(low), std::move(tree)};
 }
 
-// All of `low` is before all of `high`.
+// Joins two trees; all of `low` must be before all of `high`.
 MappingList::NodeRef MappingList::join(NodeRef low, NodeRef high) {
   if (!low) return high;
   if (!high) return low;
@@ -73,7 +72,8 @@ MappingList::NodeRef MappingList::join(NodeRef low, NodeRef high) {
 }
 
 AddressRange MappingList::range_at(std::uint64_t address) const {
-  const Node *before = nullptr, *behind = nullptr;  // the last that begins at or before the address, the next
+  const Node *before = nullptr,
+             *behind = nullptr;  // the last that begins at or before the address; the next one
   for (const Node* node = root_.get(); node != nullptr;) {
     const bool is_before = node->start <= address;
     (is_before ? before : behind) = node;
@@ -88,7 +88,7 @@ AddressRange MappingList::range_at(std::uint64_t address) const {
 }
 
 std::vector<const Mapping*> MappingList::take(std::uint64_t start, std::uint64_t end) {
-  // One that begins before may reach into the range; no other does, as they do not overlap.
+  // Only the last mapping that begins before the range can overlap it.
   const Mapping* const reaching = find(start);
   const std::uint64_t from = reaching != nullptr ? reaching->start : start;
   auto [before, rest] = split(std::move(root_), from);
@@ -140,14 +140,14 @@ struct Thread {
   Text comm = kNoText;  // kNoText: no record named it
 };
 
-// What makes two modules the same.
+// The identity of a module.
 struct Identity {
   std::string_view path;
   format::BuildId build_id;
-  std::uint64_t file = 0;  // of the files that had the path: 0 the first one, else the inode
+  std::uint64_t file = 0;  // 0: the first file with this path; else the inode of a later one
   bool operator==(const Identity&) const = default;
 };
-// A module with what tells it from another one of its path and build id.
+// A module with its identity.
 struct KnownModule : Module {
   std::uint64_t file = 0;  // Identity::file
   Identity identity() const { return {path, build_id, file}; }
@@ -178,15 +178,15 @@ bool starts_with_any(std::string_view name, std::initializer_list<std::string_vi
   return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-// Memory without a file: the code in it, if any, was made at run time.
+// Anonymous memory: code in it is generated.
 bool is_anonymous(const format::MmapRecord& record) {
   return starts_with_any(record.filename,
                          {"//anon", "/dev/zero", "/anon_hugepage", "[stack", "/SYSV", "[heap]"}) ||
          (record.flags & kMapHugetlb) != 0;
 }
 
-// Code in memory that has a file's name. A program that makes code maps such a file twice, to write and to
-// run it, so both share the pages; a loader's mapping of an ELF file is private.
+// Generated code in a memfd or unlinked file: a JIT maps it twice, for writing and for execution, with shared
+// pages; a loader's mapping of an ELF file is private.
 bool is_made_code(const format::MmapRecord& record) {
   const std::string_view name = record.filename;
   return record.is_mmap2 && (record.protection & kProtExec) != 0 && (record.flags & kMapShared) != 0 &&
@@ -201,7 +201,7 @@ std::string_view last_part(std::string_view path) {
   return slash == std::string_view::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
 }
 
-// "/lib/modules/6.1/kernel/fs/ext4/ext4-extra.ko.xz" -> "[ext4_extra]", as the kernel itself calls it.
+// "/lib/modules/6.1/kernel/fs/ext4/ext4-extra.ko.xz" -> "[ext4_extra]", the kernel's name.
 std::string kernel_module_name(std::string_view path) {
   if (path.starts_with('[')) return std::string(path);
   std::string_view name = last_part(path);
@@ -224,14 +224,14 @@ std::uint64_t end_of(std::uint64_t start, std::uint64_t length) {
 }  // namespace
 
 struct AddressSpaces::State {
-  format::TextPool texts;  // the names of everything
+  format::TextPool texts;  // all names
   std::deque<KnownModule> modules;
   tsl::robin_set<KnownModule*, IdentityHash, SameIdentity> modules_by_identity;
   ByNumber<format::BuildId> build_ids;  // by path, from the header
   ByNumber<Text> kernel_module_paths;   // by "[name]", from the header
-  Text kernel_path = kNoText;           // likewise: a file's name when the recorder knew the kernel by that
+  Text kernel_path = kNoText;           // from the header: a vmlinux, if the recorder used one
   std::deque<Mapping> mappings;
-  format::SeededHash priority;  // of a mapping in its list, by its start
+  format::SeededHash priority;  // of a mapping in its treap, by its start
   ByNumber<MappingList> processes;
   ByNumber<Thread> threads;       // by tid
   ByNumber<std::uint64_t> forks;  // by pid: when a process was forked, ns
@@ -241,7 +241,7 @@ struct AddressSpaces::State {
   std::unique_ptr<const SpaceVersion> unmapped;            // of all others
   Versions replaced;
   std::uint32_t next_version = 1, kernel_number = 1;
-  const Mapping* kernel_map = nullptr;  // of the kernel's own text
+  const Mapping* kernel_map = nullptr;  // of the kernel's text
   std::optional<KernelText> kernel_text;
 
   Module* module(ModuleKind kind, std::string_view path, std::string_view short_name, format::BuildId id,
@@ -268,7 +268,7 @@ struct AddressSpaces::State {
   }
 };
 
-// One Module for each identity. The id of a record without one is looked up by path.
+// Finds or makes the Module of an identity. A record without a build id gets the one of its path.
 Module* AddressSpaces::State::module(ModuleKind kind, std::string_view path, std::string_view short_name,
                                      format::BuildId id, std::uint64_t file) {
   if (id.empty()) id = known_id(path);
@@ -276,7 +276,7 @@ Module* AddressSpaces::State::module(ModuleKind kind, std::string_view path, std
   const auto known = modules_by_identity.find(identity);
   if (known != modules_by_identity.end()) return *known;
   const std::string_view kept = texts.keep(path);
-  // Mostly the end of the path: it takes no bytes of its own.
+  // Usually the end of the path, which needs no memory.
   const bool is_end = kept.ends_with(short_name);
   const std::string_view name =
       is_end ? kept.substr(kept.size() - short_name.size()) : texts.keep(short_name);
@@ -285,8 +285,8 @@ Module* AddressSpaces::State::module(ModuleKind kind, std::string_view path, std
   return fresh;
 }
 
-// A program that is replaced while it runs has the path of the one that replaces it, and in perf's table of
-// build ids, which is read from the path when the recording ends, the id of that one. Their inodes differ.
+// If a file is replaced while it runs, two files have one path, and perf's table of build ids, which is made
+// from the paths at the end of the recording, has the id of the new one. Their inodes differ.
 Module* AddressSpaces::State::module_of_file(const format::MmapRecord& record) {
   const std::string_view name = last_part(record.filename);
   Module* const first = module(ModuleKind::User, record.filename, name, record.build_id);
@@ -299,7 +299,7 @@ Module* AddressSpaces::State::module_of_file(const format::MmapRecord& record) {
   return other;
 }
 
-// The mappings of the process, or for kNoProcess those of the kernel, which are part of all versions.
+// The mappings of a process, or of the kernel (kNoProcess), which all versions include.
 void AddressSpaces::State::changed(std::uint32_t pid) {
   if (pid == kNoProcess) {
     ++kernel_number;
@@ -314,12 +314,12 @@ void AddressSpaces::State::changed(std::uint32_t pid) {
   versions.erase(row);
 }
 
-// Over no other mapping of the list.
+// Adds a mapping that overlaps no other.
 void AddressSpaces::State::add(MappingList& maps, const Mapping& mapping) {
   maps.add(&mappings.emplace_back(mapping), static_cast<std::uint32_t>(priority(mapping.start)));
 }
 
-// Cuts [start, end) out; what remains of a mapping on either side becomes a mapping of its own.
+// Removes [start, end); the rest of a mapping on either side becomes a new mapping.
 void AddressSpaces::State::erase(MappingList& maps, std::uint64_t start, std::uint64_t end) {
   for (const Mapping* const old : maps.take(start, end)) {
     if (old->start < start) {
@@ -355,7 +355,7 @@ void AddressSpaces::State::apply(const format::MmapRecord& record, std::uint16_t
     case abi::kCpumodeUnknown:
       return apply_user_mmap(record);
     default:
-      return;  // a guest's: perf does not look into guests unless asked to
+      return;  // of a guest: perf ignores these by default
   }
 }
 
@@ -370,7 +370,7 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
     const bool is_named = record.filename.starts_with('/') || record.filename.starts_with('[');
     if (!is_named) return;
     const std::string name = kernel_module_name(record.filename);
-    // As in perf: a module that the capture's table of build ids lists goes by the path it has there.
+    // As in perf: a kernel module has the path in the capture's table of build ids.
     const auto listed = kernel_module_paths.find(texts.find(name));
     Module* const loaded =
         module(ModuleKind::KernelModule, listed == kernel_module_paths.end() ? name : texts[listed->second],
@@ -379,7 +379,7 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
     mapping.module = loaded;
     return insert(kernel, mapping);
   }
-  // Some recorders wrote a kernel of no size: everything else in kernel space is its.
+  // Some recorders wrote size 0 for the kernel: then it extends to the end of kernel space.
   if (mapping.start == 0 && mapping.end == 0) mapping.end = std::numeric_limits<std::uint64_t>::max();
   const std::string_view path = kernel_path == kNoText ? kKernelName : texts[kernel_path];
   mapping.module = module(ModuleKind::Kernel, path, kernel_short_name(path), record.build_id);
@@ -392,7 +392,7 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
   insert(kernel, mapping);
   kernel_map = kernel.find(mapping.start);
   kernel_text = KernelText{mapping.start, mapping.end, {}, 0};
-  // Zero: the recorder was not permitted to see kernel addresses.
+  // Zero: the recorder had no right to see kernel addresses.
   if (record.page_offset != 0) {
     std::string_view symbol = record.filename.substr(kKernelPrefix.size());
     if (symbol.starts_with(']')) symbol.remove_prefix(1);
@@ -401,7 +401,7 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
   }
 }
 
-// What a process made at run time: all of it is one module.
+// All generated code of a process is one module.
 Module* AddressSpaces::State::made_code(std::uint32_t process) {
   const auto pid = static_cast<std::int32_t>(process);
   const std::string path = fmt::format("/tmp/perf-{}.map", pid);
@@ -413,7 +413,7 @@ Module* AddressSpaces::State::made_code(std::uint32_t process) {
 }
 
 void AddressSpaces::State::apply_user_mmap(const format::MmapRecord& record) {
-  // MMAP has no protection; perf takes what is not marked as data for code.
+  // MMAP has no protection: code, unless it is marked as data.
   const std::uint32_t protection = record.is_mmap2 ? record.protection : record.is_data ? 0 : kProtExec;
   Mapping mapping{.start = record.start,
                   .end = end_of(record.start, record.length),
@@ -434,7 +434,7 @@ void AddressSpaces::State::apply_user_mmap(const format::MmapRecord& record) {
   insert(processes[record.pid], mapping);
 }
 
-// perf knows a thread by its tid alone.
+// As in perf, a thread is identified by its tid only.
 Thread& AddressSpaces::State::thread(std::uint32_t pid, std::uint32_t tid) {
   Thread& found = threads[tid];
   if (found.pid == kNoProcess) found.pid = pid;
@@ -442,14 +442,14 @@ Thread& AddressSpaces::State::thread(std::uint32_t pid, std::uint32_t tid) {
 }
 
 void AddressSpaces::State::apply(const format::CommRecord& record, std::uint16_t /*misc*/) {
-  // The old program's mappings stay until the new one's cover them: until execve returns, the user addresses
-  // of its call chains are the old program's.
+  // The mappings of the old program are kept until new ones replace them: before execve returns, user
+  // addresses of call chains are the old program's.
   thread(record.pid, record.tid).comm = texts.add(record.name);
 }
 
 void AddressSpaces::State::apply(const format::TaskRecord& record, std::uint16_t misc) {
-  if (record.is_exit) return;  // its samples may come a little later
-  // A parent of another process: the record that ended it was lost, and its tid was given out anew.
+  if (record.is_exit) return;  // its last samples may come later
+  // The parent's tid belongs to another process now: its EXIT record was lost, and the tid was reused.
   Thread parent = thread(record.parent_pid, record.parent_tid);
   if (parent.pid != record.parent_pid) {
     parent = threads[record.parent_tid] = Thread{record.parent_pid, kNoText};
@@ -459,9 +459,8 @@ void AddressSpaces::State::apply(const format::TaskRecord& record, std::uint16_t
     }
   }
   threads[record.tid] = Thread{record.pid, parent.comm};
-  if (record.pid == record.parent_pid) return;  // a thread: it shares
-  // The recorder's own FORK records, for what already runs, are marked; the MMAP records of each process
-  // follow.
+  if (record.pid == record.parent_pid) return;  // a new thread shares the mappings
+  // Synthesized FORK records for running processes are marked; MMAP records of each process follow them.
   const bool is_synthesized = (misc & abi::kMiscForkExec) != 0;
   if (is_synthesized || record.time == 0)
     forks.erase(record.pid);
@@ -535,7 +534,7 @@ void AddressSpaces::add_build_id(const format::BuildIdEntry& entry) {
   if (is_kernels && entry.filename.find(".ko") != std::string::npos)
     state_->kernel_module_paths.try_emplace(state_->texts.add(kernel_module_name(entry.filename)),
                                             state_->texts.add(entry.filename));
-  // A table lists the kernel once, by the file that its symbols were read of, or as [kernel.kallsyms].
+  // The table lists the kernel once, by the path of a vmlinux or as [kernel.kallsyms].
   else if (is_kernels && entry.filename.starts_with('/') && state_->kernel_path == kNoText)
     state_->kernel_path = state_->texts.add(entry.filename);
   state_->add_build_id(entry.filename, entry.build_id);
@@ -543,7 +542,7 @@ void AddressSpaces::add_build_id(const format::BuildIdEntry& entry) {
 
 namespace {
 
-// `user`: null when nothing is known of the process.
+// `user`: null: unknown process.
 AddressRange range_in(const MappingList* user, const MappingList& kernel, std::uint64_t ip,
                       std::uint8_t cpumode) {
   const auto in_user = [&] { return user == nullptr ? AddressRange() : user->range_at(ip); };

@@ -1,4 +1,4 @@
-// Each process over time: which file was mapped at an address when a sample was taken.
+// The address spaces of processes over time: which file was mapped at an address when a sample was taken.
 #pragma once
 
 #include <cstdint>
@@ -18,34 +18,34 @@ namespace tacho::symbolize {
 
 // Mapping, and MappingList: the mappings of one address space by address, without overlaps.
 //
-// A persistent search tree: copies share nodes, and a write copies the path to the changed node only. A fork
-// costs nothing, a change in the child some hundred bytes.
+// A persistent search tree: copies share nodes, and a write copies only the path to the changed node. So a
+// fork is free, and a change in the child takes a few hundred bytes.
 
 // A mapping: a range of a process's or the kernel's addresses.
 
-// Lives as long as the AddressSpaces it came from, also after it was unmapped, and its address (the pointer)
-// is its identity: one lookup result can be kept per (mapping, ip).
+// Lives as long as its AddressSpaces, also after it was unmapped, so the pointer is its identity: results can
+// be cached by (mapping, ip).
 struct Mapping {
   const Module* module = nullptr;
   std::uint64_t start = 0, end = 0;  // runtime addresses, end is past the last
   std::uint64_t page_offset = 0;     // bytes into the file
   std::uint32_t protection = 0;      // PROT_*
-  std::uint32_t pid = 0;             // of the process (perf maps are named by it); -1: the kernel
+  std::uint32_t pid = 0;             // of the process, for its perf map; -1: the kernel
   bool is_identity = false;          // kernel, BPF: shown addresses are runtime addresses
 
-  // perf's "map-relative" address, which perf prints: an offset in the file.
+  // perf's map-relative address: an offset in the file.
   std::uint64_t shown_address(format::RuntimeAddress ip) const {
     return is_identity ? ip.value : ip.value - start + page_offset;
   }
-  // What a report shows of an address without a name: code of a kernel module counts from where it was
-  // loaded.
+  // The address that a report shows for code without a name: in a kernel module, relative to its load
+  // address.
   std::uint64_t nameless_address(format::RuntimeAddress ip) const {
     const bool is_module = module->kind == ModuleKind::KernelModule;
     return is_module ? ip.value - start + page_offset : shown_address(ip);
   }
 };
 
-// A range of a process's addresses, first and last, inside one mapping or between two.
+// Addresses [first, last] of a process, inside one mapping or between two.
 struct AddressRange {
   std::uint64_t first = 0, last = ~std::uint64_t{0};
   const Mapping* mapping = nullptr;
@@ -53,14 +53,14 @@ struct AddressRange {
 
 class MappingList {
  public:
-  // The mapping that covers `address`; null when there is none.
+  // The mapping that covers `address`; null: none.
   const Mapping* find(std::uint64_t address) const { return range_at(address).mapping; }
   // The same, and the range of addresses for which the result is valid.
   AddressRange range_at(std::uint64_t address) const;
-  // Removes every mapping that overlaps [start, end), and returns them in ascending order.
+  // Removes the mappings that overlap [start, end) and returns them in ascending order.
   std::vector<const Mapping*> take(std::uint64_t start, std::uint64_t end);
-  // Adds a mapping over none of the others. `priority` keeps the tree flat: any number that depends on
-  // mapping->start alone, as long as makers of captures cannot foresee it.
+  // Adds a mapping that overlaps no other. `priority`: a hash of mapping->start that authors of captures
+  // cannot predict, which keeps the tree balanced.
   void add(const Mapping* mapping, std::uint32_t priority);
   bool is_empty() const { return root_.get() == nullptr; }
   // All, in ascending order.
@@ -83,7 +83,7 @@ class MappingList {
     explicit operator bool() const { return node_ != nullptr; }
     const Node* operator->() const { return node_; }
     const Node* get() const { return node_; }
-    Node& own();  // to be written: a copy of its own when others hold it too
+    Node& own();  // for writing: copies the node if it is shared
 
    private:
     Node* node_ = nullptr;
@@ -95,22 +95,21 @@ class MappingList {
   NodeRef root_;
 };
 
-// Each process over time: COMM, MMAP, FORK, EXIT, KSYMBOL records in, in time order; (pid, address) to
-// mapping and (tid) to name out, as of the last record applied.
-
-// What the addresses of one process stand for at one time, and those of the kernel now. The process's part
-// never changes, so other threads may look into it while further records are applied.
+// The address space of one process at one time, and that of the kernel now. The process's part never changes,
+// so other threads may read it while further records are applied. What the addresses of one process stand for
+// at one time, and those of the kernel now. The process's part never changes, so other threads may look into
+// it while further records are applied.
 class SpaceVersion {
  public:
   // `kernel` must outlive it.
   SpaceVersion(std::uint32_t number, std::uint32_t kernel_number, MappingList user, const MappingList& kernel)
       : number_(number), kernel_number_(kernel_number), user_(std::move(user)), kernel_(&kernel) {}
 
-  // No two versions of one AddressSpaces have the same.
+  // Unique among the versions of one AddressSpaces.
   std::uint32_t number() const { return number_; }
-  // Versions with the same one have the same mappings of the kernel.
+  // Versions with equal numbers have the same kernel mappings.
   std::uint32_t kernel_number() const { return kernel_number_; }
-  // As AddressSpaces has them.
+  // As in AddressSpaces.
   const Mapping* find(format::RuntimeAddress ip, std::uint8_t cpumode) const {
     return range_at(ip, cpumode).mapping;
   }
@@ -129,40 +128,39 @@ class AddressSpaces {
   AddressSpaces& operator=(AddressSpaces&&) noexcept;
   ~AddressSpaces();
 
-  // Before the first record: code that a process made in a memfd or an unlinked file is that file's, as perf
-  // has it, and not code made at run time, which a perf map names.
+  // Call it before the first record: generated code in a memfd or an unlinked file belongs to that file, as
+  // in perf, and has no names of perf maps.
   void keep_memory_files();
 
-  // Records that say nothing about processes or mappings are ignored.
+  // Applies COMM, MMAP, FORK, EXIT and KSYMBOL records, in the order of time; others are ignored.
   void apply(const format::Record& record, std::uint16_t misc);
-  // A build id known from the header's BUILD_ID section, for mappings whose records carry none.
+  // A build id from the header's BUILD_ID section, for mappings whose records have none.
   void add_build_id(const format::BuildIdEntry& entry);
 
-  // `cpumode` is the record's or the call chain mark's. Null when nothing is mapped there. When cpumode is
-  // unknown, the address says whether it is the kernel's, as in perf.
+  // `cpumode`: of the record or of the call chain's context marker; if unknown, the address decides whether
+  // it is the kernel's, as in perf. Null: nothing is mapped there.
   const Mapping* find(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const {
     return range_at(pid, ip, cpumode).mapping;
   }
-  // The same, and for which other addresses of the process the answer holds as well, until a record changes
-  // it.
+  // The same, with the range of addresses that have this result until the next record.
   AddressRange range_at(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const;
-  // The process as it is now. Every change of its mappings, or of the kernel's, makes another version.
+  // The current version of a process. Each change of its mappings or the kernel's makes a new version.
   // Processes without mappings share one.
   const SpaceVersion& version(std::uint32_t pid);
-  // The versions that others took the place of since the last call. As long as they are held they may be
-  // looked into; they are given up where records are applied.
+  // The versions that were replaced since the last call; they stay valid while the caller holds them. Destroy
+  // them on the thread that applies records.
   using Versions = std::vector<std::unique_ptr<const SpaceVersion>>;
   Versions take_replaced();
-  // The thread's name now: "dd"; ":1234" when no record named it; ":-1" without a tid. Its bytes live as long
-  // as this, and equal names share them.
+  // The thread's current name: "dd"; ":1234" if no record named it; ":-1" without a tid. Its bytes live as
+  // long as this; equal names share them.
   std::string_view comm(std::uint32_t pid, std::uint32_t tid) const;
 
-  // Gives back what only further records and look-ups of processes' addresses would need. Mappings, names and
-  // what all processes share stay.
+  // Frees the data for further records and for look-ups in processes. Mappings, names and the kernel's
+  // address space are kept.
   void end_replay();
 
-  // Where the recording kernel's text lay: start, end, and the reference symbol with its address, from the
-  // MMAP record of [kernel.kallsyms]; kallsyms of another boot are moved by it.
+  // The addresses of the recording kernel's text, and its reference symbol, from the MMAP record of
+  // [kernel.kallsyms]: kallsyms of another boot is relocated by them.
   struct KernelText {
     std::uint64_t start = 0, end = 0;
     std::string reference_symbol;  // "_text" or "_stext"
@@ -175,15 +173,15 @@ class AddressSpaces {
   std::unique_ptr<State> state_;
 };
 
-// Of the address spaces, what all processes share: all that is asked when an address gets its names. One
-// thread may have this while another applies records that change single processes.
+// The kernel's address space, which naming of addresses needs. One thread may use it while another applies
+// records that change single processes.
 class KernelSpace {
  public:
   KernelSpace(const AddressSpaces& spaces) : spaces_(&spaces) {}  // `spaces` must outlive this
 
   const Mapping* find(format::RuntimeAddress ip) const;
   const std::optional<AddressSpaces::KernelText>& text() const { return spaces_->kernel_text(); }
-  // The mapping of the kernel's own text; null when no record has it.
+  // The mapping of the kernel's text; null: no record has it.
   const Mapping* text_mapping() const { return text() ? find({text()->start}) : nullptr; }
 
  private:

@@ -17,16 +17,16 @@ enum class ModuleKind : std::uint8_t {
   KernelModule,  // "[ext4]"
   Vdso,          // "[vdso]"
   Bpf,           // "bpf_prog_TAG_NAME"
-  Anonymous,     // "//anon", "[heap]", "[stack]": code made at run time
+  Anonymous,     // "//anon", "[heap]", "[stack]": generated code
   GuestKernel,   // "[guest.kernel.kallsyms]"
 };
 
-// The file of a mapping as MMAP2 identifies it where it has no build id.
+// The identity of a file in an MMAP2 record without build id.
 struct MappedFile {
   std::uint32_t major = 0, minor = 0;       // of the device
   std::uint64_t inode = 0, generation = 0;  // 0: not recorded
-  // Whether these are two files. Devices are those of the kernel's mappings: overlayfs and btrfs report
-  // others elsewhere, and on different devices numbers say nothing.
+  // Whether these are certainly two files. Inodes are only compared on one device: overlayfs and btrfs report
+  // other devices in stat() than in mappings.
   bool is_other_than(const MappedFile& other) const {
     const bool is_comparable = inode != 0 && other.inode != 0 && major == other.major && minor == other.minor;
     if (!is_comparable) return false;
@@ -35,36 +35,35 @@ struct MappedFile {
   }
 };
 
-// What code was loaded from, named as perf names it. Each (path, build id) is one Module, except when two
-// different files had the same path one after the other. The creator of a Module owns the bytes of its names.
+// A module (perf: dso), with perf's names. One Module for each (path, build id), and more if different files
+// had the same path one after the other. Its creator owns the bytes of the names.
 struct Module {
   ModuleKind kind = ModuleKind::User;
   std::string_view path;        // perf script's dso: the full path, or the names above
   std::string_view short_name;  // perf report's Shared Object: the last part of the path
   format::BuildId build_id;
   std::string_view file = {};  // of a kernel module, where it was loaded from; empty: unknown
-  std::uint64_t began = 0;     // of code made at run time: when its process was forked, ns; 0: unknown
+  std::uint64_t began = 0;     // of generated code: when its process was forked, ns; 0: unknown
   MappedFile mapped = {};      // of a file whose mappings have no build ids
 
-  // Whether its names are a guess: the recording does not identify which file of that path it was. Code
-  // described by a jitdump has its own flag (symbolize/jit/jit_code.h).
+  // Whether its names are a guess, since the capture does not identify the file (no build id).
   bool is_unsure() const {
     return kind == ModuleKind::User && build_id.empty() && path.starts_with('/') &&
            !short_name.starts_with("jitted-");
   }
 };
 
-// Why something of a module is missing.
-struct ModuleLack {
+// A module in which call chains end, and why.
+struct EndedChains {
   const Module* module = nullptr;
   std::string reason;
-  bool was_used = false;  // before that was known: names of some samples may be wrong
+  bool was_used = false;  // its file was used before that was known: some samples may be wrong
 };
 
 // Whether a frame's source line is known.
 enum class LineState : std::uint8_t {
   NotAsked,
-  NoSource,  // the module has no such information: perf shows "MODULE[address]" or "SYMBOL+offset" instead
+  NoSource,  // the module has no line information: perf shows "MODULE[address]" or "SYMBOL+offset" instead
   Unknown,   // the module has symbols or DWARF, but not this line: perf shows nothing
   Known,     // `file` and `line`; "??" and 0 where perf shows "??:0", in an unwound stack
 };
@@ -72,24 +71,24 @@ enum class LineState : std::uint8_t {
 // Views stay valid as long as the Symbolizer that returned the frame.
 struct Frame {
   const Module* module = nullptr;  // null: nothing was mapped there
-  std::string_view function;       // empty: unknown; demangled when asked for
-  std::string_view linker_name;    // the same as the linker knows it; empty where nothing says it
+  std::string_view function;       // empty: unknown; demangled if the options say so
+  std::string_view linker_name;    // its mangled name; empty: unknown
   format::RuntimeAddress ip;       // as sampled
   std::uint64_t shown_address =
-      0;  // as perf prints it on a call chain line: map-relative in user code, ip in the kernel
+      0;  // as perf prints it in a call chain: map-relative in user code, ip in the kernel
   std::uint64_t function_start = 0;  // in the space of shown_address; offset = shown_address - function_start
-  std::uint64_t function_end = 0;    // first address past it; function_start when not known
-  std::uint8_t cpumode = 0;          // abi::Misc: which of k . g u H report prints
-  char source = '!';  // perf's letter for where the name came from: k kallsyms, d dso .symtab, ...
+  std::uint64_t function_end = 0;    // first address past it; function_start: unknown
+  std::uint8_t cpumode = 0;          // abi::Misc; report prints it as k . g u H
+  char source = '!';                 // perf's letter for the symbol source: k kallsyms, d dso .symtab, ...
   bool is_inlined = false;
-  bool is_guess = false;  // the names may be of another file than the one that ran
-  bool is_data = false;   // what is named is a variable
+  bool is_guess = false;  // the names may be those of another file
+  bool is_data = false;   // the symbol is a variable
   // There is no symbol: `function` is the module's name and the start of the function's range in .eh_frame.
   bool is_unnamed = false;
   LineState line_state = LineState::NotAsked;
-  std::string_view file;  // with its folder; empty: not asked for or not known
+  std::string_view file;  // with its folder; empty: unknown or not requested
   std::uint32_t line = 0;
-  std::uint64_t elf_address = 0;  // as the module's DWARF counts; shown_address without a file
+  std::uint64_t elf_address = 0;  // address in the module's DWARF; shown_address without a file
 };
 
 }  // namespace tacho::symbolize

@@ -22,7 +22,7 @@ FileAhead::FileAhead(std::string path, std::uint64_t limit) : path_(std::move(pa
   }
 }
 
-// What is stopped is never asked for.
+// A reading that is stopped ends here: its result is not needed.
 void FileAhead::read(const std::stop_token& stop) {
   constexpr std::size_t kPiece = std::size_t{256} << 10;  // bytes
   auto file = format::open_input(path_);
@@ -84,7 +84,7 @@ Result<FileAhead::Content> FileAhead::next() {
 namespace {
 
 constexpr std::string_view kRunningKallsyms = "/proc/kallsyms";
-constexpr std::uint64_t kMostBefore = 64 << 10;  // bytes of a module before its first function
+constexpr std::uint64_t kMostBefore = 64 << 10;  // limit of bytes of a module before its first function
 
 }  // namespace
 
@@ -120,11 +120,11 @@ Result<SymbolTable*> KernelNames::table_of(const Module& module) {
   if (!table) return Error{"kallsyms has no symbols of it"};
   const auto functions = list->module_functions(module.short_name);
   if (functions.empty()) return table;
-  // A module's code begins with its first function, or little before it.
+  // A module starts at its first function, or a little before it.
   const Mapping* const there = kernel_->find({functions.front()});
   if (there != nullptr && there->module == &module && functions.front() - there->start < kMostBefore)
     return table;
-  return Error{"kallsyms has it at other addresses, as in another boot"};
+  return Error{"kallsyms has it at other addresses (of another boot)"};
 }
 
 Result<Kallsyms> KernelNames::read() {

@@ -25,13 +25,12 @@ class FileAhead {
  public:
   using Content = std::vector<std::byte>;
 
-  // Begins to read; at most `limit` bytes. Where the system gives no thread, next() reads.
+  // Starts to read at most `limit` bytes. If no thread can be created, next() reads.
   FileAhead(std::string path, std::uint64_t limit);
   FileAhead(const FileAhead&) = delete;
   FileAhead& operator=(const FileAhead&) = delete;
 
-  // The next piece of the content, as soon as it is there; an empty one at the end and from then on. After an
-  // error there is no more.
+  // Waits for the next piece; an empty one at the end. After an error there are no more.
   Result<Content> next();
 
  private:
@@ -44,31 +43,31 @@ class FileAhead {
   std::mutex mutex_;  // guards the next three
   std::condition_variable changed_;
   std::deque<Content> pieces_;
-  Result<> how_ = Done{};  // it ended
+  Result<> how_ = Done{};  // the result of the reading
   bool has_ended_ = false;
-  std::jthread thread_;  // the last member: it uses the others
+  std::jthread thread_;  // destroyed first: it uses the other members
 };
 
 // Finds the symbol list (kallsyms) of the recorded kernel.
 
 class KernelNames {
  public:
-  // All must outlive it.
+  // The arguments must outlive this.
   KernelNames(const SymbolOptions& options, const format::Features& features, const KernelSpace& kernel)
       : options_(&options), features_(&features), kernel_(&kernel) {}
 
   // Read on first use: the file of --kallsyms, the one in the capture, or this machine's if it runs the
   // recorded kernel.
   Result<Kallsyms>& kallsyms();
-  // Of the kernel or one of its modules, which must be at its recorded address: otherwise it is another
-  // boot's, even if that kernel is at the recorded address.
+  // The symbols of the kernel or a module, which must be at its recorded address: otherwise the list is of
+  // another boot, even if its kernel is at the recorded address.
   Result<SymbolTable*> table_of(const Module& module);
   // Starts to read the list in the background, because it will be needed.
   void expect();
-  // By its build id, or where the capture has none (no sample lay in the kernel) by the names of host and
-  // kernel. Never with --symfs, which names another machine.
+  // Whether this machine runs the recorded kernel: by build id, or, if the capture has none (no sample was in
+  // the kernel), by the names of host and kernel. False with --symfs.
   bool runs_recorded_kernel() const;
-  // By the names of host and kernel.
+  // Whether this is the recording host, by the names of host and kernel.
   bool is_on_recording_host() const;
 
  private:

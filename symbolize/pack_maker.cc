@@ -10,7 +10,7 @@ using format::PackedFunction;
 using Flag = format::PackedModule;
 
 PackMaker::Gathered& PackMaker::gathered(const PlaceFacts& facts) {
-  // All code around BPF programs is one module, as kallsyms has it.
+  // All BPF trampolines and dispatchers are one module, as in kallsyms.
   const Module* const key = facts.is_bpf_text ? nullptr : facts.module;
   const auto [entry, is_new] = modules_.try_emplace({key, facts.is_bpf_text});
   Gathered& to = entry->second;
@@ -26,7 +26,7 @@ PackMaker::Gathered& PackMaker::gathered(const PlaceFacts& facts) {
   module.kind = static_cast<std::uint8_t>(facts.module->kind);
   module.path = pack_.texts.number_of(facts.module->path);
   module.build_id = facts.module->build_id;
-  module.lack = pack_.texts.number_of(source.lack);
+  module.missing_reason = pack_.texts.number_of(source.missing_reason);
   module.letter = static_cast<std::uint8_t>(source.letter);
   const bool has_packed_lines = source.packed != nullptr && source.packed->is(Flag::kHasLines);
   const std::pair<bool, std::uint8_t> flags[] = {
@@ -53,7 +53,7 @@ std::uint32_t PackMaker::symbol_of(Gathered& to, const Symbol& symbol) {
   return entry->second;
 }
 
-// Callers first, so that each has a lower number than whom it calls.
+// Callers first, so that a caller has a lower number than its callees.
 template <class FunctionAt>
 std::uint32_t PackMaker::function_of(Gathered& to, std::uint32_t unit, std::uint32_t number,
                                      FunctionAt&& function_at) {
@@ -110,10 +110,12 @@ void PackMaker::add(const PlaceFacts& facts, Keep keep) {
   if (facts.is_bpf_text) address.elf_address = facts.shown_address;
   if (facts.symbol) {
     const std::uint32_t symbol = symbol_of(to, *facts.symbol);
-    if (!facts.symbol->is_unnamed()) address.symbol = symbol;  // else the range says it
+    if (!facts.symbol->is_unnamed())
+      address.symbol = symbol;  // a function without symbol is found by its range
   }
   if ((to.module.flags & Flag::kHasLines) != 0) add_lines(to, facts, address);
-  // A reader takes one that is not there for just this. There may be millions, as of data.
+  // Skip addresses without facts, of which there may be millions (data): readers treat missing ones the same
+  // way.
   const bool says_something = keep == Keep::Always || address.symbol != PackedFunction::kNone ||
                               address.function != PackedFunction::kNone || address.file != 0 ||
                               address.elf_address != address.address;
@@ -147,7 +149,7 @@ format::SymbolPack PackMaker::finish() {
     pack_.modules.push_back(std::move(gathered.module));
   }
   modules_.clear();
-  // The same capture gives the same pack, wherever memory lay.
+  // A deterministic order, independent of memory addresses.
   std::ranges::sort(pack_.modules, [this](const format::PackedModule& a, const format::PackedModule& b) {
     return std::tuple(a.kind, pack_.texts[a.path], a.build_id) <
            std::tuple(b.kind, pack_.texts[b.path], b.build_id);

@@ -17,16 +17,16 @@ class PackMaker {
  public:
   explicit PackMaker(format::PackLevel level) { pack_.level = level; }
 
-  // What Symbolizer::facts() said of one address; the symbolizer must not take names as AtFirst. Its module
-  // is in the pack in any case, the address when there is something to say of it, or always: a call without a
-  // name is told apart so from one that was not looked up, where the return address has a name.
+  // Adds the result of Symbolizer::facts() for one address; the symbolizer must not use StandIn::AtFirst. The
+  // module is always added, the address only if it has facts, or with Keep::Always: so readers can
+  // distinguish a call without a name from one that was not looked up.
   enum class Keep : std::uint8_t { WithFacts, Always };
   void add(const PlaceFacts& facts, Keep keep = Keep::WithFacts);
-  // Instructions from a shown address on, of the module of an address that was added. In addition to those
-  // that came before; what these cover is there once.
+  // Adds instructions from a shown address on, of the module of an added address. Overlapping instructions
+  // are stored once.
   void add_code(const PlaceFacts& facts, std::uint64_t start, format::Bytes code, bool is_64_bit);
   bool has_code(const PlaceFacts& facts, std::uint64_t start, std::uint64_t size);
-  // All that was added.
+  // The pack of all that was added.
   format::SymbolPack finish();
 
  private:
@@ -44,19 +44,19 @@ class PackMaker {
   struct Gathered {
     format::PackedModule module;
     std::unordered_map<SymbolKey, std::uint32_t, SymbolHash> symbols;
-    std::unordered_map<std::uint64_t, std::uint32_t> functions;  // by unit and number of their source
+    std::unordered_map<std::uint64_t, std::uint32_t> functions;  // by unit and number in their source
     std::map<std::uint64_t, std::vector<std::byte>> code;        // by start
   };
   Gathered& gathered(const PlaceFacts& facts);
   std::uint32_t symbol_of(Gathered& to, const Symbol& symbol);
   void add_lines(Gathered& to, const PlaceFacts& facts, format::PackedAddress& address);
-  // `function_at` gives the InlineFunction of a number in `unit`.
+  // `function_at` returns the InlineFunction of a number in `unit`.
   template <class FunctionAt>
   std::uint32_t function_of(Gathered& to, std::uint32_t unit, std::uint32_t number, FunctionAt&& function_at);
 
   format::SymbolPack pack_;
   std::map<std::pair<const Module*, bool>, Gathered>
-      modules_;  // the second: the kernel's code around BPF programs
+      modules_;  // key: module, and whether it is the BPF trampolines
 };
 
 }  // namespace tacho::symbolize

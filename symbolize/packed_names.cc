@@ -64,7 +64,7 @@ SymbolTable& PackedSource::table(Unnamed unnamed) {
       answers.push_back({addresses[i].address, addresses[i].symbol});
       continue;
     }
-    // A call without a name, behind which a symbol begins.
+    // A call without a name, whose return address has a symbol.
     const bool is_call = i + 1 < addresses.size() && addresses[i + 1].address == addresses[i].address + 1 &&
                          is_named(addresses[i + 1]);
     if (is_call) answers.push_back({addresses[i].address, SymbolTable::kNoSymbol});
@@ -82,7 +82,7 @@ const PackedAddress* PackedSource::at(std::uint64_t address) const {
   return found != module_->addresses.end() && found->address == address ? &*found : nullptr;
 }
 
-// Pieces are joined: the last that begins before the address has what there is.
+// Pieces were joined, so only the last one that begins before the address can have it.
 format::Bytes PackedSource::code_at(std::uint64_t address, std::size_t size) const {
   const auto next = std::ranges::upper_bound(module_->code, address, {}, &format::PackedPiece::start);
   if (next == module_->code.begin()) return {};
@@ -126,7 +126,7 @@ void PackedNames::open() {
   is_open_ = true;
   auto pack = format::parse_symbol_pack(*section_);
   if (!pack) {
-    lack_ = pack.error().what;
+    missing_reason_ = pack.error().what;
     return;
   }
   pack_ = std::move(*pack);

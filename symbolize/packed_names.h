@@ -1,4 +1,4 @@
-// The names that were packed into a capture, by module.
+// The symbol pack of a capture, by module.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +18,37 @@
 
 namespace tacho::symbolize {
 
-// Code that was packed piece by piece, as it is read again.
-
-// Joins pieces that overlap or follow each other; of bytes that several have, the first one's
-// stay. Pieces must be ascending by their start, and their bytes in the module's `code_bytes`.
+// Joins pieces of code that overlap or are adjacent; of overlapping bytes the first piece's are kept. Pieces
+// must ascend by start; their bytes are in the module's `code_bytes`.
 void join_code(format::PackedModule& module);
 
-// One module's. Addresses are as perf prints them; addresses that were not packed are unknown.
+// The packed symbols of one module. Addresses are as perf prints them; addresses that were not packed are
+// unknown.
 class PackedSource {
  public:
-  // Both must outlive it.
+  // The arguments must outlive this.
   PackedSource(const format::PackedModule& module, const format::PackTexts& texts)
       : module_(&module), texts_(&texts) {}
 
   bool is(std::uint8_t flag) const { return (module_->flags & flag) != 0; }  // format::PackedModule::k...
   std::uint8_t letter() const { return module_->letter; }
-  // `unnamed`: what is done with ranges that have no names, at the first question.
+  // The symbols. `unnamed`: how functions without a name are shown; set by the first call.
   SymbolTable& table(Unnamed unnamed = Unnamed::Functions);
-  std::string_view lack() const { return text(module_->lack); }  // why names are missing
+  std::string_view missing_reason() const { return text(module_->missing_reason); }  // why names are missing
   std::uint64_t elf_address_of(std::uint64_t address) const;
-  // As DwarfLines::find(): none when nothing is known.
+  // As DwarfLines::find(); none: unknown.
   void list_calls_at(std::uint64_t address, const LinkerSymbol& symbol, StandIn stand_in,
                      std::vector<Call>& calls);
 
-  // Instructions from a shown address on, at most `size` bytes; empty where none were packed.
+  // Instructions from a shown address on, at most `size` bytes; empty: not packed.
   format::Bytes code_at(std::uint64_t address, std::size_t size) const;
   bool is_64_bit() const { return module_->is_64_bit; }
 
-  // What was packed: null for an address that was not.
+  // The facts of a packed address; null: it was not packed.
   const format::PackedAddress* at(std::uint64_t address) const;
   std::span<const format::PackedAddress> addresses() const { return module_->addresses; }
   std::string_view text(std::uint32_t number) const { return (*texts_)[number]; }
-  // By a number below the module's functions.
+  // A function of the module by its number.
   InlineFunction& function(std::uint32_t number);
 
  private:
@@ -61,15 +60,15 @@ class PackedSource {
 
 class PackedNames {
  public:
-  // `section` may be empty, and must outlive this. Nothing is unpacked before it is asked for.
+  // `section` may be empty, and must outlive this. It is decompressed when first needed.
   explicit PackedNames(const std::vector<std::byte>& section) : section_(&section) {}
 
-  // Null: nothing of it was packed. As long as this.
+  // The module's packed symbols; null: none. Valid as long as this.
   PackedSource* find(ModuleKind kind, std::string_view path, const format::BuildId& id);
-  // Whether the kernel's own names are there.
+  // Whether the kernel's symbols are packed.
   bool has_kernel();
-  // Why the section cannot be used; empty when it can, or there is none.
-  const std::string& lack() const { return lack_; }
+  // Why the section cannot be used; empty: it can, or there is none.
+  const std::string& missing_reason() const { return missing_reason_; }
 
  private:
   void open();
@@ -80,7 +79,7 @@ class PackedNames {
     format::BuildId id;
     auto operator<=>(const Key&) const = default;
   };
-  // There is one kernel, whatever the recorder called it.
+  // The kernel's name is not part of the key, since there is only one.
   static Key key_of(ModuleKind kind, std::string_view path, const format::BuildId& id) {
     return {kind, kind == ModuleKind::Kernel ? std::string_view() : path, id};
   }
@@ -88,7 +87,7 @@ class PackedNames {
   bool is_open_ = false;
   format::SymbolPack pack_;
   std::map<Key, PackedSource> sources_;
-  std::string lack_;
+  std::string missing_reason_;
 };
 
 }  // namespace tacho::symbolize

@@ -11,18 +11,16 @@
 namespace tacho::symbolize {
 
 enum class Demangle : std::uint8_t { Yes, No, Whole };  // Whole: with parameters
-// Which stacks get frames for inlined calls: perf gives them to those it unwound.
+// Which stacks get frames for inlined calls. Unwound: those of --call-graph dwarf, as in perf.
 enum class Inlines : std::uint8_t { No, Unwound, All };
 enum class SourceLines : std::uint8_t { No, Yes };
-// Which stacks get a last frame at the address -1, because their copy ended before they did. AsPerf6: those
-// where perf 6.1 has it, which takes the bytes behind the copy for zeros (on x86-64 alone). All: each of
-// them. None: as in perf 7.
+// Which truncated stacks (longer than their copy) get a last frame at address -1. AsPerf6: those in which
+// perf 6.1 has it, since it reads zeros behind the copy (x86-64 only). All: each. None: as in perf 7.
 enum class CutMark : std::uint8_t { AsPerf6, All, None };
-// Where a caller's function, inlined calls and line are looked up. ByCall: at its address minus one, which is
-// in the call. ByReturnAddress: as perf, behind the call, where the next function may begin.
+// The address at which a caller is looked up. ByCall: the return address minus one, in the call instruction.
+// ByReturnAddress: as perf, behind the call, where another function may begin.
 enum class Callers : std::uint8_t { ByCall, ByReturnAddress };
-// How code without a symbol is named: by the function range (FDE) in .eh_frame that covers it, or, as in
-// perf, by its address.
+// The name of code without a symbol: the range (FDE) in .eh_frame around it, or, as in perf, its address.
 enum class Unnamed : std::uint8_t { Functions, Addresses };
 enum class Servers : std::uint8_t { NotAsked, Asked };
 
@@ -30,34 +28,33 @@ class FileAccess;
 class PinnedFiles;
 class OtherPacks;
 
-// Value of `symfs` for no folder at all: names come from the capture only.
+// Value of `symfs`: no files are read, names come from the capture only.
 inline constexpr std::string_view kNoFiles = "/dev/null";
 
 struct SymbolOptions {
-  std::string
-      symfs;  // --symfs: a folder that stands for the recording host's root; empty: this machine's files
-  std::string kallsyms;      // --kallsyms: a file; empty: the one attached to the capture
+  std::string symfs;         // --symfs: a folder with the recording host's files; empty: this machine's
+  std::string kallsyms;      // --kallsyms: a file; empty: the attached one
   std::string perf_map_dir;  // --perf-map-dir: folder of perf-PID.map; empty: /tmp
-  std::string jitdump_dir;   // --jitdump-dir: folder of jit-PID.dump; empty: as the capture says
-  std::string vmlinux;       // -k: the kernel's own file, for names and lines instead of kallsyms
+  std::string jitdump_dir;   // --jitdump-dir: folder of jit-PID.dump; empty: the paths in the capture
+  std::string vmlinux;       // -k: the kernel's ELF file, used instead of kallsyms
   std::string build_id_dir;  // --buildid-dir: perf's cache of files by build id; empty: none
   Demangle demangle = Demangle::Yes;
   Inlines inlines = Inlines::No;
   SourceLines source_lines = SourceLines::No;
   CutMark cut_mark = CutMark::AsPerf6;
   Callers callers = Callers::ByCall;
-  bool unwinds_32_bit = true;  // copied stacks of 32-bit processes; perf 6.1 does not
-  // Code made in a memfd or an unlinked file has the names of perf maps; perf 6.1 gives it none.
+  bool unwinds_32_bit = true;  // unwind stack copies of 32-bit processes; perf 6.1 does not
+  // Generated code in a memfd or an unlinked file has the names of perf maps; in perf 6.1 it has none.
   bool names_memory_files = true;
   Unnamed unnamed = Unnamed::Functions;
-  // On the recorded host, a file with another inode than the mapping's gives no names; perf 6.1 takes it.
+  // On the recorded host, a file with another inode than the mapping's is not used; perf 6.1 uses it.
   bool checks_inodes = true;
   StandIn stand_in = StandIn::OwnCode;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod
-  FileAccess* access = nullptr;            // to files that stacks are unwound with, and to jitdumps
-  FileAccess* name_access = nullptr;       // to files that names are read from; both must outlive their users
-  const PinnedFiles* pinned = nullptr;     // files of modules that are gone by their names; likewise
-  OtherPacks* others = nullptr;            // where names come from last; must outlive its users
+  FileAccess* access = nullptr;            // to files for unwinding, and to jitdumps
+  FileAccess* name_access = nullptr;       // to files with symbols
+  const PinnedFiles* pinned = nullptr;     // used for modules whose files do not exist any more
+  OtherPacks* others = nullptr;            // the last symbol source
 };
 
 // Whether an option names the source for modules of this kind.

@@ -37,8 +37,8 @@ void SymbolSources::keep(SymbolSource source, Known& known) {
     known.source = &all_.emplace_back(std::move(source));
     return;
   }
-  const char flags[] = {source.is_left_out ? '-' : '+', source.lacks_its_file ? '-' : '+', '\0'};
-  SymbolSource*& same = shared_[flags + source.lack];
+  const char flags[] = {source.is_left_out ? '-' : '+', source.reason_is_own_file ? '-' : '+', '\0'};
+  SymbolSource*& same = shared_[flags + source.missing_reason];
   if (same == nullptr) same = &all_.emplace_back(std::move(source));
   known.source = same;
 }
@@ -46,8 +46,8 @@ void SymbolSources::keep(SymbolSource source, Known& known) {
 SymbolSource& SymbolSources::own(Known& known) {
   if (!known.is_shared) return *known.source;
   SymbolSource& own = all_.emplace_back();
-  own.lack = known.source->lack;
-  own.lacks_its_file = known.source->lacks_its_file;
+  own.missing_reason = known.source->missing_reason;
+  own.reason_is_own_file = known.source->reason_is_own_file;
   own.is_left_out = known.source->is_left_out;
   known.is_shared = false;
   known.source = &own;
@@ -65,7 +65,8 @@ bool SymbolSources::is_another_by_now(Known& known, const Module& module) {
   return known.is_another;
 }
 
-void SymbolSources::tell_others(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) {
+void SymbolSources::report_others(const std::deque<const Module*>& modules,
+                                  format::Diagnostics& diagnostics) {
   constexpr std::uint64_t kMostTold = 20;
   std::uint64_t others = 0;
   for (const Module* const module : modules) {
@@ -76,15 +77,16 @@ void SymbolSources::tell_others(const std::deque<const Module*>& modules, format
     diagnostics.add_line(format::Damage::WrongNames,
                          std::string(module->path) + ": the file there has " + known->second.other_id +
                              "; build id " + module->build_id.hex() +
-                             " was recorded, which came behind samples that were named by then");
+                             " was recorded, which is in the capture behind samples that were already named");
   }
   if (others > kMostTold)
     diagnostics.add_line(format::Damage::WrongNames, std::to_string(others - kMostTold) + " more modules");
 }
 
-void SymbolSources::tell_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) {
+void SymbolSources::report_guesses(const std::deque<const Module*>& modules,
+                                   format::Diagnostics& diagnostics) {
   constexpr std::size_t kMostNamed = 3;
-  tell_others(modules, diagnostics);
+  report_others(modules, diagnostics);
   std::vector<std::string_view> paths;
   for (const Module* const module : modules) {
     const auto known = known_.find(module);
@@ -124,9 +126,9 @@ SymbolSource from_file(ModuleSymbols symbols) {
   source.build_id = symbols.build_id;
   source.has_full_symbols = symbols.is_full;
   source.is_of_file = true;
-  if (symbols.lack) {
-    source.lack = std::move(symbols.lack->what);
-    source.is_left_out = is_left_out(*symbols.lack);
+  if (symbols.missing_reason) {
+    source.missing_reason = std::move(symbols.missing_reason->what);
+    source.is_left_out = is_left_out(*symbols.missing_reason);
   }
   return source;
 }
@@ -150,7 +152,7 @@ Result<MapText> read_map_of(const DebugFiles& files, const format::Features& fea
   auto file = files.open_itself(path);
   if (!file) return std::move(file.error());
   MapText text;
-  // A folder that stands for another host's has files with other owners and times.
+  // Owner and time are not checked below --symfs, where they differ.
   if (files.root().empty()) {
     struct stat status {};
     if (::fstat(file->get(), &status) != 0) return system_error(path, errno);
@@ -209,7 +211,7 @@ SymbolSource from_pack(PackedSource& packed, Unnamed unnamed) {
 SymbolSource without_names(Error reason) {
   SymbolSource source;
   source.is_left_out = is_left_out(reason);
-  source.lack = std::move(reason.what);
+  source.missing_reason = std::move(reason.what);
   return source;
 }
 
@@ -223,17 +225,17 @@ format::Damage kind_of_lack(const SymbolSource* source) {
 
 }  // namespace
 
-Lack lack_of(const SymbolSource* source, const DebugFiles& files, const std::string& path,
-             std::string_view ended) {
+Lack missing_message(const SymbolSource* source, const DebugFiles& files, const std::string& path,
+                     std::string_view ended) {
   constexpr std::string_view kEnded = "call chains end there: ";
-  std::string lack = source ? source->lack : "";
-  if (source && source->lacks_its_file) lack.insert(0, files.place(path) + ": ");
-  if (lack.empty() && source && source->lines) lack = source->lines->lack();
-  if (lack.empty() && ended.empty()) return {};
-  if (lack.empty()) return {format::Damage::Note, files.message(path, std::string(ended), kEnded)};
+  std::string missing_reason = source ? source->missing_reason : "";
+  if (source && source->reason_is_own_file) missing_reason.insert(0, files.place(path) + ": ");
+  if (missing_reason.empty() && source && source->lines) missing_reason = source->lines->missing_reason();
+  if (missing_reason.empty() && ended.empty()) return {};
+  if (missing_reason.empty()) return {format::Damage::Note, files.message(path, std::string(ended), kEnded)};
   const format::Damage kind = kind_of_lack(source);
-  std::string line = files.message(path, lack, source->lacking);
-  if (ended.empty() || lack.starts_with(ended)) return {kind, line};
+  std::string line = files.message(path, missing_reason, source->message_start);
+  if (ended.empty() || missing_reason.starts_with(ended)) return {kind, line};
   const std::string here = files.place(path) + ": ";
   if (ended.starts_with(here)) ended.remove_prefix(here.size());
   return {kind, line + "; " + std::string(kEnded) + std::string(ended)};
@@ -245,7 +247,7 @@ using format::PackedModule;
 
 Result<> OtherPacks::add(const std::string& name, format::Bytes section) {
   if (section.empty())
-    return Error{name + ": no symbols are packed into it; tacho pack does it where it was recorded"};
+    return Error{name + ": it has no packed symbols; run tacho pack on the host where it was recorded"};
   const auto pack = format::parse_symbol_pack(section);
   if (!pack) return Error(pack.error()).in(name + ": the symbols packed into it");
   std::size_t omitted = 0;
@@ -260,10 +262,11 @@ Result<> OtherPacks::add(const std::string& name, format::Bytes section) {
                          name + " has the names of build id " + module.build_id.hex());
   }
   if (omitted != 0)
-    omissions_.push_back(name + ": the names of " + std::string(first_omitted) +
-                         (omitted == 1 ? "" : " and of " + std::to_string(omitted - 1) + " more") +
-                         " are left out: a capture before it has names of the same file that are of another "
-                         "form (mangled, or of a file without .symtab)");
+    omissions_.push_back(
+        name + ": the names of " + std::string(first_omitted) +
+        (omitted == 1 ? "" : " and of " + std::to_string(omitted - 1) + " more") +
+        " are ignored: an earlier capture has names of the same file in another form (mangled, or "
+        "of a file without .symtab)");
   return Done{};
 }
 
@@ -278,7 +281,7 @@ bool OtherPacks::merge(Merged& to, const PackedModule& from, const format::PackT
     into.build_id = from.build_id;
     into.flags = from.flags;
   }
-  // Names by another tool's rules do not mix with these.
+  // Names by different rules must not be mixed.
   if ((into.flags & kForms) != (from.flags & kForms)) return false;
   into.flags = static_cast<std::uint8_t>(into.flags | from.flags);
   const auto text = [&](std::uint32_t number) { return texts_.number_of(texts[number]); };

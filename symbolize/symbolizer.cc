@@ -22,7 +22,7 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::uint64_t kMostReported = 1000;   // modules without symbols; of more, how many they are
+constexpr std::uint64_t kMostReported = 1000;   // limit of lines about modules
 constexpr std::string_view kBpfText = "[bpf]";  // of kallsyms: what the kernel made for BPF programs
 
 bool is_perf_map(const Module& module) {
@@ -38,8 +38,7 @@ struct Symbolizer::State {
   const JitCode* jit;
   DebugFiles files;
   Demangler demangler;
-  std::vector<std::string>
-      refusals;  // files that the user named and that cannot be used: reported at the end
+  std::vector<std::string> refusals;  // files of options that cannot be used: reported at the end
   std::optional<Debuginfod> servers;
   ModuleFiles module_files;
   KernelNames kernel_names;
@@ -47,13 +46,13 @@ struct Symbolizer::State {
   CarriedNames carried;
   SymbolSources sources;
   std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
-  std::deque<const Module*> asked;      // the keys of sources, in the order they were needed
-  std::optional<WithModules> left_out;  // names are: see leave_names_out()
-  const Symbol* last_symbol = nullptr;  // what the last lookup found in a table
-  Frame frame;                          // what the last lookup returned, when that was one frame
-  Frame at;                             // its addresses are of the last lookup
-  std::vector<Frame> inlined;           // what it returned, when inlined calls made it several
-  std::vector<Call> calls;              // scratch
+  std::deque<const Module*> asked;                           // the keys of sources, in order of first use
+  std::optional<WithModules> left_out;                       // see leave_names_out()
+  const Symbol* last_symbol = nullptr;                       // of the last look-up
+  Frame frame;                 // result of the last look-up, if it was one frame
+  Frame at;                    // the addresses of the last look-up
+  std::vector<Frame> inlined;  // result of the last look-up, if there were inlined calls
+  std::vector<Call> calls;     // scratch
 
   State(SymbolOptions given, const format::Features& capture_features, KernelSpace kernel_space,
         const JitCode* jit_code)
@@ -97,7 +96,7 @@ struct Symbolizer::State {
   std::span<const Frame> add_calls(const SymbolSource& source);
 };
 
-// Which source each kind of module has.
+// How the source of each kind of module is opened.
 SymbolSource Symbolizer::State::open_source(const Module& module) {
   struct Row {
     ModuleKind kind;
@@ -125,14 +124,14 @@ SymbolSources::Known& Symbolizer::State::known(const Module& module) {
   name_ranges(source, module);
   if (!source.table) source.table = source.own ? source.own.get() : source.embedded.get();
   const std::string here = files.place(std::string(module.path)) + ": ";
-  source.lacks_its_file = source.lack.starts_with(here);
-  if (source.lacks_its_file) source.lack.erase(0, here.size());
+  source.reason_is_own_file = source.missing_reason.starts_with(here);
+  if (source.reason_is_own_file) source.missing_reason.erase(0, here.size());
   sources.keep(std::move(source), known);
   return known;
 }
 
-// Code of a file that no symbol covers is named by the function around it. Where there are symbols most
-// captures need none of this.
+// Adds the ranges of functions in .eh_frame, for code without symbols. They are read when first needed, which
+// is seldom.
 void Symbolizer::State::name_ranges(SymbolSource& source, const Module& module) {
   const bool is_asked_for = options.unnamed == Unnamed::Functions && module.kind == ModuleKind::User;
   if (!is_asked_for || !source.is_of_file || source.table) return;
@@ -151,14 +150,14 @@ void Symbolizer::State::name_ranges(SymbolSource& source, const Module& module) 
   asked_last.add_unnamed(std::string(module.short_name) + "+0x", std::move(ranges));
 }
 
-// What the user names comes first, then the symbols packed into the capture, then the files where the capture
-// says, and then what was packed into others.
+// The order: files named by options, the capture's symbol pack, the files at the recorded paths, packs of
+// other captures.
 SymbolSource Symbolizer::State::open_pack_or_files(const Module& module) {
   PackedSource* const packed = pack.find(module.kind, module.path, module.build_id);
   const bool is_in_jitdump = jit != nullptr && jit->find(std::string(module.path)) != nullptr;
   const bool is_packed = packed && packed->is(format::PackedModule::kHasNames) && !is_in_jitdump;
   if (is_packed && !names_are_given(options, module.kind)) return from_pack(*packed, options.unnamed);
-  // What has the module's name now, and no identity, may be another file.
+  // Without a build id, the file at this path may be another one.
   if (module.build_id.empty() && !names_are_given(options, module.kind))
     if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
   SymbolSource source = open_source(module);
@@ -166,12 +165,12 @@ SymbolSource Symbolizer::State::open_pack_or_files(const Module& module) {
   if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
   if (is_packed) {
     if (module.kind == ModuleKind::Kernel && !options.kallsyms.empty())
-      refusals.push_back(source.lack + "; names come from the symbols packed into the capture");
+      refusals.push_back(source.missing_reason + "; names come from the symbols packed into the capture");
     return from_pack(*packed, options.unnamed);
   }
   if (!options.others) return source;
   if (PackedSource* const other = options.others->find(module)) return from_pack(*other, options.unnamed);
-  source.lack += options.others->other_build_of(module);
+  source.missing_reason += options.others->other_build_of(module);
   return source;
 }
 
@@ -186,15 +185,14 @@ SymbolSource Symbolizer::State::open_kallsyms(const Module& module) {
   return source;
 }
 
-// A kernel module's names come from kallsyms, which has the addresses that the module was loaded to. Its .ko
-// file does not: the kernel places the sections anew each time. So the file is read only where kallsyms has
-// no name.
+// A kernel module's symbols come from kallsyms, with their addresses. The .ko file is only read for code that
+// has no symbol there, since the kernel places its sections differently at each load.
 SymbolSource Symbolizer::State::open_kernel_module(const Module& module) {
   SymbolSource source = open_kallsyms(module);
   if (source.table || module.file.empty()) return source;
   auto symbols = module_files.kernel_module_symbols(module);
   if (!symbols) {
-    source.lack += "; " + symbols.error().what;
+    source.missing_reason += "; " + symbols.error().what;
     source.is_left_out = is_left_out(symbols.error());
     return source;
   }
@@ -203,13 +201,13 @@ SymbolSource Symbolizer::State::open_kernel_module(const Module& module) {
   return source;
 }
 
-// A vmlinux has what kallsyms has not: sizes of functions, and lines of source.
+// A vmlinux has more than kallsyms: sizes of functions, and source lines.
 SymbolSource Symbolizer::State::open_kernel(const Module& module) {
   if (options.vmlinux.empty()) return open_kallsyms(module);
   const auto& text = kernel.text();
   auto symbols = text ? module_files.kernel_symbols(options.vmlinux, module.build_id, text->reference_symbol,
                                                     text->reference_address)
-                      : Result<KernelSymbols>(Error{"the capture does not say where the kernel lay"});
+                      : Result<KernelSymbols>(Error{"the capture does not have the kernel's address"});
   if (!symbols) {
     refusals.push_back(symbols.error().what + "; names come from kallsyms");
     return open_kallsyms(module);
@@ -234,8 +232,7 @@ std::optional<Debuginfod> Symbolizer::State::connect() {
   return connected ? std::optional(std::move(*connected)) : std::nullopt;
 }
 
-// The vdso is code that the kernel maps into every process; it has no file, so the recorder attaches its
-// image to the capture. Else this machine's kernel has it, if it is the recorded one.
+// The vdso has no file: it is attached by the recorder, or else this machine's is used if it is the same one.
 SymbolSource Symbolizer::State::open_vdso(const Module& module) {
   const auto* const attached = features.attachment("vdso");
   if (!attached && !files.root().empty()) return without_names(Error{kVdsoOfAnother});
@@ -249,8 +246,8 @@ SymbolSource Symbolizer::State::open_vdso(const Module& module) {
   return from_vdso(std::move(*image), demangling());
 }
 
-// Where a perf-PID.map comes from, in this order: the folder that the user names, the capture, and /tmp of
-// the recording host (below --symfs).
+// A perf-PID.map is looked for in --perf-map-dir, in the capture, and in /tmp of the recording host (below
+// --symfs).
 SymbolSource Symbolizer::State::open_perf_map(const Module& module) {
   if (!is_perf_map(module)) return {};
   const std::string path(module.path);
@@ -270,8 +267,8 @@ SymbolSource Symbolizer::State::open_perf_map(const Module& module) {
       return held;
     if (options.symfs.empty() && !kernel_names.is_on_recording_host())
       return Error{
-          "the capture is of another host, where another process had this number; --perf-map-dir names "
-          "the folder of its map"};
+          "the capture is of another host, so this map is another process's; --perf-map-dir names the folder "
+          "of the right one"};
     auto found = read_map_of(files, features, module);
     if (!found) return std::move(found.error());
     trust = found->trust;
@@ -286,8 +283,8 @@ SymbolSource Symbolizer::State::open_perf_map(const Module& module) {
   return source;
 }
 
-// Recorders give the kernel's range from _text to _etext; its symbols go on behind (the code of its start,
-// where idle tasks' stacks begin). As in perf, the kernel reaches as far as its symbols do.
+// The recorded range of the kernel is _text to _etext; its init code, where stacks of idle tasks begin, is
+// behind. As in perf, the kernel extends to the end of its symbols.
 const Mapping* Symbolizer::State::kernel_beyond_its_text(format::RuntimeAddress ip) {
   const Mapping* const text = kernel.text_mapping();
   if (!text) return nullptr;
@@ -304,8 +301,8 @@ SymbolTable* Symbolizer::State::bpf_text() {
   return kallsyms ? kallsyms->module(kBpfText) : nullptr;
 }
 
-// The kernel's own pieces around BPF programs (trampolines, dispatchers) have no mapping where the recorder
-// did not record them; the kallsyms in the capture lists them.
+// BPF trampolines and dispatchers have no mapping if the recorder did not write KSYMBOL records; they are
+// found in the capture's kallsyms.
 void Symbolizer::State::name_bpf_text() {
   SymbolTable* const table = bpf_text();
   const Symbol* const symbol = table ? table->find(at.ip.value) : nullptr;
@@ -320,7 +317,7 @@ void Symbolizer::State::name_bpf_text() {
   frame.function_end = symbol->end;
 }
 
-// The symbol that the frame was named after, if it has one in a table.
+// The frame's symbol, if it has one in a table.
 const Symbol* Symbolizer::State::name(const Mapping& mapping) {
   const Module& module = *mapping.module;
   if (module.kind == ModuleKind::Bpf) {  // the mapping is the function
@@ -357,33 +354,32 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
 DwarfLines* Symbolizer::State::lines_of(const Module& module) {
   SymbolSources::Known& of = known(module);
   if (std::exchange(of.lines_were_read, true)) return of.source->lines ? &*of.source->lines : nullptr;
-  if (of.source->jit) return nullptr;  // lines of JIT code stand in the jitdump, not in DWARF
+  if (of.source->jit) return nullptr;  // lines of JIT code are in the jitdump, not in DWARF
   auto read = of.source->is_vmlinux             ? module_files.kernel_lines(options.vmlinux, module.build_id)
               : module.kind == ModuleKind::User ? module_files.lines(module)
                                                 : std::optional<DwarfLines>{};
-  const bool is_news = read ? read->has_value() : of.source->lack.empty();
+  const bool is_news = read ? read->has_value() : of.source->missing_reason.empty();
   if (!is_news) return nullptr;
   SymbolSource& source = sources.own(of);
   if (read) {
     source.lines = std::move(*read);
     return &*source.lines;
   }
-  source.lack = read.error().what;
+  source.missing_reason = read.error().what;
   source.is_left_out = is_left_out(read.error());
-  source.lacking = "its source lines cannot be read: ";
+  source.message_start = "its source lines cannot be read: ";
   return nullptr;
 }
 
-// Adds to the frame what DWARF knows: its line and, with `has_inlines`, a frame in front for each inlined
-// call.
+// Adds facts of DWARF to the frame: its line and, with `has_inlines`, a frame in front for each inlined call.
 std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool has_inlines) {
   SymbolSource& source = source_of(*frame.module);
-  if (source.is_kernel_module) return {&frame, 1};  // its DWARF was never linked
+  if (source.is_kernel_module) return {&frame, 1};  // its DWARF has unresolved relocations
   const std::uint64_t offset = source.offset_of(at);
   at.elf_address = source.elf_address_of(at, offset);
   frame.elf_address = at.elf_address + (frame.ip.value - at.ip.value);
-  // Entries of the PLT stand in no symbol table: their names are made up. For a file with dynamic symbols
-  // alone perf forgets --symfs, and so finds nothing.
+  // PLT entries are in no symbol table, and in a file with dynamic symbols only perf ignores --symfs: in both
+  // cases it finds no lines.
   const bool has_symbols = source.has_full_symbols || (options.symfs.empty() && source.has_own_table);
   const bool is_listed = has_symbols && !(symbol && symbol->name.ends_with("@plt"));
   frame.line_state = is_listed ? LineState::Unknown : LineState::NoSource;
@@ -410,8 +406,8 @@ std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool h
   return {&frame, 1};
 }
 
-// At a place with inlined calls, all frames come from DWARF. Inlined are all but the outermost; for perf,
-// those whose name is not the symbol's.
+// With inlined calls, all frames come from DWARF. All but the outermost are inlined; in perf, those whose
+// name differs from the symbol's.
 std::span<const Frame> Symbolizer::State::add_calls(const SymbolSource& source) {
   inlined.clear();
   for (const Call& call : calls) {
@@ -526,19 +522,19 @@ Symbolizer::Names Symbolizer::names_of(const Mapping& mapping) {
 }
 
 void Symbolizer::report_missing(format::Diagnostics& diagnostics,
-                                std::span<const ModuleLack> ended_chains) const {
+                                std::span<const EndedChains> ended_chains) const {
   for (const std::string& refusal : state_->refusals)
     diagnostics.add_line(format::Damage::NoSymbols, refusal);
-  if (!state_->pack.lack().empty())
+  if (!state_->pack.missing_reason().empty())
     diagnostics.add_line(format::Damage::BadSymbolSource,
-                         "the symbols packed into it: " + state_->pack.lack());
+                         "the symbols packed into it: " + state_->pack.missing_reason());
   std::unordered_map<const Module*, std::string_view> ended;
   std::vector<const Module*> modules(state_->asked.begin(), state_->asked.end());
-  for (const ModuleLack& lack : ended_chains) {
-    ended.emplace(lack.module, lack.reason);
-    if (state_->sources.find(*lack.module) == nullptr) modules.push_back(lack.module);
+  for (const EndedChains& ended_chain : ended_chains) {
+    ended.emplace(ended_chain.module, ended_chain.reason);
+    if (state_->sources.find(*ended_chain.module) == nullptr) modules.push_back(ended_chain.module);
   }
-  // In which order they were asked for can hang on which thread was faster.
+  // Sorted, since the order of look-ups depends on threads.
   const auto by_path = [](const Module* one, const Module* other) { return one->path < other->path; };
   std::ranges::stable_sort(modules, by_path);
   std::ranges::stable_sort(state_->asked, by_path);
@@ -547,18 +543,18 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
   for (const Module* module : modules) {
     const auto end = ended.find(module);
     const SymbolSource* const source = state_->sources.find(*module);
-    auto lack = lack_of(source, state_->files, std::string(module->path),
-                        end == ended.end() ? std::string_view() : end->second);
-    if (lack.line.empty()) continue;
+    auto message = missing_message(source, state_->files, std::string(module->path),
+                                   end == ended.end() ? std::string_view() : end->second);
+    if (message.line.empty()) continue;
     if (++reported <= kMostReported)
-      diagnostics.add_line(lack.kind, std::move(lack.line));
+      diagnostics.add_line(message.kind, std::move(message.line));
     else
-      ++untold[lack.kind];
+      ++untold[message.kind];
   }
   for (const auto& [kind, count] : untold)
     diagnostics.add_line(kind, (kind == format::Damage::Note ? "call chains end in " : "") +
                                    std::to_string(count) + " more modules");
-  state_->sources.tell_guesses(state_->asked, diagnostics);
+  state_->sources.report_guesses(state_->asked, diagnostics);
 }
 
 }  // namespace tacho::symbolize

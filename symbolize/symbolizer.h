@@ -1,5 +1,5 @@
-// Symbolizer: from (mapping, address) to frames. Chooses and keeps the symbol sources, and collects messages
-// about missing symbols.
+// Symbolizer: converts (mapping, address) to frames. Chooses and caches symbol sources, and reports missing
+// symbols.
 #pragma once
 
 #include <cstdint>
@@ -21,51 +21,49 @@
 
 namespace tacho::symbolize {
 
-// Where an address was found.
+// The origin of an address.
 enum class Origin : std::uint8_t {
-  Alone,    // a sample's own place: always one frame
-  Chain,    // on a stack that the kernel walked by frame pointers
-  Unwound,  // on a stack that was unwound from its copy
+  Alone,    // the sample's own address: always one frame
+  Chain,    // of a call chain recorded by the kernel
+  Unwound,  // of a call chain unwound from a stack copy
 };
 
-// What an address stands behind. A return address is named by the call before it: function, inlined calls and
-// line are those of the byte before; the address that is shown stays.
+// Call: the address is a return address. Function, inlined calls and line are then those of the byte before
+// it, in the call; the shown address is unchanged.
 enum class Behind : std::uint8_t { Nothing, Call };
 
 // All facts about an address, before options select from them: for packing.
 struct PlaceFacts {
-  const Module* module = nullptr;  // null: nothing was mapped there
-  SymbolSource* source = nullptr;  // null: the module's own name is all there is
-  std::optional<Symbol> symbol;    // in shown addresses; its name as the linker knows it
+  const Module* module = nullptr;  // null: nothing is mapped there
+  SymbolSource* source = nullptr;  // null: only the module is known
+  std::optional<Symbol> symbol;    // in shown addresses; with the linker's name
   std::uint64_t shown_address = 0, elf_address = 0;
-  DwarfLines* lines = nullptr;  // null: there are none, or the source is packed and has them
-  bool is_bpf_text = false;     // from kallsyms alone: the kernel's own code around BPF programs
+  DwarfLines* lines = nullptr;  // null: there are none, or they are in the packed source
+  bool is_bpf_text = false;     // a BPF trampoline or dispatcher, known from kallsyms only
 };
 
 class Symbolizer {
  public:
-  // `features` gives the attachments; it and what `kernel` shows must outlive the symbolizer. Reads nothing
-  // yet: sources are opened when an address first needs them. `jit` may be null; it must outlive the
-  // symbolizer as well.
+  // `features`: for attachments. All arguments must outlive the symbolizer; `jit` may be null. Symbol sources
+  // are opened when first needed.
   Symbolizer(SymbolOptions options, const format::Features& features, KernelSpace kernel,
              const JitCode* jit = nullptr);
   Symbolizer(Symbolizer&&) noexcept;
   Symbolizer& operator=(Symbolizer&&) noexcept;
   ~Symbolizer();
 
-  // The frames at `ip`, innermost first; at least one, nameless when nothing is known. `mapping` is that of
-  // the looked up byte, and may be null.
-  // Valid until the next call, but what they point to as long as the symbolizer: callers number their places,
-  // and keep for each what they make of its frames, which is less than the frames. `cpumode` is copied into
-  // them.
-  // Inlined calls are given as `origin` and the options ask for.
+  // The frames at `ip`, innermost first: at least one, without a name if it is unknown, and more for inlined
+  // calls, if the options and `origin` ask for them. `mapping`: of the byte that is looked up; may be null.
+  // `cpumode` is copied to the frames. The result is valid until the next call; its strings and modules as
+  // long as the symbolizer.
   std::span<const Frame> resolve(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode,
                                  Origin origin = Origin::Alone, Behind behind = Behind::Nothing);
 
-  // What resolve() would make the frames of. Valid until the next call; texts and `source` as long as this.
+  // The facts from which resolve() makes frames. Valid until the next call; strings and `source` as long as
+  // this.
   PlaceFacts facts(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode);
 
-  // What was packed of a module; null: nothing. As long as this.
+  // A module's packed symbols; null: none. Valid as long as this.
   PackedSource* packed(const Module& module);
 
   // From now on frames have only modules and no functions, so no symbol file is read. WithModules::No:
@@ -74,22 +72,21 @@ class Symbolizer {
   void leave_names_out(WithModules modules);
   // Starts to read this machine's kallsyms in the background, if kernel names will come from it.
   void expect_kernel_code();
-  // Whether frames of recorded chains have neither inlined calls nor lines of source: names_of() has their
-  // names.
+  // Whether frames of recorded chains have no inlined calls and no source lines, so that names_of() is
+  // enough.
   bool names_are_plain() const;
   // The symbol table for addresses of a mapping, without inlined calls.
   struct Names {
-    SymbolTable* table = nullptr;  // asked by shown address; null: there is none, or more than one decides
-    bool is_all = false;           // an address that the table does not name has no name
+    SymbolTable* table = nullptr;  // by shown address; null: there is none, or it takes several tables
+    bool is_all = false;           // addresses that are not in the table have no name
   };
   // Valid as long as the symbolizer.
   Names names_of(const Mapping& mapping);
 
-  // One line for each module that some address needed names of and that had none, with the reason:
-  // "/usr/lib/libfoo.so: has another build id, 4567...; build id 0123... was recorded". Adds to `diagnostics`
-  // as NoSymbols. Of more than a thousand, the last line says how many there are.
-  // `ended_chains`: where an Unwinder's chains ended. They stand in the same lines.
-  void report_missing(format::Diagnostics& diagnostics, std::span<const ModuleLack> ended_chains = {}) const;
+  // Reports each module whose missing names were needed, with the reason: "/usr/lib/libfoo.so: has another
+  // build id, 4567...; build id 0123... was recorded". At most a thousand lines, then their number.
+  // `ended_chains`: of an Unwinder; reported in the same lines.
+  void report_missing(format::Diagnostics& diagnostics, std::span<const EndedChains> ended_chains = {}) const;
 
  private:
   struct State;

@@ -10,10 +10,10 @@
 namespace tacho::unwind {
 namespace {
 
-constexpr std::size_t kLongestProgram = std::size_t{1} << 20;  // bytes, of one function
+constexpr std::size_t kLongestProgram = std::size_t{1} << 20;  // bytes of one function's instructions
 constexpr std::uint64_t kMostFdes = 1U << 24;
-constexpr std::size_t kDeepestRemember = 64;  // states; compilers nest one or two
-constexpr std::size_t kLongestCie = 4096;  // bytes; compilers write some 20, and each function reads its own
+constexpr std::size_t kDeepestRemember = 64;  // nesting of DW_CFA_remember_state; compilers need one or two
+constexpr std::size_t kLongestCie = 4096;     // bytes; compilers write about 20
 
 // DW_EH_PE
 constexpr std::uint8_t kOmit = 0xff, kIndirect = 0x80, kAbsolute = 0x00;
@@ -44,11 +44,11 @@ std::optional<std::uint64_t> read_form(format::Cursor& in, std::uint8_t form, st
   }
 }
 
-// The head of a CIE or an FDE, both forms of DWARF.
+// The header of a CIE or an FDE, in 32-bit or 64-bit DWARF.
 struct EntryHead {
   format::Cursor body{{}};      // after the id
   std::uint64_t end = 0;        // offset of the next entry in the section
-  std::uint64_t id = 0;         // of the CIE, or zero or all ones: it is one itself
+  std::uint64_t id = 0;         // of the CIE; zero or all ones: this is a CIE
   std::uint64_t id_offset = 0;  // of that field
   bool is_wide = false;
 };
@@ -66,8 +66,8 @@ std::optional<EntryHead> read_head(const CfiSection& section, std::uint64_t offs
   if (in.failed() || length == 0) return std::nullopt;
   head.end = size - in.left();
   head.body = format::Cursor(rest, section.order);
-  // In an entry with a 64-bit length the Linux Standard Base has a 4-byte CIE pointer in .eh_frame; compilers
-  // write, and unwinders read, eight bytes.
+  // With a 64-bit length, the CIE pointer of .eh_frame has 4 bytes in the Linux Standard Base, but compilers
+  // and unwinders use 8.
   head.id = head.is_wide ? head.body.u64() : head.body.u32();
   if (head.body.failed()) return std::nullopt;
   return head;
@@ -78,13 +78,13 @@ bool is_cie(const CfiSection& section, const EntryHead& head) {
   return head.id == (head.is_wide ? ~std::uint64_t{0} : 0xffffffff);
 }
 
-// The address behind the last byte of a cursor over a part of the section.
+// The address of the cursor's end.
 std::uint64_t end_address(const CfiSection& section, const format::Cursor& in) {
   const auto offset = static_cast<std::uint64_t>(in.rest().data() - section.bytes.data());
   return section.address + offset + in.left();
 }
 
-// Parses the augmentation ("zPLR") and its data. False when an unknown letter makes the rest unreadable.
+// Parses the augmentation ("zPLR") and its data. False: an unknown letter, so the rest cannot be parsed.
 bool read_augmentation(const CfiSection& section, std::string_view letters, format::Cursor& in, Cie& cie) {
   if (letters.starts_with('z')) {
     cie.has_sized_augmentation = true;
@@ -146,7 +146,8 @@ std::optional<Fde> parse_fde_body(const CfiSection& section, EntryHead head, con
   return Fde{*start, *start + std::min(*size, ~*start), cie, in.rest()};
 }
 
-// Runs the call frame instructions of a CIE and an FDE. Gives the rows in ascending order of addresses.
+// Executes the call frame instructions of a CIE and an FDE, and produces the rows in ascending order of
+// addresses.
 class Program {
  public:
   Program(const CfiSection& section, const Fde& fde) : section_(section), fde_(fde) {}
@@ -161,14 +162,14 @@ class Program {
 
   // Every row, from the function's start on.
   CfiWalk walk(const std::function<void(const CfiRow&)>& take) {
-    // Compilers write a few dozen bytes. A long program could cost much time without making rows.
+    // Compilers write a few dozen bytes; a longer program could take much time without making rows.
     if (fde_.program.size() > kLongestProgram || fde_.cie.program.size() > kLongestProgram ||
         !run(fde_.cie.program, ~std::uint64_t{0}))
       return {false, fde_.start};
     initial_ = state_;
     location_ = fde_.start;
     std::uint64_t begin = fde_.start;
-    const auto tell_row = [&] {
+    const auto emit_row = [&] {
       if (location_ == begin) return;
       take({begin, std::min(location_, fde_.end), state_.cfa, state_.rules, fde_.cie.is_signal_frame});
       begin = location_;
@@ -177,10 +178,10 @@ class Program {
     while (in.left() > 0 && location_ < fde_.end) {
       step(in);
       if (failed_ || in.failed()) return {false, begin};
-      tell_row();  // what moves the location changes no rule
+      emit_row();
     }
     location_ = fde_.end;
-    if (begin < fde_.end) tell_row();
+    if (begin < fde_.end) emit_row();
     return {true, fde_.end};
   }
 
@@ -204,7 +205,7 @@ class Program {
     return row;
   }
 
-  // Up to the first row that starts behind `pc`.
+  // Stops at the first row behind `pc`.
   bool run(format::Bytes program, std::uint64_t pc) {
     format::Cursor in(program, section_.order);
     while (in.left() > 0 && location_ <= pc && !failed_) step(in);
@@ -287,7 +288,7 @@ class Program {
     };
     const auto row = std::ranges::find(kRows, code, &Row::code);
     if (row == std::end(kRows)) {
-      failed_ = true;  // the length of its operands is unknown, so the rest cannot be read
+      failed_ = true;  // an unknown instruction, whose length is unknown too
       return;
     }
     row->apply(*this, operands);
@@ -298,7 +299,7 @@ class Program {
   std::int64_t factored(std::uint64_t value) const {
     return static_cast<std::int64_t>(value * static_cast<std::uint64_t>(fde_.cie.data_align));
   }
-  // Locations only rise; a step that would wrap around ends the program.
+  // Locations only increase: an overflow is damage.
   void advance(std::uint64_t steps) {
     std::uint64_t distance = 0;
     if (__builtin_mul_overflow(steps, fde_.cie.code_align, &distance) ||
@@ -389,7 +390,7 @@ std::optional<Fde> parse_fde(const CfiSection& section, std::uint64_t offset) {
 
 std::vector<FdeRange> list_fdes(const CfiSection& section, const std::function<bool()>& stop) {
   std::vector<FdeRange> found;
-  std::pair<std::uint64_t, std::optional<Cie>> last{~std::uint64_t{0}, {}};  // FDEs of one CIE stand together
+  std::pair<std::uint64_t, std::optional<Cie>> last{~std::uint64_t{0}, {}};  // consecutive FDEs share a CIE
   std::uint64_t offset = 0;
   while (found.size() < kMostFdes && !(stop && stop())) {
     const auto head = read_head(section, offset);

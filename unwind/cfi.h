@@ -14,7 +14,7 @@ namespace tacho::unwind {
 
 enum class CfiForm : std::uint8_t { EhFrame, DebugFrame };
 
-// A section's bytes and its address in the ELF file. Everything parsed out of it points into its bytes.
+// A section's bytes and its address in the ELF file. Parsed entries point into its bytes.
 struct CfiSection {
   format::Bytes bytes;
   std::uint64_t address = 0;
@@ -23,15 +23,15 @@ struct CfiSection {
   std::uint8_t address_size = 8;  // bytes of an address of the machine: 4 in a 32-bit file
 };
 
-// How the caller's value of a register is found.
+// How the caller's value of a register is restored.
 enum class RuleKind : std::uint8_t {
-  Same,             // unchanged
-  Undefined,        // lost
-  AtCfa,            // in memory at CFA + value
-  IsCfa,            // CFA + value
-  Register,         // in the register with this number
-  Expression,       // in memory at the expression's address
-  ValueExpression,  // the expression's value
+  Same,             // it is unchanged
+  Undefined,        // it is lost
+  AtCfa,            // it is in memory at CFA + value
+  IsCfa,            // it is CFA + value
+  Register,         // it is in the register with this number
+  Expression,       // it is in memory at the expression's address
+  ValueExpression,  // it is the expression's value
 };
 struct Rule {
   RuleKind kind = RuleKind::Same;
@@ -39,7 +39,7 @@ struct Rule {
   format::Bytes expression;
 };
 
-// CFA (the canonical frame address, where the caller's stack pointer stood): register + offset or an
+// The CFA (canonical frame address: the caller's stack pointer before the call): register + offset, or an
 // expression.
 struct CfaRule {
   enum class Kind : std::uint8_t { None, Register, Expression } kind = Kind::None;
@@ -48,7 +48,7 @@ struct CfaRule {
   format::Bytes expression;
 };
 
-// x86-64 numbers its registers up to 16 and arm64 up to 31 in DWARF; vector registers do not matter here.
+// DWARF numbers of general registers are up to 16 on x86-64, up to 31 on arm64; vector registers are ignored.
 inline constexpr std::uint64_t kRegisterCount = 33;
 
 struct SavedRegister {
@@ -59,10 +59,10 @@ struct SavedRegister {
 // The rules at one address.
 struct UnwindRow {
   CfaRule cfa;
-  std::vector<SavedRegister> saved;  // registers not listed are the same
+  std::vector<SavedRegister> saved;  // registers that are not listed are unchanged
   std::uint8_t return_register = 0;
-  bool is_signal_frame = false;  // what was interrupted stands here, not what called
-  bool signs_returns = false;    // arm64: the return address carries an authentication code
+  bool is_signal_frame = false;  // the caller was interrupted, and made no call
+  bool signs_returns = false;    // arm64: the return address has a pointer authentication code
 };
 
 struct Cie {
@@ -89,22 +89,21 @@ struct FdeRange {
   bool is_signal_frame = false;
 };
 
-// A pointer in one of the encodings of .eh_frame (DW_EH_PE). `end_address` is the address just past the
-// cursor's bytes, `data_base` what data-relative pointers count from. Nothing when it is omitted, indirect
-// (its value is only in memory) or of an unknown kind. `address_size`: of one that is as wide as the
-// machine's.
+// Reads a pointer in an encoding of .eh_frame (DW_EH_PE). `end_address`: the address of the cursor's end;
+// `data_base`: the base of data-relative pointers; `address_size`: of absolute pointers. Nothing: it is
+// omitted, indirect (its value is only in memory) or of an unknown encoding.
 std::optional<std::uint64_t> read_encoded(format::Cursor& in, std::uint8_t encoding,
                                           std::uint64_t end_address, std::uint64_t data_base = 0,
                                           std::uint8_t address_size = 8);
 
-// The FDE at `offset` of the section; nothing when there is none, or a damaged one.
+// The FDE at `offset` of the section; nothing: there is none, or it is damaged.
 std::optional<Fde> parse_fde(const CfiSection& section, std::uint64_t offset);
-// Every FDE that can be read, ascending by start. `stop` is asked between them: true ends the list early.
+// All FDEs that can be parsed, ascending by start. `stop` is polled; true ends the list early.
 std::vector<FdeRange> list_fdes(const CfiSection& section, const std::function<bool()>& stop = {});
-// The rules at `pc`, an address of the function. Nothing when its program is damaged.
+// The rules at `pc`, an address of the function; nothing: its instructions are damaged.
 std::optional<UnwindRow> evaluate_cfi(const CfiSection& section, const Fde& fde, std::uint64_t pc);
 
-// The rules of all addresses in [start, end), as they are while a function's program is walked.
+// The rules for all addresses in [start, end), valid during the callback.
 struct CfiRow {
   std::uint64_t start = 0, end = 0;
   const CfaRule& cfa;
@@ -112,10 +111,10 @@ struct CfiRow {
   bool is_signal_frame = false;
 };
 struct CfiWalk {
-  bool is_whole = false;  // else the program is damaged, and from `end` on nothing is known
+  bool is_whole = false;  // false: the instructions are damaged, and rules from `end` on are unknown
   std::uint64_t end = 0;
 };
-// Every row of the function, ascending and without gaps.
+// Calls `row` for all rows of the function, ascending and without gaps.
 CfiWalk walk_cfi(const CfiSection& section, const Fde& fde, const std::function<void(const CfiRow&)>& row);
 
 }  // namespace tacho::unwind

@@ -64,7 +64,7 @@ Result<> ElfImage::parse(Width width) {
 
 std::optional<ElfImage::Section> ElfImage::section(std::string_view name) const {
   for (const format::ElfSection& header : sections_) {
-    // No further than the name is long: a table without ends must not be walked through for each section.
+    // Compares only the name's length: a string table without NULs must not be scanned for each section.
     if (header.name >= section_names_.size() || section_names_.size() - header.name <= name.size()) continue;
     const std::byte* const at = section_names_.data() + header.name;
     if (std::memcmp(at, name.data(), name.size()) != 0 || at[name.size()] != std::byte{0}) continue;
@@ -96,9 +96,8 @@ std::optional<ElfImage::Section> ElfImage::loaded_from(std::uint64_t address) co
   return std::nullopt;
 }
 
-// A segment is mapped in whole pages, so a mapping's pages may hold bytes of several segments, and two
-// mappings may show the same page: only the offset decides which segment is meant. Executable segments come
-// first.
+// Segments are mapped in whole pages, so pages may contain bytes of several segments, and two mappings may
+// have the same page: only the offset determines the segment. Executable segments come first.
 std::optional<std::uint64_t> ElfImage::code_address(std::uint64_t offset) const {
   const format::ElfSegment* found = nullptr;
   for (const format::ElfSegment& segment : segments_) {

@@ -15,7 +15,7 @@ namespace tacho::unwind {
 
 class ElfImage {
  public:
-  enum class Width : std::uint8_t { Only64, Any };  // of addresses: 32-bit files are refused, or taken
+  enum class Width : std::uint8_t { Only64, Any };  // Only64: 32-bit files are an error
   // The errors do not name the file.
   static Result<ElfImage> open(format::Fd file, Width width = Width::Only64);
   static Result<ElfImage> in_memory(std::vector<std::byte> bytes, Width width = Width::Only64);
@@ -25,9 +25,9 @@ class ElfImage {
     std::vector<std::byte> bytes;
     bool is_packed = false;  // SHF_COMPRESSED: the bytes start with an Elf64_Chdr
   };
-  // Nothing when there is none of that name, or it cannot be read.
+  // Nothing: there is none of that name, or it cannot be read.
   std::optional<Section> section(std::string_view name) const;
-  // The segment with the table of .eh_frame, for files without section headers.
+  // The segment PT_GNU_EH_FRAME, for files without section headers.
   std::optional<Section> eh_frame_header_segment() const;
   // The loaded bytes from an address to the end of its segment.
   std::optional<Section> loaded_from(std::uint64_t address) const;
@@ -44,7 +44,7 @@ class ElfImage {
   std::uint8_t address_size() const { return header_.is_64 ? 8 : 4; }
   std::endian order() const { return header_.order; }
   std::uint64_t file_size() const { return size_; }
-  // The ELF address where the program begins; 0: nowhere.
+  // The ELF address of the entry point; 0: none.
   std::uint64_t entry() const { return header_.entry; }
 
  private:
@@ -53,7 +53,7 @@ class ElfImage {
   std::optional<std::vector<std::byte>> read(std::uint64_t offset, std::uint64_t size) const;
 
   format::Fd file_;
-  std::vector<std::byte> memory_;  // when there is no file
+  std::vector<std::byte> memory_;  // for in_memory()
   std::uint64_t size_ = 0;
   format::ElfHeader header_;
   std::vector<format::ElfSegment> segments_;

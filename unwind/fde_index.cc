@@ -9,7 +9,7 @@
 namespace tacho::unwind {
 namespace {
 
-constexpr std::uint8_t kPairs = 0x3b;  // data-relative, 32 bits signed: the only table that can be searched
+constexpr std::uint8_t kPairs = 0x3b;  // DW_EH_PE_datarel | sdata4, the only sorted form
 constexpr std::uint64_t kPairSize = 8;
 
 }  // namespace
@@ -39,7 +39,7 @@ std::optional<FdeIndex> FdeIndex::of(const ElfImage& image) {
   if (version != 1 || pairs != kPairs || !count || *count == 0 || in.failed()) return std::nullopt;
   index.first_ = index.section_.bytes.size() - in.left();
   index.count_ = std::min<std::uint64_t>(*count, in.left() / kPairSize);
-  // lld sorts them as unsigned numbers: addresses in front of the table then come last.
+  // lld sorts entries as unsigned numbers, so that addresses below the table come last.
   for (std::uint64_t i = 1; i < index.count_; ++i)
     if (index.number((i - 1) * kPairSize) > index.number(i * kPairSize)) return std::nullopt;
   return index;

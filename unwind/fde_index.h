@@ -9,19 +9,19 @@
 
 namespace tacho::unwind {
 
-// .eh_frame by its name or, in a file without section headers, by the pointer in the segment of its table.
-// Nothing when there is none, or a packed one.
+// .eh_frame by its name or, in a file without section headers, by the pointer in PT_GNU_EH_FRAME. Nothing:
+// there is none, or it is compressed.
 std::optional<ElfImage::Section> eh_frame_of(const ElfImage& image);
 
 class FdeIndex {
  public:
-  // From .eh_frame_hdr, or the segment that is the same; nothing when it cannot be searched.
+  // From .eh_frame_hdr or PT_GNU_EH_FRAME; nothing: it has no sorted table.
   static std::optional<FdeIndex> of(const ElfImage& image);
 
-  // The ELF address of the last FDE whose function starts at or before `pc`, as the table has it. The caller
-  // checks that there is an FDE and that it covers `pc`.
+  // The ELF address of the last FDE whose function starts at or before `pc`, by the table. The caller checks
+  // that the FDE exists and covers `pc`.
   std::optional<std::uint64_t> fde_address(std::uint64_t pc) const;
-  std::size_t bytes() const { return section_.bytes.size(); }  // that it holds of the file
+  std::size_t bytes() const { return section_.bytes.size(); }  // memory in use
 
  private:
   FdeIndex(ElfImage::Section section, std::endian order) : section_(std::move(section)), order_(order) {}

@@ -9,11 +9,11 @@ namespace tacho::unwind {
 
 struct Leb128 {
   std::uint64_t bits = 0;
-  unsigned width = 0;  // how many of them were written; at most 64 count
+  unsigned width = 0;  // number of bits that were encoded; those above 64 are ignored
   bool is_negative = false;
 };
 
-// Ends by itself where the bytes end: a failed cursor yields zeros.
+// Ends at the end of the bytes, since a failed cursor returns zeros.
 inline Leb128 read_leb128(format::Cursor& in) {
   Leb128 number;
   for (unsigned shift = 0;; shift += 7) {

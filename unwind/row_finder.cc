@@ -8,8 +8,8 @@ namespace tacho::unwind {
 namespace {
 
 constexpr std::size_t kRbx = 3;  // DWARF's number
-// Bytes of a function's rules, which are gone through for each of its addresses that is asked for: compilers
-// write a few dozen.
+// Limit of a function's instructions in bytes, which are executed for each look-up: compilers write a few
+// dozen.
 constexpr std::size_t kMostProgramBytes = std::size_t{1} << 16;
 constexpr std::size_t kMostSectionBytes = std::size_t{64} << 20;
 
@@ -46,7 +46,7 @@ Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<b
   }
   const auto offset = finder.fde_offset(finder.entry_);
   const auto fde = offset ? parse_fde(finder.section(), *offset) : std::nullopt;
-  if (fde && finder.entry_ < fde->end) finder.entry_ = 0;  // as others are
+  if (fde && finder.entry_ < fde->end) finder.entry_ = 0;  // it has an FDE like other code
   return finder;
 }
 
@@ -79,7 +79,7 @@ RowFinder::Found RowFinder::evaluate(std::uint64_t address) {
 }
 
 std::size_t RowFinder::bytes() const {
-  constexpr std::size_t kNode = 4 * sizeof(void*);  // what a map takes beside each value
+  constexpr std::size_t kNode = 4 * sizeof(void*);  // overhead of a map's node
   return frames_.bytes.size() + (index_ ? index_->bytes() : 0) +
          (table_ ? table_->rows.capacity() * sizeof(Row) : 0) +
          (ranges_ ? ranges_->capacity() * sizeof(FdeRange) : 0) +

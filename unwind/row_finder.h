@@ -1,5 +1,5 @@
-// Makes single rows of a module's unwind table on demand, for the first frames of a module, whose whole table
-// takes too long to make. The rows are equal to those of row_table.h.
+// Makes single unwind rows of a module on demand, when making the whole table (row_table.h) would take too
+// long. The rows are equal.
 #pragma once
 
 #include <cstddef>
@@ -21,24 +21,24 @@ namespace tacho::unwind {
 
 class RowFinder {
  public:
-  // The error says why the file has no rows. `stop` is asked while a file without index is read, or one that
-  // has .sframe alone: true gives it up.
+  // The error says why the file has no rows. `stop` is polled while a file without index, or with .sframe
+  // only, is read; true ends it.
   static Result<RowFinder> create(const ElfImage& image, const std::function<bool()>& stop = {});
   RowFinder(RowFinder&&) = default;
   RowFinder& operator=(RowFinder&&) = default;
 
-  // A row, and where the caller's rbx is saved, which rows have no room for: the dynamic linker's code finds
+  // A row, and where the caller's rbx is saved, which is not in rows: code of the dynamic linker addresses
   // its frame by rbx.
   struct Found {
     tacho_unwind_row row{};
     std::int8_t rbx = TACHO_UNWIND_RBP_SAME;  // as `rbp` of rows
   };
-  // The row of an offset in the file, as mappings know code; its `pc` is 0. Of kind NOTHING where no function
-  // is described, OTHER where its description is damaged.
+  // The row for a file offset; its `pc` is 0. Of kind NOTHING: no function has rules there; OTHER: they are
+  // damaged.
   Found row_at_offset(std::uint64_t offset);
-  // The same of an ELF address.
+  // The same for an ELF address.
   Found row_at(std::uint64_t address);
-  std::size_t bytes() const;  // memory in use: sections of the file and rows made of them
+  std::size_t bytes() const;  // memory in use, by sections and rows
 
  private:
   static constexpr std::size_t kMostKnown = 1U << 12;  // rows
@@ -51,11 +51,11 @@ class RowFinder {
 
   ElfImage::Section frames_;
   CfiForm form_ = CfiForm::EhFrame;
-  std::optional<RowTable> table_;  // of .sframe: reading all of it takes less than finding something in it
+  std::optional<RowTable> table_;  // of .sframe, which is read completely
   std::optional<FdeIndex> index_;
-  std::optional<std::vector<FdeRange>> ranges_;  // where there is no index
+  std::optional<std::vector<FdeRange>> ranges_;  // if there is no index
   std::vector<ElfImage::Code> code_;
-  std::uint64_t entry_ = 0;                         // 0: it is described like all other code
+  std::uint64_t entry_ = 0;                         // the entry point, if it has no FDE; else 0
   std::unordered_map<std::uint64_t, Found> known_;  // by address
 };
 

@@ -29,7 +29,7 @@ enum Op : std::uint8_t {
   kBaseRegister0 = 0x70,
 };
 
-// The offset of an expression that is no more than "register + offset".
+// The offset of an expression of the form "register + offset".
 std::optional<std::int64_t> offset_from(format::Bytes expression, std::uint64_t number) {
   format::Cursor in(expression, std::endian::little);
   if (in.u8() != kBaseRegister0 + number) return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<Loaded> loaded_by(format::Bytes expression) {
   return found;
 }
 
-// rsp + offset + ((rip & 15) >= N) * 8, which linkers write for the procedure linkage table: offset and N.
+// The linkers' expression for the PLT, rsp + offset + ((rip & 15) >= N) * 8: returns offset and N.
 std::optional<std::pair<std::int64_t, std::int8_t>> plt_rule(format::Bytes expression) {
   format::Cursor in(expression, std::endian::little);
   if (in.u8() != kBaseRegister0 + kRsp) return std::nullopt;
@@ -98,7 +98,7 @@ bool set_cfa_by_expression(Row& row, format::Bytes expression) {
   return false;
 }
 
-// The signal frame of the kernel, as libraries describe it: every register at a fixed offset from rsp.
+// The kernel's signal frame, in rules of libraries: every register at a fixed offset from rsp.
 bool is_signal_frame(const CfiRow& rules) {
   const auto is_at = [&](std::uint64_t number, int words) {
     const Rule& rule = rules.rules[static_cast<std::size_t>(number)];
@@ -141,7 +141,7 @@ class Builder {
  private:
   bool is_stopped() { return is_stopped_ = is_stopped_ || (limits_.stop && limits_.stop()); }
 
-  // False: no function is taken any more.
+  // False: stop, no more functions.
   bool begins(std::uint64_t start, std::uint64_t end) {
     if (is_stopped() || table_.rows.size() > limits_.most_rows) return false;
     if (table_.rows.empty()) table_.base = begun_ = start;
@@ -159,7 +159,7 @@ class Builder {
     return std::move(table_);
   }
 
-  // Of two that overlap the lower one is taken.
+  // If two functions overlap, the lower one is used.
   std::uint64_t begin_function(std::uint64_t start, std::uint64_t end) {
     const std::uint64_t first = std::max(start, begun_);
     ++table_.functions;
@@ -200,10 +200,10 @@ class Builder {
   const RowLimits& limits_;
   RowTable table_;
   bool is_stopped_ = false;
-  std::uint64_t begun_ = 0;  // up to here addresses have rows
+  std::uint64_t begun_ = 0;  // addresses below have rows
 };
 
-// The entry point of a program or the dynamic linker: has no caller, and some describe it by no FDE.
+// Adds the entry point of a program or the dynamic linker, which has no caller and sometimes no FDE.
 void add_entry(RowTable& table, std::uint64_t entry, const RowLimits& limits) {
   if (entry == 0 || table.rows.empty() || table.rows.size() + 2 > limits.most_rows) return;
   const Row* const there = table.find(entry);
@@ -231,7 +231,7 @@ void add_entry(RowTable& table, std::uint64_t entry, const RowLimits& limits) {
     table.rows.insert(next, end);
 }
 
-// The return address is in a register, whose value is known in the sampled function only.
+// The return address is in a register, whose value is only known in the leaf frame.
 Row returning_to_register(const CfiRow& rules) {
   const std::int64_t number = rules.rules[static_cast<std::size_t>(kReturn)].value;
   Row row = of_kind(TACHO_UNWIND_OTHER);

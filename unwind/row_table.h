@@ -1,5 +1,5 @@
-// Compiles a module's call frame information into a compact table for the BPF program that walks stacks: 8
-// bytes for each change of rules, sorted by address; equal neighbours are merged. x86-64 only.
+// Compiles a module's call frame information to a compact table for the unwinder: 8 bytes for each change of
+// rules, sorted by address; equal neighbours are merged. x86-64 only.
 #pragma once
 
 #include <cstddef>
@@ -17,37 +17,36 @@ namespace tacho::unwind {
 
 using Row = tacho_unwind_row;
 
-// The code at a program's entry point, up to the first call that does not return: without an FDE it counts as
-// the outermost frame.
+// The size of the code at the entry point, up to its call: without an FDE it is treated as the outermost
+// frame.
 inline constexpr std::uint64_t kEntryBytes = 64;
 
 // Limits against hostile call frame information.
 struct RowLimits {
   std::size_t most_rows = std::size_t{1} << 22;  // libclang-cpp, 59 MB, has 1.0 million
-  std::function<bool()> stop = {};               // asked between functions: true gives up
+  std::function<bool()> stop = {};               // polled; true ends it
 };
 
 struct RowTable {
-  std::uint64_t base = 0;  // ELF address from which rows count
-  std::vector<Row> rows;   // the last one is of kind NOTHING; empty: no function is described
+  std::uint64_t base = 0;  // ELF address to which rows are relative
+  std::vector<Row> rows;   // the last one is of kind NOTHING; empty: no function has rules
   std::size_t functions = 0;
   std::size_t others = 0;  // rows of kind OTHER
 
-  // The row of an ELF address; null before the first one.
+  // The row for an ELF address; null before the first row.
   const Row* find(std::uint64_t pc) const;
 };
 
 // Errors: too many rows; stopped by `stop`.
 Result<RowTable> build_row_table(const CfiSection& section, const RowLimits& limits = {});
-// The same of a section .sframe (sframe.h) that is mapped at `address`.
+// The same for a section .sframe (sframe.h) with the address `address`.
 Result<RowTable> build_row_table(format::Bytes sframe, std::uint64_t address, const RowLimits& limits = {});
-// From .eh_frame; where the file has none from .debug_frame, unpacked, or .sframe. An empty table when it has
-// none.
+// From .eh_frame, or else .debug_frame if it is not compressed, or .sframe. Empty: the file has none.
 Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits = {});
 
-// What a row can say of one row of rules: kind, cfa and rbp of `pc` 0.
+// Converts rules to a row (kind, cfa and rbp) with `pc` 0.
 Row compact_row(const CfiRow& rules);
-// Where a register of the caller is, in the words of a row's `rbp`.
+// Converts the rule of a register to the form of a row's `rbp`.
 std::int8_t compact_place(const Rule& rule);
 
 }  // namespace tacho::unwind

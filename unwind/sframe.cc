@@ -11,11 +11,11 @@ namespace {
 constexpr std::uint16_t kMagic = 0xdee2;
 constexpr std::uint8_t kFirstVersion = 1, kLastVersion = 2;
 constexpr std::uint8_t kFromField =
-    4;  // a flag: starts of functions count from where they stand, not from the section
+    4;  // a flag: function starts are relative to their own field, not to the section
 constexpr std::uint8_t kAmd64 = 3;
 constexpr std::int8_t kReturnBelowCfa = -8;
 constexpr int kFrameWord = 8;
-constexpr std::uint8_t kPltEntry = 16;  // bytes of an entry in the procedure linkage table
+constexpr std::uint8_t kPltEntry = 16;  // bytes of a PLT entry
 
 struct Header {
   std::uint8_t version = 0, flags = 0;
@@ -50,7 +50,7 @@ struct Description {
   std::uint64_t start = 0;
   std::uint32_t size = 0, row_offset = 0, rows = 0;
   std::uint8_t info = 0;
-  std::uint8_t repeats = kPltEntry;  // bytes of each piece, of code in alike pieces
+  std::uint8_t repeats = kPltEntry;  // size of each block, of code in repeated blocks
 
   unsigned address_bytes() const { return 1U << (info & 3); }
   bool is_in_pieces() const { return (info >> 4 & 1) != 0; }
@@ -58,7 +58,7 @@ struct Description {
 
 bool is_stopped(const SframeLimits& limits) { return limits.stop && limits.stop(); }
 
-// Nothing when there are too many.
+// Nothing: there are too many.
 std::optional<std::vector<Description>> read_descriptions(const Header& header, format::Bytes section,
                                                           std::uint64_t address, const SframeLimits& limits) {
   const std::size_t size = header.version > kFirstVersion ? 20 : 17;
@@ -97,7 +97,7 @@ std::int32_t read_offset(format::Cursor& in, unsigned bytes) {
   return bytes == 2 ? static_cast<std::int16_t>(in.u16()) : static_cast<std::int32_t>(in.u32());
 }
 
-// Makes a row from a frame row entry: offsets of the CFA and, when it was saved, of the frame pointer.
+// Converts a frame row entry: offsets of the CFA and, if it was saved, of the frame pointer.
 tacho_unwind_row row_of(std::uint32_t pc, bool is_from_sp, unsigned count, std::int32_t cfa,
                         std::int32_t fp) {
   constexpr std::int32_t kMost = std::numeric_limits<std::int16_t>::max() * kFrameWord;
@@ -116,8 +116,7 @@ tacho_unwind_row row_of(std::uint32_t pc, bool is_from_sp, unsigned count, std::
   return row;
 }
 
-// The procedure linkage table is described once for all of its entries of 16 bytes, each of which pushes a
-// word.
+// The PLT has one description for all of its entries of 16 bytes, each of which pushes a word.
 void join_pieces(SframeFunction& function, std::uint64_t size_of_piece) {
   auto& rows = function.rows;
   const bool is_plt = size_of_piece == kPltEntry && rows.size() == 2 && rows[0].kind == TACHO_UNWIND_RSP &&
@@ -132,10 +131,10 @@ void join_pieces(SframeFunction& function, std::uint64_t size_of_piece) {
 }
 
 // `budget`: rows that may still be read, since a hostile section can refer to its rows many times. Returns
-// one row too many when there are more than `limits` allows.
+// one row more than `limits` allow if there are too many.
 SframeFunction read_function(const Description& from, const Header& header, format::Bytes section,
                              const SframeLimits& limits, std::size_t& budget) {
-  constexpr std::uint32_t kRowsBetween = 1024;  // two questions whether to stop
+  constexpr std::uint32_t kRowsBetween = 1024;  // calls of stop()
   SframeFunction function{from.start, from.start + from.size, {}};
   format::Cursor in(section, std::endian::little);
   in.skip(header.row_offset + from.row_offset);

@@ -1,5 +1,5 @@
-// Unwind information in the form of the GNU assembler's --gsframe (section .sframe, versions 1 and 2): for
-// each range of code where the caller's frame and frame pointer are, and nothing else. x86-64.
+// Parser of .sframe (GNU assembler --gsframe, versions 1 and 2): for each range of code, the places of the
+// CFA and the saved frame pointer. x86-64.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,23 @@ namespace tacho::unwind {
 
 struct SframeFunction {
   std::uint64_t start = 0, end = 0;    // ELF addresses
-  std::vector<tacho_unwind_row> rows;  // ascending; their `pc` counts from the start
+  std::vector<tacho_unwind_row> rows;  // ascending; `pc` is relative to `start`
 };
 
 // Limits against hostile sections.
 struct SframeLimits {
   std::size_t most = std::size_t{1} << 22;  // functions, and rows of one of them
-  std::function<bool()> stop = {};          // asked between functions and rows: true gives up
+  std::function<bool()> stop = {};          // polled; true ends it
 };
 
 enum class SframeRead : std::uint8_t {
-  Done,      // or not wanted any more
-  Foreign,   // this is no such section, or one of another machine
-  TooLarge,  // nothing was read, or up to the function that is
+  Done,      // or stopped
+  Foreign,   // not such a section, or of another machine
+  TooLarge,  // a limit was exceeded
 };
 
-// The functions of a section that is mapped at `address`, ascending by their start. Functions that are
-// damaged have no rows. `sink` says whether more are wanted.
+// Calls `sink` for the functions of a section with the address `address`, ascending by start, until it
+// returns false. Damaged functions have no rows.
 SframeRead read_sframe(format::Bytes section, std::uint64_t address, const SframeLimits& limits,
                        const std::function<bool(const SframeFunction&)>& sink);
 

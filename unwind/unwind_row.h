@@ -1,5 +1,5 @@
-/* One row of a compact unwind table: how a frame's caller is found, for all code from `pc` up to the next
- * row. C, because the BPF program that walks stacks reads the same rows that row_table.h builds. x86-64. */
+/* One row of a compact unwind table: how the caller's frame is found, for all code from `pc` up to the next
+ * row. C, because the unwinder (a BPF program) reads the rows that row_table.h makes. x86-64. */
 #ifndef TACHO_UNWIND_ROW_H
 #define TACHO_UNWIND_ROW_H
 

@@ -15,10 +15,10 @@
 namespace tacho::bpf {
 namespace {
 
-constexpr int kContextRegister = 6, kValueRegister = 7;  // registers that calls leave alone
+constexpr int kContextRegister = 6, kValueRegister = 7;  // callee-saved
 constexpr std::int32_t kCommBytes = 16;
 
-// r0 = the member, whose place on the stack is known.
+// r0 = the member, at a known place on the stack.
 void load_member(Assembler& program, const FilterStep& step, std::int16_t payload) {
   const auto at = static_cast<std::int16_t>(payload + step.at);
   const int size = step.size == 1 ? BPF_B : step.size == 2 ? BPF_H : step.size == 4 ? BPF_W : BPF_DW;
@@ -29,7 +29,7 @@ void load_member(Assembler& program, const FilterStep& step, std::int16_t payloa
   program.shift_right_signed(0, unused);
 }
 
-// r7 = the value that the step compares.
+// r7 = the value of the step.
 void load_value(Assembler& program, const FilterStep& step, ConditionPlaces places) {
   switch (step.value) {
     case FilterValue::Process:
@@ -150,7 +150,7 @@ Result<format::Fd> table_with(int program) {
       bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "tacho_next", sizeof(int), sizeof(int), 1, nullptr));
   const int first = 0;
   if (table && bpf_map_update_elem(table.get(), &first, &program, BPF_ANY) == 0) return table;
-  return system_error("a BPF program that others hand over to", errno);
+  return system_error("a program array with one BPF program", errno);
 }
 
 Result<EventFilter> EventFilter::load(std::span<const FilterStep> steps, Hook hook, int next) {
@@ -165,7 +165,7 @@ Result<EventFilter> EventFilter::load(std::span<const FilterStep> steps, Hook ho
   const Assembler program = assemble(steps, filter.next_.get());
   const auto type = hook == Hook::Overflow ? BPF_PROG_TYPE_PERF_EVENT : BPF_PROG_TYPE_KPROBE;
   auto loaded = load_made(type, "tacho_filter", program.instructions(),
-                          "the kernel does not take the condition's program");
+                          "the kernel refused the program of the condition");
   if (!loaded) return std::move(loaded.error());
   filter.program_ = std::move(*loaded);
   return filter;
@@ -173,7 +173,7 @@ Result<EventFilter> EventFilter::load(std::span<const FilterStep> steps, Hook ho
 
 Result<> EventFilter::attach(int event_fd) const {
   if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_.get()) == 0) return Done{};
-  if (errno == EEXIST || errno == EBUSY) return Error{"the event runs another BPF program already", errno};
+  if (errno == EEXIST || errno == EBUSY) return Error{"the event already runs another BPF program", errno};
   return system_error("the condition cannot be attached to the event", errno);
 }
 

@@ -28,7 +28,7 @@ enum class FilterValue : std::uint8_t {
   Member,       // a member of the payload
 };
 
-// As enum tacho_test. The opposite tests are these with `yes` and `no` exchanged.
+// As enum tacho_test. For the opposite tests exchange `yes` and `no`.
 enum class FilterTest : std::uint8_t { Equal, Less, LessOrEqual, SignedLess, SignedLessOrEqual };
 
 inline constexpr std::size_t kMostFilterSteps = 32;
@@ -39,7 +39,7 @@ struct FilterStep {
   FilterValue value = FilterValue::None;
   FilterTest test = FilterTest::Equal;
   std::uint8_t yes = kFilterTakes, no = kFilterLeaves;  // a later step, or one of the two above
-  std::uint16_t at = 0;                                 // bytes into the payload; half; level
+  std::uint16_t at = 0;                                 // offset in the payload; half of the name; level
   std::uint8_t size = 8;                                // of a member: 1, 2, 4 or 8 bytes
   std::uint8_t is_signed = 0;
   std::uint64_t mask = ~std::uint64_t{0};
@@ -51,8 +51,7 @@ static_assert(sizeof(FilterStep) == 24);
 // At most kMostFilterSteps; none: everything passes.
 using FilterSteps = std::vector<FilterStep>;
 
-// Appends the condition to a program, which returns `result` where it does not hold. Clobbers r0 to r5 and
-// r7.
+// Appends code that returns `result` if the condition does not hold. Clobbers r0 to r5 and r7.
 struct ConditionPlaces {
   std::int16_t scratch = -16;  // 16 aligned bytes of the stack that the program may overwrite
   std::int16_t payload = 0;    // stack offset of the payload; used by steps on members
@@ -66,7 +65,7 @@ bool has_members(std::span<const FilterStep> steps);
 // A program array with one program, for bpf_tail_call().
 Result<format::Fd> table_with(int program);
 
-// The condition as a program for perf events; without members of payloads, which those do not have.
+// The condition as a program for perf events, which have no payload members.
 class EventFilter {
  public:
   // The event's kind: overflow of a counter or clock, or a probe of the kprobe or uprobe PMU.
@@ -74,8 +73,8 @@ class EventFilter {
   // `next`: a program of the same kind that runs when the condition holds; -1: none.
   static Result<EventFilter> load(std::span<const FilterStep> steps, Hook hook, int next = -1);
 
-  // Attaches the program: from now on the event samples only where the condition holds. The event keeps the
-  // program until it is closed; a returned link, until it is destroyed.
+  // Attaches the program: the event then samples only if the condition holds. It stays attached until the
+  // event is closed.
   Result<> attach(int event_fd) const;
   int fd() const { return program_.get(); }
 

@@ -22,12 +22,12 @@
 namespace tacho::bpf {
 namespace {
 
-constexpr std::uint32_t kThreadsInValue = 4096;   // bytes of one element, as tacho/emit.h says; a page
-constexpr std::uint32_t kMostThreads = 1U << 22;  // the kernel's own limit
-constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // of the one that every host begins with
+constexpr std::uint32_t kThreadsInValue = 4096;   // bytes of one element, a page, as in tacho/emit.h
+constexpr std::uint32_t kMostThreads = 1U << 22;  // PID_MAX_LIMIT of the kernel
+constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // inode of the initial PID namespace
 
-// r0 = address of the state of thread `thread`; the jump is taken when there is none. Clobbers r1 to r5,
-// r8, the thread's register and the first word of the stack.
+// r0 = address of the state of thread `thread`; jumps if there is none. Clobbers r1 to r5, r8, the thread's
+// register and the first word of the stack.
 std::size_t find_state_of(Assembler& program, int map, int thread) {
   program.move32(8, thread);
   program.shift_right32(8, 12);
@@ -48,7 +48,7 @@ class Program : public Assembler {
   void leave_when_zero(int which) { outs_.push_back(jump_if_number(BPF_JEQ, which, 0)); }
   void leave_when_not_zero(int which) { outs_.push_back(jump_if_number(BPF_JNE, which, 0)); }
 
-  // Leaves where there is none.
+  // Exits if there is none.
   void find_state(int map, int thread) { outs_.push_back(find_state_of(*this, map, thread)); }
 
   std::span<const bpf_insn> finish() {
@@ -63,8 +63,8 @@ class Program : public Assembler {
   std::vector<std::size_t> outs_;
 };
 
-// On sched_process_fork(parent, child), in the parent: the child gets the parent's state. Set for every new
-// thread, so that no state is left of an earlier thread of its number.
+// On sched_process_fork(parent, child), in the parent: sets the child's state to the parent's, for every new
+// thread, which also clears the state of an earlier thread with its tid.
 std::vector<bpf_insn> fork_program(int map, std::int32_t pid_offset, Children children) {
   Program program;
   program.load(BPF_DW, 6, 1, 8);  // the child
@@ -90,8 +90,8 @@ std::vector<bpf_insn> fork_program(int map, std::int32_t pid_offset, Children ch
   return {done.begin(), done.end()};
 }
 
-// On sched_process_exec(task, its number before, program), in the task: a thread that is not its process's
-// first one gets that one's number.
+// On sched_process_exec(task, old pid, binprm), in the task: a thread other than the leader gets the leader's
+// tid.
 std::vector<bpf_insn> exec_program(int map) {
   Program program;
   program.load(BPF_DW, 7, 1, 8);
@@ -107,10 +107,10 @@ std::vector<bpf_insn> exec_program(int map) {
   return {done.begin(), done.end()};
 }
 
-// Where a task keeps its number, in bytes.
+// The offset of task_struct.pid.
 Result<std::int32_t> pid_offset_of_tasks() {
   const std::unique_ptr<btf, void (*)(btf*)> types(btf__load_vmlinux_btf(), btf__free);
-  const Error none{"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which has the offset of a task's number",
+  const Error none{"this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), which has the offset of task_struct.pid",
                    ENOENT};
   if (types == nullptr) return none;
   const int id = btf__find_by_name_kind(types.get(), "task_struct", BTF_KIND_STRUCT);
@@ -197,8 +197,7 @@ bool is_in_pid_namespace() {
 }
 
 Result<Follower> Follower::create(Children children) {
-  if (is_in_pid_namespace())
-    return Error{"this is a PID namespace, where threads have other numbers than in the kernel"};
+  if (is_in_pid_namespace()) return Error{"tids in this PID namespace differ from the kernel's"};
   Follower follower;
   if (auto made = follower.make_table(); !made) return std::move(made.error());
   if (auto loaded = follower.load_programs(children); !loaded) return std::move(loaded.error());

@@ -26,7 +26,7 @@ namespace tacho::bpf {
 
 namespace {
 
-// What BPF_LINK_CREATE takes for this attach type, as Linux 6.6 and later have it.
+// The argument of BPF_LINK_CREATE for uprobe.multi (Linux 6.6).
 struct LinkAttr {
   std::uint32_t program_fd = 0, target_fd = 0;
   std::uint32_t attach_type = kFunctionsAttachType;
@@ -40,8 +40,8 @@ constexpr std::uint32_t kAtReturn = 1;
 
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
-// Kernels before 6.10 that have probes of this kind compare the thread, not the process: they miss calls of
-// other threads. A kernel that checks the file before the process has this fault.
+// Linux 6.6 to 6.9 compare the thread instead of the process and so miss calls of other threads. Such a
+// kernel is recognized by the order of its checks: file before process.
 bool keeps_to_processes(int program_fd) {
   const std::uint64_t offset = 0;
   LinkAttr attr;
@@ -75,9 +75,8 @@ ChosenFunctions chosen_functions(const FunctionTargets& targets, std::string_vie
 
 Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& targets,
                                    const ChosenFunctions& functions, FunctionEnd end) {
-  // The kernel can limit such probes to one process. A recording of a command or a process includes the
-  // processes that it starts, which the limit would lose: probes are for all users of the file unless one
-  // process was named.
+  // Attaches for all processes unless one was named: a limit to one process would miss the processes that it
+  // starts.
   LinkAttr attr;
   attr.program_fd = static_cast<std::uint32_t>(program_fd);
   attr.path = address_of(targets.path.c_str());
@@ -142,7 +141,7 @@ std::optional<std::uint32_t> number_in(const std::string& path, std::string_view
   return end.ec == std::errc{} ? std::optional(number) : std::nullopt;
 }
 
-// The kernel's PMU of probes: its number, and the bit that asks for a probe of the return.
+// The kprobe PMU: its type, and the config bit for return probes.
 struct SingleProbes {
   std::uint32_t type = 0, return_bit = 0;
 };
@@ -168,7 +167,7 @@ format::Fd link_together(int program_fd, const ChosenFunctions& functions, Funct
   return format::Fd(bpf_link_create(program_fd, 0, BPF_TRACE_KPROBE_MULTI, &options));
 }
 
-// A perf event of one probe with the program on it, which stays as long as the link.
+// Opens a kprobe event and attaches the program to it; it stays as long as the link.
 format::Fd link_one(int program_fd, std::uint32_t pmu, std::uint32_t config, std::uint64_t address,
                     std::uint64_t cookie) {
   perf_event_attr attr{};
@@ -184,7 +183,7 @@ format::Fd link_one(int program_fd, std::uint32_t pmu, std::uint32_t config, std
   return format::Fd(bpf_link_create(program_fd, event.get(), BPF_PERF_EVENT, &options));
 }
 
-// "126 functions: 252 probes taken off in 0.412 s".
+// "126 functions: 252 probes detached in 0.412 s".
 std::string in_words(std::size_t functions, std::size_t links, const char* what,
                      std::chrono::steady_clock::time_point begin) {
   const auto passed =
@@ -198,7 +197,7 @@ std::string in_words(std::size_t functions, std::size_t links, const char* what,
 
 }  // namespace
 
-bool takes_functions_together() {
+bool has_kprobe_multi() {
   const auto before = libbpf_set_print(nullptr);
   Assembler nothing;
   nothing.set(0, 0);
@@ -218,7 +217,7 @@ bool takes_functions_together() {
   return static_cast<bool>(link);
 }
 
-Result<> takes_functions_one_by_one() {
+Result<> check_single_kprobes() {
   const auto single = single_probes();
   return single ? Result<>(Done{}) : Result<>(single.error());
 }
@@ -228,9 +227,9 @@ KernelProbes::~KernelProbes() {
   const auto begin = std::chrono::steady_clock::now();
   const std::size_t links = links_.size();
   if (is_one_by_one_ && links > kFewProbes && notice_)
-    say(notice_, "taking " + std::to_string(links) + " probes off, which takes some seconds on this kernel");
+    say(notice_, "detaching " + std::to_string(links) + " probes, which takes some seconds on this kernel");
   links_.clear();
-  if (log_) say(log_, in_words(functions_, links, "taken off", begin));
+  if (log_) say(log_, in_words(functions_, links, "detached", begin));
 }
 
 ProbeRefusal probe_refusal(int code) {
@@ -264,7 +263,7 @@ Result<std::size_t> link_functions(const ChosenFunctions& functions, const LinkF
   if (made.error().code == EMFILE)
     return Error{std::string(kSubject) + ": too many open files; raise `ulimit -n`", EMFILE};
   if (probe_refusal(made.error().code) != ProbeRefusal::OfFunction) return std::move(made.error());
-  // All of them together are refused where one is: halves find that one.
+  // The kernel refuses the whole link if it refuses one function: bisects to find that one.
   const std::size_t count = functions.offsets.size();
   if (count <= 1) return count;
   auto first = link_functions(part_of(functions, 0, count / 2), link, links);
@@ -322,7 +321,7 @@ Result<> KernelProbes::add(int program_fd, const FunctionTargets& targets, Funct
   functions_ = functions.offsets.size() - refused_;
   log_ = targets.log;
   notice_ = targets.notice;
-  if (log_) say(log_, in_words(functions_, links_.size() - before, "put on", begin));
+  if (log_) say(log_, in_words(functions_, links_.size() - before, "attached", begin));
   return Done{};
 }
 

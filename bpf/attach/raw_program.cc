@@ -17,14 +17,14 @@ Result<format::Fd> load_made(bpf_prog_type type, const char* name, std::span<con
   return system_error(what, errno);
 }
 
-// Not through libbpf's own links, which would enable the event at once and close it in the end.
+// Not by libbpf, which would enable the event now and close it later.
 Result<format::Fd> link_to_event(int program, int event_fd, std::uint64_t number) {
   bpf_link_create_opts options{};
   options.sz = sizeof options;
   options.perf_event.bpf_cookie = number;
   format::Fd link(bpf_link_create(program, event_fd, BPF_PERF_EVENT, &options));
   if (link) return link;
-  if (errno == EEXIST || errno == EBUSY) return Error{"the event runs another BPF program already", errno};
+  if (errno == EEXIST || errno == EBUSY) return Error{"the event already runs another BPF program", errno};
   return system_error("a BPF program cannot be attached to the event", errno);
 }
 
@@ -47,13 +47,11 @@ Result<> read_iterator(int fd, RunUntil until) {
   for (;;) {
     const ssize_t count = ::read(fd, written.data(), written.size());
     if (count == 0) return Done{};
-    // EAGAIN: it has run for many things without a word, and goes on when it is read again.
+    // EAGAIN: the iterator visited many objects without output; continue.
     if (count < 0 && errno != EAGAIN && errno != EINTR)
       return system_error("the iterator cannot be read", errno);
     if (std::chrono::steady_clock::now() >= until)
-      return Error{
-          "the iterator has not come to its end in time; it has to look at fewer things, or write less",
-          ETIMEDOUT};
+      return Error{"the iterator did not end in time; it must visit fewer objects or write less", ETIMEDOUT};
   }
 }
 

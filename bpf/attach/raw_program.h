@@ -23,7 +23,7 @@ class Assembler {
   void move32(int to, int from) { add(BPF_ALU | BPF_MOV | BPF_X, to, from, 0, 0); }
   void set(int to, std::int32_t value) { add(BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value); }
   void set32(int to, std::int32_t value) { add(BPF_ALU | BPF_MOV | BPF_K, to, 0, 0, value); }
-  // Any number of 64 bits; takes the room of two instructions.
+  // A 64-bit number: two instructions.
   void set_wide(int to, std::uint64_t value) {
     add(BPF_LD | BPF_DW | BPF_IMM, to, 0, 0, static_cast<std::int32_t>(value & 0xFFFFFFFF));
     add(0, 0, 0, 0, static_cast<std::int32_t>(value >> 32));
@@ -54,7 +54,7 @@ class Assembler {
 
   // Index of the next instruction.
   std::size_t here() const { return program_.size(); }
-  // A jump whose target is set by land(): always, or when `test` (BPF_JEQ, ...) holds between two registers.
+  // A jump whose target is set by land(): always, or if `test` (BPF_JEQ, ...) holds for two registers.
   std::size_t jump() { return branch(BPF_JMP | BPF_JA, 0, 0, 0); }
   std::size_t jump_if(int test, int left, int right) {
     return branch(BPF_JMP | test | BPF_X, left, right, 0);
@@ -62,7 +62,7 @@ class Assembler {
   std::size_t jump_if_number(int test, int left, std::int32_t number) {
     return branch(BPF_JMP | test | BPF_K, left, 0, number);
   }
-  // Within the 32 767 instructions that a jump spans.
+  // Sets the target of a jump, at most 32,767 instructions away.
   void land(std::size_t jump, std::size_t target) {
     program_[jump].off = static_cast<__s16>(target - jump - 1);
   }
@@ -87,14 +87,13 @@ class Assembler {
 
 // Loading.
 
-// `name`: 15 letters at most, as `tacho list bpf` shows it. `what` it is, for the error, which has the errno.
+// `name`: at most 15 letters, shown by `tacho list bpf`. `what`: the start of the error, which has the errno.
 Result<format::Fd> load_made(bpf_prog_type type, const char* name, std::span<const bpf_insn> program,
                              const std::string& what);
 
 // Attaching to a perf event, with a cookie.
 
-// The program runs until the result or the event is closed. `number`: result of bpf_get_attach_cookie().
-// Linux 5.15.
+// Linux 5.15. Detached when the result or the event is closed. `number`: the attach cookie.
 Result<format::Fd> link_to_event(int program, int event_fd, std::uint64_t number = 0);
 
 // Programs that the recorder runs itself.
@@ -104,10 +103,10 @@ Result<> run_once(int program_fd);
 
 using RunUntil = std::chrono::steady_clock::time_point;
 
-// Runs an iterator (SEC("iter/task") and the like) once over all objects of its kind. Its output
-// (bpf_seq_write()) is dropped. Error ETIMEDOUT: it did not end in time.
+// Runs an iterator (SEC("iter/...")) once over all objects of its kind, and drops its output
+// (bpf_seq_write()). Error ETIMEDOUT: it did not end in time.
 Result<> run_iterator(int link_fd, RunUntil until);
-// The same for an iterator that is open.
+// The same for an open iterator.
 Result<> read_iterator(int fd, RunUntil until);
 
 }  // namespace tacho::bpf

@@ -24,8 +24,8 @@ constexpr std::size_t kMaxFields = 4096;      // of one payload: what a capture'
 constexpr std::size_t kMaxSteps = 16 * kMaxFields;
 constexpr std::size_t kMaxGlobals = 1024;  // of one section
 constexpr int kMaxDepth = 32;              // of types inside types
-// The known roles and formats (tacho/event.h); behind the last ones comes a number, the name of a map, or
-// names of keys.
+// The known roles and formats (tacho/event.h). The last ones take an argument: a number, the name of a map,
+// or names of keys.
 constexpr std::string_view kRoles[] = {
     "value",    "key",   "weight",    "queued",        "why_queued", "wakes",         "waker",
     "stack",    "log2",  "count",     "sum",           "live",       "max",           "live:count",
@@ -34,8 +34,8 @@ constexpr std::string_view kRolesWithMore[] = {"linear:", "stack:", "table:"};
 constexpr std::string_view kFormats[] = {"hex", "oct", "kaddr", "uaddr"};
 constexpr std::string_view kEventVariable = "__event_", kSummaryVariable = "__summary_";
 
-// Units that a member's name may say, and which of them measure time or size: the value of an event is the
-// single member with one of those.
+// Units in members' names, and whether they measure time or size: if a single member has such a unit, it is
+// the event's value.
 struct UnitRow {
   std::string_view name;
   bool measures;
@@ -44,7 +44,7 @@ constexpr UnitRow kUnits[] = {{"ns", true},    {"us", true},       {"ms", true},
                               {"bytes", true}, {"kb", true},       {"mb", true}, {"sectors", true},
                               {"pages", true}, {"percent", false}, {"hz", false}};
 
-// libbpf believes the header's own length; everything else it checks.
+// Checks the header's length, the only field that libbpf does not check.
 Result<> check_header(format::Bytes bytes) {
   format::Cursor in(bytes);
   const std::uint16_t magic = in.u16();
@@ -55,17 +55,17 @@ Result<> check_header(format::Bytes bytes) {
   const std::uint64_t type_size = in.u32();
   const std::uint64_t text_offset = in.u32();
   const std::uint64_t text_size = in.u32();
-  if (in.failed()) return Error{"BTF is cut short"};
+  if (in.failed()) return Error{"BTF is truncated"};
   if (magic != BTF_MAGIC) return Error{"not BTF of this machine's byte order"};
   if (version != BTF_VERSION)
     return Error{"BTF of version " + std::to_string(version) + ", of which 1 is known"};
   const bool sound = header_size >= sizeof(btf_header) && header_size % 4 == 0 && type_offset % 4 == 0 &&
                      type_offset + type_size <= text_offset &&
                      header_size + text_offset + text_size <= bytes.size();
-  return sound ? Result<>(Done{}) : Result<>(Error{"BTF is damaged: its sections lie outside it"});
+  return sound ? Result<>(Done{}) : Result<>(Error{"BTF is damaged: its parts are outside its bytes"});
 }
 
-// The tags of declarations: (type id, member or -1) -> texts.
+// The btf_decl_tag strings of declarations, by (type id, member or -1).
 using Tags = std::multimap<std::pair<std::uint32_t, std::int32_t>, std::string>;
 
 class Reader {
@@ -85,7 +85,7 @@ class Reader {
   }
 
  private:
-  // An unknown word is a typing error: it has no effect, and nothing else would say so.
+  // Reports unknown words: they are typing errors and have no effect.
   void find_unknown_words(Declarations& found) const {
     for (const auto& tag : tags_) {
       const auto& place = tag.first;
@@ -133,7 +133,7 @@ class Reader {
       found.unknown_words.push_back({place, constant, "`const volatile` global", std::move(constants)});
   }
 
-  // btf_decl_tag is declared without its members in older headers: the one behind the type is a s32.
+  // struct btf_decl_tag is incomplete in older headers: behind the btf_type there is one s32.
   void collect_tags() {
     for (std::uint32_t id = 1; id < count_; ++id) {
       const btf_type* type = btf__type_by_id(types_, id);
@@ -146,7 +146,7 @@ class Reader {
     const char* text = btf__name_by_offset(types_, offset);
     return text == nullptr ? "" : text;
   }
-  // The text behind `key` of a tag of that declaration: "ns" for "unit:ns".
+  // The value of a declaration's tag with this key: "ns" for "unit:ns".
   std::optional<std::string> tag(std::uint32_t id, std::int32_t member, std::string_view key) const {
     const auto [first, last] = tags_.equal_range(std::pair(id, member));
     for (auto each = first; each != last; ++each)
@@ -157,7 +157,7 @@ class Reader {
     std::uint32_t id = 0;
     const btf_type* type = nullptr;
   };
-  // Past const, volatile, typedef and the like.
+  // A type without const, volatile, typedef and similar.
   Resolved strip(std::uint32_t id) const {
     for (int depth = 0; depth < kMaxDepth; ++depth) {
       const btf_type* type = btf__type_by_id(types_, id);
@@ -202,7 +202,7 @@ class Reader {
       if (variable == nullptr || !btf_is_var(variable)) continue;
       Global global;
       global.name = name(variable->name_off);
-      if (global.name.find('.') != std::string::npos) continue;  // a function's own, such as a format
+      if (global.name.find('.') != std::string::npos) continue;  // static in a function, such as a format
       global.help = tag(variables[i].type, -1, "help:").value_or("");
       read_qualifiers(variable->type, global);
       const auto size = btf__resolve_size(types_, variable->type);
@@ -217,7 +217,7 @@ class Reader {
     }
   }
 
-  // Unknown words of an array are its elements'.
+  // An array's unknown words are reported for its elements.
   void read_qualifiers(std::uint32_t id, Global& global) const {
     for (int depth = 0; depth < kMaxDepth; ++depth) {
       const btf_type* type = btf__type_by_id(types_, id);
@@ -251,8 +251,8 @@ class Reader {
     return schema;
   }
 
-  // `pointer_id`: to the type of the map's variable, whose members `key` and `value` point to the map's
-  // types.
+  // `pointer_id`: a pointer to the type of the map's variable, whose members `key` and `value` point to the
+  // types of the map's keys and values.
   SummaryTypes describe_summary(std::string event, std::string map, std::uint32_t pointer_id) const {
     SummaryTypes summary{std::move(event), std::move(map), {}, {}};
     const Resolved pointer = strip(pointer_id);
@@ -282,7 +282,7 @@ class Reader {
     return schema;
   }
 
-  // The name by which the programmer knows the type: a typedef's when the struct has none.
+  // The type's name in the source: the typedef's for a struct without name.
   std::string type_name(std::uint32_t id) const {
     for (int depth = 0; depth < kMaxDepth; ++depth) {
       const btf_type* type = btf__type_by_id(types_, id);
@@ -305,7 +305,7 @@ class Reader {
   };
   struct Work {
     PayloadSchema& schema;
-    std::size_t steps;  // bounded: damaged types can hold each other without end
+    std::size_t steps;  // bounded: damaged types can contain each other
   };
 
   Result<> describe(std::uint32_t type_id, const Place& place, Work& work) const {
@@ -338,7 +338,7 @@ class Reader {
   Result<> describe_array(const Resolved& type, const Place& place, Work& work) const {
     std::uint64_t count = 1;
     Resolved element = type;
-    // Arrays of arrays of numbers are one array; what each element prints as is what matters.
+    // An array of arrays of numbers is shown as one array.
     bool rows_of_text = false;
     for (int depth = 0; element.type != nullptr && btf_is_array(element.type) && depth < kMaxDepth; ++depth) {
       const struct btf_array* array = btf_array(element.type);
@@ -354,7 +354,7 @@ class Reader {
     if (btf_is_composite(element.type) || rows_of_text) return describe_each(element, count, place, work);
     auto field = scalar(element.type);
     if (!field) return std::move(field.error()).in("member '" + place.name + "'");
-    const bool bytes_named_comm =  // u8 comm[16]: text, whatever its type says
+    const bool bytes_named_comm =  // u8 comm[16] is text
         field->bit_size == 8 && (place.name == "comm" || place.name.ends_with(".comm"));
     if (is_char(element.type) || bytes_named_comm) field->kind = FieldKind::Text;
     field->count = static_cast<std::uint32_t>(count * field->count);
@@ -362,7 +362,7 @@ class Reader {
     return add(std::move(*field), place, work);
   }
 
-  // An array of structs, or of texts: every element is described separately, as "name[3].member".
+  // An array of structs or of texts: each element has fields of its own, "name[3].member".
   Result<> describe_each(const Resolved& element, std::uint64_t count, const Place& place, Work& work) const {
     const auto size = btf__resolve_size(types_, element.id);
     if (count == 0 || size <= 0)
@@ -397,7 +397,7 @@ class Reader {
     } else if (btf_is_float(type)) {
       field.kind = FieldKind::Float;
     } else if (btf_is_ptr(type)) {
-      field.bit_size = 64;  // on BPF, whatever the host has
+      field.bit_size = 64;  // on BPF, also on a 32-bit host
       field.format = "hex";
     } else {
       return Error{"its type cannot be shown (kind " + std::to_string(btf_kind(type)) + " of BTF)"};
@@ -425,7 +425,7 @@ class Reader {
       return;
     }
     const struct btf_enum* values = btf_enum(type);
-    // Objects of older compilers do not say whether an enum is signed; a negative value does.
+    // Older compilers do not mark signed enums: a negative value shows it.
     field.is_signed =
         btf_kflag(type) || std::any_of(values, values + count, [](const auto& each) { return each.val < 0; });
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -470,12 +470,12 @@ class Reader {
            (field.name.ends_with("addr") || field.name.ends_with("address"));
   }
 
-  // Checks of the whole: an array without length must be last, and which member is the value.
+  // Checks all fields together (an array without length must be last), and finds the value.
   static void finish(PayloadSchema& schema) {
     auto& fields = schema.fields;
     for (std::size_t i = 0; i + 1 < fields.size();)
       if (fields[i].count == 0) {
-        fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(i));  // a marker of no size
+        fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(i));  // a member of size 0
       } else {
         ++i;
       }
@@ -487,7 +487,7 @@ class Reader {
     if (std::ranges::count_if(fields, measures) == 1) std::ranges::find_if(fields, measures)->role = "value";
   }
 
-  // libbpf's header calls the struct and the function alike.
+  // "struct": libbpf's header has a function of the same name.
   static const struct btf_enum64* tacho_enum64(const btf_type* type) {
     return reinterpret_cast<const struct btf_enum64*>(type + 1);
   }

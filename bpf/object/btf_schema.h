@@ -23,7 +23,7 @@ using OwnedBtf = std::unique_ptr<btf, FreeBtf>;
 struct Alternative {
   std::string program;
   std::string group;
-  std::string set;  // the program's own name when it declares none
+  std::string set;  // as declared, else the program's name
 };
 
 // A global variable of the object.
@@ -31,17 +31,17 @@ struct Global {
   std::string name;
   bool is_const = false, is_volatile = false;
   format::PayloadSchema
-      layout;           // its members by their whole names ("limits.low"), or itself when it has none
-  std::string help;     // HELP(text)
-  std::string problem;  // why its type cannot be described; then there are no members
+      layout;        // its members by their full names ("limits.low"); without members, the variable itself
+  std::string help;  // HELP(text)
+  std::string problem;  // why its type cannot be described; then `layout` is empty
 
-  // Whether a recorder may set it before the program is loaded: a const that is not volatile is in the
-  // compiled code already.
+  // Whether a recorder may set it before the program is loaded. The value of a const that is not volatile is
+  // compiled into the code.
   bool is_constant() const { return is_const && is_volatile; }
 };
 
-// SUMMARY(name, map): the types of the map's key and value. Nothing where BTF has none, or it cannot be
-// described; a key or value that is no struct has one field, called "(key)" or "(value)".
+// SUMMARY(name, map): the types of the map's key and value; nothing if BTF has none, or the type cannot be
+// described. A key or value that is not a struct has one field, "(key)" or "(value)".
 struct SummaryTypes {
   std::string event, map;
   std::optional<format::PayloadSchema> key, value;
@@ -67,7 +67,7 @@ struct Declarations {
   const format::PayloadSchema* event(const std::string& name) const;
 };
 
-// `btf`: the contents of the section ".BTF". Fails when it is no BTF at all.
+// `btf`: the contents of the section ".BTF". An error if it is not BTF.
 Result<Declarations> read_declarations(format::Bytes btf);
 
 }  // namespace tacho::bpf

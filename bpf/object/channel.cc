@@ -19,7 +19,7 @@ bool depends_on(const std::optional<format::PayloadSchema>& described, std::stri
   return described && std::ranges::find(described->fields, constant, condition_of) != described->fields.end();
 }
 
-// Without the members that are not there while `constant` is set.
+// Removes the members that are not used while `constant` is set.
 void choose(std::optional<format::PayloadSchema>& described, std::string_view constant, bool is_set) {
   if (!described) return;
   if (is_set)
@@ -41,11 +41,11 @@ Result<std::vector<Channel>> summaries_of(Object& object, const Declarations& de
   for (const SummaryTypes& types : declared.summaries) {
     const auto facts = object.map_facts(types.map);
     const std::string what = "SUMMARY(" + types.event + ", " + types.map + "): ";
-    if (!facts) return Error{what + "there is no such map"};
+    if (!facts) return Error{what + "the object has no such map"};
     if (!facts->holds_entries())
       return Error{
           what +
-          "the map is no array and no hash (BPF_MAP_TYPE_HASH, LRU_HASH, ARRAY, and those with PERCPU)"};
+          "the map must be an array or a hash (BPF_MAP_TYPE_HASH, LRU_HASH, ARRAY, or their PERCPU types)"};
     SummaryLayout layout = layout_of(types, *facts, {}, false);
     Channel channel{types.map, types.event, layout.schema(),
                     asks ? ChannelKind::Summary : ChannelKind::PlainSummary};
@@ -71,7 +71,7 @@ Result<std::vector<Channel>> channels_of(Object& object, const Declarations& dec
         std::ranges::find(declared.channels, channel.map, &std::pair<std::string, std::string>::first);
     if (tag != declared.channels.end()) channel.event = tag->second;
   }
-  // One channel without a tag and one EVENT belong together.
+  // The only channel without a tag belongs to the only EVENT.
   if (channels.size() == 1 && declared.events.size() == 1 && declared.channels.empty())
     channels.front().event = declared.events.front().event;
   for (Channel& channel : channels)

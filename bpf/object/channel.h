@@ -30,15 +30,15 @@ struct Channel {
   // The event's name in the object: its EVENT_CHANNEL(name), else the only EVENT() when this is the only
   // array of the object, else the map's name.
   std::string event;
-  // Schema of the payload, when the object declares it with EVENT(event, type). Its `event` is as above; a
-  // recorder that names the event otherwise renames the copy it stores.
+  // Schema of the payload, if the object declares it with EVENT(event, type). Its `event` is the name above;
+  // a recorder that renames the event changes it in the stored copy.
   std::optional<format::PayloadSchema> schema = {};
   ChannelKind kind = ChannelKind::PerfEventArray;
-  std::optional<SummaryLayout> summary = {};  // of one
+  std::optional<SummaryLayout> summary = {};  // for the two kinds of summary
 };
 
-// Begins the name of a ring buffer with headers that is a second way to an event: of what was still open when
-// the recording ended (UNFINISHED_CHANNEL() of programs/recorders/recorder.h). It is no channel of its own.
+// Prefix of the name of a ring buffer with headers that brings an event's in-flight calls at the end of the
+// recording (UNFINISHED_CHANNEL() of programs/recorders/recorder.h). It is not a channel of its own.
 constexpr std::string_view kUnfinished = "unfinished_";
 
 // tacho/emit.h's map of followed threads, and the variable that switches the lookup on.

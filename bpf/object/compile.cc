@@ -38,7 +38,7 @@ namespace {
 
 void remove(const std::string& path) {
   if (path.empty()) return;
-  std::error_code ignored;  // a folder that stays behind does no harm
+  std::error_code ignored;  // a folder that cannot be removed does no harm
   std::filesystem::remove_all(path, ignored);
 }
 
@@ -83,8 +83,7 @@ std::string hex(std::uint64_t value) {
   return digits;
 }
 
-// The headers go into what root compiles and loads into the kernel: no other user may be able to write
-// there.
+// Root compiles these headers into programs for the kernel: no other user may be able to write them.
 Result<std::string> own_cache_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
@@ -121,8 +120,8 @@ struct HeaderFile {
   std::string_view content;
 };
 
-// `parent`/`name` with these files: written under another name and moved there at once, so that a folder that
-// is there is whole.
+// Makes the folder `parent`/`name` with these files: under another name first, then renamed, so that a folder
+// with the final name is complete.
 Result<std::string> folder_of(const std::string& parent, const std::string& name,
                               std::span<const HeaderFile> files) {
   const std::string path = parent + "/" + name;
@@ -148,7 +147,8 @@ Result<std::string> shipped_folder(const std::string& parent) {
   return folder_of(parent, name, files);
 }
 
-// Nothing when this kernel has no BTF: programs that do without vmlinux.h still compile.
+// The folder with vmlinux.h; nothing if this kernel has no BTF: programs that do not include it still
+// compile.
 Result<std::optional<std::string>> vmlinux_folder(const std::string& parent, const Log& log) {
   if (::access(kKernelBtf, R_OK) != 0) {
     say(log, "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF): compiling without vmlinux.h");
@@ -220,7 +220,7 @@ void append(void* context, const char* format, va_list arguments) noexcept {
   text.pop_back();  // the NUL
 }
 
-// Every access to a type of the kernel is to be relocated to the kernel that runs the program (CO-RE).
+// CO-RE: accesses to types of the kernel are relocated when the program is loaded.
 constexpr std::string_view kHead =
     "#ifndef __VMLINUX_H__\n#define __VMLINUX_H__\n\n"
     "#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n"
@@ -249,9 +249,9 @@ Result<std::string> vmlinux_header(format::Bytes bytes) {
 namespace {
 
 struct ArchitectureRow {
-  std::string_view machine;  // as uname has it
-  const char* target;        // what bpf_tracing.h asks for
-  const char* includes;      // Debian's folder of the headers that differ from machine to machine
+  std::string_view machine;  // of uname
+  const char* target;        // macro that bpf_tracing.h needs
+  const char* includes;      // Debian's folder of machine-dependent headers
 };
 constexpr ArchitectureRow kArchitectures[] = {
     {"x86_64", "x86", "/usr/include/x86_64-linux-gnu"},
@@ -274,7 +274,7 @@ std::vector<std::string> search_path() {
   return folders;
 }
 
-// The number of "clang-14"; 0 for every other name.
+// 14 for "clang-14"; 0 for other names.
 unsigned clang_version(std::string_view name) {
   constexpr std::string_view kPrefix = "clang-";
   if (!name.starts_with(kPrefix)) return 0;
@@ -284,7 +284,7 @@ unsigned clang_version(std::string_view name) {
   return code == std::errc() && end == digits.data() + digits.size() ? version : 0;
 }
 
-// Empty: there is none that may be run; `refusal` gets the reason of one that may not.
+// The path of a compiler that is safe to run; empty: none. `refusal` is set to why one was refused.
 std::string newest_numbered_clang(const std::vector<std::string>& folders, Error& refusal) {
   std::string best;
   unsigned best_version = 0;
@@ -324,7 +324,7 @@ std::vector<std::string> arguments(const std::string& clang, const std::string& 
   return words;
 }
 
-// Attributes of a child that behaves as if started from a shell: the recorder handles signals its own way.
+// Spawn attributes: default signal handling (the recorder's differs), and a process group of its own.
 class SpawnSetup {
  public:
   explicit SpawnSetup(int output) {
@@ -336,7 +336,7 @@ class SpawnSetup {
     ::sigfillset(&all);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    // A group of its own: it can be ended with all that it started.
+    // A process group, to end the compiler with its children.
     ::posix_spawnattr_setpgroup(&attributes_, 0);
     ::posix_spawnattr_setflags(&attributes_,
                                POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
@@ -358,7 +358,7 @@ class SpawnSetup {
   posix_spawn_file_actions_t actions_{};
 };
 
-// The wait status of the child, once it has ended.
+// Waits for the child and returns its wait status.
 Result<int> wait_for(pid_t child, const Stop& stop) {
   constexpr timespec kMoment{0, 5'000'000};
   int status = 0;
@@ -376,7 +376,7 @@ Result<int> wait_for(pid_t child, const Stop& stop) {
   return Error{"the compiler was stopped by a signal", EINTR};
 }
 
-// The wait status of the finished program, whose standard output went into `output`.
+// Runs a program with its standard output into `output` and returns its wait status.
 Result<int> run(std::vector<std::string> words, int output, const Stop& stop) {
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
@@ -419,7 +419,7 @@ Result<std::vector<std::byte>> compile(const std::string& source, const Log& log
   if (!clang) return Error{clang.error()}.in(source);
   auto headers = HeaderCache::open(log);
   if (!headers) return std::move(headers.error());
-  // The object never has a name under which another user could replace it.
+  // A memfd: no other user can replace the object.
   const format::Fd object(::memfd_create("program.bpf.o", MFD_CLOEXEC));
   if (!object) return system_error("memory for the object", errno);
   const auto words = arguments(*clang, source, headers->folders());
@@ -429,8 +429,7 @@ Result<std::vector<std::byte>> compile(const std::string& source, const Log& log
   const auto status = run(words, object.get(), stop);
   if (!status) return Error{status.error()}.in(source);
   if (*status != 0)
-    return Error{source + ": not compiled: " + *clang + " " + outcome(*status) +
-                 " (its messages stand above)"};
+    return Error{source + ": not compiled: " + *clang + " " + outcome(*status) + " (see its messages above)"};
   struct stat made {};
   if (::fstat(object.get(), &made) != 0) return system_error("the object", errno);
   return format::read_at(object.get(), 0, static_cast<std::size_t>(made.st_size));

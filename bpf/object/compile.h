@@ -1,5 +1,4 @@
-// Compiles a user's BPF program with clang, against embedded headers and a vmlinux.h that is made once and
-// cached.
+// Compiles a user's BPF program with clang, with embedded headers and a cached vmlinux.h.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +17,8 @@ namespace tacho::bpf {
 // A private folder (mode 0700) under an unpredictable name; removed with all its files when destroyed.
 class PrivateFolder {
  public:
-  // In `parent`, or in $TMPDIR, or in /tmp. Where other users may replace its contents, another folder is
-  // taken than $TMPDIR; anywhere else it is an error.
+  // In `parent`, or in $TMPDIR, or in /tmp. A $TMPDIR that other users may change is not used; a `parent`
+  // that they may change is an error.
   static Result<PrivateFolder> create(const std::string& parent = "");
   PrivateFolder(PrivateFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   PrivateFolder& operator=(PrivateFolder&& other) noexcept;
@@ -28,7 +27,7 @@ class PrivateFolder {
   ~PrivateFolder();
 
   const std::string& path() const { return path_; }
-  // Gives the folder its final name, atomically; false when that exists already, or it failed.
+  // Renames the folder to its final name, atomically; false if that exists, or on an error.
   bool become(const std::string& path);
 
  private:
@@ -36,14 +35,14 @@ class PrivateFolder {
   std::string path_;
 };
 
-// The folders with the headers that BPF programs are compiled against: the embedded ones, and vmlinux.h of
-// the running kernel. Made once and kept in $XDG_CACHE_HOME/tacho or ~/.cache/tacho; where that is not
-// possible or another user can write there, in a private folder for this run.
+// Include folders for BPF programs: the embedded headers, and vmlinux.h of the running kernel. Cached in
+// $XDG_CACHE_HOME/tacho or ~/.cache/tacho; if that is impossible, or another user can write there, in a
+// private folder for this run.
 
 class HeaderCache {
  public:
   static Result<HeaderCache> open(const Log& log);
-  // To be given to the compiler with -I. Valid while this lives.
+  // For clang's option -I. Valid as long as this.
   const std::vector<std::string>& folders() const { return folders_; }
 
  private:
@@ -56,12 +55,12 @@ class HeaderCache {
 // `btf` as in /sys/kernel/btf/vmlinux.
 Result<std::string> vmlinux_header(format::Bytes btf);
 
-// C source of a BPF program -> the bytes of an object, with the host's clang and the headers tacho ships.
+// Compiles C source of a BPF program with the host's clang and tacho's headers.
 
-using Stop = std::function<bool()>;  // whether to end now
+using Stop = std::function<bool()>;  // true: stop now
 
-// The compiler's messages go to standard error. The error says what to install where clang is missing.
-// Polled many times a second, `stop` may end the compiler: the error's code is EINTR then.
+// Returns the object. The compiler's messages go to standard error. If clang is missing, the error says what
+// to install. `stop` is called many times a second and can end the compiler: the error's code is EINTR then.
 Result<std::vector<std::byte>> compile(const std::string& source, const Log& log, const Stop& stop = {});
 
 // $TACHO_CLANG, or "clang", or the newest "clang-N" on the PATH.

@@ -25,7 +25,7 @@ bool is_signed(const PayloadField& field) {
   return field.kind == FieldKind::Signed || (field.kind == FieldKind::Enum && field.is_signed);
 }
 
-// Largest and smallest number of the field: "-128 to 127".
+// The range of a field's type: "-128 to 127".
 std::uint64_t largest(const PayloadField& field) {
   const std::uint64_t all = ~std::uint64_t{0} >> (64 - field.bit_size);
   return is_signed(field) ? all >> 1 : all;
@@ -37,7 +37,7 @@ std::string range_in_words(const PayloadField& field) {
   return words.append(std::to_string(least)).append(" to ").append(std::to_string(largest(field)));
 }
 
-// A number with its sign taken off; nothing when the text is none.
+// A number as magnitude and sign; nothing if the text is not a number.
 struct Number {
   bool is_negative = false;
   std::uint64_t size = 0;
@@ -95,7 +95,7 @@ Bits bits_of(const PayloadField& field, std::string_view text) {
   return bits_of_number(field, text);
 }
 
-// A bitfield may begin and end anywhere. Little-endian machines count bits from the low end.
+// A bitfield may start at any bit. Little-endian machines count from the lowest bit.
 void write_bits(std::span<std::byte> bytes, std::uint64_t bit_offset, std::uint32_t size,
                 std::uint64_t value) {
   for (std::uint32_t bit = 0; bit < size; ++bit) {
@@ -109,7 +109,7 @@ void write_bits(std::span<std::byte> bytes, std::uint64_t bit_offset, std::uint3
 
 std::optional<ConstantFault> put_text(const PayloadField& field, std::string_view text,
                                       std::span<std::byte> bytes) {
-  // Programs expect the NUL behind it.
+  // Programs expect a NUL at the end.
   if (text.size() + 1 > field.count)
     return in_value(field.count == 0 ? 0 : field.count - 1,
                     "it is too long: " + type_in_words(field) + " takes " +
@@ -120,7 +120,7 @@ std::optional<ConstantFault> put_text(const PayloadField& field, std::string_vie
   return std::nullopt;
 }
 
-// "80:443": elements from the first one on; the others keep their values.
+// "80:443": sets the first elements; the others keep their values.
 std::optional<ConstantFault> put_elements(const PayloadField& field, std::string_view text,
                                           std::span<std::byte> bytes) {
   std::vector<std::uint64_t> elements;
@@ -142,7 +142,7 @@ std::optional<ConstantFault> put_elements(const PayloadField& field, std::string
   return std::nullopt;
 }
 
-// "ports[2]" of the array "ports": that element as a field of its own.
+// The element "ports[2]" of the array "ports", as a field.
 std::optional<PayloadField> element_in(const Global& global, std::string_view name, std::string& fault) {
   const auto bracket = name.rfind('[');
   if (bracket == std::string_view::npos || !name.ends_with(']')) return std::nullopt;
@@ -167,7 +167,7 @@ std::optional<ConstantFault> put_field(const PayloadField& field, std::optional<
   if (field.bit_size == 0 || field.bit_size > 64 || end > bytes.size() * 8)
     return in_name("the object's types are damaged: it is outside its variable");
   if (field.kind == FieldKind::Float)
-    return in_name("it is a floating-point number, with which no BPF program can calculate");
+    return in_name("it is a floating-point number, which BPF programs cannot use");
   if (!value && field.kind != FieldKind::Bool)
     return in_name("a value is missing: " + field.name + "=" +
                    (field.kind == FieldKind::Text ? "TEXT" : "N"));

@@ -1,5 +1,5 @@
-// Values for the `const volatile` globals of an object, as text: by name and by the type that BTF gives them.
-// Pure: texts and descriptions in, bytes out.
+// Sets the `const volatile` globals of an object from text (NAME=VALUE), by the types in its BTF. Pure: texts
+// and descriptions in, bytes out.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@
 
 namespace tacho::bpf {
 
-// Why a value cannot be set, and which part of "NAME=VALUE" is to blame.
+// Why a value cannot be set, and which part of "NAME=VALUE" is wrong.
 struct ConstantFault {
   enum class Part { Name, Value } part = Part::Name;
-  std::size_t at = 0;  // letters into that part
+  std::size_t at = 0;  // offset in that part
   std::string what;
-  std::vector<std::string> known{};  // the names there are, where there is none of that name
+  std::vector<std::string> known{};  // for an unknown name: the known ones
 };
 
 // "u32", "s64", "char[16]", "bool", "enum", "u16[4]".
@@ -28,11 +28,11 @@ std::string constants_in_words(const std::vector<Global>& globals);
 // The same for an embedded recorder: only globals with HELP().
 ConstantFault no_such_option(std::vector<Global> globals);
 
-// Which variable `name` is in: "limits" for "limits.low" and "limits[2].low".
+// The variable of a name: "limits" for "limits.low" and "limits[2].low".
 std::string_view variable_of(std::string_view name);
 
-// Writes `value` at `name` ("min_bytes", "limits.low", "ports[2]", or all of "ports" as "80:443") into the
-// bytes of its variable. No value: true, for a bool. Changes nothing when there is a fault.
+// Writes `value` into the bytes of the variable, at `name` ("min_bytes", "limits.low", "ports[2]", or "ports"
+// with the value "80:443"). No value: true, for a bool. On a fault nothing is changed.
 std::optional<ConstantFault> put_constant(const Global& global, std::string_view name,
                                           std::optional<std::string_view> value, std::span<std::byte> bytes);
 

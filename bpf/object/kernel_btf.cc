@@ -28,7 +28,7 @@ FunctionArgument argument_of_param(const btf* types, const btf_param& param) {
   FunctionArgument out;
   const char* const name = btf__name_by_offset(types, param.name_off);
   out.name = name == nullptr ? "" : name;
-  const int id = btf__resolve_type(types, param.type);  // behind typedefs and const
+  const int id = btf__resolve_type(types, param.type);  // without typedefs and const
   const btf_type* const type = id < 0 ? nullptr : btf__type_by_id(types, static_cast<std::uint32_t>(id));
   if (type == nullptr) return out;
   out.is_pointer = btf_is_ptr(type);
@@ -89,10 +89,10 @@ struct Instruction {
   unsigned operation() const { return BPF_OP(code); }
 };
 
-constexpr unsigned kReturned = 0;     // the register whose value is returned
+constexpr unsigned kReturned = 0;     // r0, the return value
 constexpr unsigned kJump32 = 6;       // BPF_JMP32; older headers lack it
 constexpr unsigned kAtomic = 0xc0;    // BPF_ATOMIC
-constexpr unsigned kTailCall = 0xf0;  // how the kernel writes a tail call in a program that is loaded
+constexpr unsigned kTailCall = 0xf0;  // the opcode of a tail call in a loaded program
 constexpr std::int32_t kTailCallFunction = 12;
 
 std::vector<Instruction> decode(format::Bytes bytes) {
@@ -112,7 +112,7 @@ std::vector<Instruction> decode(format::Bytes bytes) {
   return program;
 }
 
-// Whether the lowest bit of the returned register may be 0 behind this instruction; `before`: in front of it.
+// Whether the lowest bit of r0 may be 0 after this instruction; `before`: before it.
 bool may_be_even_after(const Instruction& one, bool before) {
   switch (one.kind()) {
     case BPF_ALU:
@@ -120,11 +120,11 @@ bool may_be_even_after(const Instruction& one, bool before) {
       if (one.to != kReturned) return before;
       if (one.operation() == BPF_MOV && BPF_SRC(one.code) == BPF_K) return (one.immediate & 1) == 0;
       return true;
-    case BPF_LD:  // of a constant of 64 bits, or of a packet, which goes into the returned register always
+    case BPF_LD:  // a 64-bit constant, or packet data, which always goes into r0
       return one.code != (BPF_LD | BPF_IMM | BPF_DW) || one.to == kReturned || before;
     case BPF_LDX:
       return one.to == kReturned || before;
-    case BPF_STX:  // some atomic operations give the old value back
+    case BPF_STX:  // some atomic operations return the old value
       return BPF_MODE(one.code) == kAtomic || before;
     case BPF_JMP:
       return one.operation() == BPF_CALL || before;
@@ -133,7 +133,7 @@ bool may_be_even_after(const Instruction& one, bool before) {
   }
 }
 
-// Walks every way through the program; each instruction is looked at twice at most.
+// Follows all paths through the program; visits each instruction at most twice.
 class Walk {
  public:
   explicit Walk(format::Bytes bytes) : program_(decode(bytes)), seen_(program_.size(), kNever) {}
@@ -153,7 +153,7 @@ class Walk {
 
   void go_to(std::int64_t at, bool may_be_even) {
     if (at < 0 || at >= static_cast<std::int64_t>(program_.size())) {
-      ends_even_ = true;  // no program that the kernel takes: nothing can be said
+      ends_even_ = true;  // the kernel would refuse this program: assume the worst
       return;
     }
     Seen& seen = seen_[static_cast<std::size_t>(at)];
@@ -172,7 +172,7 @@ class Walk {
         (one.operation() == kTailCall ||
          (one.operation() == BPF_CALL && one.from == 0 && one.immediate == kTailCallFunction));
     if (is_tail_call || (is_jump && one.operation() == BPF_EXIT)) {
-      ends_even_ |= is_tail_call || before;  // what the other program returns is not known
+      ends_even_ |= is_tail_call || before;  // the return value of the other program is unknown
       if (!is_tail_call) return;
     }
     const bool after = may_be_even_after(one, before);
@@ -201,7 +201,7 @@ namespace {
 constexpr const char* kFolder = "/sys/kernel/btf";
 constexpr const char* kKernel = "vmlinux";
 constexpr std::uint32_t kBitsOfByte = 8, kWordBytes = 8, kWordBits = 64;
-constexpr int kMostNesting = 16;  // of structs without a name, and of types behind other names
+constexpr int kMostNesting = 16;  // of anonymous structs and of typedefs
 constexpr std::size_t kMostEnumerators = 256;
 constexpr std::size_t kMostNamed = 12;  // members in a message
 
@@ -213,7 +213,7 @@ std::string_view name_at(const btf* types, std::uint32_t offset) {
 // "struct bio", "bio".
 struct WantedType {
   std::string name;
-  bool is_struct = false, is_union = false;  // said so
+  bool is_struct = false, is_union = false;  // has that keyword
 
   explicit WantedType(std::string_view text) {
     is_struct = text.starts_with("struct ");
@@ -232,7 +232,7 @@ struct WantedType {
   }
 };
 
-// The type behind const, volatile and typedefs; null when that has no end.
+// The type without const, volatile and typedefs; null if they form a cycle.
 const btf_type* plain(const btf* types, std::uint32_t id) {
   const btf_type* type = btf__type_by_id(types, id);
   for (int i = 0; i < kMostNesting && type != nullptr; ++i) {
@@ -254,7 +254,7 @@ bool is_pointer_to(const btf* types, std::uint32_t id, const WantedType& wanted)
   return false;
 }
 
-// The register of the function's first such pointer; nothing when none has one.
+// The register of the function's first pointer to that type; nothing: none is in a register.
 std::optional<std::uint8_t> argument_of(const btf* types, const btf_type* function,
                                         const WantedType& wanted) {
   const btf_type* const prototype = btf__type_by_id(types, function->type);
@@ -269,7 +269,7 @@ std::optional<std::uint8_t> argument_of(const btf* types, const btf_type* functi
 }
 
 const btf_type* find_type(const btf* types, const WantedType& wanted) {
-  const btf_type* other = nullptr;  // a typedef, or a declaration alone
+  const btf_type* other = nullptr;  // a typedef, or a forward declaration
   for (std::uint32_t id = 1; id < btf__type_cnt(types); ++id) {
     const btf_type* const type = btf__type_by_id(types, id);
     if (type == nullptr || !wanted.is(types, type)) continue;
@@ -284,10 +284,10 @@ struct Place {
   const btf* types = nullptr;
   std::uint32_t id = 0;  // type of the member
   std::uint32_t bit = 0;
-  std::uint32_t bits = 0;  // of a bit field; otherwise 0
+  std::uint32_t bits = 0;  // size of a bit field; otherwise 0
 };
 
-// Of a member by its name, also of structs without a name inside.
+// Finds a member by its name, also in anonymous structs.
 std::optional<Place> find_member(const btf* types, const btf_type* owner, std::string_view name,
                                  int nesting = 0) {
   if (owner == nullptr || !btf_is_composite(owner) || nesting > kMostNesting) return std::nullopt;
@@ -338,7 +338,7 @@ void add_enumerators(const btf* types, const btf_type* type, format::PayloadFiel
   }
 }
 
-// The last type of a path as a field, and the offset of its bits; nothing when it is no number.
+// The last member of a path as a field, with its bit offset; nothing if it is not a number.
 std::optional<ObjectMember> number_at(const Place& place, ObjectMember member) {
   const btf_type* const type = plain(place.types, place.id);
   if (type == nullptr) return std::nullopt;
@@ -368,7 +368,7 @@ std::optional<ObjectMember> number_at(const Place& place, ObjectMember member) {
   return member;
 }
 
-// The next name of a path, taken off its front, which may be none: "a..b".
+// Removes the next name from the front of a path; it may be empty ("a..b").
 std::string_view next_name(std::string_view& path) {
   const std::size_t dot = path.find('.'), arrow = path.find("->"), end = std::min(dot, arrow);
   const std::string_view name = path.substr(0, end);
@@ -380,7 +380,7 @@ Result<ObjectMember> member_of(const btf* types, const btf_type* owner, std::str
                                std::string_view path) {
   ObjectMember member{};
   member.field.name = path;
-  std::uint32_t before = 0;  // bits, of the structs that the member is in
+  std::uint32_t before = 0;  // bit offset of the structs around the member
   std::string owner_name(type);
   for (std::string_view rest = path;;) {
     const std::string name(next_name(rest));
@@ -394,15 +394,15 @@ Result<ObjectMember> member_of(const btf* types, const btf_type* owner, std::str
       if (number) return std::move(*number);
       const btf_type* const inner = plain(types, found->id);
       const bool has_members = inner != nullptr && btf_is_composite(inner);
-      return use_error(std::string(path) + " is no number of 1 to 8 bytes" +
-                       (has_members ? "; in it are: " + members_in_words(types, inner) : ""));
+      return use_error(std::string(path) + " is not a number of 1 to 8 bytes" +
+                       (has_members ? "; its members are: " + members_in_words(types, inner) : ""));
     }
     before = found->bit;
     owner = plain(types, found->id);
     if (owner != nullptr && btf_is_ptr(owner)) {
       if (member.place.pointers == TACHO_MOST_POINTERS)
-        return use_error(std::string(path) + ": more than " + std::to_string(TACHO_MOST_POINTERS) +
-                         " pointers are not followed");
+        return use_error(std::string(path) + ": at most " + std::to_string(TACHO_MOST_POINTERS) +
+                         " pointers are followed");
       member.place.at[member.place.pointers++] = before / kBitsOfByte;
       before = 0;
       owner = plain(types, owner->type);
@@ -434,7 +434,7 @@ Result<ObjectTypes> ObjectTypes::of_this_kernel() {
   for (const auto& entry : std::filesystem::directory_iterator(kFolder, failed)) {
     const std::string name = entry.path().filename().string();
     if (name == kKernel) continue;
-    // One that is being loaded or unloaded now cannot be read.
+    // Fails for a module that is being loaded or unloaded.
     if (Types module(btf__load_module_btf(name.c_str(), all->kernel.get())); module != nullptr)
       all->modules.push_back(std::move(module));
   }

@@ -47,12 +47,12 @@ std::string text_or_number(const char* text, std::uint32_t number) {
   return text != nullptr ? std::string(text) : "#" + std::to_string(number);
 }
 
-// The kernel keeps 15 letters of a name; the types of the program have all of it.
+// The kernel truncates names to 15 letters; the program's BTF has the full name.
 std::string whole_name(int program_fd, const bpf_prog_info& short_info) {
   std::string name(short_info.name, ::strnlen(short_info.name, sizeof short_info.name));
   if (name.size() + 1 < sizeof short_info.name || short_info.btf_id == 0 || short_info.nr_func_info == 0)
     return name;
-  std::array<std::uint32_t, 2> first{};  // offset of its instructions, type
+  std::array<std::uint32_t, 2> first{};  // struct bpf_func_info: instruction offset, type id
   bpf_prog_info info{};
   info.nr_func_info = 1;
   info.func_info_rec_size = sizeof first;
@@ -91,7 +91,7 @@ ListedProgram listed_program(int program_fd, const bpf_prog_info& info) {
   return program;
 }
 
-// Visits every loaded program by its descriptor; programs unloaded meanwhile are left out.
+// Visits all loaded programs, except those that are unloaded meanwhile.
 template <class Visit>
 Result<> for_each_program(Visit visit) {
   for (std::uint32_t id = 0;;) {
@@ -108,7 +108,7 @@ Result<> for_each_program(Visit visit) {
   }
 }
 
-// Names of the kernel's functions and tracepoints by their types; read once, when there is need.
+// Names of the kernel's functions and tracepoints by type id; read when first needed.
 class KernelTypes {
  public:
   std::string name(std::uint32_t id) {
@@ -259,7 +259,7 @@ class Holders {
     if (!fd ||
         bpf_task_fd_query(static_cast<int>(process), static_cast<int>(*fd), 0, name.data(), &size, &program,
                           &type, reinterpret_cast<Word*>(&offset), reinterpret_cast<Word*>(&address)) != 0) {
-      // Sampling events say no more than that they run a program.
+      // The kernel gives no detail for sampling events.
       return;
     }
     name.back() = '\0';
@@ -381,8 +381,8 @@ namespace {
 
 constexpr std::uint64_t kMaxArray = std::uint64_t{64} << 20;  // bytes; the kernel's programs are far smaller
 
-// The arrays of struct bpf_prog_info that a capture carries: their bit in BpfProgramInfo::arrays, which is
-// perf's numbering, and the offsets of their pointer, count and element size.
+// The arrays of struct bpf_prog_info that a capture stores: their bit in BpfProgramInfo::arrays (perf's
+// numbering), and the offsets of their pointer, count and element size.
 struct ArrayRow {
   unsigned bit;
   std::uint64_t (*pointer)(const bpf_prog_info&);
@@ -430,7 +430,7 @@ constexpr ArrayRow sized(unsigned bit) {
           read32<Element>,
           write32<Element>};
 }
-// What perf's own recorder asks for, and the translated instructions and the numbers of maps.
+// The arrays that perf record stores, the translated instructions, and the ids of maps.
 constexpr ArrayRow kArrays[] = {
     fixed<&Info::jited_prog_insns, &Info::jited_prog_len, 1>(0),
     fixed<&Info::xlated_prog_insns, &Info::xlated_prog_len, 1>(1),
@@ -449,7 +449,7 @@ struct KernelInfo {
   std::uint64_t arrays = 0;
   std::vector<std::byte> data;
 
-  // The bytes of an array; empty when the kernel did not give it.
+  // The bytes of an array; empty: the kernel did not return it.
   format::Bytes array(unsigned bit) const {
     const auto row = std::ranges::find(kArrays, bit, &ArrayRow::bit);
     if ((arrays >> bit & 1U) == 0) return {};
@@ -486,7 +486,7 @@ Result<KernelInfo> ask(int program_fd) {
 
   for (std::size_t i = 0; i < std::size(kArrays); ++i) {
     const bool asked = (raw.arrays >> kArrays[i].bit & 1U) != 0;
-    // The kernel clears pointers that it does not show (kptr_restrict); sizes of a program never change.
+    // The kernel clears pointers that it hides (kptr_restrict); a program's sizes never change.
     const bool given = asked && kArrays[i].pointer(raw.info) != 0 &&
                        kArrays[i].count(raw.info) == kArrays[i].count(sizes) &&
                        kArrays[i].element(raw.info) == kArrays[i].element(sizes);
@@ -523,8 +523,7 @@ std::vector<std::string> function_names(const KernelInfo& raw, const btf* types)
   return names;
 }
 
-// As the kernel and perf name it: "bpf_prog_TAG_NAME"; without BTF only a program without functions has a
-// name.
+// The kernel's and perf's name, "bpf_prog_TAG_NAME". Without BTF only a program of one function has a name.
 std::string symbol_name(const KernelInfo& raw, std::size_t function, const std::vector<std::string>& names,
                         format::Bytes tag) {
   std::string name = "bpf_prog_" + hex_text(tag);
@@ -551,13 +550,13 @@ std::vector<LoadedSymbol> symbols_of(const KernelInfo& raw, const btf* types) {
                                       : std::as_bytes(std::span(raw.info.tag));
     symbols.push_back({addresses.u64(), lengths.u32(), symbol_name(raw, function, names, tag)});
   }
-  // Without the right to see addresses they are zero.
+  // They are zero if addresses are hidden.
   std::erase_if(symbols,
                 [](const LoadedSymbol& symbol) { return symbol.address == 0 || symbol.length == 0; });
   return symbols;
 }
 
-// The numbers of the program's maps.
+// The ids of the program's maps.
 std::vector<std::uint32_t> maps_of(const KernelInfo& raw) {
   constexpr unsigned kMaps = 2;
   std::vector<std::uint32_t> ids;
@@ -619,7 +618,7 @@ Result<std::vector<LoadedProgram>> loaded_programs() {
       return system_error("listing loaded BPF programs", errno);
     }
     const Fd program(bpf_prog_get_fd_by_id(id));
-    if (!program && errno == ENOENT) continue;  // unloaded in between
+    if (!program && errno == ENOENT) continue;  // unloaded meanwhile
     if (!program) return system_error("loaded BPF program " + std::to_string(id), errno);
     auto raw = ask(program.get());
     if (!raw) return std::move(raw.error()).in("loaded BPF program " + std::to_string(id));

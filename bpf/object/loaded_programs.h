@@ -19,28 +19,28 @@ namespace tacho::bpf {
 
 struct ListedProgram {
   std::uint32_t id = 0;
-  std::string type, name;       // "tracing"; the function's name, else the 15 letters that the kernel keeps
+  std::string type, name;       // "tracing"; the function's name, or its first 15 letters without BTF
   std::string tag;              // 16 hexadecimal digits
   std::uint32_t loaded_by = 0;  // user id
   std::uint32_t translated_bytes = 0, machine_bytes = 0;
   std::uint64_t runs = 0, nanoseconds = 0;  // counted while statistics were on
-  std::uint64_t skipped = 0;                // runs that the kernel left out, as one was under way on that CPU
+  std::uint64_t skipped = 0;                // recursion misses: the program was already running on that CPU
   std::vector<std::string> places;          // "tracepoint sys_enter_read", "tp_btf sched_switch"; each once
   std::vector<std::string> holders;         // "tacho-record (4711)"; each once
 };
 
-// The error says what right is missing.
+// The error names the missing right.
 Result<std::vector<ListedProgram>> list_programs();
 
-// Where programs are attached, by their numbers, as far as the kernel's links say it: without a look at the
-// descriptors of all processes, which list_programs() takes. Nothing without the right to see programs.
+// Program ids and where they are attached, from BPF links alone: faster than list_programs(), which reads the
+// descriptors of all processes. Empty without the right to list programs.
 std::vector<std::pair<std::uint32_t, std::string>> places_by_links();
 
-// Enables BPF_STATS_RUN_TIME while open: the kernel counts runs and run time of every program, which costs
-// some 20 ns a run.
+// Enables BPF_STATS_RUN_TIME while open: the kernel counts runs and run time of all programs, for about 20 ns
+// a run.
 Result<format::Fd> count_runs();
 
-// Runs and run time of programs within an interval, by id. Turns the kernel's statistics on for that long.
+// Runs and run time of programs in an interval, by id; enables the kernel's statistics meanwhile.
 struct Cost {
   std::uint64_t runs = 0, nanoseconds = 0;
 };
@@ -51,16 +51,16 @@ Result<std::map<std::uint32_t, Cost>> measure_programs(std::chrono::milliseconds
 
 struct TracepointProgram {
   std::uint32_t id = 0;
-  std::string name;  // the kernel's: 15 letters at most; foreign
+  std::string name;  // at most 15 letters, not checked
   bool may_drop = true;
 };
 
-// The programs on the tracepoint of an open perf event. Nothing when the kernel does not say: without
+// The programs on the tracepoint of an open perf event. Empty if the kernel does not list them: without
 // CAP_PERFMON, or before Linux 4.16.
 std::vector<TracepointProgram> programs_on_tracepoint(int event_fd);
 
-// BPF programs that are loaded already, by any process: a recorder writes KSYMBOL and BPF_EVENT records and
-// program info for them, as the kernel does for programs loaded later.
+// BPF programs loaded before the recording, by any process: the recorder writes KSYMBOL and BPF_EVENT records
+// and program info for them, as the kernel does for programs loaded later.
 
 struct LoadedSymbol {
   std::uint64_t address = 0;
@@ -71,15 +71,15 @@ struct LoadedProgram {
   std::uint32_t id = 0;
   std::array<std::uint8_t, 8> tag{};
   std::vector<LoadedSymbol> symbols;  // one for each function
-  std::vector<std::uint32_t> maps;    // their numbers
+  std::vector<std::uint32_t> maps;    // ids
   format::BpfProgramInfo info;
-  format::BtfBlob btf;  // the program's types, which several programs may share; id 0 when it has none
+  format::BtfBlob btf;  // types, perhaps shared with other programs; id 0: none
 };
 
 // Needs CAP_SYS_ADMIN (or CAP_BPF and CAP_PERFMON); the error says so.
 Result<std::vector<LoadedProgram>> loaded_programs();
 
-// The maps that the programs use, by id. Maps that were freed meanwhile are left out.
+// The maps of the programs, by id, without those that were freed meanwhile.
 std::vector<format::BpfMap> maps_of(std::span<const LoadedProgram> programs);
 
 }  // namespace tacho::bpf

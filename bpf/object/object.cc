@@ -104,19 +104,19 @@ Result<> refuse_legacy_maps(const ElfObject& object) {
     return symbol.section == index && !symbol.name.empty();
   });
   if (map == object.symbols.end())
-    return Error{"its maps stand in the old section \"maps\"; define them with BTF, in SEC(\".maps\")"};
+    return Error{"its maps are in the old section \"maps\"; define them with BTF, in SEC(\".maps\")"};
   Cursor definition(maps->content);
   definition.skip(map->value);
   const std::uint32_t type = definition.u32();
   const std::uint32_t key_size = definition.u32();
   const std::uint32_t value_size = definition.u32();
   const std::uint32_t max_entries = definition.u32();
-  // tacho sizes perf event arrays itself, and the old ones were often too small.
+  // No size for perf event arrays: tacho sets it, and old definitions were often too small.
   const std::string entries = type == BPF_MAP_TYPE_PERF_EVENT_ARRAY
                                   ? ""
                                   : " __uint(max_entries, " + std::to_string(max_entries) + ");";
   return Error{"map '" + std::string(map->name) +
-               "' stands in the old section \"maps\", which libbpf no longer loads; write instead: struct { "
+               "' is in the old section \"maps\", which libbpf no longer loads; write instead: struct { "
                "__uint(type, " +
                map_type_name(type) + "); __uint(key_size, " + std::to_string(key_size) +
                "); __uint(value_size, " + std::to_string(value_size) + ");" + entries + " } " +
@@ -133,7 +133,7 @@ std::string object_name(const std::string& path) {
 
 namespace {
 
-constexpr std::uint32_t kUsualRingBytes = 4U << 20;  // of a ring buffer that says nothing of its size
+constexpr std::uint32_t kUsualRingBytes = 4U << 20;  // of a ring buffer without max_entries
 
 struct CloseObject {
   void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
@@ -144,7 +144,7 @@ void tell(const Log& log, const LibbpfLog& said) {
     if (!line.ends_with(" .events")) say(log, "libbpf: " + line);  // "skipping": that section is for tacho
 }
 
-// libbpf gives errno values, and some of its own and of the kernel's that strerror does not know.
+// libbpf returns errno values, and codes of its own and of the kernel that strerror does not know.
 std::string code_in_words(int code) {
   char text[128] = "";
   if (libbpf_strerror(code, text, sizeof text) != 0 || std::string_view(text).starts_with("ERROR"))
@@ -157,7 +157,7 @@ std::string last_line(const LibbpfLog& said) {
   return lines.empty() ? "" : lines.back();
 }
 
-// The line that says why, and not merely that, loading failed: libbpf's last ones only pass the failure on.
+// libbpf's message with the reason. Its last ones only say that loading failed.
 std::string cause(const LibbpfLog& said, const std::string& program) {
   for (std::string line : libbpf_lines(said.text())) {
     const std::string prefix = "prog '" + program + "': ";
@@ -203,7 +203,7 @@ struct Object::State {
 
 namespace {
 
-// Names go into messages, events and the kernel. No compiler makes one with a control character.
+// Names go into messages, events and the kernel; no compiler makes names with control characters.
 bool is_plain(std::string_view name) {
   return std::ranges::none_of(name, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; });
 }
@@ -238,9 +238,9 @@ Result<Object> Object::open(format::Bytes elf, const std::string& name, const Lo
 
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, state->object.get()) {
-    // A function that programs would call, the only one of its object: libbpf takes it for a program.
+    // The only function of an object that is no entry point: libbpf takes it for a program.
     if (std::string_view(bpf_program__section_name(program)) == ".text") continue;
-    // libbpf has cut the '?' off the section's name, and keeps such a program from being loaded instead.
+    // libbpf removed the '?' from the section's name and does not load such a program by default.
     state->programs.push_back(
         {bpf_program__name(program), bpf_program__section_name(program), !bpf_program__autoload(program)});
     state->handles.push_back(program);
@@ -313,7 +313,7 @@ struct Variable {
   std::size_t offset = 0, size = 0;
 };
 
-// The map is called "OBJECT.rodata", as far as the kernel has room for it.
+// The map's name is "OBJECT.rodata", truncated to the kernel's limit.
 std::optional<Variable> find_variable(bpf_object* object, const char* section_name, std::string_view name) {
   const btf* types = bpf_object__btf(object);
   const int section_id =
@@ -342,7 +342,7 @@ std::span<std::byte> Object::constant(std::string_view name) {
   const auto variable = find_variable(state_->object.get(), ".rodata", name);
   if (!variable) return {};
   std::size_t size = 0;
-  // libbpf 1.1 hands out the writable initial content under a const pointer; programs are not loaded yet.
+  // libbpf 1.1 returns the initial content, which may be changed before loading, as a const pointer.
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(bpf_map__initial_value(variable->data, &size)));
   if (bytes == nullptr || variable->offset + variable->size > size) return {};
   return {bytes + variable->offset, variable->size};
@@ -359,7 +359,7 @@ std::optional<std::uint64_t> Object::counter(std::string_view name) const {
   return value;
 }
 
-// Through memory, as the programs write to others of the same section meanwhile.
+// By mmap, since programs write to other variables of the section meanwhile.
 void Object::set_variable(std::string_view name, std::uint32_t value) {
   const auto variable = find_variable(state_->object.get(), ".bss", name);
   if (!variable || variable->size != sizeof value) return;
@@ -475,7 +475,7 @@ std::optional<Refusal> Object::attach_to_functions(std::size_t program, const Se
   if (end_of(of) == FunctionEnd::Return && targets.entries_only) return std::nullopt;
   if (targets.in_kernel) return attach_to_kernel_functions(program);
   const ChosenFunctions chosen = chosen_functions(targets, section.target);
-  if (chosen.offsets.empty()) return Refusal{of.name, ENOENT, "no functions for it were named"};
+  if (chosen.offsets.empty()) return Refusal{of.name, ENOENT, "it needs functions, and none were chosen"};
   std::size_t left_out = 0;
   const int code = probe_in_parts(program, chosen, left_out);
   const auto refused = [&](int why) {
@@ -502,8 +502,8 @@ std::optional<Refusal> Object::refused_one_by_one(std::size_t program, const Cho
   return std::nullopt;
 }
 
-// The kernel refuses all functions together where one of them begins with an instruction that cannot be
-// probed: halves find that one. Returns the kernel's errno, or 0.
+// The kernel refuses a multi link if one of its functions starts with an instruction that cannot be probed.
+// Bisects to leave out that function. Returns the kernel's errno, or 0.
 int Object::probe_in_parts(std::size_t program, const ChosenFunctions& functions, std::size_t& left_out) {
   auto link = probe_functions(bpf_program__fd(state_->handles[program]), state_->functions, functions,
                               end_of(state_->programs[program]));
@@ -535,8 +535,7 @@ std::optional<Refusal> Object::attach(std::size_t program, const Section& sectio
   LibbpfLog said;
   bpf_program* handle = state_->handles[program];
   bpf_link* link = nullptr;
-  errno =
-      EOPNOTSUPP;  // libbpf may answer "done" without a link, for sections that leave attaching to the caller
+  errno = EOPNOTSUPP;  // libbpf may succeed without a link, for sections that the caller has to attach
   if (section.hook == Hook::Tracepoint) {
     const std::string& target =
         section.target == kNamedTracepoint ? state_->functions.tracepoint : section.target;
@@ -563,13 +562,13 @@ std::optional<Refusal> Object::attach(std::size_t program, const Section& sectio
 
 Result<format::Fd> Object::attach_to_event(std::size_t program, int event_fd) {
   const int program_fd = bpf_program__fd(state_->handles[program]);
-  // Not through libbpf, which would enable the event at once and close it in the end.
+  // Not by libbpf, which would enable the event now and close it later.
   format::Fd link(bpf_link_create(program_fd, event_fd, BPF_PERF_EVENT, nullptr));
   if (link) return link;
   if (errno == EEXIST || errno == EBUSY)
-    return Error{"program '" + state_->programs[program].name + "': the event runs another program already",
+    return Error{"program '" + state_->programs[program].name + "': the event already runs another program",
                  errno};
-  // Kernels before 5.15 know no such link; there the program stays until the event is closed.
+  // Before Linux 5.15 there are no such links, and the program stays until the event is closed.
   if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_fd) == 0) return format::Fd();
   return system_error("program '" + state_->programs[program].name + "' cannot be attached to the event",
                       errno);
@@ -586,7 +585,8 @@ Result<> Object::put_event(const std::string& map, int cpu, int event_fd) {
   const int map_fd = bpf_object__find_map_fd_by_name(state_->object.get(), map.c_str());
   if (map_fd < 0) return Error{"there is no map '" + map + "'", ENOENT};
   if (bpf_map_update_elem(map_fd, &cpu, &event_fd, BPF_ANY) == 0) return Done{};
-  return system_error("map '" + map + "' does not take the event of CPU " + std::to_string(cpu), errno);
+  return system_error("the event of CPU " + std::to_string(cpu) + " cannot be put into map '" + map + "'",
+                      errno);
 }
 
 std::optional<RunningProgram> Object::running(std::size_t program) const {

@@ -22,14 +22,14 @@
 
 namespace tacho::bpf {
 
-// Checks an ELF object before libbpf reads it, for clearer messages: whether it is a BPF object, and whether
-// it has constructs that libbpf refuses with an unhelpful message.
+// Checks an ELF object before libbpf reads it, to report clearly what libbpf would refuse without a useful
+// message.
 
 struct ElfSection {
   std::string_view name;
   std::uint32_t type = 0;
   std::uint64_t flags = 0;
-  format::Bytes content;  // empty when it takes no room in the file
+  format::Bytes content;  // empty for SHT_NOBITS
 };
 
 // Points into the bytes it was parsed from.
@@ -40,10 +40,10 @@ struct ElfObject {
   const ElfSection* find(std::string_view name) const;
 };
 
-// Fails for files that are not an ELF object for BPF of this byte order.
+// An error if the file is not an ELF object for BPF of this byte order.
 Result<ElfObject> parse_elf_object(format::Bytes file);
-// Maps in the section "maps", as older libbpf and perf's own BPF programs had them: the error shows the
-// definition to write instead of the first one.
+// An error if maps are in the section "maps", as for older libbpf: it shows the new definition of the first
+// map.
 Result<> refuse_legacy_maps(const ElfObject& object);
 
 // Name of the object in the kernel: "bigreads" for "./examples/bigreads.bpf.c".
@@ -61,7 +61,7 @@ struct Program {
   bool optional = false;  // had the '?'
 };
 
-// Why the kernel or libbpf did not take a program, or, when `program` is empty, the object as a whole.
+// Why the kernel or libbpf refused a program, or, if `program` is empty, the whole object.
 struct Refusal {
   std::string program;
   int code = 0;  // errno
@@ -89,25 +89,24 @@ class Object {
   std::vector<std::string> ring_buffers() const;
   std::vector<std::string> stack_maps() const;
 
-  // Whether it can cost perf events samples when it runs on a tracepoint (return_value.h).
+  // Whether it can make perf events on its tracepoint miss samples (kernel_btf.h).
   bool may_drop_events(std::size_t program) const;
 
   // Whether it writes to the kernel's trace pipe: bpf_printk(), bpf_trace_printk().
   bool prints(std::size_t program) const;
 
-  // Before attach(): the functions for programs of Hook::Functions.
+  // Sets the functions for programs of Hook::Functions; before attach().
   void follow_functions(FunctionTargets targets);
 
-  // Before load().
+  // Whether to load a program; before load().
   void want(std::size_t program, bool wanted);
-  // The initial bytes of a variable in section .rodata, to be changed before load(); empty when there is none
-  // of that name.
+  // The initial bytes of a variable in section .rodata, to be changed before load(); empty: no such variable.
   std::span<std::byte> constant(std::string_view name);
 
-  // Sets a variable of 32 or 64 bits; does nothing when there is none of that name and size.
+  // Sets a variable of 32 or 64 bits, if there is one.
   void set_number(std::string_view name, std::uint64_t value);
   bool has_map(std::string_view name) const;
-  // Replaces maps of the object by maps of the caller.
+  // Replaces maps of the object by the caller's.
   Result<> replace_maps(const MapsByName& maps);
 
   std::optional<Refusal> load(const Log& log);
@@ -121,21 +120,21 @@ class Object {
   std::optional<Refusal> attach_to_kernel_functions(std::size_t program);
   // Runs a program of Hook::AtEnd or Hook::Iterator once.
   Result<> run(std::size_t program, RunUntil until) const;
-  // Attaches a program of section "perf_event" to an open event, which the caller enables. The program stays
+  // Attaches a program of section "perf_event" to an open event, which the caller enables. It stays attached
   // until the link is closed; before Linux 5.15 there is no link, and it stays until the event is closed.
   Result<format::Fd> attach_to_event(std::size_t program, int event_fd);
   // Sets an entry of a map; after load().
   Result<> put(const std::string& map, format::Bytes key, format::Bytes value) const;
   // Puts an event's descriptor into a slot of a perf event array.
   Result<> put_event(const std::string& map, int cpu, int event_fd);
-  // Before and after load(); nothing when there is none of that name.
+  // Before and after load(); nothing: no such map.
   std::optional<MapFacts> map_facts(const std::string& map) const;
   // After load().
   Result<MapReader> open_map(const std::string& map) const;
   Result<Ring> open_ring(const std::string& map) const;
-  // The current value of a 64-bit variable in section .bss; nothing when there is none of that name.
+  // The current value of a 64-bit variable in section .bss; nothing: no such variable.
   std::optional<std::uint64_t> counter(std::string_view name) const;
-  // Sets a variable of 32 bits in section .bss; does nothing when there is none of that name.
+  // Sets a variable of 32 bits in section .bss, if there is one.
   void set_variable(std::string_view name, std::uint32_t value);
   std::optional<RunningProgram> running(std::size_t program) const;
 

@@ -22,7 +22,7 @@ namespace {
 using Source = ProbeArgument::Source;
 using Shape = ProbeArgument::Shape;
 
-// By their names for 8, 4, 2 and 1 byte, in the order of struct pt_regs; the kernel's interface.
+// Registers by their names for 8, 4, 2 and 1 bytes, in the order of struct pt_regs.
 constexpr std::array<std::array<std::string_view, 4>, 21> kRegisters{{
     {"r15", "r15d", "r15w", "r15b"},
     {"r14", "r14d", "r14w", "r14b"},
@@ -48,7 +48,7 @@ constexpr std::array<std::array<std::string_view, 4>, 21> kRegisters{{
 }};
 constexpr std::array<std::string_view, kRegisterArguments> kArguments{"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
 
-constexpr int kContext = 6, kValue = 7;  // registers that calls leave alone
+constexpr int kContext = 6, kValue = 7;                                              // callee-saved registers
 constexpr std::int32_t kReadUser = 112, kReadUserText = 114, kReadKernelText = 115;  // since Linux 5.5
 constexpr std::int32_t kThisCpu = -1;  // BPF_F_CURRENT_CPU, 32 bits
 
@@ -56,7 +56,7 @@ std::int16_t bytes_of(const ProbeArgument& argument) {
   return is_text(argument) ? static_cast<std::int16_t>(kProbeTextBytes) : std::int16_t{8};
 }
 
-// r7 as the number of `size` bytes that it holds.
+// Truncates r7 to a number of `size` bytes.
 void extend(Assembler& program, std::uint8_t size, bool is_signed) {
   const std::int32_t unused = 64 - 8 * size;
   if (unused == 0) return;
@@ -105,11 +105,11 @@ void emit_value(Assembler& program, const ProbeArgument& argument, std::int16_t 
   extend(program, argument.size, argument.is_signed);
 }
 
-// The lower half of such a word of a tracepoint's record is a place in it.
+// __data_loc: the lower half of the word is an offset in the record.
 constexpr std::int32_t kPlaceInRecord = 0xFFFF;
 
 void emit_text(Assembler& program, const ProbeArgument& argument, std::int16_t at) {
-  program.set(0, 0);  // what stands behind the text's end is recorded as well
+  program.set(0, 0);  // clear the slot: bytes behind the text's end are recorded as well
   for (std::size_t word = 0; word < kProbeTextBytes; word += 8)
     program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(at + static_cast<std::int16_t>(word)));
   program.move(1, 10);
@@ -129,8 +129,8 @@ void emit_text(Assembler& program, const ProbeArgument& argument, std::int16_t a
   program.call(argument.shape == Shape::UserText ? kReadUserText : kReadKernelText);
 }
 
-// The stack of a program, from its end: the arguments, one behind the other, a word or two to spoil, and
-// where hits are counted the rest of the key in front of the arguments that are part of it.
+// The stack frame of the program, from its end: the arguments, one or two scratch words, and, if hits are
+// counted, the rest of the key, in front of the arguments that belong to the key.
 struct Frame {
   std::int16_t key = 0, arguments = 0, scratch = 0, value = 0;
   std::int32_t key_bytes = 0, argument_bytes = 0;
@@ -143,7 +143,7 @@ Frame frame_of(const ProbeTask& task) {
   frame.arguments = static_cast<std::int16_t>(-frame.argument_bytes);
   frame.key = frame.arguments;
   if (task.sum) {
-    std::int16_t front = kWord;  // the process
+    std::int16_t front = kWord;  // of the key in front of the arguments: the pid
     if (task.sum->by_thread) front = static_cast<std::int16_t>(front + kWord);
     if (task.sum->by_cpu) front = static_cast<std::int16_t>(front + kWord);
     if (task.sum->by_name) front = static_cast<std::int16_t>(front + kNameBytes);
@@ -157,7 +157,7 @@ Frame frame_of(const ProbeTask& task) {
   return frame;
 }
 
-// What it returns: 0 suppresses a probe's own samples, and of a tracepoint the samples of all recorders.
+// The return value: 0 suppresses a probe's own samples, but on a tracepoint the samples of all recorders.
 std::int32_t result_of(const ProbeTask& task) { return task.place == ProbeTask::Place::Probe ? 0 : 1; }
 
 void read_arguments(Assembler& program, const ProbeTask& task, const Frame& frame) {
@@ -172,7 +172,7 @@ void read_arguments(Assembler& program, const ProbeTask& task, const Frame& fram
   }
 }
 
-// r8 = the power of two of r7: 0 of 0, 1 and what is below.
+// r8 = floor(log2(r7)); 0 for r7 <= 1.
 void find_slot(Assembler& program) {
   constexpr int kSlot = 8, kRest = 1;
   program.set(kSlot, 0);
@@ -188,7 +188,7 @@ void find_slot(Assembler& program) {
   program.land(negative, program.here());
 }
 
-// The key on the stack, with r9 = the value whose slot is in it.
+// Writes the key to the stack; r9 = the value whose histogram slot is in the key.
 void make_key(Assembler& program, const ProbeTask& task, const Frame& frame) {
   constexpr int kSlot = 8, kKept = 9;
   std::int16_t at = frame.key;
@@ -225,7 +225,7 @@ void make_key(Assembler& program, const ProbeTask& task, const Frame& frame) {
   program.store(BPF_DW, 10, kSlot, value);
 }
 
-// Adds this hit to the entry of the key. One that is not there is made; two CPUs may do that at a time.
+// Adds this hit to the entry of the key, and makes a missing entry, perhaps on two CPUs at a time.
 void count(Assembler& program, const ProbeTask& task, const Frame& frame, int counts, int lost) {
   constexpr int kKept = 9;
   const auto find = [&] {
@@ -304,7 +304,7 @@ Assembler reader_of(const ProbeTask& task, int outputs, int lost) {
   return program;
 }
 
-// Hands over to the only program of a table.
+// A tail call to the only program of a prog array.
 Assembler start_of(const ProbeTask& task, int table) {
   Assembler program;
   const Frame frame = frame_of(task);
@@ -323,7 +323,7 @@ Assembler start_of(const ProbeTask& task, int table) {
 Result<format::Fd> load_program(const ProbeTask& task, const Assembler& program) {
   const auto type = task.place == ProbeTask::Place::Probe ? BPF_PROG_TYPE_KPROBE : BPF_PROG_TYPE_TRACEPOINT;
   return load_made(type, "tacho_probe", program.instructions(),
-                   "the kernel does not take the program that reads a probe's arguments");
+                   "the kernel refused the program that reads a probe's arguments");
 }
 
 }  // namespace
@@ -421,7 +421,7 @@ constexpr std::uint32_t kMostCounts = 16384;
 Result<ProbeProgram> ProbeProgram::load(const ProbeTask& task) {
 #ifndef __x86_64__
   (void)task;
-  return Error{"arguments of probes are read on x86-64 alone"};
+  return Error{"arguments of probes are supported on x86-64 only"};
 #else
   if (auto may = check_may_load(); !may) return std::move(may.error());
   const auto texts = std::ranges::count_if(task.arguments, is_text);
@@ -443,7 +443,7 @@ Result<ProbeProgram> ProbeProgram::load(const ProbeTask& task) {
                                               kMostCounts, nullptr));
     made.lost_ = format::Fd(
         bpf_map_create(BPF_MAP_TYPE_ARRAY, "tacho_lost", sizeof(int), sizeof(std::uint64_t), 1, nullptr));
-    if (!made.lost_) return system_error("the counter of what a probe's map has no room for", errno);
+    if (!made.lost_) return system_error("the map that counts lost hits of a probe", errno);
   } else {
     made.outputs_ = format::Fd(bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "tacho_probe", sizeof(int),
                                               sizeof(int), static_cast<std::uint32_t>(cpus), nullptr));

@@ -20,18 +20,18 @@ namespace tacho::bpf {
 
 // One value of the payload.
 struct ProbeArgument {
-  // Address: the address that Memory would read from. Record: `displacement` bytes into a tracepoint's
-  // record; a text of `size` 1 is there, one of `size` 4 where that word points to (__data_loc).
+  // Address: the address that Memory would read from. Record: at `displacement` in a tracepoint's record; a
+  // text of `size` 1 is there, a text of `size` 4 is where that word points to (__data_loc).
   enum class Source : std::uint8_t { Register, Memory, Address, Constant, Record };
   enum class Shape : std::uint8_t { Number, Hex, UserText, KernelText };  // texts: what the value points to
 
   std::string name;
   Source source = Source::Register;
   Shape shape = Shape::Number;
-  std::uint16_t place = 0;  // of the register: bytes into pt_regs
-  std::uint8_t shift = 0;   // Register: bits of it below the value
-  // Memory: user memory at the register's value plus `displacement`. `pointers` are followed before: the
-  // value is replaced by the pointer at the value plus the first offset, and so on.
+  std::uint16_t place = 0;  // offset of the register in pt_regs
+  std::uint8_t shift = 0;   // Register: the value's lowest bit
+  // Memory: user memory at the register's value plus `displacement`. Before that `pointers` are followed: for
+  // each offset, the value is replaced by the pointer at value plus offset.
   std::int32_t displacement = 0;
   std::vector<std::int32_t> pointers = {};
   std::int64_t constant = 0;
@@ -52,18 +52,17 @@ struct RegisterField {
   std::uint8_t size = 8;
 };
 std::optional<RegisterField> register_place(std::string_view name);
-// The registers that functions get their arguments in, the first is 1: of the kernel and of user space alike.
+// The register of a function's argument, from 1 on, in the kernel and in user space.
 std::optional<RegisterField> argument_place(std::size_t number);
 inline constexpr std::string_view kResultRegister = "rax";
 inline constexpr std::size_t kRegisterArguments = 6;
 
-// What a sample holds, and its largest size.
+// The payload of a sample, and its largest size.
 inline constexpr std::size_t kMostProbeArguments = 12, kMostProbeTexts = 4, kProbeTextBytes = 64;
 format::PayloadSchema schema_of(const std::string& event, std::span<const ProbeArgument> arguments);
 
-// Counts hits in the kernel instead of writing samples: by process, the first `keys` arguments, and the
-// further keys chosen here. With `has_value` the next argument is a number: its sum and a histogram in powers
-// of two are kept.
+// Counts hits in the kernel instead of writing samples: by process, by the first `keys` arguments, and by the
+// keys chosen here. With `has_value`, the next argument is a number, summed and counted in a log2 histogram.
 struct ProbeSum {
   std::size_t keys = 0;
   bool has_value = false;
@@ -80,9 +79,9 @@ struct ProbeTask {
   std::span<const ProbeArgument> arguments;    // at most kMostProbeArguments, kMostProbeTexts of them texts
   std::span<const FilterStep> condition = {};  // members: of schema_of()
   std::optional<int> followed =
-      {};  // a follower's table, which must outlive the program: only its threads are recorded
-  // A program of the same kind that runs first where the condition holds, and ends with a tail call to
-  // reader() (it walks the user's stack).
+      {};  // a follower's table, to record only its threads; it must outlive the program
+  // A program that walks the user stack: it runs first if the condition holds, and ends with a tail call to
+  // reader().
   std::optional<int> walk = {};
   std::optional<ProbeSum> sum = {};
 };
@@ -90,15 +89,14 @@ struct ProbeTask {
 class ProbeProgram {
  public:
   static Result<ProbeProgram> load(const ProbeTask& task);
-  // The program to attach. It suppresses a probe's own samples; a tracepoint's own samples are written.
+  // The program to attach. It suppresses a probe's own samples, but not a tracepoint's.
   int fd() const { return start_ ? start_.get() : reader_.get(); }
   int reader() const { return reader_.get(); }
   Result<> attach(int event_fd) const;
-  // Sets the bpf-output event of a CPU to which payloads are written. Does nothing where hits are counted.
+  // Sets the bpf-output event for payloads of one CPU. Does nothing if hits are counted.
   Result<> put_output(int cpu, int event_fd) const;
 
-  // Where hits are counted: the map's entries, as layout_of() describes them, and how many hits found no
-  // room.
+  // If hits are counted: the map's entries (layout_of()), and how many hits were lost since the map was full.
   MapReader counts() const;
   std::uint64_t lost() const;
 
@@ -106,7 +104,7 @@ class ProbeProgram {
   ProbeProgram() = default;
   format::Fd outputs_, reader_;
   format::Fd start_, next_;  // with `walk`
-  format::Fd lost_;          // where it counts; outputs_ has the counts then
+  format::Fd lost_;          // if hits are counted; outputs_ is the map of counts then
   MapFacts counted_;
 };
 

@@ -118,9 +118,9 @@ std::vector<std::string> unsupported_output_of(const Object& object, bool runs_i
   }
   if (!printing.empty())
     lines.push_back(
-        "what program " + printing +
-        " says with bpf_printk() goes to /sys/kernel/tracing/trace_pipe and into no capture; an event "
-        "is what bpf_perf_event_output() gives to a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY");
+        "program " + printing +
+        " prints with bpf_printk() to /sys/kernel/tracing/trace_pipe, which is not recorded; to record an "
+        "event, call bpf_perf_event_output() with a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY");
   if (!iterators.empty() && !runs_iterators)
     lines.push_back(iterators +
                     ": an iterator (SEC(\"iter/...\")) runs when it is read and emits no events; "

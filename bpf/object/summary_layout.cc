@@ -51,7 +51,7 @@ bool is_whole(const PayloadField& field) {
   return field.bit_offset % 8 == 0 && (bits == 8 || bits == 16 || bits == 32 || bits == 64);
 }
 
-// Whole bytes that have room for so many bits.
+// Bytes for so many bits, rounded up.
 std::uint32_t bytes_for(std::uint32_t bits) { return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8; }
 
 std::optional<std::uint64_t> step_of(std::string_view role) {
@@ -64,7 +64,7 @@ std::optional<std::uint64_t> step_of(std::string_view role) {
   return is_sound ? std::optional(step) : std::nullopt;
 }
 
-// "slots" of a histogram have least values.
+// The least value of a histogram's slot.
 std::string name_of_slots(std::string name) {
   const auto dot = name.rfind('.');
   const std::string own = dot == std::string::npos ? name : name.substr(dot + 1);
@@ -77,7 +77,7 @@ std::uint64_t least_of_slot(bool is_log2, std::uint64_t step, std::uint64_t slot
   return __builtin_mul_overflow(slot, step, &least) ? ~std::uint64_t{0} : least;
 }
 
-// A number that only grows. One that is less than before was removed from the map and started again.
+// The growth of a counter. If it is less than before, its entry was removed and made again.
 std::uint64_t growth(const PayloadField& field, Bytes value, Bytes before, std::size_t index) {
   const std::uint64_t now = bits_at(field, value, index), then = bits_at(field, before, index);
   const bool began_anew = field.kind == FieldKind::Unsigned && now < then;
@@ -104,7 +104,7 @@ void SummaryLayout::add_fields(const std::optional<PayloadSchema>& described, st
     for (const PayloadField& field : described->fields) add_field(field, is_key);
     return;
   }
-  PayloadField unknown;  // bytes that nothing is known of
+  PayloadField unknown;  // bytes without a known type
   unknown.name = is_key ? kWholeKey : kWholeValue;
   unknown.bit_size = 8;
   unknown.count = static_cast<std::uint32_t>(bytes);
@@ -217,7 +217,7 @@ std::vector<std::uint32_t> SummaryLayout::stack_key_bytes() const {
 void SummaryLayout::put(const Part& part, Bytes key, Bytes value, Bytes before, Sample& sample) const {
   const Bytes from = part.is_key ? key : value;
   std::byte* const to = sample.payload.data() + part.to;
-  if (part.is_slot_array()) return;  // its elements are visited one by one
+  if (part.is_slot_array()) return;  // its elements are handled one by one
   if (part.kind == Kind::Copied || part.kind == Kind::Largest) {
     const std::size_t bytes = std::size_t{part.to_bytes} * part.from.count;
     if (is_whole(part.from)) {
@@ -259,7 +259,7 @@ bool SummaryLayout::fill(Bytes key, Bytes value, Bytes before, Sample& sample) c
   const auto weight = live_ ? live_ : live_count_ ? live_count_ : sum_ ? sum_ : count_;
   if (!weight) return !std::ranges::equal(value, before);
   sample.period = number_of(*weight);
-  // A sum below 0 is no weight.
+  // A negative sum is not a weight.
   const bool is_negative =
       schema_.fields[*weight].kind == FieldKind::Signed && static_cast<std::int64_t>(sample.period) < 0;
   if (is_negative && count_) sample.period = number_of(*count_);
@@ -286,7 +286,7 @@ void SummaryLayout::expand(Bytes key, Bytes value, Bytes before,
       sample.period = count;
       sink(sample);
     }
-    return;  // one histogram to a map
+    return;  // a map has one histogram
   }
 }
 
@@ -300,7 +300,7 @@ void SummaryLayout::add_up(std::span<std::byte> sum, Bytes value) const {
   for (const Part& part : parts_) {
     if (part.is_key || part.kind == Kind::Copied) continue;
     if (part.kind == Kind::Counted && has_slot_array_ && part.from.count > 1)
-      continue;  // the slots' own, added below
+      continue;  // fields of slots are added below
     for (std::size_t i = 0; i < part.from.count; ++i) {
       const std::uint64_t mine = bits_at(part.from, sum, i), other = bits_at(part.from, value, i);
       const bool is_larger = part.from.kind == FieldKind::Signed

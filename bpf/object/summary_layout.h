@@ -1,4 +1,4 @@
-// Layout of a summary's map (SUMMARY() in tacho/event.h): how its entries become samples.
+// Layout of a summary's map (SUMMARY() in tacho/event.h): how its entries are converted to samples.
 #pragma once
 
 #include <cstddef>
@@ -17,29 +17,29 @@ namespace tacho::bpf {
 
 class SummaryLayout {
  public:
-  // `key_bytes` and `value_bytes`: the kernel's sizes, for types that BTF does not have.
+  // `key_bytes` and `value_bytes`: the map's sizes, for types that are missing in BTF.
   SummaryLayout(const SummaryTypes& types, std::size_t key_bytes, std::size_t value_bytes);
 
-  // Of the samples' payloads. Roles that views know: key, value, count, sum.
+  // Schema of the samples' payloads. Roles that views know: key, value, count, sum.
   const format::PayloadSchema& schema() const { return schema_; }
   bool has_stack() const { return !stacks_.empty(); }
   // Whether it has a gauge, a number that goes up and down, of which only the last value is reported.
   bool is_live() const { return is_live_; }
-  // Maps of stacks by name, for each member with a number of one; empty: the object's only one.
+  // Names of stack maps, one for each member with a stack id; empty name: the object's only stack map.
   std::vector<std::string> stack_maps() const;
-  // Bytes of such a number, for each of them: 4 or 8.
+  // Bytes of these stack ids, in the same order: 4 or 8.
   std::vector<std::uint32_t> stack_key_bytes() const;
 
   struct Sample {
     std::vector<std::byte> payload;
     std::uint64_t period = 1;
     std::optional<std::uint32_t> process, thread;
-    // As many as stack_maps(): what bpf_get_stackid() gave, or with 64 bits a key of the program's own; 0 and
-    // numbers below 0: none.
+    // Stack ids, in the order of stack_maps(): from bpf_get_stackid(), or with 64 bits a key of the program's
+    // own. 0 and negative: none.
     std::vector<std::int64_t> stacks;
   };
-  // Hands out a sample for each number that has grown since `before`, which is empty for a key that was not
-  // there. Both values have all their bytes.
+  // Calls `sink` with a sample for each number that has grown since `before`, the earlier value, which is
+  // empty for a new key.
   void expand(format::Bytes key, format::Bytes value, format::Bytes before,
               const std::function<void(const Sample&)>& sink) const;
   // Adds the value of another CPU to `sum`.
@@ -48,13 +48,13 @@ class SummaryLayout {
  private:
   enum class Kind : std::uint8_t { Copied, Counted, Live, Largest, Log2, Linear };
   struct Part {
-    format::PayloadField from;  // where it stands in the key or the value
+    format::PayloadField from;  // its place in the key or the value
     bool is_key = false;
     Kind kind = Kind::Copied;
     std::uint64_t step = 1;      // Linear
-    std::size_t to = 0;          // bytes into the payload
+    std::size_t to = 0;          // offset in the payload
     std::uint32_t to_bytes = 0;  // of one element there
-    std::size_t count_to = 0;    // slots in an array of the value: where their counts go
+    std::size_t count_to = 0;    // slots in an array of the value: offset of their counts in the payload
     bool is_slot_array() const { return !is_key && (kind == Kind::Log2 || kind == Kind::Linear); }
   };
   struct StackId {
@@ -69,7 +69,7 @@ class SummaryLayout {
   std::string free_name(std::string name, bool is_key) const;
   void put(const Part& part, format::Bytes key, format::Bytes value, format::Bytes before,
            Sample& sample) const;
-  // Whether there is anything to report; the numbers that were counted are in the sample.
+  // Fills `sample`. False: nothing has changed.
   bool fill(format::Bytes key, format::Bytes value, format::Bytes before, Sample& sample) const;
 
   format::PayloadSchema schema_;

@@ -12,7 +12,7 @@ namespace tacho::bpf {
 
 namespace {
 
-// A reading that begins again because its key was deleted must end some time.
+// Iteration starts again if its key was deleted: a limit, so that it ends.
 constexpr std::uint64_t kMostRounds = 4;
 
 std::size_t rounded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
@@ -65,7 +65,7 @@ namespace {
 struct FreeRing {
   void operator()(ring_buffer* ring) const noexcept { ring_buffer__free(ring); }
 };
-constexpr std::size_t kHeaderBytes = 8;  // the kernel's own, in front of each event
+constexpr std::size_t kHeaderBytes = 8;  // of the kernel, in front of each event
 
 }  // namespace
 
@@ -73,12 +73,12 @@ struct Ring::State {
   std::unique_ptr<ring_buffer, FreeRing> ring;
   int map_fd = -1;
   std::size_t bytes = 0;
-  // While drain() runs.
+  // Set while drain() runs.
   const std::function<void(format::Bytes)>* sink = nullptr;
   std::size_t taken = 0;
   bool has_failed = false;
 
-  // No exception may pass through libbpf, which is C. A negative answer ends the reading behind this event.
+  // No exception may pass through libbpf, which is C. A negative result ends the reading after this event.
   static int take(void* context, void* data, std::size_t size) noexcept {
     State& state = *static_cast<State*>(context);
     try {

@@ -13,7 +13,7 @@
 
 namespace tacho::bpf {
 
-// As the map was declared.
+// The declaration of a map.
 struct MapFacts {
   std::uint32_t type = 0;  // enum bpf_map_type
   std::size_t key_bytes = 0, value_bytes = 0;
@@ -22,22 +22,22 @@ struct MapFacts {
   bool is_array() const;
   bool is_per_cpu() const;
   bool forgets() const;  // an LRU map, which evicts entries when it is full
-  // Whether it holds entries that a summary can be made of.
+  // Whether a summary can be made of its entries.
   bool holds_entries() const;
 };
 
 class MapReader {
  public:
-  // `fd` stays the object's.
+  // `fd` belongs to the object.
   MapReader(int fd, const MapFacts& facts, std::size_t possible_cpus);
 
   const MapFacts& facts() const { return facts_; }
-  // Hands out each entry: its key, and its value, of per-CPU maps one for each possible CPU. One that
-  // programs delete meanwhile may be missing, and one may come twice when they do. Fails when the kernel
-  // refuses; EPERM: the rights are gone.
+  // Calls `sink` for each entry, with one value, or one for each possible CPU if it is a per-CPU map. If
+  // programs delete entries meanwhile, some may be missing or come twice. Error EPERM: the rights were
+  // dropped.
   Result<> read(
       const std::function<void(format::Bytes key, const std::vector<format::Bytes>& values)>& sink) const;
-  // The value of one key; empty when it is not there.
+  // The value of one key; empty: no such key.
   std::vector<std::byte> value(format::Bytes key) const;
 
  private:
@@ -46,11 +46,11 @@ class MapReader {
   std::size_t cpus_;
 };
 
-// A ring buffer of a BPF object (BPF_MAP_TYPE_RINGBUF), read by this process alone.
+// A ring buffer of a BPF object (BPF_MAP_TYPE_RINGBUF); this process must be its only reader.
 
 class Ring {
  public:
-  // `map_fd` stays the caller's; `bytes`: of the ring.
+  // `map_fd` belongs to the caller; `bytes`: size of the ring.
   static Result<Ring> open(int map_fd, std::size_t bytes);
   Ring(Ring&&) noexcept;
   Ring& operator=(Ring&&) noexcept;
@@ -58,10 +58,10 @@ class Ring {
   Ring& operator=(const Ring&) = delete;
   ~Ring();
 
-  // Becomes readable when the programs wake their reader; edge-triggered (EPOLLET).
+  // Readable when programs wake the reader; poll it edge-triggered (EPOLLET).
   int fd() const;
-  // Hands out every event that is there, at most as many bytes as the ring holds: programs may fill it faster
-  // than it is read. False: `sink` had no memory for one, which is gone.
+  // Calls `sink` for the events in the ring, up to its size in bytes, since programs may fill it faster than
+  // it is read. False: `sink` had no memory for an event, which is lost.
   bool drain(const std::function<void(format::Bytes)>& sink);
 
  private:

@@ -23,12 +23,12 @@ namespace tacho::bpf {
 
 namespace {
 
-// Bits of CapEff; our own copy, since older linux/capability.h lack the last two.
+// Bits of CapEff; older linux/capability.h lack the last two.
 constexpr unsigned kCapSysAdmin = 21;
 constexpr unsigned kCapPerfmon = 38;
 constexpr unsigned kCapBpf = 39;
 
-// Checks the effective rights: access(2) does not count capabilities of users other than root.
+// Whether the file can be opened. access(2) would ignore capabilities of users other than root.
 bool can_access(const std::string& path, int how) {
   return ::faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) == 0;
 }
@@ -47,12 +47,12 @@ std::uint64_t effective_capabilities() {
   return bits;
 }
 
-// Whether kallsyms lists the function; nothing when it cannot be read.
+// Whether kallsyms lists the function; nothing: it cannot be read.
 std::optional<bool> kernel_has_function(std::string_view name) {
   std::ifstream symbols("/proc/kallsyms");
   bool any = false;
   for (std::string line; std::getline(symbols, line);) {
-    // "ffffffff81000000 T _text", with "\t[module]" behind for a module's.
+    // "ffffffff81000000 T _text", followed by "\t[module]" for a module.
     const auto start = line.find(' ', line.find(' ') + 1);
     if (start == std::string::npos) continue;
     any = true;
@@ -107,7 +107,7 @@ constexpr HookRow kHooks[] = {
 struct RefusalRow {
   Hook hook;
   int code;
-  std::string_view text;  // '%' stands for the target
+  std::string_view text;  // '%': the target
 };
 constexpr RefusalRow kRefusals[] = {
     {Hook::RawTracepoint, ENOENT, "this kernel has no raw tracepoint '%'"},
@@ -117,9 +117,9 @@ constexpr RefusalRow kRefusals[] = {
     {Hook::Function, ENOENT, "this kernel's BTF has no function '%'"},
     {Hook::Function, EPERM,
      "the kernel refuses programs on functions (fentry, fexit): Operation not permitted"},
-    {Hook::Function, EBUSY, "something else is attached to function '%'"},
+    {Hook::Function, EBUSY, "another program is attached to function '%'"},
     {Hook::Function, kNotSupportedInKernel, "this kernel cannot attach to function '%'"},
-    {Hook::Kprobe, ENOENT, "this kernel has no function '%' that a probe can be put on"},
+    {Hook::Kprobe, ENOENT, "this kernel has no function '%' that can be probed"},
     {Hook::Kprobe, EINVAL, "the kernel does not allow a probe on '%'"},
     {Hook::KprobeMulti, ESRCH, "no function of this kernel matches '%'"},
     {Hook::KprobeMulti, ENOENT, "no function of this kernel matches '%'"},
@@ -183,7 +183,7 @@ KernelName kernel_name() {
 namespace {
 
 constexpr const char* kVmlinuxBtf = "/sys/kernel/btf/vmlinux";
-constexpr int kMostNesting = 8;  // of structs without a name, and of types behind other names
+constexpr int kMostNesting = 8;  // of anonymous structs and of typedefs
 constexpr std::uint32_t kBitsOfByte = 8;
 
 struct MemberRow {
@@ -223,7 +223,7 @@ constexpr std::array kReturns{
     MemberRow{"uprobe_task", "xol_vaddr", &tacho_kernel_layout::probes_copy},
 };
 
-// When an inode's status changed, as kernels have called it; some may have another name for it yet.
+// The members with an inode's ctime, whose name differs between kernels.
 struct ChangeRow {
   const char* seconds;
   const char* nanoseconds;
@@ -232,7 +232,7 @@ constexpr std::array kChanges{ChangeRow{"i_ctime_sec", "i_ctime_nsec"},
                               ChangeRow{"__i_ctime.tv_sec", "__i_ctime.tv_nsec"},
                               ChangeRow{"i_ctime.tv_sec", "i_ctime.tv_nsec"}};
 
-// Constants of the program.
+// Constants that the kernel must have.
 struct FixedRow {
   const char* type;
   const char* path;
@@ -283,7 +283,7 @@ std::optional<Member> find_member(const btf* types, const btf_type* owner, std::
   return std::nullopt;
 }
 
-// The structs that the tables name, found in one pass: a kernel has some hundred thousand types.
+// The structs in the tables, found in one pass over the kernel's hundred thousand types.
 class Structs {
  public:
   explicit Structs(const btf* types) : types_(types) {
@@ -313,8 +313,8 @@ class Structs {
 };
 
 Error missing(const char* type, const char* path) {
-  return Error{"this kernel keeps mappings in another way (it has no " + std::string(type) + "." + path +
-                   " as Linux 6.1 and later)",
+  return Error{"this kernel has no " + std::string(type) + "." + path +
+                   ", with which Linux 6.1 and later keep mappings",
                ENOENT};
 }
 

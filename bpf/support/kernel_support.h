@@ -1,5 +1,4 @@
-// What this kernel can do for BPF programs, found by probing and not by version numbers; and the layout of
-// its mappings.
+// BPF features of this kernel, found by trying and not by version numbers; and the layout of its mappings.
 #pragma once
 
 #include <optional>
@@ -13,22 +12,21 @@
 
 namespace tacho::bpf {
 
-// ENOTSUPP, which the kernel returns to programs although it has no text for them.
+// ENOTSUPP, a kernel-internal errno that bpf() returns nevertheless.
 inline constexpr int kNotSupportedInKernel = 524;
 
-// Fails unless this process may load tracing programs; the error names the capabilities.
+// Checks that this process may load tracing programs; the error names the capabilities.
 Result<> check_may_load();
 
-// The folder where tracefs is mounted. Mounts it where it is missing and the rights allow it, as perf does,
-// and writes that to `log`.
+// The folder where tracefs is mounted. Mounts it if it is missing and the rights suffice, as perf does, with
+// a line to `log`.
 Result<std::string> find_tracefs(const Log& log);
 
-// Why a program of this section cannot be attached here, when that is known without trying: a tracepoint or
-// function that does not exist, a kernel built without kprobes. `tracefs` as found above, or empty.
+// Why a program of this section cannot be attached, as far as it is known without trying: the tracepoint or
+// function does not exist, the kernel has no kprobes. `tracefs`: of find_tracefs(), or empty.
 std::optional<std::string> missing_hook(const Section& section, const std::string& tracefs);
 
-// The same after the kernel or libbpf refused with an errno; empty when there is nothing better than its own
-// text.
+// A message for the errno of a refusal; empty: there is none better than the errno's.
 std::string refusal_in_words(const Section& section, int code);
 
 // The kernel's release ("6.1.0-56-amd64") and its machine ("x86_64").
@@ -41,7 +39,7 @@ KernelName kernel_name();
 
 // The error names what this kernel does not have: maple trees came with Linux 6.1.
 Result<tacho_kernel_layout> kernel_layout();
-// The same of BTF as a kernel gives it.
+// The same for a kernel's BTF.
 Result<tacho_kernel_layout> kernel_layout_in(format::Bytes types);
 
 }  // namespace tacho::bpf

@@ -11,7 +11,7 @@ namespace tacho::bpf {
 
 namespace {
 
-// libbpf's callback has no user argument, so the collector must be found without one.
+// The collector of this thread: libbpf's callback has no user argument.
 thread_local std::string* collecting = nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
 int collect(libbpf_print_level level, const char* format, va_list arguments) noexcept {

@@ -15,8 +15,8 @@ inline void say(const Log& log, std::string_view line) {
   if (log) log(line);
 }
 
-// What libbpf says while it works: it prints through one callback for the whole process. LibbpfLog collects
-// what it says to this thread for as long as it lives; without one, nothing is printed.
+// Collects libbpf's messages for the calling thread during its lifetime. (libbpf has one callback for the
+// process; without a LibbpfLog messages are dropped.)
 //
 //   LibbpfLog log;
 //   if (bpf_object__load(object) != 0) return explain(log.text());
@@ -37,14 +37,14 @@ class LibbpfLog {
   std::string* outer_;
 };
 
-// From the text of a failed load. The program that the kernel refused; empty when it was something else.
+// The program that the kernel refused, from the log of a failed load; empty: something else failed.
 std::string refused_program(std::string_view log);
-// How many of the verifier's lines messages have.
+// The number of the verifier's lines in messages.
 inline constexpr std::size_t kVerifierLines = 20;
-// The verifier's last `lines` lines about it, without libbpf's own; empty when the kernel gave none.
+// The verifier's last `lines` lines, without libbpf's; empty: there are none.
 std::string verifier_tail(std::string_view log, std::size_t lines);
-// libbpf's own lines without its name in front, without the verifier's text, and without the advice to raise
-// "ulimit -l", which is wrong on every kernel that runs BPF with BTF.
+// libbpf's lines without its name, without the verifier's log, and without the advice to raise "ulimit -l",
+// which is wrong on all kernels with BTF.
 std::vector<std::string> libbpf_lines(std::string_view log);
 
 }  // namespace tacho::bpf

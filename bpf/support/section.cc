@@ -8,7 +8,7 @@ namespace {
 struct SectionRow {
   std::string_view prefix;
   Hook hook;
-  std::string_view example;  // what to write when the target is missing
+  std::string_view example;  // for the message about a missing target
 };
 
 constexpr SectionRow kSections[] = {
@@ -42,8 +42,8 @@ constexpr SectionRow kSections[] = {
 
 std::string quoted(std::string_view text) { return std::string("'").append(text).append("'"); }
 
-// perf's old definitions: lines of options ("exec=/lib/libc.so.6") and then "EVENT=FUNCTION[+offset][%return]
-// args".
+// Probe definitions of perf's old BPF support: lines of options ("exec=/lib/libc.so.6"), then
+// "EVENT=FUNCTION[+offset][%return] args".
 Error old_probe_definition(std::string_view definition) {
   std::string_view file;
   std::string_view function;
@@ -89,7 +89,7 @@ bool is_old_tracepoint(std::string_view name) {
 }  // namespace
 
 Result<Section> parse_section(std::string_view name) {
-  if (name.starts_with('?')) name.remove_prefix(1);  // libbpf's mark of an optional program
+  if (name.starts_with('?')) name.remove_prefix(1);  // libbpf: an optional program
   if (name == "syscall") return Section{Hook::AtEnd, "", Spelling::Libbpf};
   if (name == "perf_event") return Section{Hook::PerfEvent, "", Spelling::Libbpf};
   if (name == kFunctionEntries || name == kFunctionReturns)
@@ -106,11 +106,11 @@ Result<Section> parse_section(std::string_view name) {
     const bool whole =
         !target.empty() && (row->hook != Hook::Tracepoint || target.find('/') != std::string::npos);
     if (!whole)
-      return Error{"section " + quoted(name) + " does not say what to attach to; write for example SEC(\"" +
+      return Error{"section " + quoted(name) + " has no target; write for example SEC(\"" +
                    std::string(row->example) + "\")"};
     return Section{row->hook, target, Spelling::Libbpf};
   }
-  // A '/' before the '=' belongs to one of libbpf's sections that this table does not list.
+  // With a '/' before the '=' it is another section of libbpf.
   if (const auto equals = name.find('='); equals < slash) return old_probe_definition(name);
   if (is_old_tracepoint(name)) {
     std::string target(name);

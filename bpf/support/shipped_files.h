@@ -1,6 +1,5 @@
-// Files embedded in tacho-record at build time: the headers that BPF programs are compiled against
-// (tacho/event.h and headers of the libbpf it was built with), so that a production host needs only clang;
-// and the BPF objects of the catalogue (programs/recorders), so that recorders need not even that.
+// Files embedded in tacho-record at build time: headers for BPF programs (tacho/event.h, libbpf's), so that a
+// production host needs only clang; and the recorders (programs/recorders), which do not even need clang.
 #pragma once
 
 #include <span>

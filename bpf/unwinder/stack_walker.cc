@@ -77,7 +77,7 @@ std::size_t uses_of(const ElfObject& object, const ElfSection& relocations, std:
 
 }  // namespace
 
-// Every call of the unwinder is before a call that writes an event.
+// Whether calls of the unwinder come before calls that write an event.
 WalkUse walk_use_of(format::Bytes bytes) {
   const auto object = parse_elf_object(bytes);
   if (!object) return {};
@@ -96,9 +96,8 @@ Result<> link_walker(LinkedWalk& out, format::Bytes object, MapsByName maps) {
   out = {};
   if (maps.empty()) return Done{};
   const format::Bytes walker = linked_walk_object();
-  if (walker.empty())
-    return Error{"this tacho was built without clang, and has no program that walks stacks"};
-  // libbpf 1.1's linker crashes on files that are no ELF, instead of refusing them.
+  if (walker.empty()) return Error{"this tacho was built without clang and has no unwinder"};
+  // libbpf 1.1's linker crashes on files that are not ELF.
   if (const auto parsed = parse_elf_object(object); !parsed) return parsed.error();
   auto first = memory_file(object), second = memory_file(walker), both = memory_file({});
   for (const auto* file : {&first, &second, &both})
@@ -124,7 +123,7 @@ Result<> link_walker(LinkedWalk& out, format::Bytes object, MapsByName maps) {
 namespace {
 
 constexpr std::uint32_t kCopyBytes = std::uint32_t{16}
-                                     << 20;  // 0.1 s at 6000 stacks a second, or 1600 deep ones
+                                     << 20;  // bytes: 0.1 s at 6000 stacks a second, or 1600 deep ones
 constexpr std::array<const char*, kStackHooks> kPrograms{"walk_on_sample", "walk_on_tracepoint",
                                                          "walk_on_probe", "walk_before_reader"};
 
@@ -176,7 +175,7 @@ void set_options(bpf_object* object, const tacho_walk_options& options) {
   if (content != nullptr && size >= sizeof options) std::memcpy(content, &options, sizeof options);
 }
 
-// Of process numbers; zeros: the first one, in which the kernel counts.
+// This process's PID namespace; zeros: the initial one.
 struct stat own_namespace() {
   constexpr ino_t kFirst = 0xeffffffc;  // PROC_PID_INIT_INO, which never changed
   struct stat info {};
@@ -184,12 +183,12 @@ struct stat own_namespace() {
   return info;
 }
 
-// Layout of the kernel's mappings, or all zeros: then the recorder writes them.
+// Layout of the kernel's mappings; zeros: unknown, so the recorder writes ranges to maps.
 tacho_kernel_layout layout_for(const StackWalkerOptions& options, const Log& log) {
   if (!options.reads_mappings) return {};
   const auto layout = kernel_layout();
   if (layout) return *layout;
-  say(log, "stacks: every mapping is written for the program, since " + layout.error().what);
+  say(log, "stacks: the recorder writes mappings for the unwinder, since " + layout.error().what);
   return {};
 }
 
@@ -199,9 +198,8 @@ Error explain(const LibbpfLog& said, int code) {
     const auto lines = libbpf_lines(said.text());
     if (!lines.empty()) why = lines.back();
   }
-  return system_error("the kernel does not take the program that walks stacks (it needs Linux 5.17)" +
-                          (why.empty() ? "" : ": " + why),
-                      code);
+  return system_error(
+      "the kernel refused the unwinder (it needs Linux 5.17)" + (why.empty() ? "" : ": " + why), code);
 }
 
 }  // namespace
@@ -213,7 +211,7 @@ StackWalker::~StackWalker() = default;
 
 Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const Log& log) {
   const format::Bytes elf = stack_walk_object();
-  if (elf.empty()) return Error{"this tacho was built without clang, and has no program that walks stacks"};
+  if (elf.empty()) return Error{"this tacho was built without clang and has no unwinder"};
   if (auto may = check_may_load(); !may) return std::move(may.error());
   LibbpfLog said;
   bpf_object_open_opts how{};
@@ -267,10 +265,10 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
                             in_pages(TACHO_MOST_MODULES * sizeof(tacho_unwind_module)));
   if (!modules) return std::move(modules.error());
   state->modules = std::move(*modules);
-  // What libbpf holds of it is a copy that the kernel does not see.
+  // Map the kernel's memory: libbpf's is a copy.
   bpf_map* const variables = map(".data.tacho");
   if (variables == nullptr || bpf_map__value_size(variables) < sizeof(tacho_walk_variables))
-    return Error{"the program that walks stacks has no place for its variables"};
+    return Error{"the unwinder has no section for its variables"};
   auto memory = map_memory(bpf_map__fd(variables), in_pages(bpf_map__value_size(variables)));
   if (!memory) return std::move(memory.error());
   state->variables = std::move(*memory);
@@ -283,14 +281,14 @@ Result<format::Fd> StackWalker::attach(StackHook hook, int event_fd) {
   if (link) return link;
   if (link.error().code == EEXIST || link.error().code == EBUSY) return std::move(link.error());
   if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program) == 0) return format::Fd();
-  return system_error("the program that walks stacks cannot be attached to the event", errno);
+  return system_error("the unwinder cannot be attached to the event", errno);
 }
 
 MapsByName StackWalker::maps() const {
   MapsByName maps;
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, state_->object.get()) {
-    // The program of this object is the only one that probes' argument readers tail-call.
+    // Argument readers of probes tail-call only this program.
     if (bpf_map__fd(map) != state_->readers) maps.emplace_back(bpf_map__name(map), bpf_map__fd(map));
   }
   return maps;
@@ -298,7 +296,7 @@ MapsByName StackWalker::maps() const {
 
 Result<> StackWalker::set_reader(std::uint32_t number, int program) {
   if (bpf_map_update_elem(state_->readers, &number, &program, BPF_ANY) == 0) return Done{};
-  return system_error("the program that runs after the one that walks stacks", errno);
+  return system_error("the program that the unwinder calls", errno);
 }
 
 int StackWalker::program(StackHook hook) const { return state_->programs[static_cast<std::size_t>(hook)]; }
@@ -326,7 +324,7 @@ bool StackWalker::take_copies(const std::function<void(format::Bytes)>& sink) {
 Result<std::span<tacho_unwind_block>> StackWalker::add_segment() {
   constexpr std::size_t kSize = TACHO_SEGMENT_BLOCKS * sizeof(tacho_unwind_block);
   const auto number = static_cast<std::uint32_t>(state_->rows.size());
-  if (number == TACHO_MOST_SEGMENTS) return Error{"there is no room for more unwind tables"};
+  if (number == TACHO_MOST_SEGMENTS) return Error{"the limit of memory for unwind tables is reached"};
   bpf_map_create_opts options{};
   options.sz = sizeof options;
   options.map_flags = BPF_F_MMAPABLE;
@@ -354,7 +352,7 @@ void StackWalker::take_questions(const std::function<void(const tacho_file_quest
 }
 Result<> StackWalker::set_file(const tacho_file_key& file, std::uint32_t module) {
   if (bpf_map_update_elem(state_->files, &file, &module, BPF_ANY) == 0) return Done{};
-  return system_error("the files of stacks", errno);
+  return system_error("the unwinder's map of files", errno);
 }
 void StackWalker::remove_file(const tacho_file_key& file) { bpf_map_delete_elem(state_->files, &file); }
 

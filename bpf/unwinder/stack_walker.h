@@ -1,5 +1,5 @@
-// The BPF program that walks users' stacks (programs/stack_walk.h), loaded with its maps, and linked into
-// users' objects.
+// The unwinder: the BPF program that walks user stacks (programs/stack_walk.h), loaded with its maps, or
+// linked into users' objects.
 #pragma once
 
 #include <array>
@@ -18,46 +18,42 @@
 
 namespace tacho::bpf {
 
-// Empty when tacho was built without a clang.
+// The compiled unwinder; empty: tacho was built without clang.
 format::Bytes stack_walk_object();
-// The same as programs of others run it.
+// The same, to be linked into other programs.
 format::Bytes linked_walk_object();
 
-// The unwinder, linked into users' BPF programs: their events have the user's stack before them then
+// Linked into users' BPF programs, the unwinder writes the user stack before each of their events
 // (tacho/event.h, programs/linked_walk.bpf.c).
 
-// Calls in an object's programs that the unwinder replaces.
+// The calls in an object that the unwinder replaces.
 struct WalkUse {
-  bool in_front_of_events = false;  // of each that goes into a perf event array
-  bool in_payloads = false;         // stacks that they ask for themselves
+  bool in_front_of_events = false;  // stacks of events in perf event arrays
+  bool in_payloads = false;         // stacks that programs put into payloads
 };
 WalkUse walk_use_of(format::Bytes object);
 
-// An object with the unwinder in it, and the maps that it shares with a StackWalker.
+// An object with the unwinder linked into it, and the maps that it shares with a StackWalker.
 struct LinkedWalk {
   std::vector<std::byte> elf;
   MapsByName maps;
 };
-// Fails where libbpf cannot link the two. Without maps nothing is linked. `out` is empty then, and on
-// failure.
+// Links them. Without maps, or on an error, `out` is empty.
 Result<> link_walker(LinkedWalk& out, format::Bytes object, MapsByName maps);
 
-// The BPF program that walks users' stacks, loaded, with its maps as memory (layouts:
-// bpf/programs/stack_maps.h). x86-64, Linux 5.17.
-
-// What writes the samples of an event: the overflow of a counter or clock, a tracepoint, a probe of the
-// kernel's PMUs, or a program at such a probe that reads its arguments (probe_program.h).
+// Where the unwinder runs: at the overflow of a counter or clock, at a tracepoint, at a probe of the kernel's
+// PMUs, or before the program that reads a probe's arguments (probe_program.h).
 enum class StackHook : std::uint8_t { Overflow, Tracepoint, Probe, Reader };
 inline constexpr std::size_t kStackHooks = 4;
 
 struct StackWalkerOptions {
   std::array<bool, kStackHooks> hooks{true};  // by StackHook: the hooks to attach
-  bool reads_mappings = true;                 // from the kernel's own structures, where they are known
-  std::uint32_t most_frames = 127;            // of a walk; at most TACHO_MOST_FRAMES
-  std::uint32_t most_readers = 1;             // of set_reader()
-  std::uint32_t most_ranges = 65536;          // of mapped code, of all processes
+  bool reads_mappings = true;                 // from the kernel's structures, if their layout is known
+  std::uint32_t most_frames = 127;            // at most TACHO_MOST_FRAMES
+  std::uint32_t most_readers = 1;             // the maximum of set_reader()
+  std::uint32_t most_ranges = 65536;          // of mapped code in all processes
   std::uint32_t most_processes = 4096;
-  bool skips_strangers = false;  // programs on tracepoints and probes: only tasks that are watched
+  bool skips_strangers = false;  // at tracepoints and probes: only for recorded tasks
 };
 
 class StackWalker {
@@ -69,44 +65,43 @@ class StackWalker {
   StackWalker& operator=(const StackWalker&) = delete;
   ~StackWalker();  // detaches
 
-  // From now on a record (tacho_stack_record) comes before each sample of the event, as long as the result
-  // lives, or the event does.
+  // Attaches the unwinder: a record (tacho_stack_record) precedes each sample of the event, as long as the
+  // result or the event is open.
   Result<format::Fd> attach(StackHook hook, int event_fd);
-  // The program of that, for others to run it.
+  // The program for a hook, for other programs to call.
   int program(StackHook hook) const;
-  // Program that Reader tail-calls at a probe that it was attached to with this number (raw_program.h).
+  // Sets the program that StackHook::Reader tail-calls at a probe with this attach cookie.
   Result<> set_reader(std::uint32_t number, int program);
-  // For programs of others that run the walk themselves (walk_link.h).
+  // The maps for link_walker().
   MapsByName maps() const;
-  // The bpf-output event of a CPU that the records are written by.
+  // Sets the bpf-output event of a CPU for the records.
   Result<> put_output(int cpu, int event_fd);
 
-  // Whether the program reads the mappings of processes from the kernel. Then it asks only which modules
-  // files are; otherwise it needs ranges and set_process().
+  // Whether the unwinder reads mappings from the kernel's structures: then it only asks for the module
+  // numbers of files. Otherwise it needs ranges and set_process().
   bool reads_mappings() const;
-  // Readable when there are questions; every one is handed out once, until the file is removed.
+  // Readable when there are questions about files; each is asked once, until the file is removed.
   int questions_fd() const;
   void take_questions(const std::function<void(const tacho_file_question&)>& sink);
   Result<> set_file(const tacho_file_key& file, std::uint32_t module);
   void remove_file(const tacho_file_key& file);
 
-  // From now on stacks that lead to code without a table are copied, up to 16 MiB of them, for the recorder
-  // to finish.
+  // Enables copies of stacks that lead to code without a table, up to 16 MiB, for deferred unwinding.
   void let_copy();
-  // Hands out a struct tacho_stack_copy with fewer bytes, for each; they come before the records that name
-  // them. False: there was no memory for one.
+  // Calls `sink` for each struct tacho_stack_copy, cut to its used bytes. Copies come before the records that
+  // refer to them. False: there was no memory for one.
   bool take_copies(const std::function<void(format::Bytes)>& sink);
 
-  // Maps as memory, which the program reads at the same time.
+  // Maps as shared memory, which the program reads meanwhile.
   std::span<tacho_code_range> ranges() const;
   std::span<tacho_unwind_module> modules() const;
-  // The program notes it in modules that it uses.
+  // The time that the program stores in modules that it uses.
   void set_now(std::uint32_t now);
-  // Memory for more blocks: TACHO_SEGMENT_BLOCKS of them, whose numbers follow those before. The kernel takes
-  // some milliseconds, or tens.
+  // Allocates TACHO_SEGMENT_BLOCKS more blocks, which are numbered after the earlier ones. Takes some
+  // milliseconds.
   Result<std::span<tacho_unwind_block>> add_segment();
 
-  // Which of the ranges are a process's. From any thread.
+  // Sets the ranges of a process. Any thread may call it.
   Result<> set_process(std::uint32_t process, tacho_process_ranges ranges);
   void remove_process(std::uint32_t process);
 

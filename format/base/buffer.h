@@ -1,4 +1,4 @@
-// An array of bytes that grows without setting the new bytes to zero, for bytes that are overwritten at once.
+// A growing array of bytes that does not clear new bytes.
 #pragma once
 
 #include <algorithm>
@@ -59,9 +59,9 @@ class Buffer {
   }
 
  private:
-  // Moves to memory of `capacity` bytes; the present content begins `at` bytes behind its start.
+  // Reallocates to `capacity` bytes; the content then begins at offset `at`.
   void move_to(std::size_t capacity, std::size_t at) {
-    // The kernel moves the pages of large content: it is not copied, and never there twice.
+    // For large content realloc() remaps pages instead of copying.
     const bool stays_first = at == 0 && size_ > 0;
     void* const memory = stays_first ? std::realloc(memory_.get(), capacity) : std::malloc(capacity);
     if (memory == nullptr) throw std::bad_alloc();
@@ -81,10 +81,10 @@ class Buffer {
   std::size_t size_ = 0, capacity_ = 0;
 };
 
-// A piece of a capture that records point into. All records that are still in use share it.
+// Bytes of a capture to which records point, shared by all records in use.
 struct Block {
   Buffer bytes;
-  // Bytes of the capture it was inflated from; 0 when it stands in the capture as it is.
+  // Compressed size in the capture; 0: it was not compressed.
   std::size_t packed = 0;
 };
 using BlockRef = std::shared_ptr<const Block>;

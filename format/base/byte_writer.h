@@ -1,4 +1,4 @@
-// The mirror of Cursor: appends fields in native byte order.
+// Appends fields in native byte order; the counterpart of Cursor.
 #pragma once
 
 #include <concepts>

@@ -14,15 +14,14 @@
 
 namespace tacho::format {
 
-// Which bytes of a record or section are numbers: what must be known to put it into the other byte order. A
-// Cursor given such a log notes every field that a parser reads, so the parsers themselves are the only
-// description of the formats.
+// A log of the fields that a parser reads, for converting a record or section to the other byte order: so the
+// parsers are the only description of the formats.
 //
-// How a field's bytes look to a machine of the other byte order.
+// How a field's bytes change between the byte orders.
 enum class FieldShape : std::uint8_t {
-  Number,    // its bytes the other way round
-  BitBytes,  // bit fields within bytes (the flag word of an attr): the bits of each byte mirrored
-  Branches,  // triples of words; the third is bit fields over the whole word
+  Number,    // the bytes are reversed
+  BitBytes,  // bit fields within bytes (the flag word of an attr): the bits of each byte are reversed
+  Branches,  // triples of words; the third consists of bit fields over the whole word
 };
 
 class FieldLog {
@@ -77,7 +76,7 @@ class U64Array {
 // the cursor failed for good: a parser reads straight on and asks once, at the end.
 class Cursor {
  public:
-  // With a `log`, which must outlive the cursor, the place of every field read is noted there.
+  // With a `log`, which must outlive the cursor, every field that is read is logged.
   explicit Cursor(Bytes bytes, std::endian order = std::endian::native, FieldLog* log = nullptr)
       : rest_(bytes), log_(log), order_(order), is_plain_(order == std::endian::native && log == nullptr) {}
   // A cursor over a part of the bytes, in the same order and with the same log.
@@ -126,7 +125,7 @@ class Cursor {
     if (log_ != nullptr && !all.empty()) log_->add(all.data(), all.size() / kWord, kWord, shape);
     return {all, order_};
   }
-  // `count` items of `item_size` bytes that are no numbers, or that a cursor of their own goes over.
+  // `count` items of `item_size` bytes that are not numbers, or that another cursor reads.
   Bytes take_items(std::uint64_t count, std::size_t item_size) {
     if (count > rest_.size() / item_size) {
       fail();
@@ -136,7 +135,7 @@ class Cursor {
   }
   // A field of `size` bytes, up to its first NUL.
   std::string_view text(std::uint64_t size) { return text_of(take(size)); }
-  // Bytes up to a NUL, which is consumed; fails when there is none.
+  // Bytes up to a NUL, which is consumed; fails if there is none.
   std::string_view terminated() {
     const std::string_view all(reinterpret_cast<const char*>(rest_.data()), rest_.size());
     const auto end = all.find('\0');
@@ -169,7 +168,7 @@ class Cursor {
   Bytes rest_;
   FieldLog* log_;
   std::endian order_;
-  bool is_plain_;  // nothing to do but read
+  bool is_plain_;  // native byte order and no log
   bool failed_ = false;
 };
 

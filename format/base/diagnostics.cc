@@ -12,7 +12,7 @@ namespace {
 struct DamageRow {
   Damage kind;
   std::string_view text;
-  bool incomplete;  // something that was asked for is missing from the result
+  bool incomplete;  // the result lacks something
 };
 
 constexpr std::array kDamage{
@@ -22,11 +22,10 @@ constexpr std::array kDamage{
     DamageRow{Damage::BadFeature, "unreadable header section", true},
     DamageRow{Damage::BadFrame, "unreadable compressed record", true},
     DamageRow{Damage::UnknownEvent, "record of an event that the capture does not describe", true},
-    DamageRow{Damage::UnknownRecord, "record of a type newer than this program, left out", false},
-    DamageRow{Damage::OutOfOrder, "record out of time order, given late", false},
+    DamageRow{Damage::UnknownRecord, "record of a type newer than this program, ignored", false},
+    DamageRow{Damage::OutOfOrder, "record out of time order", false},
     DamageRow{Damage::OrderGivenUp,
-              "record out of time order, given late: too many would have to wait for the end of their round",
-              true},
+              "record out of time order: too many would have to wait for the end of their round", true},
     DamageRow{Damage::NoSymbols, "no symbols", false},
     DamageRow{Damage::BadSymbolSource, "symbols left out", true},
     DamageRow{Damage::WrongNames, "names of another file", true},

@@ -1,5 +1,5 @@
-// What was damaged, missing or left out while a capture was read. Damage is data, not an error: it is
-// counted, reading goes on, and the program shows one line for each kind at the end.
+// Damaged, missing or ignored parts of a capture. Damage is not an error: it is counted, reading goes on, and
+// the program prints one line for each kind at the end.
 #pragma once
 
 #include <cstdint>
@@ -10,45 +10,45 @@ namespace tacho::format {
 
 enum class Damage : std::uint8_t {
   NotClosed,        // the recorder did not finish the file
-  CutShort,         // the file ends before what its header promises
-  BadRecord,        // a record whose size or contents cannot be right
-  BadFeature,       // a header section that cannot be read; only that section is lost
+  CutShort,         // the file is truncated
+  BadRecord,        // a record with an impossible size or contents
+  BadFeature,       // a damaged feature section; only that section is ignored
   BadFrame,         // a compressed record that does not decompress
   UnknownEvent,     // a record of an event that the capture does not describe
-  UnknownRecord,    // a record type newer than this reader: counted and skipped, the result is whole
-  OutOfOrder,       // records older than what was already given out
-  OrderGivenUp,     // the same, since more records had to wait than memory is given for
-  NoSymbols,        // a module whose names were not found: the result is whole but poorer
-  BadSymbolSource,  // a symbol table, or a part of it, that takes more than its file is worth: it is left out
-  WrongNames,       // names of another file were shown, since the capture named the right one too late
-  Lost,             // events the kernel could not deliver while recording
-  Note,             // worth a line, nothing is missing
+  UnknownRecord,    // a record type newer than this reader: skipped, the result is complete
+  OutOfOrder,       // records older than earlier ones
+  OrderGivenUp,     // the same, since sorting would have exceeded the memory limit
+  NoSymbols,        // a module without symbols: the result is complete, but has fewer names
+  BadSymbolSource,  // a symbol table, or a part of it, exceeds the limits for its file's size: ignored
+  WrongNames,       // names of another file were used, since the build id came too late in the capture
+  Lost,             // events that the kernel lost while recording
+  Note,             // a message; nothing is missing
 };
 
 struct Finding {
   Damage kind;
-  std::uint64_t count;         // how often
-  std::uint64_t first_offset;  // file offset in bytes of the first place, kNoOffset when there is none
-  std::string first;           // what was seen there, and what was expected
-  std::uint64_t bytes = 0;     // of the capture that were left out by it, as far as they were counted
+  std::uint64_t count;         // number of occurrences
+  std::uint64_t first_offset;  // file offset of the first one in bytes; kNoOffset: none
+  std::string first;           // details of the first one
+  std::uint64_t bytes = 0;     // bytes of the capture that were ignored, if known
 };
 
 class Diagnostics {
  public:
   static constexpr std::uint64_t kNoOffset = ~std::uint64_t{0};
 
-  // One line is kept for each kind; `detail` of the first occurrence wins.
+  // Adds to the line of this kind; the first `detail` is kept.
   void add(Damage kind, std::uint64_t offset, std::string detail, std::uint64_t count = 1,
            std::uint64_t bytes = 0);
-  // For kinds whose every detail matters (NoSymbols): kept as lines of their own.
+  // Adds a line of its own (NoSymbols).
   void add_line(Damage kind, std::string detail);
   // Moves the entries of `other` here.
   void take(Diagnostics& other);
 
   const std::vector<Finding>& findings() const { return findings_; }
-  // True when something the user asked for is not in the result: exit status 3.
+  // Whether the result lacks something: exit status 3.
   bool incomplete() const;
-  // "not closed by its recorder; ... (at offset 4096, 3 times)": ready to follow "tacho: FILE: ".
+  // The text behind "tacho: FILE: ": "not closed by its recorder; ... (at offset 4096, 3 times)".
   static std::string describe(const Finding& finding);
 
  private:

@@ -1,5 +1,4 @@
-// XXH3 with 64 bits, for all digests whose kind tacho may choose. Not cryptographic: an attacker can make
-// collisions.
+// XXH3 with 64 bits, for all digests whose algorithm is tacho's choice. Not cryptographic.
 #pragma once
 
 #include <cstdint>

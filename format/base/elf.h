@@ -1,5 +1,5 @@
-// The headers, sections and symbols of an ELF file, of 32 or 64 bits and either byte order. What is outside
-// the file has no bytes; no size in the file is trusted.
+// Headers, sections and symbols of ELF files, of 32 or 64 bits and either byte order. Sizes are untrusted:
+// parts outside of the file are empty.
 #pragma once
 
 #include <bit>
@@ -42,11 +42,11 @@ struct ElfHeader {
   std::uint16_t segment_size = 0, segment_count = 0, section_size = 0, section_count = 0;
   std::uint16_t names = 0;  // the section with the names of sections
 
-  // Of the first kLongest bytes of a file; nothing when they are no ELF header, or cut short.
+  // Parses the first kLongest bytes of a file; nothing: not an ELF header, or truncated.
   static std::optional<ElfHeader> parse(Bytes start);
   std::uint64_t segments_size() const { return std::uint64_t{segment_count} * segment_size; }
   std::uint64_t sections_size() const { return std::uint64_t{section_count} * section_size; }
-  // The tables, as far as `table` goes.
+  // Parse the tables, up to the end of `table`.
   std::vector<ElfSegment> segments(Bytes table) const;
   std::vector<ElfSection> sections(Bytes table) const;
   // An address or offset of the file's width.
@@ -61,13 +61,13 @@ class ElfView {
   const ElfHeader& header() const { return header_; }
   const std::vector<ElfSegment>& segments() const { return segments_; }
   const std::vector<ElfSection>& sections() const { return sections_; }
-  // Empty for SHT_NOBITS, and when it is not all in the file.
+  // Empty for SHT_NOBITS, or if it is not completely in the file.
   Bytes content(const ElfSection& section) const;
   Bytes content(const ElfSegment& segment) const { return part(segment.offset, segment.file_size); }
   std::string_view name(const ElfSection& section) const { return text(names_, section.name); }
   // The file offset of a loaded address.
   std::optional<std::uint64_t> offset_of(std::uint64_t address) const;
-  // Calls `seen` with each symbol of a table of symbols, in order; true ends it.
+  // Calls `seen` with each symbol of a symbol table, in order, until it returns true.
   template <class Seen>
   void each_symbol(const ElfSection& table, Seen&& seen) const {
     if (table.link >= sections_.size()) return;
@@ -77,7 +77,7 @@ class ElfView {
       if (seen(symbol(in, names))) return;
   }
 
-  // The text at an offset of a string table.
+  // The string at an offset of a string table.
   static std::string_view text(Bytes table, std::uint32_t offset) {
     return offset < table.size() ? text_of(table.subspan(offset)) : std::string_view();
   }

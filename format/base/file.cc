@@ -54,7 +54,7 @@ Result<Fd> open_input(const std::string& path, Streams streams) {
 
 namespace {
 
-// Reads until `wanted` bytes are there or the source ends; appends to `out`.
+// Appends `wanted` bytes to `out`, or all up to the end.
 Result<> read_into(int fd, std::size_t wanted, std::vector<std::byte>& out) {
   const std::size_t start = out.size();
   out.resize(start + wanted);
@@ -76,7 +76,7 @@ Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t 
   auto file = open_input(path);
   if (!file) return std::move(file.error());
   std::vector<std::byte> content;
-  constexpr std::size_t kStep = 256 * 1024;  // /proc files do not say how long they are
+  constexpr std::size_t kStep = 256 * 1024;  // for /proc files, whose size is unknown
   constexpr std::uint64_t kMostAhead = std::uint64_t{16} << 20;
   struct stat status {};
   if (::fstat(file->get(), &status) == 0 && status.st_size > 0)
@@ -85,8 +85,7 @@ Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t 
     const std::size_t before = content.size();
     if (auto read = read_into(file->get(), kStep, content); !read) return std::move(read.error()).in(path);
     if (content.size() > limit)
-      return Error{path + ": larger than the " + std::to_string(limit) +
-                   " bytes that are read of such a file"};
+      return Error{path + ": larger than the limit of " + std::to_string(limit) + " bytes"};
     if (content.size() - before < kStep) return content;
   }
 }
@@ -95,7 +94,7 @@ std::uint64_t hole_ahead(int fd) {
   const off_t from = ::lseek(fd, 0, SEEK_CUR);
   if (from < 0) return 0;
   off_t data = ::lseek(fd, from, SEEK_DATA);
-  if (data < 0 && errno == ENXIO) data = ::lseek(fd, 0, SEEK_END);  // nothing was written up to the end
+  if (data < 0 && errno == ENXIO) data = ::lseek(fd, 0, SEEK_END);  // the hole extends to the end
   (void)::lseek(fd, from, SEEK_SET);
   return data > from ? static_cast<std::uint64_t>(data - from) : 0;
 }

@@ -51,18 +51,18 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-// Opens for reading: a regular file, or also a FIFO when `allow_stream`. Never blocks on a FIFO or device it
-// was not asked for. The error names the path and the reason.
+// Opens for reading: a regular file, or with Streams::Allow also a FIFO. Never blocks. The error names the
+// path.
 enum class Streams : std::uint8_t { Refuse, Allow };
 Result<Fd> open_input(const std::string& path, Streams streams = Streams::Refuse);
 
-// The whole of a regular file, at most `limit` bytes; also /proc and /sys files, whose size is not known.
+// Reads a regular file (also of /proc or /sys) of at most `limit` bytes.
 Result<std::vector<std::byte>> read_file(const std::string& path,
                                          std::uint64_t limit = std::uint64_t{1} << 30);
 // At most `size` bytes from `offset`; fewer only at the end of the file.
 Result<std::vector<std::byte>> read_at(int fd, std::uint64_t offset, std::size_t size);
-// The length of the hole (SEEK_DATA) at the descriptor's position, in bytes; 0: no hole, or the file system
-// does not support it. The position stays.
+// The size in bytes of the hole (SEEK_DATA) at the descriptor's position; 0: none, or not supported. Does not
+// move the position.
 std::uint64_t hole_ahead(int fd);
 inline std::string_view as_text(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

@@ -17,13 +17,13 @@ inline constexpr std::size_t kLargePage = std::size_t{2} << 20;  // bytes
 // prefetcher fetches them in pairs.
 inline constexpr std::size_t kApart = 128;  // bytes
 
-// Less than a large page comes from std::malloc. Null when memory is exhausted. Free it with std::free.
+// Uses std::malloc for less than a large page. Null: no memory. Free it with std::free.
 inline void* large_memory(std::size_t bytes) noexcept {
   if (bytes < kLargePage) return std::malloc(bytes);
-  if (bytes > PTRDIFF_MAX - kLargePage) return nullptr;  // no object is larger
+  if (bytes > PTRDIFF_MAX - kLargePage) return nullptr;
   const std::size_t rounded = (bytes + kLargePage - 1) / kLargePage * kLargePage;
   void* const memory = std::aligned_alloc(kLargePage, rounded);
-  if (memory != nullptr) ::madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: not every kernel grants it
+  if (memory != nullptr) ::madvise(memory, rounded, MADV_HUGEPAGE);  // may fail: only an optimization
   return memory;
 }
 

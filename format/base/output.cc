@@ -17,7 +17,7 @@
 namespace tacho::format {
 namespace {
 
-// A name in an open folder; `path` is how the user wrote it.
+// A file name in an open folder; `path` is for messages.
 struct Place {
   Fd folder;
   std::string name, path;
@@ -25,7 +25,7 @@ struct Place {
   Error error(int code) const { return output_error(system_error(path, code).what, code); }
 };
 
-constexpr unsigned kMostAttempts = 100;  // at an unused name
+constexpr unsigned kMostAttempts = 100;  // to find an unused name
 
 std::string self_path(const Fd& file) { return "/proc/self/fd/" + std::to_string(file.get()); }
 
@@ -46,7 +46,7 @@ class NotInterrupted {
   sigset_t before_{};
 };
 
-// Names have 255 bytes at most: of a long one only the start is in the temporary name.
+// A temporary name, in which a long name is truncated to the limit of 255 bytes.
 std::string temporary_name(const std::string& name, unsigned attempt) {
   constexpr std::size_t kKept = 200;
   std::string temporary(1, '.');
@@ -54,13 +54,14 @@ std::string temporary_name(const std::string& name, unsigned attempt) {
   return temporary.append(1, '.').append(std::to_string(attempt));
 }
 
-// Users who may rename files in a folder may replace the output file; the sticky bit forbids that.
+// For root: an error if other users could replace files in the folder (which the sticky bit prevents).
 Result<> refuse_open_folder(const Place& place) {
   struct stat status {};
   if (::geteuid() != 0 || ::fstat(place.folder.get(), &status) != 0) return Done{};
   const auto other = who_else_may_change(status);
   if (!other) return Done{};
-  return output_error(place.path + ": root does not write where others may replace files, and its folder " +
+  return output_error(place.path +
+                          ": root does not write where other users may replace files, and its folder " +
                           *other + "; name a file elsewhere",
                       EACCES);
 }
@@ -85,14 +86,15 @@ Result<> refuse_open_file(const Place& place) {
   const bool is_file =
       ::fstatat(place.folder.get(), place.name.c_str(), &status, 0) != 0 || S_ISREG(status.st_mode);
   if (is_file && !text.starts_with("/proc/")) return Done{};
-  return output_error(place.path +
-                          ": is a link to what is no regular file; name a file (- is standard output where "
-                          "that can be written to)",
-                      EEXIST);
+  return output_error(
+      place.path +
+          ": is a link to something that is not a regular file; name a file (- is standard output, if "
+          "the command supports that)",
+      EEXIST);
 }
 
-// Whether there is an old file to rename: a regular file, or a link, which is renamed itself and not
-// followed. Anything else is an error.
+// Whether there is an old file to rename: a regular file or a link (the link itself is renamed). Anything
+// else is an error.
 Result<bool> can_be_kept(const Place& place) {
   struct stat status {};
   if (::fstatat(place.folder.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
@@ -102,14 +104,14 @@ Result<bool> can_be_kept(const Place& place) {
   }
   if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
     return output_error(place.path + ": exists and is not a regular file; name another file", EEXIST);
-  status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // renaming changes nothing for users who may write to it
+  status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // users who may write to it do not matter for renaming
   if (const auto other = who_else_may_change(status); ::geteuid() == 0 && other)
-    return output_error(place.path + ": exists and " + *other + "; root does not move it: name another file",
-                        EACCES);
+    return output_error(
+        place.path + ": exists and " + *other + "; root does not rename it: name another file", EACCES);
   return true;
 }
 
-// Moves what stands there out of the way.
+// Renames the old file to NAME.old.
 Result<> keep_old(const Place& place) {
   const auto is_there = can_be_kept(place);
   if (!is_there) return is_there.error();
@@ -119,8 +121,8 @@ Result<> keep_old(const Place& place) {
   if (errno == ENAMETOOLONG)
     return output_error(
         place.path +
-            ": there is a file of that name, and NAME.old would be too long a name to keep it "
-            "under; move it away, or name another file",
+            ": exists, and the name NAME.old, under which it would be kept, is too long; move it away, or "
+            "name another file",
         errno);
   return output_error(system_error(place.path + ".old", errno).what, errno);
 }
@@ -133,7 +135,7 @@ Result<Fd> create_temporary(const Place& place, std::string& temporary) {
                      O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file && errno == EEXIST) continue;
     if (!file) return place.error(errno);
-    ::fchmod(file.get(), 0600);  // whatever the umask took away or left
+    ::fchmod(file.get(), 0600);  // whatever the umask is
     return file;
   }
   return output_error(place.path + ": no free name for a temporary file beside it", EEXIST);
@@ -156,12 +158,12 @@ Result<> give_name(const Fd& file, int at, const std::string& name) {
 
 struct WholeOutput::State {
   Place place;
-  std::string temporary;  // empty: it has no name yet
+  std::string temporary;  // empty: it has no name (O_TMPFILE)
   Fd file;
   Old old;
   bool is_finished = false;
 
-  // From no name it cannot take the place of another file at once.
+  // A nameless file cannot replace another one atomically, so it gets a temporary name first.
   Result<> name_temporarily() {
     for (unsigned attempt = 0; temporary.empty(); ++attempt) {
       const std::string name = temporary_name(place.name, attempt);
@@ -187,14 +189,14 @@ Result<WholeOutput> WholeOutput::create(const std::string& path, Old old) {
   std::string temporary;
   auto file = create_nameless(place->folder.get(), ".", 0600);
   if (file)
-    ::fchmod(file->get(), 0600);  // whatever the umask took away
+    ::fchmod(file->get(), 0600);  // whatever the umask is
   else
     file = create_temporary(*place, temporary);
   if (!file) return std::move(file.error());
   struct stat status {};
   if (old == Old::Replaced &&
       ::fstatat(place->folder.get(), place->name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
-    // A mode for a group that is not the same one would let others read it.
+    // The old mode is only kept with the old group: else another group could read it.
     if (::fchown(file->get(), status.st_uid, status.st_gid) == 0)
       (void)::fchmod(file->get(), status.st_mode & 0777);
   }

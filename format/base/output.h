@@ -12,42 +12,41 @@
 
 namespace tacho::format {
 
-// A file for writing without a name yet, in a folder (`at`: an open one that a relative path counts from, or
-// AT_FDCWD): it goes with its last descriptor, so that nothing stays behind whatever ends its writer. An
-// error where the file system has none such, or where no name could be given later.
+// Creates a file without a name (O_TMPFILE) in a folder (`at`: the folder for relative paths, or AT_FDCWD),
+// so that nothing is left if the writer is killed. An error if the file system does not support it.
 Result<Fd> create_nameless(int at, const std::string& folder, mode_t mode);
-// Gives it its first name, which must be unused: the error's code is EEXIST otherwise.
+// Gives it a name, which must be unused (error code EEXIST).
 Result<> give_name(const Fd& file, int at, const std::string& name);
 
-// Made under a temporary name with O_EXCL and mode 0600, an existing regular file of that name kept as
-// NAME.old, then renamed at once, so that what is written is found under its name even after a kill -9. All
-// of it happens in the folder that was looked at first, whatever its path leads to meanwhile.
+// Creates an output file that is visible under its name from the start, so that it is there even after a kill
+// -9. It is made with O_EXCL, mode 0600 and a temporary name; an existing regular file is renamed to
+// NAME.old; then it gets its name. All in the folder that was opened first, even if its path changes.
 //
-// Root refuses folders in which others may replace files, and does not move files of others.
+// Root refuses folders in which other users may replace files, and does not rename files of other users.
 Result<Fd> create_output(const std::string& path);
 
-// A file that takes its name, and the place of what has it, at once when it is whole: whatever ends the
-// writer, what had the name is as it was. Until then it has no name, or, on file systems that want one, a
-// temporary one beside it, under which it stays behind when the writer is killed.
+// An output file that replaces the old file atomically when it is complete; until then the old file is
+// unchanged. Before, it has no name, or, on file systems without O_TMPFILE, a temporary name, under which it
+// stays if the writer is killed.
 class WholeOutput {
  public:
   enum class Old : std::uint8_t { Replaced, Kept };  // Kept: as NAME.old
-  // Under the same rules as create_output(). With Replaced it gets the old file's owner and mode where it
-  // may.
+  // With the same checks as create_output(). Old::Replaced: it gets the old file's owner and mode, if
+  // permitted.
   static Result<WholeOutput> create(const std::string& path, Old old);
   WholeOutput(WholeOutput&&) noexcept;
   WholeOutput& operator=(WholeOutput&&) = delete;
-  ~WholeOutput();  // removes what was not finished
+  ~WholeOutput();  // removes an unfinished file
 
-  // The file once more, for a writer; finish() may be called when that has closed it.
+  // A duplicated descriptor for the writer; call finish() after the writer has closed it.
   Result<Fd> duplicate() const;
-  // Its number, for who closes all others.
+  // The descriptor's number, for a process that closes all others.
   int descriptor() const;
-  // Whether it would stay behind, under a name beside the one that it is to have, when the writer is killed.
+  // Whether it has a temporary name now.
   bool has_temporary_name() const;
-  // Gives it its name: what is written later goes into the file of that name.
+  // Gives it its final name before it is complete.
   Result<> take_name();
-  // The same when all of it is durable.
+  // Makes it durable and gives it its final name.
   Result<> finish();
 
  private:
@@ -56,7 +55,7 @@ class WholeOutput {
   std::unique_ptr<State> state_;
 };
 
-// Whether create_output() would succeed. Lets a command refuse before it does its work.
+// Checks that create_output() would succeed, before a command does its work.
 Result<> check_output(const std::string& path);
 
 }  // namespace tacho::format

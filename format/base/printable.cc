@@ -11,8 +11,8 @@ struct Range {
   std::uint32_t first, last;
 };
 
-// Characters that are valid UTF-8 and still may not reach a terminal: C1 controls, marks that turn the
-// direction of writing or hide themselves, and separators that some programs take for a new line.
+// Valid UTF-8 that must not reach a terminal: C1 controls, invisible characters, marks of the direction of
+// writing, and line separators.
 constexpr Range kUnsafe[] = {
     {0x80, 0x9f},     {0x61c, 0x61c},   {0x200b, 0x200f},   {0x2028, 0x202e},
     {0x2060, 0x2069}, {0xfeff, 0xfeff}, {0xe0000, 0xe007f},

@@ -11,17 +11,17 @@ namespace tacho {
 
 // Decides the exit status (cli/exit_status.h).
 enum class Fault : std::uint8_t {
-  Use,     // the command line asks for something that does not exist or does not go together
-  Input,   // a file, the kernel or its permissions do not let us go on
-  Output,  // what we produced could not be written
+  Use,     // a wrong command line
+  Input,   // a file, the kernel or missing rights
+  Output,  // the output could not be written
 };
 
 struct Error {
   std::string what;
-  int code = 0;  // errno when the system refused, otherwise 0
+  int code = 0;  // errno of a system call, otherwise 0
   Fault fault = Fault::Input;
 
-  // Says where it happened; the outermost place ends up first: "a.data: feature: total_mem: cut short".
+  // Adds where it happened in front: "a.data: feature: total_mem: cut short".
   Error in(std::string_view place) && {
     what = std::string(place) + ": " + what;
     return std::move(*this);

@@ -9,7 +9,7 @@
 
 namespace tacho::format {
 
-// A random number from the kernel, or, where it gives none, from the clock and an address.
+// A random number from the kernel, or, if that fails, from the clock and an address.
 std::uint64_t random_word();
 
 // Both halves of the product of two words: every bit of the result depends on most bits of both.

@@ -1,5 +1,5 @@
-// Interned texts: equal texts are stored once, and a reference is a number of four bytes. A capture has up to
-// a million names, most of them short and many equal; each takes its bytes and about three words.
+// Interned texts: equal texts are stored once and have a number of four bytes. For the names of a capture, of
+// which there may be a million, most of them short and many equal.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ class TextPool {
 
   // Equal texts have equal numbers. Throws std::bad_alloc when all texts together take 16 GiB.
   Number add(std::string_view text);
-  // kNone when it was never added.
+  // kNone: it was not added.
   Number find(std::string_view text) const;
   std::string_view operator[](Number number) const;
-  // A copy that stays, one for equal texts.
+  // The pool's copy of a text.
   std::string_view keep(std::string_view text) { return (*this)[add(text)]; }
   // Frees the hash table: no more texts are added or looked up.
   void end() {
@@ -32,15 +32,15 @@ class TextPool {
   }
 
  private:
-  // Texts are stored in pieces, each with its size in front, at multiples of kUnit. A number counts these
-  // from the first piece on; a text that is longer than a piece has one of its own, which stands for as many
-  // as it is long.
+  // Texts are stored in pieces, with their size in front, at multiples of kUnit. A text's number is its
+  // position in units over all pieces. A text that is longer than a piece has a piece of its own, which
+  // counts as several.
   using Size = std::uint32_t;
   static constexpr std::size_t kUnit = sizeof(Size), kPiece = std::size_t{1} << 16;  // bytes
   static constexpr std::size_t kPieceUnits = kPiece / kUnit;
   struct Slot {
     Number number = kNone;
-    std::uint32_t tag = 0;  // half of the hash: the slot it belongs to, and a first comparison
+    std::uint32_t tag = 0;  // half of the hash: decides the slot, and is compared first
   };
 
   Number append(std::string_view text);
@@ -48,8 +48,8 @@ class TextPool {
   void grow();
 
   SeededTextHash hash_;
-  std::vector<std::unique_ptr<char[]>> pieces_;  // null: the long text before goes on
-  std::size_t next_ = 0, end_ = 0;               // units: where the next text goes, and where its piece ends
+  std::vector<std::unique_ptr<char[]>> pieces_;  // null: continues a long text
+  std::size_t next_ = 0, end_ = 0;               // in units: place of the next text, end of its piece
   std::vector<Slot> slots_;                      // a power of two
   std::size_t count_ = 0;
 };

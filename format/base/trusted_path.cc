@@ -19,7 +19,7 @@
 namespace tacho::format {
 namespace {
 
-constexpr int kMostLinks = 40;  // the kernel's own bound
+constexpr int kMostLinks = 40;  // the kernel's limit
 
 // The user id in SUDO_UID, read only as root.
 bool is_sudo_caller(const char* variable, unsigned id) {
@@ -81,13 +81,13 @@ class Walk {
     if (!next || ::fstat(next.get(), &status) != 0) return system_error(reached_, errno);
     if (S_ISLNK(status.st_mode)) return follow(next, status);
     if (auto fine = judge(status); !fine) return fine;
-    folder_ = std::move(next);  // a file that is used as a folder is refused by the next step
+    folder_ = std::move(next);  // if it is not a folder, the next step fails
     return Done{};
   }
 
-  // In a folder with the sticky bit others make links of their own.
+  // In a folder with the sticky bit other users can make links.
   Result<> follow(const Fd& link, struct stat status) {
-    status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // always set, and without a meaning
+    status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // meaningless for links
     if (auto fine = judge(status); !fine) return fine;
     if (++links_ > kMostLinks) return system_error(reached_, ELOOP);
     std::array<char, PATH_MAX> target{};
@@ -117,9 +117,9 @@ std::optional<std::string> who_else_may_change(const struct stat& status) {
   if (!is_trusted_user(status.st_uid)) return "belongs to user " + std::to_string(status.st_uid);
   const bool is_sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
   if (is_sticky) return std::nullopt;
-  if ((status.st_mode & S_IWOTH) != 0) return "may be changed by everybody (take that away: chmod o-w)";
+  if ((status.st_mode & S_IWOTH) != 0) return "may be changed by all users (chmod o-w forbids it)";
   if ((status.st_mode & S_IWGRP) != 0 && !is_trusted_group(status.st_gid))
-    return "may be changed by group " + std::to_string(status.st_gid) + " (take that away: chmod g-w)";
+    return "may be changed by group " + std::to_string(status.st_gid) + " (chmod g-w forbids it)";
   return std::nullopt;
 }
 
@@ -129,7 +129,7 @@ Result<> check_program(const std::string& path) {
   if (::geteuid() != 0) return Done{};
   auto trusted = check_trusted_path(path);
   if (trusted || trusted.error().code != EPERM) return Done{};
-  return Error{path + ": root runs no program that others may change: " + trusted.error().what, EPERM};
+  return Error{path + ": root runs no program that other users may change: " + trusted.error().what, EPERM};
 }
 
 Result<> check_beside(const std::string& self, const std::string& path) {

@@ -1,4 +1,4 @@
-// Units of sizes and times: behind numbers on a command line ("64K", "10ms"), and of fields.
+// Units of sizes and times, on command lines ("64K", "10ms") and of fields.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Unit {
   std::uint64_t size = 0;  // ns, or bytes
 };
 
-// Null: there is none of that name. "m" is minutes, or megabytes where only a size can be meant.
+// Null: unknown. "m" is minutes, or megabytes if `quantity` is Size.
 const Unit* find_unit(std::string_view name);
 const Unit* find_unit(std::string_view name, Quantity quantity);
 

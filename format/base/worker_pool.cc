@@ -16,7 +16,7 @@ WorkerPool::WorkerPool(unsigned workers) {
     try {
       threads_.emplace_back([this, worker] { work(worker); });
     } catch (const std::system_error&) {
-      break;  // the others do its tasks: slower, and the same
+      break;  // run with fewer threads
     }
   }
 }
@@ -32,7 +32,7 @@ WorkerPool::~WorkerPool() {
 WorkerPool::Forked WorkerPool::fork(std::size_t count, Task task) {
   {
     const std::lock_guard lock(mutex_);
-    assert(!is_forked_ && "the fork before was not joined");
+    assert(!is_forked_ && "the last fork was not joined");
     is_forked_ = true;
     task_ = std::move(task);
     count_ = failed_ = count;
@@ -62,8 +62,8 @@ void WorkerPool::take_tasks(std::unique_lock<std::mutex>& lock, unsigned worker)
     --running_;
     if (result && thrown == nullptr) continue;
     next_ = count_;
-    // Tasks begin in order, so all tasks before the first that fails were begun, and the first error is
-    // known.
+    // Tasks start in order, so all tasks before the first failing one were started: the first error is
+    // deterministic.
     if (number >= failed_) continue;
     failed_ = number;
     result_ = std::move(result);

@@ -23,33 +23,32 @@
 
 namespace tacho::format {
 
-// The processors that this process may use, at most 8.
+// The number of CPUs that this process may use, at most 8.
 unsigned usual_workers();
 
 class WorkerPool {
  public:
-  // Runs the task of this number. `worker` is below workers(): tasks that run at the same time never have the
-  // same one, so what is kept by worker needs no lock. A task must not use the pool.
+  // Runs task `number`. `worker` is below workers(), and different for tasks that run at the same time, so
+  // data of a worker needs no lock. A task must not use the pool.
   using Task = std::function<Result<>(std::size_t number, unsigned worker)>;
   class Forked;
 
-  // Starts `workers` - 1 threads (0 counts as 1), or as many as the system gives: tasks run then on fewer.
+  // Starts `workers` - 1 threads (0 counts as 1), or fewer if no more can be created.
   explicit WorkerPool(unsigned workers);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // The caller's thread included.
+  // The number of threads, the caller's included.
   unsigned workers() const { return static_cast<unsigned>(threads_.size()) + 1; }
 
-  // Threads begin with tasks 0, 1, ... up to `count` at once, in that order. One fork at a time: the one
-  // before must have been joined.
+  // Starts tasks 0 up to `count` in order. The last fork must have been joined.
   [[nodiscard]] Forked fork(std::size_t count, Task task);
   // Forks and joins.
   Result<> run(std::size_t count, Task task);
 
  private:
-  // Runs tasks until there is none to begin; `lock` is free while a task runs.
+  // Runs tasks until none is left; releases `lock` while a task runs.
   void take_tasks(std::unique_lock<std::mutex>& lock, unsigned worker);
   void work(unsigned worker);
   Result<> join();
@@ -60,28 +59,28 @@ class WorkerPool {
   // Guarded by mutex_. `task_` changes only while no task runs.
   Task task_;
   std::size_t count_ = 0, next_ = 0, running_ = 0;
-  std::size_t failed_ = 0;  // the lowest number of a task that failed; as large as count_: none did
+  std::size_t failed_ = 0;  // the lowest number of a failed task; count_: none failed
   Result<> result_ = Done{};
-  std::exception_ptr thrown_;  // in place of result_
+  std::exception_ptr thrown_;  // instead of result_
   bool is_forked_ = false, is_over_ = false;
   std::vector<std::jthread> threads_;  // the last member: they use the others
 };
 
-// Tasks under way. What they use must live until join() returned or this is gone.
+// Started tasks. Their data must outlive join() or this object.
 class [[nodiscard]] WorkerPool::Forked {
  public:
   Forked(Forked&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)) {}
   Forked& operator=(Forked&&) = delete;
   Forked(const Forked&) = delete;
   Forked& operator=(const Forked&) = delete;
-  // Not joined: tasks that run are waited for, the others are never begun.
+  // Without join(): waits for running tasks; the others are dropped.
   ~Forked() {
     if (pool_ != nullptr) pool_->drop();
   }
 
-  // Runs tasks on the caller's thread too, and returns when all are done. After a task failed no other is
-  // begun; the error is that of the lowest number, the same for any number of workers. Throws what a task
-  // threw. Once only.
+  // Runs tasks on the caller's thread too, and returns when all are done. After a failure no more tasks are
+  // started; the error is that of the lowest number, for any number of workers. Rethrows exceptions of tasks.
+  // Call it once.
   Result<> join() { return std::exchange(pool_, nullptr)->join(); }
 
  private:

@@ -8,7 +8,7 @@
 namespace tacho::format {
 namespace {
 
-constexpr int kLevel = 1;  // zstd: fast, since the reader waits for it
+constexpr int kLevel = 1;  // of zstd
 
 }  // namespace
 
@@ -38,12 +38,12 @@ Buffer BlockCache::unpack(const CompressedBlock& parked) {
   block.resize(parked.size);
   const std::size_t size = ZSTD_decompressDCtx(unpacker_.get(), block.data(), parked.size,
                                                parked.packed.data(), parked.packed.size());
-  // This process compressed the block, so inflating fails only without memory.
+  // This process compressed the block, so an error means that there is no memory.
   if (size != parked.size) throw std::bad_alloc();
   return block;
 }
 
-void BlockCache::take_back(Buffer block) {
+void BlockCache::give_back(Buffer block) {
   if (block.capacity() > spare_.capacity()) spare_ = std::move(block);
 }
 

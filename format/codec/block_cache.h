@@ -14,18 +14,18 @@ namespace tacho::format {
 
 struct CompressedBlock {
   Buffer packed;         // a zstd frame
-  std::size_t size = 0;  // bytes that it holds
+  std::size_t size = 0;  // inflated bytes
 };
 
 // Keeps the memory of one inflated block for reuse, since page faults cost more than inflating.
 class BlockCache {
  public:
-  // Nothing when compression does not pay. Throws std::bad_alloc.
+  // Nothing: compression does not pay. Throws std::bad_alloc.
   std::optional<CompressedBlock> pack(Bytes block);
   // Inflates the block. Throws std::bad_alloc.
   Buffer unpack(const CompressedBlock& parked);
-  // Takes memory of unpack() back for the next block.
-  void take_back(Buffer block);
+  // Returns memory of unpack() for the next block.
+  void give_back(Buffer block);
   void free_spare() { spare_ = {}; }
 
  private:

@@ -21,7 +21,7 @@ constexpr std::uint32_t kCheckMagic = 0x184D2A58, kOldCheckMagic = 0x184D2A57, k
 constexpr std::size_t kCheckFrame = 4 + 4 + kCheckSize;
 constexpr std::size_t kMaxPacked = kMaxRecord - kRecordHeaderSize - kCheckFrame;
 constexpr std::size_t kMinChunk = 32 * 1024;  // compressing less does not pay
-constexpr const char* kWrongSum = "its checksum disagrees";
+constexpr const char* kWrongSum = "its checksum is wrong";
 constexpr int kMaxWindowLog = 23;  // 8 MiB: the limit that RFC 8878 recommends for untrusted frames
 
 // Pieces between two trials of both compressors, so that trials cost a fraction of what they save. The start
@@ -80,7 +80,7 @@ Result<> RecordCompressor::compress(Bytes records, std::vector<std::byte>& out) 
     std::size_t size = pack_by_delta(records, most);
     if (size == 0) {
       size = whole_records(records, most);
-      if (size == 0) return Error{"records to compress do not end where their sizes say"};
+      if (size == 0) return Error{"the records to compress are not whole"};
       if (!pack_by_zstd(records.first(size))) {
         // The frame is too large for one COMPRESSED record: try fewer records. A single record that does not
         // fit is written uncompressed.
@@ -109,7 +109,7 @@ void RecordCompressor::Trial::decide(bool delta_is_better, std::size_t ratio) {
 // piece.
 std::size_t RecordCompressor::pack_by_delta(Bytes records, std::size_t most) {
   if (!delta_) return 0;
-  // The ratio of a small rest says nothing about the next pieces.
+  // The ratio of a small rest is not representative.
   if (trial_.is_delta_better && std::min(records.size(), most) < kMinChunk) {
     packed_.clear();
     return delta_->pack(records, most, packed_);
@@ -137,7 +137,7 @@ std::size_t RecordCompressor::try_both(Bytes records) {
   return records.size();
 }
 
-// Into packed_; false when it takes more than a record can hold.
+// Compresses to packed_; false: larger than a record can be.
 bool RecordCompressor::pack_by_zstd(Bytes records) {
   const std::size_t room = std::min(kMaxPacked, ZSTD_compressBound(records.size()));
   packed_.resize(room);
@@ -206,10 +206,10 @@ Result<> RecordInflater::inflate(Bytes packed, std::size_t limit, Buffer& out) {
     out.resize(filled + piece.pos);
     if (ZSTD_isError(hint) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(hint)};
     if (out.size() - start > limit) return Error{"inflates to more than " + std::to_string(limit) + " bytes"};
-    // zstd may hold more output only when it filled the output buffer.
+    // zstd has more output only if it filled the buffer.
     if (in.pos == in.size && piece.pos < room) return Done{};
     if (piece.pos == 0 && in.pos != in.size && hint != 0 && room != 0) {
-      // Neither side moved although both could: the stream is stuck.
+      // No input was read and no output written.
       return Error{"zstd: the frame makes no progress"};
     }
   }
@@ -218,7 +218,7 @@ Result<> RecordInflater::inflate(Bytes packed, std::size_t limit, Buffer& out) {
 Result<> inflate_into(Bytes packed, std::span<std::byte> place) {
   const std::size_t size = ZSTD_decompress(place.data(), place.size(), packed.data(), packed.size());
   if (ZSTD_isError(size) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(size)};
-  if (size != place.size()) return Error{"holds fewer bytes than it says"};
+  if (size != place.size()) return Error{"has fewer bytes than its header says"};
   return Done{};
 }
 

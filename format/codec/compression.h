@@ -21,23 +21,24 @@ namespace tacho::format {
 // perf's hold one stream for the whole file.
 class RecordCompressor {
  public:
-  static constexpr std::size_t kMaxInput = 256 * 1024;  // bytes that one record inflates to, at most
-  // At this level DeltaMatcher makes the frames, where its ratio is nearly as good.
+  static constexpr std::size_t kMaxInput =
+      256 * 1024;  // limit of the contents of a COMPRESSED record, in bytes
+  // At this level DeltaMatcher makes the frames, if its ratio is nearly as good as zstd's.
   static constexpr int kQuickLevel = 1;
 
   static Result<RecordCompressor> create(int level);
   // Appends COMPRESSED records that hold `records`, which must be whole records one after another.
   Result<> compress(Bytes records, std::vector<std::byte>& out);
-  // Appends at most one COMPRESSED record, made by DeltaMatcher from the first of `records`, whose last one
-  // may be cut. Returns how many bytes of `records` it holds. 0: nothing was appended, because zstd
-  // compresses these records better or none of them is whole.
+  // Appends at most one COMPRESSED record, made by DeltaMatcher from the first of `records`, of which the
+  // last may be incomplete. Returns the number of bytes of `records` in it. 0: nothing was appended, since
+  // zstd compresses these records better, or none is whole.
   std::size_t compress_by_delta(Bytes records, std::vector<std::byte>& out);
 
  private:
   struct Free {
     void operator()(ZSTD_CCtx_s* context) const noexcept;
   };
-  // Which compressor suits the latest records. Both are tried now and then.
+  // Chooses the compressor for the next records: from time to time both are tried.
   struct Trial {
     unsigned pieces_left = 0;      // until the next trial
     unsigned after_failure = 1;    // pieces until the trial after a failed one
@@ -54,20 +55,20 @@ class RecordCompressor {
   void append_packed(std::vector<std::byte>& out) const;
 
   std::unique_ptr<ZSTD_CCtx_s, Free> context_;
-  std::unique_ptr<DeltaMatcher> delta_;  // null: another level was asked for
+  std::unique_ptr<DeltaMatcher> delta_;  // null: another level was chosen
   Trial trial_;
   Buffer packed_, other_;          // scratch: a frame
   std::size_t chunk_ = kMaxInput;  // adapts: a record's size field is 16 bits wide
 };
 
-// The content of a COMPRESSED record. tacho puts a skippable zstd frame first, with a checksum of the
-// compressed frame behind it: checking compressed bytes is cheaper than checking what they inflate to.
+// The content of a COMPRESSED record. tacho writes a skippable zstd frame first, with a checksum of the
+// compressed frame behind it: cheaper than a checksum of the contents.
 struct PackedBytes {
   Bytes frames;          // behind the checksum
-  bool is_sound = true;  // it agrees, or there is none
+  bool is_sound = true;  // the checksum is right, or there is none
 };
 PackedBytes packed_bytes(Bytes content);
-// Whether the bytes start like a zstd frame, with or without a checksum. The checksum is not verified.
+// Whether the bytes start like a zstd frame, with or without a checksum, which is not verified.
 bool begins_as_frame(Bytes content);
 
 // Inflates COMPRESSED and COMPRESSED2 records in file order: perf's single stream over all records, or

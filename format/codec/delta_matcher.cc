@@ -54,7 +54,7 @@ struct DeltaMatcher::State {
     if (context == nullptr) throw std::bad_alloc();
     ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, 1);
     ZSTD_CCtx_setParameter(context.get(), ZSTD_c_blockDelimiters, ZSTD_sf_noBlockDelimiters);
-    // Literals are mostly times: Huffman coding costs more than it saves.
+    // Literals are mostly times, for which Huffman coding does not pay.
     ZSTD_CCtx_setParameter(context.get(), ZSTD_c_literalCompressionMode, ZSTD_ps_disable);
   }
 
@@ -120,7 +120,7 @@ struct DeltaMatcher::State {
   }
 
   std::unique_ptr<ZSTD_CCtx, Free> context;
-  using LastPlaces = std::array<std::uint32_t, kKinds>;  // offset of a record plus 1; 0: none yet
+  using LastPlaces = std::array<std::uint32_t, kKinds>;  // offset of the last record plus 1; 0: none
   LastPlaces last_of_kind{}, last_of_size{};
   // The open sequence: `plain` literals, then a match of `same` bytes at offset `distance`.
   std::size_t plain = 0, same = 0, literals = 0;

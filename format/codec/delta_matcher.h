@@ -1,8 +1,8 @@
 // Makes zstd frames from matches found by comparing each record, word by word, with the previous record of
 // the same type and size.
 //
-// Records of a frequent event hardly differ but in their time. zstd's own search for matches anywhere, with a
-// hash table, takes longer.
+// Records of a frequent event differ in little more than their time. zstd's search with a hash table takes
+// longer.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ class DeltaMatcher {
   DeltaMatcher(const DeltaMatcher&) = delete;
   DeltaMatcher& operator=(const DeltaMatcher&) = delete;
   ~DeltaMatcher();
-  // Appends one frame of the whole records at the start of `records`, at most `most` bytes of them. Returns
-  // how many bytes these are. 0: nothing was appended, because the records differ too much or none is whole.
+  // Appends one frame of whole records from the start of `records`, at most `most` bytes of them. Returns
+  // their size. 0: nothing was appended, since the records differ too much or none is whole.
   std::size_t pack(Bytes records, std::size_t most, Buffer& out);
 
  private:

@@ -14,14 +14,14 @@
 namespace tacho::format {
 namespace {
 
-// Read at a time: large enough that calls do not count, small enough to stay in the second-level cache.
+// Bytes of one read: few system calls, and the block stays in the L2 cache.
 constexpr std::size_t kChunk = 1024 * 1024;
-// Read at a time behind skipped bytes: more bytes to skip may follow.
+// Bytes of the first read after a skip: the next record may be skipped as well.
 constexpr std::size_t kFirstChunk = 16 * 1024;
 
 }  // namespace
 
-// A block without other owners: one that was used before, whose memory is in the caches, or a new one.
+// A used block that has no other owner any more (its memory is in the caches), or a new one.
 std::shared_ptr<Block> ByteWindow::free_block() {
   constexpr std::size_t kMostUsed = 4;
   for (const std::shared_ptr<Block>& block : used_) {
@@ -57,7 +57,7 @@ bool ByteWindow::ensure(std::size_t size) {
     block_->bytes.resize(left + got);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) diagnostics_->add(Damage::CutShort, offset_ + left, system_error("read", errno).what);
-    // The writer of a pipe has gone.
+    // The writer closed the pipe.
     if (count <= 0 && ends_unknown()) grows_ = false;
     if (count <= 0) break;
     left += got;
@@ -67,7 +67,7 @@ bool ByteWindow::ensure(std::size_t size) {
   return left >= size;
 }
 
-// Whether a read returns at once; asked only where a pipe is followed (--follow).
+// Whether a read would return at once. Only a pipe that is followed (--follow) must not be waited for.
 bool ByteWindow::may_read() const {
   if (!grows_ || !ends_unknown()) return true;
   pollfd pipe{fd_, POLLIN, 0};
@@ -121,7 +121,7 @@ std::uint64_t ByteWindow::step_over(std::uint64_t size) {
   return size - left;
 }
 
-void ByteWindow::forget() {
+void ByteWindow::release() {
   offset_ += bytes().size();
   block_ = std::make_shared<Block>();
   at_ = 0;

@@ -22,9 +22,9 @@ class ByteWindow {
   ByteWindow(int fd, std::uint64_t offset, std::uint64_t size, bool grows, Diagnostics& diagnostics)
       : fd_(fd), offset_(offset), unread_(size), grows_(grows), diagnostics_(&diagnostics) {}
 
-  // What stands there now.
+  // The bytes that were read and not consumed yet.
   Bytes bytes() const { return Bytes(block_->bytes).subspan(at_); }
-  // Where its first byte stands in the file.
+  // Offset in the file of the window's first byte.
   std::uint64_t offset() const { return offset_; }
   // The block that holds the window: a view of the window's bytes is valid as long as its block is kept.
   const std::shared_ptr<Block>& block() const { return block_; }
@@ -37,18 +37,18 @@ class ByteWindow {
     at_ += size;
     offset_ += size;
   }
-  // Skips up to `size` bytes, of a file without reading them. Returns how many; fewer only at the end of the
-  // source.
+  // Skips up to `size` bytes; a file is not read there. Returns how many were skipped: fewer only at the
+  // source's end.
   std::uint64_t step_over(std::uint64_t size);
-  // Of a file, else nothing: the number of bytes from the window's start to the file's end; and the bytes
-  // `ahead` bytes behind the window's start, at most `size`.
+  // For a file (a pipe gives nothing): the number of bytes from the window's start to the file's end, and up
+  // to `size` bytes that start `ahead` bytes behind the window's start.
   std::optional<std::uint64_t> left_in_file() const;
   std::vector<std::byte> peek(std::uint64_t ahead, std::size_t size) const;
   // Consumes the window and the hole of the file behind it when both are all zeros. The hole's last bytes
   // stay, since a record in the other byte order may start with zeros. Returns whether anything was consumed.
   bool skip_hole();
   // Drops the window's bytes and frees the memory.
-  void forget();
+  void release();
 
   bool grows() const { return grows_; }
   bool ends_unknown() const { return unread_ == kUntilTheEnd; }
@@ -60,8 +60,8 @@ class ByteWindow {
   std::shared_ptr<Block> free_block();
 
   int fd_;
-  // Bytes [at_, end) of the block are the window; in the file the first of them stands at offset_. unread_
-  // more bytes may be read after the block.
+  // The window is bytes [at_, end) of the block; its first byte is at offset_ in the file. unread_ more bytes
+  // may be read after the block.
   std::shared_ptr<Block> block_ = std::make_shared<Block>();
   std::size_t at_ = 0;
   std::uint64_t offset_;

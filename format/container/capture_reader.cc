@@ -25,9 +25,9 @@ namespace tacho::format {
 
 namespace {
 
-constexpr std::size_t kPackingSize = 262;  // bytes that parse_file_head() needs to recognize a tar archive
-constexpr std::uint64_t kIdsSection = 16;  // bytes behind each attr in the table of events
-constexpr std::uint64_t kUpdateName = 2;   // kind of an EVENT_UPDATE record that names its event
+constexpr std::size_t kPackingSize = 262;    // bytes that parse_file_head() needs to recognize a tar archive
+constexpr std::uint64_t kIdsEntrySize = 16;  // bytes: {offset, size} of an event's ids, behind its attr
+constexpr std::uint64_t kUpdateName = 2;     // kind of an EVENT_UPDATE record that names its event
 
 }  // namespace
 
@@ -41,18 +41,18 @@ struct CaptureReader::State {
   EventSet events;
   Features features;
   EventNames names;
-  // Of a file: events and features moved here when it was open, so that no record can change them.
+  // The header of a file, moved here once it was read: later records cannot change it.
   std::shared_ptr<CaptureHeader> fixed;
 
-  // Of a file that is followed: its growth, and the end of the bytes that the stream may read.
+  // For a file that is followed: its growth, and the end of the data that the stream may read.
   std::optional<GrowingFile> growing;
   std::uint64_t known_end = 0;  // offset in the file
   std::uint32_t following_records = 0;
-  bool was_stopped = false;  // in the middle of what is there
+  bool was_stopped = false;  // Following::waits() ended the reading before the end of the data
 
   std::uint64_t missing = 0;  // bytes that were cut out of the data
   std::optional<RecordStream> stream;
-  // Compressed records of the files before this stream's, by type.
+  // COMPRESSED and COMPRESSED2 records of the files before the stream's.
   std::map<abi::RecordType, std::uint64_t> compressed_before;
   // A capture in a directory: the folder, and the number of the next of its files data.0, data.1, ... (bare
   // records).
@@ -60,7 +60,7 @@ struct CaptureReader::State {
   bool has_parts = false;  // it has such files
   unsigned next_part = 0;
   SectionPieces pieces;
-  SeenFeatures taken;  // of a pipe
+  SeenFeatures seen;  // in a pipe
 
   Result<> open(const std::string& path);
   bool open_next_part();
@@ -77,8 +77,8 @@ struct CaptureReader::State {
   void take_section(std::uint32_t feature, Bytes bytes, std::uint64_t offset);
   void keep(std::uint32_t feature, Bytes bytes, const FieldLog& log, std::uint64_t offset);
   void name_events() {
-    EventNames::take(events, features.event_descriptions);
-    for (std::size_t event = 0; event < events.size(); ++event) names.make(events, event);
+    EventNames::apply(events, features.event_descriptions);
+    for (std::size_t event = 0; event < events.size(); ++event) names.name_event(events, event);
   }
   const EventSet& known_events() const { return fixed ? fixed->events : events; }
   const Features& known_features() const { return fixed ? fixed->features : features; }
@@ -87,7 +87,7 @@ struct CaptureReader::State {
   void apply_feature(const HeaderFeatureRecord& header, std::uint64_t offset);
   void apply_update(const EventUpdateRecord& update, std::uint64_t offset);
   bool end_following(Following::End why);
-  bool is_stopped();  // asked before each record
+  bool is_stopped();  // called before each record
   bool wait_for_file();
   void end_of_pieces();
   void refuse(const RecordView& record);
@@ -144,8 +144,8 @@ Result<> CaptureReader::State::open(const std::string& name) {
   return Done{};
 }
 
-// The first bytes: exactly 16 of a pipe, which is its header; of other input as many as parse_file_head()
-// needs to name it.
+// The first bytes: of a pipe its header of 16 bytes, of other input as many as parse_file_head() needs to
+// recognize its format.
 Result<std::vector<std::byte>> CaptureReader::State::read_start() {
   std::vector<std::byte> start;
   std::size_t wanted = FileHead::kPipeSize;
@@ -166,7 +166,7 @@ Result<std::vector<std::byte>> CaptureReader::State::read_start() {
   return start;
 }
 
-// A recorder of several threads writes one file each, without a header. False when there is no further one.
+// Opens the next data.N: perf record --threads writes one for each thread, without a header. False: none.
 bool CaptureReader::State::open_next_part() {
   if (!has_parts) return false;
   auto part = open_input(directory + "/data." + std::to_string(next_part));
@@ -191,9 +191,9 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   read_features(head);
   read_simpleperf_start(file.get(), {layout.data_offset, layout.data_size}, layout.order, features,
                         *diagnostics);
-  names.learn(features.tracing, events);
+  names.add_tracepoints(features.tracing, events);
   name_events();
-  check_descriptions(events, features, head.attr_size - kIdsSection, *diagnostics);
+  check_descriptions(events, features, head.attr_size - kIdsEntrySize, *diagnostics);
   std::uint64_t size = layout.data_size - missing;
   if (options.following != nullptr) {
     growing.emplace(file.get(), head.data.offset);
@@ -219,12 +219,13 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
 }
 
 Result<> CaptureReader::State::read_attrs(const FileHead& head) {
-  if (head.attr_size < kIdsSection + 64 || head.attr_size > 65536)
+  if (head.attr_size < kIdsEntrySize + 64 || head.attr_size > 65536)
     return Error{"has event attributes of " + std::to_string(head.attr_size) +
                  " bytes, at least 80 were expected"};
   if (head.attrs.offset > layout.file_size || head.attrs.size > layout.file_size - head.attrs.offset)
-    return Error{"is cut short: its events should stand at bytes " + std::to_string(head.attrs.offset) +
-                 " to " + std::to_string(head.attrs.offset + head.attrs.size) + ", the file has " +
+    return Error{"is cut short: its event attributes should be at bytes " +
+                 std::to_string(head.attrs.offset) + " to " +
+                 std::to_string(head.attrs.offset + head.attrs.size) + ", the file has " +
                  std::to_string(layout.file_size)};
   auto table = read_at(file.get(), head.attrs.offset, static_cast<std::size_t>(head.attrs.size));
   if (!table) return std::move(table.error());
@@ -233,7 +234,7 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
   std::uint64_t ids_left = layout.file_size;
   while (in.left() >= head.attr_size) {
     Cursor entry(in.take(head.attr_size), head.order);
-    const Cursor attr_bytes(entry.take(head.attr_size - kIdsSection), head.order);
+    const Cursor attr_bytes(entry.take(head.attr_size - kIdsEntrySize), head.order);
     const FileSection ids{entry.u64(), entry.u64()};
     auto attr = parse_event_attr(attr_bytes);
     if (!attr) return std::move(attr.error()).in("event " + std::to_string(events.size()));
@@ -242,7 +243,7 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
     Event event{std::move(*attr), {}, {}};
     if (ids.size > ids_left && ids.size <= layout.file_size) {
       diagnostics->add(Damage::BadFeature, ids.offset,
-                       "the ids of an event overlap those of another; they are left out");
+                       "the ids of an event overlap those of another event; they are ignored");
     } else if (ids.offset <= layout.file_size && ids.size <= layout.file_size - ids.offset) {
       ids_left -= ids.size;
       auto bytes = read_at(file.get(), ids.offset, static_cast<std::size_t>(ids.size));
@@ -258,7 +259,7 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
   if (in.left() > 0)
     diagnostics->add(
         Damage::BadFeature, head.attrs.offset,
-        "the table of events ends with " + std::to_string(in.left()) + " bytes that are no event");
+        "the table of events ends with " + std::to_string(in.left()) + " bytes that are not an event");
   if (events.empty()) return Error{"describes no event"};
   return Done{};
 }
@@ -274,8 +275,9 @@ void CaptureReader::State::read_features(const FileHead& head) {
   std::uint64_t left = layout.file_size;
   for (const FeatureSection& section : table.sections) {
     if (section.place.size > left) {
-      diagnostics->add(Damage::BadFeature, section.place.offset,
-                       "section " + std::to_string(section.feature) + " overlaps another and is left out");
+      diagnostics->add(
+          Damage::BadFeature, section.place.offset,
+          "section " + std::to_string(section.feature) + " overlaps another section and is ignored");
       continue;
     }
     left -= section.place.size;
@@ -290,48 +292,48 @@ void CaptureReader::State::read_section(const FeatureSection& section) {
   take_section(section.feature, *bytes, section.place.offset);
 }
 
-// Reads one section, of a file or a pipe, which was at `offset`.
+// Reads one feature section of a file or a pipe; `offset` is its position.
 void CaptureReader::State::take_section(std::uint32_t feature, Bytes bytes, std::uint64_t offset) {
   // A flag has no body. Any other section without a body was reserved by the recorder and never written.
   if (bytes.empty() && !is_flag(feature)) return;
-  if (layout.is_pipe && taken.leaves_out(feature, bytes, offset, *diagnostics)) return;
+  if (layout.is_pipe && seen.is_duplicate(feature, bytes, offset, *diagnostics)) return;
   FieldLog log;
   const bool is_turned = options.keep_all && layout.order != std::endian::native;
   const Cursor section(bytes, layout.order, is_turned ? &log : nullptr);
   if (auto read = format::read_feature(feature, section, features); !read)
     return diagnostics->add(Damage::BadFeature, offset, read.error().what);
-  const bool adds_up = layout.is_pipe && feature == abi::kFeatureBuildId;  // with those of records
+  const bool adds_up = layout.is_pipe && feature == abi::kFeatureBuildId;  // to those that records brought
   if (options.keep_all && !adds_up) keep(feature, bytes, log, offset);
-  if (!layout.is_pipe) return;  // open_layout() names events when all sections are read
-  taken.add(feature, bytes);
-  if (feature == abi::kFeatureTracingData) names.learn(features.tracing, events);
-  if (feature == abi::kFeatureEventDesc) EventNames::take(events, features.event_descriptions);
+  if (!layout.is_pipe) return;  // open_layout() names the events after the last section
+  seen.add(feature, bytes);
+  if (feature == abi::kFeatureTracingData) names.add_tracepoints(features.tracing, events);
+  if (feature == abi::kFeatureEventDesc) EventNames::apply(events, features.event_descriptions);
 }
 
 void CaptureReader::State::keep(std::uint32_t feature, Bytes bytes, const FieldLog& log,
                                 std::uint64_t offset) {
   keep_section(features, feature, bytes);
   if (layout.order == std::endian::native || bytes.empty()) return;
-  // Tracepoint descriptions say their byte order themselves, and so do the payloads that they describe.
+  // Tracing data has its own byte order mark, which holds for the payloads as well.
   if (feature == abi::kFeatureTracingData) return;
   if (log.fields().empty()) {
     drop_section(features, feature);
     return diagnostics->add(Damage::BadFeature, offset,
                             "section " + std::to_string(feature) +
-                                " is of a kind this program does not know in the other byte order: left out");
+                                " is unknown to this program, which cannot convert its byte order: ignored");
   }
   swap_fields(features.raw.back().bytes, bytes, log, layout.order);
 }
 
-// Pipes carry their header as records.
+// Reads a record of a pipe that carries a part of the header.
 void CaptureReader::State::apply(const RecordView& record) {
   static const EventAttr kNone;  // records from 64 up do not depend on an event
   auto parsed = parse_record(record, kNone);
   if (!parsed) return diagnostics->add(Damage::BadRecord, record.offset, parsed.error().what);
   if (auto* header = std::get_if<HeaderAttrRecord>(&*parsed)) {
     check_known(header->attr, events.size(), *diagnostics);
-    names.make(events, events.add({header->attr, "", header->ids}));
-    EventNames::take(events, features.event_descriptions);  // where they came first
+    names.name_event(events, events.add({header->attr, "", header->ids}));
+    EventNames::apply(events, features.event_descriptions);  // EVENT_DESC may come before the attrs
   } else if (auto* update = std::get_if<EventUpdateRecord>(&*parsed)) {
     apply_update(*update, record.offset);
   } else if (auto* build_id = std::get_if<BuildIdRecord>(&*parsed)) {
@@ -349,7 +351,7 @@ void CaptureReader::State::apply_update(const EventUpdateRecord& update, std::ui
     const auto event = events.find_id(update.id);
     if (std::string name(text_of(update.data)); event && !name.empty()) events.set_name(*event, name);
   } else if (update.kind == kSectionPiece) {
-    auto section = pieces.take(update, layout.order);
+    auto section = pieces.add(update, layout.order);
     if (!section) return diagnostics->add(Damage::BadFeature, offset, section.error().what);
     if (*section) take_section((*section)->feature, (*section)->bytes, offset);
   }
@@ -362,21 +364,21 @@ void CaptureReader::State::end_of_pieces() {
 }
 
 void CaptureReader::State::apply_feature(const HeaderFeatureRecord& header, std::uint64_t offset) {
-  // Without a section it is a flag, or perf's end of the features: the number of the first feature that the
-  // writer does not know.
+  // An empty section is a flag, or perf's end of the features: its number is the first one that the writer
+  // does not know.
   if (header.section.empty() && !is_flag(header.feature)) return;
   if (header.feature >= abi::kFeatureCount) return;
   const auto feature = static_cast<std::uint32_t>(header.feature);
   take_section(feature, header.section, offset);
   if (feature != abi::kFeatureEventDesc) return;
-  // perf writes events before this section. Otherwise there is nothing to compare yet.
+  // Compare only if the events came before this section, as perf writes them.
   if (events.size() == features.event_descriptions.size())
     check_descriptions(events, features, 0, *diagnostics);
 }
 
-// Records that would change the header of a file are left out, since other threads read the header meanwhile.
-// Recorders write such records into pipes only. Except build ids: perf inject writes them between a file's
-// records, and AddressSpaces applies them.
+// Whether a record of a file would change the header. It is ignored, since other threads read the header
+// meanwhile, and recorders write such records into pipes only. Build ids are kept: perf inject writes them
+// between a file's records, and AddressSpaces applies them.
 void CaptureReader::State::refuse(const RecordView& record) {
   bool changes_header = record.type == abi::kRecordHeaderAttr || record.type == abi::kRecordTracingData ||
                         record.type == abi::kRecordHeaderFeature;
@@ -387,10 +389,10 @@ void CaptureReader::State::refuse(const RecordView& record) {
   if (!changes_header) return;
   diagnostics->add(Damage::BadFeature, record.offset,
                    std::string(record_name(record.type)) +
-                       " record within a file, whose header stands at its start: left out");
+                       " record in a file, which has its header at the start: ignored");
 }
 
-// Reports a record that is longer than its fields: its size is damaged, and it covers the records behind it.
+// Reports a record that is longer than its fields: its size is damaged and covers the records behind it.
 void CaptureReader::State::check_length(const RecordView& record) {
   static const EventAttr kNone;
   if (record.type == abi::kRecordSample) return;  // checked when its fields are parsed: Sample::unread
@@ -407,7 +409,7 @@ void CaptureReader::State::check_length(const RecordView& record) {
                          " bytes behind its last field");
 }
 
-// Whether the caller gets the record.
+// Whether next() returns the record.
 bool CaptureReader::State::keeps(const RecordView& record) {
   if (record_name(record.type).empty()) {
     if (is_simpleperf_type(record.type)) return false;  // simpleperf_start.h reads the useful ones
@@ -459,7 +461,7 @@ bool CaptureReader::State::end_following(Following::End why) {
   return false;
 }
 
-// Waits only after all available bytes were read.
+// Call it only after all available bytes were read.
 bool CaptureReader::State::is_stopped() {
   constexpr std::uint32_t kRecordsUnasked = 1024;
   if (options.following == nullptr || was_stopped) return was_stopped;
@@ -470,7 +472,7 @@ bool CaptureReader::State::is_stopped() {
 
 bool CaptureReader::State::wait_for_file() {
   constexpr int kPatience = 100;  // ms
-  // The first look was when the file was opened.
+  // Opening the file was the first look at its size.
   if (growing->end() == Following::End::NotYet) ::poll(nullptr, 0, kPatience);
   const std::uint64_t end = growing->data_end();
   if (end > known_end) {

@@ -3,9 +3,9 @@
 //   auto reader = CaptureReader::open("perf.data", diagnostics);
 //   while (auto record = reader->next()) ...
 //
-// Reads files, directories (perf record --threads) and pipes ("-" is standard input), of either byte order. A
-// file that is cut short gives all records before the cut. COMPRESSED records are inflated: next() gives the
-// records in them.
+// Reads files, directories (perf record --threads) and pipes ("-" is standard input), of either byte order.
+// Of a truncated file it returns all records before the cut. COMPRESSED records are inflated: next() returns
+// the records in them.
 #pragma once
 
 #include <cstdint>
@@ -64,28 +64,28 @@ class CaptureReader {
   // In a pipe, events and features grow as records are read: they belong to the thread that calls next().
   const EventSet& events() const;
   const Features& features() const;
-  // The header's sections, to write another header from; they can be as large as the capture. Of a file they
-  // are moved out of the reader; of a pipe, whose records add to them, this is a copy.
+  // The feature sections, to write another header with; they can be as large as the capture. For a file they
+  // are moved out of the reader; for a pipe, whose records add to them, this is a copy.
   Features take_features();
   const CaptureLayout& layout() const;
-  // The header of a file. Nothing changes it once the file is open, so any thread may look at it while
-  // another calls next(). Null for a pipe.
+  // The header of a file. It does not change after open(), so any thread may read it while another calls
+  // next(). Null for a pipe.
   std::shared_ptr<const CaptureHeader> fixed_header() const;
 
   // The next record, or nothing at the end. Its bytes stay valid while a reference to block() is kept, and
   // without one until the next call.
   std::optional<RecordView> next();
-  // The samples that come next and stand one behind another, without anything special about them: they are
-  // taken together and lie in block(). Empty: next() knows what comes.
+  // A fast path: the next samples, if they are adjacent and ordinary. They are consumed together, and their
+  // bytes are in block(). Empty: call next() instead.
   SampleRun next_samples();
-  // Of a capture that is followed, when next() has nothing: waits for more, a tenth of a second at most.
-  // False: nothing more will come (but next() may have something for the last time); Following::end says why.
+  // For a capture that is followed, after next() returned nothing: waits for more, at most 0.1 s. False: the
+  // capture has ended (next() may return a last record); Following::end says why.
   bool follows() const;
   bool shows_at_once() const;
   bool wait_for_more();
   const BlockRef& block() const;
-  // After an AUXTRACE record: the next piece of the trace behind it, valid until the next call; empty at its
-  // end. What is not taken is stepped over.
+  // After an AUXTRACE record: the next piece of the trace behind it, valid until the next call; empty at the
+  // trace's end. next() skips the rest of a trace.
   Bytes next_payload();
   // How many COMPRESSED and COMPRESSED2 records were inflated so far; next() does not give them.
   std::uint64_t compressed_records(abi::RecordType type) const;

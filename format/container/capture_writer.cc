@@ -26,7 +26,7 @@ Result<std::optional<RecordCompressor>> prepare_compression(const WriteOptions& 
   if (!options.compression_level) return std::optional<RecordCompressor>();
   auto created = RecordCompressor::create(*options.compression_level);
   if (!created) return std::move(created.error());
-  // perf reserves that much for what one compressed record inflates to.
+  // perf's reader reserves that much memory for the contents of one compressed record.
   features.environment.compression = CompressionInfo{
       1, static_cast<std::uint32_t>(*options.compression_level), 1, 2 * RecordCompressor::kMaxInput};
   return std::optional(std::move(*created));
@@ -73,7 +73,7 @@ Result<CaptureWriter> CaptureWriter::create(Fd file, const EventSet& events, Fea
   return writer;
 }
 
-// Header, ids, attrs, feature sections, our table of them, data.
+// Layout: header, ids, attrs, feature sections, the early table, data.
 Result<> CaptureWriter::write_head(const EventSet& events, Features features, const WriteOptions& options) {
   if (!options.as_given) features.event_descriptions.assign(events.begin(), events.end());
   const std::uint32_t attr_size = common_attr_size(events, options);
@@ -98,7 +98,7 @@ Result<> CaptureWriter::write_head(const EventSet& events, Features features, co
   }
   early_ = sections_;
   for (std::uint32_t own = abi::kFirstOwnFeature; own < abi::kOwnFeaturesEnd; ++own)
-    if (!stands_early(own)) early_.push_back({own, {}});
+    if (!is_early(own)) early_.push_back({own, {}});
   early_offset_ = out.size();
   write_early_table(out, early_, early_offset_);
   data_offset_ = out.size();
@@ -109,13 +109,13 @@ Result<> CaptureWriter::write_head(const EventSet& events, Features features, co
   return make_true(end_);
 }
 
-bool CaptureWriter::stands_early(std::uint32_t feature) const {
+bool CaptureWriter::is_early(std::uint32_t feature) const {
   return feature >= abi::kFirstOwnFeature &&
          std::ranges::find(early_, feature, &FeatureSection::feature) != early_.end();
 }
 
 std::uint64_t CaptureWriter::table_size() const {
-  const auto in_table = [&](const FeatureSection& section) { return !stands_early(section.feature); };
+  const auto in_table = [&](const FeatureSection& section) { return !is_early(section.feature); };
   return static_cast<std::uint64_t>(std::ranges::count_if(sections_, in_table)) * 16;
 }
 
@@ -199,7 +199,7 @@ Result<> CaptureWriter::make_true(std::uint64_t data_end) {
   ByteWriter table;
   FileHead head;
   for (const FeatureSection& section : sections_) {
-    if (stands_early(section.feature)) continue;
+    if (is_early(section.feature)) continue;
     table.u64(section.place.offset).u64(section.place.size);
     head.features.set(section.feature);
   }
@@ -214,7 +214,7 @@ Result<> CaptureWriter::make_true(std::uint64_t data_end) {
   return Done{};
 }
 
-// Sections that found no room are not there for close_after_failure().
+// close_after_failure() must not see sections that were not written.
 Result<> CaptureWriter::close(const Features& late) {
   std::vector<FeatureSection> before = sections_;
   auto added = add_late(late);
@@ -223,7 +223,7 @@ Result<> CaptureWriter::close(const Features& late) {
 }
 
 Result<> CaptureWriter::add_late(const Features& late) {
-  // New sections follow the table, whose length they decide.
+  // New sections are behind the table: their number decides its length.
   ByteWriter bodies;
   std::vector<FeatureSection> added;
   for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
@@ -253,7 +253,7 @@ Result<> CaptureWriter::add_late(const Features& late) {
 Result<> CaptureWriter::write_early_entries() {
   for (std::size_t i = 0; i < early_.size(); ++i) {
     const auto section = std::ranges::find(sections_, early_[i].feature, &FeatureSection::feature);
-    if (!stands_early(early_[i].feature) || section == sections_.end()) continue;
+    if (!is_early(early_[i].feature) || section == sections_.end()) continue;
     ByteWriter entry;
     entry.u64(section->feature).u64(section->place.offset).u64(section->place.size);
     const std::uint64_t at = early_offset_ + i * EarlyTable::kEntrySize;
@@ -295,8 +295,6 @@ Result<> CaptureWriter::close_after_failure() {
   if (auto made = make_true(end_); !made) return made;
   return seal();
 }
-
-std::uint64_t CaptureWriter::data_bytes() const { return end_ - data_offset_; }
 
 std::uint64_t CaptureWriter::file_bytes() const { return std::max(file_end_, end_ + table_size()); }
 

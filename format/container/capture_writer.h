@@ -22,21 +22,21 @@ namespace tacho::format {
 
 struct WriteOptions {
   std::optional<int> compression_level = 1;  // zstd level; nothing: plain
-  // A capture that is passed on: attrs keep a size above perf's, and EVENT_DESC is written only when
-  // `features` has it.
+  // For a copy of a capture: attrs that are larger than perf's keep their size, and EVENT_DESC is written
+  // only if `features` has it.
   bool as_given = false;
   // The data section is copied from another capture with copy_data(): COMPRESSED stays as `features` has it,
   // and write_records() must not be called.
   bool copies_data = false;
 };
 
-// The compressor that the options ask for, or null; sets or removes the feature COMPRESSED accordingly. For
-// both writers.
+// Makes the compressor for the options, or nothing, and sets or removes the feature COMPRESSED accordingly.
+// Both writers use it.
 Result<std::optional<RecordCompressor>> prepare_compression(const WriteOptions& options, Features& features);
-// Bytes that are kept free for the end of a capture of bounded size: a record of lost samples for each id of
-// an event, marks, and sections that are known late.
+// Bytes to keep free for the end of a capture of bounded size: a LOST_SAMPLES record for each event id,
+// FINISHED_ROUND records, and the feature sections that are written last.
 std::uint64_t room_for_end(const EventSet& events);
-// Bytes of every attr, so that none loses a field.
+// The size of all attrs in the file: that of the largest, so that no attr loses a field.
 std::uint32_t common_attr_size(const EventSet& events, const WriteOptions& options);
 
 class CaptureWriter {
@@ -46,22 +46,22 @@ class CaptureWriter {
   static Result<CaptureWriter> create(const std::string& path, const EventSet& events, Features features,
                                       WriteOptions options = {});
 
-  // The same into a file that is open for reading and writing, and empty.
+  // The same with an empty file that is open for reading and writing.
   static Result<CaptureWriter> create(Fd file, const EventSet& events, Features features,
                                       WriteOptions options = {});
 
-  // The data section of another capture, or a part of it, as it stands in `from`.
+  // Copies the data section of another capture, or a part of it, from the file `from`.
   Result<> copy_data(int from, std::uint64_t offset, std::uint64_t size);
-  // Whole records that stay plain (synthesized ones, marks).
+  // Whole records that are not compressed (synthesized ones, FINISHED_ROUND).
   Result<> write_plain(Bytes records);
   // Whole records from a ring: compressed when the options say so.
   Result<> write_records(Bytes records);
   // COMPRESSED records made elsewhere; `inflated`: bytes of the records in them.
   Result<> write_packed(Bytes packed, std::uint64_t inflated);
-  // The same within a file of `most_bytes`, the end included. False: there is no room, and nothing was
-  // written.
+  // write_records() for a file of at most `most_bytes`, its closing sections included. False: there is no
+  // room, and nothing was written.
   Result<bool> write_records_within(Bytes records, std::uint64_t most_bytes);
-  // Bytes to keep free for the end of a recording: marks, losses and late sections. close() may exceed them.
+  // room_for_end() of this capture. close() may need more.
   std::uint64_t closing_room() const { return closing_room_; }
   // Ends a round: writes a FINISHED_ROUND record, then updates the header.
   Result<> finish_round();
@@ -71,7 +71,6 @@ class CaptureWriter {
   Result<> close_after_failure();
 
   std::uint64_t next_offset() const { return end_; }  // where in the file the next record goes
-  std::uint64_t data_bytes() const;                   // of the data section so far, as stored
   std::uint64_t file_bytes() const;
 
  private:
@@ -81,7 +80,7 @@ class CaptureWriter {
   Result<> append(Bytes bytes);
   void count_packed(std::uint64_t packed, std::uint64_t inflated);
   // Whether a section is listed in the early table only.
-  bool stands_early(std::uint32_t feature) const;
+  bool is_early(std::uint32_t feature) const;
   std::uint64_t table_size() const;  // bytes of the table behind the data
   Result<> add_late(const Features& late);
   Result<> make_true(std::uint64_t data_end);
@@ -93,7 +92,7 @@ class CaptureWriter {
   std::optional<RecordCompressor> compressor_;
   std::vector<std::byte> packed_;         // scratch of write_records
   std::vector<FeatureSection> sections_;  // ascending by feature
-  std::vector<FeatureSection> early_;     // the entries of the early table, which stands at early_offset_
+  std::vector<FeatureSection> early_;     // the entries of the early table, which is at early_offset_
   std::uint64_t early_offset_ = 0;
   FileSection attrs_;
   std::uint64_t attr_size_ = 0;  // bytes of an entry of the attr table
@@ -103,7 +102,7 @@ class CaptureWriter {
   std::uint64_t file_end_ = 0;      // once closed
   std::uint64_t state_offset_ = 0;  // of the state word (FileHead: EarlyTable)
   std::uint64_t closing_room_ = 0;
-  std::uint64_t inflated_ = 0, packed_bytes_ = 0;  // of COMPRESSED records, and of what is in them
+  std::uint64_t inflated_ = 0, packed_bytes_ = 0;  // bytes of the records in COMPRESSED ones, and of these
   Result<Bytes> packed(Bytes records);
 };
 

@@ -36,9 +36,9 @@ struct ContentRow {
   std::string_view what;
 };
 
-// By the enumeration's order.
+// In the order of Content.
 inline constexpr ContentRow kContents[] = {
-    {Content::CommandLine, "cmdline", "the recorder's command line, and the list of processes at its start"},
+    {Content::CommandLine, "cmdline", "the recorder's command line, and the processes that ran at its start"},
     {Content::Host, "host", "the host's name, and names of users in paths"},
     {Content::Paths, "paths", "files that were mapped, and source files"},
     {Content::Comm, "comm", "names of threads"},
@@ -47,7 +47,7 @@ inline constexpr ContentRow kContents[] = {
     {Content::Stacks, "stacks", "bytes of stacks, with arguments and the environment of programs"},
     {Content::Registers, "registers", "registers of samples"},
     {Content::Addresses, "addresses", "addresses of data"},
-    {Content::Kernel, "kernel", "where the kernel is in memory"},
+    {Content::Kernel, "kernel", "the kernel's addresses in memory"},
     {Content::Time, "time", "the time of day of the recording"},
     {Content::Traces, "traces", "traces of processors (AUX)"},
 };
@@ -56,8 +56,8 @@ inline constexpr std::size_t kContentCount = std::size(kContents);
 inline std::string_view name_of(Content content) { return kContents[static_cast<std::size_t>(content)].name; }
 std::optional<Content> find_content(std::string_view name);
 
-// What a capture with this head may hold, by the head alone: events that take stacks, sections that name the
-// host, and so on. In the enumeration's order; where the head has section CONTENT, what it says.
+// The sensitive content that a capture may have, judged by its header alone: events with stacks, sections
+// that name the host, and so on. In the order of Content. A section CONTENT in the header decides.
 std::vector<ContentClass> content_by_head(const EventSet& events, const Features& features);
 
 }  // namespace tacho::format

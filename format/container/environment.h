@@ -1,4 +1,4 @@
-// What a capture's header says about the host and the recording, as plain fields.
+// The host and the recording, as the feature sections of a capture's header describe them.
 #pragma once
 
 #include <cstdint>
@@ -58,8 +58,8 @@ struct CompressionInfo {
   std::uint32_t record_limit = 0;  // a compressed record inflates to at most this many bytes
 };
 struct BpfProgramInfo {
-  std::vector<std::byte> info;  // struct bpf_prog_info as the kernel gave it
-  std::uint64_t arrays = 0;     // which pointers of it are offsets into data
+  std::vector<std::byte> info;  // the kernel's struct bpf_prog_info
+  std::uint64_t arrays = 0;     // a bit for each pointer in it that is an offset into data
   std::vector<std::byte> data;
 };
 struct BtfBlob {
@@ -71,7 +71,7 @@ struct PmuCaps {
   std::string pmu;
 };
 
-// A BPF program that ran while recording (our feature kFeatureAttachedPrograms).
+// A BPF program that ran while recording (tacho's feature kFeatureAttachedPrograms).
 struct AttachedProgram {
   std::string name;      // of the function
   std::string section;   // "kretprobe/vfs_read"
@@ -81,7 +81,7 @@ struct AttachedProgram {
   bool operator==(const AttachedProgram&) const = default;
 };
 
-// A map of a BPF program (our feature kFeatureBpfMaps); struct bpf_map_info without the rest.
+// A map of a BPF program (tacho's feature kFeatureBpfMaps): the main fields of struct bpf_map_info.
 struct BpfMap {
   std::uint32_t id = 0;
   std::uint32_t type = 0;                        // enum bpf_map_type
@@ -91,29 +91,28 @@ struct BpfMap {
   bool operator==(const BpfMap&) const = default;
 };
 
-// What one event lost in one place (our feature kFeatureLosses).
+// Samples that one event lost on one CPU, for one cgroup (tacho's feature kFeatureLosses).
 struct EventLoss {
-  std::string event;   // by its name: foreign
-  std::string cgroup;  // that it was opened for; empty: for none
-  int cpu = -1;        // -1: wherever its threads ran
+  std::string event;   // its name, not checked
+  std::string cgroup;  // for which it was opened; empty: for none
+  int cpu = -1;        // -1: any CPU, it followed threads
   std::uint64_t lost = 0;
   bool operator==(const EventLoss&) const = default;
 };
 
 struct RecordingLosses {
   std::vector<EventLoss> events;
-  // Times of the first and last LOST record, in ns after the first sample: each is the time of the first
-  // record that found room again. Nothing: there was no LOST record, as when samples are lost at the very
-  // end.
+  // Times of the first and the last LOST record, in ns after the first sample. The kernel writes LOST when
+  // the ring has room again. Nothing: there was none, as for samples that are lost at the very end.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> interval;
   bool operator==(const RecordingLosses&) const = default;
 };
 
 inline constexpr std::string_view kAsRecorded = "as recorded";
-// What a capture may give away, of one class (format/container/content_classes.h).
+// The state of one class of sensitive content (format/container/content_classes.h).
 struct ContentClass {
   std::string name;   // "comm"
-  std::string state;  // kAsRecorded, or what became of it: "hashed"
+  std::string state;  // kAsRecorded, or what redaction did to it: "hashed"
   bool operator==(const ContentClass&) const = default;
 };
 
@@ -145,16 +144,16 @@ struct Environment {
   std::optional<std::uint32_t> cache_line_size;
   std::vector<BuildIdEntry> build_ids;
   std::vector<AttachedProgram> attached_programs;
-  std::vector<ContentClass> content;  // our feature kFeatureContent; empty: the capture does not say
-  // How users' stacks were had, and what became of them (our feature kFeatureUserStacks).
+  std::vector<ContentClass> content;  // tacho's feature kFeatureContent; empty: unknown
+  // How user stacks were recorded, and how many were whole (tacho's feature kFeatureUserStacks).
   std::vector<std::pair<std::string, std::string>> user_stacks;
-  // CPUs that went off line or came while they were recorded, and when (our feature kFeatureCpuChanges).
+  // CPUs that went offline or came online during the recording, and when (tacho's feature
+  // kFeatureCpuChanges).
   std::vector<std::pair<std::string, std::string>> cpu_changes;
-  std::vector<BpfMap> bpf_maps;  // of the programs in bpf_programs, by id
-  // A program's number in decimal digits, and a place where it is attached (our feature kFeatureBpfPlaces).
+  std::vector<BpfMap> bpf_maps;  // of the programs in bpf_programs, sorted by id
+  // A program's id in decimal digits, and where it is attached (tacho's feature kFeatureBpfPlaces).
   std::vector<std::pair<std::string, std::string>> bpf_places;
-  RecordingLosses
-      losses;  // samples of this file that found no room; no events: none was lost, or it is unknown
+  RecordingLosses losses;  // samples that this file lost; empty: none, or unknown
 };
 
 }  // namespace tacho::format

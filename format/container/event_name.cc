@@ -19,8 +19,8 @@ constexpr std::array<std::string_view, 7> kCaches{"L1-dcache", "L1-icache", "LLC
                                                   "iTLB",      "branch",    "node"};
 constexpr std::array<std::string_view, 3> kCacheOperations{"load", "store", "prefetch"};
 
-// The letters after the colon, in perf's own logic: host and guest are named when they differ from the
-// default, and the default depends on the other letters.
+// The modifiers after the colon, by perf's rules: G and H are written if they differ from the default, which
+// depends on the other modifiers.
 std::string modifiers(const EventAttr& attr) {
   std::string letters;
   bool guest_is_left_out = false;
@@ -56,7 +56,7 @@ std::string name_of_tracepoint(const TracepointFormat& format) {
   const auto at = text.find(kName);
   if (at == std::string_view::npos) return {};
   const std::string_view rest = text.substr(at + kName.size());
-  // Both are folders of tracefs. A longer one is an attack: each event of it would keep a copy.
+  // Longer names are refused: both are names of folders in tracefs, and each event keeps a copy.
   constexpr std::size_t kLongest = 255;
   return format.system.substr(0, kLongest) + ':' +
          std::string(rest.substr(0, std::min(rest.find('\n'), kLongest)));
@@ -70,7 +70,7 @@ std::string hexadecimal(std::uint64_t number) {
 
 }  // namespace
 
-void EventNames::learn(const TracingData& tracing, EventSet& events) {
+void EventNames::add_tracepoints(const TracingData& tracing, EventSet& events) {
   tracepoints_.clear();
   for (const TracepointFormat& format : tracing.formats)
     if (const auto id = tracepoint_id(format.text)) tracepoints_.try_emplace(*id, name_of_tracepoint(format));
@@ -83,7 +83,7 @@ void EventNames::learn(const TracingData& tracing, EventSet& events) {
   }
 }
 
-std::string EventNames::of(const EventAttr& attr) const {
+std::string EventNames::name_for(const EventAttr& attr) const {
   switch (attr.type) {
     case abi::kHardware:
       return (attr.config < kHardware.size() ? std::string(kHardware[attr.config]) : "unknown-hardware") +
@@ -104,16 +104,16 @@ std::string EventNames::of(const EventAttr& attr) const {
   }
 }
 
-void EventNames::make(EventSet& events, std::size_t event) {
+void EventNames::name_event(EventSet& events, std::size_t event) {
   if (!events[event].name.empty()) return;
   const EventAttr& attr = events[event].attr;
   const auto known = tracepoints_.find(attr.config);
   if (attr.type == abi::kTracepoint && (known == tracepoints_.end() || known->second.empty()))
     waiting_.emplace(attr.config, event);
-  events.make_name(event, of(attr));
+  events.make_name(event, name_for(attr));
 }
 
-void EventNames::take(EventSet& events, std::span<const Event> described) {
+void EventNames::apply(EventSet& events, std::span<const Event> described) {
   if (described.size() != events.size()) return;
   for (std::size_t i = 0; i < events.size(); ++i)
     if (!described[i].name.empty()) events.set_name(i, described[i].name);

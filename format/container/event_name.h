@@ -1,4 +1,4 @@
-// What events are called: as their capture says, or as perf names them by their attributes.
+// Names of events: those in the capture, or else the names that perf makes from their attributes.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,21 @@ namespace tacho::format {
 
 class EventNames {
  public:
-  // Names of tracepoints stand in their descriptions, which replace those of before. Events that waited for
-  // theirs get them; a name that an event has stays.
-  void learn(const TracingData& tracing, EventSet& events);
+  // Reads the names of tracepoints, which replace the names read before, and names the events that waited for
+  // them. An event that has a name keeps it.
+  void add_tracepoints(const TracingData& tracing, EventSet& events);
 
-  // "cpu-clock:u", "L1-dcache-load-misses", "sched:sched_switch": what perf calls an event whose capture has
-  // no name for it.
-  std::string of(const EventAttr& attr) const;
-  // Gives the event a name by its attributes, unless it has one. A tracepoint that is not described yet
-  // waits.
-  void make(EventSet& events, std::size_t event);
-  // Gives every event the name of its description, where all events have one.
-  static void take(EventSet& events, std::span<const Event> described);
+  // perf's name for attributes: "cpu-clock:u", "L1-dcache-load-misses", "sched:sched_switch".
+  std::string name_for(const EventAttr& attr) const;
+  // Names an event by its attributes, unless it has a name. A tracepoint waits for add_tracepoints() if its
+  // name is not known yet.
+  void name_event(EventSet& events, std::size_t event);
+  // Names the events as section EVENT_DESC does, if it describes all of them.
+  static void apply(EventSet& events, std::span<const Event> described);
 
  private:
-  std::unordered_map<std::uint64_t, std::string, SeededHash> tracepoints_;  // by their numbers
-  // By the numbers that they wait for. So each event is named once, however often descriptions come.
+  std::unordered_map<std::uint64_t, std::string, SeededHash> tracepoints_;  // by id
+  // Events by the tracepoint id that they wait for: each is named once, however often tracing data comes.
   std::unordered_multimap<std::uint64_t, std::size_t, SeededHash> waiting_;
 };
 

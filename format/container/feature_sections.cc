@@ -53,7 +53,7 @@ class TableFinder {
   const FileHead& head_;
   std::uint64_t file_size_;
   Diagnostics& diagnostics_;
-  FileSection place_;  // of the table behind the data, as the header says
+  FileSection place_;  // where the header says that the table behind the data is
   std::optional<EarlyTable> early_;
   std::vector<FeatureSection> early_sections_;
   FeatureTable found_;
@@ -83,8 +83,8 @@ void TableFinder::read_early() {
   if (entries) early_sections_ = parse_early_entries(*entries, head_.order);
 }
 
-// Whether all sections of the table behind the data are at possible offsets. Otherwise the recorder was
-// killed before it wrote the table.
+// Reads the table behind the data. False: its offsets are impossible, so the recorder was killed before it
+// wrote the table.
 bool TableFinder::read_table() {
   if (!lies_inside(place_, file_size_)) return false;
   const auto bytes = read_at(fd_, place_.offset, static_cast<std::size_t>(place_.size));
@@ -93,15 +93,15 @@ bool TableFinder::read_table() {
   return is_inside(found_.sections, file_size_);
 }
 
-// perf writes data size 0 until it closes the file; then the bytes at the table's offset are data.
+// perf writes data size 0 until it closes the file: then data is where the table would be.
 bool TableFinder::table_is_data() const {
   return head_.data.size == 0 && std::ranges::any_of(found_.sections, [&](const FeatureSection& section) {
            return section.place.size != 0 && section.place.offset < head_.data.offset;
          });
 }
 
-// Whether the sections behind the data would fill the file without gaps, from the end of the table to the end
-// of the file, if the file had `missing` more bytes.
+// Whether the sections would fill the file without gaps, from the end of the table to the end of the file, if
+// the file had `missing` more bytes.
 bool TableFinder::fits_whole_file(const std::vector<FeatureSection>& sections, std::uint64_t missing) const {
   constexpr std::uint64_t kPadding = 8;  // a section may be followed by less than this many bytes
   if (!is_inside(sections, file_size_ + missing)) return false;
@@ -122,7 +122,7 @@ bool TableFinder::fits_whole_file(const std::vector<FeatureSection>& sections, s
     if (own.feature >= abi::kFirstOwnFeature && !has(sections, own.feature)) add(own);
   std::ranges::sort(behind, {}, &FileSection::offset);
   behind.push_back({file_size_ + missing, 0});
-  // perf leaves room in the table for the sections that it could not write.
+  // perf keeps table entries for sections that it could not write.
   constexpr std::uint64_t kMostRoom = 32 * kEntrySize;
   std::uint64_t end = end_of(place_);
   const std::uint64_t room = behind.front().offset - std::min(behind.front().offset, end);
@@ -134,8 +134,8 @@ bool TableFinder::fits_whole_file(const std::vector<FeatureSection>& sections, s
   return true;
 }
 
-// Finds the table when bytes are missing from the data: the table has moved towards the start of the file, to
-// the offset at which its sections fill the file.
+// Finds the table when bytes are missing from the data: it is nearer to the file's start, at the offset where
+// its sections fill the rest of the file.
 bool TableFinder::find_moved_table() {
   constexpr std::uint64_t kMostMissing = 4096;
   const std::uint64_t most = std::min(kMostMissing, head_.data.size);
@@ -157,7 +157,7 @@ bool TableFinder::find_moved_table() {
   return false;
 }
 
-// They stand in the early table alone.
+// Adds tacho's own sections, which only the early table lists.
 void TableFinder::add_own_sections() {
   for (const FeatureSection& own : early_sections_) {
     if (own.feature < abi::kFirstOwnFeature || has(found_.sections, own.feature)) continue;
@@ -179,7 +179,7 @@ FeatureTable TableFinder::find() {
                      std::to_string(found_.missing) + " bytes of the data are missing");
     add_own_sections();
   } else if (use_early) {
-    // Where the data end too early as well, only that is reported: everything behind them is missing too.
+    // If the data is truncated, only that is reported: everything behind it is missing too.
     if (early_->is_closed && place_.offset <= file_size_)
       diagnostics_.add(Damage::CutShort, place_.offset,
                        "the header sections behind the data are missing; those before the data are used");
@@ -215,7 +215,7 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
 }  // namespace
 
-// u64 kind, u64 id 0 (perf takes it for the first event's), then u32 feature, u32 0, u64 size of the section,
+// Layout: u64 kind, u64 id 0 (for perf the first event's id), u32 feature, u32 0, u64 size of the section,
 // u64 offset of the piece in it, bytes, zeros up to a multiple of 8.
 void write_section_pieces(ByteWriter& out, std::uint32_t feature, Bytes section) {
   std::size_t offset = 0;
@@ -230,8 +230,8 @@ void write_section_pieces(ByteWriter& out, std::uint32_t feature, Bytes section)
   } while (offset < section.size());
 }
 
-Result<std::optional<SectionPieces::Section>> SectionPieces::take(const EventUpdateRecord& update,
-                                                                  std::endian order) {
+Result<std::optional<SectionPieces::Section>> SectionPieces::add(const EventUpdateRecord& update,
+                                                                 std::endian order) {
   Cursor in(update.data, order);
   const std::uint32_t feature = in.u32();
   in.u32();
@@ -255,7 +255,7 @@ Result<std::optional<SectionPieces::Section>> SectionPieces::take(const EventUpd
 
 namespace {
 
-// Sections that a recorder writes again at the end with more in them (record/session/capture_series.cc). No
+// Sections that a recorder writes again at the end, with more in them (record/session/capture_series.cc). No
 // view keeps pointers into them.
 bool may_come_again(std::uint32_t feature) {
   return feature == abi::kFeatureEventDesc || feature == abi::kFeatureAttachedPrograms ||
@@ -266,15 +266,15 @@ std::size_t digest_of(Bytes bytes) { return std::hash<std::string_view>()(as_tex
 
 }  // namespace
 
-bool SeenFeatures::leaves_out(std::uint32_t feature, Bytes bytes, std::uint64_t offset,
-                              Diagnostics& diagnostics) const {
+bool SeenFeatures::is_duplicate(std::uint32_t feature, Bytes bytes, std::uint64_t offset,
+                                Diagnostics& diagnostics) const {
   const auto taken = digests_.find(feature);
   if (taken == digests_.end() || may_come_again(feature)) return false;
   if (taken->second == digest_of(bytes)) return true;
   const std::string_view name = feature_name(feature);
   diagnostics.add(Damage::BadFeature, offset,
                   (name.empty() ? "section " + std::to_string(feature) : std::string(name)) +
-                      " comes a second time and differs from the first: left out");
+                      " comes a second time and differs from the first: ignored");
   return true;
 }
 

@@ -1,5 +1,5 @@
-// Feature sections of a perf.data file: finds them in a file, reassembles them from a pipe, and lets each
-// count once.
+// Feature sections of a perf.data file: finds them in a file, reassembles them from a pipe, and finds
+// duplicates.
 //
 // In a file they are found by perf's table behind the data, by tacho's early table in front of it
 // (file_head.h) when the recorder was killed, or by perf's table at the place it moved to when bytes of the
@@ -28,8 +28,8 @@ struct FeatureTable {
   std::uint64_t missing = 0;             // bytes of the data that the file does not have
 };
 
-// Reads the tables of the file `fd`, whose start is `head` and which has `file_size` bytes; what is wrong
-// with them goes to `diagnostics`.
+// Reads the tables of the file `fd` with the header `head` and `file_size` bytes, and reports damage to
+// `diagnostics`.
 FeatureTable find_feature_sections(int fd, const FileHead& head, std::uint64_t file_size,
                                    Diagnostics& diagnostics);
 
@@ -38,9 +38,9 @@ inline bool is_flag(std::uint64_t feature) {
   return feature == abi::kFeatureBranchStack || feature == abi::kFeatureStat;
 }
 
-// Header sections in a pipe that perf's own record for them cannot carry: those of more than 64 KiB, and
-// those whose number perf does not know (its report refuses such a pipe). They travel in EVENT_UPDATE records
-// of a kind that only tacho knows, which perf skips (docs/capture-format.md, "Pipes").
+// Feature sections in a pipe that HEADER_FEATURE records cannot hold: those of more than 64 KiB, and those
+// whose number perf does not know (perf report refuses such a pipe). They are written in pieces, as
+// EVENT_UPDATE records of a kind that perf skips (docs/capture-format.md, "Pipes").
 //
 // The kind of an EVENT_UPDATE record that holds a piece: "TACHOSEC".
 inline constexpr std::uint64_t kSectionPiece = 0x434553'4F48434154;
@@ -55,31 +55,30 @@ class SectionPieces {
     std::uint32_t feature = 0;
     std::vector<std::byte> bytes;
   };
-  // Takes an EVENT_UPDATE record of kind kSectionPiece. Gives the section when this was its last piece; an
-  // error when the piece is not the next one.
-  Result<std::optional<Section>> take(const EventUpdateRecord& update, std::endian order);
-  // The last piece of a section is still missing.
+  // Adds an EVENT_UPDATE record of kind kSectionPiece. Returns the section after its last piece, an error if
+  // the piece is not the next one.
+  Result<std::optional<Section>> add(const EventUpdateRecord& update, std::endian order);
+  // Whether a section is incomplete.
   bool is_open() const { return total_ != 0; }
 
  private:
   Section section_;
-  std::uint64_t total_ = 0;  // bytes of the whole section; 0 when none has begun
+  std::uint64_t total_ = 0;  // bytes of the whole section; 0: no section is open
 };
 
-// The feature sections that a pipe brought so far: each counts once.
+// The feature sections read from a pipe so far, to find duplicates.
 //
-// A pipe may bring a section twice. The first one stays, since samples were shown by it. Of EVENT_DESC,
-// ATTACHED_PROGRAMS and USER_STACKS, which recorders write again when there is more to say, the last one
-// counts.
+// The first section of a feature is used, since samples were shown by it. Of EVENT_DESC, ATTACHED_PROGRAMS
+// and USER_STACKS the last one is used: recorders write them again with more in them.
 class SeenFeatures {
  public:
-  // Whether the section at `offset` is to be left out, since one of its feature came before; an entry in
-  // `diagnostics` says so when they differ.
-  bool leaves_out(std::uint32_t feature, Bytes bytes, std::uint64_t offset, Diagnostics& diagnostics) const;
+  // Whether to ignore the section at `offset`, since its feature was seen before. If the two differ, an entry
+  // in `diagnostics` says so.
+  bool is_duplicate(std::uint32_t feature, Bytes bytes, std::uint64_t offset, Diagnostics& diagnostics) const;
   void add(std::uint32_t feature, Bytes bytes);
 
  private:
-  // By feature, a number below kFeatureCount. A collision costs a message, nothing else.
+  // Digests by feature, a number below kFeatureCount. A collision only suppresses a message.
   std::unordered_map<std::uint32_t, std::size_t> digests_;
 };
 

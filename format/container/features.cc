@@ -51,12 +51,12 @@ void write_pairs(ByteWriter& out, const StringPairs& pairs) {
 
 std::vector<std::byte> bytes_of(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
 
-// Sections about the host's hardware and the events' groups.
+// Sections about the host's hardware, and the groups of events.
 
 constexpr std::uint32_t kMostCpus = 1U << 20;  // more than any kernel can be built for
 
-// In a pipe perf pads sections with zeros to a multiple of 8 bytes, from 6.12 on. A list of dies, which may
-// stand here too, has 8 bytes at least.
+// perf 6.12 and later pad sections of a pipe with zeros to a multiple of 8 bytes. A list of dies, which may
+// follow here, has at least 8 bytes.
 void skip_padding(Cursor& in) {
   const Bytes rest = in.rest();
   const bool is_padding =
@@ -65,7 +65,7 @@ void skip_padding(Cursor& in) {
 }
 
 Result<> read_cpus(Cursor& in, Features& out) {
-  const std::uint32_t available = in.u32();  // available first, whatever the kernel tree's document says
+  const std::uint32_t available = in.u32();  // first, though the kernel's perf.data-file-format.txt differs
   const std::uint32_t online = in.u32();
   if (!in.failed() && (available == 0 || available > kMostCpus || online > available))
     return Error{"says that " + std::to_string(online) + " of " + std::to_string(available) +
@@ -82,8 +82,8 @@ bool write_cpus(const Features& from, ByteWriter& out) {
   return true;
 }
 
-// Two or three lists of siblings around one {core, socket} for each available CPU, whose number stands in
-// NRCPUS.
+// Lists of siblings (cores, threads), then a {core, socket} for each available CPU (their number is in
+// NRCPUS), then perhaps a list of dies.
 Result<> read_cpu_topology(Cursor& in, Features& out) {
   CpuTopology topology;
   topology.packages = string_list(in);
@@ -102,7 +102,7 @@ Result<> read_cpu_topology(Cursor& in, Features& out) {
     skip_padding(in);
   }
   if (in.left() > 0)
-    return Error{"describes another number of CPUs than the " + std::to_string(cpus) + " of section NRCPUS"};
+    return Error{"does not describe the " + std::to_string(cpus) + " CPUs of section NRCPUS"};
   out.environment.cpu_topology = std::move(topology);
   return Done{};
 }
@@ -220,7 +220,7 @@ Result<> read_memory(Cursor& in, Features& out) {
   for (std::uint32_t i = 0; i < count; ++i) {
     MemoryNode node;
     node.node = in.u64();
-    in.u64();  // the bitmap's size, which stands again in its own header
+    in.u64();  // the bitmap's size, repeated in the bitmap's own header
     const std::uint64_t bits = in.u64();
     const U64Array words = in.words(bits / 64 + (bits % 64 != 0 ? 1 : 0));
     for (std::size_t k = 0; k < words.size(); ++k) node.bitmap.push_back(words[k]);
@@ -294,8 +294,8 @@ bool write_machine(const Features& from, ByteWriter& out) {
   return true;
 }
 
-// Rows: a reader that fails its cursor or returns an error when the section cannot be right; a writer that
-// returns false when there is nothing to write.
+// One feature: its reader returns an error or fails the cursor if the section is damaged; its writer returns
+// false if there is nothing to write.
 struct FeatureRow {
   std::uint32_t bit;
   std::string_view name;
@@ -303,7 +303,7 @@ struct FeatureRow {
   bool (*write)(const Features& from, ByteWriter& out);
 };
 
-// A feature that is one string.
+// The row of a feature that is one string.
 template <std::optional<std::string> Environment::*Member>
 constexpr auto read_string = [](Cursor& in, Features& out) -> Result<> {
   out.environment.*Member = header_string(in);
@@ -351,7 +351,7 @@ Result<> read_build_ids(Cursor& in, Features& out) {
     if (size < kFixed)
       return Error{"a build id of " + std::to_string(size) + " bytes, at least 36 were expected"};
     Cursor body = in.over(in.take(size - kRecordHeaderSize));
-    if (in.failed()) return Done{};  // the caller says that it is cut short
+    if (in.failed()) return Done{};  // the caller reports the truncated section
     entry.pid = static_cast<std::int32_t>(body.u32());
     const Bytes id = body.take(20);
     const std::uint8_t id_size = body.u8();
@@ -434,7 +434,7 @@ constexpr auto write_flag = [](const Features& from, ByteWriter&) { return from.
 Result<> read_sample_time(Cursor& in, Features& out) {
   const std::uint64_t first = in.u64();
   const std::uint64_t last = in.u64();
-  if (!in.failed() && last < first) return Error{"the last sample is older than the first"};
+  if (!in.failed() && last < first) return Error{"the last sample is earlier than the first"};
   out.environment.sample_time = std::pair(first, last);
   return Done{};
 }
@@ -494,7 +494,7 @@ bool write_btf(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_compressed(Cursor& in, Features& out) {
-  in.u32();  // version: perf writes 0 and reads any
+  in.u32();  // version: perf writes 0 and accepts any
   CompressionInfo info;
   info.type = in.u32();
   info.level = in.u32();
@@ -688,7 +688,7 @@ bool write_content(const Features& from, ByteWriter& out) {
   return true;
 }
 
-// Kept as bytes, read and written as they are.
+// The row of a feature that is kept as bytes.
 constexpr Result<> (*kRawRead)(Cursor&, Features&) = nullptr;
 constexpr bool (*kRawWrite)(const Features&, ByteWriter&) = nullptr;
 
@@ -767,7 +767,7 @@ Result<> read_feature(std::uint32_t feature, Cursor section, Features& out) {
     out.present.set(feature);
     return Done{};
   }
-  // Tried on scratch first, so that a section found broken half-way leaves nothing behind.
+  // Read into a copy, so that a damaged section changes nothing.
   Features scratch;
   scratch.environment.cpus_available = out.environment.cpus_available;
   Cursor trial(section.rest(), section.order());
@@ -787,7 +787,7 @@ bool write_feature(std::uint32_t feature, const Features& features, ByteWriter& 
   }
   const FeatureRow* row = feature_row(feature);
   if (row == nullptr || row->write == nullptr) return false;
-  ByteWriter section;  // alignment inside a section counts from its start
+  ByteWriter section;  // a writer of its own: alignment counts from the section's start
   if (!row->write(features, section)) return false;
   out.bytes(section.view());
   return true;

@@ -1,4 +1,4 @@
-// The optional sections of a capture's header: one table, read and written.
+// The feature sections of a capture's header: a table of their readers and writers.
 #pragma once
 
 #include <bitset>
@@ -19,37 +19,36 @@
 
 namespace tacho::format {
 
-// A section kept as bytes: of a feature we do not know, or one we only pass on.
+// A section kept as bytes: its feature is unknown, or only copied.
 struct RawSection {
   std::uint32_t feature = 0;
   std::vector<std::byte> bytes;
 };
 
-// Everything a capture's header holds besides the events themselves.
+// The capture's header without its events.
 struct Features {
   std::bitset<abi::kFeatureCount> present;
   Environment environment;
   TracingData tracing;
   std::vector<PayloadSchema> schemas;
   std::vector<Attachment> attachments;
-  std::vector<std::byte> symbol_pack;  // the section as it is (format/extensions/symbol_pack.h); empty: none
+  std::vector<std::byte> symbol_pack;  // the section's bytes (format/extensions/symbol_pack.h); empty: none
   std::vector<Event> event_descriptions;  // EVENT_DESC: attr, name, ids
-  // AUXTRACE, CPU_DOMAIN_INFO and unknown ones; with ReadOptions::keep_all every section. What stands here
-  // is written as it is, before anything above.
+  // AUXTRACE, CPU_DOMAIN_INFO and unknown sections; with ReadOptions::keep_all every section. These bytes are
+  // written in place of the fields above.
   std::vector<RawSection> raw;
 
   const Attachment* attachment(std::string_view name) const;
 };
 
-// Reads one section into `out`, in place of what a section of that feature said before; build ids stand
-// behind those there were, as a pipe brings some as records. An unknown feature is kept in `raw`. On an error
-// nothing of it is kept, and what was there stays.
+// Reads one section into `out`, replacing what was read for that feature before; build ids are added instead,
+// since a pipe brings some as records. An unknown feature is kept in `raw`. On an error `out` is unchanged.
 Result<> read_feature(std::uint32_t feature, Cursor section, Features& out);
-// Appends the body of `feature`; false when `features` has nothing for it (then nothing is written).
+// Appends the section of `feature`. False, and nothing is written, when `features` has no such data.
 bool write_feature(std::uint32_t feature, const Features& features, ByteWriter& out);
-// Puts a section's bytes (in this machine's byte order) into features.raw, in place of those there were.
+// Sets a section's bytes, in this machine's byte order, in features.raw.
 void keep_section(Features& features, std::uint32_t feature, Bytes bytes);
-// Removes them; what the section said stays.
+// Removes a section's bytes from features.raw; the parsed fields stay.
 void drop_section(Features& features, std::uint32_t feature);
 // "HOSTNAME", or empty when unknown.
 std::string_view feature_name(std::uint32_t feature);

@@ -12,7 +12,7 @@ namespace tacho::format {
 namespace {
 
 constexpr std::string_view kEarlyMagic = "TACHOHD1";
-// What a header held before the feature bitmap was added to it.
+// Size of the header before perf added the feature bitmap.
 constexpr std::size_t kSizeWithoutFeatures = 72;
 
 void set_features(const std::array<std::uint64_t, 4>& words, FileHead& head) {
@@ -20,8 +20,8 @@ void set_features(const std::array<std::uint64_t, 4>& words, FileHead& head) {
     head.features[bit] = (words[bit / 64] >> bit % 64 & 1) != 0;
 }
 
-// The bitmap is an array of the writer's longs. From the other byte order it is read as u64; when that leaves
-// HOSTNAME unset, which every perf sets, a 32-bit machine wrote it and the halves are the other way round.
+// The bitmap is an array of the writer's longs. In the other byte order it is read as u64. If HOSTNAME, which
+// every perf sets, is not set then, a 32-bit machine wrote it, and the halves must be swapped.
 void read_features(Cursor& in, FileHead& head) {
   std::array<std::uint64_t, 4> words{};
   for (std::uint64_t& word : words) word = in.u64();
@@ -53,7 +53,7 @@ constexpr PackingRow kPackings[] = {
 Error no_capture(Bytes start) {
   for (const PackingRow& row : kPackings)
     if (as_text(start.subspan(std::min(row.at, start.size()))).starts_with(row.magic))
-      return Error{"is no capture but a " + std::string(row.name) + " file: " + std::string(row.what_to_do)};
+      return Error{"is a " + std::string(row.name) + " file, not a capture: " + std::string(row.what_to_do)};
   return Error{"is not perf.data: it does not start with PERFILE2"};
 }
 
@@ -63,7 +63,7 @@ Result<FileHead> parse_file_head(Bytes start) {
   if (start.empty()) return Error{"is empty"};
   const std::uint64_t magic = Cursor(start).u64();
   if (magic == abi::kMagicVersion1 || magic == Cursor::swapped(abi::kMagicVersion1))
-    return Error{"was written by a perf older than 2009 (version 1, PERFFILE): no reader of it is left"};
+    return Error{"was written by a perf of before 2009 (version 1, PERFFILE), which is not supported"};
   FileHead head;
   if (magic == abi::kMagicSwapped) {
     head.order = std::endian::native == std::endian::little ? std::endian::big : std::endian::little;

@@ -32,7 +32,8 @@ struct FileHead {
   std::bitset<abi::kFeatureCount> features;
 };
 
-// `start`: the first kSize bytes, or as many as the file has. Refuses what is no capture, by what it is.
+// `start`: the first kSize bytes, or as many as the file has. The error names the format of a file that is
+// not a capture.
 Result<FileHead> parse_file_head(Bytes start);
 void write_file_head(ByteWriter& out, const FileHead& head);
 
@@ -43,9 +44,9 @@ struct FeatureSection {
 
 // tacho's table in front of the data. It ends with a trailer right before data.offset:
 //   u64 offset of the table, u32 entries, u32 state (0 open, 1 closed), u64 0, "TACHOHD1"
-// and the table is, for each entry, u64 feature, u64 offset, u64 size. Sections of our own (from
-// abi::kFirstOwnFeature on) stand here only, and not in the table behind the data: perf 6.1's inject falls
-// over feature bits that it does not know. Those with size 0 are places kept for sections that come late.
+// and the table is, for each entry, u64 feature, u64 offset, u64 size. tacho's sections (from
+// abi::kFirstOwnFeature on) are listed here and not in the table behind the data: perf 6.1's inject crashes
+// on feature bits that it does not know. Entries of size 0 are reserved for sections that are written late.
 struct EarlyTable {
   static constexpr std::size_t kTrailerSize = 32;
   static constexpr std::size_t kEntrySize = 24;

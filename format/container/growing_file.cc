@@ -12,8 +12,7 @@
 namespace tacho::format {
 namespace {
 
-// One byte, far behind the end of any capture, so that a program that locks captures for its own reasons is
-// not in the way.
+// The lock is on one byte far behind the end of any capture: other programs may lock the capture's bytes.
 struct flock mark(short type) {
   struct flock lock {};
   lock.l_type = type;
@@ -38,7 +37,7 @@ void hold_for_writing(int fd) {
   static_cast<void>(::fcntl(fd, F_OFD_SETLK, &lock));
 }
 
-// In this order: what a recorder wrote before it died is seen.
+// The lock first, the size second: so all that a recorder wrote before it died is seen.
 std::uint64_t GrowingFile::data_end() {
   const Mark mark_now = look_at_mark(fd_);
   struct stat status {};
@@ -58,14 +57,14 @@ std::uint64_t GrowingFile::data_end() {
   if (is_closed) {
     end_ = Following::End::Closed;
   } else if (mark_now == Mark::Free && (was_held_ || early)) {
-    // tacho locks a file before it writes the header: a header without a lock means that the recorder has
+    // tacho locks the file before it writes the header: a header without a lock means that the recorder
     // ended.
     end_ = Following::End::Died;
   }
   was_held_ = was_held_ || mark_now == Mark::Held;
   const std::uint64_t before = std::exchange(size_before_, size);
-  // Other recorders write the data size when they close the file, and header sections behind the data shortly
-  // before. Bytes that were in the file at the previous look are data.
+  // Other recorders write the data size when they close the file, and feature sections behind the data
+  // shortly before. So only bytes that were there at the previous look are data.
   const std::uint64_t end = head->data.size != 0 || early ? data_offset_ + head->data.size : before;
   return std::clamp(end, data_offset_, std::max(size, data_offset_));
 }

@@ -1,4 +1,4 @@
-// Follows a capture file that its recorder is still writing: where its data ends, and whether more will come.
+// Follows a capture file that is being written: where its data ends, and whether more will come.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,24 @@
 
 namespace tacho::format {
 
-// How a reader follows a capture that is still written (ReadOptions::following).
+// How a reader follows a capture that is being written (ReadOptions::following).
 struct Following {
   enum class End : std::uint8_t {
     NotYet,
-    Closed,   // its recorder finished it; of a pipe: its writer has gone
+    Closed,   // its recorder finished it; a pipe: its writer closed it
     Died,     // its recorder ended without finishing it
-    Stopped,  // waits() said so
+    Stopped,  // waits() returned false
   };
-  // Whether to go on: asked ten times a second while nothing new is there, and at every 1024th record.
+  // Whether to go on. Called ten times a second while nothing new comes, and at every 1024th record.
   std::function<bool()> waits;
   End end = End::NotYet;
-  // Output is watched live: after a pause, records that wait for their place in time order are given although
-  // older ones may still come.
+  // For live output: after a pause, records that wait for their order by time are returned although older
+  // ones may still come.
   bool shows_at_once = false;
 };
 
-// A writer's mark on a file, which goes away with the writer, whatever ends it. Where a file system knows no
-// locks there is none.
+// Locks a file that is being written; the kernel removes the lock when the writer ends, however it ends. Does
+// nothing on a file system without locks.
 void hold_for_writing(int fd);
 
 class GrowingFile {
@@ -33,7 +33,7 @@ class GrowingFile {
   // The data starts at `data_offset`; the descriptor must outlive this.
   GrowingFile(int fd, std::uint64_t data_offset) : fd_(fd), data_offset_(data_offset) {}
 
-  // Where sound data ends by now, as an offset in the file; sets end() when that is all there will be.
+  // The offset in the file where data ends now. Sets end() when no more will come.
   std::uint64_t data_end();
   Following::End end() const { return end_; }
 

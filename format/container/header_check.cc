@@ -11,8 +11,7 @@ namespace {
 
 constexpr std::uint64_t kPadding = 8;  // a body may be followed by less than this many bytes
 
-// attr.size may differ: a recorder that is older than the kernel keeps the kernel's size in one of the
-// copies.
+// attr.size may differ: a recorder that is older than the kernel has the kernel's size in one of the copies.
 bool is_same(const EventAttr& one, const EventAttr& other) {
   EventAttr copy = other;
   copy.size = one.size;
@@ -40,7 +39,7 @@ void check_sections(const FileSection& table, const std::vector<FeatureSection>&
       behind.push_back(place);
   }
   std::ranges::sort(behind, {}, [](const FileSection& place) { return std::pair(place.offset, place.size); });
-  // The table may have more room than entries: perf leaves some when a section turns out to be unwritable.
+  // The table may have unused entries: perf leaves one for a section that it could not write.
   std::uint64_t end = behind.empty() ? table_end : behind.front().offset;
   behind.push_back({file_size, 0});
   for (const FileSection& place : behind) {
@@ -50,7 +49,7 @@ void check_sections(const FileSection& table, const std::vector<FeatureSection>&
     if (unowned >= kPadding && is_trailing)
       return diagnostics.add(
           Damage::Note, end,
-          std::to_string(unowned) + " bytes behind the last header section belong to nothing in the capture");
+          std::to_string(unowned) + " bytes behind the last feature section are not part of the capture");
     if (unowned >= kPadding) return damaged(end, std::to_string(unowned) + " bytes belong to no section");
     end = place.offset + place.size;
   }
@@ -66,7 +65,7 @@ void check_early_table(const std::vector<FeatureSection>& early, const std::vect
       continue;
     diagnostics.add(Damage::BadFeature, section.place.offset,
                     "section " + std::to_string(section.feature) +
-                        " has another place in the table before the data than in the one behind it");
+                        " has different offsets in the tables before and behind the data");
   }
 }
 
@@ -75,8 +74,9 @@ void check_ids(const FileSection& ids, const FileSection& attrs, Diagnostics& di
   const bool overlaps = ids.offset < attrs.offset + attrs.size && attrs.offset < ids.offset + ids.size;
   constexpr std::uint64_t kOldHead = 72;
   if (ids.offset < kOldHead || overlaps || ids.size % 8 != 0)
-    diagnostics.add(Damage::BadFeature, ids.offset,
-                    "the ids of an event, " + std::to_string(ids.size) + " bytes, cannot stand there");
+    diagnostics.add(
+        Damage::BadFeature, ids.offset,
+        "the ids of an event, " + std::to_string(ids.size) + " bytes, overlap the header or the events");
 }
 
 void check_descriptions(const EventSet& events, const Features& features, std::uint64_t attr_room,
@@ -85,7 +85,7 @@ void check_descriptions(const EventSet& events, const Features& features, std::u
   if (described.empty()) return;
   const auto damaged = [&](std::string what) {
     diagnostics.add(Damage::BadFeature, Diagnostics::kNoOffset,
-                    std::move(what) + "; one of the two is damaged, the table of events is used");
+                    std::move(what) + "; one of them is damaged, the table of events is used");
   };
   if (described.size() != events.size())
     return damaged("EVENT_DESC describes " + std::to_string(described.size()) + " events, the table has " +

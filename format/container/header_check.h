@@ -1,7 +1,6 @@
-// Checks of a capture's header that find damage which reading does not notice. A damaged number often still
-// leads to something that can be read. Two things give it away: the header states some facts twice, and the
-// copies then differ; and some data can be only in certain parts of the file, and the number points
-// elsewhere. What is found goes to `diagnostics`; no check stops the reading.
+// Checks for damage of a capture's header that reading does not notice, since a wrong offset often leads to
+// bytes that can be read. They compare facts that the header has twice, and check that each part is in the
+// only region of the file where it can be. Damage is reported to `diagnostics`; no check stops the reading.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +19,9 @@ namespace tacho::format {
 void check_sections(const FileSection& table, const std::vector<FeatureSection>& sections,
                     std::uint64_t file_size, Diagnostics& diagnostics);
 
-// A capture of tacho lists its sections a second time, in a table in front of the data
-// (docs/capture-format.md). Checks that both tables name the same places, for the sections in front of the
-// data (`data_offset`); those behind it are written when the recording ends, and only the second table knows
-// them.
+// tacho lists the sections of a capture a second time, in the early table (docs/capture-format.md). Checks
+// that both tables have the same offsets for the sections in front of the data (`data_offset`). Sections
+// behind it are written when the recording ends and are in `sections` only.
 void check_early_table(const std::vector<FeatureSection>& early, const std::vector<FeatureSection>& sections,
                        std::uint64_t data_offset, Diagnostics& diagnostics);
 

@@ -24,9 +24,9 @@ struct FreeContext {
 };
 using Context = std::unique_ptr<ZSTD_DCtx, FreeContext>;
 
-// Fetches memory that another CPU used last, with one write to each cache line, many in flight at a time.
-// zstd would wait for each line, since it copies from bytes it has just written: inflating took four times as
-// long as on the reader's CPU.
+// Moves memory that another CPU used last into this CPU's cache, by one write to each line, many at a time.
+// zstd would wait for each line, since it copies from bytes it has just written: without this, inflating took
+// four times as long as on the reader's CPU.
 void fetch_lines(Buffer& bytes) {
   constexpr std::size_t kLine = 64;
   volatile std::byte* const first = bytes.data();
@@ -52,7 +52,7 @@ class InflateAhead::Job {
       : frame_(packed_bytes(packed).frames), size_(size), keep_(std::move(keep)) {}
 
   enum class Memory : std::uint8_t { Own, ReadersLast };
-  // `context` may be null: there was no memory for one.
+  // `context` is null if there was no memory for it.
   void run(ZSTD_DCtx* context, Memory memory) {
     if (context == nullptr) {
       result_ = Error{"zstd: no memory for a decompression context"};
@@ -101,8 +101,7 @@ struct InflateAhead::State {
 
   void work() {
     const Context context(ZSTD_createDCtx());
-    if (context == nullptr)
-      return;  // the caller's thread inflates everything, as where no thread could be made
+    if (context == nullptr) return;  // no workers: the caller's thread inflates everything
     std::unique_lock lock(mutex);
     for (;;) {
       has_work.wait(lock, [&] { return stopping || !waiting.empty(); });
@@ -129,7 +128,7 @@ InflateAhead::InflateAhead() : state_(std::make_unique<State>()) {
     try {
       state_->threads.emplace_back([state = state_.get()] { state->work(); });
     } catch (const std::system_error&) {
-      break;  // without a worker thread the caller inflates: slower, and the same bytes
+      break;  // no thread could be made: the caller's thread inflates, with the same result
     }
   }
 }
@@ -153,8 +152,7 @@ Result<std::shared_ptr<Block>> InflateAhead::take(const JobRef& job) {
     std::erase(state_->waiting, job);
     state_->run(*job, state_->own.get(), Job::Memory::Own, lock);
   }
-  // Another thread inflates this frame. Inflate the next frames meanwhile: waking up costs as much as a
-  // frame.
+  // A worker inflates this frame. Inflate later frames meanwhile: to sleep and wake up takes as long.
   while (job->stage != Job::Stage::Done && !state_->waiting.empty()) {
     const JobRef other = std::move(state_->waiting.front());
     state_->waiting.pop_front();

@@ -13,13 +13,13 @@
 
 namespace tacho::format {
 
-// Bytes that a frame inflates to when it can be read alone: a whole frame that says its size, which is at
-// most `limit`.
+// The inflated size in bytes of a frame that can be inflated alone: it is whole and has its size, at most
+// `limit`, in its header. Else nothing.
 std::optional<std::size_t> standalone_frame_size(Bytes packed, std::size_t limit);
 
 class InflateAhead {
  public:
-  // A frame on its way. Its bytes must stay valid until it was taken.
+  // A frame being inflated. Its bytes must stay valid until take().
   class Job;
   using JobRef = std::shared_ptr<Job>;
 

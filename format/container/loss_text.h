@@ -1,4 +1,4 @@
-// Messages about lost samples: which events, on which CPUs, and when.
+// Messages about lost samples: of which events, on which CPUs, and when.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace tacho::format {
 
-// "sched:sched_switch 1200 (CPU 0: 900, CPU 1: 300); cpu-clock in web 3 (CPU 1)": the heaviest first, and of
-// many events the first ones. Names are as they are: foreign.
+// "sched:sched_switch 1200 (CPU 0: 900, CPU 1: 300); cpu-clock in web 3 (CPU 1)": most losses first, at most
+// eight events. Names are not made safe for printing.
 std::string where_lost(std::span<const EventLoss> losses);
 
 // "from 0.120 s to 2.400 s after the first sample". Empty: the times are unknown.

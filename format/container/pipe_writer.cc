@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostInRecord = 65535;  // a record's size field is 16 bits wide
 
-// Begins a record; `finish` sets its size, which need not be a multiple of 8 in a pipe's head.
+// Begins a record; `finish` sets its size. Records of a pipe's header need no size that is a multiple of 8.
 std::size_t begin_record(ByteWriter& out, std::uint32_t type) {
   const std::size_t start = out.size();
   out.u32(type).u16(0).u16(0);
@@ -26,9 +26,9 @@ void finish_record(ByteWriter& out, std::size_t start) {
   out.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(out.size() - start));
 }
 
-// perf 6.1 refuses HEADER_FEATURE records with numbers from this one on. perf ends the sections with an empty
-// record of the first number that it does not know; a later perf takes that for a section that is cut short.
-// tacho leaves that record out, which every perf accepts.
+// perf 6.1 refuses HEADER_FEATURE records with this number and above. perf itself ends the sections with an
+// empty record of the first number that it does not know, which a later perf reads as a truncated section.
+// tacho does not write that record, and every perf accepts it.
 constexpr std::uint32_t kFirstUnknown = 32;
 bool fits_feature_record(std::uint32_t feature, Bytes section) {
   return feature < kFirstUnknown &&
@@ -50,7 +50,7 @@ void write_tracing_record(ByteWriter& out, Bytes section) {
   out.bytes(section).zeros(padded - section.size());
 }
 
-// The section consists of records already; only the type is missing and the padding to a multiple of 8 bytes.
+// The section already consists of records: set their type, and pad to a multiple of 8 bytes.
 void write_build_id_records(ByteWriter& out, Bytes section) {
   while (section.size() >= kRecordHeaderSize) {
     Cursor header(section);
@@ -65,8 +65,7 @@ void write_build_id_records(ByteWriter& out, Bytes section) {
   }
 }
 
-// Sections that pipes carry as records of their own types, and sections that are meaningless without file
-// offsets.
+// Sections that are records of their own type in a pipe, or that are meaningless without file offsets.
 using WriteSection = void (*)(ByteWriter& out, Bytes section);
 struct OwnRecordRow {
   std::uint32_t feature;
@@ -93,9 +92,9 @@ Result<> write_attr_record(ByteWriter& out, const Event& event, std::uint32_t at
 
 void write_name_record(ByteWriter& out, const Event& event) {
   constexpr std::uint64_t kName = 2;
-  if (event.name.empty() || event.name_is_made) return;  // readers derive the same name
+  if (event.name.empty() || event.name_is_made) return;  // readers make the same name from the attributes
   const std::size_t start = begin_record(out, abi::kRecordEventUpdate);
-  // Without ids there is one event, and any id is its.
+  // An event without ids is the only one: any id refers to it.
   out.u64(kName).u64(event.ids.empty() ? 0 : event.ids.front());
   out.padded_text(std::string_view(event.name).substr(0, 4095), 8);
   finish_record(out, start);

@@ -1,5 +1,5 @@
-// Writes a capture in perf's pipe format: header sections come first, as records, and nothing that was
-// written is changed later.
+// Writes a capture in perf's pipe format: feature sections come first, as records, and nothing is changed
+// after it was written.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +15,34 @@
 
 namespace tacho::format {
 
-// Whether each event's name is written as an EVENT_UPDATE record, where perf looks for it in pipes.
+// Whether names of events are written as EVENT_UPDATE records, where perf reads them in pipes.
 enum class PipeNames : std::uint8_t { Write, LeaveOut };
 
 class PipeWriter {
  public:
-  // Writes all of the bytes, or returns why not.
+  // Writes all bytes, or returns an error.
   using Write = std::function<Result<>(Bytes)>;
 
-  // Writes the head to `out`: events, `features`, tracepoint formats, build ids. An error when an event has
-  // more ids than one record holds.
+  // Writes the header to `out`: events, `features`, tracepoint formats, build ids. An error if an event has
+  // more ids than one record can hold.
   static Result<PipeWriter> create(Fd out, const EventSet& events, Features features, WriteOptions options,
                                    PipeNames names = PipeNames::Write);
-  // The same, with the bytes given to a function.
+  // The same, with a function that writes the bytes.
   static Result<PipeWriter> create(Write write, const EventSet& events, Features features,
                                    WriteOptions options, PipeNames names = PipeNames::Write);
 
-  // Whole records that stay plain.
+  // Whole records that are not compressed.
   Result<> write_plain(Bytes records);
   // Whole records: compressed when the options say so.
   Result<> write_records(Bytes records);
-  // The same within `most_bytes` in all, the end included. False: there is no room, and nothing was written.
+  // write_records() up to `most_bytes` in all, closing records included. False: no room, and nothing was
+  // written.
   Result<bool> write_records_within(Bytes records, std::uint64_t most_bytes);
   std::uint64_t closing_room() const { return closing_room_; }
   Result<> finish_round();
-  // A header section that became known late.
+  // A feature section that is known only at the end.
   Result<> write_section(std::uint32_t feature, Bytes section);
-  // Written so far.
+  // Bytes written so far.
   std::uint64_t bytes() const { return written_; }
 
  private:
@@ -51,7 +52,7 @@ class PipeWriter {
                       PipeNames names);
 
   Fd out_;
-  Write write_;  // in place of it; may be empty
+  Write write_;  // used in place of out_ if not empty
   std::optional<RecordCompressor> compressor_;
   std::vector<std::byte> packed_;  // scratch of write_records
   std::uint64_t written_ = 0, closing_room_ = 0;

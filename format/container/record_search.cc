@@ -14,15 +14,15 @@ namespace tacho::format {
 
 namespace {
 
-constexpr std::uint32_t kMostTypes = 1024;          // more than there will ever be
+constexpr std::uint32_t kMostTypes = 1024;          // of records; far more than exist
 constexpr std::uint32_t kMostPid = 1U << 22;        // PID_MAX_LIMIT of the kernel
 constexpr std::uint32_t kMostCpu = 1U << 20;        // more than any kernel can be built for
 constexpr std::uint32_t kNone = ~std::uint32_t{0};  // the kernel's -1: no process, no CPU
-constexpr std::uint64_t kLatest = 1ULL << 62;       // ns: no clock is that far, and no address below
+constexpr std::uint64_t kLatest = 1ULL << 62;       // ns: later than any clock, below any kernel address
 bool is_process(std::uint32_t id) { return id <= kMostPid || id == kNone; }
 bool is_cpu(std::uint32_t cpu) { return cpu <= kMostCpu || cpu == kNone; }
 
-// The word of a sample that holds `bit`, counted from the end of its header.
+// The index, in 8-byte words behind the header, of the sample field for `bit`.
 std::size_t word_of(const EventAttr& attr, abi::SampleType bit) {
   constexpr std::uint64_t kOrder[] = {abi::kSampleIdentifier, abi::kSampleIp,   abi::kSampleTid,
                                       abi::kSampleTime,       abi::kSampleAddr, abi::kSampleId,
@@ -35,13 +35,13 @@ std::size_t word_of(const EventAttr& attr, abi::SampleType bit) {
   return word;
 }
 
-// Sizes of perf's own records, header included.
+// Sizes of perf's synthesized records, with header.
 struct SizeRow {
   std::uint32_t type;
   std::size_t least, most;
 };
 constexpr std::size_t kAny = 65535;
-// No other types are searched for: records of perf stat and perf sched have no field to check, and no view
+// The search accepts no other types: records of perf stat and perf sched have no field to check, and no view
 // uses them.
 constexpr SizeRow kUserSizes[] = {
     {abi::kRecordHeaderAttr, 72, kAny},   {abi::kRecordTracingData, 12, 16},
@@ -66,8 +66,8 @@ bool can_be(const RecordHeader& header) {
          (row == nullptr || (header.size >= row->least && header.size <= row->most));
 }
 
-// What the search takes for a header: those in the table, and the kernel's, which leaves bits of misc between
-// the CPU mode and those of each type 0.
+// Whether the search accepts the header: a type in the table, or a kernel record. The kernel leaves the bits
+// of misc between the CPU mode and the type's own bits zero.
 bool is_searched_for(const RecordHeader& header) {
   constexpr std::uint16_t kUnused = 0x0FF8;
   const bool is_kernels = header.type < abi::kRecordUserStart;
@@ -87,7 +87,7 @@ struct IsPossible {
 };
 
 bool is_header_attr(Cursor body) {
-  constexpr std::uint32_t kMostBytes = 4096;  // of an attr, and far more than any has
+  constexpr std::uint32_t kMostBytes = 4096;  // of an attr; far more than any has
   const std::size_t whole = body.left();
   body.u32();
   const std::uint32_t size = body.u32();
@@ -112,13 +112,13 @@ bool is_user_record(const RecordView& record, bool& is_strong) {
     const std::uint32_t tid = body.u32(), cpu = body.u32();
     return is_process(tid) && is_cpu(cpu);
   }
-  // Its ids are many, and a search that copies them for every candidate takes long.
+  // Parsed without its ids: a search that copies them for every candidate takes long.
   if (record.type == abi::kRecordHeaderAttr) return is_header_attr(body);
   const auto parsed = parse_record(record, kNoEvent);
   return parsed && unread_bytes(record, kNoEvent) == 0 && std::visit(IsPossible{}, *parsed);
 }
 
-// The number of zero bytes at the start: a file system that lost writes leaves many.
+// The number of zero bytes at the start: a file system that lost writes leaves long runs of them.
 std::size_t zeros_from(Bytes bytes) {
   std::size_t at = 0;
   for (std::uint64_t word = 0; at + sizeof word <= bytes.size(); at += sizeof word) {
@@ -142,13 +142,13 @@ RecordHeader record_header(Bytes bytes, std::endian order) {
 
 bool is_possible(const RecordHeader& header) {
   if (header.size < kRecordHeaderSize) return false;
-  if (is_simpleperf_type(header.type)) return header.misc == 0;  // the upper half of its size
+  if (is_simpleperf_type(header.type)) return header.misc == 0;  // misc is the upper half of the size
   if (header.type == 0 || header.type >= kMostTypes) return false;
   return header.type >= abi::kRecordUserStart || header.type == abi::kRecordSample || header.size % 8 == 0;
 }
 
 bool is_simpleperf_type(std::uint32_t type) {
-  constexpr std::uint32_t kFirst = 32768, kTypes = 64;  // of which simpleperf of Android 10 has 9
+  constexpr std::uint32_t kFirst = 32768, kTypes = 64;  // Android 10's simpleperf uses 9 of them
   return type - kFirst < kTypes;
 }
 
@@ -191,7 +191,7 @@ bool RecordSearch::is_sound(Bytes bytes, bool* is_strong) const {
   if (!event) return false;
   const EventAttr& attr = (*events_)[*event].attr;
   if (!has_possible_ids(record, attr)) return false;
-  // An event newer than this program has fields at the end of its samples that are not known.
+  // Samples of an event with unknown sample_type bits have unknown fields at the end.
   const bool is_all_known = (attr.sample_type & ~abi::kKnownSampleTypes) == 0;
   if (record.type == abi::kRecordSample) {
     const auto sample = parse_sample(record, attr);
@@ -221,7 +221,7 @@ std::optional<std::size_t> RecordSearch::damaged(const SearchArea& have, std::si
 }
 
 bool RecordSearch::leads_on(const SearchArea& have, std::size_t size) const {
-  constexpr int kMostUnknown = 16;  // records of unknown types one behind the other
+  constexpr int kMostUnknown = 16;  // consecutive records of unknown types
   for (int i = 0; i < kMostUnknown; ++i) {
     const Bytes bytes = have(size + kRecordHeaderSize);
     if (bytes.size() <= size) return bytes.size() == size;
@@ -230,7 +230,7 @@ bool RecordSearch::leads_on(const SearchArea& have, std::size_t size) const {
     if (!is_possible(next)) return false;
     if (!record_name(next.type).empty()) {
       if (next.type < abi::kRecordUserStart) return true;
-      // The numbers of perf's own records are often those of other things (0x400000): the fields must agree.
+      // Bytes that look like a perf record's header are common (0x400000): check the fields too.
       const Bytes more = have(size + next.size);
       return more.size() < size + next.size || is_sound(more.subspan(size, next.size));
     }
@@ -239,10 +239,10 @@ bool RecordSearch::leads_on(const SearchArea& have, std::size_t size) const {
   return true;
 }
 
-// Whether a sound record begins at `at`: one that is certain, or the first of a row of plausible records that
-// reaches a certain one, the end, or kEnough records. Sets `size` to its size.
+// Whether a sound record begins at `at`: one that is certain, or the first of consecutive plausible records
+// that lead to a certain one or to the end, or are kEnough. Sets `size` to the record's size.
 bool RecordSearch::is_accepted(const SearchArea& have, std::size_t at, std::size_t* size) const {
-  constexpr int kEnough = 4;  // sound records one behind the other
+  constexpr int kEnough = 4;  // consecutive plausible records
   for (int i = 0; i < kEnough; ++i) {
     Bytes bytes = have(at + kRecordHeaderSize);
     if (bytes.size() < at + kRecordHeaderSize) return i > 0 && bytes.size() == at;
@@ -259,10 +259,10 @@ bool RecordSearch::is_accepted(const SearchArea& have, std::size_t at, std::size
   return true;
 }
 
-// Looks inside a doubtful record for a row of records that continues behind its end. Then bytes of the record
-// are missing, and its size covers the start of the next.
+// Looks inside a doubtful record for records that continue behind its end: then bytes of the record are
+// missing, and its size covers the start of the next one.
 std::optional<std::size_t> RecordSearch::swallowed(const SearchArea& have, std::size_t size) const {
-  // Offsets that were tried without success; rows that reach one of them fail as well.
+  // Offsets that failed: a series of records that reaches one of them fails as well.
   std::vector<bool> is_tried(size, false);
   for (std::size_t from = 1; from < size; ++from) {
     std::size_t at = from;
@@ -289,8 +289,7 @@ std::optional<std::size_t> RecordSearch::next_sound(const SearchArea& have, std:
   return std::nullopt;
 }
 
-// The first offset from `at` on where the first 8 bytes may be a record header; `last` when there is none
-// before it.
+// The first offset in [at, last) whose 8 bytes may be a record header; `last` if there is none.
 std::size_t RecordSearch::next_known_header(Bytes bytes, std::size_t at, std::size_t last) const {
   for (; at < last; ++at) {
     const std::size_t zeros = zeros_from(bytes.subspan(at));

@@ -14,8 +14,8 @@ bool is_compressed(std::uint32_t type) {
   return type == abi::kRecordCompressed || type == abi::kRecordCompressed2;
 }
 
-// Whether these 8 bytes may be the header of a kernel record or of FINISHED_ROUND, as nearly all are. Other
-// headers go through RecordSearch.
+// Whether these 8 bytes may be the header of a kernel record or of FINISHED_ROUND, as nearly all are.
+// RecordSearch checks all other headers.
 bool begins_known(Bytes bytes, std::endian order) {
   const RecordHeader header = record_header(bytes, order);
   const bool is_kernel = header.type - 1 < abi::kRecordCallchainDeferred && header.size % 8 == 0;
@@ -23,7 +23,7 @@ bool begins_known(Bytes bytes, std::endian order) {
   return (is_kernel || is_round) && header.size >= kRecordHeaderSize;
 }
 
-// The samples at the start of these bytes, each followed by the beginning of another record.
+// The samples at the start of these bytes, each followed by a plausible record header.
 SampleRun samples_in(Bytes bytes, std::endian order) {
   std::size_t at = 0, count = 0;
   while (bytes.size() - at >= 2 * kRecordHeaderSize) {
@@ -63,12 +63,11 @@ RecordStream::RecordStream(const Source& source, InflateLimits limits, const Eve
 // Reports that the capture ends inside the record at `offset`.
 void RecordStream::cut_short(std::uint64_t offset) {
   if (!torn_end_is_reported_)
-    diagnostics_->add(Damage::CutShort, offset, "the last record should go on beyond the end");
+    diagnostics_->add(Damage::CutShort, offset, "the last record extends beyond the end");
   window_.skip(window_.bytes().size());
 }
 
-// Fast path: the next record, if it and the header behind it are in the block and nothing about it is
-// special.
+// Fast path: the next record, if it is ordinary and the block has it and the header behind it.
 bool RecordStream::next_plain(RecordView& record) {
   const Bytes bytes = window_.bytes();
   const std::size_t left = bytes.size();
@@ -101,9 +100,9 @@ bool RecordStream::next_outer(RecordView& record) {
       continue;
     }
     const auto payload = window_.ensure(header.size) ? payload_behind(header) : std::nullopt;
-    if (!payload && grows()) return false;  // the rest will be written
+    if (!payload && grows()) return false;  // the rest is yet to be written
     if (!payload) {
-      // The capture ends inside this record, or what says its size is damaged.
+      // Either the capture ends inside this record, or its size is damaged.
       search(IfNone::CutShort);
       continue;
     }
@@ -126,8 +125,8 @@ bool RecordStream::next_outer(RecordView& record) {
   }
 }
 
-// The payload size of the record at the window's start (TRACING_DATA, AUXTRACE). Nothing when the capture
-// ends before the payload does.
+// Bytes of payload behind the record at the window's start (TRACING_DATA, AUXTRACE). Nothing: the capture
+// ends before.
 std::optional<std::uint64_t> RecordStream::payload_behind(const RecordHeader& header) {
   Cursor body = whole_record(window_.bytes().first(header.size), order_).body();
   if (header.type == abi::kRecordTracingData) {
@@ -140,7 +139,8 @@ std::optional<std::uint64_t> RecordStream::payload_behind(const RecordHeader& he
   return left && !grows() && payload > *left - header.size ? std::nullopt : std::optional(payload);
 }
 
-// As RecordSearch::damaged(). A pipe is not waited for, and of a trace nothing is read.
+// RecordSearch::damaged() for the record at the window's start. Does not wait for a pipe, and does not read
+// an AUX trace.
 std::optional<std::size_t> RecordStream::damaged(const RecordHeader& header, std::uint64_t payload) {
   if (header.type == abi::kRecordAuxtrace) {
     if (!search_.is_sound(window_.bytes().first(header.size))) return std::nullopt;
@@ -165,7 +165,7 @@ Bytes RecordStream::next_payload() {
   return piece;
 }
 
-// Skips the rest of a payload. False while, or because, the bytes behind it are not there.
+// Skips the rest of a payload. False: the bytes are not there, or not yet.
 bool RecordStream::skip_payload() {
   if (payload_left_ == 0) return true;
   payload_left_ -= window_.step_over(payload_left_);
@@ -198,8 +198,8 @@ void RecordStream::search(IfNone if_none) {
 
 void RecordStream::leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_text, bool is_at_end) {
   const std::string size = std::to_string(bytes) + " bytes";
-  if (is_text)  // a recorder that writes to a pipe may have its messages there too
-    return diagnostics_->add(Damage::Note, offset, size + " of text between the records are left out");
+  if (is_text)  // messages of a recorder whose stdout is the pipe
+    return diagnostics_->add(Damage::Note, offset, size + " of text between the records are ignored");
   diagnostics_->add(Damage::BadRecord, offset,
                     "no record has such a type and size, or its end is missing; " + size +
                         (is_at_end ? " up to the end" : " up to the next sound record") + " are left out",
@@ -208,8 +208,7 @@ void RecordStream::leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_
 
 namespace {
 
-// The zstd bytes of a COMPRESSED or COMPRESSED2 record. Nothing when the size in COMPRESSED2 exceeds the
-// record.
+// The zstd bytes of a COMPRESSED or COMPRESSED2 record. Nothing: the size in COMPRESSED2 exceeds the record.
 std::optional<Bytes> packed_content(const RecordView& record) {
   if (record.type == abi::kRecordCompressed) return record.bytes.subspan(kRecordHeaderSize);
   Cursor body = record.body();
@@ -223,7 +222,7 @@ std::optional<Bytes> packed_content(const RecordView& record) {
 // Reads ahead until enough frames are being inflated. Plain records between them wait in the queue.
 void RecordStream::look_ahead() {
   constexpr std::size_t kJobs = 8;
-  // Larger frames than any recorder makes are inflated one at a time, so that what waits here stays small.
+  // Unusually large frames are inflated one at a time, to bound the memory of this queue.
   const std::size_t limit = std::min(limits_.record, 4 * RecordCompressor::kMaxInput);
   while (ahead_.empty() || (payload_left_ == 0 && jobs_ahead_ > 0 && jobs_ahead_ < kJobs)) {
     RecordView record;
@@ -243,8 +242,8 @@ void RecordStream::look_ahead() {
   }
 }
 
-// Limits how much a small capture can inflate to. In recorded captures each record takes at least a few
-// compressed bytes, since times do not compress to nothing.
+// Limits how much a small capture can inflate to. A recorded record takes at least a few compressed bytes,
+// since its time differs from the others.
 bool RecordStream::may_inflate(const RecordView& record) {
   constexpr std::uint64_t kBytes = std::uint64_t{256} << 20, kBytesForEach = 256;
   constexpr std::uint64_t kRecords = std::uint64_t{2} << 20, kRecordsForEach = 1;
@@ -255,20 +254,20 @@ bool RecordStream::may_inflate(const RecordView& record) {
   diagnostics_->add(Damage::BadFrame, record.offset,
                     "the compressed records before hold " + std::to_string(inflated_records_) +
                         " records of " + std::to_string(inflated_bytes_) +
-                        " bytes, far more than recorders make of so small a " +
-                        "capture; the rest is left out, --inflate-all reads it");
+                        " bytes, far more than a recorder writes into so small a " +
+                        "capture; the rest is ignored, --inflate-all reads it");
   stream_broken_ = true;
   return false;
 }
 
-// Inflates one record of a stream that spans many.
+// Inflates one record of a zstd stream that spans several records.
 void RecordStream::inflate(const RecordView& record) {
   const auto packed = packed_content(record);
   if (!packed) return diagnostics_->add(Damage::BadFrame, record.offset, "holds fewer bytes than it says");
   constexpr std::uint32_t kFrameMagic = 0xFD2FB528;
   const bool starts_frame = Cursor(packed_bytes(*packed).frames, std::endian::little).u32() == kFrameMagic;
   if (stream_broken_ && !starts_frame)
-    return diagnostics_->add(Damage::BadFrame, record.offset, "belongs to a stream that broke before");
+    return diagnostics_->add(Damage::BadFrame, record.offset, "continues a damaged zstd stream");
   if (!inflater_) {
     auto created = RecordInflater::create();
     if (!created) return diagnostics_->add(Damage::BadFrame, record.offset, created.error().what);
@@ -288,7 +287,7 @@ void RecordStream::inflate(const RecordView& record) {
   inflater_->reset();
 }
 
-// Of a record that began in the compressed record before and goes on in the next one.
+// The inflated bytes that are left: the start of a record that continues in the next COMPRESSED record.
 Bytes RecordStream::rest_of_inflated() const {
   if (!inflated_ || stream_broken_) return {};
   return Bytes(inflated_->bytes).subspan(inflated_at_);
@@ -351,7 +350,7 @@ bool RecordStream::next(RecordView& record) {
       if (given_ != inflated_) given_ = inflated_;
       return true;
     }
-    // No records wait in the queue: give this one at once.
+    // The queue is empty: return this record at once.
     if (ahead_.empty() && payload_left_ == 0 && next_plain(record)) {
       if (given_ != window_.block()) given_ = window_.block();
       return true;
@@ -363,8 +362,8 @@ bool RecordStream::next(RecordView& record) {
         diagnostics_->add(Damage::CutShort, inflated_offset_,
                           "a compressed record ends in the middle of a record");
       inflated_.reset();
-      // The caller may take long over the records: start inflating the next frames now.
-      window_.forget();
+      // Start inflating the next frames now, while the caller processes these records.
+      window_.release();
       return false;
     }
     const Ahead item = std::move(ahead_.front());

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::uint32_t kKernelSymbol = 32769, kSplit = 32772, kSplitEnd = 32773, kTracingData = 32777;
 
-constexpr int kMostRecords = 4096;  // a kernel's symbols take a hundred
+constexpr int kMostRecords = 4096;  // the symbols of a kernel take about a hundred
 
-// All of /proc/kallsyms.
+// The record with /proc/kallsyms.
 Result<> take_kallsyms(Bytes text, Features& features) {
   if (text.empty() || features.attachment(kKallsymsAttachment) != nullptr) return Done{};
   auto packed = pack_attachment(std::string(kKallsymsAttachment), "/proc/kallsyms", text);
@@ -26,12 +26,12 @@ Result<> take_kallsyms(Bytes text, Features& features) {
   return Done{};
 }
 
-// A whole record, however large: the upper half of such a size stands where other records have misc.
+// A whole record: simpleperf keeps the upper half of the size in the field misc.
 Result<> take(Cursor record, Features& features) {
   const std::uint32_t type = record.u32();
   record.u32();  // its size
   if (type != kKernelSymbol && type != kTracingData) return Done{};
-  const Bytes content = record.take(record.u32());  // what stands behind it fills the record up
+  const Bytes content = record.take(record.u32());  // padding follows
   if (record.failed()) return Error{"record of type " + std::to_string(type) + " is cut short"};
   if (type == kKernelSymbol) return take_kallsyms(content, features);
   if (features.present[abi::kFeatureTracingData]) return Done{};

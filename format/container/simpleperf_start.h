@@ -11,7 +11,7 @@
 
 namespace tacho::format {
 
-// Reads the records that stand in front of all others in `data`. What `features` has already stays.
+// Reads these records at the start of `data` into `features`; fields that are already set are kept.
 void read_simpleperf_start(int fd, const FileSection& data, std::endian order, Features& features,
                            Diagnostics& diagnostics);
 

@@ -8,14 +8,14 @@ namespace tacho::format {
 namespace {
 
 constexpr std::size_t kPrefetched = 24;  // records
-// What waits may take the floor, and so many times the bytes of the capture that it came from. Plain records
-// of 28 bytes and more never reach it.
+// Waiting records may take `floor_` bytes and so many times the bytes of the capture that they came from.
+// Uncompressed records of 28 bytes and more never reach that.
 constexpr std::size_t kMostTimes = 3;
-// Bytes that a record takes beside its own: an Entry, one more while it is sorted, and what arrays have to
-// spare.
+// Bytes that a record takes besides its own: an Entry, another one while it is sorted, and the arrays' spare
+// capacity.
 constexpr std::size_t kRecordCost = 56;
-// Records of blocks that are inflated more often than this, on average, are too far apart to be put in order.
-// A block of one processor's records is inflated once.
+// If blocks are inflated again more often than this, on average, their records are too far apart to be
+// sorted. A block with the records of one CPU is inflated again once.
 constexpr std::uint64_t kMostReopened = 4;
 constexpr std::size_t kCopies = std::size_t{256} << 10, kAligned = 8;  // bytes; a record has less than 64 KiB
 
@@ -38,12 +38,13 @@ void TimeOrder::push(const RecordView& record, std::uint64_t time, const BlockRe
                       .event = event,
                       .size = static_cast<std::uint16_t>(record.bytes.size()),
                       .order = record.order});
-  if (time < given_out_) ++out_of_order_;
+  if (time < latest_popped_) ++out_of_order_;
   highest_ = std::max(highest_, time);
-  if (cost_ > most_held()) hold_less();
+  if (cost_ > memory_limit()) reduce_memory();
 }
 
-// The block of the record. A trace between records makes a block longer than 4 GiB.
+// The block of the record, split where its offsets would exceed 32 bits: an AUX trace between records can
+// make a block longer than 4 GiB.
 TimeOrder::Held& TimeOrder::block_of(const RecordView& record, std::size_t place, const BlockRef& block) {
   const std::uint32_t low = static_cast<std::uint32_t>(place);
   const std::uint64_t offset = block->packed == 0 ? record.offset - low : record.offset;
@@ -73,22 +74,22 @@ TimeOrder::Held& TimeOrder::begin_block(const BlockRef& block, std::size_t base,
   return held;
 }
 
-std::size_t TimeOrder::most_held() const { return floor_ + kMostTimes * source_; }
+std::size_t TimeOrder::memory_limit() const { return floor_ + kMostTimes * source_; }
 
-// The blocks that were inflated first are parked first, and some more than is needed now.
-void TimeOrder::hold_less() {
+// Parks blocks, the oldest first and more than is needed now; if that is not enough, emits records early.
+void TimeOrder::reduce_memory() {
   const std::uint64_t newest = first_block_ + blocks_.size() - 1;  // more records of it may be pushed
   for (next_to_park_ = std::max(next_to_park_, first_block_);
-       next_to_park_ < newest && cost_ > most_held() / 4 * 3; ++next_to_park_)
+       next_to_park_ < newest && cost_ > memory_limit() / 4 * 3; ++next_to_park_)
     park(blocks_[next_to_park_ - first_block_]);
-  while (cost_ > most_held() && close_oldest()) {
+  while (cost_ > memory_limit() && close_oldest()) {
   }
-  if (cost_ > most_held()) let_out_early();
+  if (cost_ > memory_limit()) emit_early();
 }
 
 void TimeOrder::park(Held& from) {
   if (!from.block || from.bytes == 0) return;
-  // Records of it are being shown: that would free nothing, and soon it is free.
+  // Another owner still reads records of it: parking would free nothing now.
   if (from.block.use_count() > 1) return;
   from.parked = parking_.pack(from.block->bytes);
   if (!from.parked) return;
@@ -102,13 +103,13 @@ void TimeOrder::close(Held& from) {
   if (from.opened.empty()) return;
   opened_bytes_ -= from.bytes;
   cost_ -= from.bytes;
-  parking_.take_back(std::exchange(from.opened, {}));
+  parking_.give_back(std::exchange(from.opened, {}));
 }
 
-// Of the blocks that were parked and are open again. Whether there was one.
+// Drops the inflated bytes of the parked block that was reopened first. False: none is open.
 bool TimeOrder::close_oldest() {
   while (!opened_.empty()) {
-    const std::uint32_t place = place_of(opened_.front());
+    const std::uint32_t place = index_of(opened_.front());
     opened_.pop_front();
     if (place >= blocks_.size() || blocks_[place].opened.empty()) continue;
     close(blocks_[place]);
@@ -118,7 +119,7 @@ bool TimeOrder::close_oldest() {
 }
 
 void TimeOrder::open(Held& from, std::uint32_t number) {
-  while (opened_bytes_ + from.bytes > floor_ / 2 + most_held() / 4 && close_oldest()) {
+  while (opened_bytes_ + from.bytes > floor_ / 2 + memory_limit() / 4 && close_oldest()) {
   }
   from.opened = parking_.unpack(*from.parked);
   reopened_bytes_ += from.bytes;
@@ -127,7 +128,7 @@ void TimeOrder::open(Held& from, std::uint32_t number) {
   opened_.push_back(number);
 }
 
-// The bytes of a record whose block is parked, where nothing else of that block is held with them.
+// A copy of the record of a parked block, so that the caller keeps no whole block in memory.
 Bytes TimeOrder::copied(const Entry& entry) {
   Held& from = held(entry.block);
   if (from.opened.empty()) open(from, entry.block);
@@ -147,7 +148,7 @@ Bytes TimeOrder::copied(const Entry& entry) {
   return {copy, entry.size};
 }
 
-// None of its records waits.
+// Frees a block that has no waiting records.
 void TimeOrder::release(Held& from) {
   if (from.parked) {
     close(from);
@@ -160,9 +161,9 @@ void TimeOrder::release(Held& from) {
   from.bytes = 0;
 }
 
-// The older half of what waits.
-void TimeOrder::let_out_early() {
-  if (waiting_.empty()) return;  // all of it is on its way out
+// Emits the older half of the waiting records before all older ones may have come.
+void TimeOrder::emit_early() {
+  if (waiting_.empty()) return;  // all is in ready_ already
   went_out_early_ = true;
   times_.clear();
   for (const Entry& entry : waiting_) times_.push_back(entry.time);
@@ -170,34 +171,35 @@ void TimeOrder::let_out_early() {
   std::ranges::nth_element(times_, middle);
   const std::uint64_t until = *middle;
   decltype(times_)().swap(times_);
-  let_out_until(until);
+  emit_until(until);
 }
 
-// What is in ready_ is of so many blocks by turns that these would be inflated over and over.
-void TimeOrder::let_out_as_they_came() {
-  went_out_early_ = goes_as_it_came_ = true;
-  const auto place = [this](const Entry& entry) { return std::pair(place_of(entry.block), entry.at); };
+// Emits ready_ in file order: by time, its records would alternate between blocks that had to be inflated
+// again and again.
+void TimeOrder::emit_in_file_order() {
+  went_out_early_ = in_file_order_ = true;
+  const auto place = [this](const Entry& entry) { return std::pair(index_of(entry.block), entry.at); };
   std::sort(ready_.begin() + static_cast<std::ptrdiff_t>(next_ready_), ready_.end(),
             [&](const Entry& a, const Entry& b) { return place(a) < place(b); });
 }
 
 void TimeOrder::finished_round() {
-  let_out_until(limit_);
+  emit_until(limit_);
   limit_ = highest_;
 }
 
-// What only the next rounds would need takes no memory any more.
+// Also frees the buffers that only further rounds would need.
 void TimeOrder::flush() {
-  let_out_until(~std::uint64_t{0});
+  emit_until(~std::uint64_t{0});
   std::vector<Entry>().swap(waiting_);
   std::vector<Entry>().swap(merged_);
 }
 
-void TimeOrder::let_out_until(std::uint64_t time) {
-  // What is left in ready_ goes out first; it is older than anything that waits.
+void TimeOrder::emit_until(std::uint64_t time) {
+  // The rest of ready_ is emitted first: it is older than all waiting records.
   ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(next_ready_));
   next_ready_ = ready_.size();
-  goes_as_it_came_ = false;
+  in_file_order_ = false;
   if (ready_.empty() && time >= highest_) {
     ready_.swap(waiting_);
   } else {
@@ -211,8 +213,8 @@ void TimeOrder::let_out_until(std::uint64_t time) {
   for (std::size_t i = 0; i <= kPrefetched; ++i) prefetch_record(i);
 }
 
-// Sorts ready_ from next_ready_ on. Records of equal time keep the order of the file. Each processor's
-// records are in order already, so the few runs that they form are merged.
+// Sorts ready_ from next_ready_ on; records of equal time keep the file's order. A merge sort of runs: each
+// CPU's records are in order already.
 void TimeOrder::sort_ready() {
   runs_.clear();
   for (std::size_t i = next_ready_; i < ready_.size(); ++i) {
@@ -239,7 +241,7 @@ void TimeOrder::sort_ready() {
   }
 }
 
-// What waits is more than the nearest cache holds: by the time a record is due, its bytes have left it again.
+// Waiting records exceed the L1 cache: without prefetch each would be a cache miss when it is popped.
 void TimeOrder::prefetch_record(std::size_t ready) {
   constexpr std::size_t kLine = 64;  // bytes
   if (ready >= ready_.size()) return;
@@ -252,18 +254,18 @@ void TimeOrder::prefetch_record(std::size_t ready) {
 }
 
 std::optional<TimeOrder::Item> TimeOrder::pop() {
-  drop_done();
+  finish_last();
   if (next_ready_ == ready_.size()) {
-    parking_.free_spare();  // what is read next needs its memory more
+    parking_.free_spare();
     return std::nullopt;
   }
-  // Rounds behind one that is given up are sound, and nothing of them may be parked: this asks for each anew.
-  if (!goes_as_it_came_ && reopened_bytes_ > kMostReopened * parked_bytes_ && is_closed(ready_[next_ready_]))
-    let_out_as_they_came();
+  // Decided for each round anew: rounds behind an unsorted one can be sorted, perhaps without parked blocks.
+  if (!in_file_order_ && reopened_bytes_ > kMostReopened * parked_bytes_ && is_closed(ready_[next_ready_]))
+    emit_in_file_order();
   const Entry entry = ready_[next_ready_++];
   prefetch_record(next_ready_ + kPrefetched);
-  if (goes_as_it_came_ && entry.time < given_out_) ++out_of_order_;
-  given_out_ = std::max(given_out_, entry.time);
+  if (in_file_order_ && entry.time < latest_popped_) ++out_of_order_;
+  latest_popped_ = std::max(latest_popped_, entry.time);
   last_popped_ = {entry.block, entry.size, true};
   Held& from = held(entry.block);
   const bool is_copied = from.parked.has_value();
@@ -279,13 +281,13 @@ void TimeOrder::report(Diagnostics& diagnostics) const {
                   out_of_order_);
 }
 
-void TimeOrder::drop_done() {
+void TimeOrder::finish_last() {
   if (last_popped_.is_there) {
     Held& from = held(last_popped_.block);
     cost_ -= kRecordCost + (from.is_plain ? last_popped_.size : 0);
-    // The newest block stays: more records of it may be pushed.
+    // The newest block is kept: more of its records may be pushed.
     if (--from.waiting == 0 && &from != &blocks_.back()) release(from);
-    drop_given();
+    drop_popped();
   }
   last_popped_.is_there = false;
   while (blocks_.size() > 1 && blocks_.front().waiting == 0) {
@@ -297,8 +299,8 @@ void TimeOrder::drop_done() {
   }
 }
 
-// A capture without rounds is ready all at once: what was given out of it takes no memory until the end.
-void TimeOrder::drop_given() {
+// Frees the entries of popped records: a capture without rounds is in ready_ as a whole.
+void TimeOrder::drop_popped() {
   constexpr std::size_t kMany = std::size_t{1} << 17;
   if (next_ready_ < kMany || next_ready_ < ready_.size() - next_ready_) return;
   std::vector<Entry>(ready_.begin() + static_cast<std::ptrdiff_t>(next_ready_), ready_.end()).swap(ready_);

@@ -9,8 +9,7 @@ namespace {
 // docs/capture-format.md, "ATTACHMENTS".
 constexpr std::uint32_t kAttachmentVersion = 1;
 constexpr std::uint32_t kMaxAttachments = 65536;
-constexpr int kAttachmentLevel =
-    1;  // kallsyms: 5.4 MB to 1.0 MB in half the time of level 3, which does not make it smaller
+constexpr int kAttachmentLevel = 1;  // kallsyms: 5.4 MB to 1.0 MB, as with level 3, in half the time
 
 }  // namespace
 
@@ -27,15 +26,15 @@ Result<Attachment> pack_attachment(std::string name, std::string origin, Bytes c
 Result<std::vector<std::byte>> unpack_attachment(const Attachment& attachment, std::uint64_t limit) {
   const std::string place = "attachment '" + attachment.name + "'";
   if (attachment.raw_size > limit)
-    return Error{place + ": " + std::to_string(attachment.raw_size) + " bytes are more than is unpacked"};
+    return Error{place + ": " + std::to_string(attachment.raw_size) + " bytes exceed the limit"};
   // Checks the content size in the frame header before it allocates raw_size bytes.
   const auto said = ZSTD_getFrameContentSize(attachment.packed.data(), attachment.packed.size());
-  if (said != attachment.raw_size) return Error{place + ": does not hold what its header says"};
+  if (said != attachment.raw_size) return Error{place + ": its size differs from the one in its header"};
   std::vector<std::byte> content(static_cast<std::size_t>(attachment.raw_size));
   const std::size_t size =
       ZSTD_decompress(content.data(), content.size(), attachment.packed.data(), attachment.packed.size());
   if (ZSTD_isError(size) != 0) return Error{place + ": zstd: " + ZSTD_getErrorName(size)};
-  if (size != content.size()) return Error{place + ": holds fewer bytes than it says"};
+  if (size != content.size()) return Error{place + ": has fewer bytes than its header says"};
   return content;
 }
 

@@ -1,4 +1,4 @@
-// A file of the recording host that travels inside the capture, compressed: kallsyms, perf maps, the vdso.
+// Attachments: compressed files of the recording host in the capture (kallsyms, perf maps, the vdso).
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace tacho::format {
 inline constexpr std::string_view kKallsymsAttachment = "kallsyms";
 
 struct Attachment {
-  std::string name;               // what it is: "kallsyms", "perf-map/1234", "vdso"
-  std::string origin;             // the path it was read from
+  std::string name;               // "kallsyms", "perf-map/1234", "vdso"
+  std::string origin;             // the path from which it was read
   std::uint64_t raw_size = 0;     // bytes before compression
   std::vector<std::byte> packed;  // one zstd frame
 };
 
 // Compresses `content` (zstd, level 1).
 Result<Attachment> pack_attachment(std::string name, std::string origin, Bytes content);
-// Refuses contents above `limit` bytes, and frames that do not hold raw_size bytes.
+// An error: more than `limit` bytes, or not raw_size bytes.
 Result<std::vector<std::byte>> unpack_attachment(const Attachment& attachment,
                                                  std::uint64_t limit = std::uint64_t{256} << 20);
 

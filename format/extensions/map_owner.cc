@@ -15,9 +15,9 @@ namespace tacho::format {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kRounding = 2 * kSecond;               // of clocks that count in ticks
+constexpr std::int64_t kRounding = 2 * kSecond;               // tolerance for clocks in ticks
 constexpr std::uint64_t kLargestStat = 4096;                  // bytes of /proc/PID/stat
-constexpr std::int64_t kTimeOfDay = 1'000'000'000 * kSecond;  // no host runs for thirty years
+constexpr std::int64_t kTimeOfDay = 1'000'000'000 * kSecond;  // larger times are since 1970, not since boot
 
 std::int64_t now(clockid_t clock) {
   timespec time{};
@@ -39,12 +39,12 @@ std::optional<std::int64_t> time_of_day(std::uint64_t time) {
 Result<MapTrust> check_map(const struct stat& file, const MapOwner& process) {
   if (!S_ISREG(file.st_mode)) return Error{"is not a regular file"};
   if (process.user && file.st_uid != *process.user && file.st_uid != 0) return Error{"is of another user"};
-  // A user's process can see files of root under any name, through mounts of its own.
+  // In its own mount namespace a user's process can show any file of root under this name.
   const bool is_secret = file.st_uid == 0 && (file.st_mode & S_IROTH) == 0;
   if (is_secret && process.user && *process.user != 0) return Error{"is not for that user"};
   if (process.began && ns_of(file.st_mtim) + kRounding < *process.began)
-    return Error{"is older than the process: another one had its number"};
-  // Other than st_mtim, st_ctim cannot be set.
+    return Error{"is older than the process: it is of an earlier process with this pid"};
+  // st_ctim: unlike st_mtim it cannot be set by users.
   if (process.ended && ns_of(file.st_ctim) > *process.ended + kRounding)
     return Error{"was changed after the process had ended"};
   const bool is_known =
@@ -59,8 +59,9 @@ std::optional<MapOwner> running_owner(std::uint32_t pid) {
   const long per_second = ::sysconf(_SC_CLK_TCK);
   if (!bytes || per_second <= 0 || ::stat(folder.c_str(), &status) != 0) return std::nullopt;
   std::string_view rest = as_text(*bytes);
-  rest.remove_prefix(std::min(rest.size(), rest.rfind(')') + 1));  // behind the name, which may hold anything
-  constexpr int kFieldsBefore = 20;                                // state and others, each behind a blank
+  rest.remove_prefix(
+      std::min(rest.size(), rest.rfind(')') + 1));  // skip the name, which may contain anything
+  constexpr int kFieldsBefore = 20;                 // fields before the start time
   for (int i = 0; i < kFieldsBefore && !rest.empty(); ++i)
     rest.remove_prefix(std::min(rest.size(), rest.find(' ') + 1));
   std::int64_t ticks = 0;
@@ -81,7 +82,7 @@ MapOwner owner_of_map(std::uint32_t pid, std::uint64_t began, std::uint64_t last
   if (is_it) return *running;
   MapOwner owner;
   owner.began = fork;
-  if (running && last) owner.ended = std::max(*running->began, *last);  // another one has the number by now
+  if (running && last) owner.ended = std::max(*running->began, *last);  // the pid was reused
   return owner;
 }
 

@@ -34,7 +34,7 @@ void write_field(ByteWriter& out, const PayloadField& field) {
   }
 }
 
-// True when all elements of the field are inside the payload: readers go through as many as `count` says.
+// Whether all elements of the field are inside the payload.
 bool fits(const PayloadField& field, std::uint32_t payload_size) {
   const std::uint64_t end = field.bit_offset + std::uint64_t{field.bit_size} * field.count;
   return end <= std::uint64_t{payload_size} * 8;

@@ -1,5 +1,5 @@
-// What the bytes of a BPF event mean: read once from BTF by the recorder, kept in the capture, used by every
-// view. A report needs neither BTF nor libbpf.
+// Payload schemas: the layout of BPF events. The recorder reads it from BTF and stores it in the capture, so
+// that tacho-report needs neither BTF nor libbpf.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct PayloadField {
   bool is_signed = false;        // of an Enum's integer
   std::uint32_t bit_offset = 0;  // from the start of the payload
   std::uint32_t bit_size = 0;    // of one element; 1 to 64; 8 for Text
-  std::uint32_t count = 1;       // elements of an array; 0: as many as the payload has room for (last member)
-  bool is_array = false;         // one element of an array still prints as [x]
+  std::uint32_t count = 1;       // elements of an array; 0: up to the payload's end (last member)
+  bool is_array = false;         // printed as [x], even with one element
   std::string unit;              // "ns", "us", "ms", "bytes", "sectors", "pages", ... or empty
   std::string role;              // "value", "key", "weight", "stack" or empty
   std::string format;            // "hex", "kaddr", "uaddr", "oct", ... or empty: by kind

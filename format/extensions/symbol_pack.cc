@@ -15,11 +15,10 @@ namespace {
 
 constexpr std::uint32_t kPackVersion = 1;
 constexpr std::size_t kFixed = 24;  // bytes before the frame: version, level, raw size, packed size
-constexpr int kPackLevel = 6;       // of zstd: a fifth smaller than 3, and no slower that shows
+constexpr int kPackLevel = 6;       // of zstd: a fifth smaller than with level 3, and not slower in practice
 constexpr std::size_t kAlignment = 8;
 
-// Limits of unpacking: real packs inflate to 3 to 6 times their size, and the tables made of them take 16
-// times.
+// Limits: real packs inflate to 3 to 6 times their size, and the tables made from them take 16 times.
 constexpr std::uint64_t kMostAlways = std::uint64_t{16} << 20;
 constexpr std::uint64_t kMostTimes = 16, kMostMadeTimes = 40;
 constexpr std::size_t kLongestText = std::size_t{1} << 20;
@@ -31,7 +30,7 @@ class PackWriter {
     for (; value >= 0x80; value >>= 7) out_.u8(static_cast<std::uint8_t>(value | 0x80));
     out_.u8(static_cast<std::uint8_t>(value));
   }
-  // Small for a small distance in either direction.
+  // Zigzag coding of a signed distance.
   void distance(std::uint64_t value, std::uint64_t from) {
     const auto signed_distance = static_cast<std::int64_t>(value - from);
     number(static_cast<std::uint64_t>(signed_distance) << 1 ^
@@ -42,7 +41,7 @@ class PackWriter {
     out_.bytes(std::as_bytes(std::span(text)));
   }
   ByteWriter& out() { return out_; }
-  // One field of every item, as distances to that of the item before.
+  // One field of all items, as differences to the previous item's.
   template <class Items, class Field>
   void column(const Items& items, Field&& field) {
     std::uint64_t last = 0;
@@ -97,7 +96,7 @@ class PackReader {
       set(item, last);
     }
   }
-  // A field of 32 bits; more is an error.
+  // A number that must fit into 32 bits.
   template <class Items, class Item>
   void column32(Items& items, std::uint32_t Item::*field) {
     column(items, [&](Item& item, std::uint64_t value) {
@@ -116,7 +115,7 @@ class PackReader {
   bool is_too_much_ = false;
 };
 
-// kNone as 0, all others one higher.
+// kNone is stored as 0, other numbers plus 1.
 std::uint64_t one_higher(std::uint32_t number) {
   return number == PackedFunction::kNone ? 0 : number + std::uint64_t{1};
 }
@@ -124,7 +123,7 @@ std::uint32_t one_lower(std::uint64_t number) {
   return number == 0 ? PackedFunction::kNone : static_cast<std::uint32_t>(number - 1);
 }
 
-// Ascending; what refers to symbols follows them.
+// Sorts symbols, and renumbers references to them.
 void put_in_order(PackedModule& module) {
   std::vector<std::uint32_t> order(module.symbols.size()), place(module.symbols.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -159,7 +158,7 @@ void write_module(PackWriter& out, const PackedModule& module) {
   out.out().u8(module.kind).u8(module.flags).u8(module.letter).u8(module.build_id.size);
   out.out().bytes(std::as_bytes(std::span(module.build_id.bytes)).first(module.build_id.size));
   out.number(module.path);
-  out.number(module.lack);
+  out.number(module.missing_reason);
   const auto& symbols = module.symbols;
   out.number(symbols.size());
   out.column(symbols, [](const PackedSymbol& symbol) { return symbol.start; });
@@ -264,7 +263,7 @@ PackedModule read_module(PackReader& in) {
   if (id_size > module.build_id.bytes.size()) in.fail();
   if (!in.failed()) module.build_id = BuildId::from_bytes(in.bytes(id_size));
   module.path = static_cast<std::uint32_t>(in.number());
-  module.lack = static_cast<std::uint32_t>(in.number());
+  module.missing_reason = static_cast<std::uint32_t>(in.number());
   read_symbols(in, module);
   read_functions(in, module);
   read_addresses(in, module);
@@ -295,14 +294,15 @@ Result<Head> read_head(Bytes section) {
 
 Result<std::vector<std::byte>> unpack(const Head& head) {
   if (head.raw_size > kMostAlways + kMostTimes * head.frame.size())
-    return Error{"would take " + std::to_string(head.raw_size) + " bytes, too many for its size", EFBIG};
+    return Error{"would take " + std::to_string(head.raw_size) + " bytes, which is too large for its size",
+                 EFBIG};
   // Checks the content size in the frame header before it allocates that much.
   if (ZSTD_getFrameContentSize(head.frame.data(), head.frame.size()) != head.raw_size)
-    return Error{"does not hold what its head says"};
+    return Error{"its size differs from the one in its header"};
   std::vector<std::byte> raw(static_cast<std::size_t>(head.raw_size));
   const std::size_t size = ZSTD_decompress(raw.data(), raw.size(), head.frame.data(), head.frame.size());
   if (ZSTD_isError(size) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(size)};
-  if (size != raw.size()) return Error{"holds fewer bytes than it says"};
+  if (size != raw.size()) return Error{"has fewer bytes than its header says"};
   return raw;
 }
 
@@ -349,7 +349,7 @@ Result<SymbolPack> parse_symbol_pack(Bytes section) {
   PackReader in(*raw, kMostAlways + kMostMadeTimes * section.size());
   SymbolPack pack;
   pack.level = static_cast<PackLevel>(head->level);
-  constexpr std::size_t kTextCost = 128;  // bytes that a text takes beside its own
+  constexpr std::size_t kTextCost = 128;  // bytes of overhead for each text
   const std::size_t texts = in.count(1, kTextCost);
   for (std::size_t i = 0; i < texts && !in.failed(); ++i) {
     const Bytes text = in.bytes(in.number());
@@ -358,7 +358,7 @@ Result<SymbolPack> parse_symbol_pack(Bytes section) {
   }
   const std::size_t modules = in.count(8, sizeof(PackedModule));
   for (std::size_t i = 0; i < modules && !in.failed(); ++i) pack.modules.push_back(read_module(in));
-  if (in.is_too_much()) return Error{"would take more memory than its size is worth", EFBIG};
+  if (in.is_too_much()) return Error{"would take too much memory for its size", EFBIG};
   if (in.failed() || !in.is_at_end()) return Error{"its tables contradict each other"};
   return pack;
 }

@@ -1,8 +1,8 @@
-// What the addresses that a capture hit are called, by module: function, inlined calls, file and line. It
-// travels in the capture as header section SYMBOL_PACK (docs/capture-format.md).
+// Symbol packs: functions, inlined calls, files and lines of the addresses in a capture's samples, by module.
+// Stored in feature section SYMBOL_PACK (docs/capture-format.md).
 //
-// Names, files and reasons are numbers of texts, each kept once; text 0 is empty. Addresses count as perf
-// shows them: from the start of the module's file, and in the kernel as they were.
+// Names, files and reasons are numbers of texts, which are stored once; text 0 is empty. Addresses are as
+// perf shows them: file offsets in user modules, runtime addresses in the kernel.
 #pragma once
 
 #include <cstddef>
@@ -29,56 +29,56 @@ enum class PackLevel : std::uint8_t {
 
 struct PackedSymbol {
   std::uint64_t start = 0, end = 0;
-  std::uint32_t name = 0;  // as the linker knows it
+  std::uint32_t name = 0;  // the linker's
   bool is_data = false;
 };
 
-// A function where it has code: its own, or that of a call that was inlined.
+// An instance of a function: its own code, or an inlined call.
 struct PackedFunction {
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t name = 0;
-  bool is_linkers = false;       // the name is the linker's, and not only the language's
+  bool is_linkers = false;       // the name is the linker's (mangled)
   std::uint64_t start = 0;       // an ELF address
-  std::uint32_t caller = kNone;  // the number of the function that it was inlined into: a lower one
+  std::uint32_t caller = kNone;  // of an inlined call: number of the function around it, which is lower
   std::uint32_t call_file = 0, call_line = 0;
 };
 
 struct PackedAddress {
   std::uint64_t address = 0;
-  std::uint64_t elf_address = 0;  // as the module's DWARF counts
+  std::uint64_t elf_address = 0;  // the address in the module's DWARF
   std::uint32_t symbol = PackedFunction::kNone;
   std::uint32_t function = PackedFunction::kNone;  // the innermost
-  std::uint32_t file = 0, line = 0;                // both 0 where nothing is known
+  std::uint32_t file = 0, line = 0;                // both 0: unknown
 };
 
-// A piece of a module's code, in the module's `code_bytes`: behind those of the pieces before.
+// A piece of a module's code; its bytes are in the module's `code_bytes`, in the order of pieces.
 struct PackedPiece {
   std::uint64_t start = 0;
   std::uint32_t size = 0;    // bytes
-  std::uint64_t offset = 0;  // of its first one in `code_bytes`; what a writer is given does not count
+  std::uint64_t offset = 0;  // in `code_bytes`; ignored by the writer
 };
 
 struct PackedModule {
-  // What `flags` holds.
-  static constexpr std::uint8_t kHasNames = 1;  // some source of names was read
+  // Bits of `flags`.
+  static constexpr std::uint8_t kHasNames = 1;  // a symbol source was read
   static constexpr std::uint8_t kIsMangled = 2;
-  static constexpr std::uint8_t kHasFullSymbols = 4;       // .symtab, and not only .dynsym
-  static constexpr std::uint8_t kHasOwnTable = 8;          // its names are no part of kallsyms
+  static constexpr std::uint8_t kHasFullSymbols = 4;       // from .symtab, not only .dynsym
+  static constexpr std::uint8_t kHasOwnTable = 8;          // its symbols are not from kallsyms
   static constexpr std::uint8_t kHasLines = 16;            // DWARF was read
-  static constexpr std::uint8_t kIsVmlinux = 32;           // names come from the kernel's file
-  static constexpr std::uint8_t kIsKernelModuleFile = 64;  // or from a kernel module's
+  static constexpr std::uint8_t kIsVmlinux = 32;           // symbols are from a vmlinux
+  static constexpr std::uint8_t kIsKernelModuleFile = 64;  // symbols are from a .ko file
   static constexpr std::uint8_t kHasCode = 128;
 
   std::uint8_t kind = 0;  // docs/capture-format.md lists them
   std::uint8_t flags = 0;
-  std::uint8_t letter = '!';  // perf's, for where names came from
+  std::uint8_t letter = '!';  // perf's, for the symbol source
   std::uint32_t path = 0;
   BuildId build_id;
-  std::uint32_t lack = 0;  // why names are missing
+  std::uint32_t missing_reason = 0;  // why names are missing
   std::vector<PackedSymbol> symbols;
   std::vector<PackedFunction> functions;
   std::vector<PackedAddress> addresses;  // ascending, each once
-  bool is_64_bit = false;                // with kHasCode, as the next two
+  bool is_64_bit = false;                // this and the next two: with kHasCode
   std::vector<PackedPiece> code;         // ascending; they may overlap
   std::vector<std::byte> code_bytes;
 };
@@ -91,9 +91,9 @@ class PackTexts {
   PackTexts& operator=(PackTexts&&) = default;
   // Equal texts have equal numbers.
   std::uint32_t number_of(std::string_view text);
-  // One that is not looked for: number_of() does not find it.
+  // Adds a text that number_of() will not find.
   void append(std::string_view text) { texts_.emplace_back(text); }
-  // Empty for a number that none has.
+  // Empty: unknown number.
   std::string_view operator[](std::uint32_t number) const {
     return number < texts_.size() ? std::string_view(texts_[number]) : std::string_view();
   }
@@ -110,11 +110,11 @@ struct SymbolPack {
   std::vector<PackedModule> modules;
 };
 
-// The section's body. Symbols and addresses may come in any order, an address twice; they are put in order.
+// The section's bytes. Symbols and addresses may be in any order, with duplicate addresses; they are sorted.
 Result<std::vector<std::byte>> write_symbol_pack_section(SymbolPack& pack);
-// Checks the fixed part of a section's body alone.
+// Checks only the header of the section.
 Result<> check_symbol_pack(Bytes section);
-// Refuses sections that would take far more memory than their size is worth, and numbers that name nothing.
+// An error: it would take too much memory for its size, or refers to missing items.
 Result<SymbolPack> parse_symbol_pack(Bytes section);
 
 }  // namespace tacho::format

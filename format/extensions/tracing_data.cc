@@ -26,7 +26,7 @@ std::string text_of_size(Cursor& in, std::uint64_t size) {
 Result<std::string> named_part(Cursor& in, std::string_view name) {
   if (in.terminated() != name) return Error{std::string(name) + " is missing"};
   std::string text = text_of_size(in, in.u64());
-  if (in.failed()) return Error{std::string(name) + " is cut short"};
+  if (in.failed()) return Error{std::string(name) + " is truncated"};
   return text;
 }
 
@@ -39,7 +39,7 @@ Result<> read_formats(Cursor& in, TracingData& out) {
   if (systems > kMaxSystems) return Error{std::to_string(systems) + " tracepoint systems are too many"};
   for (std::uint32_t i = 0; i < systems && !in.failed(); ++i) {
     const std::string system(in.terminated());
-    // A folder of tracefs. Each of its formats keeps a copy.
+    // The limit of a folder's name in tracefs: each format keeps a copy.
     if (system.size() > kLongestName)
       return Error{"a tracepoint system has a name of " + std::to_string(system.size()) + " bytes"};
     const std::uint32_t count = in.u32();
@@ -47,7 +47,7 @@ Result<> read_formats(Cursor& in, TracingData& out) {
     for (std::uint32_t k = 0; k < count && !in.failed(); ++k)
       out.formats.push_back({system, text_of_size(in, in.u64())});
   }
-  if (in.failed()) return Error{"tracepoint formats are cut short"};
+  if (in.failed()) return Error{"tracepoint formats are truncated"};
   return Done{};
 }
 
@@ -72,10 +72,10 @@ Result<TracingData> parse_tracing_data(Bytes section) {
   TracingData data;
   data.is_big_endian = start.u8() != 0;
   data.long_size = start.u8();
-  // Everything above was bytes; from here on the recording machine's byte order holds.
+  // From here on numbers have the recording machine's byte order.
   Cursor in(start.rest(), data.is_big_endian ? std::endian::big : std::endian::little);
   data.page_size = in.u32();
-  if (start.failed() || in.failed()) return Error{"is cut short"};
+  if (start.failed() || in.failed()) return Error{"is truncated"};
   auto page = named_part(in, "header_page");
   if (!page) return std::move(page.error());
   data.header_page = std::move(*page);
@@ -86,7 +86,7 @@ Result<TracingData> parse_tracing_data(Bytes section) {
   in.skip(in.u32());  // kallsyms: perf always writes none
   data.printk_formats = text_of_size(in, in.u32());
   if (version >= "0.6") data.saved_cmdlines = text_of_size(in, in.u64());
-  if (in.failed()) return Error{"is cut short after the tracepoint formats"};
+  if (in.failed()) return Error{"is truncated after the tracepoint formats"};
   return data;
 }
 
@@ -96,7 +96,7 @@ void write_tracing_data(ByteWriter& out, const TracingData& data) {
     text(bytes);
     out.u8(0);
   };
-  // Numbers keep the byte order that the data says it has: the payloads described here have it too.
+  // Numbers keep the byte order of the data, which is also that of the payloads.
   const bool is_foreign = data.is_big_endian != (std::endian::native == std::endian::big);
   const auto u32 = [&](std::size_t value) {
     const auto number = static_cast<std::uint32_t>(value);
@@ -118,7 +118,7 @@ void write_tracing_data(ByteWriter& out, const TracingData& data) {
   sized(data.header_event);
   u32(data.ftrace_formats.size());
   for (const std::string& format : data.ftrace_formats) sized(format);
-  // Formats of one system stand together.
+  // Formats are grouped by system.
   std::uint32_t systems = 0;
   const auto starts_system = [&](std::size_t i) {
     return i == 0 || data.formats[i].system != data.formats[i - 1].system;

@@ -1,4 +1,4 @@
-// Tracepoint descriptions carried in a capture (header feature 1): the format files of tracefs.
+// Tracing data of a capture (header feature 1): the format files of tracepoints.
 #pragma once
 
 #include <cstdint>
@@ -31,22 +31,21 @@ struct TracingData {
   bool empty() const { return formats.empty() && ftrace_formats.empty(); }
 };
 
-// The number after "ID:" in a format file: what EventAttr::config has.
+// The number after "ID:" in a format file, which is in EventAttr::config.
 std::optional<std::uint64_t> tracepoint_id(std::string_view format_text);
 
 Result<TracingData> parse_tracing_data(Bytes section);
 void write_tracing_data(ByteWriter& out, const TracingData& data);
 
-// Strings that tracepoints of the kernel record by their address: printk_formats of tracefs, as captures
-// carry it.
+// Strings that tracepoints record by their address (printk_formats of tracefs, part of tracing data).
 //
-// Lines `0xffffffff82000010 : "text"`, by address. Texts are kept as libtraceevent keeps them: escapes stay,
-// an end of line at the end of a text does not.
+// Lines `0xffffffff82000010 : "text"`. As in libtraceevent, escapes are kept, and a newline at the end of a
+// text is removed.
 class ConstantStrings {
  public:
   ConstantStrings() = default;
   explicit ConstantStrings(std::string_view printk_formats);
-  // Null when no string has that address. Of several the first counts.
+  // The first string with that address; null: none.
   const std::string* find(std::uint64_t address) const;
   struct Row {
     std::uint64_t address = 0;

@@ -6,7 +6,7 @@
 
 namespace tacho::format {
 
-// An address of a running process or kernel, as samples carry it.
+// An address in a running process or kernel, as in samples.
 struct RuntimeAddress {
   std::uint64_t value = 0;
   auto operator<=>(const RuntimeAddress&) const = default;
@@ -19,7 +19,7 @@ struct FileOffset {
   auto operator<=>(const FileOffset&) const = default;
 };
 
-// A virtual address as the ELF file's own symbol table and DWARF use it.
+// A virtual address in an ELF file's symbol table and DWARF.
 struct ElfAddress {
   std::uint64_t value = 0;
   auto operator<=>(const ElfAddress&) const = default;

@@ -34,7 +34,7 @@ BuildId BuildId::from_bytes(Bytes from) {
 }
 
 BuildId BuildId::from_padded(Bytes field) {
-  constexpr std::size_t kUnit = 4;  // no linker's ids have another number of bytes than a multiple of this
+  constexpr std::size_t kUnit = 4;  // sizes of build ids are multiples of this
   std::size_t size = std::min(field.size(), BuildId{}.bytes.size());
   while (size > 0 && field[size - 1] == std::byte{0}) --size;
   return from_bytes(field.first(std::min((size + kUnit - 1) / kUnit * kUnit, field.size())));

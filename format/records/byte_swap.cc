@@ -32,7 +32,7 @@ void turn_branch_flags(std::byte* at, std::endian from) {
   std::memcpy(at, &word, sizeof word);
 }
 
-// perf's own records that tacho has no parser for: their fields are read only to be logged.
+// perf records without a parser in tacho: their fields are read only for the log.
 using Walk = void (*)(Cursor& in);
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
@@ -143,7 +143,7 @@ constexpr WalkRow kWalks[] = {
 // Types whose fields parse_record() reads.
 constexpr std::uint32_t kParsedUserTypes[] = {abi::kRecordHeaderAttr, abi::kRecordBuildId};
 
-// Notes the fields behind the record's header. False when they are not known or not there.
+// Logs the fields behind the record's header. False: unknown type, or too short.
 bool log_fields(const RecordView& record, const EventAttr& attr, FieldLog& log) {
   if (record.type == abi::kRecordSample) return parse_sample(record, attr, &log).has_value();
   const bool is_kernel = record.type < abi::kRecordUserStart;

@@ -1,5 +1,5 @@
-// Records and header sections in the other byte order. The parsers say where the numbers are (FieldLog); the
-// bytes between them (texts, payloads, stacks) stay as they are.
+// Converts records and feature sections to the other byte order. Parsers log the numbers (FieldLog); other
+// bytes (texts, payloads, stacks) are unchanged.
 #pragma once
 
 #include <bit>
@@ -16,8 +16,8 @@ namespace tacho::format {
 // Swaps the logged fields in `copy`, a copy of `original`, which is in byte order `from`.
 void swap_fields(std::span<std::byte> copy, Bytes original, const FieldLog& log, std::endian from);
 
-// Appends the record in the byte order it does not have, without its payload. False, and nothing is appended,
-// when its fields are not known or are not all there. `attr` is the record's event.
+// Appends the record in the other byte order, without its payload. False, and nothing is appended: its fields
+// are unknown, or it is too short. `attr`: of the record's event.
 bool swap_record(const RecordView& record, const EventAttr& attr, ByteWriter& out);
 
 }  // namespace tacho::format

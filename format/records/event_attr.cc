@@ -6,7 +6,7 @@ namespace tacho::format {
 
 namespace {
 
-constexpr std::uint32_t kFirstAttrSize = 64;  // PERF_ATTR_SIZE_VER0; what size 0 means
+constexpr std::uint32_t kFirstAttrSize = 64;  // PERF_ATTR_SIZE_VER0; also the meaning of size 0
 constexpr std::uint32_t kKnownAttrSize = 144;
 // The flag word is kept as a little-endian machine numbers its bits (abi::AttrFlag); writing on a big-endian
 // host would have to mirror it, and no such host is supported yet.
@@ -36,14 +36,14 @@ Result<EventAttr> parse_event_attr(Cursor bytes) {
   EventAttr attr;
   attr.type = bytes.u32();
   attr.size = bytes.u32();
-  if (bytes.failed()) return Error{"event attribute is cut short"};
+  if (bytes.failed()) return Error{"event attribute is truncated"};
   const std::uint32_t size = attr.size == 0 ? kFirstAttrSize : attr.size;
   const std::size_t there = bytes.left() + 8;
   if (size < kFirstAttrSize || size > there)
     return Error{"event attribute says it has " + std::to_string(size) + " bytes, between " +
                  std::to_string(kFirstAttrSize) + " and " + std::to_string(there) + " were expected"};
   Cursor in = bytes.over(bytes.take(size - 8));
-  // A field past the attr's size is absent, which means zero: a cursor that failed returns zeros.
+  // Fields past the attr's size are zero: a failed cursor returns zeros.
   attr.config = in.u64();
   attr.sample_period = in.u64();
   attr.sample_type = in.u64();

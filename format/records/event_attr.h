@@ -1,4 +1,4 @@
-// perf_event_attr as it stands in a capture: any size, either byte order, what we do not know kept.
+// perf_event_attr in a capture: of any size, either byte order, with unknown fields kept.
 #pragma once
 
 #include <bit>
@@ -16,13 +16,13 @@ namespace tacho::format {
 
 struct EventAttr {
   std::uint32_t type = 0;
-  std::uint32_t size = 0;  // as the capture says it; 0 means 64
+  std::uint32_t size = 0;  // in the capture; 0 means 64
   std::uint64_t config = 0;
-  std::uint64_t sample_period = 0;  // or the frequency in Hz when kFreq is set
+  std::uint64_t sample_period = 0;  // or the frequency in Hz, with kFreq
   std::uint64_t sample_type = 0;    // abi::SampleType
   std::uint64_t read_format = 0;    // abi::ReadFormat
   std::uint64_t flags = 0;          // abi::AttrFlag
-  std::uint32_t wakeup = 0;         // events, or bytes when kWatermark is set
+  std::uint32_t wakeup = 0;         // events, or bytes, with kWatermark
   std::uint32_t bp_type = 0;
   std::uint64_t config1 = 0;
   std::uint64_t config2 = 0;
@@ -38,7 +38,7 @@ struct EventAttr {
   std::uint64_t sig_data = 0;
   std::uint64_t config3 = 0;
   std::uint64_t config4 = 0;
-  std::vector<std::byte> tail;  // bytes past the fields above, as found
+  std::vector<std::byte> tail;  // bytes behind the fields above
 
   bool has(abi::AttrFlag flag) const { return (flags & flag) != 0; }
   bool samples(abi::SampleType bit) const { return (sample_type & bit) != 0; }
@@ -46,11 +46,10 @@ struct EventAttr {
   bool operator==(const EventAttr&) const = default;
 };
 
-// The size perf 6.1 knows; it refuses captures whose attrs are larger, so this is what we write unless a
-// later field is in use.
+// The size in perf 6.1, which refuses larger attrs: used unless a later field is set.
 inline constexpr std::uint32_t kCompatibleAttrSize = 128;
 
-// Reads one attr of `bytes.left()` bytes; attr.size inside says how many of them are meaningful.
+// Reads one attr of `bytes.left()` bytes, of which attr.size are valid.
 Result<EventAttr> parse_event_attr(Cursor bytes);
 // The smallest size (at least kCompatibleAttrSize) that holds every non-zero field.
 std::uint32_t size_to_write(const EventAttr& attr);

@@ -12,7 +12,7 @@ namespace tacho::format {
 
 namespace {
 
-// Word of the id after a SAMPLE's header, by the order of its fields; -1 when it has none.
+// Index of the id's word behind a SAMPLE's header; -1: none.
 int sample_id_word(const EventAttr& attr) {
   if (attr.samples(abi::kSampleIdentifier)) return 0;
   if (!attr.samples(abi::kSampleId)) return -1;
@@ -20,7 +20,7 @@ int sample_id_word(const EventAttr& attr) {
   return std::popcount(attr.sample_type & before);
 }
 
-// Word of the id before the end of every other kernel record; -1 when it has none.
+// Index of the id's word, counted from the end of other kernel records; -1: none.
 int trailer_id_word(const EventAttr& attr) {
   if (!attr.has(abi::kSampleIdAll)) return -1;
   if (attr.samples(abi::kSampleIdentifier)) return 1;
@@ -101,7 +101,7 @@ std::optional<std::size_t> EventSet::find_id(std::uint64_t id) const {
   std::size_t end = by_id_.size();
   for (auto run = runs_.rbegin(); run != runs_.rend(); end = *run++) {
     const std::span all(by_id_.data() + *run, end - *run);
-    const auto behind = std::ranges::upper_bound(all, id, {}, &IdOf::id);  // the last of equal ids counts
+    const auto behind = std::ranges::upper_bound(all, id, {}, &IdOf::id);  // the last of equal ids is used
     if (behind != all.begin() && std::prev(behind)->id == id) return std::prev(behind)->event;
   }
   return std::nullopt;
@@ -115,7 +115,7 @@ std::optional<std::size_t> EventSet::event_of(const RecordView& record) const {
   const Bytes body = whole.subspan(kRecordHeaderSize);
   const int word = is_sample ? sample_id_word_ : trailer_id_word_;
   if (word < 0) {
-    // Without ids, events whose samples are alike can be read all the same, as the first one's.
+    // Without ids, samples can be read as the first event's if all events have the same fields.
     return samples_are_alike_ ? std::optional<std::size_t>(0) : std::nullopt;
   }
   const auto offset = static_cast<std::size_t>(word) * sizeof(std::uint64_t);

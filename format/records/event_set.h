@@ -15,8 +15,7 @@ namespace tacho::format {
 
 struct Event {
   EventAttr attr;
-  // The one name by which it is shown and chosen: as the capture names it, or else made of its attributes
-  // (EventNames).
+  // Its name: from the capture, or else made from its attributes (EventNames).
   std::string name;
   std::vector<std::uint64_t> ids;
   bool name_is_made = false;
@@ -27,8 +26,8 @@ class EventSet {
   // Returns the new event's index.
   std::size_t add(Event event);
   void add_id(std::size_t event, std::uint64_t id);
-  void set_name(std::size_t event, std::string name);   // the capture's
-  void make_name(std::size_t event, std::string name);  // where it has none
+  void set_name(std::size_t event, std::string name);   // from the capture
+  void make_name(std::size_t event, std::string name);  // if the capture has none
 
   std::size_t size() const { return events_.size(); }
   bool empty() const { return events_.empty(); }
@@ -37,29 +36,30 @@ class EventSet {
   auto end() const { return events_.end(); }
 
   std::optional<std::size_t> find_id(std::uint64_t id) const;
-  // Index of the record's event: the only one; or by the id in the sample or in the trailer of other kernel
-  // records; id 0 (synthesized records) means the first. Nothing when the id is unknown or cannot be reached.
+  // Index of the record's event: the only one, or by the id in the sample or the trailer; id 0 (synthesized
+  // records) means the first event. Nothing: unknown id, or the record is too short.
   std::optional<std::size_t> event_of(const RecordView& record) const;
 
  private:
   std::vector<Event> events_;
-  // Runs of ascending ids, each more than twice as long as the next: an id of the last run has the last word.
+  // Runs of ascending ids, each more than twice as long as the next one. Of equal ids the last run's is used.
   struct IdOf {
     std::uint64_t id = 0;
     std::uint32_t event = 0;
   };
   std::vector<IdOf> by_id_;
-  std::vector<std::size_t> runs_;  // where in it each begins
-  // The kernel numbers ids one by one, so the ids of a capture are close together: by_id_ for those from
-  // first_id_ on, kNoEvent in the gaps.
+  std::vector<std::size_t> runs_;  // the start of each run
+  // The kernel assigns consecutive ids, so those of a capture are close together: by_id_ is indexed from
+  // first_id_ on, with kNoEvent in gaps.
   static constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
   std::uint64_t first_id_ = 0;
   std::vector<std::uint32_t> near_;
-  // Where every sample's id stands: 8-byte words after the header; -1 when events differ or have none.
+  // Place of the id in all samples, in 8-byte words behind the header; -1: it differs between events, or
+  // there is none.
   int sample_id_word_ = -1;
-  // Where every other kernel record's id stands: words before the end; -1 likewise.
+  // Place of the id in other kernel records, in words before the end; -1: likewise.
   int trailer_id_word_ = -1;
-  std::size_t trailer_size_ = 0;   // bytes, of the first event's
+  std::size_t trailer_size_ = 0;   // of the first event, in bytes
   bool samples_are_alike_ = true;  // all events' samples have the same fields
   void place_ids(const EventAttr& added);
   void know_id(std::uint64_t id, std::size_t event);

@@ -1,6 +1,5 @@
-// Numbers of the kernel's perf interface and of perf's own additions: our copy, fixed widths, so that a
-// capture reads the same wherever this is built. Source: linux/perf_event.h and perf's util/event.h, as facts
-// in docs/capture-format.md.
+// Constants of the kernel's perf interface (linux/perf_event.h) and of perf (util/event.h), copied so that
+// they do not depend on the build host's headers; see docs/capture-format.md.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ enum Type : std::uint32_t {
   kHwCache = 3,
   kRaw = 4,
   kBreakpoint = 5,
-  kSynth = 0x80000000,  // perf's own: what it makes of a processor trace
+  kSynth = 0x80000000,  // perf's: synthesized from a processor trace
 };
 
 enum SoftwareConfig : std::uint64_t {
@@ -191,7 +190,8 @@ enum Misc : std::uint16_t {
   kMiscBuildIdSize = 1 << 15,  // perf's BUILD_ID records: the size byte is valid
 };
 
-// Call chain entries from here up are marks, not addresses: they set the cpumode of what follows.
+// Context markers: call chain entries from here up are not addresses; they set the cpumode of the following
+// entries.
 enum ContextMark : std::uint64_t {
   kContextHypervisor = static_cast<std::uint64_t>(-32),
   kContextKernel = static_cast<std::uint64_t>(-128),
@@ -203,7 +203,7 @@ enum ContextMark : std::uint64_t {
   kContextMax = static_cast<std::uint64_t>(-4095),
 };
 
-// Header features. 1 to 34 are perf's, and bits in the file's header; ours start at 224
+// Header features. 1 to 34 are perf's, and bits in the file's header; tacho's start at 224
 // (docs/capture-format.md).
 enum Feature : std::uint32_t {
   kFeatureTracingData = 1,

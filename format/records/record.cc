@@ -15,8 +15,7 @@ Cursor kernel_body(const RecordView& record, const EventAttr& attr, FieldLog* lo
   return Cursor(body.first(body.size() - std::min(trailer, body.size())), record.order, log);
 }
 
-// A name up to its first NUL; the zeros behind it are padding, and some writers pad more than needed. Bytes
-// behind the padding are not consumed.
+// A name up to its first NUL, and its padding of zeros, of which some writers add more than needed.
 std::string_view name_of(Cursor& in) {
   const std::string_view name = Cursor(in).text(in.left());
   in.skip(std::min(in.left(), name.size() + 1));
@@ -37,7 +36,7 @@ struct Parsing {
   const EventAttr& attr;
 };
 
-// Whether a recorder wrote the record itself: those have a trailer of zeros.
+// Whether a recorder synthesized the record: then its trailer is zero.
 bool is_synthesized(const Parsing& about) {
   if (sample_id_size(about.attr) == 0) return false;
   const SampleId id = parse_sample_id(about.record, about.attr);
@@ -45,9 +44,9 @@ bool is_synthesized(const Parsing& about) {
   return has_id ? id.id == 0 : id.time == 0;
 }
 
-// Whether an MMAP2 record with kMiscMmapBuildId really has a build id of 1 to 20 bytes and not device and
-// inode. When two recorders run at once and one of them asks for build ids, the kernel sets the flag in the
-// other's records too.
+// Whether an MMAP2 record with kMiscMmapBuildId really has a build id (of 1 to 20 bytes) and not device and
+// inode. If two recorders run and one of them requests build ids, the kernel sets the flag in the other's
+// records too.
 bool carries_build_id(const Cursor& identity, const Parsing& about) {
   const std::uint8_t size = Cursor(identity).u8();
   return (about.record.misc & abi::kMiscMmapBuildId) != 0 && size >= 1 && size <= BuildId{}.bytes.size() &&
@@ -269,7 +268,7 @@ Record parse_other(Cursor& in, const Parsing&) { return OtherRecord{in.take(in.l
 // Records without a body.
 Record parse_mark(Cursor&, const Parsing&) { return OtherRecord{}; }
 
-// Entries behind their number; of each id there may be a second one, about guests.
+// The entries, whose number is in front; in newer versions a second list for guests follows.
 Record parse_id_index(Cursor& in, const Parsing&) {
   const Bytes body = in.rest();
   const std::uint64_t count = in.u64();
@@ -338,7 +337,7 @@ constexpr RecordRow kRecords[] = {
     {abi::kRecordSchedstatDomain, "SCHEDSTAT_DOMAIN", parse_other},
 };
 
-// Type to row number plus 1; 0: none. Every record of a capture is looked up here.
+// Row number plus 1 by type; 0: none. A table, since every record is looked up.
 constexpr std::uint32_t kTypes = 128;
 constexpr auto kRowOfType = [] {
   std::array<std::uint8_t, kTypes> rows{};
@@ -352,8 +351,8 @@ const RecordRow* row_of(std::uint32_t type) {
   return &kRecords[kRowOfType[type] - 1];
 }
 
-// Whether the bytes behind a record are the records that follow it, by their headers and times: old contents
-// of the ring have older times.
+// Whether the bytes behind a record are further records, by their headers and times: old contents of the ring
+// have older times.
 bool follow(Bytes bytes, const RecordView& record, const EventAttr& attr) {
   for (const auto since = record_time(record, attr); !bytes.empty();) {
     if (bytes.size() < kRecordHeaderSize) return false;
@@ -372,7 +371,7 @@ std::size_t unread_bytes(const RecordView& record, const EventAttr& attr) {
   const RecordRow* row = row_of(record.type);
   const bool is_kernel = record.type < abi::kRecordUserStart;
   if (row == nullptr || record.type == abi::kRecordSample) return 0;
-  if (is_kernel && (attr.sample_type & ~abi::kKnownSampleTypes) != 0) return 0;  // a longer trailer
+  if (is_kernel && (attr.sample_type & ~abi::kKnownSampleTypes) != 0) return 0;  // the trailer may be longer
   Cursor in = is_kernel ? kernel_body(record, attr, nullptr) : record.body();
   (void)row->parse(in, {record, attr});
   if (in.failed()) return 0;
@@ -486,7 +485,7 @@ void write_lost_samples(ByteWriter& out, std::uint64_t lost, const EventAttr& at
   const std::size_t start = out.size();
   write_record(out, abi::kRecordLostSamples, 0, sample_id_size(attr), [&] { out.u64(lost); });
   if (!attr.has(abi::kSampleIdAll)) return;
-  // The trailer is zero but for the ids in it (fields in the order of parse_sample_id).
+  // The trailer is zero except for its ids (fields in the order of parse_sample_id).
   std::size_t at = start + kRecordHeaderSize + sizeof lost;
   const std::uint64_t before = abi::kSampleTid | abi::kSampleTime;
   if (attr.samples(abi::kSampleId))

@@ -25,7 +25,7 @@ struct MmapRecord {  // MMAP and MMAP2; pid -1 is the kernel
   std::string_view filename;
   bool is_mmap2 = false;
   bool is_data = false;  // not executable (misc kMiscMmapData)
-  // MMAP2 with misc kMiscMmapBuildId whose event asked for it; then major to generation are 0.
+  // MMAP2 with misc kMiscMmapBuildId, if its event requested build ids; then major to generation are 0.
   BuildId build_id;
   std::uint32_t major = 0, minor = 0;
   std::uint64_t inode = 0, inode_generation = 0;
@@ -97,7 +97,7 @@ struct CallchainDeferredRecord {
   std::uint64_t cookie = 0;
   U64Array addresses;
 };
-// Records from 64 up that carry something this reader acts on.
+// Records of types from 64 up.
 struct HeaderAttrRecord {
   EventAttr attr;
   std::vector<std::uint64_t> ids;
@@ -128,16 +128,16 @@ using Record = std::variant<OtherRecord, MmapRecord, CommRecord, TaskRecord, Los
                             AuxOutputHwIdRecord, CallchainDeferredRecord, HeaderAttrRecord, EventUpdateRecord,
                             HeaderFeatureRecord, BuildIdRecord>;
 
-// `attr` is the record's event: it says how long the trailer is and what READ holds. The fields are noted in
-// `log` when there is one.
+// `attr`: of the record's event; it determines the trailer and the fields of READ. Fields are logged in
+// `log`, if given.
 Result<Record> parse_record(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);
-// Bytes of the record that are neither a field nor padding; 0 in a sound record. Also 0 for types that are
-// not fully parsed, and for a record that is too short for its fields.
+// Bytes of the record that are neither a field nor padding: 0 in a sound record, for types that are not fully
+// parsed, and for a record that is too short.
 std::size_t unread_bytes(const RecordView& record, const EventAttr& attr);
-// "MMAP2", "FINISHED_ROUND"; empty for a type we do not know.
+// "MMAP2", "FINISHED_ROUND"; empty: unknown type.
 std::string_view record_name(std::uint32_t type);
 
-// Writers of what a recorder makes itself: header, body, then `trailer` zero bytes for sample_id_all.
+// Writers of synthesized records: header, body, then `trailer` zero bytes for sample_id_all.
 void write_mmap2(ByteWriter& out, const MmapRecord& record, std::uint16_t cpumode, std::size_t trailer);
 void write_mmap(ByteWriter& out, const MmapRecord& record, std::uint16_t cpumode, std::size_t trailer);
 void write_comm(ByteWriter& out, const CommRecord& record, std::size_t trailer);
@@ -148,7 +148,7 @@ void write_bpf_event(ByteWriter& out, const BpfEventRecord& record, std::size_t 
 void write_namespaces(ByteWriter& out, std::uint32_t pid, std::uint32_t tid,
                       std::span<const std::uint64_t> links, std::size_t trailer);
 void write_cgroup(ByteWriter& out, const CgroupRecord& record, std::size_t trailer);
-// One of an event's losses: the trailer carries the event's id, so that a reader knows whose they are.
+// The losses of one event, whose id is in the trailer.
 void write_lost_samples(ByteWriter& out, std::uint64_t lost, const EventAttr& attr, std::uint64_t id);
 // A record without a body (FINISHED_ROUND, FINISHED_INIT).
 void write_mark(ByteWriter& out, abi::RecordType type);

@@ -1,5 +1,4 @@
-// One record of a capture as bytes, with its header taken apart; what it means is parsed by record.h and
-// sample.h.
+// The bytes of one record, with its parsed header; record.h and sample.h parse the body.
 #pragma once
 
 #include <bit>
@@ -16,17 +15,17 @@ struct RecordView {
   std::uint32_t type = 0;  // abi::RecordType
   std::uint16_t misc = 0;  // abi::Misc
   Bytes bytes;             // the whole record, header included
-  Bytes payload;           // what follows TRACING_DATA; empty for others
-  // Bytes that follow TRACING_DATA and AUXTRACE. A trace may be larger than memory:
-  // CaptureReader::next_payload() gives it in pieces.
+  Bytes payload;           // the bytes behind TRACING_DATA; empty for others
+  // Bytes behind TRACING_DATA and AUXTRACE. A trace may be larger than memory: CaptureReader::next_payload()
+  // returns it in pieces.
   std::uint64_t payload_size = 0;
-  std::uint64_t offset = 0;  // file offset in bytes; of the enclosing COMPRESSED record when it was in one
+  std::uint64_t offset = 0;  // file offset in bytes; of an inflated record: of its COMPRESSED record
   std::endian order = std::endian::native;
 
   Cursor body(FieldLog* log = nullptr) const { return Cursor(bytes.subspan(kRecordHeaderSize), order, log); }
 };
 
-// `bytes` as a record: its header taken apart.
+// Parses the header of `bytes`, a whole record.
 inline RecordView whole_record(Bytes bytes, std::endian order) {
   Cursor in(bytes, order);
   RecordView record;

@@ -20,7 +20,7 @@ Registers parse_registers(Cursor& in, std::uint64_t mask) {
   return registers;
 }
 
-// Bits of the fields in a branch's flags, first one first: mispredicted, predicted, in transaction, abort,
+// Widths of the bit fields in a branch's flags, in order: mispredicted, predicted, in transaction, abort,
 // cycles, type, speculation, new type, privilege, reserved.
 constexpr int kBranchFlagBits[] = {1, 1, 1, 1, 16, 4, 2, 4, 3, 31};
 
@@ -31,7 +31,7 @@ void parse_branches(Cursor& in, const EventAttr& attr, Sample& out) {
   if ((attr.branch_sample_type & abi::kBranchCounters) != 0) out.branch_counters = in.words(count);
 }
 
-// u64 size, bytes and, when there are any, u64 how many of them are valid.
+// u64 size, bytes and, if size is not 0, u64 the number of valid bytes.
 void parse_user_stack(Cursor& in, Sample& out) {
   out.user_stack = {};
   const std::uint64_t size = in.u64();
@@ -160,7 +160,7 @@ ReadValues parse_read_values(Cursor& in, std::uint64_t read_format) {
 
 namespace {
 
-// Sets every field that the event samples, and no other.
+// Sets the fields that the event samples.
 bool parse_into(Sample& sample, const RecordView& record, const EventAttr& attr, FieldLog* log) {
   Cursor in = record.body(log);
   sample.misc = record.misc;

@@ -18,7 +18,7 @@ struct ReadValues {
   std::uint64_t time_enabled = 0;       // ns
   std::uint64_t time_running = 0;       // ns
   Bytes entries;                        // members of {value, [id], [lost]}: use entry()
-  std::optional<std::uint64_t> single;  // the one member's value, when times stand between it and its id
+  std::optional<std::uint64_t> single;  // the only member's value, if times are between it and its id
   std::uint64_t read_format = 0;
   std::endian order = std::endian::native;
 
@@ -34,18 +34,18 @@ struct BranchEntry {
   std::uint64_t from = 0, to = 0, flags = 0;
 };
 
-// A branch's flags are bit fields, which a machine of the other byte order numbers from the other end of the
-// word. `flags` is the word as a number; the fields are the same before and after.
+// Convert a branch's flags, bit fields that machines of the other byte order number from the other end of the
+// word.
 std::uint64_t branch_flags_from_foreign(std::uint64_t flags);
 std::uint64_t branch_flags_to_foreign(std::uint64_t flags);
 
 struct Registers {
   std::uint64_t abi = 0;   // 0 none, 1 32-bit, 2 64-bit
-  std::uint64_t mask = 0;  // which registers, lowest bit first
+  std::uint64_t mask = 0;  // a bit for each register
   U64Array values;         // one for each bit of mask
 };
 
-// Fields the event did not sample keep their defaults; ask the event's sample_type what is there.
+// Fields that the event does not sample have their defaults; see the event's sample_type.
 struct Sample {
   std::uint64_t identifier = 0;  // IDENTIFIER or ID
   std::uint64_t ip = 0;
@@ -54,15 +54,15 @@ struct Sample {
   std::uint64_t addr = 0;
   std::uint64_t stream_id = 0;
   std::uint32_t cpu = ~0U;
-  std::uint64_t period = 0;  // attr.sample_period when the record does not say
+  std::uint64_t period = 0;  // attr.sample_period if the record has none
   ReadValues read;
   U64Array callchain;  // leaf first, with abi::ContextMark entries
   Bytes raw;           // with the kernel's padding
   std::uint64_t branch_hw_index = ~std::uint64_t{0};
   U64Array branches;         // 3 words each: from, to, flags
-  U64Array branch_counters;  // one word each, when sampled
+  U64Array branch_counters;  // one word for each branch, if sampled
   Registers user_registers;
-  Bytes user_stack;          // the part that is valid
+  Bytes user_stack;          // the valid part
   std::uint64_t weight = 0;  // WEIGHT, or var1 of WEIGHT_STRUCT
   std::uint16_t weight2 = 0, weight3 = 0;
   std::uint64_t data_source = 0;
@@ -74,7 +74,7 @@ struct Sample {
   std::uint64_t code_page_size = 0;
   Bytes aux;
   std::uint16_t misc = 0;  // of the record: cpumode
-  std::size_t unread = 0;  // bytes behind the last field: in a sound record there are none
+  std::size_t unread = 0;  // bytes behind the last field; 0 in a sound record
 
   BranchEntry branch(std::size_t index) const {
     const std::uint64_t flags = branches[3 * index + 2];
@@ -85,31 +85,30 @@ struct Sample {
   std::size_t branch_count() const { return branches.size() / 3; }
 };
 
-// Nothing when the record is shorter than its fields say. The fields are noted in `log` when there is one.
+// Nothing: the record is too short. Fields are logged in `log`, if given.
 std::optional<Sample> parse_sample(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);
 
-// The same, one sample after another in one place: clearing a Sample for each takes longer than reading what
-// is in it.
+// The same, reusing one Sample, since clearing one for each record takes longer than parsing.
 class SampleParser {
  public:
-  // Null when the record is shorter than its fields say. Valid until the next call.
+  // Null: the record is too short. Valid until the next call.
   const Sample* parse(const RecordView& record, const EventAttr& attr);
-  // Only the fields that stand first: identifier, ip, pid, tid, time, addr, stream_id, cpu and period. The
-  // others are those of some sample before.
+  // Only the first fields: identifier, ip, pid, tid, time, addr, stream_id, cpu and period. The others are
+  // those of an earlier sample.
   const Sample* parse_start(const RecordView& record, const EventAttr& attr);
 
  private:
   void begin(const EventAttr& attr);
   Sample sample_;
-  // Which fields were set: others have their defaults.
+  // The sample_type of the fields that were set; others have their defaults.
   std::uint64_t sample_type_ = 0, branch_sample_type_ = 0;
 };
 
-// The time alone, in ns, without taking the rest apart. Nothing when the event has none.
+// Only the time, in ns; nothing: the event has none.
 std::optional<std::uint64_t> sample_time(const RecordView& record, const EventAttr& attr);
 
-// The trailer that every other kernel record ends with when attr.sample_id_all is set. Records synthesized at
-// the start carry zeros.
+// The trailer of kernel records other than SAMPLE, with attr.sample_id_all. In synthesized records it is
+// zero.
 struct SampleId {
   std::uint32_t pid = ~0U, tid = ~0U;
   std::uint64_t time = ~std::uint64_t{0};  // ns
@@ -119,16 +118,16 @@ struct SampleId {
 };
 // Bytes the trailer takes; 0 without sample_id_all.
 std::size_t sample_id_size(const EventAttr& attr);
-// A kernel record up to the end of its trailer of that size. Where several recorders run, Linux (to 6.18 at
-// least) makes KSYMBOL and BPF_EVENT records longer by the trailers written for the recorders before, and the
-// bytes behind the trailer are old contents of the ring: they are left out.
+// A kernel record up to the end of its trailer. If several recorders run, Linux (at least up to 6.18) makes
+// KSYMBOL and BPF_EVENT records too long, by the size of the trailers for earlier recorders; the extra bytes,
+// old contents of the ring, are removed.
 Bytes declared_bytes(const RecordView& record, std::size_t trailer);
-// False when the word that the kernel leaves zero behind the CPU is not: what stands there is no trailer.
+// Whether the reserved word behind the CPU is zero; false: the bytes are not a trailer.
 bool has_sound_trailer(const RecordView& record, const EventAttr& attr);
 SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);
-// Appends the trailer that records of `attr`'s event end with; fields it does not have are left out.
+// Appends the trailer for records of `attr`'s event, with the fields that it has.
 void write_sample_id(ByteWriter& out, const SampleId& id, const EventAttr& attr);
-// Time of any kernel record: of the sample or the trailer. Nothing when it has none.
+// The time of any kernel record, in the sample or the trailer; nothing: it has none.
 std::optional<std::uint64_t> record_time(const RecordView& record, const EventAttr& attr);
 
 // Values in a READ record's body or a sample; advances `in`.

@@ -58,7 +58,7 @@ bool is_comparison(Operation operation) {
 // A constant: the value of a 64-bit member, signed or not, and sums of those.
 __extension__ using Wide = __int128;
 
-// The target of a jump, while steps are made in reverse order: the number of a step, or an end.
+// The target of a jump, while steps are made in reverse order: the number of a step, or an exit.
 enum : int { kTakes = -1, kLeaves = -2 };
 
 class Compiler {
@@ -71,7 +71,7 @@ class Compiler {
     if (!first) return first.error();
     if (made_.size() > bpf::kMostFilterSteps)
       return use_error(std::string(option_) + ": '" + source_.source + "' takes " +
-                       std::to_string(made_.size()) + " comparisons in the kernel, where there is room for " +
+                       std::to_string(made_.size()) + " comparisons in the kernel, whose limit is " +
                        std::to_string(bpf::kMostFilterSteps));
     Condition out{{}, has_members_};
     const auto target = [&](int to) {
@@ -99,7 +99,7 @@ class Compiler {
     std::string name;
     const PayloadField* field = nullptr;
     bool is_text = false, is_cgroup = false;
-    std::size_t text_bytes = 0;  // the room of a text
+    std::size_t text_bytes = 0;  // size of the member, of a text
   };
 
   const ExpressionNode& node(std::size_t i) const { return source_.nodes[i]; }
@@ -138,7 +138,7 @@ class Compiler {
     const ExpressionNode& at = node(i);
     const bool is_left_constant = is_constant(at.left);
     if (!is_left_constant && !is_constant(at.right))
-      return wrong(i, "in the kernel one side of a comparison is a constant");
+      return wrong(i, "in the kernel one side of a comparison must be a constant");
     if (is_left_constant && is_constant(at.right)) return wrong(i, "two constants need no comparison");
     const std::size_t value = is_left_constant ? at.right : at.left;
     const std::size_t constant = is_left_constant ? at.left : at.right;
@@ -199,7 +199,7 @@ class Compiler {
     const std::size_t value = is_left_constant ? at.right : at.left;
     const std::size_t bits = is_left_constant ? at.left : at.right;
     if (!is_constant(bits) || node(value).operation != Operation::Name)
-      return wrong(i, "in the kernel & takes a value and a constant");
+      return wrong(i, "in the kernel & needs a value and a constant");
     auto subject = subject_named(value);
     if (!subject) return subject;
     if (subject->is_text || subject->is_cgroup) return wrong(value, "this is a text, and has no bits");
@@ -221,7 +221,7 @@ class Compiler {
     if (const PayloadField* field = field_of(at.text)) return member(i, *field);
     std::string_view name = at.text;
     if (name.starts_with(kSamplePrefix)) name.remove_prefix(kSamplePrefix.size());
-    if (has_index(at)) return wrong(i, "this is no list");
+    if (has_index(at)) return wrong(i, "this is not a list");
     Subject subject;
     subject.name = name;
     const auto row = std::ranges::find(kNumbers, name, &OwnName::name);
@@ -243,8 +243,7 @@ class Compiler {
     if (names_.payload != nullptr)
       for (const PayloadField& field : names_.payload->fields) fields.push_back(field.name);
     for (const std::string& field : fields) known += ", " + field;
-    return "there is no '" + name +
-           "' that the kernel can be asked about before it records; there are: " + known +
+    return "there is no '" + name + "' that the kernel can test; there are: " + known +
            cli::suggestion(name, fields);
   }
 
@@ -258,8 +257,8 @@ class Compiler {
     if (field.kind == FieldKind::Float) return wrong(i, "the kernel does not compute with fractions");
     const bool is_list = field.kind != FieldKind::Text && (field.is_array || field.count != 1);
     if (is_list != has_index(at))
-      return wrong(i, is_list ? "this field is a list; write which element: " + field.name + "[0]"
-                              : std::string("this field is no list"));
+      return wrong(i, is_list ? "this field is a list; choose an element: " + field.name + "[0]"
+                              : std::string("this field is not a list"));
     std::uint64_t byte = field.bit_offset / 8;
     if (field.kind == FieldKind::Text) {
       subject.is_text = true;
@@ -341,9 +340,9 @@ class Compiler {
       case Operation::Difference:
         return in_range(i, *left - *right);
       default:
-        // Both have at most 65 bits, whose product may have more than there is room for.
+        // Both have at most 65 bits; the product may overflow.
         Wide product = 0;
-        if (__builtin_mul_overflow(*left, *right, &product)) return wrong(i, "it is too large");
+        if (__builtin_mul_overflow(*left, *right, &product)) return wrong(i, "the number is too large");
         return in_range(i, product);
     }
   }
@@ -380,7 +379,7 @@ class Compiler {
     return is_opposite ? add(subject.step, no, yes) : add(subject.step, yes, no);
   }
 
-  // Which letters a text must begin with, and whether it ends there.
+  // The prefix that a text must have, and whether the text ends there.
   struct Wanted {
     std::string letters;
     bool is_whole = true;
@@ -399,7 +398,7 @@ class Compiler {
       wanted.is_whole = false;
     }
     if (wanted.letters.find_first_of("*?") != std::string::npos)
-      return wrong(constant, "in the kernel a pattern is a prefix and one * after it");
+      return wrong(constant, "in the kernel a pattern must be a prefix with one * at the end");
     return wanted;
   }
 
@@ -413,7 +412,7 @@ class Compiler {
     if (bytes.size() > most)
       return wrong(constant,
                    "it is too long: '" + subject.name + "' holds " + std::to_string(most) + " letters");
-    if (bytes.empty() && !wanted->is_whole) return wrong(constant, "every text looks like that");
+    if (bytes.empty() && !wanted->is_whole) return wrong(constant, "every text matches this pattern");
     if (wanted->is_whole && bytes.size() < subject.text_bytes) bytes.push_back('\0');
     std::vector<FilterStep> words;
     for (std::size_t at = 0; at < bytes.size();) {
@@ -433,7 +432,7 @@ class Compiler {
     for (auto word = words.rbegin(); word != words.rend(); ++word) next = add(*word, next, no);
     return next;
   }
-  // The letters as the number that they are in memory, and which of its bits they are.
+  // The letters as a number in memory order, and the mask of its used bits.
   static void put(FilterStep& step, std::string_view letters, std::size_t size) {
     std::string text(letters), bits(letters.size(), '\xFF');
     text.resize(size);
@@ -452,13 +451,14 @@ class Compiler {
     step.mask = as_number(bits);
   }
 
-  // "/a/b": that cgroup; "/a/b/*": those below it. "/*" is what every path begins with, the root's own too.
+  // "/a/b": that cgroup; "/a/b/*": those below it. "/*": every cgroup, the root included.
   Result<int> place_cgroup(const Subject& subject, Operation operation, std::size_t constant, int yes,
                            int no) {
     auto wanted = wanted_text(operation, constant);
     if (!wanted) return wanted.error();
     if (!wanted->is_whole && !wanted->letters.ends_with('/'))
-      return wrong(constant, "in the kernel a cgroup's pattern is a path and /* after it: all cgroups below");
+      return wrong(constant,
+                   "in the kernel a cgroup's pattern must be a path with /* at the end: all cgroups below");
     const auto found = names_.cgroup(wanted->letters);
     if (!found) return wrong(constant, found.error().what);
     if (wanted->is_opposite) std::swap(yes, no);

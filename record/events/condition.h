@@ -1,10 +1,10 @@
-// Conditions of --filter that the kernel decides: of the language of --where what a list of comparisons can
-// say (bpf/attach/event_filter.h). What it cannot say is refused at its column.
+// Conditions of --filter, compiled for the kernel: the part of the language of --where that is a list of
+// comparisons (bpf/attach/event_filter.h). Other expressions are refused with their column.
 //
 //   pid, tid, uid, gid, cpu, cgroup_id   numbers, compared with constants, or their bits: cpu & 1
 //   comm                                 == "dd", ~ "kworker*"
-//   cgroup                               == "/system.slice/x", ~ "/system.slice/*": what is below
-//   members of the payload               numbers, enumerators, texts; where the program asks with its event
+//   cgroup                               == "/system.slice/x", ~ "/system.slice/*": those below
+//   members of the payload               numbers, enumerators, texts; if the program checks its filled event
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ struct ConditionNames {
 
 struct Condition {
   bpf::FilterSteps steps;
-  bool has_members = false;  // some look into the payload
+  bool has_members = false;  // it has comparisons of payload members
 };
 
 // `option` is for messages.

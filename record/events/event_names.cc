@@ -168,7 +168,7 @@ constexpr Row kEvents[] = {
     {"bpf-output", "", abi::kSoftware, abi::kBpfOutput},
 };
 
-// A cache event is three numbers: which cache, what is done to it, and with what result.
+// A cache event is three numbers: the cache, the operation, and the result.
 constexpr int kRead = 0, kWrite = 1, kPrefetch = 2;
 constexpr int kAccess = 0, kMiss = 1;
 
@@ -209,7 +209,7 @@ constexpr Part kResults[] = {
     {"access", kAccess}, {"misses", kMiss},      {"miss", kMiss},
 };
 
-// Takes "-NAME" off the start of `rest` when it is one of the rows and ends there.
+// Removes "-NAME" from the start of `rest` if it is one of the rows; returns the row's number.
 template <std::size_t N>
 std::optional<int> take_part(std::string_view& rest, const Part (&rows)[N]) {
   if (!rest.starts_with('-')) return std::nullopt;
@@ -236,7 +236,7 @@ std::optional<CacheEvent> parse_cache_event(std::string_view name) {
       std::string_view rest = name.substr(spelling.size());
       auto operation = take_part(rest, kOperations);
       const auto result = take_part(rest, kResults);
-      if (!operation) operation = take_part(rest, kOperations);  // the other order is right too
+      if (!operation) operation = take_part(rest, kOperations);  // the other order is accepted too
       if (rest.empty()) return CacheEvent{&cache, operation.value_or(kRead), result.value_or(kAccess)};
     }
   }
@@ -272,7 +272,7 @@ std::vector<ListedEvent> named_events() {
   constexpr std::string_view kPlural[] = {"loads", "stores", "prefetches"};
   constexpr std::string_view kSingular[] = {"load", "store", "prefetch"};
   for (const Cache& cache : kCaches) {
-    if (cache.names[0] == "bpc") continue;  // one more spelling
+    if (cache.names[0] == "bpc") continue;  // an alias
     for (const int operation : {kRead, kWrite, kPrefetch}) {
       if (!cache.takes[operation]) continue;
       events.push_back(

@@ -28,14 +28,14 @@ inline std::optional<int> take_number(std::string_view& text) {
 struct PmuField {
   std::string name;
   int word = 0;  // 0: config, 1: config1, 2: config2
-  // Bits of the word, first and last of each run; the value's bits go there from the lowest on.
+  // Bit ranges of the word (first, last); the value's bits are placed there from the lowest on.
   std::vector<std::pair<int, int>> bits;
 };
 // "config:0-7,32-35"; nothing when it is not understood.
 std::optional<PmuField> parse_pmu_field(std::string_view name, std::string_view text);
-// The largest value that the field has room for.
+// The largest value of the field.
 std::uint64_t largest_value(const PmuField& field);
-// The value's bits where the field has them.
+// The value's bits at the field's places in the word.
 std::uint64_t placed(const PmuField& field, std::uint64_t value);
 
 struct PmuEvent {
@@ -65,8 +65,7 @@ class Pmus {
   std::string folder_;
 };
 
-// Events that every kernel knows by number: the processor's generic counters, its caches, and software
-// events.
+// The kernel's generic events: hardware counters, caches, and software events.
 
 struct NamedEvent {
   std::uint32_t type = 0;  // of perf_event_attr
@@ -76,15 +75,14 @@ struct NamedEvent {
 // "cycles", "L1-dcache-load-misses", "faults": perf's names and their other spellings.
 std::optional<NamedEvent> find_named_event(std::string_view name);
 
-// Why a name that looks like one of a cache's events is none: "an instruction cache takes no stores". Empty
-// for others.
+// Why a name like a cache event's is not one: "L1-icache takes no stores". Empty for other names.
 std::string cache_event_error(std::string_view name);
 
 struct ListedEvent {
   std::string name, alias;  // no alias: empty
   std::string_view kind;    // "Hardware event", "Software event", "Hardware cache event"
 };
-// Each once, with its main spelling; hardware, software, caches.
+// All of them, each once: hardware, software, caches.
 std::vector<ListedEvent> named_events();
 
 // An error at one column of the text of -e, with a caret below it (cli/message_text.h):
@@ -94,7 +92,7 @@ std::vector<ListedEvent> named_events();
 //                   ^
 Error error_at(std::string_view text, std::size_t at, std::string_view what);
 
-// A name for an event that an object brings: `name`, or where another -e brought that already "name.2", ...
+// A unique name for an event of an object: `name`, or "name.2", ... if that is taken.
 std::string distinct_name(const std::string& name, const std::function<bool(const std::string&)>& is_taken);
 
 }  // namespace tacho::record

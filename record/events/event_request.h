@@ -1,4 +1,4 @@
-// One event as -e names it, before the kernel was asked.
+// One event as -e names it, before it is resolved.
 #pragma once
 
 #include <cstddef>
@@ -47,40 +47,40 @@ struct NeededField {
 // "NAME=SOURCE:TYPE" in the parentheses of a probe (probe_arguments.h).
 struct ArgumentRequest {
   std::string name, source;  // equal where no name was given
-  std::string type;          // empty: as it is found
+  std::string type;          // empty: the argument's own
   bool operator==(const ArgumentRequest&) const = default;
 };
 
 // The event for the kernel: an alternative for each kind.
 
-// Counters, clocks, software events, PMUs, breakpoints: type and config say all.
+// Counters, clocks, software events, PMUs, breakpoints: only type and config.
 struct CounterRequest {};
 
-// `config` is found by resolve_tracepoints().
+// resolve_tracepoints() sets `config`.
 struct TracepointRequest {
   std::string system, name;        // both may be globs
-  std::vector<NeededField> needs;  // of a recorder: the fields it needs
+  std::vector<NeededField> needs;  // the fields that a recorder needs
 };
 
-// Type and config are found by find_probes().
+// find_probes() sets type and config.
 struct ProbeRequest {
   ProbeKind kind = ProbeKind::User;
   std::string path;                // of the file; empty in the kernel
-  std::string provider, function;  // function: also a marker's name; empty: `offset` is one in the file
-  std::uint64_t offset = 0;        // bytes from the function's begin
+  std::string provider, function;  // function: also a marker's name; empty: `offset` is in the file
+  std::uint64_t offset = 0;        // bytes from the function's start
   bool at_return = false;
 };
 
-// BPF programs, from a file or tacho's own.
+// BPF programs, of a file or a recorder.
 struct ObjectRequest {
-  std::string path;                  // of a recorder its name
+  std::string path;                  // of a recorder: its name
   std::vector<MapBinding> bindings;  // empty: an event for each of its channels
   std::vector<ConstantSetting> constants;
 };
 
 struct EventRequest {
   std::variant<CounterRequest, TracepointRequest, ProbeRequest, ObjectRequest> what;
-  // Null where the event is of another kind.
+  // Null: the event is of another kind.
   const TracepointRequest* tracepoint() const { return std::get_if<TracepointRequest>(&what); }
   TracepointRequest* tracepoint() { return std::get_if<TracepointRequest>(&what); }
   const ProbeRequest* probe() const { return std::get_if<ProbeRequest>(&what); }
@@ -88,14 +88,14 @@ struct EventRequest {
   const ObjectRequest* object() const { return std::get_if<ObjectRequest>(&what); }
   ObjectRequest* object() { return std::get_if<ObjectRequest>(&what); }
   bool is_counter() const { return std::holds_alternative<CounterRequest>(what); }
-  // Settings of an object; of others none.
+  // Settings of an object; empty for others.
   std::span<const ConstantSetting> constants() const {
     return object() != nullptr ? std::span<const ConstantSetting>(object()->constants)
                                : std::span<const ConstantSetting>();
   }
 
   std::string text;  // as written, for messages
-  std::string name;  // what the capture calls it; empty for an object
+  std::string name;  // in the capture; empty for an object
 
   std::uint32_t type = format::abi::kSoftware;         // of perf_event_attr, as are all of these
   std::uint64_t config = 0, config1 = 0, config2 = 0;  // of a breakpoint: address and length
@@ -103,7 +103,7 @@ struct EventRequest {
   std::uint64_t flags =
       format::abi::kExcludeGuest;  // abi::AttrFlag: where it counts, how exactly, how exclusively
 
-  std::string recorder;        // tacho's own that it is (recorders.h); empty: none
+  std::string recorder;        // the recorder's name (recorders.h); empty: none
   bool asks_for_help = false;  // "/help/"
   // For a probe or tracepoint of a recorder: the recorder's name, and its page's view.
   std::string catalogue_name, view;
@@ -112,8 +112,8 @@ struct EventRequest {
   std::vector<ArgumentRequest> arguments;
   // The same, found by find_probes(); of a Tracepoint with `sum`: its fields.
   std::vector<bpf::ProbeArgument> placed_arguments;
-  std::optional<bpf::ProbeSum> sum;  // hits are counted in the kernel (argdist), of a Tracepoint too
-  std::string no_sum;                // why argdist's are not
+  std::optional<bpf::ProbeSum> sum;  // hits are counted in the kernel (argdist)
+  std::string no_sum;                // why argdist cannot count them in the kernel
   std::string probe_target;          // for the kernel: the file's path, or the kernel function
 
   std::optional<std::uint64_t> period, frequency;  // events; Hz
@@ -122,20 +122,20 @@ struct EventRequest {
   std::optional<std::uint32_t> stack_bytes;
   std::optional<std::uint16_t> max_frames;
   std::optional<std::uint64_t> branches;  // perf_event_attr.branch_sample_type
-  std::optional<bool> inherit;            // whether what a thread starts is followed
-  bool most_precise = false;              // as exact as the machine can
-  bool reads_group = false;               // its samples bring the counts of its group
-  bool names_guests = false;              // a modifier said whether guests or the host count
+  std::optional<bool> inherit;            // whether child tasks are followed
+  bool most_precise = false;              // modifier P: the highest possible precise_ip
+  bool reads_group = false;               // modifier S: its samples have the counts of its group
+  bool names_guests = false;              // it has the modifier G or H
 
-  std::size_t group = 0;   // events of one group have one number within their -e, from 1; 0: none
+  std::size_t group = 0;   // number of its group within its -e, from 1; 0: none
   std::string group_name;  // "g" of "g{a,b}"
   std::size_t option = 0;  // the number of its -e, from 1
-  // From --filter and --exclude-perf: for a tracepoint without `sum` in the kernel's language, for other
-  // events in that of compile_condition() (condition.h).
+  // --filter and --exclude-perf: in the kernel's language for a tracepoint without `sum`, else in that of
+  // compile_condition() (condition.h).
   std::string filter;
   std::string filter_place = "--filter";  // what messages about it begin with
-  bpf::FilterSteps condition;             // the same of a Counter or Probe, compiled
-  std::string filter_fields;  // of a Tracepoint with a filter: what that may ask for, "prev_comm, prev_pid"
+  bpf::FilterSteps condition;             // the same, compiled, of a Counter or Probe
+  std::string filter_fields;              // of a Tracepoint with a filter: its fields, "prev_comm, prev_pid"
 };
 
 }  // namespace tacho::record

@@ -58,12 +58,12 @@ Result<> set_inherit(EventRequest& request, std::string_view value, bool meaning
   return Done{};
 }
 
-// Rings that are written over are set up for a whole recording, not for one event.
+// Overwritten rings are for a whole recording, not for one event.
 Result<> set_overwrite(std::string_view value, bool meaning) {
   const auto on = switch_in(value);
   if (!on) return on.error();
   if (*on != meaning) return Done{};
-  return use_error("one event's ring cannot be written over while the others' are kept");
+  return use_error("--overwrite is for all events, not for one");
 }
 
 Result<> set_call_graph_term(EventRequest& request, std::string_view value) {
@@ -93,7 +93,7 @@ constexpr Term kTerms[] = {
      [](EventRequest& request, std::string_view) -> Result<> {
        request.asks_for_help = !request.recorder.empty();
        return request.asks_for_help ? Result<>(Done{})
-                                    : use_error("recorders have it (tacho list recorders)");
+                                    : use_error("only recorders have it (tacho list recorders)");
      }},
     {"call-graph", true, set_call_graph_term},
     {"stack-size", true,
@@ -107,7 +107,7 @@ constexpr Term kTerms[] = {
      [](EventRequest& request, std::string_view value) -> Result<> {
        const auto frames = number_in(value);
        if (!frames || *frames == 0 || *frames > kMostStackFrames)
-         return use_error(fmt::format("'{}' is no number of frames: 1 to {}", value, kMostStackFrames));
+         return use_error(fmt::format("'{}' is not a number of frames: 1 to {}", value, kMostStackFrames));
        request.max_frames = static_cast<std::uint16_t>(*frames);
        return Done{};
      }},
@@ -129,8 +129,7 @@ constexpr Term kTerms[] = {
      [](EventRequest&, std::string_view value) -> Result<> {
        const auto on = switch_in(value);
        if (!on) return on.error();
-       return *on ? Result<>(Done{})
-                  : use_error("records are put in order by their times: every sample has one");
+       return *on ? Result<>(Done{}) : use_error("records are sorted by time, so every sample has a time");
      }},
     {"config", true,
      [](EventRequest& request, std::string_view value) { return set_number(request.config, value); }},
@@ -152,7 +151,7 @@ Result<> set_field(EventRequest& request, const PmuField& field, std::uint64_t v
   return Done{};
 }
 
-// "event=0xcd,umask=0x1,inv": what sysfs says of a named event.
+// Parses "event=0xcd,umask=0x1,inv", the description of a named event in sysfs.
 Result<> set_fields(EventRequest& request, const Pmu& pmu, std::string_view terms) {
   while (!terms.empty()) {
     const std::string_view term = terms.substr(0, terms.find(','));
@@ -240,7 +239,7 @@ std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view
   for (std::size_t i = 0; i < letters.size(); ++i) {
     const char letter = letters[i];
     if (letter != 'p' && letters.find(letter) < i)
-      return LetterError{i, fmt::format("the modifier '{}' is here twice", letter)};
+      return LetterError{i, fmt::format("the modifier '{}' is given twice", letter)};
     switch (letter) {
       case 'u':
         only_side(abi::kExcludeUser);
@@ -277,7 +276,7 @@ std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view
         break;
       case 'W':
       case 'b':
-        break;  // of groups that may be broken up, and of counting: a sample is the same with and without
+        break;  // weak groups, and counting: no effect on samples
       default:
         return LetterError{
             i, fmt::format("unknown modifier '{}'; known: u (user), k (kernel), h (hypervisor), p and P "
@@ -285,7 +284,7 @@ std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view
                            "(pinned), e (exclusive)",
                            letter)};
     }
-    // Events of the host's user side and precise ones exclude guests, unless guests were named.
+    // Events of the host's user code and precise ones exclude guests, unless G or H was given.
     if ((letter == 'u' || letter == 'p') && !request.names_guests) flags |= abi::kExcludeGuest;
     if (precise > kMostPrecise) return LetterError{i, "at most ppp"};
   }
@@ -308,7 +307,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// perf stat's own: they count and never take a sample.
+// Events of perf stat, which have no samples.
 constexpr std::string_view kToolEvents[] = {"duration_time", "user_time", "system_time"};
 // Names of global variables, their members and elements.
 constexpr std::string_view kNameLetters =
@@ -357,7 +356,7 @@ class Parser {
     return modifiers(out, first, Modify::Group);
   }
 
-  // One event in the text; a PMU's name may mean several.
+  // One event in the text; a PMU's name may match several PMUs.
   Result<> event(Requests& out) {
     const std::size_t begin = at_, first = out.size();
     Result<> done = Done{};
@@ -498,11 +497,12 @@ class Parser {
     for (std::size_t i = 0; i < letters.size(); ++i) {
       const auto bit = std::string_view("rwx").find(letters[i]);
       if (bit == std::string_view::npos)
-        return wrong(begin + i,
-                     fmt::format("'{}' is no access; known: r (read), w (written), x (run)", letters[i]));
+        return wrong(
+            begin + i,
+            fmt::format("'{}' is not a kind of access; known: r (read), w (write), x (execute)", letters[i]));
       const std::uint32_t one = 1U << bit;
       if ((request.bp_type & one) != 0)
-        return wrong(begin + i, fmt::format("'{}' is here twice", letters[i]));
+        return wrong(begin + i, fmt::format("'{}' is given twice", letters[i]));
       request.bp_type |= one;
     }
     return Done{};
@@ -534,7 +534,7 @@ class Parser {
       begin = at_;
     }
     constexpr const char* kEnd = ",/:={}(";
-    for (until(kEnd); text_.substr(at_).starts_with("::"); until(kEnd)) at_ += 2;  // of a C++ name
+    for (until(kEnd); text_.substr(at_).starts_with("::"); until(kEnd)) at_ += 2;  // "::" of a C++ name
     const std::string_view function = text_.substr(begin, at_ - begin);
     if (function.empty()) return missing(row.kind == ProbeKind::Marker ? "a marker" : "a function");
     if (auto done = probe_place(probe, function, begin); !done) return done;
@@ -564,7 +564,7 @@ class Parser {
     if (probe.kind == ProbeKind::User && probe.function.starts_with("0x")) {
       const auto offset = number_in(probe.function);
       if (!offset || plus != text.size())
-        return wrong(begin, fmt::format("'{}' is no offset in a file", text));
+        return wrong(begin, fmt::format("'{}' is not an offset in a file", text));
       probe.offset = *offset;
       probe.function.clear();
       return Done{};
@@ -572,7 +572,7 @@ class Parser {
     if (plus == text.size()) return Done{};
     const auto offset = number_in(text.substr(plus + 1));
     if (!offset) return wrong(begin + plus + 1, "a number of bytes is missing, as in malloc+0x10");
-    if (probe.at_return) return wrong(begin + plus, "a return has no offset");
+    if (probe.at_return) return wrong(begin + plus, "a return probe has no offset");
     probe.offset = *offset;
     return Done{};
   }
@@ -591,7 +591,7 @@ class Parser {
     return event_modifiers(out, first);
   }
 
-  // A name that a PMU gives to an event of its own, without the PMU.
+  // The name of an event of a PMU, without the PMU.
   Result<> pmu_alias(Requests& out, std::size_t begin, const std::pair<Pmu, std::string>& found) {
     const std::string_view name = text_.substr(begin, at_ - begin);
     EventRequest& request = out.emplace_back();
@@ -670,7 +670,7 @@ class Parser {
     return Done{};
   }
 
-  // "min_bytes=4096", "path='/usr/lib'": the object's types give them a meaning.
+  // "min_bytes=4096", "path='/usr/lib'": interpreted later, by the object's types.
   Result<> constant(EventRequest& request, std::size_t object_begin) {
     const std::size_t begin = at_;
     const std::string_view name = until(",/=");
@@ -699,7 +699,7 @@ class Parser {
 
   Error unknown_event(std::size_t at, std::string_view name) const {
     if (std::ranges::find(kToolEvents, name) != std::end(kToolEvents))
-      return wrong(at, fmt::format("'{}' counts and takes no samples; perf stat shows it", name));
+      return wrong(at, fmt::format("'{}' only counts and has no samples; use perf stat", name));
     if (const std::string reason = cache_event_error(name); !reason.empty())
       return wrong(at, fmt::format("there is no '{}': {}", name, reason));
     std::vector<std::string> names;
@@ -727,7 +727,7 @@ class Parser {
     if (tail.empty()) tail = cli::suggestion(name, names);
     if (tail.empty())
       tail = fmt::format("; there are: {}; recorders: tacho list recorders", fmt::join(pmus, ", "));
-    if (name == "cpu") tail = ": this machine shows no counters of its processor; cpu-clock samples by time";
+    if (name == "cpu") tail = ": this machine has no CPU counters; cpu-clock samples by time";
     return wrong(at, fmt::format("there is no PMU '{}' here{}", name, tail));
   }
 
@@ -770,7 +770,7 @@ class Parser {
   const Pmus& pmus_;
   std::size_t at_ = 0;
   std::size_t groups_ = 0;
-  std::size_t probe_begin_ = 0;  // of the probe at hand
+  std::size_t probe_begin_ = 0;  // start of the current probe
 };
 
 }  // namespace

@@ -22,9 +22,9 @@ struct TermText {
   bool has_value = false;
 };
 
-// Terms that every event takes. Nothing when the name is none of them.
+// Sets a term that every event accepts. Nothing: the name is none of them.
 std::optional<Result<>> set_general_term(EventRequest& request, const TermText& term);
-// Terms of a PMU: its fields, and its own names for events. Nothing when the name is none of them.
+// Sets a term of a PMU: a field, or a named event. Nothing: the name is none of them.
 std::optional<Result<>> set_pmu_term(EventRequest& request, const Pmu& pmu, const TermText& term);
 std::vector<std::string> general_term_names();
 
@@ -33,12 +33,12 @@ std::optional<std::uint64_t> number_in(std::string_view text);
 // "r1a8": the number after the letter is hexadecimal, without 0x.
 std::optional<std::uint64_t> raw_number(std::string_view word);
 
-// Which of the `letters` makes no sense, and why.
+// The first wrong letter, and why.
 struct LetterError {
   std::size_t at = 0;
   std::string what;
 };
-enum class Modify { Event, Group };  // a group's modifiers add to its events'
+enum class Modify { Event, Group };  // modifiers of a group are added to those of its events
 std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view letters, Modify what);
 // Whether all of these could be modifiers.
 bool are_modifiers(std::string_view letters);
@@ -47,11 +47,9 @@ bool are_modifiers(std::string_view letters);
 // slash of the value closed them. Empty: this is not the cause.
 std::string hint_at(const EventRequest& object, std::string_view text, std::size_t at);
 
-// The text after -e as values, in perf's language. What sysfs says of PMUs is asked here; whether a
-// tracepoint or a map exists is found out later.
-
+// Parses the text of -e:
 // "cycles:u,{faults,cs}:S,sched:sched_switch,cpu/event=0x3c/,./prog.bpf.o/map:channel.event=evt/". An error
-// names the column where the text stops making sense.
+// has the column of the first wrong character.
 Result<std::vector<EventRequest>> parse_events(std::string_view text, const Pmus& pmus = Pmus());
 
 }  // namespace tacho::record

@@ -102,7 +102,7 @@ std::string names_of(std::span<const bpf::FunctionArgument> arguments) {
 Result<ProbeArgument> of_function(const bpf::FunctionArgument& one) {
   const auto place = bpf::argument_place(one.number);
   if (!place || one.size == 0)
-    return use_error(fmt::format("'{}' is in no single register, and cannot be read", one.name));
+    return use_error(fmt::format("'{}' is not in a single register and cannot be read", one.name));
   ProbeArgument out;
   out.place = place->place;
   out.size = one.size;
@@ -117,14 +117,14 @@ Result<ProbeArgument> at_position(std::size_t number, const KnownArguments& know
       return use_error(fmt::format("arg{}: the marker has {} arguments", number, known.marker.size()));
     const ProbeArgument& found = known.marker[number - 1];
     if (found.name.empty())
-      return use_error(fmt::format("arg{}: the marker's note puts it where it cannot be read", number));
+      return use_error(fmt::format("arg{}: its location in the marker's note is not supported", number));
     return found;
   }
-  if (known.at_return) return use_error("arguments are gone when a function returns; ret is what it returns");
+  if (known.at_return) return use_error("a return probe has no arguments; ret is the return value");
   if (number <= known.function.size()) return of_function(known.function[number - 1]);
   const auto place = bpf::argument_place(number);
   if (!place)
-    return use_error(fmt::format("arg{}: registers hold the first {} arguments; name a register, %rsp",
+    return use_error(fmt::format("arg{}: only the first {} arguments are in registers; name a register, %rsp",
                                  number, bpf::kRegisterArguments));
   ProbeArgument out;
   out.place = place->place;
@@ -134,7 +134,8 @@ Result<ProbeArgument> at_position(std::size_t number, const KnownArguments& know
 Result<ProbeArgument> find_source(const std::string& source, const KnownArguments& known) {
   if (source.starts_with('%')) {
     const auto place = bpf::register_place(std::string_view(source).substr(1));
-    if (!place) return use_error(fmt::format("there is no register '{}'; as %rdi, %edi or %di", source));
+    if (!place)
+      return use_error(fmt::format("there is no register '{}'; for example %rdi, %edi or %di", source));
     ProbeArgument out;
     out.place = place->place;
     out.size = place->size;
@@ -154,16 +155,18 @@ Result<ProbeArgument> find_source(const std::string& source, const KnownArgument
     if (row != known.function.end()) return of_function(*row);
   }
   if (const auto number = position_of(source)) return at_position(*number, known);
-  if (known.at_return) return use_error(fmt::format("'{}': a return has ret and registers (%rax)", source));
+  if (known.at_return)
+    return use_error(fmt::format("'{}': a return probe has only ret and registers (%rax)", source));
   if (known.kind == ProbeKind::Kernel)
     return use_error(fmt::format("the function has no argument '{}'; {}", source, names_of(known.function)));
   if (known.kind == ProbeKind::Marker)
     return use_error(
         fmt::format("'{}': a marker's arguments have no names, but positions: {}=arg1", source, source));
-  return use_error(fmt::format(
-      "'{}': {}; say where it is: {}=arg1, or {}=%di", source,
-      known.lack.empty() ? "names are known at the start of a function that has a name" : known.lack,
-      last_name(source), last_name(source)));
+  return use_error(fmt::format("'{}': {}; say where it is: {}=arg1, or {}=%di", source,
+                               known.missing_reason.empty()
+                                   ? "names are known at the start of a function that has a name"
+                                   : known.missing_reason,
+                               last_name(source), last_name(source)));
 }
 
 }  // namespace
@@ -188,7 +191,7 @@ std::vector<ArgumentRequest> parse_arguments(std::string_view text, std::optiona
     if (one.source == "?") one.name = "what";  // the available names are looked up later
     if (one.name.starts_with('%') || one.name.starts_with('$')) one.name.erase(0, 1);
     if (one.source.empty() || !is_name(one.name))
-      return fail(at, "an argument is NAME, arg1 or %REGISTER, or NAME=arg1 and the like, and then :TYPE");
+      return fail(at, "an argument is [NAME=]SOURCE[:TYPE], where SOURCE is a name, arg1 or %REGISTER");
     if (colon != item.size()) {
       one.type = trimmed(item.substr(colon + 1));
       if (std::ranges::find(kTypes, one.type, &TypeRow::name) == std::end(kTypes))
@@ -198,16 +201,15 @@ std::vector<ArgumentRequest> parse_arguments(std::string_view text, std::optiona
                                 one.type));
     }
     if (std::ranges::find(out, one.name, &ArgumentRequest::name) != out.end())
-      return fail(at,
-                  fmt::format("there are two '{}'; give one another name: other={}", one.name, one.source));
+      return fail(at, fmt::format("there are two '{}'; rename one: other={}", one.name, one.source));
     out.push_back(std::move(one));
     begin = end + 1;
   }
   const auto is_text = [](const ArgumentRequest& one) { return one.type.ends_with("string"); };
   if (out.size() > bpf::kMostProbeArguments ||
       static_cast<std::size_t>(std::ranges::count_if(out, is_text)) > bpf::kMostProbeTexts)
-    return fail(0, fmt::format("a probe takes {} arguments at most, {} of them texts",
-                               bpf::kMostProbeArguments, bpf::kMostProbeTexts));
+    return fail(0, fmt::format("a probe has at most {} arguments, {} of them texts", bpf::kMostProbeArguments,
+                               bpf::kMostProbeTexts));
   return out;
 }
 
@@ -260,7 +262,7 @@ Result<std::vector<ProbeArgument>> place_arguments(std::span<const ArgumentReque
       const bool is_text = type->shape == Shape::UserText;
       if (is_text && known.kind == ProbeKind::Kernel && request.type == "string")
         found->shape = Shape::KernelText;
-      // In memory and constants the note knows how much is there.
+      // For memory and constants the note has the size.
       if (found->source == Source::Register) found->size = type->size;
       if (!is_text) found->is_signed = type->is_signed;
     }

@@ -5,7 +5,7 @@
 //   uprobe:FILE:FUNCTION(size, request->head.length)               by the names of its debugging information
 //   kprobe:FUNCTION(count, file)                                    by the names of the kernel's BTF, too
 //   usdt:FILE:PROVIDER:NAME(arg1, size=arg2)                        as the marker's note has them
-//   uretprobe:FILE:FUNCTION(ret)                                    what a function returns
+//   uretprobe:FILE:FUNCTION(ret)                                    the return value
 //
 // A TYPE behind a colon: u8 to u64, s8 to s64, x8 to x64 (hexadecimal), string, ustring (in user space, of a
 // probe in the kernel).
@@ -52,16 +52,16 @@ std::vector<ArgumentRequest> parse_arguments(std::string_view text, std::optiona
 // locations have no name.
 std::vector<bpf::ProbeArgument> marker_arguments(std::string_view note);
 
-// The event that a probe with arguments writes samples of, and the probe that is opened for it.
+// The bpf-output event for the samples of a probe with arguments.
 EventRequest output_of(const EventRequest& request);
 format::EventAttr probe_attr(const EventRequest& request);
 
-// An argument from a file's debugging information.
+// An argument by debug information.
 struct NamedArgument {
-  std::string source;  // as it was asked for
+  std::string source;  // as in the request
   bpf::ProbeArgument value;
 };
-// Whether it takes debugging information to know where this one of a function of a file is.
+// Whether the location of this argument is only known by debug information.
 bool needs_debug_information(const ArgumentRequest& request);
 
 // The location of each argument. For a kernel function, `known` has the arguments in order; for a marker,
@@ -72,7 +72,7 @@ struct KnownArguments {
   std::span<const bpf::FunctionArgument> function = {};
   std::span<const bpf::ProbeArgument> marker = {};
   std::span<const NamedArgument> named = {};
-  std::string_view lack = {};  // why names of a file's function are not known
+  std::string_view missing_reason = {};  // why the names of a user function's arguments are unknown
 };
 Result<std::vector<bpf::ProbeArgument>> place_arguments(std::span<const ArgumentRequest> requests,
                                                         const KnownArguments& known);

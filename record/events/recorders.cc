@@ -20,16 +20,16 @@ namespace tacho::record {
 
 namespace {
 
-// No multiple of what programs do a hundred times a second.
+// 99 Hz, so that samples are not in step with work that is done 100 times a second.
 constexpr std::uint64_t kProfileHz = 99;
 
-// Views of several rows: a line an event.
+// Views of several rows: one line for each event.
 constexpr std::string_view kEach = "tacho script --columns auto";
 constexpr std::string_view kHeaviest = "tacho report --no-children";
 constexpr std::string_view kStarts = "tacho script --columns time,comm,pid,ppid,error,args";
 constexpr std::string_view kSlow = "tacho script --columns time,comm,pid,op,bytes,lat_ns,fs,name";
 
-// A recorder's own name first, then the names of other tools' for the same.
+// Each recorder, followed by the names of similar bcc and bpftrace tools.
 constexpr RecorderRow kRecorders[] = {
     {"exec", "exec", "", "programs that are started, with their arguments, and attempts that fail", kStarts},
     {"execsnoop", "exec", "", "as exec", kStarts},
@@ -37,7 +37,7 @@ constexpr RecorderRow kRecorders[] = {
     {"opensnoop", "open", "", "as open", "tacho script --columns time,comm,pid,fd,error,path"},
     {"syscall", "syscall", "", "system calls: which, how long, what they returned", "tacho table --by call"},
     {"syscount", "syscount", "",
-     "system calls counted and timed in the kernel, by process, call and result: no event a call",
+     "system calls counted and timed in the kernel, by process, call and result, without an event for each",
      "tacho table --by call"},
     {"stackcount", "stackcount", "",
      "which stacks lead to functions or a tracepoint, counted in the kernel: name='libc.so.6:malloc'",
@@ -47,7 +47,7 @@ constexpr RecorderRow kRecorders[] = {
     {"offcpu", "offcpu", "", "how long threads slept, with the stack that went to sleep and the waker",
      "tacho folded"},
     {"offcputime", "offcputime", "preempted=true",
-     "how long threads were off the CPU, added up by the stack that went to sleep: no event a wait",
+     "how long threads were off the CPU, added up in the kernel by stack, without an event for each wait",
      "tacho folded"},
     {"waking", "waking", "", "who ends the waits of threads: the waker's stack, and how long the other slept",
      "tacho table --by woken,waker"},
@@ -58,10 +58,10 @@ constexpr RecorderRow kRecorders[] = {
      "as calls, of a program compiled with -pg or -finstrument-functions, at a tenth of the cost",
      "tacho calls"},
     {"alloc", "alloc", "",
-     "memory that programs asked the C library for and did not give back, by the stack that asked",
+     "memory that programs allocated with the C library and did not free, by the allocating stack",
      kHeaviest},
     {"memleak", "alloc", "", "as alloc", kHeaviest},
-    {"kalloc", "kalloc", "", "memory that the kernel took and did not give back, by the stack that asked",
+    {"kalloc", "kalloc", "", "memory that the kernel allocated and did not free, by the allocating stack",
      kHeaviest},
     {"follow", "follow", "",
      "calls of all functions of the kernel that take a pointer to one kind of struct: type=struct bio",
@@ -125,13 +125,12 @@ constexpr RecorderRow kRecorders[] = {
     {"klockstat", "klock", "", "as klock", "tacho table --by kind,comm"},
     {"lock", "lock", "", "waits for locks and conditions of programs (futexes)",
      "tacho table --by comm,addr"},
-    {"signals", "signals", "", "signals: who sends which to whom, and what becomes of them", kEach},
+    {"signals", "signals", "", "signals: sender, receiver, and whether they are delivered", kEach},
     {"killsnoop", "signals", "", "as signals", kEach},
     {"sigsnoop", "signals", "", "as signals", kEach},
     {"oom", "oom", "", "processes that are killed because memory ran out", kEach},
     {"oomkill", "oom", "", "as oom", kEach},
-    {"cap", "cap", "", "questions of the kernel whether a thread has a capability",
-     "tacho table --by comm,cap,error"},
+    {"cap", "cap", "", "capability checks of the kernel", "tacho table --by comm,cap,error"},
     {"capable", "cap", "", "as cap", kEach},
     {"bpfstat", "bpfstat", "", "what BPF programs cost: how often each runs, and for how long",
      "tacho table --by program,type --columns count,sum,mean"},
@@ -142,7 +141,7 @@ constexpr RecorderRow kRecorders[] = {
      "tacho hist --field VALUE --by KEY"},
 };
 
-// Tools of others that need no recorder: any event does, with the right view.
+// bcc and bpftrace tools that need no recorder, only other events and a view.
 struct OtherTool {
   std::string_view name, events, view;
 };
@@ -164,7 +163,7 @@ constexpr OtherTool kOtherTools[] = {
     {"strace", "-e syscount", "tacho table --by call"},
 };
 
-// Options that the recorder's own view does not work with.
+// Options with which a recorder needs another view.
 struct OptionView {
   std::string_view object, option, view;
 };
@@ -181,9 +180,9 @@ constexpr Silence kSilences[] = {
     {"bio",
      "reads of cached files read no disk, and data is written to disk later, by kernel threads "
      "(-a)"},
-    {"pagecache", "files in tmpfs are nowhere but in memory"},
+    {"pagecache", "files in tmpfs exist only in memory"},
     {"runqlat", "a thread that finds its CPU free does not wait"},
-    {"waking", "a wait that began before the recording is not seen"},
+    {"waking", "a wait that began before the recording is not recorded"},
     {"calls", "inlined functions are not called, and a call is reported when it returns"},
     {"fastcalls", "inlined functions are not called, and a call is reported when it returns"},
     {"func", "inlined functions are not called, and a call is timed when it returns"},
@@ -195,8 +194,8 @@ constexpr Silence kSilences[] = {
     {"dns", "programs that do not use the resolver of the C library (Go's, for example) are not seen"},
     {"lock", "a free lock is taken without a system call"},
     {"klock", "a free lock is taken without waiting"},
-    {"vfsio", "reads by io_uring or through a mapping are no calls"},
-    {"tcp", "of connections older than the recording only the end is reported"},
+    {"vfsio", "reads by io_uring or mmap are not recorded"},
+    {"tcp", "of connections from before the recording only the end is recorded"},
 };
 
 }  // namespace
@@ -275,9 +274,9 @@ namespace {
 constexpr std::string_view kArgdist = "argdist";
 constexpr ProbeRecorderOption kOptions[] = {
     {"probe",
-     "where, and which values: probe='uprobe:libc.so.6:write(fd=arg1:s32, count=arg3)', or a tracepoint"},
+     "the probe and its values: probe='uprobe:libc.so.6:write(fd=arg1:s32, count=arg3)', or a tracepoint"},
     {"if",
-     "only hits for which this holds: if='count > 4096'; asked in the kernel, of the values, and of pid, "
+     "only hits with this condition: if='count > 4096'; evaluated in the kernel, on the values, and on pid, "
      "tid, "
      "comm, cgroup, uid, gid and cpu"},
     {"pid", "only this process"},
@@ -286,9 +285,10 @@ constexpr ProbeRecorderOption kOptions[] = {
 };
 constexpr ProbeRecorderOption kOfArgdist[] = {
     {"value",
-     "what is shown as a distribution, in powers of two: value='count'; without, hits are counted; computed "
-     "(value='count / 1024') it takes a sample for each hit"},
-    {"key", "for whom each: key='comm,fd'"},
+     "a value whose distribution is shown, in powers of two: value='count'; without it, hits are counted; an "
+     "expression "
+     "(value='count / 1024') needs a sample for each hit"},
+    {"key", "group by these: key='comm,fd'"},
 };
 
 Error wrong(const EventRequest& request, std::size_t at, const std::string& what) {
@@ -317,16 +317,16 @@ Result<> check_options(const EventRequest& request) {
       return wrong(request, each.name_at, each.name + ": a value is missing");
   }
   if (setting(request, "probe") != nullptr) return Done{};
-  return use_error(fmt::format("-e {}: which probe? probe='uprobe:libc.so.6:write(fd=arg1:s32, count=arg3)'",
-                               request.text));
+  return use_error(fmt::format(
+      "-e {}: the probe is missing: probe='uprobe:libc.so.6:write(fd=arg1:s32, count=arg3)'", request.text));
 }
 
 // Names that the kernel can compare besides a hit's own values (condition.h).
 constexpr std::string_view kKnownToKernel[] = {"pid",       "tid", "comm", "cgroup",
                                                "cgroup_id", "uid", "gid",  "cpu"};
 
-// All that chooses hits in the kernel, as one condition. Samples of the kernel's own tracepoints have another
-// language for it.
+// All options that select hits in the kernel, as one condition. For tracepoints it is in the kernel's filter
+// language.
 Result<std::string> condition_of(const EventRequest& request, bool is_tracepoint) {
   std::string all;
   const auto add = [&all](const std::string& one) { all += (all.empty() ? "(" : " && (") + one + ")"; };
@@ -337,7 +337,8 @@ Result<std::string> condition_of(const EventRequest& request, bool is_tracepoint
     if (value.find_first_not_of("0123456789") != std::string::npos)
       return wrong(request, at, fmt::format("{}: '{}' is not a number", number, value));
     if (is_tracepoint && number == std::string_view("pid"))
-      return wrong(request, at, "pid: tracepoints know threads alone; -p chooses a process, tid= a thread");
+      return wrong(request, at,
+                   "pid: tracepoints can only filter threads; -p selects a process, tid= a thread");
     add(fmt::format("{} == {}", is_tracepoint ? "common_pid" : number, value));
   }
   if (const std::string name = text_of(request, "comm"); !name.empty()) {
@@ -391,7 +392,7 @@ bool is_known_to_kernel(std::string_view name) {
   return std::ranges::find(kKnownToKernel, name) != std::end(kKnownToKernel);
 }
 
-// The names that `if`, value and key ask for. `is_filtered`: `if` is the kernel's own to check.
+// The names in `if`, value and key. `is_filtered`: the kernel's filter evaluates `if`.
 Result<std::vector<NeededField>> needed_fields(const EventRequest& request, bool is_filtered) {
   std::vector<NeededField> needed;
   const auto add = [&](std::string_view option, const std::vector<std::string>& names) {
@@ -463,7 +464,7 @@ std::string add_up(const EventRequest& request, EventRequest& probe) {
     return true;
   };
   if (sum.has_value && !is_plain_name(value))
-    return fmt::format("the value '{}' is computed when it is shown", value);
+    return fmt::format("the value '{}' is an expression, which only views compute", value);
   for (std::string name : names_in_list(key.empty() ? "comm" : key)) {
     const bool is_own = name.starts_with(kOwnPrefix);
     if (is_own) name = name.substr(kOwnPrefix.size());
@@ -481,13 +482,13 @@ std::string add_up(const EventRequest& request, EventRequest& probe) {
     if (flag != nullptr)
       *flag = true;
     else if (is_every)
-      return fmt::format("the key '{}' is known of samples alone", name);
+      return fmt::format("the key '{}' is known only in samples", name);
     else if (name == value)
       return fmt::format("'{}' is key and value", name);
     else if (std::ranges::find(front, name, &ArgumentRequest::name) == front.end() && take(name))
       ++sum.keys;
   }
-  if (sum.has_value && !take(value)) return fmt::format("the value '{}' is known of samples alone", value);
+  if (sum.has_value && !take(value)) return fmt::format("the value '{}' is known only in samples", value);
   for (const ArgumentRequest& other : probe.arguments)
     if (std::ranges::find(front, other.name, &ArgumentRequest::name) == front.end()) front.push_back(other);
   if (is_tracepoint)

@@ -49,7 +49,7 @@ std::optional<int> process_of(int thread, const std::string& proc) {
   return take_number(text);
 }
 
-// Whose rights it has: of the real, effective, saved and file system user the second.
+// The effective user: the second of real, effective, saved and file system user.
 std::optional<std::uint32_t> user_of(int process, const std::string& proc) {
   const auto field = status_field(process, "Uid", proc);
   const auto tab = field ? field->find('\t') : std::string::npos;
@@ -91,7 +91,7 @@ bool take(std::string_view& text, char letter) {
   return true;
 }
 
-// The target options that were given; no two of different rows go together.
+// The given target options; options of different rows exclude each other.
 Result<> refuse_two_targets(const TargetOptions& options) {
   struct Given {
     bool is_given;
@@ -189,7 +189,7 @@ Result<Target> choose_target(const TargetOptions& options, bool has_command) {
   } else if (has_command && !by_cpu) {
     target.watch = Watch::Command;
   } else if (options.per_thread) {
-    return use_error("--per-thread: name what to watch: a COMMAND, -p, -t or -u");
+    return use_error("--per-thread needs a target: a COMMAND, -p, -t or -u");
   }
   return target;
 }
@@ -213,7 +213,7 @@ Result<TargetTasks> tasks_of(const Target& target, const std::string& proc) {
     if (is_new) tasks.processes.push_back(*process);
     tasks.threads.insert(tasks.threads.end(), threads.begin(), threads.end());
   }
-  if (target.user) tasks.gone.clear();  // the user named no process
+  if (target.user) tasks.gone.clear();  // these ids are not from the command line
   if (!ids.empty() && tasks.threads.empty())
     return use_error("there is no process or thread " + std::to_string(ids.front()));
   return tasks;
@@ -297,7 +297,7 @@ std::string named_alike(const std::string& mount, const std::string& name) {
     if (++count <= kMostNamed) found += (found.empty() ? "" : ", ") + each;
   }
   if (count > kMostNamed) found += ", ... (" + std::to_string(count) + " in all)";
-  if (count != 0) return "; names like it: " + found;
+  if (count != 0) return "; similar names: " + found;
   return cli::suggestion("/" + name, all);
 }
 
@@ -336,20 +336,20 @@ Result<format::Fd> open_cgroup(const std::string& mount, const std::string& name
   struct statfs kind {};
   const bool is_cgroup = fstatfs(folder.get(), &kind) == 0 &&
                          (kind.f_type == CGROUP2_SUPER_MAGIC || kind.f_type == CGROUP_SUPER_MAGIC);
-  if (!is_cgroup) return use_error("-G: '" + name + "' leads out of " + mount + ", where cgroups are");
+  if (!is_cgroup) return use_error("-G: '" + name + "' is not below " + mount + ", where cgroups are");
   return folder;
 }
 
 Result<CgroupNumber> number_of_cgroup(std::string_view path) {
-  constexpr ino_t kFirstCgroupNamespace = 0xEFFFFFFB;  // of the one that every host begins with
+  constexpr ino_t kFirstCgroupNamespace = 0xEFFFFFFB;  // inode of the host's initial cgroup namespace
   struct stat space {};
   if (::stat("/proc/self/ns/cgroup", &space) == 0 && space.st_ino != kFirstCgroupNamespace)
-    return Error{"this is a cgroup namespace, from which cgroups have other paths; use cgroup_id"};
+    return Error{"in this cgroup namespace paths of cgroups differ from the host's; use cgroup_id"};
   const auto mounts = format::read_file("/proc/self/mountinfo");
   if (!mounts) return mounts.error();
   const std::string mount = second_version_mount(format::as_text(*mounts));
   if (mount.empty())
-    return Error{"no cgroups of version 2 are mounted here, and the kernel's programs know no others"};
+    return Error{"no cgroups of version 2 are mounted here, and BPF programs know no others"};
   const std::string below = without_slashes(path);
   const std::string folder = below.empty() ? mount : mount + "/" + below;
   struct stat found {};
@@ -357,7 +357,7 @@ Result<CgroupNumber> number_of_cgroup(std::string_view path) {
   if (::stat(folder.c_str(), &found) != 0)
     return use_error("there is no cgroup '/" + below + "' below " + mount + named_alike(mount, below));
   if (::statfs(folder.c_str(), &kind) != 0 || kind.f_type != CGROUP2_SUPER_MAGIC)
-    return use_error("'/" + below + "' leads out of " + mount + ", where cgroups are");
+    return use_error("'/" + below + "' is not below " + mount + ", where cgroups are");
   const auto slashes = static_cast<std::uint16_t>(std::ranges::count(below, '/'));
   return CgroupNumber{found.st_ino, static_cast<std::uint16_t>(below.empty() ? 0 : slashes + 1)};
 }
@@ -399,9 +399,9 @@ Result<std::vector<format::Fd>> open_cgroups(const std::vector<std::string>& nam
 
 namespace {
 
-// So many are named in a message.
+// The maximum of names in a message.
 constexpr std::size_t kMostListed = 8;
-// Ids made by runtimes are 64 letters; a shorter text of hexadecimal letters may be anything.
+// Ids of container runtimes have 64 hexadecimal digits; a shorter name may be anything.
 constexpr std::size_t kWholeId = 64;
 
 // Runtimes whose cgroups are "RUNTIME-ID.scope". Monitors of containers, which run beside them, are named
@@ -430,7 +430,7 @@ int digit_of(char letter) {
   return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
-// systemd writes letters that mean something in the name of a unit as \x2d.
+// Undoes systemd's escaping of special characters in names of units: \x2d.
 std::string without_escapes(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -453,7 +453,7 @@ struct Found {
 
 using NameOf = std::string (*)(std::string_view path);
 
-// An LXC container of old is a folder below one called lxc.
+// Old versions of LXC: a folder below one called lxc.
 std::string container_at(std::string_view path) {
   const std::string_view above = last_part(parent_of(path));
   if (above == "lxc" || above == "lxc.payload") return std::string(last_part(path));
@@ -484,15 +484,15 @@ Result<std::string> find(const std::string& mount, const std::string& name, Name
   if (alike.size() == 1) return alike.front().cgroup;
   if (alike.size() > 1)
     return use_error(option + "'" + name + "' is a prefix of " + std::to_string(alike.size()) +
-                     " here; say more:" + listed(alike));
+                     " here; give more of the id:" + listed(alike));
   if (all.empty()) {
-    return use_error(option + "there is no " + what + " below " + mount + "; what cgroups there are: ls " +
-                     mount + ", and -G takes one by its path");
+    return use_error(option + "there is no " + what + " below " + mount + "; ls " + mount +
+                     " shows the cgroups, and -G takes the path of one");
   }
   return use_error(
       option + "there is no " + what + " '" + name +
-      "'; names that only its runtime knows are not found (docker inspect -f '{{.Id}}' NAME says the id). "
-      "Here run:" +
+      "'; names that only the runtime knows are not found (docker inspect -f '{{.Id}}' NAME prints the "
+      "id). Running here:" +
       listed(all));
 }
 
@@ -523,7 +523,7 @@ std::string pod_of(std::string_view cgroup) {
   }
   if (!take_begin(name, "pod") || name.empty()) return {};
   std::string id(name);
-  std::ranges::replace(id, '_', '-');  // systemd would take a dash for a level
+  std::ranges::replace(id, '_', '-');  // written for '-', which separates levels in names of slices
   return is_hexadecimal(id.substr(0, 1)) ? id : std::string();
 }
 

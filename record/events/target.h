@@ -13,22 +13,22 @@
 namespace tacho::record {
 
 enum class Watch : std::uint8_t {
-  System,     // every CPU, or those in `cpus`
-  Processes,  // all threads of `ids`, or of the processes of `user`
-  Threads,    // `ids` alone
-  Command,    // the command we start
+  System,     // all CPUs, or those in `cpus`
+  Processes,  // all threads of the processes `ids`, or of the processes of `user`
+  Threads,    // the threads `ids`
+  Command,    // the workload
 };
 
 struct Target {
   Watch watch = Watch::System;
-  std::vector<int> cpus;  // empty: all that are online
+  std::vector<int> cpus;  // empty: all online CPUs
   std::vector<int> ids;   // processes or threads
   std::optional<std::uint32_t> user;
-  // Of the whole system only what runs in these; parse_cgroup_list() says how they go with the events.
+  // Only processes in these cgroups are recorded; see parse_cgroup_list().
   std::vector<std::string> cgroups;
-  bool has_all_events_in_each = false;  // of the cgroups: else one is for all events, or each for one
-  bool per_thread = false;              // a ring for each thread, wherever it runs, and not one for each CPU
-  bool inherit = true;                  // what the watched threads start is watched too
+  bool has_all_events_in_each = false;  // all events in each cgroup; else one for all events, or one for each
+  bool per_thread = false;              // a ring for each thread instead of one for each CPU
+  bool inherit = true;                  // children of the recorded threads are recorded too
 };
 
 // "0-3,6": CPU numbers, ascending, each once.
@@ -53,13 +53,13 @@ Result<Target> choose_target(const TargetOptions& options, bool has_command);
 
 // Resolves a target to threads that exist now.
 struct TargetTasks {
-  std::vector<int> threads;    // to follow, each once
-  std::vector<int> processes;  // whose names and mappings explain the samples: the thread groups of `threads`
+  std::vector<int> threads;    // to record, each once
+  std::vector<int> processes;  // their thread groups, for names and mappings
   std::vector<int> gone;       // ids without a process or thread
 };
-// Both -p and -t take the number of any thread: -p means all of its process, -t the thread only. `proc`:
-// the directory, "/proc" outside of tests. An error when every id is gone, or the user has no process; this
-// process itself is not one of his.
+// Finds the threads of a target. Ids may be those of any thread: -p means all threads of its process. `proc`:
+// the directory, "/proc" outside of tests. An error: none of the ids exists, or the user has no process
+// besides this one.
 Result<TargetTasks> tasks_of(const Target& target, const std::string& proc = "/proc");
 
 // Cgroups by name, to which an event can be limited.
@@ -70,7 +70,7 @@ std::string cgroup_mount(std::string_view mountinfo);
 
 // The same for this machine; an error: none is mounted.
 Result<std::string> mounted_cgroups();
-// All cgroups below a mount by their names, as "/system.slice/nginx.service", sorted; of very many the first.
+// The names of cgroups below a mount ("/system.slice/nginx.service"), sorted, up to a maximum.
 std::vector<std::string> all_cgroups(const std::string& mount);
 
 // Opens the folder of a cgroup, for perf_event_open. `name`: relative to `mount`, as in /proc/PID/cgroup
@@ -78,18 +78,18 @@ std::vector<std::string> all_cgroups(const std::string& mount);
 // ones.
 Result<format::Fd> open_cgroup(const std::string& mount, const std::string& name);
 
-// A cgroup of version 2 as BPF programs know it.
+// A cgroup of version 2, as BPF programs identify it.
 struct CgroupNumber {
   std::uint64_t id = 0;
-  std::uint16_t level = 0;  // folders above it; the root has none
+  std::uint16_t level = 0;  // depth; 0: the root
 };
-// By its path below the mount of version 2. An error where the hierarchy is not seen from its root.
+// Finds it by its path below the mount of version 2. An error in a cgroup namespace, where paths differ.
 Result<CgroupNumber> number_of_cgroup(std::string_view path);
 
 // "a,b,,c": names in the order of the events; an empty one: all cgroups.
 std::vector<std::string> parse_cgroup_list(std::string_view text);
 
-// The folders of all names, in their order; an empty name has none. Each as an Fd that may be empty.
+// Opens the folders of all names, in order; an empty name gives an empty Fd.
 Result<std::vector<format::Fd>> open_cgroups(const std::vector<std::string>& names);
 
 // Containers and pods by the names of their control groups.

@@ -19,7 +19,7 @@
 namespace tacho::record {
 namespace {
 
-// Checks the effective rights: access(2) does not count capabilities of users other than root.
+// Whether the file can be opened. access(2) would ignore capabilities of users other than root.
 bool exists(const std::string& path) { return faccessat(AT_FDCWD, path.c_str(), F_OK, AT_EACCESS) == 0; }
 
 namespace fs = std::filesystem;
@@ -51,7 +51,7 @@ Result<std::string> text_file(const std::string& path) {
   return std::string(format::as_text(*bytes));
 }
 
-// A file that some kernels lack or refuse: then empty.
+// Reads a file; empty: it does not exist or cannot be read.
 std::string optional_text(const std::string& path) {
   auto text = text_file(path);
   return text ? std::move(*text) : std::string();
@@ -86,7 +86,7 @@ Result<std::vector<Tracepoint>> Tracefs::matching(const std::string& system, con
       near_names.push_back(event);
       if (fnmatch(name.c_str(), event.c_str(), 0) != 0) continue;
       const std::string path = directory_ + "/events/" + candidate + "/" + event + "/id";
-      if (!exists(path)) continue;  // ftrace's own entries have none
+      if (!exists(path)) continue;  // ftrace's own events have no id
       const auto text = text_file(path);
       if (!text) return text.error();
       Tracepoint tracepoint{candidate, event, 0};
@@ -117,7 +117,7 @@ Result<format::TracingData> Tracefs::describe(std::span<const Tracepoint> tracep
     if (!text) return std::move(text.error());
     data.formats.push_back({tracepoint.system, std::move(*text)});
   }
-  // The section lists the events of a system together.
+  // Tracing data has the events grouped by system.
   std::ranges::stable_sort(data.formats, {}, &format::TracepointFormat::system);
   return data;
 }
@@ -173,8 +173,7 @@ Result<bpf::ProbeArgument> field_argument(std::string_view format, const std::st
     if (field.find('*') != std::string_view::npos) argument.shape = bpf::ProbeArgument::Shape::Hex;
     return argument;
   }
-  return use_error("'" + name +
-                   "' is neither a number nor a text that a program at the tracepoint could read");
+  return use_error("'" + name + "' is neither a number nor a text that a BPF program can read");
 }
 
 std::string name_of_field(std::string_view field) {

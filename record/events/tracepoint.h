@@ -1,4 +1,4 @@
-// Tracepoints as tracefs describes them.
+// Tracepoints, from tracefs.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Tracepoint {
   std::uint64_t id = 0;  // perf_event_attr.config
 };
 
-// The tracefs of this host as a directory. Mounts it at /sys/kernel/tracing when it is missing and the
-// rights allow it.
+// The tracefs of this host. find() mounts it at /sys/kernel/tracing if it is not mounted and the rights
+// suffice.
 class Tracefs {
  public:
   static Result<Tracefs> find();
@@ -29,20 +29,19 @@ class Tracefs {
   // The tracepoints that both globs match, in alphabetical order; never empty. An error gives the nearest
   // name.
   Result<std::vector<Tracepoint>> matching(const std::string& system, const std::string& name) const;
-  // Formats of these tracepoints, which a reader decodes their fields with.
+  // The formats of these tracepoints, by which readers decode their fields.
   Result<format::TracingData> describe(std::span<const Tracepoint> tracepoints) const;
 
  private:
   std::string directory_;
 };
 
-// "pid_t prev_pid" for each field that a format file describes; what every tracepoint has is left out.
+// "pid_t prev_pid" for each field in a format file, without the common_* fields.
 std::vector<std::string> fields_in(std::string_view format);
 // "prev_pid"
 std::string name_of_field(std::string_view field);
 
-// The field of that name as a program at the tracepoint finds it in the record: a number of 1 to 8 bytes, or
-// a text.
+// The location of a field in the tracepoint's record: a number of 1 to 8 bytes, or a text.
 Result<bpf::ProbeArgument> field_argument(std::string_view format, const std::string& name);
 
 }  // namespace tacho::record

@@ -39,22 +39,22 @@ struct RightRow {
 constexpr RightRow kRightRows[] = {
     {CAP_DAC_OVERRIDE, "cap_dac_override", nullptr},
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search",
-     &LaterWork::tells_again},  // other users' files, for build ids
+     &LaterWork::describes_again},  // other users' files, for build ids
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::reads_binaries},
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::packs},
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::holds_files},
     {CAP_KILL, "cap_kill", &LaterWork::signals_command},
     {CAP_IPC_LOCK, "cap_ipc_lock", &LaterWork::maps_rings},
-    {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::tells_again},  // mappings of other users' processes
+    {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::describes_again},  // mappings of other users' processes
     {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::reads_binaries},
     {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::holds_files},
-    {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::tells_again},  // BPF programs by id
-    {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::asks_programs},
-    {CAP_SYSLOG, "cap_syslog", &LaterWork::tells_again},  // addresses in /proc/kallsyms
-    {kPerfmon, "cap_perfmon", &LaterWork::tells_again},   // BPF programs that are attached to a tracepoint
-    {kPerfmon, "cap_perfmon", &LaterWork::asks_programs},
-    {kPerfmon, "cap_perfmon", &LaterWork::takes_in_cpus},
-    {kBpf, "cap_bpf", &LaterWork::tells_again},
+    {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::describes_again},  // BPF programs by id
+    {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::lists_programs},
+    {CAP_SYSLOG, "cap_syslog", &LaterWork::describes_again},  // addresses in /proc/kallsyms
+    {kPerfmon, "cap_perfmon", &LaterWork::describes_again},  // BPF programs that are attached to a tracepoint
+    {kPerfmon, "cap_perfmon", &LaterWork::lists_programs},
+    {kPerfmon, "cap_perfmon", &LaterWork::reopens_cpus},
+    {kBpf, "cap_bpf", &LaterWork::describes_again},
     {kCheckpoint, "cap_checkpoint_restore", &LaterWork::reads_binaries},  // files that were deleted
     {kCheckpoint, "cap_checkpoint_restore", &LaterWork::holds_files},
     {kBpf, "cap_bpf", &LaterWork::reads_binaries},
@@ -75,7 +75,7 @@ Result<Sets> present_rights() {
               data[0].permitted | Capabilities{data[1].permitted} << 32};
 }
 
-// Nothing is inherited. A program that root starts gets the bounding set: no more than this process has.
+// Nothing is inheritable. A program that root starts gets the bounding set, so that is reduced as well.
 Result<> set_rights(Sets sets) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
@@ -87,7 +87,7 @@ Result<> set_rights(Sets sets) {
   return Done{};
 }
 
-// With the rights that are in effect now.
+// Whether a file can be created in the folder with the effective rights.
 bool can_make_files_in(const std::string& folder) {
   return folder.empty() || faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
 }
@@ -124,7 +124,8 @@ Result<Capabilities> drop_rights(const LaterWork& work, const std::string& folde
   const auto present = present_rights();
   if (!present) return present.error();
   Capabilities kept = rights_for(work) & present->permitted;
-  // First only out of effect, to see whether the folder wants more; the bounding set while we may lower it.
+  // First only the effective set, to test whether the folder needs more rights; and the bounding set, while
+  // CAP_SETPCAP is left.
   const Capabilities for_bounds = bit(CAP_SETPCAP) & present->effective;
   if (auto done = set_rights({kept | for_bounds, present->permitted}); !done) return done.error();
   if (!can_make_files_in(folder)) kept |= bit(CAP_DAC_OVERRIDE) & present->permitted;
@@ -163,7 +164,7 @@ std::optional<Number> number_of(const std::optional<std::string>& text) {
   return code == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
-// Calls `seen` with key and value of each "key : value" line until it says that it has enough.
+// Calls `seen` with key and value of each "key : value" line until it returns true.
 template <class Seen>
 void each_field(const std::string& path, Seen&& seen) {
   const auto bytes = format::read_file(path);
@@ -299,7 +300,7 @@ std::optional<std::vector<int>> cpus_in(const char* file) {
 
 std::vector<int> online_cpus() {
   if (auto cpus = cpus_in("/online")) return *cpus;
-  std::vector<int> counted;  // without sysfs
+  std::vector<int> counted;  // 0, 1, ...: used if there is no sysfs
   for (int cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); ++cpu) counted.push_back(cpu);
   return counted;
 }

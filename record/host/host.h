@@ -19,15 +19,15 @@ namespace tacho::record {
 // Capabilities as bits, bit N for capability N.
 using Capabilities = std::uint64_t;
 
-// The work that needs capabilities after everything is open.
+// The work after all events are open, which decides what capabilities are kept.
 struct LaterWork {
-  bool tells_again =
+  bool describes_again =
       false;  // other files or snapshots follow, which describe the host and its processes again
-  bool asks_programs = false;    // lists BPF programs that were attached to a watched tracepoint meanwhile
+  bool lists_programs = false;   // lists BPF programs that were attached to a watched tracepoint meanwhile
   bool has_objects = false;      // reads counts of BPF objects at the end
   bool signals_command = false;  // the command may have become another user's
   bool packs = false;            // a program started at the end reads other users' files
-  bool takes_in_cpus = false;    // opens events of CPUs that come online
+  bool reopens_cpus = false;     // opens events of CPUs that come online
   bool maps_rings = false;       // maps rings later, beyond a user's limit of locked memory
   bool holds_files = false;      // reads files of all processes after the recording
   bool reads_binaries = false;   // reads binaries of all processes for unwind tables, which go into BPF maps

@@ -17,16 +17,16 @@ namespace {
 
 namespace abi = format::abi;
 
-// The used part of libpfm4's interface, version 4 of which has been the same since 2010 (its own headers
-// need not be here to build). Structs carry their size, by which it knows which of their members there are.
+// The used part of libpfm4's interface, stable since 2010; its headers are not needed to build. The structs
+// begin with their size, by which libpfm4 knows their version.
 constexpr const char* kLibrary = "libpfm.so.4";
 constexpr int kSuccess = 0;
-// Of its operating systems: that of perf_event_attr with the modifiers that are no part of the hardware.
+// pfm_os_t: PFM_OS_PERF_EVENT_EXT, perf_event_attr with perf's own modifiers.
 constexpr int kPerfEventExtended = 2;
 constexpr int kKernelAndUser = 0x01 | 0x08;  // levels of privilege
 constexpr int kMostPmus = 4096;
-constexpr int kUnitMask = 1;    // of its types of attributes
-constexpr int kGenericPmu = 3;  // of its types of PMUs: names that the kernel gives, which are known anyway
+constexpr int kUnitMask = 1;    // a type of attribute
+constexpr int kGenericPmu = 3;  // a type of PMU: the kernel's generic events, which perf's parser knows
 
 struct EncodeArguments {
   perf_event_attr* attr = nullptr;
@@ -39,7 +39,7 @@ struct PmuInfo {
   const char* description = nullptr;
   std::size_t size = sizeof(PmuInfo);
   int pmu = 0, type = 0, events = 0, first_event = 0, max_encoding = 0, counters = 0, fixed_counters = 0;
-  unsigned flags = 0;  // bit 0: there is one here
+  unsigned flags = 0;  // bit 0: this host has such a PMU
 };
 struct EventInfo {
   const char* name = nullptr;
@@ -99,8 +99,8 @@ Result<PfmLibrary> PfmLibrary::open() {
   state->library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (state->library == nullptr)
     return Error{
-        "the makers' names of a processor's events need libpfm4, which is not installed (apt-get "
-        "install libpfm4); cpu/event=0xNN,umask=0xNN/ and rUUEE name them by number"};
+        "vendors' names of CPU events need libpfm4, which is not installed (apt-get install libpfm4); "
+        "cpu/event=0xNN,umask=0xNN/ and rUUEE name them by number"};
   const bool is_whole = state->find("pfm_initialize", state->initialize) &&
                         state->find("pfm_strerror", state->error_text) &&
                         state->find("pfm_get_os_event_encoding", state->encode) &&
@@ -108,9 +108,9 @@ Result<PfmLibrary> PfmLibrary::open() {
                         state->find("pfm_get_event_info", state->event_info) &&
                         state->find("pfm_get_event_attr_info", state->attribute_info) &&
                         state->find("pfm_get_event_next", state->next_event);
-  if (!is_whole) return Error{std::string(kLibrary) + " has not what it should have"};
-  // Events of other processors are encoded as well; the kernel refuses them. The setting is an environment
-  // variable, which a recorded command must not inherit.
+  if (!is_whole) return Error{std::string(kLibrary) + " lacks a function; install another version"};
+  // Encode events of other CPUs as well (the kernel refuses them). The setting is an environment variable,
+  // which a recorded command must not inherit.
   constexpr const char* kInactive = "LIBPFM_ENCODE_INACTIVE";
   const bool is_ours = std::getenv(kInactive) == nullptr;
   if (is_ours) ::setenv(kInactive, "1", 1);
@@ -121,7 +121,7 @@ Result<PfmLibrary> PfmLibrary::open() {
 }
 
 Result<EventRequest> PfmLibrary::event(const std::string& text) const {
-  // A newer library may know a longer one.
+  // A newer library may have a larger struct.
   struct {
     perf_event_attr attr{};
     std::array<std::byte, 256> room{};
@@ -186,7 +186,7 @@ Result<std::vector<EventRequest>> parse_pfm_events(std::string_view text) {
   bool is_in_group = false;
   while (!text.empty()) {
     if (text.starts_with('{')) {
-      if (is_in_group) return use_error("--pfm-events: a group in a group");
+      if (is_in_group) return use_error("--pfm-events: groups cannot be nested");
       is_in_group = true;
       ++groups;
       text.remove_prefix(1);

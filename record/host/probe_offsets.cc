@@ -257,11 +257,11 @@ using format::ElfView;
 // The number of names that are compared for a suggestion; programs have hundreds of thousands.
 constexpr std::size_t kMostCandidates = 50'000;
 constexpr std::size_t kLongestSymbolName =
-    4096;  // of the symbol table: in a damaged file a name may have no end
+    4096;  // bytes of a symbol's name: in a damaged file it may have no end
 
 Result<ElfView> parse_elf(Bytes file) {
   auto elf = ElfView::parse(file);
-  if (!elf) return Error{"it is no ELF file"};
+  if (!elf) return Error{"it is not an ELF file"};
   if (elf->header().order != std::endian::native)
     return Error{"it is a program for a machine of the other byte order"};
   return std::move(*elf);
@@ -386,7 +386,7 @@ Result<std::uint64_t> function_offset(Bytes file, std::string_view name) {
   if (!address) {
     return use_error(fmt::format("it has no function '{}'{}", name,
                                  others.empty()
-                                     ? "; its symbols were taken out (strip): give an offset, 0x..."
+                                     ? "; it has no symbols (it was stripped): give an offset, 0x..."
                                      : cli::suggestion(name, others)));
   }
   const auto offset = elf->offset_of(*address);
@@ -457,8 +457,8 @@ Result<CallFacts> call_facts(Bytes file) {
     facts.handles_exceptions |= handles_exceptions(name);
     if (!is_dynamic || symbol.section != SHN_UNDEF || name.empty()) return false;
     facts.has_libraries = true;
-    facts.by_begins |= name == "mcount" || name == "_mcount" || name == "__fentry__";
-    facts.by_both |= name == "__cyg_profile_func_enter";
+    facts.reports_entries |= name == "mcount" || name == "_mcount" || name == "__fentry__";
+    facts.reports_both |= name == "__cyg_profile_func_enter";
     if (switches_stacks(name)) facts.switches_stacks = name;
     return false;
   });
@@ -516,11 +516,11 @@ std::optional<std::string> in_cache(const std::string& name) {
 Result<std::string> file_of_process(const std::string& name, int process) {
   const std::string folder = fmt::format("/proc/{}", process);
   const auto maps = format::read_file(folder + "/maps");
-  if (!maps) return use_error(fmt::format("there is no process {}, or it may not be looked at", process));
+  if (!maps) return use_error(fmt::format("there is no process {}, or its maps may not be read", process));
   const bool is_path = name.find('/') != std::string::npos;
   const auto mapped = is_path ? std::optional(name) : mapped_file(format::as_text(*maps), name);
   if (!mapped) return use_error(fmt::format("process {} has no {} mapped", process, name));
-  // In the process's own root folder, if that differs.
+  // The path in the process's root folder.
   const std::string inside = folder + "/root" + (mapped->starts_with('/') ? "" : "/") + *mapped;
   if (mapped->starts_with('/') && is_file(inside)) return inside;
   if (is_file(*mapped)) return *mapped;
@@ -567,7 +567,7 @@ std::optional<std::string> cached_library(format::Bytes cache, std::string_view 
   for (std::uint32_t i = 0; i < entries; ++i) {
     const std::uint32_t flags = in.u32(), key = in.u32(), value = in.u32();
     in.skip(sizeof(std::uint32_t));
-    const std::uint64_t wanted_hardware = in.u64();  // for other CPUs, perhaps
+    const std::uint64_t wanted_hardware = in.u64();  // hwcaps that the library needs
     if (in.failed()) return std::nullopt;
     if (flags == kOfThisMachine && wanted_hardware == 0 && text_at(key) == name)
       return std::string(text_at(value));

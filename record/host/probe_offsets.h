@@ -15,7 +15,6 @@ namespace tacho::record {
 // The name in the source of a C++ function, for names that users type. A recorder with root's rights
 // demangles as little of a foreign program's names as possible: templates, operators and the like are left to
 // the reader of the capture.
-// the capture.
 
 // "server::Queue::push" for "_ZN6server5Queue4pushEi", without parameters; nullopt for names that are not
 // C++, or have other parts than plain names (Itanium C++ ABI).
@@ -63,8 +62,8 @@ Result<FunctionOffsets> functions_of(format::Bytes file);
 // How a program or library reports its calls (by its imported functions), and whether it works with replaced
 // return addresses.
 struct CallFacts {
-  bool has_libraries = false;               // false: statically linked
-  bool by_begins = false, by_both = false;  // -pg or -mfentry; -finstrument-functions
+  bool has_libraries = false;                          // false: statically linked
+  bool reports_entries = false, reports_both = false;  // -pg or -mfentry; -finstrument-functions
   bool handles_exceptions = false;
   std::string switches_stacks;  // by this function; empty: it does not, as far as known
 };

@@ -28,8 +28,8 @@ Error wrong(const EventRequest& request, const std::string& what) {
   return use_error(fmt::format("-e {}: {}", request.text, what));
 }
 
-// The kernel takes a path as seen from here; the capture has the full path. A bare name may be a library's
-// or a program's.
+// Finds the file: the kernel opens a path as this process sees it, the capture has the full path. A bare name
+// is looked up as a library or program.
 Result<std::string> whole_path(const EventRequest& request) {
   std::string path = request.probe()->path;
   if (std::error_code failed; path.find('/') == std::string::npos && !std::filesystem::exists(path, failed)) {
@@ -67,12 +67,12 @@ Result<> place(EventRequest& request, const KnownArguments& known) {
       !std::ranges::all_of(request.arguments, is_register))
     return wrong(
         request,
-        "after a function's first instruction its arguments may be elsewhere; name registers, as %di");
+        "behind a function's first instruction its arguments may have moved; name registers, as %di");
   auto placed = place_arguments(request.arguments, known);
   if (!placed) return wrong(request, placed.error().what);
   request.placed_arguments = std::move(*placed);
   if (request.sum && request.sum->has_value && bpf::is_text(request.placed_arguments[request.sum->keys]))
-    return wrong(request, "a text has no distribution; key= counts how often each comes");
+    return wrong(request, "a text has no distribution; key= counts each of its values");
   return Done{};
 }
 
@@ -96,7 +96,7 @@ Result<> add_marker(const EventRequest& request, const Pmu& pmu, format::Bytes f
   if (found != 0) return Done{};
   const std::string wanted = request.probe()->provider + ":" + request.probe()->function;
   return wrong(request, fmt::format("{} has no marker {}{}", request.probe()->path, wanted,
-                                    names.empty() ? "; it has none at all" : cli::suggestion(wanted, names)));
+                                    names.empty() ? "; it has no markers" : cli::suggestion(wanted, names)));
 }
 
 bool asks_what_there_is(const EventRequest& request) {
@@ -110,16 +110,16 @@ Result<> place_of_user(EventRequest& request, std::optional<std::uint64_t> offse
   if (request.probe()->at_return || !offset || request.probe()->offset != 0) return place(request, known);
   const auto named =
       user_arguments({request.probe_target, *offset, request.probe()->function}, request.arguments, stop);
-  std::string lack;
+  std::string missing_reason;
   if (named)
     known.named = *named;
   else if (named.error().code == EINTR)
     return Error{named.error()}.in("-e " + request.text);
   else if (named.error().what.starts_with('\'') || asks_what_there_is(request))
-    return wrong(request, named.error().what);  // of the one that it names
+    return wrong(request, named.error().what);  // the error names the argument
   else
-    lack = named.error().what;
-  known.lack = lack;
+    missing_reason = named.error().what;
+  known.missing_reason = missing_reason;
   return place(request, known);
 }
 
@@ -145,14 +145,14 @@ Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventR
   return Done{};
 }
 
-// Without a list of functions the kernel has to check.
+// Without a list of functions only the kernel can check it.
 Result<> add_kernel_probe(EventRequest request, std::vector<EventRequest>& out) {
   if (const auto kallsyms = format::read_file("/proc/kallsyms"); kallsyms && !kallsyms->empty()) {
     const auto found =
         check_kernel_function(format::as_text(*kallsyms), request.probe()->function, request.probe()->offset);
     if (!found) return wrong(request, found.error().what);
   }
-  // Without names positions and registers are left.
+  // Without type information only positions and registers can be used.
   std::vector<bpf::FunctionArgument> known;
   if (!request.arguments.empty()) {
     if (auto found = bpf::kernel_function_arguments(request.probe()->function)) known = std::move(*found);

@@ -49,8 +49,8 @@ Ending read_all(int from, const ReportRun& run, Clock::time_point until, std::st
   }
 }
 
-// A child that closed its output need not have ended. `status` is waitpid()'s when it has; otherwise it is
-// still to be killed and reaped.
+// Waits for the child, which closed its output, to end. Sets `status` if it did; else the caller has to kill
+// and reap it.
 Result<Ending> wait_for(pid_t child, const ReportRun& run, Clock::time_point until, int& status) {
   for (int patience = 1;; patience = std::min(2 * patience, kLookEvery)) {
     const pid_t got = ::waitpid(child, &status, WNOHANG);
@@ -95,7 +95,7 @@ Result<pid_t> start_report_program(std::vector<std::string> words, int output, i
     posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
   else
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  // On itself a descriptor is put so that it is not closed.
+  // adddup2 of a descriptor to itself clears its close-on-exec flag.
   for (const int one : inherited) posix_spawn_file_actions_adddup2(&actions, one, one);
   posix_spawnattr_init(&attributes);
   sigset_t none, all;
@@ -103,7 +103,7 @@ Result<pid_t> start_report_program(std::vector<std::string> words, int output, i
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  // In a group of its own: a signal comes to us, and we end it.
+  // In a process group of its own: terminal signals reach only this process, which ends it.
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
@@ -121,7 +121,7 @@ Result<std::string> ask_report_program(const std::string& program, const ReportR
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
   const format::Fd from(ends[0]);
   format::Fd to(ends[1]);
-  std::signal(SIGCHLD, SIG_DFL);  // ignored by the parent, its end would not be reported
+  std::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD was ignored, waitpid() would not report its end
   std::vector<std::string> words{program};
   words.insert(words.end(), run.arguments.begin(), run.arguments.end());
   const auto child = start_report_program(std::move(words), to.get(), kNowhere);
@@ -141,7 +141,7 @@ Result<std::string> ask_report_program(const std::string& program, const ReportR
   if (ending == Ending::Stopped) return Error{"stopped by a signal", EINTR};
   if (ending == Ending::TooLong)
     return Error{"tacho-report took more than " + std::to_string(run.longest.count()) + " s"};
-  if (ending == Ending::TooMuch) return Error{"tacho-report says too much", EFBIG};
+  if (ending == Ending::TooMuch) return Error{"the output of tacho-report is too long", EFBIG};
   if (WIFSIGNALED(status)) return Error{"tacho-report died of signal " + std::to_string(WTERMSIG(status))};
   if (WEXITSTATUS(status) != 0)
     return Error{"tacho-report ended with status " + std::to_string(WEXITSTATUS(status))};
@@ -172,7 +172,7 @@ bool read_number(std::string_view text, Number& value) {
   return code == std::errc{} && end == text.data() + text.size() && !text.empty();
 }
 
-// "value rdi 0 8 pointer memory 16 24". Hostile: the child that printed it read a foreign file.
+// Parses "value rdi 0 8 pointer memory 16 24". Untrusted: it comes from a child that read a foreign file.
 std::optional<ProbeArgument> argument_of(std::string_view line) {
   constexpr std::size_t kFixed = 7;  // words
   const auto words = words_of(line);
@@ -212,10 +212,10 @@ Result<std::vector<NamedArgument>> parse_user_arguments(std::string_view lines,
     if (line.starts_with(kError)) return use_error(std::string(line.substr(kError.size())));
     auto argument = argument_of(line);
     if (!argument || out.size() == names.size())
-      return Error{"tacho-report says what this program does not know"};
+      return Error{"the output of tacho-report is not understood (another version?)"};
     out.push_back({names[out.size()], std::move(*argument)});
   }
-  if (out.size() != names.size()) return Error{"tacho-report says nothing of some arguments"};
+  if (out.size() != names.size()) return Error{"the output of tacho-report lacks some arguments"};
   return out;
 }
 
@@ -240,11 +240,11 @@ Result<std::vector<NamedArgument>> user_arguments(const UserFunction& function,
 
 namespace {
 
-// Functions in one request: 2000 of a C program stay within the 1 MB of an answer. Each request reads the
-// debugging information again.
+// Functions in one request: the output for 2000 of a C program is less than its limit of 1 MB. Each request
+// reads the debug information again.
 constexpr std::size_t kMostAtOnce = 2000;
-constexpr std::size_t kGrowsAfter = 4;   // answers that were not too long
-constexpr std::size_t kMostInVain = 64;  // answers that were
+constexpr std::size_t kGrowsAfter = 4;   // outputs below the limit
+constexpr std::size_t kMostInVain = 64;  // outputs above it
 
 std::string_view take_field(std::string_view& line) {
   const std::string_view field = line.substr(0, line.find('\t'));
@@ -282,7 +282,7 @@ FunctionTypes gather_types(std::span<const std::uint64_t> offsets, const AskType
   std::size_t at_once = kMostAtOnce, too_long = 0, in_vain = 0, fitting = 0;
   while (!offsets.empty()) {
     if (in_vain > kMostInVain) {
-      types.lack = "they are too long";
+      types.missing_reason = "they are too long";
       break;
     }
     const auto batch = offsets.first(std::min(at_once, offsets.size()));
@@ -295,22 +295,22 @@ FunctionTypes gather_types(std::span<const std::uint64_t> offsets, const AskType
       continue;
     }
     offsets = offsets.subspan(batch.size());
-    if (is_too_long) {  // the one that is was found
+    if (is_too_long) {  // it was the only function of the request
       ++too_long;
       at_once = kMostAtOnce;
       continue;
     }
     if (fitting % kGrowsAfter == 0) at_once = std::min(kMostAtOnce, 2 * at_once);
     if (!answer) {
-      types.lack = answer.error().what;
+      types.missing_reason = answer.error().what;
       break;
     }
     for (const auto& [function, texts] : texts_of_functions(*answer)) types.texts[function] |= texts;
-    // Enumerations are numbered within an answer.
+    // Each output numbers its enumerations from 0.
     if (!answer->empty()) answers.push_back(std::move(*answer));
   }
-  if (types.lack.empty() && too_long != 0)
-    types.lack = "of " + std::to_string(too_long) + " functions they are too long";
+  if (types.missing_reason.empty() && too_long != 0)
+    types.missing_reason = "of " + std::to_string(too_long) + " functions they are too long";
   for (const std::string& answer : answers) types.text += (types.text.empty() ? "" : "begin\n") + answer;
   return types;
 }
@@ -321,7 +321,7 @@ FunctionTypes function_types(const std::string& path, const std::vector<std::uin
   if (!program)
     return {.text = {},
             .texts = {},
-            .lack = "types are read by tacho-report, which is not installed beside tacho-record"};
+            .missing_reason = "types are read by tacho-report, which is not installed beside tacho-record"};
   return gather_types(offsets, [&](std::span<const std::uint64_t> some) -> Result<std::string> {
     ReportRun run{.arguments = {"prototypes", path}, .stop = stop};
     for (const std::uint64_t offset : some) run.arguments.push_back(std::to_string(offset));

@@ -70,7 +70,7 @@ struct FunctionTypes {
   std::string text;                                        // empty: nothing is known
   std::unordered_map<std::uint64_t, std::uint64_t> texts;  // by file offset
   // Why types are missing, in all or in part; empty: none is, or there is no debug information.
-  std::string lack;
+  std::string missing_reason;
 };
 
 // The types of the functions at file offsets `offsets`. It takes several seconds for very large programs;

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kKernelName = "[kernel.kallsyms]";
 constexpr std::uint16_t kBpfSymbol = 1;                   // PERF_RECORD_KSYMBOL_TYPE_BPF
-constexpr auto kNobody = static_cast<std::uint32_t>(-1);  // the kernel as a process
+constexpr auto kNobody = static_cast<std::uint32_t>(-1);  // the pid of the kernel's mappings
 
 std::string_view next_line(std::string_view& rest) {
   const std::string_view line = rest.substr(0, rest.find('\n'));
@@ -55,7 +55,7 @@ format::BuildId build_id_in_file_of_notes(const std::string& path) {
   return format::build_id_in_notes(*notes).value_or(format::BuildId{});
 }
 
-// Names of module files have '-' where the kernel says '_'.
+// File names of modules may have '-' instead of '_'.
 std::string module_name_of(const fs::path& file) {
   std::string name = file.filename();
   const auto end = name.find(".ko");
@@ -107,7 +107,7 @@ std::optional<KernelText> find_kernel_text(std::string_view kallsyms) {
 }
 
 std::vector<BpfImage> find_bpf_images(std::string_view kallsyms, std::size_t page_size) {
-  std::vector<BpfImage> symbols;  // of BPF, whatever they are: each ends the one before
+  std::vector<BpfImage> symbols;  // all symbols of BPF: each ends the previous one
   while (!kallsyms.empty()) {
     std::string_view line = next_line(kallsyms);
     if (!line.ends_with("[bpf]")) continue;
@@ -181,7 +181,7 @@ void write_kernel_records(format::ByteWriter& out, const std::optional<KernelTex
     format::MmapRecord kernel;
     kernel.pid = kNobody;
     kernel.start = text->start;
-    // Without a known end the text reaches to the modules, or as far as addresses go.
+    // Without a known end the text extends to the modules, or to the highest address.
     const std::uint64_t limit = modules.empty() ? ~std::uint64_t{0} : modules.front().start;
     const std::uint64_t end = text->end > text->start ? text->end : std::max(limit, text->start);
     kernel.length = end - text->start;
@@ -248,7 +248,7 @@ void for_each_symbol(std::string_view kallsyms, Use use) {
   }
 }
 
-// Bytes up to the next higher symbol; 0: not known.
+// Bytes up to the next symbol; 0: unknown.
 std::uint64_t length_of(std::string_view kallsyms, std::uint64_t address) {
   std::uint64_t next = ~std::uint64_t{0};
   for_each_symbol(kallsyms, [&](const Symbol& symbol) {
@@ -257,7 +257,7 @@ std::uint64_t length_of(std::string_view kallsyms, std::uint64_t address) {
   return next == ~std::uint64_t{0} ? 0 : next - address;
 }
 
-// Only names of about the same length: the list has a hundred thousand.
+// Compares names of similar length only: the list has a hundred thousand.
 std::string suggestion_for(std::string_view kallsyms, std::string_view function) {
   std::vector<std::string> names;
   const std::size_t most_away = function.size() / 3;
@@ -288,7 +288,7 @@ Result<> check_kernel_function(std::string_view kallsyms, std::string_view funct
     is_data = is_data || !is_code(symbol);
   });
   if (!found) {
-    if (is_data) return Error{fmt::format("'{}' is no function", function)};
+    if (is_data) return Error{fmt::format("'{}' is not a function", function)};
     return Error{
         fmt::format("this kernel has no function '{}'{}", function, suggestion_for(kallsyms, function))};
   }
@@ -303,7 +303,7 @@ namespace {
 // "ffffffff812a0040 vfs_read", "vfs_read", "ext4_read [ext4]".
 struct TraceableLine {
   std::uint64_t address = 0;
-  std::string_view name;  // empty: it is of another form
+  std::string_view name;  // empty: another kind of line
 };
 TraceableLine next_traceable(std::string_view& traceable, bool has_address) {
   std::string_view line = traceable.substr(0, traceable.find('\n'));
@@ -370,13 +370,13 @@ Result<KernelSymbols> read_kernel_symbols(std::size_t page_size) {
   KernelSymbols symbols;
   const auto kallsyms = format::read_file(kList);
   if (!kallsyms) {
-    symbols.lack = kallsyms.error().what + ": kernel frames will have no names";
+    symbols.missing_reason = kallsyms.error().what + ": kernel frames will have no names";
     return symbols;
   }
   symbols.text = find_kernel_text(format::as_text(*kallsyms));
   symbols.images = find_bpf_images(format::as_text(*kallsyms), page_size);
   if (!symbols.text) {
-    symbols.lack =
+    symbols.missing_reason =
         "kernel symbols are hidden or absent: kernel frames will have no names (run as root, or set "
         "kernel.kptr_restrict to 0)";
     return symbols;
@@ -392,7 +392,7 @@ KernelSymbolsAhead::KernelSymbolsAhead(std::size_t page_size) {
   try {
     read_ = std::async(std::launch::async, read);
   } catch (const std::system_error&) {
-    read_ = std::async(std::launch::deferred, read);  // there is no thread to be had
+    read_ = std::async(std::launch::deferred, read);  // no thread could be created
   }
 }
 

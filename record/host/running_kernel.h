@@ -89,7 +89,7 @@ struct KernelSymbols {
   std::optional<KernelText> text;
   std::vector<BpfImage> images;
   std::optional<format::Attachment> list;  // to be stored in the capture
-  std::string lack;                        // why there are no names; empty: there are
+  std::string missing_reason;              // why there are no names; empty: there are
 };
 // Reads the current ones.
 Result<KernelSymbols> read_kernel_symbols(std::size_t page_size);

@@ -41,7 +41,7 @@ std::string_view take_line(std::string_view& text, char end) {
   return line;
 }
 
-// 0: not to be seen.
+// The inode of a namespace; 0: it cannot be read.
 std::uint64_t number_of_namespace(const std::string& path) {
   struct stat info {};
   return stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
@@ -82,7 +82,7 @@ std::string numbers_in_namespaces(std::string_view status) {
 }
 
 unsigned long long start_of(std::string_view stat, long ticks_a_second) {
-  // The second field is the name in parentheses, which may hold blanks and parentheses itself.
+  // The second field is the name in parentheses, which may contain blanks and parentheses.
   const auto name_end = stat.rfind(')');
   if (name_end == std::string_view::npos || ticks_a_second <= 0) return 0;
   stat.remove_prefix(std::min(name_end + 2, stat.size()));
@@ -236,7 +236,7 @@ void RunningProcesses::describe(int process, format::ByteWriter& out, Describe d
   if (describe == Describe::All) describe_mappings(process, out);
 }
 
-// The kernel's record of the same: device and inode of each of these files.
+// As in the kernel's NAMESPACES record: device and inode of each of these files.
 void RunningProcesses::describe_namespaces(int process, format::ByteWriter& out) const {
   std::vector<std::uint64_t> links;
   for (const char* kind : {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"}) {
@@ -275,7 +275,7 @@ format::BuildId RunningProcesses::build_id_of(int process, const format::MmapRec
   const std::string folder = proc_ + "/" + std::to_string(process);
   char range[40];
   std::snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, mapping.start, mapping.start + mapping.length);
-  // The mapping itself, which is right also for deleted files; else its path as the process sees it.
+  // By /proc/PID/map_files, which also works for deleted files; else by its path in the process's root.
   const auto head = reader_.head_of(
       {{"", folder + "/map_files/" + range, mapping.inode},
        {folder + "/root", std::string(mapping.filename), mapping.inode}},

@@ -53,7 +53,7 @@ std::vector<Losses> ReportedLost::news(const std::vector<Losses>& all) {
     totals_[loss.event] += lost;
     left[loss.event] -= lost;
   };
-  // Losses without an owner come last: they may have a name the next time.
+  // Losses without a cgroup come last: they may be attributed next time.
   const auto has_name = [](const Losses& loss) { return loss.cgroup != 0 || loss.first <= loss.last; };
   for (const Losses& loss : all)
     if (has_name(loss)) report(loss);
@@ -73,18 +73,17 @@ struct Newer {
   const char* loss;
 };
 constexpr Newer kNewer[] = {
-    {&format::EventAttr::read_format, abi::kReadLost,
-     "losses are counted for each CPU, not for each event (Linux 6.0)"},
-    {&format::EventAttr::flags, abi::kBuildId, "mappings carry no build ids (Linux 5.12)"},
+    {&format::EventAttr::read_format, abi::kReadLost, "losses are counted by CPU, not by event (Linux 6.0)"},
+    {&format::EventAttr::flags, abi::kBuildId, "mappings have no build ids (Linux 5.12)"},
     {&format::EventAttr::sample_type, abi::kSampleCgroup,
-     "samples do not say in which cgroup they are (Linux 5.7, CONFIG_CGROUP_PERF)"},
-    {&format::EventAttr::flags, abi::kCgroup, "cgroups made meanwhile get no names (Linux 5.7)"},
+     "samples have no cgroup (Linux 5.7, CONFIG_CGROUP_PERF)"},
+    {&format::EventAttr::flags, abi::kCgroup, "cgroups that are created meanwhile have no names (Linux 5.7)"},
     {&format::EventAttr::flags, abi::kBpfEvent | abi::kKsymbol,
-     "BPF programs loaded meanwhile get no names (Linux 5.1)"},
+     "BPF programs that are loaded meanwhile have no names (Linux 5.1)"},
     {&format::EventAttr::flags, abi::kCommExec, "a new name by exec looks like any other (Linux 3.16)"},
 };
 
-// Opens `event`, removing from its attr what the kernel does not know.
+// Opens `event`, and removes the flags that the kernel does not know from its attr.
 Result<format::Fd> open_adapted(PlannedEvent& event, int task, int cpu, int leader,
                                 std::vector<std::string>& notes) {
   auto fd = open_event(event, task, cpu, leader);
@@ -94,8 +93,7 @@ Result<format::Fd> open_adapted(PlannedEvent& event, int task, int cpu, int lead
     event.attr.flags -= kOnePrecise;
     fd = open_event(event, task, cpu, leader);
   }
-  // The kernel gives namespaces of processes only to users who may watch all; a user watching his own needs
-  // them least.
+  // The kernel records namespaces only for users who may record the whole system.
   if (!fd && fd.error().code == EACCES && event.attr.has(abi::kNamespaces)) {
     event.attr.flags &= ~std::uint64_t{abi::kNamespaces};
     fd = open_event(event, task, cpu, leader);
@@ -144,7 +142,7 @@ Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host, const std:
     auto mapped = events.map_rings(plan, host);
     if (mapped) {
       if (plan.ring_pages != asked) {
-        plan.notes.push_back("-m: this user may lock less memory than -m needs; rings have " +
+        plan.notes.push_back("-m: the limit of locked memory is too low; rings have " +
                              std::to_string(plan.ring_pages) + " pages instead of " + std::to_string(asked) +
                              " (raise `ulimit -l` or kernel.perf_event_mlock_kb)");
       }
@@ -152,13 +150,13 @@ Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host, const std:
       events.ring_pages_ = plan.ring_pages;
       events.sideband_pages_ = plan.sideband_pages;
       events.rings_.reserve(events.rings_.size() +
-                            2 * plan.later_cpus.size());  // others know them by pointers
+                            2 * plan.later_cpus.size());  // reserved, since there are pointers to rings
       events.switched_ = std::make_shared<std::vector<std::vector<Switched>>>(plan.events.size());
       return events;
     }
     const bool can_shrink = plan.ring_pages > 1 || plan.sideband_pages > 1;
     if (mapped.error().code != EPERM || !can_shrink) return std::move(mapped.error());
-    halve_rings(plan, host.page_size);  // wake-ups depend on the size, so the events are opened again
+    halve_rings(plan, host.page_size);  // also the wakeup watermarks, so the events are opened again
   }
 }
 
@@ -172,7 +170,7 @@ Result<> KernelEvents::open_everywhere(Plan& plan, const Host& host, const std::
       if (stop()) return Error{"stopped by a signal", EINTR};
       done = open_on_cpus(plan, event, task, host);
       if (done) any = true;
-      // A thread may end between the listing and here; the others go on.
+      // A thread may have ended since it was listed.
       if (!done && done.error().code != ESRCH) return done;
     }
     if (!any) return done;
@@ -209,8 +207,8 @@ Result<int> KernelEvents::leader_of(const Plan& plan, std::size_t event, int tas
   return open->second;
 }
 
-// One ring for the samples of each CPU and one for its sideband, owned by the first event that needs it. An
-// event of no CPU (--per-thread) shares with those of the same thread.
+// Each CPU has a ring for samples and one for the sideband, owned by the first event that needs it. With
+// --per-thread the events of a thread share a ring.
 Result<> KernelEvents::map_rings(const Plan& plan, const Host& host) {
   std::map<std::tuple<bool, int, int>, const OpenEvent*> owners;
   for (OpenEvent& event : events_) {
@@ -367,7 +365,7 @@ format::EventSet KernelEvents::event_set() const {
   return set;
 }
 
-// Events of CPUs that were offline for a while.
+// Events of CPUs that came back online.
 
 namespace abi = format::abi;
 
@@ -386,7 +384,7 @@ std::span<const OpenEvent> KernelEvents::Again::take(int cpu, std::vector<OpenEv
 
 void KernelEvents::Again::note(std::string cpu, std::string what) {
   const std::lock_guard lock(mutex_);
-  constexpr std::size_t kMost = 256;  // of a CPU that comes and goes all day
+  constexpr std::size_t kMost = 256;  // a limit for a CPU that goes offline again and again
   if (notes_.size() < kMost) notes_.emplace_back(std::move(cpu), std::move(what));
 }
 
@@ -408,15 +406,14 @@ void KernelEvents::note_cpu(int cpu, const std::string& what) {
 }
 format::StringPairs KernelEvents::noted_cpus() const { return again_->notes(); }
 
-// The new event gets its number in the capture from the event that was there before, or from that of another
-// CPU.
+// The new event has the capture's id of the CPU's earlier event, or of an event of another CPU.
 Result<OpenEvent> KernelEvents::reopen_one(std::size_t event, int cpu, std::span<const OpenEvent> leaders,
                                            const Host& host) const {
   const PlannedEvent& planned = planned_[event];
   const auto is_model = [&](const OpenEvent& open) { return open.event == event && open.task < 0; };
   auto model = std::ranges::find_if(events_, [&](const OpenEvent& o) { return is_model(o) && o.cpu == cpu; });
   if (model == events_.end()) model = std::ranges::find_if(events_, is_model);
-  if (model == events_.end()) return OpenEvent{};  // of tasks
+  if (model == events_.end()) return OpenEvent{};  // a per-task event
   int leader = -1;
   if (planned.leader && *planned.leader != event) {
     const auto leading = std::ranges::find(leaders, *planned.leader, &OpenEvent::event);
@@ -433,7 +430,7 @@ Result<OpenEvent> KernelEvents::reopen_one(std::size_t event, int cpu, std::span
   return OpenEvent{event, cpu, -1, std::move(*fd), model->id, 0, *id, model->cpu != cpu};
 }
 
-// The ring that the events of this CPU had; where it had none a new one, which stays for the next time.
+// Uses the earlier ring of this CPU, or makes one, which is kept.
 Result<> KernelEvents::give_ring(OpenEvent& event, const Host& host) {
   const bool is_sideband = planned_[event.event].is_sideband;
   const auto before = std::ranges::find_if(events_, [&](const OpenEvent& other) {
@@ -448,7 +445,7 @@ Result<> KernelEvents::give_ring(OpenEvent& event, const Host& host) {
     event.ring = later->second.ring;
     return share_ring(event.fd, later->second.owner);
   }
-  if (rings_.size() == rings_.capacity()) return Error{"it was not there when the recording began"};
+  if (rings_.size() == rings_.capacity()) return Error{"it was not present at the start of the recording"};
   format::Fd owner(fcntl(event.fd.get(), F_DUPFD_CLOEXEC, 0));
   if (!owner) return system_error("a descriptor of its ring", errno);
   const bool is_backward = planned_[event.event].attr.has(abi::kWriteBackward);
@@ -463,7 +460,7 @@ Result<> KernelEvents::give_ring(OpenEvent& event, const Host& host) {
   return Done{};
 }
 
-// One that is refused is left out, as a probe in a library that cannot be looked up any more.
+// A refused event is left out, for instance a probe in a deleted library.
 Result<KernelEvents::Reopened> KernelEvents::reopen_cpu(int cpu, const Host& host) {
   std::vector<OpenEvent> opened;
   std::string left_out;
@@ -472,9 +469,9 @@ Result<KernelEvents::Reopened> KernelEvents::reopen_cpu(int cpu, const Host& hos
   };
   bool any_of_tasks = false;
   for (std::size_t event = 0; event < planned_.size(); ++event) {
-    // The counts of a group come by the kernel's numbers, which the capture does not know.
+    // Counts of a group are identified by the kernel's ids, which the capture does not have.
     if (planned_[event].attr.samples(abi::kSampleRead)) {
-      leave_out(event, "samples with counts of a group (:S) go on in another recording only");
+      leave_out(event, "samples with counts of a group (:S) cannot be recorded again");
       continue;
     }
     auto open = reopen_one(event, cpu, opened, host);
@@ -543,7 +540,7 @@ Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents
       if (auto done = walker->set_reader(*number, program->reader()); !done)
         return std::move(done.error()).in(name);
     }
-    // A hit runs the programs of all probes at that address, whatever their CPU: one is enough.
+    // A hit runs the programs of all events at that address, of any CPU, so one event is enough.
     const int cpu = plan.cpus.front();
     auto probe = open_event(planned.probe, -1, cpu);
     if (!probe) return explain_refusal(planned.probe, cpu, probe.error().code, host);
@@ -554,7 +551,7 @@ Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents
       if (auto done = one.program.attach(one.probe.get()); !done) return in_event(std::move(done.error()));
       continue;
     }
-    // Tells the stack walker which program to tail-call next.
+    // Sets the program that the unwinder tail-calls at the end.
     auto link = bpf::link_to_event(one.program.fd(), one.probe.get(), number.value_or(0));
     if (!link) return in_event(std::move(link.error()));
     one.link = std::move(*link);
@@ -594,7 +591,7 @@ std::string plain(std::string_view name) {
   return text;
 }
 
-// Adds the event to the program's; the same program may have been seen on another event.
+// Adds the event to the program's list.
 void add(std::vector<DroppingProgram>& found, const bpf::TracepointProgram& program,
          const std::string& event) {
   auto known = std::ranges::find(found, program.id, [](const auto& each) { return each.program.id; });
@@ -614,7 +611,7 @@ std::string described(const DroppingProgram& dropping) {
 }
 
 std::string what_it_drops(const DroppingProgram& dropping) {
-  if (dropping.events.empty()) return "samples that other recorders take of its tracepoint";
+  if (dropping.events.empty()) return "samples of other recorders on its tracepoint";
   return fmt::format("samples of {}", fmt::join(dropping.events, ", "));
 }
 
@@ -623,7 +620,7 @@ std::string what_it_drops(const DroppingProgram& dropping) {
 std::vector<DroppingProgram> dropping_programs(const Plan& plan, const KernelEvents& events,
                                                std::span<const bpf::UserObject> objects) {
   std::vector<DroppingProgram> found = own_programs(objects);
-  // Programs are attached to the tracepoint, so one descriptor of an event shows all of them.
+  // Programs belong to the tracepoint, so one descriptor of an event lists all.
   std::vector<bool> is_asked(plan.events.size());
   for (const OpenEvent& open : events.open_events()) {
     if (is_asked[open.event] || plan.events[open.event].attr.type != format::abi::kTracepoint) continue;

@@ -26,39 +26,36 @@
 
 namespace tacho::record {
 
-// Lost samples by event, cgroup and CPU (PERF_RECORD_LOST, read format LOST), and which of them earlier
-// files reported.
+// Lost samples by event, cgroup and CPU (PERF_RECORD_LOST, read format LOST).
 
 struct Losses {
   std::size_t event = 0;  // index in the plan
   std::uint64_t id = 0;
   std::uint64_t lost = 0;
-  std::uint64_t cgroup = 0;                           // the kernel's number; 0: not known
-  std::uint64_t first = ~std::uint64_t{0}, last = 0;  // ns; first above last: not known
-  int cpu = -1;                                       // where `id` does not say
-  bool is_too_deep = false;                           // calls that were nested deeper than the kernel watches
+  std::uint64_t cgroup = 0;                           // id; 0: unknown
+  std::uint64_t first = ~std::uint64_t{0}, last = 0;  // ns; first above last: unknown
+  int cpu = -1;                                       // set if `id` does not determine it
+  bool is_too_deep = false;                           // calls nested deeper than the kernel can follow
 };
 
-// Adds to `all`, which has each event, id, cgroup and CPU once. A loss of 0 adds nothing.
+// Adds a loss to `all`, which has each combination of event, id, cgroup and CPU once. A loss of 0 is ignored.
 void add_loss(std::vector<Losses>& all, const Losses& loss);
 
-// Losses that earlier files of the same recording have reported.
-
-// An event is lost before it is known of which cgroup it was: so one source's sums by name may go down while
-// its total goes up. Reported is the total, once; names get what fits into it.
+// The losses that earlier files of the same recording reported. The kernel counts a loss before a program
+// attributes it to a cgroup, so sums by cgroup may go down while the total goes up: totals are reported once,
+// and attributed up to the total.
 class ReportedLost {
  public:
-  // The part of `all` that was not reported before. `all` has sums since the start, with each id, cgroup and
-  // CPU once.
+  // The part of `all`, the sums since the start, that was not reported before.
   std::vector<Losses> news(const std::vector<Losses>& all);
 
  private:
   struct Reported {
-    std::uint64_t lost = 0, last = 0;  // and when
+    std::uint64_t lost = 0, last = 0;  // `last`: time, ns
   };
   // By event's id, cgroup, CPU, is_too_deep.
   std::map<std::tuple<std::uint64_t, std::uint64_t, int, bool>, Reported> reported_;
-  std::map<std::size_t, std::uint64_t> totals_;  // of those, by event
+  std::map<std::size_t, std::uint64_t> totals_;  // sums by event
 };
 
 // All events of a plan, open in the kernel (perf_event_open), with the rings they write to.
@@ -71,72 +68,71 @@ struct OpenEvent {
   format::Fd fd;
   std::uint64_t id = 0;        // in the capture
   std::size_t ring = 0;        // index of the ring it writes to
-  std::uint64_t own_id = 0;    // the kernel's number, another one than `id` when it was opened again
-  bool is_of_new_cpu = false;  // `id` is that of the event on another CPU
+  std::uint64_t own_id = 0;    // the kernel's id; differs from `id` if the event was reopened
+  bool is_of_new_cpu = false;  // `id` is that of an event on another CPU
 };
 
 enum class Sampling : std::uint8_t { On, Off };
 
 class KernelEvents {
  public:
-  // Opens and maps everything, nothing enabled yet. Settings that an older kernel does not know are taken out
-  // of the plan, and rings that this user may not lock are made smaller; both add a line to plan.notes.
-  // `stop` is asked between the events, of which there may be many thousands: true gives up, with the code
-  // EINTR.
+  // Opens all events and maps their rings; nothing is enabled. Flags that an older kernel does not know are
+  // removed from the plan, and rings are made smaller if the limit of locked memory requires it; both add a
+  // line to plan.notes. `stop` is polled, since there may be thousands of events: true ends it with EINTR.
   static Result<KernelEvents> open(Plan& plan, const Host& host, const std::function<bool()>& stop);
 
-  // As they were opened at first: these never change.
+  // The events as opened at the start. They do not change.
   const std::vector<OpenEvent>& open_events() const { return events_; }
   std::vector<PerfRing>& rings() { return rings_; }
-  // This ring carries the sideband (mmap, comm, fork, exit), and no other ring does.
+  // Whether the ring is one for sideband records (mmap, comm, fork, exit).
   bool holds_sideband(std::size_t ring) const { return holds_sideband_[ring]; }
 
-  // Ids of the events that take every thread where the others follow a target.
+  // Ids of the events that record all threads although the recording has a target.
   std::vector<std::uint64_t> system_wide_ids() const;
 
-  // A CPU that went offline took its events with it, except per-task ones; now that it is back they are
-  // opened again, not enabled yet, and write to its rings, or to new ones where it was offline at the start
-  // (Plan::later_cpus). Their records get the ids that the capture knows (PerfRing::renamed()). After an
-  // error nothing is open. Call it on the thread that reads the rings.
+  // Opens the events of a CPU again after it was offline (per-task events go on by themselves). They are not
+  // enabled yet. They write to the CPU's rings, or to new ones if it was offline at the start
+  // (Plan::later_cpus), and their records get the ids in the capture (PerfRing::renamed()). After an error
+  // none is open. Call it on the thread that reads the rings.
   struct Reopened {
-    std::span<const OpenEvent> events;  // until the next call, or close_cpu()
-    std::string left_out;               // events that the kernel refused, and why; empty: none
+    std::span<const OpenEvent> events;  // valid until the next call or close_cpu()
+    std::string left_out;               // the refused events, with reasons; empty: none
   };
   Result<Reopened> reopen_cpu(int cpu, const Host& host);
   void close_cpu(int cpu);
-  // Enables what reopen_cpu() gave: samples if they are switched on now.
+  // Enables the events of reopen_cpu(); those of samples only if samples are enabled now.
   Result<> enable_cpu(std::span<const OpenEvent> events) const;
-  // "CPU 1" and when it went and came back, for the capture's header, in the order of time.
+  // Adds a change for the capture's header: "CPU 1" and when it went offline or came back.
   void note_cpu(int cpu, const std::string& what);
   format::StringPairs noted_cpus() const;
 
-  // Called immediately after samples of events (their indices in the plan) are switched on or off: once for
-  // all that are switched together.
+  // Called right after samples of events (indices in the plan) were enabled or disabled: once for all that
+  // change together.
   using OnSwitch = std::function<void(std::span<const std::size_t> events, Sampling now)>;
   void when_samples_switch(OnSwitch what) { on_switch_ = std::move(what); }
 
   Result<> enable_sideband() const;
-  // Everything else. Events of a command that we start are enabled by its exec instead.
+  // Enables all other events. Events of a COMMAND are enabled by its exec instead.
   Result<> enable_samples() const;
   void disable() const;
-  // Switches one event by name, or all (empty) except the sideband. Events that cannot be switched belong to
-  // a task that ended. The error names the events.
+  // Enables or disables one event by name, or all except the sideband (empty name). An unknown name: the
+  // error lists the events. (Events of tasks that ended are ignored.)
   Result<> set_samples(Sampling sampling, const std::string& name) const;
 
-  // Whether samples of an event were switched on at that time (CLOCK_MONOTONIC, ns): what programs put into
-  // ring buffers the kernel does not switch off.
+  // Whether samples of an event were enabled at that time (CLOCK_MONOTONIC, ns). For ring buffers of BPF
+  // programs, which the kernel does not disable.
   bool was_on(std::size_t event, std::uint64_t time) const;
   bool is_on(std::size_t event) const { return was_on(event, ~std::uint64_t{0}); }
 
-  // While a backward ring is read the kernel must not write to it; what happens meanwhile is lost, and
-  // counted.
+  // Pauses or resumes backward rings: while one is read, the kernel must not write to it. Samples meanwhile
+  // are lost, and counted.
   void pause_backward_rings(bool pause) const;
 
   // Samples lost so far by each event; events without losses are left out.
   std::vector<Losses> losses() const;
-  // Records of processes and mappings that found no room.
+  // Number of lost sideband records.
   std::uint64_t sideband_losses() const;
-  // Whether losses() can know: kernels before 6.0 do not count them by event.
+  // Whether losses() is known: kernels before 6.0 do not count losses by event.
   bool counts_losses() const;
   // Events with their names and ids, as the capture describes them.
   format::EventSet event_set() const;
@@ -151,7 +147,7 @@ class KernelEvents {
                                const Host& host) const;
   Result<> give_ring(OpenEvent& event, const Host& host);
 
-  // When each event was switched on or off, in this order.
+  // The times at which an event was enabled and disabled, in order.
   struct Switched {
     std::uint64_t time = 0;  // CLOCK_MONOTONIC, ns
     bool on = false;
@@ -161,17 +157,17 @@ class KernelEvents {
   Losses loss_of(const OpenEvent& event) const;
   std::vector<Losses> all_losses(bool of_sideband) const;
 
-  // Events opened again with their CPU. The thread that reads rings writes it; the thread that writes the
-  // capture reads it for losses.
+  // Events that were reopened. Changed by the thread that reads the rings, read by the writing thread for
+  // losses.
   class Again {
    public:
-    // Of each event that is open again.
+    // Calls `what` for each event that is open.
     void each(const std::function<void(const OpenEvent&)>& what) const;
-    // `before`: what those lost that were here.
+    // Adds the reopened events of a CPU. `before`: losses of its earlier events.
     std::span<const OpenEvent> take(int cpu, std::vector<OpenEvent> events, std::vector<Losses> before);
     void note(std::string cpu, std::string what);
     format::StringPairs notes() const;
-    // Losses of the open events, as `of` says, and of events that are gone.
+    // Losses of the open events, by `of`, and of closed ones.
     std::vector<Losses> losses(const std::function<Losses(const OpenEvent&)>& of) const;
 
    private:
@@ -183,8 +179,7 @@ class KernelEvents {
 
   std::vector<PlannedEvent> planned_;
   OnSwitch on_switch_;
-  std::shared_ptr<std::vector<std::vector<Switched>>>
-      switched_;  // by event; written to by the switching thread
+  std::shared_ptr<std::vector<std::vector<Switched>>> switched_;  // by event
   std::vector<OpenEvent> events_;
   std::vector<PerfRing> rings_;
   std::vector<bool> holds_sideband_;  // by ring
@@ -203,9 +198,9 @@ class KernelEvents {
 
 class ArgumentProbes {
  public:
-  // The probes are hit from here on; their output is taken once the events are enabled. Detached with this
-  // object. `followed`: of threads in this table (bpf/attach/follower.h), which must outlive it; nothing:
-  // of all threads. `walker`: for the events whose stacks are unwound; null: none are.
+  // Opens the probes; their samples are recorded once the events are enabled. The destructor detaches them.
+  // `followed`: a table of threads to record (bpf/attach/follower.h), which must outlive this; nothing: all
+  // threads. `walker`: for events with unwound stacks; null: there are none.
   static Result<ArgumentProbes> open(const Plan& plan, const KernelEvents& events, const Host& host,
                                      std::optional<int> followed, bpf::StackWalker* walker);
 
@@ -213,12 +208,12 @@ class ArgumentProbes {
   bpf::MapReader counts(std::size_t probe) const { return probes_[probe].program.counts(); }
   std::uint64_t lost(std::size_t probe) const { return probes_[probe].program.lost(); }
 
-  // Events of a CPU that were opened again, as outputs of the probes.
+  // Sets the reopened events of a CPU as outputs of the probes.
   Result<> put_outputs(const Plan& plan, std::span<const OpenEvent> events) const;
 
  private:
   struct One {
-    std::size_t event = 0;  // that its samples are of
+    std::size_t event = 0;  // index of the event of its samples
     format::Fd probe;
     bpf::ProbeProgram program;
     format::Fd link;  // with unwound stacks; destroyed first
@@ -241,10 +236,10 @@ struct DroppingProgram {
 std::vector<DroppingProgram> dropping_programs(const Plan& plan, const KernelEvents& events,
                                                std::span<const bpf::UserObject> objects);
 
-// The line for the user.
+// A message about the program.
 std::string warning_of(const DroppingProgram& program);
 
-// The programs of the objects, in the form of captures, with what they drop; then other processes' programs.
+// The programs of the objects, and those of other processes that drop events, for the capture's header.
 std::vector<format::AttachedProgram> attached_programs(std::span<const bpf::UserObject> objects,
                                                        std::span<const DroppingProgram> dropping);
 

@@ -32,15 +32,15 @@ Result<> control(const format::Fd& event, unsigned long request, long argument, 
 }
 
 std::string no_permission(const PlannedEvent& event, const Host& host) {
-  // At 2 a user may sample his own processes outside of the kernel.
+  // With perf_event_paranoid 2 a user may sample user code of his own processes.
   const bool user_side_would_do = host.perf_event_paranoid <= 2 && event.attr.type == abi::kSoftware &&
                                   !event.is_sideband && !event.attr.has(abi::kExcludeKernel);
   return "not permitted: kernel.perf_event_paranoid is " + std::to_string(host.perf_event_paranoid) +
          "; run as root or with CAP_PERFMON (setcap cap_perfmon,cap_bpf+ep on tacho-record), lower the "
          "setting" +
          (user_side_would_do
-              ? ", or record your own processes outside of the kernel (a COMMAND or -p; no -a, "
-                "-C, --all-kernel, nor :k at events)"
+              ? ", or record user code of your own processes (a COMMAND or -p; without -a, -C, "
+                "--all-kernel and :k)"
               : "");
 }
 
@@ -52,30 +52,30 @@ constexpr Refusal kRefusals[] = {
     {ENOENT, "this kernel or machine does not have the event"},
     {EOPNOTSUPP, "this kernel or machine cannot sample the event"},
     {ENODEV, "this machine does not have the event, or the CPU went offline"},
-    {EMFILE, "too many open files: an event takes one for each CPU and thread; raise `ulimit -n`"},
+    {EMFILE, "too many open files: an event needs one for each CPU and thread; raise `ulimit -n`"},
     {ENFILE, "the system has too many open files"},
     {ENOSPC, "the kernel has no slot left for such an event"},
     {ESRCH, "the process or thread has ended"},
-    {EINVAL, "the kernel does not take these settings together"},
+    {EINVAL, "the kernel refuses this combination of settings"},
     {ENOSYS, "this kernel has no perf events, or a container forbids them"},
-    {EBUSY, "another user holds the event for himself"},
+    {EBUSY, "another process has exclusive use of the event"},
 };
-// That the place exists was seen before the kernel was asked.
+// For probes, whose place is known to exist.
 constexpr Refusal kProbeRefusals[] = {
-    {EINVAL, "the kernel allows no probe there (probes themselves run through it, or it is no code)"},
+    {EINVAL, "this address cannot be probed (it is blacklisted, or not code)"},
     {EILSEQ, "no instruction begins there"},
-    {ENOENT, "the kernel finds no place for a probe there"},
-    {EADDRNOTAVAIL, "several functions have this name, and the kernel does not choose one"},
+    {ENOENT, "the kernel does not find this place"},
+    {EADDRNOTAVAIL, "several functions have this name; the kernel refuses an ambiguous one"},
 };
 
 }  // namespace
 
 Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int leader) {
   format::EventAttr attr = event.attr;
-  // The one pointer of an attr: the capture, which outlives it, has 0 there.
+  // config1 is a pointer to the probe's text here; the capture has 0.
   if (!event.probe_target.empty())
     attr.config1 = reinterpret_cast<std::uintptr_t>(event.probe_target.c_str());
-  // In the capture the stack is whole: tacho adds the user part that the kernel leaves out.
+  // Excludes the user part of the chain: tacho adds it, so the attr in the capture has no such flag.
   if (event.unwound_frames != 0) attr.flags |= format::abi::kExcludeCallchainUser;
   format::ByteWriter bytes;
   format::write_event_attr(bytes, attr, format::size_to_write(attr));
@@ -109,14 +109,14 @@ bool is_kept_out_of_kernel(const Host& host) {
 
 // The reason why a counter is missing on this machine, with an alternative.
 std::string without_counters(const PlannedEvent& event) {
-  return "this machine shows no counter for it (virtual machines often show none); -e cpu-clock samples by "
+  return "this machine has no counter for it (virtual machines often have none); -e cpu-clock samples by "
          "time" +
          std::string(event.attr.samples(abi::kSampleRead) ? ", alone or as the leader of the group" : "");
 }
 
 namespace {
 
-// Whether the kernel takes the event with its own clock.
+// Whether the kernel accepts the event with its default clock.
 bool refuses_clock(const PlannedEvent& event, int cpu) {
   if (!event.attr.has(abi::kUseClockid)) return false;
   PlannedEvent other = event;
@@ -139,9 +139,9 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
   const std::string place =
       "event '" + event.name + "'" + (cpu < 0 ? "" : " on CPU " + std::to_string(cpu)) + ": ";
   if (code == EINVAL && refuses_clock(event, cpu))
-    return Error{place + "the kernel does not stamp it with the clock " + clock_in_words(event.attr.clockid) +
-                     " (-k): realtime, boottime and tai are for cpu-clock and other software events alone; "
-                     "monotonic and monotonic_raw are for all",
+    return Error{place + "the kernel refuses the clock " + clock_in_words(event.attr.clockid) +
+                     " (-k) for it: realtime, boottime and tai are for cpu-clock and other software events "
+                     "only; monotonic and monotonic_raw are for all",
                  code};
   if (code == EACCES || code == EPERM) return Error{place + no_permission(event, host), code};
   if (code == EINVAL && event.cgroup >= 0)
@@ -149,8 +149,8 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
                  code};
   if (event.attr.samples(abi::kSampleBranchStack) && (code == EOPNOTSUPP || code == EINVAL)) {
     return Error{place +
-                     "this processor keeps no branches (LBR), or not for this event; leave out -b, -j and "
-                     "--call-graph lbr, or take stacks with --call-graph fp or dwarf",
+                     "this processor records no branches (LBR), or not for this event; leave out -b, -j and "
+                     "--call-graph lbr, or record stacks with --call-graph fp or dwarf",
                  code};
   }
   if (!event.probe_target.empty()) {
@@ -175,19 +175,19 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
 Result<std::uint64_t> id_of_event(const format::Fd& event) {
   std::uint64_t id = 0;
   if (ioctl(event.get(), PERF_EVENT_IOC_ID, &id) == 0) return id;
-  return system_error("the number of a perf event", errno);
+  return system_error("the id of a perf event", errno);
 }
 
 std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr, std::uint64_t id) {
   if ((attr.read_format & abi::kReadLost) == 0) return 0;
-  // The kernel's limit of one read is 16 KiB, which bounds groups too.
+  // The kernel's limit of one read, 16 KiB, also limits groups.
   std::array<std::uint64_t, 2048> words{};
   const auto size = read(event.get(), words.data(), sizeof words);
   if (size <= 0) return 0;
   format::Cursor in(std::as_bytes(std::span(words)).first(static_cast<std::size_t>(size)));
   const std::uint64_t times = attr.read_format & (abi::kReadTimeEnabled | abi::kReadTimeRunning);
   const bool is_group = (attr.read_format & abi::kReadGroup) != 0;
-  // Alone: value, times, id, lost. A group: how many, times, then value, id and lost of each.
+  // A single event: value, times, id, lost. A group: count, times, then value, id and lost of each event.
   in.u64();
   in.skip(static_cast<std::size_t>(std::popcount(times)) * sizeof(std::uint64_t));
   while (!in.failed() && in.left() > 0) {

@@ -17,26 +17,26 @@ namespace tacho::record {
 // makes a message of it.
 Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int leader = -1);
 
-// A clock that samples both sides and starts disabled: opened to see what the kernel allows.
+// A disabled cpu-clock event for kernel and user code, to test what the kernel allows.
 PlannedEvent trial_clock();
-// Whether this process may sample itself, but not the kernel (kernel.perf_event_paranoid 2, as most
-// distributions have it, without CAP_PERFMON). Asks the kernel: capabilities may be a container's own.
+// Whether this process may sample itself but not the kernel (kernel.perf_event_paranoid 2, the usual setting,
+// and no CAP_PERFMON). Tested by opening events, since capabilities may belong to a user namespace.
 bool is_kept_out_of_kernel(const Host& host);
 
-// Why the kernel refused, and what would help.
+// A message with the reason of a refusal, and what to do.
 Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& host);
 
-// The number that samples of this event carry.
+// The id in the samples of this event.
 Result<std::uint64_t> id_of_event(const format::Fd& event);
-// The number of events that found no space in the ring (read format LOST); 0 if the event was opened without
-// it. `id` identifies the event in its group.
+// The number of lost events (read format LOST); 0 if the event was opened without it. `id`: of the event in
+// its group.
 std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr, std::uint64_t id);
 
 // Sets the kernel's filter of a tracepoint.
 Result<> set_filter(const format::Fd& event, const std::string& filter);
 Result<> enable_event(const format::Fd& event);
 Result<> disable_event(const format::Fd& event);
-// Whether the kernel writes to the event's ring.
+// Pauses or resumes the kernel's writing to the event's ring.
 Result<> pause_event(const format::Fd& event, bool pause);
 // Samples of `event` go to the ring of `ring_owner`.
 Result<> share_ring(const format::Fd& event, const format::Fd& ring_owner);

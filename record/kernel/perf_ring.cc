@@ -65,16 +65,16 @@ Result<PerfRing> PerfRing::map(const format::Fd& event, std::size_t pages, std::
 void PerfRing::copy_records(std::vector<std::byte>& out) const {
   const auto* page = reinterpret_cast<const perf_event_mmap_page*>(memory_.bytes().data());
   const auto data = memory_.bytes().subspan(page->data_offset, page->data_size);
-  // The address is the kernel's and not written to here, but atomic_ref wants it so.
+  // The page is only read, but atomic_ref needs a non-const object.
   auto& head = const_cast<__u64&>(page->data_head);
   const std::uint64_t newest = std::atomic_ref(head).load(std::memory_order_acquire);
-  // Unrolled: what wraps is contiguous, the newest record first.
+  // A contiguous copy, the newest record first.
   std::vector<std::byte> whole;
   whole.reserve(data.size());
   const auto at = static_cast<std::ptrdiff_t>(newest & (data.size() - 1));
   whole.insert(whole.end(), data.begin() + at, data.end());
   whole.insert(whole.end(), data.begin(), data.begin() + at);
-  // The oldest record may be half overwritten; the space after it may be empty.
+  // The oldest record may be partly overwritten; the space behind it may be empty.
   std::vector<format::Bytes> records;
   for (format::Bytes rest(whole); rest.size() >= sizeof(perf_event_header);) {
     format::Cursor header(rest);

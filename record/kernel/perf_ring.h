@@ -20,16 +20,16 @@ namespace tacho::record {
 
 // Ids of events that replace others: their records get the ids that the capture knows.
 
-// A CPU that comes back gets new events, whose numbers no reader of the capture would know.
+// Events of a CPU that comes back online have new ids, which are not in the capture's header.
 class RenamedIds {
  public:
-  // Changes the id of records of event `id` to `as`, which is no other event's. This stays after the event is
-  // closed, because a ring may hold its records for long; the kernel uses an id only once.
+  // Replaces `id` by `as` in records. The rule is kept after the event is closed, since its records may be in
+  // the ring for long; the kernel never reuses an id.
   void add(std::uint64_t id, std::uint64_t as) { as_[id] = as; }
   bool empty() const { return as_.empty(); }
 
-  // `records` from `begin` on: whole records as the kernel writes them for events with
-  // abi::kSampleIdentifier and abi::kSampleIdAll. Bytes that are no record end it.
+  // Renames ids in `records` from `begin` on: whole records of events with abi::kSampleIdentifier and
+  // abi::kSampleIdAll. Stops at damaged bytes.
   void apply(std::vector<std::byte>& records, std::size_t begin) const;
 
  private:
@@ -38,7 +38,8 @@ class RenamedIds {
   std::unordered_map<std::uint64_t, std::uint64_t> as_;
 };
 
-// The ring that the kernel shares for the events of one CPU. It writes at data_head; we free up to data_tail.
+// The mmap ring buffer of the events of one CPU. The kernel writes at data_head; the reader frees up to
+// data_tail.
 
 // The behaviour of a full ring: drop new records, or overwrite the oldest (from the end of the ring to its
 // start, so that the newest record is found first).
@@ -55,13 +56,13 @@ class PerfRing {
 
   RingKind kind() const { return kind_; }
 
-  // Events with an id that the capture does not know write here, since their CPU was offline for a while.
+  // Adds a RenamedIds rule for a reopened event that writes to this ring.
   void rename(std::uint64_t id, std::uint64_t as) {
     if (id != as) renamed_.add(id, as);
   }
   const RenamedIds& renamed() const { return renamed_; }
 
-  // Bytes of the trailer that records other than samples end with.
+  // Sets the size in bytes of sample_id_all, the trailer of records other than samples.
   void end_with(std::size_t trailer) { trailer_ = trailer; }
   std::size_t trailer() const { return trailer_; }
 

@@ -34,7 +34,7 @@ bool can_weigh(const PayloadField& field) {
   return field.kind == format::FieldKind::Unsigned && field.count == 1 &&
          (field.bit_size == 32 || field.bit_size == 64);
 }
-// Weight of a stack: the field of that role, else the event's value.
+// The field of the stack's weight: with ROLE("weight"), else the event's value.
 const PayloadField* weight_in(const format::PayloadSchema& schema) {
   for (const char* role : {"weight", "value"}) {
     const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
@@ -43,7 +43,7 @@ const PayloadField* weight_in(const format::PayloadSchema& schema) {
   return nullptr;
 }
 
-// The offset of the stacks if nothing comes after them.
+// The offset of the stacks if no field is behind them.
 std::optional<std::size_t> end_of_rest(const format::PayloadSchema& schema) {
   const auto first = std::ranges::find_if(schema.fields, is_stack);
   const auto rest = first - schema.fields.begin();
@@ -115,7 +115,7 @@ bool RateLimit::passes(std::uint64_t time) {
   if (rate_.one_in > 1 && seen_++ % rate_.one_in != 0) return false;
   if (rate_.most_a_second == 0) return true;
   constexpr std::uint64_t kSecond = 1'000'000'000;
-  // Late events of the second before count in this one: there are never more than allowed.
+  // Late events of the previous second count in this one, so that the limit always holds.
   if (const std::uint64_t second = time / kSecond; second > second_) {
     second_ = second;
     in_second_ = 0;
@@ -156,7 +156,7 @@ std::vector<Losses> take_attributed(Losses& unnamed, const std::vector<Attribute
 }
 
 std::vector<Losses> attributed_by_programs(const KernelEvents& events, const OpenedRecording& recording) {
-  // Before the kernel's numbers: a program notes a loss when the kernel has counted it.
+  // Read before the kernel's counts: a program counts a loss after the kernel did.
   std::map<std::pair<std::size_t, int>, std::vector<AttributedLoss>> named;  // by event and CPU
   for (const Connection& connection : recording.plan->connections) {
     if (connection.kind != bpf::ChannelKind::PerfEventArray) continue;
@@ -187,7 +187,7 @@ namespace abi = format::abi;
 constexpr std::uint32_t kHead = 0x31434154;  // TACHO_HEAD of tacho/emit.h
 constexpr std::size_t kMostRecordBytes = 65528;
 
-// Privilege level of the first address of the chain.
+// The CPU mode of the chain's first address.
 std::uint16_t side_of(const std::vector<std::uint64_t>& chain) {
   if (chain.size() < 2) return 0;
   return chain.front() == abi::kContextKernel ? abi::kCpumodeKernel : abi::kCpumodeUser;
@@ -229,7 +229,7 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   const bool has_chain = attr.samples(abi::kSampleCallchain);
   const auto& chain = parts.chain;
   const format::Bytes payload = event.payload;
-  // As in the kernel: the size of the raw data and its bytes together fill whole words.
+  // As in the kernel: the raw data, with its size, is padded to whole words.
   const std::size_t padded = (sizeof(std::uint32_t) + payload.size() + 7) / 8 * 8;
   format::ByteWriter out;
   out.u32(abi::kRecordSample);
@@ -238,7 +238,7 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   out.u64(id);
   out.u64(chain.size() < 2
               ? 0
-              : chain[1]);  // ip, as in the kernel's samples: the address after the first context marker
+              : chain[1]);  // ip: the address after the first context marker, as in the kernel's samples
   out.u32(event.process);
   out.u32(event.thread);
   out.u64(event.time);
@@ -252,14 +252,14 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
     out.u64(chain.size());
     for (const std::uint64_t address : chain) out.u64(address);
   }
-  // Fields after the payload, which the kernel fills in other samples of the event: unknown here.
+  // Fields after the payload are unknown here: zeros.
   format::ByteWriter behind;
   for (const std::uint64_t each : kFieldsBehindPayload)
     if (attr.samples(static_cast<abi::SampleType>(each))) behind.u64(0);
   const std::size_t head = out.view().size(), size = head + padded + behind.view().size();
   if (size > kMostRecordBytes) return false;
   out.u32(static_cast<std::uint32_t>(padded - sizeof(std::uint32_t)));
-  // The only step that may throw, and then nothing was added: half a record would damage all that follow.
+  // The only step that may throw: then nothing was added. Half a record would damage all later ones.
   const std::size_t begin = to.size();
   to.resize(begin + size);
   std::byte* const record = to.data() + begin;
@@ -293,7 +293,7 @@ Result<ChannelRings> ChannelRings::open(const OpenedRecording& recording, const 
     if (connection.kind == bpf::ChannelKind::PlainRing) source.limit = RateLimit(rate);
     for (const OpenEvent& event : events.open_events())
       if (event.event == connection.event) source.ids.emplace(event.cpu, event.id);
-    // A CPU that comes later gets the id of the event on another one, as in the kernel's rings.
+    // A CPU without an id (it came online later) gets the id of another CPU, as in the kernel's rings.
     for (const int cpu : recording.plan->later_cpus)
       if (!source.ids.empty()) source.ids.emplace(cpu, source.ids.begin()->second);
     if (!source.ids.empty()) all.rings_.push_back(std::move(source));
@@ -311,12 +311,12 @@ void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byt
   auto event = source.kind == bpf::ChannelKind::RingWithHeads
                    ? parse_ring_event(bytes)
                    : RingEvent{.time = monotonic_now(), .cpu = std::nullopt, .payload = bytes};
-  if (!event) {  // reserved by something else than tacho_reserve()
+  if (!event) {  // not from tacho_reserve()
     count_lost(source);
     return;
   }
   if (!events_->was_on(source.event, event->time)) return;
-  // The kernel keeps events of a perf event array out of CPUs that are not recorded; so do we.
+  // CPUs that are not recorded are ignored, as the kernel does for a perf event array.
   const auto id = event->cpu ? source.ids.find(static_cast<int>(*event->cpu)) : source.ids.begin();
   if (id == source.ids.end()) return;
   const auto& follower = recording_->follower;
@@ -345,7 +345,7 @@ std::uint64_t ChannelRings::over_rate() const {
   return over;
 }
 
-// Losses that the program attributed. `others`: of CPUs that are not recorded.
+// Losses that the program attributed. `others` is set to those of CPUs that are not recorded.
 std::vector<Losses> ChannelRings::attributed_losses(const Source& source, std::uint64_t& others) const {
   std::vector<Losses> attributed;
   read_attributed_losses(recording_->objects[source.object], source.map, [&](const AttributedLoss& loss) {
@@ -363,7 +363,7 @@ std::vector<Losses> ChannelRings::losses() const {
   std::vector<Losses> all;
   for (const Source& source : rings_) {
     std::uint64_t known = 0;
-    // Before the number of all, to which a program adds first.
+    // Read before the total, which programs increase first.
     for (Losses& loss : attributed_losses(source, known)) {
       known += loss.lost;
       all.push_back(loss);

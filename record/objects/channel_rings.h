@@ -1,5 +1,4 @@
-// Ring buffers of BPF objects: their events become sample records, as the kernel writes them for perf event
-// arrays.
+// Ring buffers of BPF objects: converts their events to sample records like those of perf event arrays.
 #pragma once
 
 #include <atomic>
@@ -24,20 +23,20 @@
 
 namespace tacho::record {
 
-// Special fields in the payload of a ring buffer's event: its stack, from fields of ROLE("stack"), and its
-// weight (bpf/include/tacho/event.h). For perf event arrays the kernel walks the stack.
+// Special payload fields of a ring buffer's event (bpf/include/tacho/event.h): its stack, ROLE("stack"), and
+// its weight. (For perf event arrays the kernel walks the stack.)
 
-// Addresses as the kernel writes call chains: PERF_CONTEXT_KERNEL before its own, PERF_CONTEXT_USER before
-// the process's.
+// Makes a call chain as the kernel writes it: PERF_CONTEXT_KERNEL before kernel addresses, PERF_CONTEXT_USER
+// before user addresses.
 class ChainBuilder {
  public:
-  // False at the 0 that ends a stack.
+  // False: the address is the 0 at the end of a stack.
   bool add(std::uint64_t address);
   std::vector<std::uint64_t> take() && { return std::move(chain_); }
 
  private:
   std::vector<std::uint64_t> chain_;
-  std::uint64_t mark_ = 0;  // none yet
+  std::uint64_t mark_ = 0;  // the last context marker; 0: none
 };
 
 class RingLayout {
@@ -46,14 +45,13 @@ class RingLayout {
   explicit RingLayout(const format::PayloadSchema& schema);
 
   bool has_stack() const { return !stacks_.empty(); }
-  // The call chain as the kernel writes it: with PERF_CONTEXT_KERNEL before its own addresses, and
-  // PERF_CONTEXT_USER before the process's.
+  // The call chain, as by ChainBuilder.
   std::vector<std::uint64_t> chain_of(format::Bytes payload) const;
-  // The weight, or the value where no field is one; 1 where there is no stack to be weighed.
+  // The weight, or the event's value if no field is the weight; 1 if there is no stack.
   std::uint64_t period_of(format::Bytes payload) const;
-  // The payload without fields that are in the chain, where those are the last ones.
+  // The payload without the fields of the chain, if these are the last ones.
   format::Bytes rest_of(format::Bytes payload) const;
-  // The schema of what rest_of() leaves.
+  // The schema of rest_of().
   static format::PayloadSchema schema_of_rest(format::PayloadSchema schema);
 
  private:
@@ -61,21 +59,20 @@ class RingLayout {
     std::size_t offset = 0, count = 0;  // bytes; words of 8 bytes, 0: up to the payload's end
   };
   std::vector<Field> stacks_;
-  std::optional<Field> weight_;  // count: its bytes
+  std::optional<Field> weight_;  // `count`: its size in bytes
   std::optional<std::size_t> kept_;
 };
 
-// How many events of BPF objects are recorded: --sample-rate and --max-rate, for programs that do not apply
-// them in the kernel (tacho/emit.h).
+// --sample-rate and --max-rate for events of BPF programs that do not apply them in the kernel
+// (tacho/emit.h).
 
 class RateLimit {
  public:
   explicit RateLimit(const bpf::EventRate& rate) : rate_(rate) {}
 
-  // Whether one more event, of that time in ns, is recorded. Times need not ascend: events of other CPUs come
-  // late.
+  // Whether to record one more event of that time (ns). Times need not ascend: events of several CPUs mix.
   bool passes(std::uint64_t time);
-  // Events above EventRate::most_a_second.
+  // The number of events above EventRate::most_a_second.
   std::uint64_t over() const { return over_; }
 
  private:
@@ -87,42 +84,40 @@ class RateLimit {
 
 struct AttributedLoss {
   int cpu = -1;
-  std::uint64_t cgroup = 0;           // the kernel's number; 0: not known
+  std::uint64_t cgroup = 0;           // id; 0: unknown
   std::uint64_t lost = 0;             // events since the programs were loaded
   std::uint64_t first = 0, last = 0;  // CLOCK_MONOTONIC, ns
 };
 
-// Losses that the programs of `object` counted beside its map `map`; none where they were made with an
-// older tacho/emit.h or do not use it.
+// Losses that the programs of `object` counted for its map `map`. None if they do not use tacho/emit.h, or an
+// old one.
 void read_attributed_losses(const bpf::UserObject& object, const std::string& map,
                             const std::function<void(const AttributedLoss&)>& sink);
 
-// The kernel's counts of its own rings, by event and CPU, attributed to cgroups as far as the programs that
-// wrote into them know. The sum stays the kernel's.
+// The kernel's loss counts by event and CPU, attributed to cgroups as far as programs counted them. The sums
+// are the kernel's.
 std::vector<Losses> attributed_by_programs(const KernelEvents& events, const OpenedRecording& recording);
 
-// For one event: `unnamed`, from the kernel, is reduced by the result.
+// For one event: reduces the kernel's counts `unnamed` by the result.
 std::vector<Losses> take_attributed(Losses& unnamed, const std::vector<AttributedLoss>& named);
 
-// Events of BPF ring buffers as sample records, as the kernel writes them for perf event arrays.
-
-// One event of a ring buffer. Of a plain ring time is that of reading, the others are not known.
+// One event of a ring buffer. For a plain ring `time` is the time of reading; the other fields are unknown.
 struct RingEvent {
   std::uint64_t time = 0;  // CLOCK_MONOTONIC, ns
   std::optional<std::uint32_t> cpu;
   std::uint32_t process = ~0U, thread = ~0U;
   format::Bytes payload;
 };
-// The head that RING_CHANNEL() of tacho/emit.h puts in front. Nothing when there is no sound one.
+// Parses the header that RING_CHANNEL() of tacho/emit.h writes. Nothing: there is no valid one.
 std::optional<RingEvent> parse_ring_event(format::Bytes bytes);
-// Appends the SAMPLE record of an event with the kernel's number `id`. False when it would be larger than a
-// record can be.
+// Appends the SAMPLE record of an event with the perf event's `id`. False: it would exceed the size of a
+// record.
 bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
                    const format::EventAttr& attr, const RingLayout& layout = {});
 
-// The same with known parts: `event.payload` is written as it is.
+// The same with a given chain: `event.payload` is written unchanged.
 struct SampleParts {
-  std::vector<std::uint64_t> chain;  // written where the event's samples have one
+  std::vector<std::uint64_t> chain;  // written if the event's samples have a call chain
   std::uint64_t period = 1;
 };
 bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
@@ -133,19 +128,18 @@ std::uint64_t monotonic_now();
 
 class ChannelRings {
  public:
-  // Ring buffers of the loaded objects. What is passed must outlive it.
+  // Opens the ring buffers of the loaded objects. The arguments must outlive the result.
   static Result<ChannelRings> open(const OpenedRecording& recording, const KernelEvents& events,
                                    const bpf::EventRate& rate);
 
   bool empty() const { return rings_.empty(); }
   std::vector<int> fds() const;
-  // Appends new events. False when memory was refused: an event is lost.
+  // Appends new events. False: an allocation failed, and an event is lost.
   bool take(std::vector<std::byte>& to);
-  // Events that found no space in their ring or in memory; and events of threads that are not followed. Any
-  // thread may call both.
+  // Events for which there was no room in their ring or in memory. Any thread may call it.
   std::vector<Losses> losses() const;
-  std::uint64_t dropped() const { return dropped_; }
-  // Events of plain rings above the limit of a second.
+  std::uint64_t dropped() const { return dropped_; }  // of threads that are not followed; from any thread
+  // Events of plain rings above --max-rate.
   std::uint64_t over_rate() const;
 
  private:
@@ -156,7 +150,7 @@ class ChannelRings {
     bpf::Ring ring;
     RingLayout layout;
     std::map<int, std::uint64_t> ids;  // by CPU
-    // Here. A thread that writes the capture asks losses() while take() goes on.
+    // Events lost in this process. Atomic: the writing thread calls losses() during take().
     std::unique_ptr<std::atomic<std::uint64_t>> lost = std::make_unique<std::atomic<std::uint64_t>>(0);
     RateLimit limit{bpf::EventRate{}};
   };

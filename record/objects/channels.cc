@@ -16,8 +16,7 @@
 
 namespace tacho::record {
 
-// A thread that the list has, and that starts another one before it is followed, starts it unseen: so the
-// list is read again until it says nothing new.
+// A listed thread may start another one before it is followed: read the list again until nothing is new.
 Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tasks,
                                     std::optional<int> command) {
   constexpr int kMostLooks = 20;
@@ -30,7 +29,7 @@ Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tas
         follower.error().code};
   if (!follower)
     return Error{
-        "BPF programs cannot filter by thread: " + follower.error().what + "; record all threads with -a",
+        "BPF programs cannot filter by thread: " + follower.error().what + "; record all threads (-a)",
         follower.error().code};
   if (command) follower->set(*command, bpf::Followed::FromExec);
   std::vector<int> threads = tasks.threads;
@@ -42,7 +41,7 @@ Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tas
     }
     if (!any_new || target.watch != Watch::Processes) break;
     auto now = tasks_of(target);
-    if (!now) break;  // all of them have ended
+    if (!now) break;  // all threads have ended
     threads = std::move(now->threads);
   }
   return follower;
@@ -85,7 +84,7 @@ void TargetFilter::remove_unwanted(std::vector<std::byte>& records, std::size_t 
     header.u16();  // misc
     const std::size_t size = header.u16();
     if (header.failed() || size < format::kRecordHeaderSize || size > records.size() - from) {
-      const std::size_t rest = records.size() - from;  // no whole records: the counting step reports them
+      const std::size_t rest = records.size() - from;  // damaged bytes, which the counting step reports
       std::memmove(records.data() + to, records.data() + from, rest);
       to += rest;
       break;
@@ -101,7 +100,7 @@ void TargetFilter::remove_unwanted(std::vector<std::byte>& records, std::size_t 
 
 namespace {
 
-// The kernel's numbers of the events that these objects feed through perf event arrays.
+// The ids of the perf events in these objects' perf event arrays.
 std::vector<std::uint64_t> ids_fed_by(const std::vector<std::size_t>& objects,
                                       const OpenedRecording& recording, const KernelEvents& events) {
   std::vector<std::uint64_t> ids;
@@ -115,8 +114,7 @@ std::vector<std::uint64_t> ids_fed_by(const std::vector<std::size_t>& objects,
   return ids;
 }
 
-// Objects whose programs follow kernel objects from a followed thread into others, and have applied the
-// filter themselves.
+// Objects that filter by themselves, since they follow kernel objects from a followed thread into others.
 std::vector<std::size_t> wandering_objects(const OpenedRecording& recording) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < recording.objects.size(); ++i)
@@ -131,8 +129,8 @@ Result<std::vector<std::size_t>> configure_objects(std::span<bpf::UserObject> ob
                                                    const Messages& messages) {
   if (rate.limits() && objects.empty())
     return use_error(
-        "--sample-rate and --max-rate are for events of BPF objects (-e PROGRAM.bpf.c); -c N takes every "
-        "Nth of other events, -F a number a second");
+        "--sample-rate and --max-rate are for events of BPF objects (-e PROGRAM.bpf.c); for other events, "
+        "-c N samples every Nth one, -F a number a second");
   std::vector<std::size_t> limited_here;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     bpf::UserObject& object = objects[i];
@@ -141,7 +139,7 @@ Result<std::vector<std::size_t>> configure_objects(std::span<bpf::UserObject> ob
     if (follower != nullptr) (void)object.follow(follower->table_fd());
     if (!asks && (rate.limits() || follower != nullptr))
       messages.detail(object.path() +
-                      ": does not ask tacho_wants() (tacho/emit.h); what is not wanted is dropped here");
+                      ": does not call tacho_wants() (tacho/emit.h), so tacho-record drops unwanted events");
   }
   return limited_here;
 }
@@ -189,11 +187,11 @@ void report_left_out(const Channels::LeftOut& left_out, const bpf::EventRate& ra
                      const Messages& messages) {
   if (left_out.of_others != 0)
     messages.note(fmt::format(
-        "{} events of BPF programs were of other threads and left out here; a program of yours leaves "
-        "them out in the kernel, before their stacks are walked, with tacho_wants() (tacho/emit.h)",
+        "{} events of BPF programs were of other threads and were dropped; with tacho_wants() (tacho/emit.h) "
+        "a program drops them in the kernel, before their stacks are walked",
         left_out.of_others));
   if (left_out.over_rate != 0)
-    messages.note(fmt::format("{} events of BPF programs were more than {} and left out", left_out.over_rate,
+    messages.note(fmt::format("{} events of BPF programs were above {} and were dropped", left_out.over_rate,
                               rate.most_a_second == 0 ? "the rate that their recorder was given"
                                                       : fmt::format("--max-rate {}", rate.most_a_second)));
 }

@@ -23,22 +23,22 @@
 
 namespace tacho::record {
 
-// BPF programs run in every thread. Programs that do not ask which threads a recording follows
-// (tacho/emit.h) write samples of other threads, too; these are removed and counted here.
+// Removes and counts samples of threads that the recording does not follow. BPF programs run in every thread,
+// and those without tacho_wants() (tacho/emit.h) write samples of all.
 
-// A table of the threads of `target`: the threads in `tasks` and all that they started meanwhile, or
+// Makes the table of followed threads: those in `tasks` and the ones that they started meanwhile, or
 // `command` from its exec on.
 Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tasks,
                                     std::optional<int> command);
 
 class TargetFilter {
  public:
-  // The events with these ids take every thread; `is_followed` says which threads are wanted.
+  // `ids`: of the events that need filtering; `is_followed`: whether a thread is wanted.
   TargetFilter(std::vector<std::uint64_t> ids, std::function<bool(int thread)> is_followed);
-  // The rate limit applies to these events, after the filter.
+  // Applies a rate limit to these events, after the filter.
   void limit(std::vector<std::uint64_t> ids, const bpf::EventRate& rate);
 
-  // Removes unwanted samples from the whole records that start at `begin`; bytes that are no record stay.
+  // Removes unwanted samples from the records that start at `begin`; damaged bytes are kept.
   void remove_unwanted(std::vector<std::byte>& records, std::size_t begin);
   std::uint64_t dropped() const { return dropped_; }
   // Samples above the limit.
@@ -53,42 +53,38 @@ class TargetFilter {
   std::uint64_t dropped_ = 0;
 };
 
-// The channels of BPF objects while a recording runs: reads their ring buffers, and leaves out what is not
-// wanted.
-
-// Passes the target (`follower`: null for all threads) and the rate to the objects, which are not loaded yet.
-// Returns the objects that do not apply the rate themselves. A use error when there is no object for the
-// rate.
+// Passes the target (`follower`; null: all threads) and the rate to the objects, before they are loaded.
+// Returns the objects that do not apply the rate themselves. A use error: a rate without objects.
 Result<std::vector<std::size_t>> configure_objects(std::span<bpf::UserObject> objects,
                                                    const bpf::Follower* follower, const bpf::EventRate& rate,
                                                    const Messages& messages);
 
 class Channels {
  public:
-  // Of the loaded objects. What is passed must outlive it.
+  // Opens the channels of the loaded objects. The arguments must outlive the result.
   static Result<Channels> open(const OpenedRecording& recording, const KernelEvents& events,
                                const bpf::EventRate& rate, const SummaryReading& reading);
 
-  // For the loop; null when there is nothing to do.
+  // For the record loop; null: none.
   ChannelRings* rings() { return rings_->empty() ? nullptr : rings_.get(); }
   Summaries* summaries() { return summaries_->empty() ? nullptr : summaries_.get(); }
   TargetFilter* target_filter() { return filter_ ? &*filter_ : nullptr; }
 
   struct LeftOut {
-    std::uint64_t of_others = 0;  // of threads that are not followed, by programs that do not ask
-    std::uint64_t over_rate = 0;  // above --max-rate, here and in the programs
+    std::uint64_t of_others = 0;  // events of threads that are not followed
+    std::uint64_t over_rate = 0;  // events above --max-rate, dropped here or by programs
   };
   LeftOut left_out() const;
   // Losses of ring buffers and summaries; any thread may call it.
   std::vector<Losses> losses() const;
-  // A line for each thing that is missing in summaries.
+  // Messages about what is missing in summaries.
   std::vector<std::string> troubles() const { return summaries_->troubles(); }
 
  private:
   explicit Channels(const OpenedRecording& recording) : recording_(&recording) {}
   const OpenedRecording* recording_;
-  std::shared_ptr<ChannelRings> rings_;   // also asked for losses at the end
-  std::shared_ptr<Summaries> summaries_;  // the same
+  std::shared_ptr<ChannelRings> rings_;   // shared with the writing thread, for losses
+  std::shared_ptr<Summaries> summaries_;  // likewise
   std::optional<TargetFilter> filter_;
 };
 

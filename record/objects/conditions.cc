@@ -26,17 +26,17 @@ Result<Condition> compile(const cli::Expression& expression, const format::Paylo
     return step.value == bpf::FilterValue::Process || step.value == bpf::FilterValue::Thread;
   };
   if (bpf::is_in_pid_namespace() && std::ranges::any_of(condition->steps, asks_number))
-    return use_error(std::string(place) +
-                     ": this is a PID namespace, where processes have other numbers than in the kernel; use "
-                     "comm, cgroup or uid, or -p and -t");
+    return use_error(
+        std::string(place) +
+        ": pids in this PID namespace differ from the kernel's; use comm, cgroup or uid, or -p and -t");
   return condition;
 }
 
-// Recorders whose events are about another moment than the one at which they are written.
+// Refuses conditions for recorders whose events are about another moment than that of their emission.
 Error asks_at_two_moments(const EventRequest& request) {
   return use_error(std::string(kOption) + ": the recorder " + request.recorder +
-                   " asks about the thread when something begins, and about members of its event when that "
-                   "ends: a condition names the one or the other. Its options choose threads, too (" +
+                   " checks the thread at the start of a call and the members of its event at the end: a "
+                   "condition can use either, not both. Its options choose threads, too (" +
                    request.recorder + "/comm=NAME/)");
 }
 
@@ -44,23 +44,24 @@ Error does_not_ask(const bpf::UserObject& object, const EventRequest& request) {
   const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
   if (!request.recorder.empty() && std::ranges::any_of(object.channels(), asks))
     return use_error(std::string(kOption) + ": the recorder " + request.recorder +
-                     " reports other threads than the one that runs: a condition may name members of its "
-                     "event alone, and its options choose threads (" +
+                     " reports other threads than the current one: a condition may only use members of its "
+                     "event, and its options choose threads (" +
                      request.recorder + "/comm=NAME/)");
   if (!request.recorder.empty())
     return use_error(std::string(kOption) + ": the recorder " + request.recorder +
-                     " does not evaluate it; use its options (tacho record -e " + request.recorder +
-                     "/help/), and tacho script --where chooses when the capture is read");
+                     " does not support it; use its options (tacho record -e " + request.recorder +
+                     "/help/), or filter the capture with tacho script --where");
   return use_error(
       std::string(kOption) + ": " + object.path() +
-      " does not ask tacho_wants() (tacho/emit.h) about it, and nothing else can leave its events "
-      "out before their stacks are walked; tacho script --where chooses when the capture is read");
+      " does not call tacho_wants() (tacho/emit.h), which evaluates it; call it, or filter the capture "
+      "with tacho script --where");
 }
 
 Error does_not_ask_filled(const bpf::UserObject& object, const bpf::Channel& channel) {
-  return use_error(std::string(kOption) + ": " + object.path() + " does not ask with its event '" +
-                   channel.event + "' filled, so members cannot be compared: tacho_wants_this(" +
-                   channel.event + ", &event) and tacho_submit() do (tacho/emit.h)");
+  return use_error(std::string(kOption) + ": " + object.path() + " does not check its event '" +
+                   channel.event +
+                   "' after filling it, so members cannot be compared; use tacho_wants_this(" +
+                   channel.event + ", &event) or tacho_submit() (tacho/emit.h)");
 }
 
 bool asks_about_thread(const Condition& condition) {
@@ -69,9 +70,9 @@ bool asks_about_thread(const Condition& condition) {
   });
 }
 
-// A condition that names members is checked with the event filled, any other one before. Where an object
-// checks an event of a ring buffer only when that is filled, the current thread may be another than the
-// event's (tacho_reserve_for()), so conditions cannot be about threads.
+// A condition on members is checked when the event is filled, other conditions before. If an object checks an
+// event of a ring buffer only when it is filled, the current thread may differ from the event's
+// (tacho_reserve_for()), so conditions on threads are refused.
 Result<> set_condition(bpf::UserObject& object, const cli::Expression& expression,
                        const EventRequest& request) {
   const auto& channels = object.channels();
@@ -123,7 +124,7 @@ Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf
       return use_error(
           std::string(kOption) + ": '" + request.text +
           "' is filled by a BPF program; put it after the -e of the program, which evaluates it");
-    // For a probe: its values, which the program that reads them compares.
+    // The arguments of a probe, which the program that reads them compares.
     const auto values = bpf::schema_of(request.name, request.placed_arguments);
     const bool has_values = !request.placed_arguments.empty();
     auto condition = compile(*expression, has_values ? &values : nullptr, request.filter_place);

@@ -1,4 +1,4 @@
-// Conditions of --filter compiled to BPF, for every event but tracepoints, whose filters are the kernel's.
+// Compiles --filter conditions to BPF, for all events but tracepoints (whose filters the kernel evaluates).
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,13 @@
 
 namespace tacho::record {
 
-// Gives the objects their conditions (the n-th request of kind BpfObject is `objects[n]`, not loaded yet)
-// and leaves other events' conditions in EventRequest::condition. A use error where the kernel cannot
-// decide it.
+// Passes their conditions to the objects, before they are loaded (the n-th request of kind BpfObject is
+// `objects[n]`); other conditions stay in EventRequest::condition. A use error: it cannot be evaluated in the
+// kernel.
 Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf::UserObject>& objects);
 
-// Attaches the conditions to open events; except events whose stacks a program of tacho walks, which check
-// by themselves (record/stacks). `filters`, by event: the loaded ones, also used for events that are opened
-// again.
+// Attaches the conditions to open events, except to events whose stacks the unwinder walks: that checks the
+// condition itself (record/stacks). `filters`: loaded programs by event, used again for reopened events.
 using EventFilters = std::map<std::size_t, bpf::EventFilter>;
 Result<> attach_conditions(const Plan& plan, std::span<const OpenEvent> events, EventFilters& filters);
 

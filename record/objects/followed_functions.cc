@@ -35,17 +35,17 @@ namespace tacho::record {
 
 namespace {
 
-// Each is a breakpoint, which a program's every call runs into.
+// The limit of user functions: each probe is a breakpoint that slows down every call.
 constexpr std::size_t kMostFunctions = 20'000;
-// The limit for a kernel that cannot attach one program to many functions at once: each takes some time.
+// The limit for kernels that attach probes one by one, which takes time.
 constexpr std::size_t kMostOneByOne = 600;
 
-// As bpf/programs/recorders/recorder.h has them.
+// As in bpf/programs/recorders/recorder.h.
 constexpr std::uint64_t kBehindMark = 1U << 7, kMarkBytes = 4;
 
-// While a function is followed, the address that it returns to is that of the kernel's probe. These go by
-// that address in other ways than returning there, are not entered by a call, so that another word is in its
-// place, or run before there is anything to follow. Patterns of fnmatch(3).
+// Functions that return probes would break, as patterns of fnmatch(3). During a followed call the return
+// address on the stack is that of the kernel's trampoline. These functions use the return address, are not
+// entered by a call (so that something else is in its place), or run before the program starts.
 constexpr const char* kNeverFollowed[] = {
     "_start",
     "_init",
@@ -57,7 +57,7 @@ constexpr const char* kNeverFollowed[] = {
     "_dl_relocate_static_pie",
     "__libc_csu_init",
     "__libc_csu_fini",
-    // They keep it, for a return there later: longjmp() would go to a probe that is over.
+    // They save it for a later return: longjmp() would return to a finished probe.
     "setjmp",
     "_setjmp",
     "__setjmp",
@@ -72,17 +72,17 @@ constexpr const char* kNeverFollowed[] = {
     "vfork",
     "__vfork",
     "__libc_vfork",
-    // They look for it in tables of unwinding.
+    // They look it up in unwind tables.
     "_Unwind_*",
     "__cxa_throw",
     "__cxa_rethrow",
-    // They compute with it.
+    // They use it as a number.
     "__x86.get_pc_thunk.*",
     "__morestack",
     "mcount",
     "_mcount",
     "__fentry__",
-    // Not called: a jump, or a return of the kernel or of another function, leads there.
+    // They are entered by a jump, or by a return of the kernel or of another function.
     "_dl_start_user",
     "_dl_runtime_resolve*",
     "_dl_runtime_profile*",
@@ -97,7 +97,7 @@ bool is_never_followed(const std::string& name) {
                              [&](const char* pattern) { return ::fnmatch(pattern, plain.c_str(), 0) == 0; });
 }
 
-// By the linker, or in a C++ source: there all instances of a template have one name.
+// The linker's name, or the C++ source's: there all instances of a template have one name.
 bool is_called(const std::string& symbol, const std::string& pattern) {
   if (::fnmatch(pattern.c_str(), symbol.c_str(), 0) == 0) return true;
   const auto in_source = source_name(symbol);
@@ -107,8 +107,8 @@ bool is_called(const std::string& symbol, const std::string& pattern) {
 void report_instances(const EventRequest& request, const std::string& pattern, const Messages& messages) {
   if (const std::string name = without_template_arguments(pattern); name != pattern)
     messages.warn(fmt::format(
-        "-e {}: the text in <...> is not compared: all instances of '{}' are taken; --where 'function ~ "
-        "\"{}\"' chooses when the capture is read",
+        "-e {}: template arguments are not compared: all instances of '{}' are recorded; filter the capture "
+        "with --where 'function ~ \"{}\"'",
         request.text, name, pattern));
 }
 
@@ -153,7 +153,7 @@ std::vector<std::uint64_t> matching(const FunctionOffsets& functions, const std:
   return offsets;
 }
 
-// Their names, in the source's spelling where that is known.
+// Their names, as in the source if known.
 std::vector<std::string> names_of(const FunctionOffsets& functions, std::span<const std::uint64_t> offsets) {
   std::unordered_map<std::uint64_t, std::string_view> names;
   for (const FunctionOffset& place : functions.places)
@@ -166,7 +166,7 @@ std::vector<std::string> names_of(const FunctionOffsets& functions, std::span<co
   return called;
 }
 
-// Under any name, in order.
+// By any name, in order.
 std::vector<std::uint64_t> changed_copies(const FunctionOffsets& functions) {
   std::vector<std::uint64_t> offsets;
   for (const FunctionOffset& place : functions.places)
@@ -178,7 +178,7 @@ std::vector<std::uint64_t> changed_copies(const FunctionOffsets& functions) {
 Result<std::vector<std::uint64_t>> matching_in_kernel(const std::string& pattern, bool one_by_one) {
   const auto folder = bpf::find_tracefs({});
   if (!folder) return folder.error();
-  // Its addresses are those of ftrace hooks; single probes are at the function's start.
+  // The list has addresses of ftrace hooks; single probes are at the function's start.
   const auto with_addresses =
       format::read_file(one_by_one ? std::string() : *folder + "/available_filter_functions_addrs");
   const auto names =
@@ -195,7 +195,7 @@ Result<std::vector<std::uint64_t>> matching_in_kernel(const std::string& pattern
   return addresses;
 }
 
-// Between the two parts of "FILE:PATTERN"; C++ names contain "::". npos: there is no file.
+// The colon in "FILE:PATTERN" (not a "::" of C++ names); npos: there is no file.
 std::size_t colon_behind_file(std::string_view name) {
   for (std::size_t at = name.rfind(':'); at != std::string_view::npos && at > 0;
        at = name.rfind(':', at - 1)) {
@@ -237,20 +237,20 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
   if (!tracepoint.empty() && !name.empty()) return wrong("name or tracepoint, not both");
   if (!tracepoint.empty()) return named_tracepoint(request, tracepoint);
   if (name.empty())
-    return wrong("which functions? name='libc.so.6:getenv*', or of the kernel name='vfs_*'" +
+    return wrong("functions are missing: name='libc.so.6:getenv*', or of the kernel name='vfs_*'" +
                  std::string(object.constant("tracepoint").empty() ? "" : "; or tracepoint='SYSTEM:NAME'"));
   bpf::FunctionTargets targets;
   targets.entries_only = !count.empty() && count.front() != std::byte{0};
   if (colon == std::string::npos) {
     targets.in_kernel = true;
     targets.notice = [messages](std::string_view line) { messages.note("func: " + std::string(line)); };
-    targets.one_by_one = !bpf::takes_functions_together();
+    targets.one_by_one = !bpf::has_kprobe_multi();
     auto addresses = matching_in_kernel(name, targets.one_by_one);
     if (!addresses) return wrong(addresses.error().what);
     if (targets.one_by_one && addresses->size() > kMostOneByOne)
       return wrong(fmt::format(
-          "{} functions match, more than the {} that can be probed one by one (this kernel has no "
-          "CONFIG_FPROBE, with which they are probed together); choose fewer",
+          "{} functions match, more than the {} that can be probed one by one (without CONFIG_FPROBE this "
+          "kernel cannot probe them together); choose fewer",
           addresses->size(), kMostOneByOne));
     targets.offsets = std::move(*addresses);
   } else {
@@ -263,29 +263,29 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
     const auto functions = functions_of(*file);
     if (!functions) return wrong(fmt::format("{}: {}", *path, functions.error().what));
     if (functions->is_go && !targets.entries_only)
-      return wrong(
-          fmt::format("{} is a Go program, whose stacks move: probes on returns would end it; count counts "
-                      "calls without",
-                      *path));
+      return wrong(fmt::format(
+          "{} is a Go program, whose stacks move: return probes would crash it; count needs none: it "
+          "counts calls",
+          *path));
     targets.offsets = matching(*functions, name.substr(colon + 1), targets.entries_only);
     targets.called = names_of(*functions, targets.offsets);
     const auto is_chosen_at_start = [pattern = name.substr(colon + 1)](const FunctionOffset& place) {
       return place.is_chooser && is_called(place.name.substr(0, place.name.find('@')), pattern);
     };
     if (targets.offsets.empty() && std::ranges::any_of(functions->places, is_chosen_at_start))
-      return wrong(
-          fmt::format("{} of {} chooses one of several functions when a program starts (IFUNC), and calls go "
-                      "to that one; tacho list 'uprobe:{}:*{}*' shows whether this file names it",
-                      name.substr(colon + 1), *path, *path, name.substr(colon + 1)));
+      return wrong(fmt::format(
+          "{} of {} is an IFUNC: calls go to one of several functions, chosen when a program starts; "
+          "tacho list 'uprobe:{}:*{}*' shows them if the file has their names",
+          name.substr(colon + 1), *path, *path, name.substr(colon + 1)));
     if (targets.offsets.empty())
       return wrong(
-          fmt::format("{} has no function that matches '{}'; tacho list 'uprobe:{}:*' names what it has",
+          fmt::format("{} has no function that matches '{}'; tacho list 'uprobe:{}:*' lists its functions",
                       *path, name.substr(colon + 1), *path));
     if (functions->throws && !targets.entries_only)
-      messages.warn(
-          fmt::format("warning: -e {}: {} throws exceptions: one that flies through a function that is timed "
-                      "ends the process, recorded or not, that it happens in; count counts calls without",
-                      request.text, *path));
+      messages.warn(fmt::format(
+          "warning: -e {}: {} throws exceptions: an exception through a timed function would terminate "
+          "its process, recorded or not; count needs no return probes: it counts calls",
+          request.text, *path));
   }
   if (!targets.in_kernel) report_instances(request, name.substr(colon + 1), messages);
   if (targets.offsets.size() > kMostFunctions)
@@ -303,7 +303,7 @@ Result<bpf::FunctionTargets> named_functions(const EventRequest& request, const 
     return use_error(fmt::format("-e {}: {}", request.text, what));
   };
   const auto path = library_file(text_of(object.constant("lib")), process);
-  if (!path) return wrong(path.error().what + "; lib='...' names the library or program to be watched");
+  if (!path) return wrong(path.error().what + "; lib='...' names the library or program");
   const auto file = format::read_file(*path);
   if (!file) return file.error();
   const auto functions = functions_of(*file);
@@ -332,7 +332,7 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
   const auto wrong = [&](const std::string& what) {
     return use_error(fmt::format("-e {}: {}", request.text, what));
   };
-  if (binary.empty()) return wrong("which program? binary='./prog'");
+  if (binary.empty()) return wrong("the program is missing: binary='./prog'");
   const auto path = binary.find('/') == std::string::npos ? path_of_program(binary) : std::optional(binary);
   std::error_code failed;
   const auto whole = std::filesystem::canonical(path.value_or(binary), failed);
@@ -342,8 +342,7 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
   auto functions = functions_of(*file);
   if (!functions) return wrong(fmt::format("{}: {}", binary, functions.error().what));
   if (functions->is_go && has_returns)
-    return wrong(
-        fmt::format("{} is a Go program, whose stacks move: probes on returns would end it", binary));
+    return wrong(fmt::format("{} is a Go program, whose stacks move: return probes would crash it", binary));
   bpf::FunctionTargets targets;
   targets.path = whole;
   targets.offsets = matching(*functions, pattern, false);
@@ -353,7 +352,7 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
   if (targets.offsets.empty())
     return wrong(
         functions->places.empty()
-            ? fmt::format("{} has no symbols (strip took them out), so its functions are not known", binary)
+            ? fmt::format("{} has no symbols (it was stripped), so its functions are unknown", binary)
             : fmt::format("{} has no function that matches '{}'", binary, pattern));
   if (targets.offsets.size() > kMostFunctions)
     return wrong(fmt::format("{} has {} functions, more than {}; choose some: functions='parse_*'", binary,
@@ -361,20 +360,20 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
   report_instances(request, pattern, messages);
   if (functions->throws && has_returns)
     messages.warn(fmt::format(
-        "warning: -e {}: {} throws exceptions: one that flies through a followed function ends the process, "
-        "recorded or not, that it happens in; choose functions that none flies through: functions='parse_*'",
+        "warning: -e {}: {} throws exceptions: an exception through a followed function would terminate its "
+        "process, recorded or not; choose functions through which none is thrown: functions='parse_*'",
         request.text, binary));
   return targets;
 }
 
-// Whether a function begins with endbr64, the mark for indirect calls, and an instruction that the kernel
-// emulates instead of single-stepping, which would take much longer.
+// Whether a function begins with endbr64 (for indirect calls), which the kernel must single-step, and then an
+// instruction that it emulates, which is much faster.
 bool has_cheap_place_behind(std::string_view code) {
   constexpr std::string_view kMark = "\xf3\x0f\x1e\xfa";
   static_assert(kMark.size() == kMarkBytes);
   if (!code.starts_with(kMark)) return false;
   code.remove_prefix(kMark.size());
-  if (code.starts_with('\x41')) code.remove_prefix(1);  // of the registers from r8 on
+  if (code.starts_with('\x41')) code.remove_prefix(1);  // REX prefix of r8 to r15
   constexpr char kFirstPush = '\x50', kLastPush = '\x57';
   return !code.empty() && code.front() >= kFirstPush && code.front() <= kLastPush;
 }
@@ -384,23 +383,24 @@ bool has_cheap_place_behind(std::string_view code) {
 std::string refusal_of(const CallFacts& calls, const std::string& path) {
   if (!calls.has_libraries)
     return fmt::format(
-        "{} is statically linked, and no library can be loaded before it; -e calls takes any program", path);
-  if (!calls.by_begins && !calls.by_both)
+        "{} is statically linked, so no library can be preloaded; -e calls works for any program", path);
+  if (!calls.reports_entries && !calls.reports_both)
     return fmt::format(
-        "{} was compiled neither with -pg nor with -finstrument-functions; -e calls takes any program", path);
-  if (calls.by_begins && calls.handles_exceptions)
-    return fmt::format(
-        "{} was compiled with -pg and handles exceptions, which would end it while its calls are "
-        "followed; compile it with -finstrument-functions",
+        "{} was compiled neither with -pg nor with -finstrument-functions; -e calls works for any program",
         path);
-  if (calls.by_begins && !calls.switches_stacks.empty())
+  if (calls.reports_entries && calls.handles_exceptions)
+    return fmt::format(
+        "{} was compiled with -pg and handles exceptions, which would terminate it while its calls are "
+        "recorded; compile it with -finstrument-functions",
+        path);
+  if (calls.reports_entries && !calls.switches_stacks.empty())
     return fmt::format(
         "{} was compiled with -pg and switches stacks ({}()); compile it with -finstrument-functions", path,
         calls.switches_stacks);
   return {};
 }
 
-// The dynamic linker takes LD_PRELOAD apart at blanks and colons, and puts something else in for `$`.
+// The dynamic linker splits LD_PRELOAD at blanks and colons, and expands `$`.
 bool can_be_preloaded(const std::string& library) {
   return library.find_first_of(" :$") == std::string::npos;
 }
@@ -413,7 +413,7 @@ std::size_t choose_cheap_places(bpf::FunctionTargets& targets) {
   for (std::size_t i = 0; i < targets.called.size(); ++i)
     targets.cookies[i] |= std::uint64_t{i + 1} << bpf::FunctionTargets::kNumberBit;
   const auto file = format::read_file(targets.path);
-  if (!file) return 0;  // the kernel says what is wrong with it
+  if (!file) return 0;  // attaching reports the error
   const std::string_view bytes = format::as_text(*file);
   std::size_t chosen = 0;
   for (std::size_t i = 0; i < targets.offsets.size(); ++i) {
@@ -454,12 +454,12 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
     return Error{fmt::format("-e {}: libtacho-calls.so is not installed beside tacho-record", request.text)};
   if (!can_be_preloaded(*library))
     return use_error(
-        fmt::format("-e {}: {}: LD_PRELOAD takes no path with a blank, a colon or a dollar sign; "
-                    "install tacho elsewhere, or take -e calls",
+        fmt::format("-e {}: {}: a path in LD_PRELOAD must not have a blank, a colon or a dollar sign; "
+                    "install tacho elsewhere, or use -e calls",
                     request.text, *library));
   if (const auto fault = object.set_constant("lib", *library))
     return use_error(fmt::format("-e {}: {}: {}", request.text, *library, fault->what));
-  if (calls->by_begins) {
+  if (calls->reports_entries) {
     if (auto done = add_function_types(object, *targets, stop, attachments, messages); !done)
       return std::move(done.error());
   }
@@ -472,7 +472,7 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
       fmt::format("LD_PRELOAD={}{}{}", *library, before != nullptr && *before != 0 ? ":" : "",
                   before != nullptr ? before : ""),
       fmt::format("TACHO_CALLS_MIN_NS={}", min_us > kMostMicroseconds ? UINT64_MAX : min_us * 1000),
-      fmt::format("TACHO_CALLS_RETURNS_OF={}", calls->by_begins ? targets->path : std::string()),
+      fmt::format("TACHO_CALLS_RETURNS_OF={}", calls->reports_entries ? targets->path : std::string()),
       fmt::format("TACHO_CALLS_DEPTH={}", number_of(object.constant("depth")))};
 }
 
@@ -484,9 +484,9 @@ Result<> add_function_types(const bpf::UserObject& object, bpf::FunctionTargets&
   std::vector<std::uint64_t> typed;
   std::ranges::set_difference(targets.offsets, targets.changed_copies, std::back_inserter(typed));
   const FunctionTypes types = function_types(targets.path, typed, stop);
-  if (!types.lack.empty())
+  if (!types.missing_reason.empty())
     messages.warn(fmt::format("warning: {}: the types of {}arguments are not known: {}", targets.path,
-                              types.text.empty() ? "" : "some ", types.lack));
+                              types.text.empty() ? "" : "some ", types.missing_reason));
   if (types.text.empty()) return Done{};
   targets.cookies.clear();
   for (const std::uint64_t offset : targets.offsets) {
@@ -501,7 +501,7 @@ Result<> add_function_types(const bpf::UserObject& object, bpf::FunctionTargets&
 
 namespace {
 
-// Each costs time and memory when it is attached, and slows every call of it.
+// The limit of followed kernel functions: each takes time and memory to attach, and slows its calls.
 constexpr std::size_t kMostTogether = 5000;
 constexpr std::string_view kShow = "show", kShownFields = "shown";
 
@@ -524,7 +524,7 @@ std::vector<std::string> members_of(std::string_view list) {
   return members;
 }
 
-// A field of the event is no member of the object.
+// Refuses a member with the name of one of the event's own fields.
 bool is_own_field(const bpf::UserObject& object, const std::string& name) {
   return std::ranges::any_of(object.channels(), [&](const bpf::Channel& channel) {
     return channel.schema && std::ranges::find(channel.schema->fields, name, &format::PayloadField::name) !=
@@ -544,7 +544,7 @@ Result<> set_members(bpf::UserObject& object, const bpf::ObjectTypes& types, con
     if (!member) return std::move(member.error()).in("show");
     if (is_own_field(object, path)) member->field.name = "object." + path;
     if (std::ranges::find(fields, member->field.name, &format::PayloadField::name) != fields.end())
-      return use_error("show: " + path + " is there twice");
+      return use_error("show: " + path + " is given twice");
     places[fields.size()] = member->place;
     fields.push_back(std::move(member->field));
   }
@@ -555,7 +555,7 @@ Result<> set_members(bpf::UserObject& object, const bpf::ObjectTypes& types, con
   return Done{};
 }
 
-// Of the functions that the kernel lets be traced; of all that it has where it does not list them.
+// Chooses among the traceable functions, or, if the kernel does not list these, among all functions.
 Result<std::map<std::string, std::vector<std::uint64_t>>> probed_places(
     const std::vector<std::string>& names) {
   const auto kallsyms = format::read_file("/proc/kallsyms");
@@ -568,7 +568,7 @@ Result<std::map<std::string, std::vector<std::uint64_t>>> probed_places(
 
 struct Chosen {
   std::vector<bpf::TakingFunction> functions;
-  std::vector<std::uint64_t> addresses;  // as many
+  std::vector<std::uint64_t> addresses;  // one for each
   std::size_t not_traceable = 0, ambiguous = 0;
 };
 
@@ -595,15 +595,14 @@ Result<Chosen> choose(std::vector<bpf::TakingFunction> functions) {
 std::string counted_in_words(const std::string& type, std::size_t taking, const Chosen& chosen) {
   std::string out = fmt::format("{} functions of the kernel take a {} *", taking, type);
   std::string left;
-  if (chosen.not_traceable != 0)
-    left += fmt::format("{} that the kernel does not let be traced", chosen.not_traceable);
+  if (chosen.not_traceable != 0) left += fmt::format("{} that cannot be traced", chosen.not_traceable);
   if (chosen.ambiguous != 0)
-    left += fmt::format("{}{} whose names several have", left.empty() ? "" : ", ", chosen.ambiguous);
+    left += fmt::format("{}{} with ambiguous names", left.empty() ? "" : ", ", chosen.ambiguous);
   return out +
          fmt::format("; {} are followed{}{}", chosen.functions.size(), left.empty() ? "" : ", not ", left);
 }
 
-// The cookies, and where `start` and `stop` are among the functions.
+// Sets the cookies, and finds `start` and `stop` among the functions.
 Result<std::vector<std::uint64_t>> cookies_of(const bpf::UserObject& object, const Chosen& chosen) {
   std::vector<std::uint64_t> cookies;
   std::vector<std::string> names;
@@ -621,14 +620,14 @@ Result<std::vector<std::uint64_t>> cookies_of(const bpf::UserObject& object, con
     cookies[static_cast<std::size_t>(found - names.begin())] |= static_cast<std::uint64_t>(bit);
   }
   if (text_of(object, "start").empty() && !text_of(object, "stop").empty())
-    return use_error("stop: goes with start=FUNCTION");
+    return use_error("stop: needs start=FUNCTION");
   return cookies;
 }
 
 Result<bpf::FunctionTargets> found_functions(bpf::UserObject& object, const Messages& messages) {
   const std::string type = text_of(object, "type");
   const std::string pattern = text_of(object, "functions");
-  if (type.empty()) return use_error("which objects? type='struct bio'");
+  if (type.empty()) return use_error("the type is missing: type='struct bio'");
   const auto types = bpf::ObjectTypes::of_this_kernel();
   if (!types) return types.error();
   auto taking = types->functions_taking(type);
@@ -647,7 +646,7 @@ Result<bpf::FunctionTargets> found_functions(bpf::UserObject& object, const Mess
   targets.in_kernel = true;
   targets.notice = [messages](std::string_view line) { messages.note("follow: " + std::string(line)); };
   targets.log = [messages](std::string_view line) { messages.detail("follow: " + std::string(line)); };
-  targets.one_by_one = !bpf::takes_functions_together();
+  targets.one_by_one = !bpf::has_kprobe_multi();
   auto chosen = choose(std::move(*taking));
   if (!chosen) return chosen.error();
   if (chosen->functions.empty())
@@ -659,14 +658,14 @@ Result<bpf::FunctionTargets> found_functions(bpf::UserObject& object, const Mess
         fmt::format("{} functions that take a {} * can be followed, more than {}{}; choose some: "
                     "functions='submit_*'",
                     chosen->functions.size(), type, most,
-                    targets.one_by_one ? ", as this kernel puts each probe on by itself "
-                                         "(CONFIG_FPROBE puts them on together)"
+                    targets.one_by_one ? ", since without CONFIG_FPROBE this kernel attaches each probe "
+                                         "by itself"
                                        : ""));
   auto cookies = cookies_of(object, *chosen);
   if (!cookies) return cookies.error();
-  // Before anything is said that sounds as if they were followed.
+  // Checked before the message about followed functions.
   if (targets.one_by_one) {
-    if (auto taken = bpf::takes_functions_one_by_one(); !taken) return std::move(taken.error());
+    if (auto taken = bpf::check_single_kprobes(); !taken) return std::move(taken.error());
   }
   targets.offsets = chosen->addresses;
   targets.cookies = std::move(*cookies);

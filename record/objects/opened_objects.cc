@@ -29,8 +29,8 @@ namespace tacho::record {
 
 namespace {
 
-// Options of all recorders (bpf/programs/recorders/recorder.h): the first is for people, the others are what
-// programs compare with.
+// Options of all recorders (bpf/programs/recorders/recorder.h): `cgroup`, a path, and the numbers that
+// programs compare.
 constexpr std::string_view kDisks = "tacho_disks", kDisk = "disk";
 constexpr std::string_view kCgroup = "cgroup", kCgroupNumber = "cgroup_number", kCgroupLevel = "cgroup_level";
 
@@ -42,7 +42,7 @@ Error error_in_setting(const EventRequest& request, std::size_t at, const std::s
 Result<> set_cgroup(bpf::UserObject& object, const EventRequest& request, const ConstantSetting& setting) {
   if (!setting.value || setting.value->empty())
     return error_in_setting(request, setting.name_at, setting.name,
-                            "whose? as in cgroup='/system.slice/nginx.service'");
+                            "the path is missing: cgroup='/system.slice/nginx.service'");
   const auto number = number_of_cgroup(*setting.value);
   if (!number) return error_in_setting(request, setting.value_at, setting.name, number.error().what);
   auto fault = object.set_constant(kCgroupNumber, std::to_string(number->id));
@@ -55,7 +55,7 @@ std::vector<BlockDevice> devices_here() {
   return partitions ? block_devices(format::as_text(*partitions)) : std::vector<BlockDevice>();
 }
 
-// The table of a program. Partitions are not in it: their requests are the disk's.
+// Fills the table of disks of a program. It has no partitions: requests are recorded for the whole disk.
 std::vector<tacho_disk> table_of(const std::vector<BlockDevice>& devices) {
   std::vector<tacho_disk> disks;
   for (const BlockDevice& each : devices) {
@@ -70,7 +70,8 @@ std::vector<tacho_disk> table_of(const std::vector<BlockDevice>& devices) {
   return disks;
 }
 
-// Programs that ask for them (bpf/programs/recorders/disks.h) know the disks by name, and `disk` is one.
+// For programs with a table of disks (bpf/programs/recorders/disks.h): fills it, and resolves the option
+// `disk`.
 Result<> set_disks(bpf::UserObject& object, const EventRequest& request) {
   if (object.constant(kDisks).empty()) return Done{};
   std::vector<BlockDevice> devices = devices_here();
@@ -88,7 +89,7 @@ Result<> set_disks(bpf::UserObject& object, const EventRequest& request) {
 }
 
 struct NamedUnit {
-  std::string_view end;  // of an option's name
+  std::string_view end;  // suffix of an option's name
   cli::NumberUnit unit;
   std::uint64_t size;
 };
@@ -97,7 +98,7 @@ constexpr NamedUnit kNamedUnits[] = {{"_ns", cli::NumberUnit::Time, 1},
                                      {"_ms", cli::NumberUnit::Time, 1'000'000},
                                      {"_bytes", cli::NumberUnit::Size, 1}};
 
-// For "min_us=10ms": what to write instead. Empty: it is no number with a unit.
+// For "min_us=10ms": a hint with the right number. Empty: the value is not a number with a unit.
 std::string value_without_unit(const ConstantSetting& setting) {
   const auto row = std::ranges::find_if(
       kNamedUnits, [&](const NamedUnit& each) { return std::string_view(setting.name).ends_with(each.end); });
@@ -132,9 +133,8 @@ Result<format::Bytes> object_of(const EventRequest& request) {
   const RecorderRow* const row = find_recorder(request.recorder);
   for (const bpf::ShippedRecorder& each : bpf::shipped_recorders())
     if (row != nullptr && each.name == row->object) return each.object;
-  return Error{
-      fmt::format("-e {}: this tacho was built without clang, or not for x86-64, and carries no recorders",
-                  request.text)};
+  return Error{fmt::format(
+      "-e {}: this tacho has no recorders: it was built without clang, or not for x86-64", request.text)};
 }
 
 namespace {
@@ -164,7 +164,7 @@ Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
     if (!object->constant("tacho_preloads").empty()) {
       if (!out.environment.empty())
         return use_error("-e " + request.text +
-                         ": a second one would have every call twice; give -e fastcalls once");
+                         ": a second one would record every call twice; give -e fastcalls once");
       auto variables = preloaded_calls(request, *object, stop, out.attachments, messages);
       if (!variables) return std::move(variables.error());
       out.environment = std::move(*variables);
@@ -198,7 +198,7 @@ Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> 
       auto& object = recording.objects[program.object];
       auto link = object.attach_to_perf_event(program.program, event.fd.get());
       if (!link) return std::move(link.error());
-      // In the place of the link to the event that was there before the CPU went, and would be kept by it.
+      // Replaces the link to the CPU's old event, which would keep that event open.
       recording.program_links[{event.event, event.cpu, event.task}] = std::move(*link);
     }
   }

@@ -16,31 +16,29 @@
 
 namespace tacho::record {
 
-// Sets globals of an object from its -e. An error points at the column. `cgroup` of an embedded recorder is
-// a path, of which the object gets the number.
+// Sets globals of an object from its -e. An error points at the column. The option `cgroup` of an embedded
+// recorder is a path, which is replaced by the cgroup's id.
 Result<> set_constants(bpf::UserObject& object, const EventRequest& request);
 
-// The BPF objects of a recording, opened: with their settings, and with the functions that they follow.
-
-// The object of a request that names a recorder.
+// The embedded object of a recorder.
 Result<format::Bytes> object_of(const EventRequest& request);
 
 struct OpenedObjects {
   std::vector<bpf::UserObject> objects;
-  std::vector<format::Attachment> attachments;  // what captures need to show their samples
+  std::vector<format::Attachment> attachments;  // for captures: types of recorded functions
   std::vector<std::string> environment;         // variables for the COMMAND
 };
-// Opens the objects among `requests`, in their order. `stop` is polled meanwhile.
+// Opens the BPF objects of `requests`, in their order, with their settings and the functions that they probe.
+// `stop` is polled meanwhile.
 Result<OpenedObjects> open_objects(const std::vector<EventRequest>& requests,
                                    const std::function<bool()>& stop, const Messages& messages);
 
-// Connects open events: programs that feed them, their conditions, and stacks that are walked.
-
-// The objects' programs write to those events that are theirs, or run on their samples.
+// Connects open events to BPF programs: puts them into perf event arrays, attaches sample programs,
+// conditions and the unwinder.
 Result<> connect_objects(OpenedRecording& recording, std::span<const OpenEvent> events);
 
-// Opens all events of a CPU that came online, connected like the other CPUs' events, and enabled where
-// those are. After an error none of them is open.
+// Opens all events of a CPU that came online, connects them like those of other CPUs, and enables them if
+// those are enabled. After an error none of them is open.
 Result<KernelEvents::Reopened> reopen_cpu(int cpu, OpenedRecording& recording);
 
 }  // namespace tacho::record

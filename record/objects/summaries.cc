@@ -14,8 +14,8 @@
 namespace tacho::record {
 namespace {
 
-constexpr std::size_t kSizeAt = 6;  // of a record's own size, in its head
-// Limits for iterators, which run on the thread that takes all samples.
+constexpr std::size_t kSizeAt = 6;  // offset of the size in a record's header
+// Limits for iterators, which run on the thread of the record loop.
 using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds kMostGathering{10};
@@ -48,8 +48,9 @@ Result<Summaries::Source> Summaries::open_source(const OpenedRecording& recordin
     const std::string map = named.empty() ? object.stack_map() : named;
     if (map.empty())
       return use_error(object.path() + ": SUMMARY(" + source.name +
-                       "): ROLE(\"stack\") needs one map of type BPF_MAP_TYPE_STACK_TRACE; with several, "
-                       "ROLE(\"stack:MAP\") says which");
+                       "): ROLE(\"stack\") needs one map of type BPF_MAP_TYPE_STACK_TRACE; if there are "
+                       "several, name one: "
+                       "ROLE(\"stack:MAP\")");
     auto stacks = object.open_map(map);
     if (!stacks) return std::move(stacks.error());
     source.stacks.push_back(std::move(*stacks));
@@ -68,7 +69,7 @@ Result<Summaries> Summaries::open(const OpenedRecording& recording, const Kernel
     auto source = open_source(recording, connection, *channel);
     if (!source) return std::move(source.error());
     if (auto done = find_event(*source, events); !done) return std::move(done.error());
-    // Values that iterators count began before the recording.
+    // Values of iterators include the time before the recording.
     const bool began_before = connection.kind == bpf::ChannelKind::PlainSummary ||
                               recording.objects[connection.object].has_iterators();
     source->keeps = !source->layout.is_live() &&
@@ -87,7 +88,7 @@ Result<Summaries> Summaries::open(const OpenedRecording& recording, const Kernel
                   .layout = bpf::layout_of(name, probe.arguments, *probe.sum),
                   .reader = recording.argument_probes.counts(i)};
     if (auto done = find_event(source, events); !done) return std::move(done.error());
-    source.keeps = true;  // a probe counts from the moment on at which it is there
+    source.keeps = true;  // a probe counts from its start on
     all.sources_.push_back(std::move(source));
   }
   return all;
@@ -95,7 +96,7 @@ Result<Summaries> Summaries::open(const OpenedRecording& recording, const Kernel
 
 void Summaries::switch_samples(std::span<const std::size_t> events, Sampling now) {
   const bool is_on = now == Sampling::On;
-  // The interval begins with the first one.
+  // The first interval begins now.
   const std::uint64_t time = monotonic_now();
   const bool is_first = std::ranges::none_of(sources_, &Source::is_on);
   std::vector<Source*> due;
@@ -112,7 +113,7 @@ void Summaries::switch_samples(std::span<const std::size_t> events, Sampling now
   }
   for (Source* source : due) {
     auto done = read(*source, !is_on, time);
-    // A failure here is reported by the next read().
+    // The next read() reports a failure.
     if (!done && !is_on && !failure_) failure_ = std::move(done.error()).in("summary '" + source->name + "'");
   }
 }
@@ -135,8 +136,8 @@ milliseconds Summaries::until_due(milliseconds most) const {
   return std::clamp(left, milliseconds(1), most);
 }
 
-// Time of its samples: readings of --interval get the time at which they were due, which is later than all
-// samples taken before, so that each is in its own interval however late it came.
+// The time of the samples: for --interval the time at which the reading was due, so that each reading is in
+// its own interval even if it is late; it is later than all earlier samples.
 std::uint64_t Summaries::take_time(bool is_last) {
   const auto now = Clock::now();
   if (is_last || !reading_.interval || now < due_at_) return monotonic_now();
@@ -150,7 +151,7 @@ Result<> Summaries::read(bool is_last) {
   if (failure_) return *std::exchange(failure_, std::nullopt);
   std::vector<Source*> due;
   for (Source& source : sources_) {
-    // If events are off, the counts until then were read when they were switched off.
+    // If events are disabled, the counts were read when that happened.
     const bool is_reported_now = source.layout.is_live() ? is_last && source.was_ever_on : source.is_on;
     if (is_reported_now) due.push_back(&source);
   }
@@ -161,8 +162,7 @@ Result<> Summaries::read(bool is_last) {
   return Done{};
 }
 
-// One run of an iterator fills several summaries of an object: with a run for each they would not belong
-// together, and sums would be double.
+// One run of an iterator fills all summaries of its object: with a run for each, sums would be doubled.
 Result<> Summaries::gather(const std::vector<Source*>& due) const {
   const auto until = Clock::now() + kMostGathering;
   std::set<std::size_t> objects;
@@ -185,7 +185,7 @@ Result<> Summaries::read(Source& source, bool is_reported, std::uint64_t time) {
   std::uint64_t entries = 0;
   auto done = source.reader.read([&](format::Bytes key, const std::vector<format::Bytes>& values) {
     Known& known = source.known[std::string(reinterpret_cast<const char*>(key.data()), key.size())];
-    if (std::exchange(known.reading, reading) == reading) return;  // it came twice
+    if (std::exchange(known.reading, reading) == reading) return;  // the kernel returned the key twice
     ++entries;
     std::ranges::copy(values.front(), sum.begin());
     for (std::size_t cpu = 1; cpu < values.size(); ++cpu) source.layout.add_up(sum, values[cpu]);
@@ -198,7 +198,7 @@ Result<> Summaries::read(Source& source, bool is_reported, std::uint64_t time) {
   source.is_full |= !facts.is_array() && !facts.forgets() && entries >= facts.most_entries;
   const std::size_t gone =
       std::erase_if(source.known, [&](const auto& each) { return each.second.reading != reading; });
-  if (facts.forgets() && is_reported) source.forgotten += gone;  // else what they counted was not wanted
+  if (facts.forgets() && is_reported) source.forgotten += gone;  // else their counts were not wanted
   if (!source.keeps) source.known.clear();
   return done;
 }
@@ -263,20 +263,20 @@ std::vector<std::string> Summaries::troubles() const {
     const std::string summary = "warning: summary '" + source.name + "': ";
     const std::uint32_t most = source.reader.facts().most_entries;
     if (source.is_full)
-      lines.push_back(
-          fmt::format("{}its map '{}' is full ({} entries), so what came with other keys is not in it; "
-                      "give it a larger max_entries",
-                      summary, source.map, most));
+      lines.push_back(fmt::format(
+          "{}its map '{}' is full ({} entries), so events with other keys are not counted; give it a "
+          "larger max_entries",
+          summary, source.map, most));
     if (source.forgotten != 0)
-      lines.push_back(
-          fmt::format("{}{} keys left its map '{}' (max_entries {}, the oldest make room), and what was "
-                      "counted under them since the last reading is gone",
-                      summary, source.forgotten, source.map, most));
+      lines.push_back(fmt::format(
+          "{}{} keys were evicted from its map '{}' (LRU, max_entries {}), and their counts since the "
+          "last reading are lost",
+          summary, source.forgotten, source.map, most));
     if (source.without_stack != 0)
-      lines.push_back(
-          fmt::format("{}{} entries have no stack, as another one had its place in the map of stacks; "
-                      "give that a larger max_entries",
-                      summary, source.without_stack));
+      lines.push_back(fmt::format(
+          "{}{} entries have no stack, since another stack had its slot in the stack map; give that a "
+          "larger max_entries",
+          summary, source.without_stack));
     if (source.too_large != 0)
       lines.push_back(fmt::format("{}{} entries are larger than a sample can be", summary, source.too_large));
   }

@@ -1,5 +1,5 @@
-// Summaries: what BPF programs counted in maps (SUMMARY() in tacho/event.h), as one sample for each key, at
-// the end of a recording and with --interval in between.
+// Summaries: maps in which BPF programs count (SUMMARY() in tacho/event.h). They are read at the end of a
+// recording, and with --interval also in between; each key becomes a sample.
 #pragma once
 
 #include <chrono>
@@ -20,47 +20,48 @@
 
 namespace tacho::record {
 
-// When summaries are read besides the end.
+// When summaries are read before the end.
 struct SummaryReading {
   std::optional<std::chrono::milliseconds> interval;
-  bool is_split = false;     // the recording goes on in other files, each with what came in its time
-  bool is_switched = false;  // events may be switched off and on again meanwhile
+  bool is_split = false;     // the recording is split into several files, each with its own counts
+  bool is_switched = false;  // events may be disabled and enabled meanwhile
 };
 
 class Summaries {
  public:
-  // Summaries of the loaded objects, and of probes that count. What is passed must outlive it.
+  // Opens the summaries of the loaded objects, and of probes that count. The arguments must outlive the
+  // result.
   static Result<Summaries> open(const OpenedRecording& recording, const KernelEvents& events,
                                 const SummaryReading& reading);
 
   bool empty() const { return sources_.empty(); }
-  // Whether an interval makes a difference: some maps count events, others hold current values.
+  // Whether --interval has an effect: there is a map that is read at intervals.
   bool are_read_at_intervals() const;
-  // Samples of these events of the plan are switched on: what programs counted before, as they never stop,
-  // is left out. Or off: what came until now is read and waits for take(); what comes later is left out.
-  // The next read() returns the error.
+  // Samples of these events of the plan are enabled or disabled. Programs never stop counting, so counts from
+  // before enabling are ignored; when disabling, the counts so far are read for take(). The next read()
+  // returns an error.
   void switch_samples(std::span<const std::size_t> events, Sampling now);
   bool is_due() const;
-  // How long that takes, `most` at most.
+  // The time until is_due(), at most `most`.
   std::chrono::milliseconds until_due(std::chrono::milliseconds most) const;
-  // Reads the maps of all events that are on; what came since the last time waits for take(). `is_last`:
-  // also values that are reported once, at the end, of events that were ever on.
+  // Reads the maps of all enabled events; take() returns the differences to the last reading. `is_last`: also
+  // values that are reported once, at the end, of events that were ever enabled.
   Result<> read(bool is_last);
-  // Appends waiting whole records, up to `most` bytes or one record. Throws std::bad_alloc if there is no
-  // memory; the records then stay.
+  // Appends whole records of readings, up to `most` bytes but at least one. Throws std::bad_alloc and keeps
+  // the records if there is no memory.
   void take(std::vector<std::byte>& to, std::size_t most);
   bool has_more() const { return taken_ < waiting_.size(); }
 
-  // Entries that found no space in their map; any thread may call it.
+  // Entries for which a map had no room. Any thread may call it.
   std::vector<Losses> losses() const;
-  // A line for each thing that the numbers lack.
+  // Messages about missing counts.
   std::vector<std::string> troubles() const;
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Known {
-    std::vector<std::byte> value;  // where the next reading needs it
-    std::uint64_t reading = 0;     // the last one that saw it
+    std::vector<std::byte> value;  // at the last reading, if the next one needs it
+    std::uint64_t reading = 0;     // number of the last reading with this key
   };
   struct Source {
     // One of the two: an index of the objects, or of Plan::argument_probes.
@@ -69,10 +70,10 @@ class Summaries {
     std::string map, name;
     bpf::SummaryLayout layout;
     bpf::MapReader reader;
-    std::vector<bpf::MapReader> stacks = {};  // as many as layout.stack_maps()
+    std::vector<bpf::MapReader> stacks = {};  // in the order of layout.stack_maps()
     std::uint64_t id = 0;
     std::uint32_t cpu = 0;
-    bool keeps = false;  // values until the next reading
+    bool keeps = false;  // keeps values for the next reading
     bool is_on = false, was_ever_on = false;
     std::unordered_map<std::string, Known> known = {};
     std::uint64_t readings = 0, forgotten = 0, without_stack = 0, too_large = 0;
@@ -83,7 +84,7 @@ class Summaries {
   static Result<Source> open_source(const OpenedRecording& recording, const Connection& connection,
                                     const bpf::Channel& channel);
   static Result<> find_event(Source& source, const KernelEvents& events);
-  // Runs the iterators of the objects whose maps are read now, once for each object.
+  // Runs the iterators of the objects whose maps are due, once for each object.
   Result<> gather(const std::vector<Source*>& due) const;
   bool waits_for_time() const;
   std::uint64_t take_time(bool is_last);
@@ -93,10 +94,10 @@ class Summaries {
   const OpenedRecording* recording_;
   SummaryReading reading_;
   std::vector<Source> sources_;
-  std::vector<std::byte> waiting_;           // records
-  std::size_t taken_ = 0;                    // bytes of them
-  Clock::time_point due_at_ = Clock::now();  // of the next reading of --interval
-  std::optional<Error> failure_;             // of a reading when an event was switched off
+  std::vector<std::byte> waiting_;           // records for take()
+  std::size_t taken_ = 0;                    // bytes of these that were taken
+  Clock::time_point due_at_ = Clock::now();  // time of the next reading of --interval
+  std::optional<Error> failure_;             // of a reading when an event was disabled
 };
 
 }  // namespace tacho::record

@@ -318,15 +318,13 @@ struct Row {
 
 constexpr std::string_view kTraces = "processor traces (AUX) are not recorded; perf record does that";
 constexpr std::string_view kThreads =
-    "it changes nothing: one thread reads all rings, and another one packs and writes; where events are "
+    "no effect: one thread reads all rings, and another one compresses and writes; if events are "
     "lost, "
     "larger rings help (-m 8M)";
-constexpr std::string_view kSoon =
-    "it changes nothing: every event is on its way to the file within half a second";
-constexpr std::string_view kDescribed =
-    "it changes nothing: what runs already is always described at the start, by one thread";
+constexpr std::string_view kSoon = "no effect: every event is written to the file within half a second";
+constexpr std::string_view kDescribed = "no effect: one thread reads the running processes at the start";
 constexpr std::string_view kClang =
-    "TACHO_CLANG in the environment names the clang; what needs options of its own is compiled by hand: -e "
+    "TACHO_CLANG in the environment names the clang; to use other options, compile by hand: -e "
     "./PROG.bpf.o";
 
 constexpr Row kRows[] = {
@@ -338,23 +336,21 @@ constexpr Row kRows[] = {
     {"--clang-opt", Takes::Value, kClang},
     {"--clang-path", Takes::Value, kClang},
     {"--debuginfod", Takes::Optional,
-     "nothing is looked up while recording; tacho script and tacho report take it when they read"},
-    {"--dry-run", Takes::Nothing, "a recording of nothing tries the rest: -o /tmp/try.data -- true"},
+     "symbols are not looked up while recording; tacho script and tacho report have this option"},
+    {"--dry-run", Takes::Nothing, "record something short instead: -o /tmp/try.data -- true"},
     {"--group", Takes::Nothing, "braces make a group: -e '{cpu-clock,page-faults}'"},
-    {"--kcore", Takes::Nothing,
-     "the kernel's code is not copied; its names are, with every capture. perf record copies it"},
+    {"--kcore", Takes::Nothing, "the kernel's code is not copied, only its symbols; perf record copies it"},
     {"--no-bpf-event", Takes::Nothing,
-     "BPF programs are always recorded: without that their frames have no names"},
-    {"--synth", Takes::Value, "what runs already is always described; without that its frames have no names"},
+     "BPF programs are always recorded: else their frames would have no names"},
+    {"--synth", Takes::Value, "running processes are always recorded: else their frames would have no names"},
     {"--running-time", Takes::Nothing, "times of counters are kept with -s, for each thread that ends"},
     {"--wakers", Takes::Optional,
      "-e offcpu,waking -g records waits and their wakers; tacho report and tacho folded take --wakers"},
     {"--vmlinux", Takes::Value,
-     "nothing is looked up while recording; tacho script and tacho report take -k FILE"},
+     "symbols are not looked up while recording; tacho script and tacho report have -k FILE"},
 };
 
-// perf's options about how it does its work, not about what it records: command lines made for perf have
-// them, and they are no reason to record nothing.
+// perf's options about how it records, not what: they are accepted, since existing command lines have them.
 constexpr Row kWithoutEffect[] = {
     {"--affinity", Takes::Value, kThreads},           {"--aio", Takes::Optional, kThreads},
     {"--threads", Takes::Optional, kThreads},         {"--mmap-flush", Takes::Value, kSoon},

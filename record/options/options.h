@@ -19,8 +19,8 @@
 namespace tacho::record {
 
 struct RecordOptions {
-  std::vector<EventRequest> events;         // never empty after parsing: cpu-clock when none was named
-  std::vector<EventRequest> switch_events;  // each begins another file, and is not recorded itself
+  std::vector<EventRequest> events;         // never empty after parsing: the default is cpu-clock
+  std::vector<EventRequest> switch_events;  // --switch-output-event
   Target target;
   std::vector<std::string> command;
   SamplingOptions sampling;
@@ -32,8 +32,8 @@ struct RecordOptions {
   OutputOptions files;
   TimeOptions time;
   bool quiet = false, verbose = false;
-  std::vector<std::string> notes;  // of options that change nothing here: lines for the user
-  bool show_version = false;       // and nothing else
+  std::vector<std::string> notes;  // messages about options without effect
+  bool show_version = false;
 };
 
 struct ParsedOptions {
@@ -41,21 +41,19 @@ struct ParsedOptions {
   RecordOptions options;
 };
 Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments);
-// The same for a command that records and has options of its own. A spelling of these is no other option's.
+// The same for another command that records, with options of its own, which must differ from those of record.
 struct CommandShape {
   std::string program, synopsis, description, epilog;
   std::vector<cli::Option> options;
 };
 Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments, CommandShape shape);
 
-// Options of perf record that tacho record does not have: each is refused with a line that says what to do,
-// or taken with a line that says why it changes nothing.
-
-// Appends rows of options that --help does not list: perf's that are refused or change nothing, and options
-// for what tacho always does. Messages about the latter go into `notes`, which must outlive the parsing.
+// Appends options of perf record that --help does not list: those that are refused, with a message that says
+// what to use instead, and those without effect, about which `notes` gets a message; it must outlive the
+// parsing.
 void add_absent_options(std::vector<cli::Option>& rows, std::vector<std::string>& notes);
 
-// Options that choose what is watched: -a, -p, -t, -u, -C, -G, --container.
+// Options that choose the target: -a, -p, -t, -u, -C, -G, --container.
 
 // Their rows; they set `target`, which must outlive the parsing.
 void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows);

@@ -208,7 +208,7 @@ Result<UnwindingChoice> unwinding_of(const EventRequest& request, const format::
   if (!is_asked_for && stacks.method != CallGraph::Best) return choice;
   if (attr.has(abi::kExcludeCallchainUser)) return choice;  // no user part
   if (is_asked_for && per_thread)
-    return use_error("--call-graph ehframe: its stacks need a ring for each CPU; leave --per-thread out");
+    return use_error("--call-graph ehframe needs a ring for each CPU and cannot be used with --per-thread");
   choice.may_use_frame_pointers = !is_asked_for;
   choice.refusal = refusal_of(request, attr, is_asked_for, per_thread);
   if (!choice.refusal.empty()) return choice;
@@ -357,7 +357,7 @@ class Planner {
     if (request.placed_arguments.empty() && !request.sum) return add(request);
     if (request.group != 0 || options_.target.per_thread)
       return use_error("-e " + request.text +
-                       ": a probe with arguments cannot be in a group, nor with --per-thread");
+                       ": a probe with arguments cannot be in a group or with --per-thread");
     const auto added = add(output_of(request));
     if (!added) return added;
     PlannedEvent probe{
@@ -441,7 +441,8 @@ class Planner {
     std::string name = distinct_name(wanted, [this](const std::string& one) {
       return std::ranges::find(plan_.events, one, &PlannedEvent::name) != plan_.events.end();
     });
-    if (name != wanted) plan_.notes.push_back("'" + name + "' are the events of -e " + request.text);
+    if (name != wanted)
+      plan_.notes.push_back("the events of -e " + request.text + " are recorded as '" + name + "'");
     return name;
   }
 
@@ -477,8 +478,8 @@ class Planner {
     return object.walk_use.in_payloads && std::ranges::count(object.rings_with_stacks, map) != 0;
   }
 
-  // The recorder makes the event's samples, with the fields that it knows. Returns whether they should have
-  // had stacks.
+  // The recorder makes the event's samples, with the fields that it knows. Returns whether stacks were
+  // requested for them.
   static bool leave_to_recorder(PlannedEvent& event) {
     format::EventAttr& attr = event.attr;
     const bool has_stack = attr.samples(abi::kSampleCallchain);
@@ -489,7 +490,8 @@ class Planner {
     return has_stack;
   }
 
-  // The recorder makes samples of a ring buffer, with the fields in the headers of its events and no others.
+  // The recorder makes samples of a ring buffer, with no other fields than those in the headers of its
+  // events.
   void connect(Connection connection) {
     const auto& rings = objects_[connection.object].rings;
     const auto ring = std::ranges::find(rings, connection.map, [](const auto& each) { return each.first; });
@@ -502,17 +504,18 @@ class Planner {
       if (brings_stack) attr.sample_type |= abi::kSampleCallchain;
       if (has_stack && !brings_stack && bpf::is_summary(connection.kind))
         plan_.notes.push_back("the summary '" + connection.map +
-                              "' brings only stacks that its program puts into the map "
+                              "' has only stacks that its program puts into the map "
                               "(ROLE(\"stack\") in tacho/event.h)");
       if (has_stack && !brings_stack && !bpf::is_summary(connection.kind))
-        plan_.notes.push_back("the ring buffer '" + connection.map +
-                              "' brings only stacks that its program puts into the payload "
-                              "(ROLE(\"stack\") in tacho/event.h); a perf event array brings them");
+        plan_.notes.push_back(
+            "the ring buffer '" + connection.map +
+            "' has only stacks that its program puts into the payload (ROLE(\"stack\") in tacho/event.h); "
+            "with a perf event array, the kernel records stacks");
       if (connection.kind == bpf::ChannelKind::PlainRing)
         plan_.warnings.push_back(
             "events of the ring buffer '" + connection.map +
-            "' have the time at which they were read, and no thread or CPU, as nothing in it "
-            "has them; RING_CHANNEL() and tacho_reserve() (tacho/emit.h) do");
+            "' have the time at which they were read, and no thread or CPU; to record these, use "
+            "RING_CHANNEL() and tacho_reserve() (tacho/emit.h)");
     }
     plan_.connections.push_back(std::move(connection));
   }
@@ -594,9 +597,10 @@ class Planner {
       programs[i].event = events[i];
       PlannedEvent& event = plan_.events[events[i]];
       if (!event.condition.empty())
-        return use_error("--filter: '" + event.name +
-                         "' runs your BPF program, and the kernel runs one on an event; put --filter behind "
-                         "the -e of the program, which asks tacho_wants() (tacho/emit.h)");
+        return use_error(
+            "--filter: '" + event.name +
+            "' runs your BPF program, and the kernel runs only one on an event; put --filter behind "
+            "the -e of the program, if that calls tacho_wants() (tacho/emit.h)");
       if (std::exchange(event.unwound_frames, 0) == 0) continue;
       event.unwind_fallback_reason = "it runs your BPF program";
       (void)do_without_unwinding(event, plan_.notes);
@@ -611,8 +615,8 @@ class Planner {
       return fmt::format("'{}' ({})", program.program, objects_[program.object].path);
     };
     return use_error(fmt::format(
-        "the kernel runs one perf_event program on an event, and programs {} and {} would share '{}'; name a "
-        "sampling event for each with -e ({} in all), or none: then each gets its own cpu-clock",
+        "the kernel runs only one perf_event program on an event, and programs {} and {} would share '{}'; "
+        "give a sampling event with -e for each ({} in all), or none: then each gets its own cpu-clock",
         described(seated), described(left), plan_.events[events.back()].name, plan_.sample_programs.size()));
   }
 
@@ -674,8 +678,8 @@ class Planner {
     if (std::ranges::none_of(requests, would_inherit)) return;
     plan_.warnings.push_back(
         options_.target.watch == Watch::Command
-            ? "probes take the command's first thread only, not what it starts; -a takes every thread's calls"
-            : "probes take the threads that run now, not what they start; -a takes every thread's calls");
+            ? "probes record the command's first thread only; -a records all threads"
+            : "probes record the threads that run now, not the ones that they start; -a records all threads");
   }
 
   void add_sideband() {
@@ -762,7 +766,7 @@ Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
   if (cgroups.size() != 1 && cgroups.size() != events) {
     return use_error("-G: " + std::to_string(cgroups.size()) + " cgroups for " + std::to_string(events) +
                      (events == 1 ? " event" : " events") +
-                     "; name one for all of them, or one for each (an empty one takes all cgroups)");
+                     "; give one for all events, or one for each (an empty name: all cgroups)");
   }
   std::size_t next = 0;
   for (PlannedEvent& event : plan.events) {
@@ -776,8 +780,8 @@ Result<> assign_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
 Result<> repeat_in_cgroups(Plan& plan, std::span<const format::Fd> cgroups) {
   if (cgroups.size() > 1 && !(plan.connections.empty() && plan.sample_programs.empty())) {
     return use_error(
-        "BPF objects are loaded once, so their events can be limited to one cgroup; name one of the " +
-        std::to_string(cgroups.size()) + ", or the cgroup that holds them all (-G)");
+        "BPF objects are loaded once, so their events can be limited to one cgroup only; give one of the " +
+        std::to_string(cgroups.size()) + ", or their common parent (-G)");
   }
   const auto sideband =
       std::ranges::find_if(plan.events, [](const PlannedEvent& event) { return event.is_sideband; });
@@ -803,7 +807,7 @@ using bpf::ChannelKind;
 // Files end in .c or .o.
 bool is_recorder(const std::string& object) { return object.find('.') == std::string::npos; }
 
-// A map holds counts, without time and CPU.
+// A map has counts, without time and CPU.
 Result<> check_summary(const std::string& summary, const std::string& object, ChannelKind kind,
                        const RecordOptions& options) {
   if (options.files.overwrite)
@@ -812,18 +816,18 @@ Result<> check_summary(const std::string& summary, const std::string& object, Ch
   if (!options.target.cgroups.empty())
     return use_error(
         "-G: " + summary +
-        " does not know the cgroup of what it counts; --filter 'cgroup == \"/NAME\"' does where its "
-        "program asks tacho_wants() (tacho/emit.h)");
+        " counts without cgroups; use --filter 'cgroup == \"/NAME\"', if its program calls tacho_wants() "
+        "(tacho/emit.h)");
   if (!options.target.cpus.empty())
-    return use_error("-C: " + summary + " counts what all CPUs do; leave the option out");
+    return use_error("-C: " + summary + " counts on all CPUs; leave the option out");
   if (kind == ChannelKind::Summary || options.target.watch == Watch::System) return Done{};
   if (is_recorder(object))
     return use_error("-e " + object +
-                     ": it counts all threads, so record it with -a; a COMMAND only says how long "
+                     ": it counts all threads, so record it with -a; a COMMAND only sets the duration "
                      "then: -e " +
                      object + " -a -- COMMAND");
   return use_error(summary +
-                   " counts all threads: record it with -a, or have its program ask tacho_wants() "
+                   " counts all threads: record it with -a, or have its program call tacho_wants() "
                    "(tacho/emit.h)");
 }
 
@@ -839,14 +843,15 @@ Result<> check_channel(const std::string& object, const std::string& map, Channe
   if (bpf::is_summary(kind)) return check_summary("the summary '" + map + "'", object, kind, options);
   const std::string ring = "the ring buffer '" + map + "'";
   if (options.files.overwrite)
-    return use_error("--overwrite: " + ring + " cannot be written over; a perf event array can");
+    return use_error("--overwrite: " + ring + " cannot be overwritten; use a perf event array");
   if (!options.target.cgroups.empty())
-    return use_error("-G: " + ring + " does not know the cgroup of its events; use a perf event array");
+    return use_error("-G: " + ring + " has no cgroup of its events; use a perf event array");
   if (kind == ChannelKind::RingWithHeads) return Done{};
   if (options.target.watch != Watch::System || !options.target.cpus.empty())
-    return use_error(ring +
-                     " does not know the threads of its events: record all with -a, or send them "
-                     "with tacho_reserve() (tacho/emit.h)");
+    return use_error(
+        ring +
+        " has no threads of its events: record all with -a, or reserve its events with tacho_reserve() "
+        "(tacho/emit.h)");
   return Done{};
 }
 

@@ -60,7 +60,7 @@ Result<> place_fields(const Tracefs& tracefs, const Tracepoint& tracepoint, Even
     request.placed_arguments.push_back(std::move(*argument));
   }
   if (request.sum->has_value && bpf::is_text(request.placed_arguments[request.sum->keys]))
-    return use_error("a text has no distribution; key= counts how often each comes");
+    return use_error("a text has no distribution; key= counts each of its values");
   return Done{};
 }
 

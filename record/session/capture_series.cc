@@ -20,7 +20,7 @@
 namespace tacho::record {
 namespace {
 
-// Of the cgroups that losses are of; one that is gone has its number.
+// Names of the cgroups that lost events; a cgroup that was removed has its id.
 std::map<std::uint64_t, std::string> paths_of_cgroups(const std::vector<Losses>& losses) {
   std::map<std::uint64_t, std::string> paths;
   for (const Losses& loss : losses)
@@ -114,7 +114,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// Record types that a reader needs of the time before the samples that they explain.
+// Record types that explain later samples, so that a reader needs the ones from before a sample.
 constexpr std::uint32_t kSideband[] = {abi::kRecordMmap,    abi::kRecordComm,     abi::kRecordExit,
                                        abi::kRecordFork,    abi::kRecordMmap2,    abi::kRecordNamespaces,
                                        abi::kRecordKsymbol, abi::kRecordBpfEvent, abi::kRecordCgroup,
@@ -151,7 +151,7 @@ Result<> CaptureSeries::write_records(format::Bytes records) {
   return current_->write_records(records);
 }
 
-// The sideband has rings of its own, and is not among them.
+// Sideband records have rings of their own and are written separately.
 Result<> CaptureSeries::write_packed(format::Bytes packed, std::uint64_t inflated,
                                      const RecordCounts& counts) {
   counts_.add(counts);
@@ -168,7 +168,7 @@ Result<> CaptureSeries::close(const format::Features& late) {
 }
 
 Result<> CaptureSeries::close_after_failure() {
-  if (!current_) return Done{};  // what is finished is whole
+  if (!current_) return Done{};  // finished files are closed
   return current_->close_after_failure();
 }
 
@@ -204,7 +204,7 @@ Result<> CaptureSeries::finish() { return callbacks_.end(counts_, *this); }
 
 namespace {
 
-// Samples, and what else is no sideband: counts, switches.
+// Copies the records that are not sideband: samples, counts, switches.
 void append_the_others(format::Bytes records, std::vector<std::byte>& out) {
   while (records.size() >= format::kRecordHeaderSize) {
     format::Cursor header(records);

@@ -32,15 +32,15 @@ std::vector<DroppingProgram> new_dropping_programs(const OpenedRecording& record
 // they are open, and with --overwrite.
 std::vector<Losses> all_losses(const OpenedRecording& recording, const Channels* channels);
 
-// The same with the names of events and cgroups (`cgroups`: as on the command line), and when the kernel
-// reported them.
+// The same for the capture: with names of events and cgroups (`cgroups`: of the command line), and the times
+// of the kernel's reports.
 format::RecordingLosses described(const std::vector<Losses>& losses, const RecordCounts& counts,
                                   const OpenedRecording& recording, const std::vector<std::string>& cgroups);
 
-// Ends one file, or several one after another.
+// Ends each file of a recording.
 class CaptureEnd {
  public:
-  // All must outlive it.
+  // The arguments must outlive this.
   CaptureEnd(const OpenedRecording& recording, const Channels* channels,
              const std::vector<std::string>& cgroups)
       : recording_(recording), channels_(channels), cgroups_(cgroups) {}
@@ -54,7 +54,7 @@ class CaptureEnd {
   const Channels* channels_;
   const std::vector<std::string>& cgroups_;
   ReportedLost reported_;
-  StackCounts reported_stacks_;  // in earlier files
+  StackCounts reported_stacks_;  // by earlier files
 };
 
 // Captures in several files: --switch-output (CaptureSeries) and snapshots of --overwrite (FlightRecorder).
@@ -66,12 +66,12 @@ class CaptureEnd {
 class CaptureSeries final : public CaptureOutput {
  public:
   struct Callbacks {
-    std::function<Result<CaptureStart>()> describe;                                // what runs now
+    std::function<Result<CaptureStart>()> describe;                                // the running processes
     std::function<Result<std::unique_ptr<CaptureOutput>>(format::Features)> open;  // a new file at the path
     std::function<Result<>(const RecordCounts&, CaptureOutput&)> end;              // CaptureEnd::write
   };
-  // `first` is at `path`. A finished file is renamed to PATH.TIME. `most_files`: in all, including the one
-  // that is being written; older ones are removed. 0: all are kept.
+  // `first` is the open file at `path`. A finished file is renamed to PATH.TIME. `most_files`: the maximum of
+  // files, including the open one; older ones are removed. 0: no maximum.
   CaptureSeries(const std::string& path, std::size_t most_files, std::unique_ptr<CaptureOutput> first,
                 Callbacks callbacks);
   ~CaptureSeries() override;
@@ -83,7 +83,7 @@ class CaptureSeries final : public CaptureOutput {
   Result<> close(const format::Features& late) override;
   Result<> close_after_failure() override;
   std::uint64_t bytes() const override;
-  // Reads what runs, where the earlier reading is too old or its log too long.
+  // Reads the running processes, unless the last reading is recent and its log short.
   Result<> prepare_next() override;
   Result<> begin_next() override;
   std::string place(const std::string& path) const override {
@@ -99,9 +99,9 @@ class CaptureSeries final : public CaptureOutput {
   FinishedFiles finished_;
   std::unique_ptr<CaptureOutput> current_;  // nothing between two files
   Callbacks callbacks_;
-  RecordCounts counts_;  // of the present file
-  // The processes at `described_at_`, and the sideband since: the start of further files. It is renewed when
-  // it is old or long, because reading it takes longer than a file of many samples takes to fill.
+  RecordCounts counts_;  // of the open file
+  // The processes at `described_at_`, and the sideband since: the start of the next file. It is read again
+  // when it is old or long, and not for each file: a file can fill up faster than processes are read.
   std::optional<CaptureStart> base_;
   std::vector<std::byte> carried_;
   std::chrono::steady_clock::time_point described_at_{};
@@ -114,15 +114,15 @@ void append_sideband(format::Bytes records, std::vector<std::byte>& out);
 // Flight recorder (--overwrite): the kernel overwrites old samples in its rings, and a capture of the latest
 // ones is made on demand.
 //
-// Mappings and names are recorded once, long before the samples that they explain, so they are kept in
-// memory: what ran at the start, and the sideband since. When that grows too large, what runs is read
-// again; the interval before is kept, the one before that is dropped.
+// Mappings and names are recorded once, perhaps long before the samples that they explain, so they are kept
+// in memory: the processes at the start, and the sideband since. When this log grows too large, the processes
+// are read again and a new interval begins; the previous interval is kept, earlier ones are dropped.
 
 class FlightRecorder final : public CaptureOutput {
  public:
   enum class LastName : std::uint8_t { Path, PathAndTime };
-  // Snapshots are named PATH.TIME. `last` says whether the final capture is PATH or PATH.TIME. `most_log`:
-  // bytes of sideband, before what runs is read again.
+  // Snapshots are named PATH.TIME; `last`: the name of the final capture. `most_log`: bytes of sideband in an
+  // interval.
   FlightRecorder(std::string path, std::size_t most_files, LastName last, CaptureStart now,
                  CaptureSeries::Callbacks callbacks, std::size_t most_log = kMostLog);
   ~FlightRecorder() override;
@@ -133,13 +133,13 @@ class FlightRecorder final : public CaptureOutput {
   Result<> finish_round() override { return Done{}; }
   Result<> close(const format::Features&) override { return Done{}; }
   Result<> close_after_failure() override;
-  // Counts of finished captures: a failed one holds none of the samples, which are written in one round.
+  // Counts of finished captures: samples are written in one round, so a failed capture has none.
   std::optional<RecordCounts> kept(const RecordCounts&) const override;
   std::uint64_t bytes() const override { return 0; }
   std::uint64_t total_bytes() const override { return written_; }
   std::string place(const std::string& path) const override;
 
-  // Makes a capture of the samples that were written since the last one.
+  // Writes a capture of the samples since the last one.
   Result<> begin_next() override;
   // The same at the end.
   Result<> finish() override;
@@ -160,7 +160,7 @@ class FlightRecorder final : public CaptureOutput {
   FinishedFiles finished_;
   std::deque<Interval> intervals_;  // one or two, the older first
   std::vector<std::byte> samples_;
-  std::unique_ptr<CaptureOutput> current_;  // while it is written
+  std::unique_ptr<CaptureOutput> current_;  // the capture that is being written
   std::uint64_t written_ = 0;
   RecordCounts finished_counts_;
   bool has_last_ = false;

@@ -53,7 +53,7 @@ constexpr std::size_t kBp = 4, kBx = 5, kIp = 16, kCs = 17, kSp = 19;
 constexpr std::uint64_t kCode32 = 0x23;  // the code segment of 32-bit programs
 constexpr std::uint64_t kPage = 4096;
 
-// From the address on, to the end of the mapping at most.
+// Copies memory from the address on, at most up to the end of the mapping.
 std::vector<std::byte> read_stack(std::uint32_t thread, std::uint64_t address) {
   std::vector<std::byte> bytes(kMostBytes);
   iovec to{bytes.data(), bytes.size()};
@@ -116,7 +116,7 @@ std::size_t end_of_batch(const std::vector<bpf::ListedThread>& threads, std::siz
   return end;
 }
 
-// Gives each unwound stack to `sink`.
+// Calls `sink` for each unwound stack.
 Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::function<bool()>& stop,
                 const std::function<Result<>(const DeferredUnwinder::Stack&)>& sink) {
   const auto unwinder = std::make_shared<DeferredUnwinder>(kMostFrames);
@@ -149,7 +149,7 @@ Result<> unwind(const std::vector<bpf::ListedThread>& threads, const std::functi
 
 Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects, const Target& target,
                               const TargetTasks& tasks, const std::function<bool()>& stop) {
-  // Waits of a command begin with the command.
+  // A command has no threads that wait before the recording.
   if (target.watch == Watch::Command ||
       std::ranges::none_of(objects, &bpf::UserObject::asks_for_sleeping_stacks))
     return Done{};
@@ -165,12 +165,13 @@ Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects, const Ta
   };
   const auto threads = sleeping_threads(target, tasks);
   auto done = threads ? unwind(*threads, stop, give) : Result<>(threads.error());
-  return done ? done : std::move(done.error()).in("waits that began before have no user stacks");
+  return done ? done
+              : std::move(done.error()).in("waits that began before the recording have no user stacks");
 }
 
 namespace {
 
-// The schemas of the connected channels, under the names that their events have in this capture.
+// The schemas of the connected channels, with the event names of this capture.
 std::vector<format::PayloadSchema> schemas_of(const Plan& plan, std::span<const bpf::UserObject> objects) {
   std::vector<format::PayloadSchema> schemas;
   for (const Connection& connection : plan.connections) {
@@ -193,7 +194,7 @@ std::vector<format::PayloadSchema> schemas_of(const Plan& plan, std::span<const 
   return schemas;
 }
 
-// The kernel's number of a loaded program's BTF, out of its bpf_prog_info; 0 when it does not say.
+// btf_id in a loaded program's bpf_prog_info; 0: it has none.
 std::uint32_t btf_id_of(const bpf::LoadedProgram& program) {
   format::Cursor info(program.info.info);
   info.skip(offsetof(bpf_prog_info, btf_id));
@@ -212,14 +213,14 @@ void add_objects(std::span<const bpf::UserObject> objects, const std::vector<bpf
   }
 }
 
-// Names of kernel functions and BPF programs matter only when some event looks there.
+// Symbols of the kernel and of BPF programs are needed only if an event samples kernel code.
 bool looks_into_kernel(const Plan& plan) {
   return std::ranges::any_of(plan.events, [](const PlannedEvent& event) {
     return !event.is_sideband && !event.attr.has(format::abi::kExcludeKernel);
   });
 }
 
-// Events of one group: readers show their counts side by side.
+// Feature GROUP_DESC: readers show the events of a group in columns.
 std::vector<format::EventGroup> groups_of(const Plan& plan) {
   std::vector<format::EventGroup> groups;
   for (std::size_t event = 0; event < plan.events.size(); ++event) {
@@ -235,8 +236,7 @@ std::vector<format::EventGroup> groups_of(const Plan& plan) {
   return groups;
 }
 
-// The clock of the times, when it is not the kernel's perf clock: its resolution, and the time of day by
-// it.
+// Feature CLOCK_DATA, unless times are of the kernel's perf clock.
 void describe_clock(const format::EventAttr& attr, format::Environment& environment) {
   timespec resolution{}, wall{}, now{};
   if (!attr.has(format::abi::kUseClockid) || clock_getres(attr.clockid, &resolution) != 0) return;
@@ -265,7 +265,7 @@ Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
 
   head.kernel_text = std::move(kernel.text);
   head.images = std::move(kernel.images);
-  if (!kernel.lack.empty()) head.notes.push_back(std::move(kernel.lack));
+  if (!kernel.missing_reason.empty()) head.notes.push_back(std::move(kernel.missing_reason));
   auto attached = gather_attachments(std::move(kernel.list));
   if (!attached) return std::move(attached.error());
   features.attachments = std::move(*attached);
@@ -278,7 +278,7 @@ Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
 
 namespace {
 
-// Bytes of types of BPF programs that others loaded.
+// Limit of the BTF of other users' BPF programs, in bytes.
 constexpr std::size_t kMostTypes = std::size_t{4} << 20;
 
 }  // namespace
@@ -301,7 +301,7 @@ void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
   if (auto programs = bpf::loaded_programs()) {
     head.programs = std::move(*programs);
   } else if (looks_into_kernel(plan)) {
-    head.notes.push_back("BPF programs that run already will have no names: " + programs.error().what);
+    head.notes.push_back("BPF programs loaded before will have no names: " + programs.error().what);
   }
   format::Environment& environment = head.features.environment;
   environment.attached_programs = std::move(attached);
@@ -326,8 +326,8 @@ std::vector<int> processes_to_describe(const OpenedRecording& recording, const R
   return recording.tasks.processes;
 }
 
-// Drains the sideband meanwhile: a scan of many processes takes longer than the rings have room for.
-// Programs on tracepoints walk stacks already, which no sample follows yet.
+// Drains the sideband rings meanwhile: they could fill up during a scan of many processes. BPF programs on
+// tracepoints already walk stacks; these are dropped, since their samples are not enabled yet.
 Result<> take_sideband(OpenedRecording& recording, CaptureOutput& output) {
   std::vector<std::byte> records;
   for (PerfRing& ring : recording.events.rings()) {
@@ -344,8 +344,8 @@ std::size_t trailer_of(const OpenedRecording& recording) {
   return format::sample_id_size(recording.plan->events.front().attr);
 }
 
-// Samples without a thread, as of summaries and of plain ring buffers: without a name for its number it
-// would be shown as ":-1".
+// The name of thread -1, which samples of summaries and plain ring buffers have; without it readers show
+// ":-1".
 constexpr std::string_view kNoThread = "[no thread]";
 
 bool has_samples_of_nobody(const Plan& plan) {
@@ -363,9 +363,9 @@ void describe_kernel(const OpenedRecording& recording, const CaptureHead& head, 
   write_cgroup_records(out, trailer);
 }
 
-// Until its exec the command is a copy of this program, whose mappings are not the command's. perf keeps
-// them with the mappings that come by the exec, takes the lowest of the dynamic loader for the only one,
-// and then cannot unwind the loader's stacks in every second capture.
+// Before its exec the command is a copy of this program, whose mappings must not be recorded for it: perf
+// adds them to those of the exec, uses only the lowest mapping of the dynamic loader, and then often cannot
+// unwind the loader's stacks.
 RunningProcesses::Describe description_of(int process, const OpenedRecording& recording) {
   const auto& command = recording.workload;
   const bool is_our_copy = command && command->pid() == process && !command->is_started();
@@ -379,13 +379,13 @@ RunningProcesses processes_of(const OpenedRecording& recording, const RecordOpti
           {data, recording.plan->events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
 }
 
-// The first capture takes the symbols that were read ahead.
+// The first capture uses the symbols that were read ahead.
 Result<KernelSymbols> symbols_for(const OpenedRecording& recording) {
   auto ahead = recording.kernel_symbols ? recording.kernel_symbols->take() : std::nullopt;
   return ahead ? std::move(*ahead) : read_kernel_symbols(recording.host.page_size);
 }
 
-// Facts that no record has.
+// Facts that are in no record.
 Result<> add_processes(const std::vector<int>& processes, CaptureHead& head) {
   ProcessTable table;
   for (const int process : processes) table.add(process);
@@ -426,24 +426,25 @@ FileIdentity identity_of(const std::string& path) {
   return std::pair{info.st_dev, info.st_ino};
 }
 
-// A capture that failed before its first sample is of no use: removes the new file, and says where the file
-// went that was there `before`.
+// Removes a capture that failed before its first sample. The error names the renamed old file, if there was
+// one
+// (`before`).
 Error without_unusable_file(Error failure, const FileIdentity& before, const std::string& output) {
   const FileIdentity now = identity_of(output);
   if (now && now != before) unlink(output.c_str());
   const std::string old = output + ".old";
   if (before && now != before && identity_of(old) == before)
-    failure.what += "; nothing was recorded, and the file that was there is " + old + " now";
+    failure.what += "; nothing was recorded; the old file is now " + old;
   return failure;
 }
 
-// --min-free holds from the start.
+// --min-free applies from the start.
 Result<> check_room(const RecordOptions& options) {
   const auto slash = options.output.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
   if (!is_disk_short({.least_free = options.files.least_free, .path = folder})) return Done{};
   return output_error(options.output +
-                      ": less is free on its file system than --min-free wants; nothing is recorded");
+                      ": its file system has less free space than --min-free; nothing is recorded");
 }
 
 Result<std::unique_ptr<CaptureOutput>> open_output(const RecordOptions& options,
@@ -485,8 +486,8 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(OpenedRecording& recording,
   add_attachments(recording, *head);
   if (auto done = add_processes(processes_to_describe(recording, options, listed), *head); !done)
     return std::move(done.error());
-  // From here on the kernel itself reports every program and mapping; what is listed below can only overlap
-  // with it.
+  // From here on the kernel reports all programs and mappings, so the lists below may overlap with its
+  // records but miss nothing.
   if (auto done = recording.events.enable_sideband(); !done) return std::move(done.error());
   add_programs(*recording.plan, recording.objects, attached_programs(recording.objects, recording.dropping),
                *head);
@@ -519,7 +520,7 @@ Result<CaptureStart> describe_now(const OpenedRecording& recording, const Record
                *head);
   head->features.environment.user_stacks = facts_of_choice(*recording.plan);
   RunningProcesses running = processes_of(recording, options);
-  // By now the watched ones may have children, which may have any parent.
+  // Children of the recorded processes may have been reparented: scan all processes.
   const bool have_children = options.target.inherit && options.target.watch != Watch::Threads;
   const std::vector<int> processes =
       have_children ? running.all() : processes_to_describe(recording, options, running);

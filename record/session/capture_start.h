@@ -1,4 +1,4 @@
-// Writes the start of a capture: the header, what runs already, and stacks of threads that wait.
+// Writes the start of a capture: the header, the running processes, and stacks of sleeping threads.
 #pragma once
 
 #include <cstddef>
@@ -24,17 +24,15 @@
 
 namespace tacho::record {
 
-// User stacks of threads that are off the CPUs when a recording begins, for recorders of waits: a BPF program
-// walks the stack of the running thread alone, so these are unwound here, from copies, without stopping any.
+// User stacks of threads that sleep when a recording begins, for recorders of waits. A BPF program can only
+// walk the stack of the running thread, so these are unwound here, from copies, without stopping the threads.
 
-// Gives the loaded objects that ask for them (programs/recorders/before.h) the user stacks of the target's
-// threads that are off the CPUs now. `stop`: a signal came. An error says what is missing then.
+// Puts the user stacks of the target's sleeping threads into the maps of objects that have such a map
+// (programs/recorders/before.h). `stop`: a signal came. The error says what is missing.
 Result<> give_sleeping_stacks(std::span<const bpf::UserObject> objects, const Target& target,
                               const TargetTasks& tasks, const std::function<bool()>& stop);
 
-// Writes the start of a capture: the header, and records for what runs already.
-
-// The header of a capture and the state before its first sample: what a reader on another host needs.
+// The header of a capture, and the records before its first sample.
 struct CaptureHead {
   format::Features features;
   std::optional<KernelText> kernel_text;
@@ -56,9 +54,9 @@ void add_loaded_programs(std::span<const bpf::LoadedProgram> programs, format::E
 void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
                   std::vector<format::AttachedProgram> attached, CaptureHead& head);
 
-// The recorded processes that run already.
+// The recorded processes that are running.
 std::vector<int> watched_processes(const OpenedRecording& recording, const RecordOptions& options);
-// Unwind tables are built from here on, beside all that comes before the first sample.
+// Starts building unwind tables, in parallel to the steps before the first sample.
 void build_tables(const OpenedRecording& recording, const RecordOptions& options);
 
 // Creates the file, or starts the pipe, and writes everything before the first sample.
@@ -66,19 +64,19 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(OpenedRecording& recording,
                                                      const std::vector<std::string>& command_line,
                                                      const Messages& messages);
 
-// The start of a further file of the same recording.
+// The start of the next file of a series.
 struct CaptureStart {
   format::Features features;
   std::vector<std::byte> records;
   std::vector<std::string> notes;  // what is missing
 };
-// Whether a capture may be made at the path, and --min-free leaves room for it.
+// Checks that a capture can be made at the path, and --min-free.
 Result<> check_place(const RecordOptions& options);
-// The state now; the sideband covers what happens meanwhile.
+// The running processes now; sideband records cover changes meanwhile.
 Result<CaptureStart> describe_now(const OpenedRecording& recording, const RecordOptions& options,
                                   const std::vector<std::string>& command_line);
 
-// The start of a capture must leave room for samples: else it is removed (--max-size).
+// Removes the capture if its start leaves no room for samples (--max-size).
 Result<> check_room(const CaptureOutput& output, const RecordOptions& options);
 
 }  // namespace tacho::record

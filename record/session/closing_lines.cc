@@ -35,7 +35,7 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
     const std::string name(row->object.empty() ? row->name : row->object);
     names.push_back(distinct_name(
         name, [&names](const std::string& one) { return std::ranges::find(names, one) != names.end(); }));
-    // A report shows all events, one after the other; events of one recorder get names.
+    // tacho report shows all events; other views get --event if there are several.
     const bool is_repeated = std::ranges::count(events, request.recorder, &EventRequest::recorder) > 1;
     // `tacho calls` finds its events by their fields.
     const std::string_view plain = view_of(*row, request.constants());
@@ -62,16 +62,14 @@ void report_captured(const Captured& captured, const RecordOptions& options, con
 
 void report_limit(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
   if (report.limit == Limit::Size)
-    messages.warn(fmt::format(
-        "{}: the capture has no room for more within the size that --max-size allows; the recording ends{}",
-        options.output,
-        report.counts.samples > report.kept.samples
-            ? fmt::format(", and {} samples that were taken by then are left out",
-                          report.counts.samples - report.kept.samples)
-            : ""));
+    messages.warn(fmt::format("{}: the capture has reached --max-size; the recording ends{}", options.output,
+                              report.counts.samples > report.kept.samples
+                                  ? fmt::format(", and {} samples that did not fit are dropped",
+                                                report.counts.samples - report.kept.samples)
+                                  : ""));
   if (report.limit == Limit::Free)
     messages.warn(options.output +
-                  ": less is free on its file system than --min-free wants; the recording ends");
+                  ": its file system has less free space than --min-free; the recording ends");
 }
 
 void report_merged_switches(const LoopReport& report, const Messages& messages) {
@@ -153,7 +151,7 @@ void report_nothing(const OpenedRecording& recording, const RecordOptions& optio
     const bool is_process = options.target.watch == Watch::Processes;
     messages.bracketed(
         fmt::format("No event happened: {} slept, or ran less than one period of {}; "
-                    "tacho record -e offcpu {} {} shows where time goes that is no CPU time",
+                    "tacho record -e offcpu {} {} records where threads wait",
                     tasks, listed, is_process ? "-p" : "-t", options.target.ids.front()));
   } else {
     messages.bracketed(
@@ -163,8 +161,7 @@ void report_nothing(const OpenedRecording& recording, const RecordOptions& optio
 
 std::string not_redacted(const RecordOptions& options) {
   if (!options.files.redacts) return {};
-  return fmt::format("; it is not redacted, and holds everything; tacho redact {} OUT does that",
-                     cli::shell_word(options.output));
+  return fmt::format("; it is not redacted; tacho redact {} OUT redacts it", cli::shell_word(options.output));
 }
 
 namespace {
@@ -177,7 +174,7 @@ std::uint64_t recursion_misses(const OpenedRecording& recording) {
   return misses;
 }
 
-// Calls that were nested deeper than the kernel watches: no ring was too small for them.
+// Calls that were nested deeper than the kernel can follow; larger rings would not help.
 std::uint64_t report_too_deep(const OpenedRecording& recording, const Messages& messages) {
   constexpr std::size_t kMostNamed = 5;
   std::uint64_t all = 0;
@@ -191,10 +188,11 @@ std::uint64_t report_too_deep(const OpenedRecording& recording, const Messages& 
       named += fmt::format("{}{} {}", i == 0 ? ": " : ", ", functions[i].first, functions[i].second);
     if (functions.size() > kMostNamed)
       named += fmt::format(" and {} other functions", functions.size() - kMostNamed);
-    messages.warn(fmt::format(
-        "warning: {}: {} calls are lost, as they were nested deeper than the 64 calls of a thread whose "
-        "returns the kernel watches; the calls around them are there{}",
-        object.path(), lost, named));
+    messages.warn(
+        fmt::format("warning: {}: {} calls are lost, nested deeper than the 64 calls of a thread whose "
+                    "returns the kernel "
+                    "can follow; the calls around them are recorded{}",
+                    object.path(), lost, named));
   }
   return all;
 }
@@ -212,7 +210,7 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedR
         "warning: {} of {} events were lost ({:.1f} %): {}", lost, all,
         100.0 * static_cast<double>(lost) / static_cast<double>(all),
         are_paused
-            ? "they came while the rings were read for a capture"
+            ? "they happened while the rings were read for a capture"
             : fmt::format("the rings were full; give them more room with -m {} (pages of each CPU), or "
                           "record less",
                           4 * recording.plan->ring_pages)));

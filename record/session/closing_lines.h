@@ -16,30 +16,30 @@
 
 namespace tacho::record {
 
-// Which view to begin with, for each recorder among the events: "open: tacho table --by path,error -i FILE".
+// A suggested view for each recorder among the events: "open: tacho table --by path,error -i FILE".
 std::vector<std::string> first_views(std::span<const EventRequest> events, const std::string& capture);
 
 // Size and samples of a recording: its first closing line.
 struct Captured {
   std::string place;  // the file, or PATH.* of several
   std::uint64_t bytes = 0, samples = 0, lost = 0;
-  std::vector<std::string> views;  // that show it
+  std::vector<std::string> views;  // suggested views
 };
 // Printed after packing and redaction; the size is that of the final file, if there is one file.
 void report_captured(const Captured& captured, const RecordOptions& options, const Messages& messages);
 
-// Whether --max-size or --min-free ended it.
+// Says that --max-size or --min-free ended the recording, if so.
 void report_limit(const LoopReport& report, const RecordOptions& options, const Messages& messages);
-// Whether events of --switch-output-event came closer together than files are begun.
+// Says how often events of --switch-output-event came while a file was being started, if any did.
 void report_merged_switches(const LoopReport& report, const Messages& messages);
-// The likely reason why a recording has no sample.
+// Prints the likely reason why a recording has no samples.
 void report_nothing(const OpenedRecording& recording, const RecordOptions& options, const Messages& messages);
 // After a failure with --redact: that the file is not redacted; empty without the option.
 std::string not_redacted(const RecordOptions& options);
 
 // Messages about losses.
 
-// `lost`: events of samples in all.
+// `lost`: the number of lost samples.
 void report_losses(const RecordCounts& counts, std::uint64_t lost, const OpenedRecording& recording,
                    const Channels& channels, const RecordOptions& options, const Messages& messages);
 

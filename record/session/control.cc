@@ -40,7 +40,7 @@ constexpr std::array<KindName, 6> kKinds{{{"enable", Kind::Enable, true},
                                           {"stop", Kind::Stop, false},
                                           {"ping", Kind::Ping, false}}};
 
-// A duplicate of a descriptor that was passed in.
+// Duplicates an inherited descriptor.
 Result<format::Fd> open_descriptor(const std::string& text) {
   format::Fd fd(fcntl(parse_descriptor(text).value_or(-1), F_DUPFD_CLOEXEC, 3));
   if (!fd) return use_error("--control: descriptor " + text + " is not open");
@@ -50,7 +50,7 @@ Result<format::Fd> open_descriptor(const std::string& text) {
   return fd;
 }
 
-// Opened for both directions, so that it does not end when the first of its writers is gone.
+// Opened for reading and writing, so that there is no end of file when its first writer closes it.
 Result<format::Fd> open_fifo(const std::string& path) {
   if (geteuid() == 0) {
     if (auto trusted = format::check_trusted_path(path); !trusted && trusted.error().code == EPERM)
@@ -99,8 +99,8 @@ Control::~Control() = default;
 std::vector<ControlCommand> Control::take() {
   std::vector<ControlCommand> commands;
   std::array<char, 4096> bytes{};
-  // Polled before each read: a descriptor that was passed in may block. An endless writer gets no more than
-  // this at a time.
+  // Poll before each read, since an inherited descriptor may block, and limit the number of reads, since a
+  // writer may never stop.
   int reads_left = 64;
   for (pollfd news{commands_.get(), POLLIN, 0}; !is_closed_ && reads_left-- > 0 && poll(&news, 1, 0) > 0;) {
     const ssize_t count = read(commands_.get(), bytes.data(), bytes.size());
@@ -194,7 +194,7 @@ namespace {
 
 constexpr std::string_view kOption = "--switch-output-event";
 
-// Notes about the recorded events do not apply to these.
+// Notes that are meant for recorded events.
 RecordOptions without_details(const RecordOptions& options) {
   RecordOptions plain = options;
   plain.sampling = SamplingOptions{};
@@ -211,13 +211,13 @@ Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const in
                                 const Host& host) {
   for (const EventRequest& request : options.switch_events)
     if (request.object() != nullptr)
-      return use_error(
-          std::string(kOption) + ": '" + request.text +
-          "' is a BPF program, which is recorded with -e; name an event of the kernel, or a probe");
+      return use_error(std::string(kOption) + ": '" + request.text +
+                       "' is a BPF program, which only -e records; name an event of the kernel, or a probe");
   for (const EventRequest& request : options.switch_events)
     if (request.sum)
-      return use_error(std::string(kOption) + ": '" + request.text +
-                       "' counts, and has no samples meanwhile; name the probe or tracepoint itself");
+      return use_error(
+          std::string(kOption) + ": '" + request.text +
+          "' counts in a map and has no samples while recording; name the probe or tracepoint itself");
   auto requests = find_probes(options.switch_events);
   if (!requests) return std::move(requests.error()).in(kOption);
   format::TracingData unused;  // the events are not decoded
@@ -227,7 +227,7 @@ Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const in
   auto plan = make_plan(without_details(options), *requests, {}, threads, host);
   if (!plan) return std::move(plan.error()).in(kOption);
   if (plan->events.back().is_sideband) plan->events.pop_back();
-  for (PlannedEvent& event : plan->events) event.attr.wakeup = 1;  // byte: every record wakes
+  for (PlannedEvent& event : plan->events) event.attr.wakeup = 1;  // a watermark of 1 byte
   return plan;
 }
 
@@ -246,7 +246,7 @@ std::vector<int> SwitchEvents::fds() const {
 std::uint64_t SwitchEvents::take() {
   std::uint64_t happened = 0;
   for (PerfRing& ring : events_.rings()) {
-    std::vector<std::byte> records;  // a run that wraps comes in two pieces
+    std::vector<std::byte> records;  // one buffer: records that wrap come in two pieces
     (void)ring.drain(
         [&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
     RecordCounts counts;

@@ -22,13 +22,13 @@
 
 namespace tacho::record {
 
-// --control: commands to a running recording by perf's protocol, a line each through a descriptor or FIFO,
-// with an answer through another.
+// --control: perf's protocol for commands to a running recording. Each command is a line from a descriptor or
+// FIFO; the answer goes to another one.
 
 struct ControlCommand {
   enum class Kind : std::uint8_t { Enable, Disable, EventList, Snapshot, Stop, Ping, Unknown };
   Kind kind = Kind::Unknown;
-  std::string argument;  // the event of Enable and Disable, the flags of EventList; of Unknown the whole line
+  std::string argument;  // Enable, Disable: the event; EventList: the flags; Unknown: the whole line
 };
 ControlCommand parse_command(std::string_view line);
 
@@ -44,9 +44,9 @@ class Control {
   ~Control();
 
   int fd() const { return commands_.get(); }
-  // The commands that came by now. A line may come in pieces.
+  // The commands that have arrived. A line may arrive in pieces.
   std::vector<ControlCommand> take();
-  // It has no writer any more.
+  // Whether all writers closed it.
   bool is_closed() const { return is_closed_; }
 
   void acknowledge();
@@ -57,12 +57,12 @@ class Control {
   void answer(std::string_view line);
 
   format::Fd commands_, answers_;
-  std::string line_;  // as far as it came
+  std::string line_;  // an incomplete line
   bool is_closed_ = false;
   std::chrono::milliseconds patience_{1000};
 };
 
-// The effect of commands on a running recording.
+// Executes the commands.
 
 class ControlHandler {
  public:
@@ -71,32 +71,32 @@ class ControlHandler {
     std::function<Result<>()> snapshot;  // starts one; snapshot_done() answers
     std::function<void(std::string_view)> say;
   };
-  // All that is passed must outlive it.
+  // The arguments must outlive this.
   ControlHandler(Control& control, const KernelEvents& events, Callbacks callbacks)
       : control_(control), events_(events), callbacks_(std::move(callbacks)) {}
 
-  // Executes the commands that came, and answers.
+  // Executes and answers the commands that have arrived.
   void handle_commands();
-  // The snapshot that begins now answers all commands received so far.
+  // A snapshot starts: it is for all snapshot commands so far.
   void snapshot_begun();
-  // It is written: answers the commands that asked before it started.
+  // The snapshot is written: answers the commands from before its start.
   void snapshot_done();
-  // The recording is over: answers the commands that still wait.
+  // The recording is over: answers the remaining commands.
   void end(const std::optional<Error>& failure);
 
  private:
-  // An error: why it is refused. Snapshots are answered later.
+  // The error says why the command is refused. Snapshots are answered later.
   Result<> execute(const ControlCommand& command);
   void list_events(const std::string& flags) const;
 
   Control& control_;
   const KernelEvents& events_;
   Callbacks callbacks_;
-  std::size_t snapshots_ = 0;        // not answered yet
-  std::size_t begun_snapshots_ = 0;  // of these, the ones whose file is being written
+  std::size_t snapshots_ = 0;        // snapshot commands without an answer
+  std::size_t begun_snapshots_ = 0;  // of these, commands whose file is being written
 };
 
-// --switch-output-event: events that start another file, and are not recorded themselves.
+// --switch-output-event: events that start the next file. They are not recorded.
 
 // The events of the option as a plan, with the smallest rings. `threads`: of the target.
 Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const int> threads, const Host& host);
@@ -105,10 +105,10 @@ class SwitchEvents {
  public:
   static Result<SwitchEvents> open(Plan& plan, const Host& host, const std::function<bool()>& stop);
 
-  // To be watched for being readable, once for each time.
+  // Readable when an event has happened; poll them edge-triggered.
   std::vector<int> fds() const;
   Result<> enable() const { return events_.enable_samples(); }
-  // How many there were since the last call; at least one when the ring was full.
+  // The number of events since the last call; at least 1 if the ring was full.
   std::uint64_t take();
 
  private:

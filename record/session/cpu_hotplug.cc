@@ -22,12 +22,12 @@ namespace tacho::record {
 namespace {
 
 constexpr std::string_view kUeventHead = "online@/devices/system/cpu/cpu";
-constexpr unsigned kOfKernel = 1;             // the group of its own messages; udev's are another one
-constexpr std::size_t kLongestUevent = 8192;  // of one; the kernel makes none of more than 2,048 and its path
+constexpr unsigned kOfKernel = 1;             // netlink group of the kernel's uevents (udev's are in group 2)
+constexpr std::size_t kLongestUevent = 8192;  // bytes; the kernel's limit is 2,048 and a path
 constexpr int kMostAtOnce = 4096;
 
-// Only messages that start with "onli": others would wake the loop in vain, and fill the socket while it is
-// not read.
+// A socket filter for messages that start with "onli": others would wake the loop in vain and fill the
+// socket.
 bool take_only_comings(int socket) {
   constexpr std::uint32_t kOnli = 'o' << 24 | 'n' << 16 | 'l' << 8 | 'i';
   std::array<sock_filter, 4> steps{{{BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
@@ -80,7 +80,7 @@ std::vector<int> CpuUevents::came() {
         ::recvfrom(socket_.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&sender), &size);
     if (got < 0 && (errno == EINTR || errno == ENOBUFS)) continue;
     if (got < 0) break;
-    if (size != sizeof sender || sender.nl_pid != 0) continue;  // a process sent it
+    if (size != sizeof sender || sender.nl_pid != 0) continue;  // not from the kernel
     if (const auto cpu = cpu_that_came(format::Bytes(bytes).first(static_cast<std::size_t>(got))))
       cpus.push_back(*cpu);
   }
@@ -133,7 +133,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 
-// Includes per-task events: these continue when their CPU is back, but their stack walks do not.
+// Also for per-task events: the kernel resumes these when their CPU is back, but not their stack walks.
 std::vector<int> recorded_cpus(const KernelEvents& events) {
   std::vector<int> cpus;
   for (const OpenEvent& event : events.open_events()) cpus.push_back(event.cpu);
@@ -160,16 +160,15 @@ Result<> CpuHotplug::look(Poller& poller, std::chrono::milliseconds since_start)
       continue;
     }
     events_.note_cpu(change.cpu, fmt::format("offline {}", when));
-    say_(fmt::format("CPU {} went offline ({}): nothing of it is recorded until it comes back", change.cpu,
-                     when));
+    say_(fmt::format("CPU {} went offline ({}): it is not recorded until it comes back", change.cpu, when));
   }
   return Done{};
 }
 
-// One that cannot be recorded does not end the recording of the others.
+// A CPU that cannot be recorded does not end the recording.
 Result<> CpuHotplug::take_in(int cpu, const std::string& when, Poller& poller) {
   const auto open = reopen_cpu_ ? reopen_cpu_(cpu)
-                                : Result<KernelEvents::Reopened>(Error{"only another recording takes it"});
+                                : Result<KernelEvents::Reopened>(Error{"start another recording for it"});
   if (!open) {
     events_.note_cpu(cpu, fmt::format("online {}, not recorded: {}", when, open.error().what));
     say_(fmt::format("CPU {} came online ({}), and is not recorded: {}", cpu, when, open.error().what));

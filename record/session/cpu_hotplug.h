@@ -21,15 +21,15 @@ namespace tacho::record {
 
 // Uevents of CPUs that come online (udev receives the same).
 
-// The CPU that came online, if the message is that, and from the kernel: other messages may be triggered
-// through /sys/devices/.../uevent.
+// The CPU that came online; nothing if the message is another one, or was triggered by a write to
+// /sys/devices/.../uevent.
 std::optional<int> cpu_that_came(format::Bytes message);
 
 class CpuUevents {
  public:
-  // Without uevents (containers with a user namespace) it returns nothing.
+  // Without uevents (in a user namespace) came() is always empty.
   static CpuUevents open();
-  // Since the last call, each as often as it came.
+  // CPUs that came online since the last call, each as often as it did.
   std::vector<int> came();
 
  private:
@@ -41,8 +41,8 @@ class CpuUevents {
 
 class CpuWatch {
  public:
-  // `cpus`: the recorded ones, all online now; -1 (any CPU) is ignored. `later`: CPUs that are offline now
-  // and to be recorded as well.
+  // `cpus`: the recorded CPUs that are online now; -1 (any CPU) is ignored. `later`: those that are offline
+  // now.
   explicit CpuWatch(std::vector<int> cpus, std::vector<int> later = {},
                     std::string online_file = "/sys/devices/system/cpu/online");
 
@@ -50,9 +50,9 @@ class CpuWatch {
     int cpu = 0;
     bool is_online = false;
   };
-  // Changes since the last look. None where the file cannot be read. `came`: CPUs that came online since
-  // then by uevents, which may arrive a moment after the file changes: a CPU in `came` that was never seen
-  // offline was offline in between.
+  // Changes since the last call; none if the file cannot be read. `came`: CPUs that came online by uevents,
+  // which may arrive shortly after the file changes. A CPU in `came` that was not seen offline was offline in
+  // between.
   std::vector<Change> look(std::span<const int> came = {});
 
  private:
@@ -71,12 +71,12 @@ class CpuHotplug {
   using ReopenCpu = std::function<Result<KernelEvents::Reopened>(int cpu)>;
   using Say = std::function<void(std::string_view)>;
 
-  // `later`: CPUs that were offline when `events` were opened. `reopen_cpu` may be empty: then changes are
-  // reported, and not recorded.
+  // `later`: CPUs that were offline when `events` were opened. Without `reopen_cpu` changes are only
+  // reported.
   CpuHotplug(KernelEvents& events, std::vector<int> later, ReopenCpu reopen_cpu, Say say);
 
-  // Call it often: it looks ten times a second. Events between a CPU's coming and the look are not
-  // recorded. `since_start`: of the recording.
+  // Call it often: it checks ten times a second. Events of a CPU before that check are not recorded.
+  // `since_start`: time since the start of the recording.
   Result<> look(Poller& poller, std::chrono::milliseconds since_start);
 
  private:

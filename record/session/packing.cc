@@ -30,16 +30,16 @@
 namespace tacho::record {
 namespace {
 
-constexpr int kNiceness = 10;  // the host has other work
-// Bytes for the names and for what others write meanwhile, and of a large capture a part of its own size.
-// When the disk is full all the same, the capture stays as it is.
+constexpr int kNiceness = 10;
+// Free disk space that packing needs: bytes for symbols and other writers, and a share of the capture's size.
+// If the disk fills up nevertheless, the capture is not changed.
 constexpr std::uint64_t kLeastMargin = 1 << 22, kMarginPart = 8;
-constexpr std::size_t kMostWords = 1 << 16;  // bytes of its messages
-constexpr int kLookEvery = 20;  // ms, where the kernel does not signal a child's end (before 5.3)
+constexpr std::size_t kMostWords = 1 << 16;  // bytes of messages of tacho-report
+constexpr int kLookEvery = 20;               // ms; for kernels without pidfds (before 5.3)
 
 enum class Largest : std::uint8_t { Packed, Any };
 
-// Why it is not done, to be followed by what to do; empty: it is.
+// Why the capture is not packed; empty: it is.
 std::string reason_against(const Packing& packing, Largest largest) {
   struct stat file {};
   struct statvfs system {};
@@ -55,7 +55,7 @@ std::string reason_against(const Packing& packing, Largest largest) {
 
 struct Packer {
   pid_t pid = -1;
-  format::Fd words;  // what it says, to be read
+  format::Fd words;  // its messages
 };
 
 // The list of pinned files for tacho-report (symbolize/files/debug_files.h): for each its descriptor, kind,
@@ -73,8 +73,7 @@ Result<format::Fd> listing_of(const PinnedFiles& pinned) {
   return listing;
 }
 
-// Its messages come through a pipe: the reader of this process's messages may sleep, and it must not wait
-// for that.
+// Its messages come through a pipe, so that it never waits for the reader of this process's messages.
 Result<Packer> start(std::vector<std::string> words, const Packing& packing) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
@@ -107,7 +106,7 @@ struct End {
   std::string words;
 };
 
-// On a terminal, while a person waits.
+// A progress line on a terminal.
 class WaitLine {
  public:
   explicit WaitLine(bool is_wanted) : is_wanted_(is_wanted && ::isatty(STDERR_FILENO) != 0) {}
@@ -119,7 +118,7 @@ class WaitLine {
   void at(std::chrono::seconds passed) {
     constexpr std::chrono::seconds kShownAfter{3};
     if (!is_wanted_ || passed < kShownAfter) return;
-    put(fmt::format("[ tacho record: Packing names for {} s; Ctrl-C leaves them out ]", passed.count()));
+    put(fmt::format("[ tacho record: Packing symbols for {} s; Ctrl-C skips it ]", passed.count()));
     is_shown_ = true;
   }
 
@@ -142,10 +141,10 @@ void take_words(const Packer& packer, std::string& words) {
   }
 }
 
-// The first signal asks it to end, which it does not do between writing its file and renaming it; the
-// second kills it, and an unnamed file may stay. When its time is over, which it spends reading files, it
-// has some seconds for the rest; then it is asked to end, killed, and left alone: it may wait for a file
-// system that does not answer.
+// Waits for the child's end. A first signal sends SIGTERM, which it blocks between writing its file and
+// renaming it; a second one kills it, and a temporary file may stay. When its time is over, it gets some more
+// seconds, then SIGTERM, then SIGKILL; then it is abandoned, since a file system that does not answer can
+// block it.
 End wait_for(const Packer& packer, const Packing& packing, std::optional<std::chrono::seconds> longest,
              const StopSignals& signals) {
   using Clock = std::chrono::steady_clock;
@@ -154,7 +153,7 @@ End wait_for(const Packer& packer, const Packing& packing, std::optional<std::ch
   End end;
   WaitLine line(!packing.is_quiet);
   const auto began = Clock::now();
-  int steps = 0;  // towards its end, when it is late
+  int steps = 0;  // of ending a late child
   const format::Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, packer.pid, 0)));
   for (;;) {
     const pid_t got = ::waitpid(packer.pid, &end.status, WNOHANG);
@@ -164,11 +163,11 @@ End wait_for(const Packer& packer, const Packing& packing, std::optional<std::ch
     line.at(std::chrono::duration_cast<std::chrono::seconds>(passed));
     if (longest && passed > *longest + (steps + 1) * kGrace) {
       end.is_too_late = true;
-      end.status = SIGKILL;  // where it stays
+      end.status = SIGKILL;  // reported, though it may still be blocked
       if (++steps > 2) return end;
       ::kill(packer.pid, steps == 1 ? SIGTERM : SIGKILL);
     }
-    // If only one end of the pipe is left, poll() would report that forever.
+    // After its end of file, poll() would report the pipe forever.
     std::array<pollfd, 3> news{
         {{signals.fd(), POLLIN, 0}, {ended.get(), POLLIN, 0}, {packer.words.get(), POLLIN, 0}}};
     (void)::poll(news.data(), news.size(), ended ? kShowEvery : kLookEvery);
@@ -181,7 +180,7 @@ End wait_for(const Packer& packer, const Packing& packing, std::optional<std::ch
   }
 }
 
-// Prints its messages as this program's.
+// Prints its messages as messages of this program.
 void relay(std::string_view words, const Messages& messages) {
   constexpr std::string_view kBegin = "[ tacho record: ", kEnd = " ]", kName = "tacho: ";
   while (!words.empty()) {
@@ -198,18 +197,18 @@ void relay(std::string_view words, const Messages& messages) {
   }
 }
 
-// Runs the program to its end. Why it did not do its work; empty: it did.
+// Runs tacho-report to its end. Returns why it failed; empty: it did not.
 std::string run(std::vector<std::string> words, const Packing& packing,
                 std::optional<std::chrono::seconds> longest, const StopSignals& signals,
                 const Messages& messages) {
-  std::signal(SIGCHLD, SIG_DFL);  // ignored by the parent, its end would not be reported
+  std::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD was ignored, waitpid() would not report its end
   const auto packer = start(std::move(words), packing);
   if (!packer) return packer.error().what;
   const End end = wait_for(*packer, packing, longest, signals);
   relay(end.words, messages);
   const int exit = WIFEXITED(end.status) ? WEXITSTATUS(end.status) : -1;
   if (exit == cli::kWhole || exit == cli::kIncomplete) return {};
-  if (end.is_by_signal_to_us) return "a signal came";
+  if (end.is_by_signal_to_us) return "a signal stopped it";
   if (end.is_too_late) return fmt::format("it took longer than {} s (--max-pack-time)", longest->count());
   return exit < 0 ? fmt::format("tacho-report died of signal {}", WTERMSIG(end.status)) : "see above";
 }
@@ -218,12 +217,12 @@ std::string run(std::vector<std::string> words, const Packing& packing,
 
 void pack_symbols(const Packing& packing, const StopSignals& signals, const Messages& messages) {
   const auto say_not = [&](const std::string& why) {
-    messages.note(fmt::format("{}: names are not packed into it: {}; tacho pack {} does that",
+    messages.note(fmt::format("{}: symbols are not packed into it: {}; tacho pack {} packs them",
                               packing.capture, why, cli::shell_word(packing.capture)));
   };
   const auto program = report_program();
   if (!program)
-    return messages.detail("names are not packed: tacho-report is not installed beside tacho-record");
+    return messages.detail("symbols are not packed: tacho-report is not installed beside tacho-record");
   if (const std::string why = reason_against(packing, Largest::Packed); !why.empty()) return say_not(why);
   if (packing.pinned != nullptr && !packing.pinned->failure.empty())
     messages.detail("no file was held open while it recorded: " + packing.pinned->failure);
@@ -239,7 +238,7 @@ void pack_symbols(const Packing& packing, const StopSignals& signals, const Mess
 void unwind_copies(const Packing& packing, const StopSignals& signals, const Messages& messages) {
   const auto program = report_program();
   Packing alone = packing;
-  alone.pinned = nullptr;  // convert knows nothing of them
+  alone.pinned = nullptr;  // convert does not use them
   std::string why = program ? reason_against(packing, Largest::Packed) : "tacho-report is not installed here";
   if (why.empty())
     why = run({*program, "convert", "--unwind", "--in-place", "--max-file-time",
@@ -254,16 +253,15 @@ void unwind_copies(const Packing& packing, const StopSignals& signals, const Mes
 Result<> check_redaction() {
   if (report_program()) return Done{};
   return Error{
-      "--redact needs tacho-report, which is not installed beside tacho-record; record without it, and "
-      "run tacho redact elsewhere"};
+      "--redact needs tacho-report, which is not installed beside tacho-record; record without --redact, "
+      "and run tacho redact on another machine"};
 }
 
 Result<> redact_capture(const Packing& packing, const std::string& classes, const StopSignals& signals,
                         const Messages& messages) {
   const auto fail = [&](const std::string& why) {
-    return output_error(
-        fmt::format("{}: is not redacted, and holds everything: {}; tacho redact {} OUT does that",
-                    packing.capture, why, cli::shell_word(packing.capture)));
+    return output_error(fmt::format("{}: is not redacted: {}; tacho redact {} OUT redacts it",
+                                    packing.capture, why, cli::shell_word(packing.capture)));
   };
   const auto program = report_program();
   if (!program) return fail("tacho-report is not installed beside tacho-record");

@@ -18,24 +18,24 @@ inline constexpr std::uint64_t kMostPackedBytes = std::uint64_t{1} << 30;
 
 struct Packing {
   std::string capture;
-  std::uint64_t least_free = 0;  // bytes that the file system is to keep
+  std::uint64_t least_free = 0;  // bytes that must stay free on the file system
   bool is_quiet = false;
   std::chrono::seconds longest{300};    // pack_symbols() alone
   const PinnedFiles* pinned = nullptr;  // further files with symbols; must stay open meanwhile
 };
 
-// Packs with the remaining rights, as a process of lower priority, and prints a line about the result. A
-// signal that stops a recording ends it, and so does its time; on a terminal a line shows how long it
-// takes. On any failure the capture stays as it was.
+// Packs symbols with the remaining rights and at lower priority, and prints a line about the result. A stop
+// signal or its time limit ends it; a terminal shows a progress line. On a failure the capture is not
+// changed.
 void pack_symbols(const Packing& packing, const StopSignals& signals, const Messages& messages);
 
-// Replaces stack copies by call chains, likewise. On failure the copies stay, and readers unwind them.
+// Replaces stack copies by call chains, in the same way. On a failure readers have to unwind the copies.
 void unwind_copies(const Packing& packing, const StopSignals& signals, const Messages& messages);
 
-// --redact can be kept: refused before anything is recorded where the program is missing.
+// Checks that tacho-report is installed, which --redact needs, before anything is recorded.
 Result<> check_redaction();
-// The same for `tacho redact`: `classes` as after --redact=, empty for all. An error says that the capture is
-// as it was recorded.
+// Runs `tacho redact`. `classes`: as in --redact=CLASSES, empty: all. After an error the capture is not
+// redacted.
 Result<> redact_capture(const Packing& packing, const std::string& classes, const StopSignals& signals,
                         const Messages& messages);
 

@@ -37,12 +37,12 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kMostNewsBytes = std::size_t{4} << 20, kMostKnown = 1 << 16, kMostMaps = 256;
 constexpr milliseconds kPatience{2000};
-// A map is made some time after the code it is about: often at first, then each second.
+// Intervals of looks for a perf map, which appears some time after the code's first mapping.
 constexpr milliseconds kSoon{100}, kLater{1000};
 constexpr int kSoonTries = 20, kMostTries = 80;
 constexpr int kNice = 5;
 
-// Files of packages: they are replaced by an upgrade, and by nothing else.
+// Folders of packages: only an upgrade replaces files there.
 bool is_of_system(std::string_view name) {
   constexpr std::array<std::string_view, 7> kFolders = {"/usr/",  "/lib/",       "/lib64/", "/bin/",
                                                         "/sbin/", "/nix/store/", "/snap/"};
@@ -60,7 +60,7 @@ bool is_same(const struct stat& one, const struct stat& other) {
 
 std::string folder_of(std::uint32_t process) { return fmt::format("/proc/{}", process); }
 
-// The process's number as it knows itself, by which its map is named.
+// The process's pid in its own namespace, which is in the name of its perf map.
 std::optional<std::uint32_t> own_number(std::uint32_t process) {
   const auto status = format::read_file(folder_of(process) + "/status");
   if (!status) return std::nullopt;
@@ -78,15 +78,15 @@ std::optional<std::uint32_t> own_number(std::uint32_t process) {
 
 struct PerfMap {
   format::Fd file;
-  std::int64_t start = 0;  // of the process (format::MapOwner)
+  std::int64_t start = 0;  // start of the process (format::MapOwner)
 };
 
-// /tmp/perf-PID.map as the process sees it: no link leads out of its root, and it is a file that the process
-// or root made while the process ran. One that is older is of another process that had the number.
+// Opens /tmp/perf-PID.map in the process's root, without following links out of it. The file must have been
+// made by the process's user or root while the process ran: an older one is of another process with that pid.
 Result<PerfMap> open_perf_map(std::uint32_t process, TimedFileReader& heads) {
   const auto number = own_number(process);
   const auto owner = format::running_owner(process);
-  if (!number || !owner) return Error{"it is gone"};
+  if (!number || !owner) return Error{"the process has ended"};
   const std::string path = fmt::format("/tmp/perf-{}.map", *number);
   const ForeignPath there{folder_of(process) + "/root", path};
   if (!heads.answers({there}, TimedFileReader::place_of(0, 0, path, folder_of(process))))
@@ -104,24 +104,24 @@ Result<PerfMap> open_perf_map(std::uint32_t process, TimedFileReader& heads) {
 
 // Shared by both threads.
 struct FilePinner::State {
-  std::mutex mutex;  // of all that follows
+  std::mutex mutex;  // guards all members below
   std::condition_variable has_news, has_changed;
   std::vector<MmapEvent> news;
   std::size_t news_bytes = 0;
   std::vector<int> processes;  // to look at
   PinnedFiles held;
-  bool has_begun = false;  // with no more rights than it keeps
+  bool has_begun = false;  // the thread has dropped its rights
   bool is_over = false, is_done = false;
-  std::atomic<bool> is_left = false;  // the owner does not wait any more; needs no mutex
+  std::atomic<bool> is_left = false;  // the thread is abandoned; not guarded
 };
 
-// The thread's own part.
+// The work of the thread.
 class FilePinner::Work {
  public:
   explicit Work(State& state) : state_(state) {
     (void)::stat("/", &own_root_);
     rlimit limit{};
-    // Most of the available descriptors are for other purposes.
+    // Pinned files may use only a part of the available descriptors.
     if (::getrlimit(RLIMIT_NOFILE, &limit) == 0)
       most_ = std::min<std::size_t>(most_, static_cast<std::size_t>(limit.rlim_cur) / 4);
   }
@@ -135,7 +135,7 @@ class FilePinner::Work {
     maps_.erase(map);
   }
 
-  // A process that runs already.
+  // Looks at a process that was running before.
   void look_at(int process) {
     const auto text = format::read_file(fmt::format("/proc/{}/maps", process));
     if (!text) return;
@@ -168,7 +168,7 @@ class FilePinner::Work {
       if (map.is_held && !state_.is_left) look_for_map(process, map);
   }
 
-  // Maps grow while they are open, and so may other files that are written to.
+  // Perf maps, and files that are being written, grow while they are open.
   void close_what_grew() {
     std::vector<int> numbers, closed;
     {
@@ -203,7 +203,7 @@ class FilePinner::Work {
   void consider(const MappedFile& file) {
     const bool is_in_memory = file.name.starts_with("/memfd:");
     if (file.name.starts_with("[v")) return;
-    // Programs make code in anonymous files, too (.NET: a memfd that is mapped twice).
+    // Generated code may be in anonymous files (.NET: a memfd that is mapped twice).
     const bool is_hidden = is_in_memory || file.name.ends_with(" (deleted)");
     if (is_hidden && file.build_id.empty()) expect_map(file.process);
     if (is_code_of_no_file(file.name) && !is_in_memory) return expect_map(file.process);
@@ -214,13 +214,13 @@ class FilePinner::Work {
     if (!is_new) return;
     if (!has_room(risk)) return refuse();
     auto opened = answers(file) ? open_binary(file) : Error{"does not answer"};
-    if (!opened) {  // another process may have it yet
+    if (!opened) {  // try again when another process maps it
       known_.erase(key);
       return;
     }
     if (risk == Risk::Some && !is_on_our_root(*opened)) return;
     const format::BuildId id = file.build_id.empty() ? build_id_of(*opened) : file.build_id;
-    // Seen in /proc it was known by its inode, in the kernel's records it is by its build id.
+    // From /proc the file is known by its inode, from the kernel's records by its build id.
     if (file.build_id.empty() && !id.empty() && !known_.insert(id.hex()).second) return;
     (void)hold({PinnedFile::Kind::Binary, file.process, id, file.name, std::move(*opened), 0}, risk);
   }
@@ -241,7 +241,7 @@ class FilePinner::Work {
     return entry->second = record::view_of(folder_of(process));
   }
 
-  // Services have mounts of their own and share nearly all files with us.
+  // Services have their own mount namespaces, but nearly all of their files are those of the host.
   bool is_seen_here(const MappedFile& file) {
     const ForeignPath own{"/", file.name};
     if (!reader_.answers({own}, TimedFileReader::place_of(0, 0, file.name, "/proc/self"))) return false;
@@ -252,20 +252,20 @@ class FilePinner::Work {
     return is_it;
   }
 
-  // One file under its name, of whichever process: it is looked at once.
+  // A file of the host's namespace is checked once for all processes.
   static std::string key_here(const MappedFile& file) { return identity(file) + " " + file.name; }
 
-  // All files are first opened on a thread that may be abandoned.
+  // Files are first opened on a thread that can be abandoned, since a file system may not answer.
   bool answers(const MappedFile& file) { return reader_.answers(paths_of(file), place_of(file)); }
 
-  // A file system that may be unmounted must not be kept busy for a file that is only possibly in danger.
+  // Do not keep a removable file system busy for a file that probably stays.
   bool is_on_our_root(const format::Fd& file) const {
     struct stat status {};
     return ::fstat(file.get(), &status) == 0 && status.st_dev == own_root_.st_dev;
   }
 
-  // A perf map that was rewritten under its name is another file. Files are opened without the lock: one
-  // that does not answer must not block the thread that has it.
+  // A perf map that was rewritten is another file. Files are opened without the lock, since opening may
+  // block.
   void look_for_map(std::uint32_t process, Map& map) {
     auto found = open_perf_map(process, reader_);
     if (!found) return;
@@ -278,7 +278,7 @@ class FilePinner::Work {
       return;
     }
     lock.unlock();
-    // One that was held of a process of the same number before it stays another one.
+    // A map of an earlier process with this pid is kept separately.
     if (!map.is_held)
       map.is_held = hold({PinnedFile::Kind::PerfMap, process, {}, {}, std::move(found->file), found->start},
                          Risk::Sure);
@@ -293,7 +293,7 @@ class FilePinner::Work {
     map.tries = std::min(map.tries, kMostTries / 2);
   }
 
-  // Files that may vanish get half of the limit, so that there is room for files that will.
+  // Files that may vanish get half of the limit; the rest is for files that will vanish for sure.
   bool has_room(Risk risk) const {
     return count_ < most_ && (risk == Risk::Sure || unsure_ < most_ / 2) && bytes_ < kMostPinnedBytes;
   }
@@ -325,7 +325,7 @@ class FilePinner::Work {
   std::size_t most_ = kMostPinnedFiles, count_ = 0, unsure_ = 0;
   std::uint64_t bytes_ = 0;
   std::unordered_map<std::uint32_t, View> views_;
-  std::unordered_set<std::string> known_;  // files that are held, or were refused
+  std::unordered_set<std::string> known_;  // pinned or refused files
   std::unordered_map<std::uint32_t, Map> maps_;
 };
 
@@ -334,10 +334,10 @@ FilePinner::FilePinner() : state_(std::make_shared<State>()) {}
 FilePinner::~FilePinner() { (void)take(); }
 
 void FilePinner::run(const std::shared_ptr<State>& state) {
-  // It opens files that anybody may have made, and does so with few rights or not at all.
+  // The thread opens files of any user, so it drops its rights first; if that fails, it ends.
   if (const auto dropped = drop_rights({.holds_files = true}, ""); !dropped) {
     const std::lock_guard lock(state->mutex);
-    state->held.failure = "its rights cannot be given back: " + dropped.error().what;
+    state->held.failure = "its rights cannot be dropped: " + dropped.error().what;
     state->has_begun = state->is_done = true;
     state->has_changed.notify_all();
     return;
@@ -356,7 +356,7 @@ void FilePinner::run(const std::shared_ptr<State>& state) {
         state->has_news.wait(lock, has_work);
     }
     is_last = state->is_over;
-    const std::vector<MmapEvent> news = std::exchange(state->news, {});  // takes no memory
+    const std::vector<MmapEvent> news = std::exchange(state->news, {});  // does not allocate
     const std::vector<int> processes = std::exchange(state->processes, {});
     state->news_bytes = 0;
     lock.unlock();
@@ -369,7 +369,7 @@ void FilePinner::run(const std::shared_ptr<State>& state) {
       if (is_last) work.replace_maps();
       if (is_last) work.close_what_grew();
     } catch (const std::bad_alloc&) {
-      // Mappings that it could not note are not pinned.
+      // Mappings for which there was no memory are not pinned.
     }
     lock.lock();
   }
@@ -383,7 +383,7 @@ Result<> FilePinner::start(const format::EventAttr& attr, std::vector<int> proce
   try {
     std::thread([state = state_] { run(state); }).detach();
   } catch (const std::system_error& refused) {
-    return system_error("a thread that holds files", refused.code().value());
+    return system_error("the thread that pins files", refused.code().value());
   }
   is_running_ = true;
   std::unique_lock lock(state_->mutex);
@@ -411,7 +411,7 @@ void FilePinner::look(format::Bytes records) {
     std::ranges::move(events_, std::back_inserter(state_->news));
     state_->has_news.notify_one();
   } catch (const std::bad_alloc&) {
-    // The recording matters more.
+    // Recording goes on without pinning.
   }
 }
 

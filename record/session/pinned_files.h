@@ -26,20 +26,20 @@ struct PinnedFile {
     Binary,   // mapped code
     PerfMap,  // names of code that the process made at run time
   } kind = Kind::Binary;
-  std::uint32_t process = 0;  // that had it mapped, or wrote it
+  std::uint32_t process = 0;  // that mapped or wrote it
   format::BuildId build_id;   // empty: it has none
   std::string name;           // of a binary, as in the mapping record
   format::Fd file;
-  std::int64_t start = 0;  // of a map's process, ns since the host's
+  std::int64_t start = 0;  // of a perf map: start of its process, ns since boot
 };
 
 struct PinnedFiles {
   std::vector<PinnedFile> files;
-  std::uint64_t refused = 0;  // for which there was no room
-  std::string failure;        // why none is held; empty when it could be tried
+  std::uint64_t refused = 0;  // number of files beyond the limits
+  std::string failure;        // why no file is pinned; empty: no failure
 };
 
-// Opens them on a thread of its own: a container's file may be on a file system that does not answer.
+// Pins files on a thread of its own, since the file system of a container may not answer.
 class FilePinner {
  public:
   FilePinner();
@@ -47,11 +47,11 @@ class FilePinner {
   FilePinner& operator=(const FilePinner&) = delete;
   ~FilePinner();
 
-  // `attr`: of the event that carries mappings. `processes` run already.
+  // `attr`: of the event with mmap records. `processes`: those that are running.
   Result<> start(const format::EventAttr& attr, std::vector<int> processes);
-  // Whole records, of which those about mappings are noted; the thread does the rest.
+  // Queues the mappings in these whole records for the thread.
   void look(format::Bytes records);
-  // Ends the thread. One that hangs in a file system is abandoned after 2 s, with what it has by then.
+  // Ends the thread and returns its files. A thread that hangs in a file system is abandoned after 2 s.
   PinnedFiles take();
 
  private:

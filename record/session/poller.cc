@@ -9,7 +9,7 @@
 namespace tacho::record {
 namespace {
 
-// One entry of epoll: whose descriptor became ready.
+// What an epoll entry's descriptor belongs to.
 enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer, Reader, Channel, Switch };
 std::uint64_t tag(Source source, std::size_t index = 0) {
   return static_cast<std::uint64_t>(source) << 32 | index;
@@ -21,19 +21,19 @@ Result<> Poller::watch(KernelEvents& events, const Descriptors& descriptors) {
   epoll_ = format::Fd(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return system_error("epoll", errno);
   if (auto done = watch_rings(events); !done) return done;
-  // Edge-triggered: their contents are read at every look.
+  // Edge-triggered, since every pass reads all of them.
   for (const int channel : descriptors.channels)
     if (auto done = add(channel, tag(Source::Channel), EPOLLIN | EPOLLET); !done) return done;
   for (const int event : descriptors.switches)
     if (auto done = add(event, tag(Source::Switch), EPOLLIN | EPOLLET); !done) return done;
   if (auto done = add(descriptors.signals, tag(Source::Signals)); !done) return done;
   if (auto done = add(descriptors.writer, tag(Source::Writer)); !done) return done;
-  // No events requested: epoll reports EPOLLERR of a pipe without a reader anyway.
+  // Without requested events: epoll always reports EPOLLERR, for a pipe without a reader.
   if (auto done = add(descriptors.reader, tag(Source::Reader), 0); !done) return done;
   control_ = descriptors.control;
   if (auto done = add(descriptors.control, tag(Source::Control)); !done)
     return std::move(done.error()).in("--control");
-  // Without it the end of the command is seen when the longest wait is over.
+  // Without a pidfd the end of the command is noticed after the longest wait.
   return add(descriptors.command, tag(Source::Command));
 }
 
@@ -41,13 +41,13 @@ Result<> Poller::watch_rings(KernelEvents& events) {
   ring_watches_.resize(events.rings().size());
   for (const OpenEvent& event : events.open_events()) {
     RingWatch& watch = ring_watches_[event.ring];
-    // Of events that share a ring, one whose descriptor reports the end of its tasks.
+    // Chooses an event of the ring whose descriptor reports the end of its tasks.
     if (watch.fds.empty() || (watch.system_wide && event.task >= 0))
       watch = {event.event, {}, 0, event.task < 0};
     if (watch.event == event.event) watch.fds.push_back(event.fd.get());
   }
   for (std::size_t ring = 0; ring < ring_watches_.size(); ++ring) {
-    // A ring that is written over and over wakes nothing.
+    // Overwritten rings cause no wakeups.
     if (events.rings()[ring].kind() == RingKind::Backward) continue;
     if (!ring_watches_[ring].system_wide) ++live_rings_;
     if (auto done = add(ring_watches_[ring].fds.front(), tag(Source::Ring, ring)); !done) return done;
@@ -55,7 +55,7 @@ Result<> Poller::watch_rings(KernelEvents& events) {
   return Done{};
 }
 
-// The owner of the ring keeps the event open, and with it the watched descriptor.
+// The ring's owner keeps the event and its descriptor open.
 Result<> Poller::watch_reopened(const OpenEvent& event) {
   if (event.ring < ring_watches_.size() || !later_rings_.insert(event.ring).second) return Done{};
   return add(event.fd.get(), tag(Source::Ring, event.ring));
@@ -118,12 +118,12 @@ Result<Poller::Ready> Poller::wait(std::chrono::milliseconds patience) {
   return ready;
 }
 
-// The task whose descriptor was watched for this ring is gone; watches another task's.
+// The task whose descriptor was watched for this ring has ended: watches another task's.
 Result<> Poller::task_ended(std::size_t ring, Ready& ready) {
-  if (ring >= ring_watches_.size()) return Done{};  // of a CPU that came later: of no task
+  if (ring >= ring_watches_.size()) return Done{};  // the ring of a reopened CPU, not of a task
   RingWatch& ended = ring_watches_[ring];
   if (ended.watched >= ended.fds.size()) return Done{};
-  // A watched descriptor reports its end again and again, and the loop would never sleep.
+  // A descriptor of an ended task is always ready: with it the loop would never sleep.
   if (auto done = remove(ended.fds[ended.watched]); !done) return done;
   if (++ended.watched < ended.fds.size()) return add(ended.fds[ended.watched], tag(Source::Ring, ring));
   ready.last_task_ended |= --live_rings_ == 0;

@@ -15,18 +15,18 @@ namespace tacho::record {
 
 class Poller {
  public:
-  // Descriptors that must stay open while this lives; -1: there is none.
+  // Descriptors; they must outlive this. -1: none.
   struct Descriptors {
     int signals = -1;
-    int writer = -1;                 // readable when the writing thread has ended
-    int reader = -1;                 // a pipe that the capture goes to
-    int control = -1;                // commands
-    int command = -1;                // readable when the recorded command has ended
+    int writer = -1;                 // eventfd: the writing thread has ended
+    int reader = -1;                 // the output pipe
+    int control = -1;                // --control
+    int command = -1;                // pidfd of the workload
     std::vector<int> channels = {};  // ring buffers of BPF objects
-    std::vector<int> switches = {};  // events that begin another file
+    std::vector<int> switches = {};  // --switch-output-event
   };
 
-  // The ready descriptors. The end of the command only ends the wait.
+  // The descriptors that are ready. (The end of the command is not among them: it only ends the wait.)
   struct Ready {
     bool rings = false;
     bool signals = false;
@@ -34,26 +34,25 @@ class Poller {
     bool reader_gone = false;
     bool control = false;
     bool switches = false;
-    bool last_task_ended = false;  // no event can follow
+    bool last_task_ended = false;  // no event can come any more
   };
 
   Poller() = default;
   Result<> watch(KernelEvents& events, const Descriptors& descriptors);
   Result<Ready> wait(std::chrono::milliseconds patience);
-  // `event` was opened after watch(); watches its ring, if nothing does yet.
+  // Watches the ring of an event that was opened after watch(), unless it is watched already.
   Result<> watch_reopened(const OpenEvent& event);
   // Stops watching the control descriptor at its end of file, which it would report forever.
   Result<> stop_watching_control();
 
  private:
   static constexpr std::uint32_t kReadable = 1;  // EPOLLIN
-  // A ring is watched through one event's descriptor, of each task in turn. Any of them reports the whole
-  // ring.
+  // A ring is watched by the descriptor of one event, for one task at a time: each reports the whole ring.
   struct RingWatch {
     std::size_t event = 0;     // index in the plan
-    std::vector<int> fds;      // of the tasks
+    std::vector<int> fds;      // one for each task
     std::size_t watched = 0;   // index of the one in epoll
-    bool system_wide = false;  // of no task: its end is never reported
+    bool system_wide = false;  // it has no task, and never ends
   };
 
   Result<> watch_rings(KernelEvents& events);

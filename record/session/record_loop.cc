@@ -28,30 +28,29 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kQueueLimit = std::size_t{64} << 20, kLeastQueueLimit = std::size_t{4} << 20;
-constexpr milliseconds kLongestWait{100};  // see Round for what is promised from the ring to the disk
-// A command that was signalled has this long to end before it is left alone.
+constexpr milliseconds kLongestWait{100};  // see Round for the time from the ring to the disk
+// A signalled command has this long to end; then the recorder stops waiting for it.
 constexpr milliseconds kGrace{1500};
 constexpr int kReaderNice = -10;
-// Deferred stacks are finished in milliseconds, unless a disk has to be read.
+// Deferred stacks are unwound within milliseconds, unless a file has to be read from disk.
 constexpr milliseconds kPatienceWithStacks{1000}, kStackWait{1};
 
-// Memory that was refused is requested again after a moment, and so often in vain while no batch is on its
-// way to the disk.
+// After a failed allocation the loop tries again, at most this often while no batch is being written.
 constexpr milliseconds kMemoryWait{10};
 constexpr int kPatienceWithMemory = 20;
 
-// After the end of a recording the disk has this long to take what is queued; a signal shortens it. A
-// message says so after a second.
+// At the end of a recording the queue must be written within this time; a signal ends the wait. After a
+// second a message says so.
 constexpr milliseconds kTellOfWaiting{1000};
 constexpr milliseconds kWritingBound{30'000};
-// After giving up, a write in progress has this long to return; then its thread is detached.
+// A write in progress then has this long to return; after that its thread is detached.
 constexpr milliseconds kStuckBound{2000};
 
 OutputLimits limits_of(const RecordOptions& options) {
   return {options.files.most_bytes, options.files.least_free, options.output};
 }
 
-constexpr const char* kNoRecord = "the kernel's ring holds something that is no record; recording stops here";
+constexpr const char* kNoRecord = "the kernel's ring has bytes that are not a record; recording stops here";
 
 }  // namespace
 
@@ -85,7 +84,7 @@ class RecordLoop::Loop {
   }
 
   Result<> start() {
-    // Being off the CPU for some ms is what loses events; more than our share is not needed otherwise.
+    // A higher priority: events are lost when the loop is off the CPU for some ms.
     const int usual = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()));
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kReaderNice);
     recording_.drop_rights();
@@ -95,7 +94,7 @@ class RecordLoop::Loop {
 
   LoopReport run() {
     began_at_ = file_began_at_ = Clock::now();
-    // Slow steps are done before the first file is full.
+    // Slow steps for the next file are done ahead.
     if (switch_rule_.bytes != 0) push_step(FileStep::PrepareNext);
     while (!stopped_at_) {
       wait(until_next_step());
@@ -107,7 +106,7 @@ class RecordLoop::Loop {
       check_command();
       if (auto done = cpus_.look(poller_, since_start()); !done) fail(std::move(done.error()));
     }
-    // While events are on: what they report now belongs to the recording.
+    // Drained while events are enabled: their records belong to the recording.
     if (auto done = recording_.end_objects(); !done && !report_.failure)
       report_.failure = std::move(done.error());
     events_.disable();
@@ -117,7 +116,7 @@ class RecordLoop::Loop {
     hand_over(true);
     queue_.close();
     wait_for_writing();
-    // A waiting snapshot command gets what is being written now.
+    // The snapshot that is being written now answers waiting snapshot commands.
     if (control_handler_) control_handler_->end(report_.failure);
     return std::move(report_);
   }
@@ -140,13 +139,13 @@ class RecordLoop::Loop {
     if (ready->signals) take_signals();
     if (ready->control) take_commands();
     if (ready->switches) take_switch_events();
-    if (ready->writer) stop_for_failure();  // it ends by itself only when it failed
+    if (ready->writer) stop_for_failure();  // the thread ends by itself only after a failure
     if (ready->reader_gone && stop_signals_ == 0) stop_by_hand(SIGTERM, false);
     if (ready->last_task_ended && workload_ == nullptr) stop();
     report_.wakeups += ready->rings ? 1 : 0;
   }
 
-  // Events before the switch go into the same file as the event that caused it.
+  // Records before the switch go into the old file.
   void take_switch_events() {
     const std::uint64_t happened = switches_->take();
     if (happened == 0) return;
@@ -184,19 +183,19 @@ class RecordLoop::Loop {
   }
 
   Result<> begin_snapshot() {
-    if (!switch_rule_.is_on) return Error{"the capture is one file; --switch-output writes several"};
+    if (!switch_rule_.is_on) return Error{"snapshots need --switch-output or --overwrite"};
     is_switch_wanted_ = true;
     return Done{};
   }
 
-  // Batches that wait when a file is full go into the next one, whatever its size.
+  // Batches in the queue when a file is full go into the next one, whatever its size.
   static std::size_t queue_limit(const SwitchRule& rule) {
     return rule.bytes == 0 ? kQueueLimit
                            : static_cast<std::size_t>(
                                  std::clamp<std::uint64_t>(rule.bytes, kLeastQueueLimit, kQueueLimit));
   }
 
-  // Data that waits to be written goes into this file, too; its compressed size is not known yet.
+  // Queued data goes into this file too; its compressed size is not known yet.
   std::uint64_t bytes_of_file() {
     return writing_.bytes() + (!recording_.options().compression_level ? queue_.bytes() : 0);
   }
@@ -205,7 +204,7 @@ class RecordLoop::Loop {
            (switch_rule_.period.count() != 0 && Clock::now() - file_began_at_ >= switch_rule_.period);
   }
 
-  // From one file to the next, while everything else goes on.
+  // Starts the next file, while recording goes on.
   void keep_switching() {
     if (!switch_rule_.is_on || stopped_at_) return;
     if (switching_ == Switching::No) {
@@ -223,7 +222,7 @@ class RecordLoop::Loop {
 
   // The contents of the rings now belong to the old file.
   void begin_next_file() {
-    // First nothing comes any more, then mappings are taken: so none is missing that a sample needs.
+    // Samples stop first, mappings are drained second: so no sample lacks its mapping.
     events_.pause_backward_rings(true);
     read_summaries();
     const bool is_passed = pass() && settle();
@@ -256,8 +255,8 @@ class RecordLoop::Loop {
     if (report_.limit != Limit::None && !stopped_at_) stop_for_failure();
   }
 
-  // A stop signal. From the terminal the command received it as well; else it is passed on. A second one
-  // ends the waiting for it.
+  // Handles a stop signal: it is passed on to the command, unless the terminal sent it to both. A second one
+  // ends the wait for the command.
   void stop_by_hand(int for_command, bool from_terminal, int number = SIGTERM) {
     if (workload_ == nullptr) return stop();
     if (!from_terminal) workload_->send(for_command);
@@ -293,7 +292,7 @@ class RecordLoop::Loop {
     report_.command_status = 128 + last_signal_;
   }
 
-  // The command is not harmed by our failure, only no longer watched.
+  // After a failure of the recorder the command goes on, but is not recorded.
   void stop_for_failure() {
     stop();
     report_.command_left_running = workload_ != nullptr && !workload_->status();
@@ -306,8 +305,8 @@ class RecordLoop::Loop {
     if (!stopped_at_ && give_up_at_ && Clock::now() >= *give_up_at_) give_up_command();
   }
 
-  // No memory for one more ring's records. They stay there, the kernel counts what finds no room, and there
-  // is memory again when the disk took the queue.
+  // An allocation failed: records stay in the ring (the kernel counts losses) until the queue was written and
+  // has freed its memory.
   void wait_for_memory() {
     const bool is_all_written = queue_.bytes() == 0 && round_.is_empty();
     if (is_all_written && ++refused_in_vain_ > kPatienceWithMemory) return fail(Error{"out of memory"});
@@ -324,21 +323,21 @@ class RecordLoop::Loop {
     }
   }
 
-  // Writes deferred samples that are held so far. False: there was no memory.
+  // Queues the deferred samples. False: an allocation failed.
   bool settle() {
     if (stacks_ == nullptr) return true;
     const auto end = Clock::now() + kPatienceWithStacks;
     for (const std::uint64_t last = stacks_->last_pass(); stacks_->holds_samples_until(last);) {
       const auto now = Clock::now();
       if (now >= end) stacks_->give_up();
-      if (now >= end + kPatienceWithStacks) break;  // a file that hangs keeps one
+      if (now >= end + kPatienceWithStacks) break;  // a stack waits for a file that does not answer
       if (!pass()) return false;
       std::this_thread::sleep_for(kStackWait);
     }
     return true;
   }
 
-  // One look at every ring; false when memory was refused.
+  // One pass over all rings; false: an allocation failed.
   bool pass() {
     for (std::size_t i = 0; i < events_.rings().size(); ++i) {
       PerfRing& ring = events_.rings()[i];
@@ -348,7 +347,7 @@ class RecordLoop::Loop {
     }
     if (!is_taken(round_.end_pass(report_.counts))) return false;
     if (channels_ != nullptr && !is_taken(round_.take(*channels_, report_.counts))) return false;
-    // Once it is over run() reads them, for the last time.
+    // After the end run() does the last pass.
     if (summaries_ != nullptr && !stopped_at_ && summaries_->is_due()) read_summaries();
     while (summaries_ != nullptr && summaries_->has_more())
       if (!is_taken(round_.take(*summaries_, report_.counts))) return false;
@@ -382,7 +381,8 @@ class RecordLoop::Loop {
   }
 
   void push(Batch batch) {
-    // The disk is slower than the events: the rings fill meanwhile, but signals and the command are served.
+    // The queue is full, since the disk is slower than the events. Rings fill up meanwhile, but signals and
+    // the command are handled.
     while (!queue_.push(batch, kLongestWait)) {
       wait(milliseconds{0});
       check_command();
@@ -390,7 +390,7 @@ class RecordLoop::Loop {
     }
   }
 
-  // Waits for the rest to be written when the recording is over; bounded, since a disk may never answer.
+  // At the end: waits for the queue to be written, for a bounded time, since a disk may never answer.
   void wait_for_writing() {
     while (!gave_up_ && !writing_has_ended(kLongestWait)) {
       take_signals();
@@ -420,7 +420,7 @@ class RecordLoop::Loop {
     if (!is_waiting_told_) {
       is_waiting_told_ = true;
       recording_.say(fmt::format(
-          "waiting for the disk to take the last {:.1f} MB, {} s at most; another signal gives them up",
+          "writing the last {:.1f} MB takes long; waiting {} s at most, another signal gives them up",
           static_cast<double>(queue_.bytes()) / (1 << 20), kWritingBound / std::chrono::seconds(1)));
     }
     return shall_not_wait_ || waited >= kWritingBound;
@@ -431,7 +431,7 @@ class RecordLoop::Loop {
     const double left = static_cast<double>(queue_.bytes()) / (1 << 20);
     queue_.abandon();
     report_.failure = output_error(
-        fmt::format("the disk did not take the last {:.1f} MB {}", left,
+        fmt::format("the last {:.1f} MB were not written {}", left,
                     shall_not_wait_ ? "before a second signal gave them up"
                                     : fmt::format("within {} s", kWritingBound / std::chrono::seconds(1))));
   }
@@ -457,14 +457,14 @@ class RecordLoop::Loop {
   LoopReport report_;
   Poller poller_;
   Round round_;
-  int refused_in_vain_ = 0;  // times in a row that memory was refused with nothing left to write
+  int refused_in_vain_ = 0;  // consecutive failed allocations with an empty queue
   Clock::time_point began_at_, file_began_at_;
-  std::optional<Clock::time_point> stopped_at_;  // the recording is over; only writing is left
+  std::optional<Clock::time_point> stopped_at_;  // when the recording ended; only writing is left
   int stop_signals_ = 0, last_signal_ = 0;
-  std::optional<Clock::time_point> give_up_at_;  // the command
-  bool shall_not_wait_ = false;                  // a signal came when the recording was over
+  std::optional<Clock::time_point> give_up_at_;  // end of the wait for the command
+  bool shall_not_wait_ = false;                  // a signal came after the end of the recording
   bool is_waiting_told_ = false, gave_up_ = false;
-  WritingThread writing_;  // last: it uses the members above
+  WritingThread writing_;  // destroyed first: it uses the members above
 };
 
 RecordLoop::RecordLoop(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
@@ -472,7 +472,7 @@ RecordLoop::RecordLoop(RecordLoop&&) noexcept = default;
 RecordLoop::~RecordLoop() = default;
 
 Result<RecordLoop> RecordLoop::create(RunningRecording& recording, const StopSignals& signals) {
-  // Data that has to fit into a file, or is kept in memory, is compressed when it is written.
+  // With a size limit, or for the flight recorder, data is compressed by the output, not in the ring.
   const RecordOptions& options = recording.options();
   const bool is_measured = options.files.most_bytes != 0 || options.files.overwrite;
   auto compressor = RingCompressor::for_level(is_measured ? std::nullopt : options.compression_level);
@@ -485,7 +485,7 @@ Result<RecordLoop> RecordLoop::create(RunningRecording& recording, const StopSig
 LoopReport RecordLoop::run() {
   LoopReport report = loop_->run();
   if (report.writer_is_stuck) {
-    // The thread may come back to its queue at any time until the process is gone: both must stay.
+    // Leaked: the detached thread may use its queue until the process exits.
     loop_->leave_writer_behind();
     (void)loop_.release();
   }

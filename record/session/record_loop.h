@@ -16,17 +16,17 @@ namespace tacho::record {
 
 struct LoopReport {
   RecordCounts counts;
-  RecordCounts kept;                // of them, the ones in complete rounds of the file
-  std::uint64_t wakeups = 0;        // by a ring
-  std::uint64_t switch_events = 0;  // of --switch-output-event that came
+  RecordCounts kept;                // those in complete rounds of the file
+  std::uint64_t wakeups = 0;        // by rings
+  std::uint64_t switch_events = 0;  // events of --switch-output-event
   std::uint64_t merged_switches =
-      0;  // of them, the ones that came while a file was being started: one starts for all
-  Channels::LeftOut left_out;         // of BPF objects; set by the loop's caller
-  std::optional<int> command_status;  // when it ended
-  bool command_left_running = false;  // it did not end when signalled
-  int stop_signal = 0;                // that ended the recording first; 0: none did
-  std::optional<Error> failure;       // of writing, or of the rings
-  Limit limit = Limit::None;          // what ended the recording, if one did
+      0;                       // switch events while a file was being started, which started no other one
+  Channels::LeftOut left_out;  // events that channels left out; set by the loop's caller
+  std::optional<int> command_status;  // wait status; nothing: it has not ended
+  bool command_left_running = false;  // it did not end after the signal
+  int stop_signal = 0;                // the signal that ended the recording; 0: none
+  std::optional<Error> failure;       // of writing, or a damaged ring
+  Limit limit = Limit::None;          // the limit that ended the recording
   // The writing thread hangs in write() and still uses its data, so the process must exit without destructors
   // (leave_stuck()).
   bool writer_is_stuck = false;
@@ -34,9 +34,8 @@ struct LoopReport {
 
 class RecordLoop {
  public:
-  // Makes all that the loop needs (descriptors, the writing thread), so that a refusal is reported before
-  // anything runs. Only the loop may use the output until run() is over.
-  // `recording` and `signals` must outlive the loop.
+  // Makes the epoll set and the writing thread, so that errors are reported before anything runs. Until the
+  // end of run() only the loop may use the output. `recording` and `signals` must outlive the loop.
   static Result<RecordLoop> create(RunningRecording& recording, const StopSignals& signals);
   RecordLoop(RecordLoop&&) noexcept;
   RecordLoop& operator=(RecordLoop&&) = delete;
@@ -44,9 +43,9 @@ class RecordLoop {
   RecordLoop& operator=(const RecordLoop&) = delete;
   ~RecordLoop();
 
-  // Records until the command ends, a signal, a command or the time stops it, or every watched task is
-  // gone. The times of the schedule count from this call. Then disables the events, takes the rest and
-  // waits for the disk: 30 s at most, and a second signal ends the waiting earlier. Once only.
+  // Records until the workload or all recorded tasks have ended, or a signal, a control command or the
+  // schedule (whose times start at this call) stops it. Then disables the events, drains the rings and waits
+  // for the disk: at most 30 s, or until a second signal. Call it once.
   LoopReport run();
 
  private:

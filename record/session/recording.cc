@@ -55,7 +55,7 @@ std::vector<std::string> doubts_of(const bpf::Declarations& declared) {
   if (doubts.size() <= kMostDoubts) return doubts;
   const std::size_t more = doubts.size() - kMostDoubts;
   doubts.resize(kMostDoubts);
-  doubts.push_back(fmt::format("{} more of its declarations are not understood", more));
+  doubts.push_back(fmt::format("{} more of its declarations have unknown words", more));
   return doubts;
 }
 
@@ -88,7 +88,7 @@ bool runs(const bpf::UserObject& object) {
   return std::ranges::any_of(programs, [](const auto& program) { return program.state == "attached"; });
 }
 
-// Whether anything can write a sample of this event.
+// Whether any program can write samples of this event.
 bool can_happen(const PreparedRecording& recording, std::size_t event) {
   if (recording.plan->events[event].is_sideband) return false;
   if (!recording.plan->events[event].attr.is_bpf_output()) return true;
@@ -97,7 +97,7 @@ bool can_happen(const PreparedRecording& recording, std::size_t event) {
   });
 }
 
-// Objects of which every program was optional, and none could be used.
+// Warns about objects whose programs were all optional, and none could be attached.
 Result<> check_that_programs_run(const PreparedRecording& recording, const Messages& messages) {
   bool any_idle = false;
   for (const bpf::UserObject& object : recording.objects) {
@@ -151,7 +151,7 @@ void report_command(const OpenedRecording& recording, const LoopReport& report, 
                                 : "did not end and still runs"));
 }
 
-// Nothing can be found in the folder of a cgroup that is gone, though it is open here.
+// Warns about removed cgroups: in the open folder of a removed cgroup no file can be found.
 void report_removed_cgroups(const OpenedRecording& recording, const RecordOptions& options,
                             const Messages& messages) {
   const auto& names = options.target.cgroups;
@@ -159,20 +159,19 @@ void report_removed_cgroups(const OpenedRecording& recording, const RecordOption
     const format::Fd& folder = recording.cgroups[i];
     if (!folder || ::faccessat(folder.get(), "cgroup.procs", F_OK, 0) == 0 || errno == EACCES) continue;
     messages.warn(
-        fmt::format("warning: -G: the cgroup {} was removed while it was recorded; one that was made again "
-                    "under its name "
-                    "is another one, and not in the capture",
+        fmt::format("warning: -G: the cgroup {} was removed during the recording; a new cgroup of that name "
+                    "is not recorded",
                     names[i]));
   }
 }
 
 std::string described(const RecordCounts& kept) {
-  if (kept.samples == 0) return "no sample";
+  if (kept.samples == 0) return "no samples";
   const std::uint64_t span = kept.last_time - std::min(kept.first_time, kept.last_time);
   return fmt::format("the first {} samples, of {:.3f} s", kept.samples, static_cast<double>(span) / 1e9);
 }
 
-// A failed round is removed; earlier rounds stay.
+// Truncates the file to its last whole round, and says what it has.
 Finished finish_after_failure(CaptureOutput& output, Error failure, const LoopReport& report,
                               const RecordOptions& options) {
   const auto cut = output.close_after_failure();
@@ -183,23 +182,23 @@ Finished finish_after_failure(CaptureOutput& output, Error failure, const LoopRe
     error.what += "; no capture was made";
   else
     error.what +=
-        cut ? fmt::format("; the recording is cut short there: it holds {} ({:.3f} MB)", described(*kept),
+        cut ? fmt::format("; the capture ends there: it has {} ({:.3f} MB)", described(*kept),
                           static_cast<double>(std::max(output.bytes(), output.total_bytes())) / (1 << 20))
-            : fmt::format("; its end could not be made whole: {}", cut.error().what);
+            : fmt::format("; its end could not be repaired: {}", cut.error().what);
   if (const std::uint64_t lost = report.counts.samples - std::min(samples, report.counts.samples); lost != 0)
     error.what += fmt::format("; {} samples{} are lost", lost, samples != 0 ? " after them" : "");
   return {std::move(error), static_cast<bool>(cut)};
 }
 
-// After this message, a script may start the workload to be recorded.
+// Printed when samples are enabled: then a script may start the workload.
 std::string begin_line(const RecordOptions& options) {
   const TimeOptions& time = options.time;
   const std::string end = !options.command.empty() ? ""
                           : time.duration          ? "; it ends by itself"
                                                    : "; Ctrl-C ends it";
   if (options.files.overwrite)
-    return "Recording into memory has begun: SIGUSR2 makes a capture of the last samples" + end;
-  if (time.delay.starts_disabled) return "Ready: samples begin when --control says enable" + end;
+    return "Recording into memory has begun: SIGUSR2 writes a capture of the last samples" + end;
+  if (time.delay.starts_disabled) return "Ready: samples begin with the command enable of --control" + end;
   if (!time.begins_late()) return "Recording has begun" + end;
   return fmt::format("Recording has begun: samples after {} ms{}", time.delay.ranges.front().begin.count(),
                      end);
@@ -234,7 +233,7 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
   out.attachments = std::move(objects->attachments);
   if (options.command.empty() && !objects->environment.empty())
     return use_error(
-        "-e fastcalls: its library is loaded when a program starts; name the COMMAND, or take -e calls");
+        "-e fastcalls: its library is loaded when a program starts; record a COMMAND, or use -e calls");
   if (!options.command.empty()) {
     const auto output = options.files.to_screen ? Workload::Output::Nowhere
                         : options.files.to_pipe ? Workload::Output::ToErrors
@@ -251,16 +250,16 @@ Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& 
   if (!plan) return std::move(plan.error());
   if (leaves_out_kernel)
     plan->notes.push_back(
-        fmt::format("kernel.perf_event_paranoid is {}: events are recorded outside of the kernel alone "
-                    "(:u); root, or a user with CAP_PERFMON, records both",
+        fmt::format("kernel.perf_event_paranoid is {}: only user code is recorded (:u); to record the "
+                    "kernel too, run as root or with CAP_PERFMON",
                     out.host.perf_event_paranoid));
   settle_stacks_of_objects(*plan, facts);
-  for (const std::string& name : options.target.cgroups) messages.detail("only what runs in cgroup " + name);
+  for (const std::string& name : options.target.cgroups) messages.detail("only processes in cgroup " + name);
   auto assigned = options.target.has_all_events_in_each ? repeat_in_cgroups(*plan, out.cgroups)
                                                         : assign_cgroups(*plan, out.cgroups);
   if (!assigned) return std::move(assigned.error());
   if (plan->follows_threads) {
-    // With -p or -t the command only says how long.
+    // With -p or -t the command only sets the duration.
     const bool is_target = out.workload && options.target.watch == Watch::Command;
     const auto command = is_target ? std::optional(static_cast<int>(out.workload->pid())) : std::nullopt;
     auto follower = follow_target(options.target, out.tasks, command);
@@ -286,7 +285,7 @@ Result<std::unique_ptr<OpenedRecording>> open_events(PreparedRecording prepared,
   raise_descriptor_limit();
   std::unique_ptr<KernelSymbolsAhead> symbols;
   if (prepared.objects.empty()) symbols = std::make_unique<KernelSymbolsAhead>(prepared.host.page_size);
-  // The kernel's refusals change the plan until its events are open: a copy, at its final address.
+  // A copy at its final address, since the kernel's refusals change the plan while events are opened.
   auto copy = std::make_unique<Plan>(*prepared.plan);
   Plan& plan = *copy;
   prepared.plan = std::move(copy);
@@ -352,9 +351,9 @@ Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<Captur
 }
 
 void leave_stuck(const LoopReport& report, const RecordOptions& options, const Messages& messages) {
-  const std::string what = report.failure ? report.failure->what : "the disk does not answer";
+  const std::string what = report.failure ? report.failure->what : "the disk does not respond";
   messages.warn(options.output + ": " + what +
-                ", and does not answer: the file ends with the last whole round that it took" +
+                ", and does not respond: the file ends with the last whole round that was written" +
                 not_redacted(options));
   _exit(cli::kNoOutput);
 }
@@ -362,9 +361,9 @@ void leave_stuck(const LoopReport& report, const RecordOptions& options, const M
 Finished finish(const OpenedRecording& recording, const FinishedRecording& finished, CaptureOutput& output,
                 const RecordOptions& options, const Messages& messages) {
   const LoopReport& report = finished.report;
-  // A reader of a pipe closes it when it has enough.
+  // The reader of a pipe may close it early.
   if (report.failure && report.failure->code == EPIPE && options.files.to_pipe) {
-    messages.detail("the reader of the capture ended, and so does the recording");
+    messages.detail("the reader of the capture ended, so the recording ends");
     report_command(recording, report, options, messages);
     return {report.command_status.value_or(cli::kWhole)};
   }
@@ -401,7 +400,7 @@ Finished finish(const OpenedRecording& recording, const FinishedRecording& finis
   for (const std::string& line : finished.running->channels().troubles()) messages.warn(line);
   report_left_out(report.left_out, options.sampling.rate_of_objects, messages);
   for (const DroppingProgram& program : new_dropping_programs(recording))
-    messages.warn(warning_of(program) + " (it came while recording)");
+    messages.warn(warning_of(program) + " (loaded while recording)");
   report_command(recording, report, options, messages);
   return {report.command_status.value_or(cli::kWhole), true, std::move(captured)};
 }

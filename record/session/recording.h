@@ -20,38 +20,37 @@
 
 namespace tacho::record {
 
-// Finds all that the options ask for. `stop`: PreparedRecording::stop.
+// Finds the events, targets and programs of the options. `stop`: PreparedRecording::stop.
 Result<PreparedRecording> prepare(const RecordOptions& options, const Messages& messages,
                                   std::function<bool()> stop);
 
-// Loads and attaches the programs, opens the events and connects both; nothing is sampled yet.
+// Loads and attaches the programs, opens the events and connects them; samples are not enabled yet.
 Result<std::unique_ptr<OpenedRecording>> open_events(PreparedRecording prepared, const Messages& messages);
 
-// With --overwrite, instead of begin_capture(): nothing is written yet. The arguments must outlive the
-// result.
+// For --overwrite, instead of begin_capture(): writes nothing yet. The arguments must outlive the result.
 Result<std::unique_ptr<CaptureOutput>> begin_flight(OpenedRecording& recording, const RecordOptions& options,
                                                     const std::vector<std::string>& command_line,
                                                     const Messages& messages);
 
-// The result of a recording: its counts, and its channels with their losses.
+// A finished recording: its counts, and its channels with their losses.
 struct FinishedRecording {
   LoopReport report;
   std::unique_ptr<RunningRecording> running;
 };
-// Enables the events, lets the command go, records to the end, writes the losses and closes the file.
-// `pinner`: of files that packing will want; null: nothing will be packed.
+// Enables the events, starts the command, records to the end, writes the losses and closes the file.
+// `pinner`: pins files for packing; null: nothing is packed.
 Result<FinishedRecording> run(OpenedRecording& recording, std::unique_ptr<CaptureOutput>& output,
                               FilePinner* pinner, const RecordOptions& options,
                               const std::vector<std::string>& command_line, const StopSignals& signals,
                               const Messages& messages);
 
-// Exits when the writing thread hangs (LoopReport::writer_is_stuck), with a message and without destructors,
+// Exits with a message when the writing thread hangs (LoopReport::writer_is_stuck); without destructors,
 // since the thread still uses its data.
 [[noreturn]] void leave_stuck(const LoopReport& report, const RecordOptions& options,
                               const Messages& messages);
 
-// Prints the closing lines that do not wait for packing (report_captured() prints the others), and returns
-// the exit status; after a failure it also says whether the file is closed.
+// Prints the closing lines that do not depend on packing (report_captured() prints the others), and returns
+// the exit status and, after a failure, whether the file is closed.
 struct Finished {
   Result<int> status;
   bool is_closed = true;

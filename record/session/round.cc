@@ -7,10 +7,10 @@ namespace tacho::record {
 namespace {
 
 constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
-constexpr std::size_t kRoundBytes = std::size_t{256} << 10;  // what one frame holds
-// Packed records take less memory than this part of theirs, and fewer rounds are fewer writes.
+constexpr std::size_t kRoundBytes = std::size_t{256} << 10;  // contents of one zstd frame
+// Records that are compressed in the ring take less than this share of their size, so rounds may be larger.
 constexpr std::size_t kPackedShare = 4;
-// Half a second is promised from the kernel's ring to the disk: waiting, merging, and room for the writing.
+// From the kernel's ring to the disk takes at most half a second: the longest wait, this time, and writing.
 constexpr std::chrono::milliseconds kLongestMerge{200};
 
 }  // namespace
@@ -41,7 +41,7 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) 
   open();
   const std::uint64_t sideband = counts.sideband;
   if (count(begin, first_packed, counts)) {
-    // Sideband records are never compressed in place.
+    // Sideband records are not compressed in the ring.
     if (pinner_ != nullptr && counts.sideband != sideband)
       pinner_->look(format::Bytes(buffer_).subspan(begin));
     return Taken::Records;
@@ -60,7 +60,7 @@ void Round::drain(PerfRing& ring, Content content) {
   ring.drain([this](format::Bytes run) { compressor_->add(run, buffer_, packed_); });
 }
 
-// Compressed runs are counted already; the records between them are not.
+// Counts the records between compressed runs, which are counted already.
 bool Round::count(std::size_t begin, std::size_t first_packed, RecordCounts& counts) {
   const format::Bytes all(buffer_);
   RecordCounts sum = counts;

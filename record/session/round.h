@@ -1,5 +1,5 @@
-// A round, as in perf's PERF_RECORD_FINISHED_ROUND: records of one look at every ring, or a few when they
-// held little. It is in the file as a whole or not at all.
+// A round, as in perf's PERF_RECORD_FINISHED_ROUND: the records of one pass over all rings, or of several
+// passes with few records. It is written to the file completely or not at all.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,11 @@
 
 namespace tacho::record {
 
-// A round is one look at every ring, or a few when they held little: it is in the file as a whole.
 class Round {
  public:
-  // `target_filter`: filters every piece, or null. With `stacks` samples get their stacks on the way, and
-  // `pinner` gets the mappings. All must outlive this. `compressor`: where nothing changes samples, a
-  // well-filled ring is compressed at once.
+  // `target_filter`: filters records; may be null. `stacks`: adds user stacks to samples; `pinner`: gets mmap
+  // records. All must outlive this. `compressor`: compresses a well-filled ring in place, if nothing changes
+  // its samples.
   explicit Round(TargetFilter* target_filter, StackUnwinding* stacks = nullptr, FilePinner* pinner = nullptr,
                  std::optional<RingCompressor> compressor = {})
       : filter_(target_filter), stacks_(stacks), pinner_(pinner) {
@@ -34,30 +33,30 @@ class Round {
 
   enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
 
-  // The use of a ring. Sideband is not compressed in place, as it is read once more.
+  // The content of a ring. Sideband is not compressed in place, since it is read again.
   enum class Content : std::uint8_t { Samples, Sideband };
-  // Takes all records of a ring and adds them to `counts`. A ring with anything else than records is emptied;
-  // when memory is refused, the records stay in the ring.
+  // Drains a ring and adds its records to `counts`. A damaged ring is emptied. If an allocation fails, the
+  // records stay in the ring.
   Taken take(PerfRing& ring, RecordCounts& counts, Content content = Content::Samples);
-  // The same of the ring buffers of BPF objects.
+  // Drains the ring buffers of BPF objects.
   Taken take(ChannelRings& rings, RecordCounts& counts);
-  // The records made of their maps, piece by piece.
+  // Adds the records made from summary maps, piece by piece.
   Taken take(Summaries& summaries, RecordCounts& counts);
-  // Every ring was read: takes records held back from earlier looks.
+  // All rings were drained: adds records that earlier passes held back.
   Taken end_pass(RecordCounts& counts);
-  // A copy of the contents of rings that are written over and over; they stay there, for the next one.
+  // Copies the contents of overwritten rings, which keep them.
   Taken take_snapshot(std::span<const PerfRing> rings, RecordCounts& counts);
 
   bool is_open() const { return is_open_; }
   bool is_empty() const { return buffer_.empty(); }
-  // Worth to be handed over in the middle of a look at the rings.
+  // Whether to hand over the bytes in the middle of a pass.
   bool is_large() const;
-  // Large or old enough to end.
+  // Whether the round is large or old enough to end.
   bool is_due() const;
 
   // Returns the bytes so far; the next ones go to `next`.
   Batch hand_over(bool ends_round, const RecordCounts& counts, std::vector<std::byte> next);
-  // Nothing is held, and what room there is may be too small, and in the way of a larger one.
+  // Frees an empty buffer, so that a larger one can be allocated.
   void free_room() { buffer_ = {}; }
 
  private:
@@ -72,7 +71,7 @@ class Round {
   std::optional<RingCompressor> compressor_;
   std::vector<std::byte> buffer_;
   std::vector<CompressedRun> packed_;  // of buffer_
-  std::size_t inflated_ = 0;           // bytes of the records in those
+  std::size_t inflated_ = 0;           // bytes of the records in packed_
   bool is_open_ = false;
   Clock::time_point began_;
 };

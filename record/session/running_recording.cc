@@ -49,20 +49,20 @@ Result<std::unique_ptr<RunningRecording>> RunningRecording::start(
   if (options.time.interval && options.time.needs_summary &&
       (summaries == nullptr || !summaries->are_read_at_intervals())) {
     messages.warn(
-        "--interval changes nothing: no event here is counted in maps (SUMMARY()); tacho table --interval "
-        "makes a table of each interval, --switch-output=TIME a file");
+        "--interval has no effect: no event is counted in a map (SUMMARY()); tacho table --interval "
+        "prints a table for each interval, --switch-output=TIME writes a file for each");
   }
   std::unique_ptr<RunningRecording> running(new RunningRecording(recording, output, pinner, options, messages,
                                                                  std::move(control), std::move(schedule),
                                                                  std::move(*channels), command_line));
-  // While the rights to read other users' processes are there.
+  // Before the rights to read other users' processes are dropped.
   if (auto done = give_sleeping_stacks(recording.objects, options.target, recording.tasks, recording.stop);
       !done)
     messages.note(done.error().what);
   const std::vector<int> processes = watched_processes(recording, options);
   if (pinner != nullptr)
     if (auto done = pinner->start(recording.plan->events.back().attr, processes); !done)
-      messages.warn("files that may vanish are not held open: " + done.error().what);
+      messages.warn("files that may vanish are not kept open for their symbols: " + done.error().what);
   if (recording.stacks) recording.stacks->begin(processes);
   return running;
 }
@@ -101,9 +101,9 @@ void RunningRecording::switch_samples(std::span<const std::size_t> switched, Sam
   if (now == Sampling::On) switch_objects(switched, now);
 }
 
-// Programs run whether events are on or not; programs that ask read a flag, so that what happens while all
-// events of their object are off is neither counted against --max-rate nor lost. Waits that are under way
-// when events go on are noted then.
+// Programs run also while events are disabled. Programs with the flag read it and then emit nothing, so that
+// --max-rate and losses count only enabled events. When events are enabled, an iterator notes the waits in
+// progress.
 void RunningRecording::switch_objects(std::span<const std::size_t> switched, Sampling now) {
   const Plan& plan = *opened_.plan;
   for (std::size_t i = 0; i < opened_.objects.size(); ++i) {
@@ -118,7 +118,7 @@ void RunningRecording::switch_objects(std::span<const std::size_t> switched, Sam
         std::ranges::any_of(own, [&](std::size_t event) { return opened_.events.is_on(event); }));
     if (now == Sampling::Off) continue;
     if (auto done = opened_.objects[i].begin(); !done)
-      messages_.note("waits that began before are not seen: " + done.error().what);
+      messages_.note("waits that began before the recording are missing: " + done.error().what);
   }
 }
 
@@ -133,24 +133,23 @@ void RunningRecording::drop_rights() {
   const bool makes_files = files.is_named_by_time || files.overwrite;
   const bool packs = options_.files.is_packed_at_end();
   const LaterWork work{
-      .tells_again = makes_files,
-      .asks_programs =
+      .describes_again = makes_files,
+      .lists_programs =
           std::ranges::any_of(opened_.plan->events,
                               [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
       .has_objects = !opened_.objects.empty() || !opened_.plan->argument_probes.empty() ||
-                     (opened_.stacks && opened_.stacks->tells_of_mappings()),
+                     (opened_.stacks && opened_.stacks->writes_mappings()),
       .signals_command = opened_.workload.has_value(),
       .packs = packs,
-      .takes_in_cpus = opened_.stacks ||
-                       std::ranges::find(opened_.plan->tasks, -1) != opened_.plan->tasks.end() ||
-                       std::ranges::any_of(opened_.plan->events, &PlannedEvent::system_wide),
+      .reopens_cpus = opened_.stacks ||
+                      std::ranges::find(opened_.plan->tasks, -1) != opened_.plan->tasks.end() ||
+                      std::ranges::any_of(opened_.plan->events, &PlannedEvent::system_wide),
       .maps_rings = !opened_.plan->later_cpus.empty()};
   const auto slash = options_.output.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : options_.output.substr(0, slash + 1);
   const auto kept = record::drop_rights(work, makes_files || packs || files.redacts ? folder : "");
   if (kept) return messages_.detail("capabilities kept while recording: " + names_of(*kept));
-  messages_.warn("warning: rights that are not needed any more could not be given back: " +
-                 kept.error().what);
+  messages_.warn("warning: rights that are no longer needed could not be dropped: " + kept.error().what);
 }
 
 Result<KernelEvents::Reopened> RunningRecording::reopen_cpu(int cpu) {
@@ -162,7 +161,7 @@ void RunningRecording::file_begun() {
 }
 
 Result<> RunningRecording::write_end(const RecordCounts& counts) {
-  // A series and a flight recorder end their files themselves.
+  // A series and a flight recorder call it for each file themselves.
   if (options_.files.is_named_by_time || options_.files.overwrite) return output_->finish();
   return end_.write(counts, *output_);
 }

@@ -1,5 +1,5 @@
-// A recording that runs: the open events, and what drains, limits and ends them. The record loop asks it for
-// every step that depends on the command line.
+// A running recording: the open events, channels, control and schedule. The record loop calls it for all
+// steps that depend on the command line.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +25,16 @@
 
 namespace tacho::record {
 
-// How further captures of a recording are made.
+// Callbacks that make the further captures of a recording.
 CaptureSeries::Callbacks callbacks_of(const OpenedRecording& recording, const Channels* channels,
                                       const RecordOptions& options,
                                       const std::vector<std::string>& command_line);
 
 class RunningRecording {
  public:
-  // Opens channels and control pipes, and starts the threads that hold files and build unwind tables, before
-  // the rights for it are dropped. `output` becomes a series of files where the options ask for one; it and
-  // all others that are passed must outlive the result. `pinner`: of files that packing will want; null:
-  // nothing will be packed.
+  // Opens channels and control pipes, and starts the threads that pin files and build unwind tables, before
+  // rights are dropped. `output` is replaced by a CaptureSeries if the options ask for several files. The
+  // arguments must outlive the result. `pinner`: pins files for packing; null: nothing is packed.
   static Result<std::unique_ptr<RunningRecording>> start(OpenedRecording& recording,
                                                          std::unique_ptr<CaptureOutput>& output,
                                                          FilePinner* pinner, const RecordOptions& options,
@@ -58,19 +57,20 @@ class RunningRecording {
   // CPUs that were offline when the events were opened.
   const std::vector<int>& later_cpus() const { return opened_.plan->later_cpus; }
 
-  // Enables samples, where they do not wait for a delay or a control command, and lets the command go.
+  // Enables samples, unless a delay or a control command will do it, and starts the command.
   Result<> enable();
-  // Everything is open: drops the rights that the rest does not need. Before a thread is started.
+  // Drops the rights that recording does not need. Call it before a thread is started.
   void drop_rights();
   // A CPU came online: opens its events, and enables the ones that are enabled now.
   Result<KernelEvents::Reopened> reopen_cpu(int cpu);
-  // Another file of a series was begun.
+  // The next file of a series was started.
   void file_begun();
-  // Once, when the recording is over, before events are disabled: BPF programs emit their open waits.
+  // Runs the programs that emit in-flight calls and waits. Call it once, at the end, before events are
+  // disabled.
   Result<> end_objects() const;
   // The records after a capture's last sample: losses and counts. Called on the writing thread.
   Result<> write_end(const RecordCounts& counts);
-  // A line for the user, while the loop waits for something.
+  // Prints a message while the loop waits.
   void say(std::string_view line) const { messages_.warn(line); }
 
  private:

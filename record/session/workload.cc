@@ -50,7 +50,7 @@ std::optional<StopSignal> StopSignals::take() const {
     signalfd_siginfo info{};
     if (read(fd_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
     const auto number = static_cast<int>(info.ssi_signo);
-    // The kernel sends these to a writer in its own name.
+    // The kernel sends these for this process's own writes.
     const bool is_of_our_writing =
         (number == SIGPIPE || number == SIGXFSZ) && info.ssi_pid == static_cast<std::uint32_t>(getpid());
     if (is_of_our_writing) continue;
@@ -85,7 +85,7 @@ std::vector<char*> variables_with(std::vector<std::string>& own) {
   return all;
 }
 
-// In the child: only calls that are safe after a fork.
+// In the child: only async-signal-safe calls.
 [[noreturn]] void wait_and_exec(int go, int failed, char* const* argv, char* const* variables) {
   sigset_t none;
   sigemptyset(&none);
@@ -97,7 +97,7 @@ std::vector<char*> variables_with(std::vector<std::string>& own) {
   do {
     got = read(go, &letter, 1);
   } while (got < 0 && errno == EINTR);
-  if (got != 1) _exit(0);  // the recorder gave up
+  if (got != 1) _exit(0);  // the recorder ended
   execvpe(argv[0], argv, variables);
   const int code = errno;
   (void)!write(failed, &code, sizeof code);
@@ -126,7 +126,7 @@ Result<Workload> Workload::create(const std::vector<std::string>& command, Outpu
   workload.pid_ = fork();
   if (workload.pid_ < 0) return system_error("fork", errno);
   if (workload.pid_ == 0) {
-    // Our own copy of the end that lets go would keep the child waiting if the recorder died.
+    // Close the child's copy of the writing end: with it, the child would wait forever if the recorder died.
     close(go->write_end.release());
     if (output == Output::ToErrors && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) _exit(127);
     if (output == Output::Nowhere) {
@@ -163,7 +163,7 @@ Result<> Workload::start() {
   const char letter = 1;
   if (write(go_.get(), &letter, 1) != 1) return system_error(name_, errno);
   go_ = format::Fd();
-  // Ends without a byte when the exec closed the other end.
+  // End of file without a byte: exec closed the other end, so it succeeded.
   int code = 0;
   ssize_t got = 0;
   do {

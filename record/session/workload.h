@@ -1,5 +1,5 @@
-// The workload, perf's word for the command that is recorded: forked early, so that events can be opened on
-// it, and started when all is ready. And the signals that end a recording.
+// The workload (the recorded command): forked early, so that events can be opened on it, and started when
+// they are ready. And the signals that end a recording.
 #pragma once
 
 #include <sys/types.h>
@@ -14,15 +14,15 @@
 
 namespace tacho::record {
 
-// Signals that end a recording, and the one that asks for a snapshot, through a signalfd.
+// Signals that end a recording, and SIGUSR2 for a snapshot, read from a signalfd.
 struct StopSignal {
   int number = 0;
-  // The terminal or the kernel sent it, so a command of the same group got it too.
+  // Whether the terminal or the kernel sent it: then a command in the same process group got it too.
   bool from_terminal = false;
-  // The signal to send to the command: the same, but TERM for signals sent to the recorder alone.
+  // The signal to pass on to the command: the same one, but TERM for signals that are for the recorder only.
   int for_command = 0;
 
-  // USR2 ends nothing.
+  // SIGUSR2: a snapshot; the recording goes on.
   bool asks_for_snapshot() const { return number == SIGUSR2; }
 };
 

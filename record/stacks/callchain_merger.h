@@ -57,7 +57,7 @@ class CallchainMerger {
   bool merge(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
              const std::function<std::uint64_t(std::uint64_t)>& lost_walks,
              std::vector<Deferred>* deferred = nullptr);
-  // Appends the sample with the current stack of its walk.
+  // Appends the sample with its walk's stack.
   void write_finished(const Deferred& sample, std::vector<std::byte>& records);
 
   // Only removes walks; allocates nothing.

@@ -23,7 +23,7 @@ void use_frame_pointers(Plan& plan, const Host& host, const std::string& why);
 // The same for one event whose samples a BPF program writes: the kernel walks its stacks.
 void use_frame_pointers(Plan& plan, PlannedEvent& event, const std::string& why);
 
-// For events written by users' BPF programs: decides whether these call the unwinder first.
+// Decides for events of users' BPF programs whether their stacks are unwound.
 void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects);
 // Wakes the recorder less often than for each mapping.
 void relax_sideband(Plan& plan, const Host& host);

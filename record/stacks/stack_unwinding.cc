@@ -54,14 +54,14 @@ Ends ends_of(const StackCounts& counts) {
   constexpr std::array<std::string_view, TACHO_END_COUNT> kReasons{
       "",
       "",
-      "cut at the most frames",
-      "in processes that had just begun",
-      "at an address in no mapping that was known yet",
-      "at code whose table was not there yet",
-      "in code that nothing describes",
-      "at a rule that tables cannot hold",
+      "at the maximum of frames",
+      "in processes that had just started",
+      "at an address whose mapping was not known yet",
+      "at code whose unwind table was not ready yet",
+      "in code without unwind information",
+      "at an unwind rule that tables cannot represent",
       "where the stack was not in memory",
-      "at a frame that does not lie above the last",
+      "at a frame that is not above the last one",
       "of 32-bit programs",
       "as their processes ended",
       "in execve, between two programs",
@@ -603,7 +603,7 @@ std::uint32_t StackUnwinding::State::expect(const std::string& path) {
   return tables.module_of(binary);
 }
 
-bool StackUnwinding::tells_of_mappings() const { return !state_->walker.reads_mappings(); }
+bool StackUnwinding::writes_mappings() const { return !state_->walker.reads_mappings(); }
 
 void StackUnwinding::expect(const std::string& program, const std::function<bool()>& stop) {
   std::error_code failed;
@@ -639,7 +639,7 @@ void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records,
     known.waiting.clear();  // these samples keep what the kernel wrote
     state_->merger.drop_walks(records, begin);
   }
-  if (!is_done) state_->deferred.fresh().resize(held);  // they are still in the records
+  if (!is_done) state_->deferred.fresh().resize(held);  // merge() failed: they are still in `records`
 }
 
 void StackUnwinding::take_copy(std::vector<std::byte>& records, std::size_t begin) {

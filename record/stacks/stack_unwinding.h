@@ -141,7 +141,7 @@ class StackUnwinding {
 
   // Whether bpf(2) is needed for the whole recording, to write mappings for the program (before Linux 6.1 it
   // cannot read them itself).
-  bool tells_of_mappings() const;
+  bool writes_mappings() const;
 
   StackCounts counts() const;  // from any thread
   TableFacts tables() const;

@@ -127,7 +127,6 @@ struct AnnotatedCode {
   std::vector<CodeLine> lines;
   // By line, with one count for each event (see CodeAnnotator::annotate): the samples between its address and
   // that of the next line.
-  // were taken between its address and that of the next line.
   std::vector<HitCount> counts;
   std::size_t events = 0;
   bool has_branches = false;

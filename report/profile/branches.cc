@@ -111,7 +111,7 @@ const Stack* BranchChains::stack_of(const ResolvedSample& sample) {
   }
   if (raw.branch_count() <= kMostBranches) take_branches(raw);
   if (begins_with_caller_) add_unwound(sample);
-  leave_out_loops();
+  collapse_loops();
   add_branches(sample);
   add_callers(sample);
   if (!begins_with_caller_) add_unwound(sample);
@@ -132,7 +132,7 @@ void BranchChains::take_branches(const format::Sample& sample) {
 
 // Repeated sequences of branches are shown once. First occurrences are in a hash table with perf's size and
 // hash function, since collisions hide loops.
-void BranchChains::leave_out_loops() {
+void BranchChains::collapse_loops() {
   constexpr std::uint64_t kFactor = 0x61c8864680b583eb;  // 2^64 over the golden ratio, negated
   constexpr unsigned kBits = 7;
   constexpr std::size_t kNone = ~std::size_t{0};
@@ -185,7 +185,7 @@ void BranchChains::add_branches(const ResolvedSample& sample) {
 
 // The number of words at the chain's start that branches show already. A return address is at most 8 bytes
 // after its call.
-std::size_t BranchChains::told_callers(const format::Sample& sample) const {
+std::size_t BranchChains::shown_callers(const format::Sample& sample) const {
   constexpr std::uint64_t kLongestCall = 8;
   const std::size_t count = std::min(sample.branch_count(), max_frames_);
   if (begins_with_caller_ || sample.branch_count() > kMostBranches) return 0;
@@ -201,7 +201,7 @@ std::size_t BranchChains::told_callers(const format::Sample& sample) const {
 void BranchChains::add_callers(const ResolvedSample& sample) {
   const auto& chain = sample.raw->callchain;
   const std::size_t less = std::min(chain.size(), branches_.size());
-  const std::size_t begin = told_callers(*sample.raw), end = chain.size() - less;
+  const std::size_t begin = shown_callers(*sample.raw), end = chain.size() - less;
   std::uint8_t mode = abi::kCpumodeUser;
   const auto set_mode = [&mode](std::uint64_t mark) {
     if (mark == abi::kContextKernel) mode = abi::kCpumodeKernel;
@@ -314,15 +314,15 @@ void BlockCycles::add(const ResolvedSample& sample) {
     total_ += cycles;
     if (cycles != 0) {
       const std::uint32_t end = branch_place(sample, branch.from).number;
-      Way& way = ways_[by_way_.find_or_make(
-          by_way_.hash(start, end),
-          [&](std::uint32_t known) { return ways_[known].start == start && ways_[known].end == end; },
+      Block& block = blocks_[by_block_.find_or_make(
+          by_block_.hash(start, end),
+          [&](std::uint32_t known) { return blocks_[known].start == start && blocks_[known].end == end; },
           [&] {
-            ways_.push_back({.start = start, .end = end});
-            return static_cast<std::uint32_t>(ways_.size() - 1);
+            blocks_.push_back({.start = start, .end = end});
+            return static_cast<std::uint32_t>(blocks_.size() - 1);
           })];
-      way.cycles += cycles;
-      ++way.branches;
+      block.cycles += cycles;
+      ++block.branches;
     }
     if (knows_starts_) start = branch_place(sample, branch.to).number;
   }
@@ -338,8 +338,8 @@ std::uint32_t BlockCycles::code_of(const Code& code) {
       });
 }
 
-void BlockCycles::take(Resolver& resolver, const Way& way) {
-  const Location& last = resolver.location(way.end);
+void BlockCycles::take(Resolver& resolver, const Block& block) {
+  const Location& last = resolver.location(block.end);
   const auto place_in = [&resolver](const Location& location, std::uint64_t& at) {
     const symbolize::Frame& frame = resolver.frame(location);
     at = frame.shown_address - frame.function_start;
@@ -349,7 +349,7 @@ void BlockCycles::take(Resolver& resolver, const Way& way) {
   const Code code = place_in(last, end);
   if (code == Code()) return;
   const bool has_start =
-      way.start != kNone && place_in(resolver.location(way.start), start) == code && start < end;
+      block.start != kNone && place_in(resolver.location(block.start), start) == code && start < end;
   const std::uint32_t number = code_of(code);
   Ended& ended = ended_[by_end_.find_or_make(
       by_end_.hash(number, end),
@@ -358,15 +358,15 @@ void BlockCycles::take(Resolver& resolver, const Way& way) {
         ended_.push_back({.code = number, .block = {.end = end, .last = last}});
         return static_cast<std::uint32_t>(ended_.size() - 1);
       })];
-  ended.block.cycles += way.cycles;
-  ended.block.branches += way.branches;
+  ended.block.cycles += block.cycles;
+  ended.block.branches += block.branches;
   if (!has_start) return;
   ended.block.start = ended.has_start ? std::min(ended.block.start, start) : start;
   ended.has_start = true;
 }
 
 void BlockCycles::settle(Resolver& resolver) {
-  for (const Way& way : ways_) take(resolver, way);
+  for (const Block& block : blocks_) take(resolver, block);
   std::ranges::sort(ended_, {}, [](const Ended& ended) { return std::pair(ended.code, ended.block.end); });
 }
 

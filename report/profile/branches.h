@@ -46,7 +46,6 @@ struct BranchStep {
   BranchTraits traits = 0;
   // Of a source: cycles since the branch before; for a loop that was collapsed, its iterations and the cycles
   // of one.
-  // through and the cycles of one time.
   std::uint32_t cycles = 0, rounds = 0;
   std::uint64_t round_cycles = 0;
   bool operator==(const BranchStep&) const = default;
@@ -102,11 +101,11 @@ class BranchChains {
     std::uint64_t round_cycles = 0;
   };
   void take_branches(const format::Sample& sample);
-  void leave_out_loops();
+  void collapse_loops();
   void add_branches(const ResolvedSample& sample);
   void add_callers(const ResolvedSample& sample);
   void add_unwound(const ResolvedSample& sample);
-  std::size_t told_callers(const format::Sample& sample) const;
+  std::size_t shown_callers(const format::Sample& sample) const;
   void add(std::uint32_t location, std::uint32_t step) {
     frames_.push_back(location);
     frame_steps_.push_back(step);
@@ -176,8 +175,8 @@ class BlockCycles {
 
  private:
   static constexpr std::uint32_t kNone = IndexTable::kNone;
-  // The branches from one source after one that led to a given target.
-  struct Way {
+  // A block: all branches from one source that follow a branch to the given target.
+  struct Block {
     std::uint32_t start = kNone, end = 0;  // numbers of places
     std::uint64_t cycles = 0, branches = 0;
   };
@@ -192,12 +191,12 @@ class BlockCycles {
     CycleBlock block;
   };
   std::uint32_t code_of(const Code& code);
-  void take(Resolver& resolver, const Way& way);
+  void take(Resolver& resolver, const Block& block);
 
   bool knows_starts_;
   std::uint64_t total_ = 0;
-  std::vector<Way> ways_;
-  IndexTable by_way_;
+  std::vector<Block> blocks_;
+  IndexTable by_block_;
   std::vector<Code> codes_;
   IndexTable by_code_;
   std::vector<Ended> ended_;  // sorted by function and end, when settled

@@ -91,8 +91,8 @@ void CallTree::expand(std::size_t index) {
   const Strand& first = strands_[members_[range.begin]];
   const std::size_t from = range.depth;
   if (steps_ != nullptr)
-    came_.assign(members_.begin() + static_cast<std::ptrdiff_t>(range.begin),
-                 members_.begin() + static_cast<std::ptrdiff_t>(range.end));
+    arrived_.assign(members_.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                    members_.begin() + static_cast<std::ptrdiff_t>(range.end));
   if (!is_root) ++range.depth;
   for (;;) {
     const bool some_end = take_ended(nodes_[index], range);
@@ -111,10 +111,10 @@ void CallTree::count_steps(CallNode& node, std::size_t depth) {
   node.first_count = static_cast<std::uint32_t>(counts_.size());
   for (std::size_t i = 0; i < node.frames.size(); ++i) {
     BranchCounts& counts = counts_.emplace_back();
-    for (const std::uint32_t member : came_) {
+    for (const std::uint32_t member : arrived_) {
       const Strand& strand = strands_[member];
       const std::uint32_t step = (*functions_)[strand.frames[depth + i]].step();
-      if (step != 0) counts.add((*steps_)[step], strand.samples, member == came_[0]);
+      if (step != 0) counts.add((*steps_)[step], strand.samples, member == arrived_[0]);
     }
   }
 }
@@ -217,11 +217,11 @@ void CallTree::add_children(std::size_t index, const Range& range, std::span<con
     group.at = at;
     at += group.strands;
   }
-  unplaced_.assign(members_.begin() + static_cast<std::ptrdiff_t>(range.begin),
+  unsorted_.assign(members_.begin() + static_cast<std::ptrdiff_t>(range.begin),
                    members_.begin() + static_cast<std::ptrdiff_t>(range.end));
-  for (std::size_t i = 0; i < unplaced_.size(); ++i) {
+  for (std::size_t i = 0; i < unsorted_.size(); ++i) {
     Group& group = groups_[groups_[group_of_[i]].joins];
-    if (group.at != kLeftOut) members_[group.at++] = unplaced_[i];
+    if (group.at != kLeftOut) members_[group.at++] = unsorted_[i];
   }
 }
 

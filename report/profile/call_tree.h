@@ -119,8 +119,8 @@ class CallTree {
   // Of the current step:
   std::vector<Group> groups_;
   std::vector<std::uint32_t> group_of_;  // of each member in the range
-  std::vector<std::uint32_t> unplaced_;  // the members in their old order
-  std::vector<std::uint32_t> came_;      // with `steps`: the members that arrived at the node
+  std::vector<std::uint32_t> unsorted_;  // the members in their old order
+  std::vector<std::uint32_t> arrived_;   // with `steps`: the members that arrived at the node
   std::vector<Stamped> group_by_key_, group_by_name_;
   std::uint64_t round_ = 0;
 };

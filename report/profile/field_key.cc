@@ -170,7 +170,7 @@ Result<std::array<std::string, 2>> split_events(std::string_view text,
   }
   return use_error(
       "--between takes two events, as in --between block:block_rq_issue,block:block_rq_complete; '" +
-      std::string(text) + "' is no two of the capture's");
+      std::string(text) + "' does not name two events of the capture");
 }
 
 Result<std::size_t> find_event(const std::string& wanted, const format::EventSet& events,
@@ -190,8 +190,7 @@ Result<EventPairs> EventPairs::find(const PairQuestion& question, const format::
   if (!wanted) return wanted.error();
   if (question.keys.size() > 2)
     return use_error(
-        "--key takes a field of the first event and one of the second; several fields together "
-        "are written dev+sector");
+        "--key takes a field of the first event and one of the second; write several fields as dev+sector");
   std::array<std::size_t, 2> chosen{};
   std::array<std::vector<FieldKey>, 2> keys;
   for (std::size_t i = 0; i < 2; ++i) {

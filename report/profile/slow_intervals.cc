@@ -100,21 +100,22 @@ void add_slow_options(std::vector<cli::Option>& rows, SlowQuestion& slow, std::s
                   "differs; several as dev+sector (default: the thread)",
                   [&slow](std::string_view text) -> Result<> {
                     slow.pairs.keys = parse_name_list(text);
-                    return slow.pairs.keys.empty() ? use_error("--key names nothing") : Result<>(Done{});
+                    return slow.pairs.keys.empty() ? use_error("--key: the name is empty") : Result<>(Done{});
                   }});
 }
 
 Result<> check_slow(const SlowQuestion& slow) {
   if (slow.share > 0 && slow.condition != nullptr)
-    return use_error("--slowest and --slow-where both say which intervals are slow: one of them");
+    return use_error("--slowest and --slow-where both select the slow intervals: give one of them");
   const bool has_pairs = !slow.pairs.events.empty();
   if ((!slow.of.empty() || has_pairs) && !slow.is_asked_for())
     return use_error(std::string(has_pairs ? "--between" : "--of") +
-                     " says whose intervals are compared: --slowest 1% or --slow-where say which of them");
+                     " needs --slowest 1% or --slow-where, which select the slow intervals");
   if (!slow.of.empty() && has_pairs)
-    return use_error("--of and --between both say what intervals are: one of them");
+    return use_error("--of and --between both define the intervals: give one of them");
   if (!has_pairs && !slow.pairs.keys.empty())
-    return use_error("--key says which events of --between FIRST,SECOND belong together");
+    return use_error(
+        "--key needs --between FIRST,SECOND: it names the field that both events have in common");
   return Done{};
 }
 
@@ -177,7 +178,7 @@ Result<> SlowIntervals::find_latency(const std::vector<std::string>& names) {
                     "write them",
                     event.empty() ? "the slowest intervals" : "--of " + printable(event)));
   if (fitting.size() != 1)
-    return use_error(fmt::format("{}: which latency is meant? --of takes one of {}",
+    return use_error(fmt::format("{}: several events have a latency; choose with --of: {}",
                                  event.empty() ? "the slowest intervals" : "--of " + printable(question_->of),
                                  choices));
 

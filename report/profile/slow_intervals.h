@@ -47,8 +47,8 @@ class SlowIntervals {
   // A sample of another event. split() passes `row` and `weight` on.
   void see(const ResolvedSample& sample, std::uint32_t row, std::uint64_t weight);
 
-  // To be called after the last sample. Calls `take` for every sample inside an interval. Intervals may be
-  // nested: a sample is slow if any of the intervals around it is.
+  // Call it after the last sample. Calls `take` for every sample inside an interval. Intervals may be nested:
+  // a sample is slow if any of the intervals around it is.
   enum class Side : std::uint8_t { Slow, Other };
   using Take = std::function<void(std::uint32_t row, Side side, std::uint64_t weight)>;
   void split(const Take& take);

@@ -125,10 +125,10 @@ std::string WeightChoice::chosen_by_role() const {
 void Unweighed::report(format::Diagnostics& diagnostics) const {
   if (damaged > 0)
     diagnostics.add(format::Damage::BadRecord, format::Diagnostics::kNoOffset,
-                    "a payload without the number that weighs its sample, which is left out", damaged);
+                    "a payload without the field of --weight; its sample is left out", damaged);
   if (negative > 0)
     diagnostics.add_line(format::Damage::Note,
-                         std::to_string(negative) + " samples are left out: what weighs them is below 0");
+                         std::to_string(negative) + " samples are left out: their weight is negative");
 }
 
 namespace {
@@ -381,7 +381,7 @@ std::vector<std::string> StackEvents::notes(bool has_stacks) {
   if (several > 1) {
     notes.push_back(as_perl_ ? "added up the samples of " + taken + "; --event NAME takes one event"
                              : "the stacks of " + taken +
-                                   " stand below the names of these events; --event NAME "
+                                   " are below the names of these events; --event NAME "
                                    "takes one event, without its name");
   }
   if (!weights.empty())

@@ -295,8 +295,8 @@ class BoundExpression::Binder {
     const PayloadField* const field = find_field(node.text);
     if (field != nullptr) {
       if (is_list(*field) ? !has_index(node) : has_index(node)) {
-        return wrong(i, is_list(*field) ? "this field is a list; write which element: " + node.text + "[0]"
-                                        : "this field is no list");
+        return wrong(i, is_list(*field) ? "this field is a list; choose an element: " + node.text + "[0]"
+                                        : "this field is not a list");
       }
       leaf.field = field;
       types_[i] = field->kind == format::FieldKind::Text ? Type::Text : Type::Number;
@@ -304,7 +304,7 @@ class BoundExpression::Binder {
     }
     leaf.own = find_own_value(node.text);
     if (leaf.own != nullptr) {
-      if (has_index(node)) return wrong(i, "this is no list");
+      if (has_index(node)) return wrong(i, "this is not a list");
       types_[i] = leaf.own->is_text ? Type::Text : Type::Number;
     } else if (node.text == "true" || node.text == "false") {
       leaf.constant = ExpressionValue::of(node.text == "true" ? 1 : 0);
@@ -579,11 +579,10 @@ class Where : public SampleCondition {
   Error unknown(std::size_t node, const format::EventSet& events) {
     const std::string& wanted = expression_.nodes[node].text;
     if (wanted == "uid" || wanted == "gid")
-      return cli::error_at(
-          option_, expression_.source, expression_.nodes[node].at,
-          "a capture does not have the users of processes; record only what you look for, with "
-          "--filter '" +
-              wanted + " == NUMBER'");
+      return cli::error_at(option_, expression_.source, expression_.nodes[node].at,
+                           "a capture does not have the users of processes; filter while recording, with "
+                           "--filter '" +
+                               wanted + " == NUMBER'");
     std::vector<std::string> names;
     for (const OwnValue& own : own_values()) names.emplace_back(own.name);
     std::string what = "no event here has this; every sample has " + own_value_names();
@@ -597,7 +596,7 @@ class Where : public SampleCondition {
       }
     }
     std::string hint = cli::suggestion(wanted, names);
-    if (is_compared_with(node)) hint = "; a text stands in quotes: \"" + wanted + "\"" + hint;
+    if (is_compared_with(node)) hint = "; a text needs quotes: \"" + wanted + "\"" + hint;
     return cli::error_at(option_, expression_.source, expression_.nodes[node].at, what + hint);
   }
 

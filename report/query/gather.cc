@@ -272,9 +272,9 @@ class ModuleAccess {
     entered_ = module;
     const auto [entry, is_new] = unread_.try_emplace(module);
     if (entry->second == nullptr && is_entered)
-      if (std::string lack = rules_.access->refusal(module->path); !lack.empty())
-        entry->second =
-            std::make_unique<symbolize::SymbolSource>(symbolize::without_names(Error{std::move(lack)}));
+      if (std::string missing_reason = rules_.access->refusal(module->path); !missing_reason.empty())
+        entry->second = std::make_unique<symbolize::SymbolSource>(
+            symbolize::without_names(Error{std::move(missing_reason)}));
     return entry->second.get();
   }
   void leave() const {
@@ -296,7 +296,7 @@ std::optional<symbolize::SymbolSource> packed_without_names(Resolver& resolver,
   if (packed == nullptr || packed->is(format::PackedModule::kHasNames)) return std::nullopt;
   symbolize::SymbolSource source = symbolize::from_pack(*packed, symbolize::Unnamed::Functions);
   source.table = nullptr;
-  source.lack = packed->lack();
+  source.missing_reason = packed->missing_reason();
   return source;
 }
 

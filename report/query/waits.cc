@@ -363,8 +363,8 @@ std::vector<std::string> Waits::notes() const {
   if (waits_ == 0) notes.emplace_back("no wait has an end in the capture");
   if (without_end_ > 0)
     notes.push_back(fmt::format(
-        "left out: waits without an end in the capture: {}; that a thread is back is recorded by "
-        "the thread before it{}",
+        "left out: waits without an end in the capture: {}; the end of a wait is recorded at the switch from "
+        "the thread that ran before{}",
         without_end_,
         is_of_all_ ? ", and some switches are not in the capture" : ", so record with -a to have them"));
   if (!asleep_.empty())

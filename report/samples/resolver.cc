@@ -121,7 +121,7 @@ Result<std::vector<std::byte>> Resolver::source_file(const std::string& path) co
 }
 
 void Resolver::report_missing(format::Diagnostics& diagnostics,
-                              std::span<const symbolize::ModuleLack> ended_chains) const {
+                              std::span<const symbolize::EndedChains> ended_chains) const {
   jit_->report(diagnostics);
   constexpr std::size_t kMaxListed = 20;
   for (std::size_t i = 0; i < std::min(without_code_.size(), kMaxListed); ++i)

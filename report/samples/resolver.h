@@ -72,7 +72,7 @@ class Resolver {
 
   // Reports modules without symbols, modules in which unwinding ended, and modules without code.
   void report_missing(format::Diagnostics& diagnostics,
-                      std::span<const symbolize::ModuleLack> ended_chains) const;
+                      std::span<const symbolize::EndedChains> ended_chains) const;
 
  private:
   format::Bytes made_code(const symbolize::Module& module, std::uint64_t shown, std::size_t size) const;

@@ -10,7 +10,7 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr int kMostReferences = 32;  // entries from an instance to its first description, or behind typedefs
+constexpr int kMostReferences = 32;  // from an entry to the one that it is an instance of, or behind typedefs
 constexpr int kMostMembers = 4096;
 
 bool is_only_a_name(int tag) {
@@ -78,7 +78,7 @@ std::optional<std::uint64_t> TypeView::size_of(Dwarf_Die type) const {
   constexpr std::uint64_t kPointer = 8;
   if (is_pointer(type) || is_reference(type)) return kPointer;
   if (const auto size = number(type, DW_AT_byte_size)) return size;
-  Dwarf_Word size = 0;  // of arrays libdw counts the elements
+  Dwarf_Word size = 0;  // libdw computes the size of an array
   if (dwarf_tag(&type) == DW_TAG_array_type && dwarf_aggregate_size(&type, &size) == 0) return size;
   return std::nullopt;
 }
@@ -206,11 +206,11 @@ CallConvention::CallConvention(const TypeView& types, std::optional<Dwarf_Die> r
     is_lost_ = types.is_struct(*returned);
   } else if (classes->is_address ||
              (classes->words.empty() && classes->size != 0 && types.is_struct(*returned))) {
-    general_ = 1;  // where the result is to be put
+    general_ = 1;  // rdi holds the address for the result
   }
 }
 
-// Into one or two words of the value, or false: it is passed in memory.
+// Classifies the one or two words of the value. False: it is passed in memory.
 bool CallConvention::classify_number(Dwarf_Die type, std::uint64_t at, std::uint64_t size,
                                      Classes& out) const {
   const std::uint64_t encoding = types_->number(type, DW_AT_encoding).value_or(0);
@@ -261,8 +261,8 @@ bool CallConvention::classify(Dwarf_Die type, std::uint64_t at, Classes& out, in
   return true;
 }
 
-// A struct of C++ with a destructor of its own, or with a part that has one. Compilers that say so are
-// believed (clang); gcc does not.
+// A C++ struct with a destructor, its own or a member's. clang says it in DWARF (DW_AT_calling_convention),
+// gcc does not.
 bool CallConvention::is_passed_by_address(Dwarf_Die type, int left) const {
   if (left == 0 || !types_->is_struct(type)) return false;
   if (const auto convention = types_->number(type, DW_AT_calling_convention))

@@ -23,7 +23,7 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 36;  // bytes
-constexpr std::size_t kRoom = 4096;                             // bytes of zeroes behind everything
+constexpr std::size_t kRoom = 4096;                             // bytes of zeros at the end
 
 struct Part {
   std::uint64_t offset, size;
@@ -36,9 +36,9 @@ struct Packed {
   std::uint64_t size = 0;  // unpacked
 };
 
-// What becomes of a file's parts.
+// Which parts of a file are copied, and which are decompressed.
 struct Plan {
-  std::vector<Part> copied;  // at their own places
+  std::vector<Part> copied;  // at their offsets in the file
   std::vector<Packed> packed;
   std::uint64_t unpacked_size = 0;
 };
@@ -51,13 +51,13 @@ bool is_inside(std::uint64_t offset, std::uint64_t size, std::uint64_t whole) {
   return offset <= whole && size <= whole - offset;
 }
 
-// Into its own place of `image`.
+// Reads a part to its offset in `image`.
 Result<> copy_part(int file, char* image, std::uint64_t offset, std::uint64_t size) {
   while (size > 0) {
     const ssize_t count = ::pread(file, image + offset, size, static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return system_error("read", errno);
-    if (count == 0) return Error{"ends while it is read"};
+    if (count == 0) return Error{"was truncated while it was read"};
     offset += static_cast<std::uint64_t>(count);
     size -= static_cast<std::uint64_t>(count);
   }
@@ -69,15 +69,15 @@ Result<Packed> packed_part(Elf_Scn* section, std::size_t number, bool is_64_bit)
   const Elf_Data* const data = elf_rawdata(section, nullptr);
   const std::size_t header_size = is_64_bit ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
   if (!data || data->d_size < header_size || !gelf_getchdr(section, &header)) {
-    return Error{"a packed section has no header"};
+    return Error{"a compressed section has no header"};
   }
   const format::Bytes bytes(static_cast<const std::byte*>(data->d_buf), data->d_size);
   const Packed part{number, header.ch_type, bytes.subspan(header_size), header.ch_size};
-  if (!can_hold(part.bytes.size(), part.size)) return Error{"a packed section claims to be too large"};
+  if (!can_hold(part.bytes.size(), part.size)) return Error{"a compressed section has an impossible size"};
   return part;
 }
 
-// What libdw will unpack by itself, of a section whose name alone says that it is packed.
+// The size that libdw will decompress a .zdebug_* section to.
 std::uint64_t promised_size(Elf_Scn* section, std::string_view name) {
   constexpr std::size_t kMagicSize = 4;
   const Elf_Data* const data = name.starts_with(".zdebug_") ? elf_rawdata(section, nullptr) : nullptr;
@@ -87,10 +87,10 @@ std::uint64_t promised_size(Elf_Scn* section, std::string_view name) {
   return in.u64();
 }
 
-// Counts bytes that are unpacked in a file of `size`; an error when they are too many for it.
+// Adds up the decompressed bytes of a file of `size` bytes; an error if they exceed the limit for that size.
 Result<> add_unpacked(std::uint64_t bytes, std::uint64_t size, Plan& plan) {
   if (bytes > most_unpacked(size) - plan.unpacked_size) {
-    return Error{"its packed sections would take more than " + std::to_string(most_unpacked(size)) +
+    return Error{"its compressed sections would take more than " + std::to_string(most_unpacked(size)) +
                      " bytes, too many for a file of its size",
                  EFBIG};
   }
@@ -134,7 +134,7 @@ Result<Plan> plan_of(Elf* source, std::uint64_t size) {
   return plan;
 }
 
-// Makes the section `one` of `image` stand at `offset`.
+// Moves the section `one` of `image` to `offset`.
 Result<> move_section(Elf* image, const Packed& one, std::uint64_t offset) {
   Elf_Scn* const section = elf_getscn(image, one.number);
   GElf_Shdr row;
@@ -167,7 +167,7 @@ Result<DebugImage> DebugImage::read(const format::Fd& file) {
   const std::uint64_t whole = end + plan->unpacked_size + plan->packed.size() * kRoom;
   DebugImage image;
   image.size_ = size + plan->unpacked_size;
-  // Pages that nothing is read into cost nothing.
+  // Pages that are never written take no memory.
   image.bytes_.reset(static_cast<char*>(std::calloc(whole, 1)));
   if (!image.bytes_) return Error{"needs more memory than there is", ENOMEM};
   for (const Part& part : plan->copied) {
@@ -189,11 +189,11 @@ Result<DebugImage> DebugImage::read(const format::Fd& file) {
 Result<DebugImage> DebugImage::made_of(std::span<const Section> sections, const DebugImage& like) {
   GElf_Ehdr head;
   if (!gelf_getehdr(like.elf(), &head) || head.e_ident[EI_CLASS] != ELFCLASS64)
-    return Error{"only 64-bit files are read so"};
+    return Error{"is a 32-bit file, which is not supported here"};
   if (like.order() != std::endian::native) return Error{"is for a machine of the other byte order"};
   std::string names(1, '\0');
   std::uint64_t size = sizeof(Elf64_Ehdr);
-  std::vector<Elf64_Shdr> rows(1);  // the first one is none
+  std::vector<Elf64_Shdr> rows(1);  // section 0 is unused
   for (const Section& section : sections) {
     Elf64_Shdr& row = rows.emplace_back();
     row.sh_name = static_cast<Elf64_Word>(names.size());
@@ -259,13 +259,13 @@ std::endian DebugImage::order() const {
 namespace {
 
 constexpr std::uint32_t kLongUnit = 0xffffffff;  // the size follows in 64 bits
-constexpr std::uint8_t kMore = 0x80;             // of a LEB128 byte: another one follows
+constexpr std::uint8_t kMore = 0x80;             // bit of a LEB128 byte: another byte follows
 
 struct Program {
   format::Bytes opcodes;
   std::uint64_t names = 0;                       // files and folders
   std::uint8_t first_special = 1;                // opcodes from here on make a row each
-  std::array<std::uint8_t, 256> arguments = {};  // LEB128 numbers behind each opcode below
+  std::array<std::uint8_t, 256> arguments = {};  // number of LEB128 operands of each opcode below
 };
 
 std::uint64_t read_leb(format::Cursor& in) {
@@ -277,14 +277,14 @@ std::uint64_t read_leb(format::Cursor& in) {
   }
 }
 
-// Passes the next text; false when it is empty.
+// Skips the next string; false when it is empty.
 bool skip_text(format::Cursor& in) {
   std::uint64_t size = 0;
   while (in.u8() != 0) ++size;
   return size != 0;
 }
 
-// DWARF 2 to 4: folders up to an empty one, and files, each with three numbers.
+// DWARF 2 to 4: directories up to an empty one, then files, each with three numbers.
 std::uint64_t count_names(format::Cursor in) {
   std::uint64_t names = 0;
   while (skip_text(in)) ++names;
@@ -313,12 +313,12 @@ void skip_form(format::Cursor& in, std::uint64_t form, bool is_long) {
       return in.skip(8);
     case DW_FORM_data16:
       return in.skip(16);
-    default:  // an offset into a section of texts
+    default:  // an offset into a string section
       return in.skip(is_long ? 8 : 4);
   }
 }
 
-// DWARF 5: a list of folders and one of files, each behind a description of its entries.
+// DWARF 5: a list of directories and one of files, each behind a description of its entries.
 std::uint64_t count_described_names(format::Cursor in, bool is_long) {
   std::uint64_t names = 0;
   for (int list = 0; list < 2; ++list) {
@@ -328,7 +328,7 @@ std::uint64_t count_described_names(format::Cursor in, bool is_long) {
       form = read_leb(in);
     }
     const std::uint64_t count = read_leb(in);
-    if (forms.empty()) continue;  // nothing is read
+    if (forms.empty()) continue;
     for (std::uint64_t i = 0; i < count && in.left() > 0; ++i, ++names)
       for (const std::uint64_t form : forms) skip_form(in, form, is_long);
   }

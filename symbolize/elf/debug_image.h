@@ -23,10 +23,10 @@ namespace tacho::symbolize {
 // The link to a supplementary file, which holds debugging information that several files share (dwz):
 // .gnu_debugaltlink, or DWARF 5's .debug_sup.
 
-struct SharedPart {
-  std::string path;               // as the link says: absolute, or beside the file
-  format::BuildId build_id;       // of .debug_sup: the checksum, which stands in both files' sections
-  bool is_supplementary = false;  // of .debug_sup: that file has no build id of its own
+struct SupplementaryFile {
+  std::string path;               // as in the link: absolute, or relative to the file
+  format::BuildId build_id;       // for .debug_sup: the checksum, which is in both files' sections
+  bool is_supplementary = false;  // by .debug_sup: that file has no build id of its own
 };
 
 // An ELF file's debugging sections in memory, decompressed, at their offsets in the file and followed by
@@ -34,21 +34,21 @@ struct SharedPart {
 
 class DebugImage {
  public:
-  // Other sections are not read; their bytes are zeros. The error does not name the file.
+  // Bytes of other sections are zeros. The error does not name the file.
   static Result<DebugImage> read(const format::Fd& file);
 
   struct Section {
     std::string name;
     format::Bytes bytes;
   };
-  // A file of copies of these sections, for the machine that `like` is for.
+  // An image made of copies of these sections, with the machine of `like`.
   static Result<DebugImage> made_of(std::span<const Section> sections, const DebugImage& like);
 
-  // As long as this lives.
+  // Valid as long as this.
   Elf* elf() const { return elf_.get(); }
-  // Bytes of the file and of what was unpacked.
+  // Bytes of the file and of decompressed sections.
   std::uint64_t size() const { return size_; }
-  // The bytes of the section with that name, as unpacked; empty without one.
+  // The decompressed bytes of the section with that name; empty: there is none.
   format::Bytes section(std::string_view name) const;
   std::endian order() const;
 
@@ -68,8 +68,8 @@ class DebugImage {
 // Computes the size of a line table before libdw decodes it: each byte of a line number program can be a row,
 // for which libdw takes a hundred bytes, and each byte of its header a file, which takes as much.
 
-// The rows of the table whose program begins at `offset` of `section` (.debug_line, DWARF 2 to 5), and the
-// files and folders of its header, which take as much. Of a program that is damaged: those before the damage.
+// The number of rows of the line table whose program begins at `offset` of `section` (.debug_line, DWARF 2 to
+// 5) plus the files and directories in its header, which take as much memory. Counting stops at damage.
 std::uint64_t count_line_rows(format::Bytes section, std::uint64_t offset, std::endian order);
 
 // The line tables of one file, each counted once: units may share one.
@@ -79,13 +79,13 @@ class LineTables {
   // `image` must outlive it.
   explicit LineTables(const DebugImage& image);
 
-  // How many rows reading the table at `offset` takes: none when it was read already.
+  // How many rows libdw decodes to read the table at `offset`: none if it was read already.
   std::uint64_t rows_to_read(std::uint64_t offset) const;
   void set_read(std::uint64_t offset) { read_.insert(offset); }
 
  private:
   format::Bytes section_;
-  std::vector<std::byte> unpacked_;  // what section_ points to, of a .zdebug_line
+  std::vector<std::byte> unpacked_;  // decompressed .zdebug_line, to which section_ points
   std::endian order_ = std::endian::little;
   std::unordered_set<std::uint64_t> read_;
 };

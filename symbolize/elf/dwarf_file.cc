@@ -20,7 +20,7 @@ bool names_are_the_linkers(int language) {
   return std::ranges::find(kPlain, language) != kPlain.end();
 }
 
-bool needs_shared_part(unsigned form) {
+bool is_in_supplementary_file(unsigned form) {
   constexpr std::array kForms = {DW_FORM_GNU_ref_alt, DW_FORM_GNU_strp_alt, DW_FORM_ref_sup4,
                                  DW_FORM_ref_sup8, DW_FORM_strp_sup};
   return std::ranges::find(kForms, static_cast<int>(form)) != kForms.end();
@@ -43,7 +43,7 @@ void add_range(AddressRanges& ranges, std::uint64_t start, std::uint64_t end) {
 }
 
 bool DieWalk::next() {
-  if (levels_.empty() || is_too_deep() || leads_back_) return false;
+  if (levels_.empty() || is_too_deep() || has_cycle_) return false;
   const Dwarf_Off last = dwarf_dieoffset(&levels_.back());
   Dwarf_Die child{};
   if (dwarf_haschildren(&levels_.back()) > 0 && dwarf_child(&levels_.back(), &child) == 0) {
@@ -52,19 +52,18 @@ bool DieWalk::next() {
     levels_.clear();
     return false;
   }
-  leads_back_ = dwarf_dieoffset(&levels_.back()) <= last;
-  return !leads_back_ && !is_too_deep();
+  has_cycle_ = dwarf_dieoffset(&levels_.back()) <= last;
+  return !has_cycle_ && !is_too_deep();
 }
 
-// To what follows the last entry, which has no children.
+// Moves past an entry without children.
 bool DieWalk::step() {
   Dwarf_Die next{};
   const int status = dwarf_siblingof(&levels_.back(), &next);
   if (status == 0) levels_.back() = next;
   if (status <= 0 || next.addr == nullptr) return status == 0;
-  // Past the last entry of a level stands a zero byte; libdw says where. What follows is the next entry of
-  // the level above, or the zero that ends that one. libdw reads no byte beyond the unit, and knows no tag
-  // for zero.
+  // A zero byte, whose place libdw knows, ends the entries of a level. Behind it is the next entry of the
+  // level above, or the zero byte that ends that level. libdw never reads beyond the unit.
   auto* at = static_cast<unsigned char*>(next.addr);
   for (levels_.pop_back(); levels_.size() > 1; levels_.pop_back()) {
     Dwarf_Die follower = levels_.back();
@@ -100,7 +99,7 @@ namespace {
 
 // .debug_sup (DWARF 5, 7.3.6).
 struct Supplement {
-  bool is_itself = false;  // the file that others share
+  bool is_itself = false;  // this is the supplementary file
   std::string path;
   format::BuildId checksum;
 };
@@ -110,7 +109,7 @@ std::optional<Supplement> supplement_of(const DebugImage& image) {
   const std::uint16_t version = in.u16();
   found.is_itself = in.u8() != 0;
   found.path = in.terminated();
-  const std::uint8_t size = in.u8();  // LEB128; checksums have at most 20 bytes
+  const std::uint8_t size = in.u8();  // LEB128; checksums have at most 20 bytes, so one byte is enough
   const format::Bytes checksum = in.take(size);
   if (in.failed() || version < 5 || size == 0 || size > format::BuildId{}.bytes.size()) return std::nullopt;
   found.checksum = format::BuildId::from_bytes(checksum);
@@ -119,24 +118,24 @@ std::optional<Supplement> supplement_of(const DebugImage& image) {
 
 }  // namespace
 
-std::optional<SharedPart> DwarfFile::shared_part() const {
+std::optional<SupplementaryFile> DwarfFile::supplementary_file() const {
   const char* name = nullptr;
   const void* id = nullptr;
   const std::ptrdiff_t size = dwelf_dwarf_gnu_debugaltlink(dwarf_.get(), &name, &id);
   if (size <= 0 || !name || !id) {
     const auto supplement = supplement_of(image_);
     if (!supplement || supplement->is_itself) return std::nullopt;
-    return SharedPart{supplement->path, supplement->checksum, true};
+    return SupplementaryFile{supplement->path, supplement->checksum, true};
   }
   const format::Bytes bytes(static_cast<const std::byte*>(id), static_cast<std::size_t>(size));
-  return SharedPart{name, format::BuildId::from_bytes(bytes), false};
+  return SupplementaryFile{name, format::BuildId::from_bytes(bytes), false};
 }
 
-Result<> DwarfFile::use_shared_part(const format::Fd& file) {
+Result<> DwarfFile::use_supplementary_file(const format::Fd& file) {
   DebugImage image;
   std::unique_ptr<Dwarf, End> dwarf;
   if (auto opened = open_into(file, image, dwarf); !opened) return opened;
-  if (const auto part = shared_part(); part && part->is_supplementary) {
+  if (const auto part = supplementary_file(); part && part->is_supplementary) {
     const auto supplement = supplement_of(image);
     if (!supplement || !supplement->is_itself || supplement->checksum != part->build_id)
       return Error{"has another checksum in its .debug_sup"};
@@ -147,7 +146,9 @@ Result<> DwarfFile::use_shared_part(const format::Fd& file) {
   return Done{};
 }
 
-bool DwarfFile::may_read(unsigned form) const { return shared_ != nullptr || !needs_shared_part(form); }
+bool DwarfFile::may_read(unsigned form) const {
+  return shared_ != nullptr || !is_in_supplementary_file(form);
+}
 
 std::string_view DwarfFile::text(Dwarf_Die& die, unsigned name) const {
   Dwarf_Attribute attribute;
@@ -159,8 +160,8 @@ std::string_view DwarfFile::text(Dwarf_Die& die, unsigned name) const {
 bool DwarfFile::follow(Dwarf_Die& die, unsigned name, Dwarf_Die& target) const {
   Dwarf_Attribute attribute;
   if (!dwarf_attr(&die, name, &attribute) || !may_read(dwarf_whatform(&attribute))) return false;
-  // libdw 0.188 looks for the offset of a DW_FORM_ref_sup4 in the wrong file. In 32-bit DWARF it is encoded
-  // as a DW_FORM_GNU_ref_alt is, which libdw looks for in the right one.
+  // libdw 0.188 resolves DW_FORM_ref_sup4 in the wrong file. In 32-bit DWARF it is encoded like
+  // DW_FORM_GNU_ref_alt, which libdw resolves in the supplementary file.
   Dwarf_Die unit;
   std::uint8_t offset_size = 0;
   if (attribute.form == DW_FORM_ref_sup4 && dwarf_diecu(&die, &unit, nullptr, &offset_size) &&

@@ -18,25 +18,25 @@
 
 namespace tacho::symbolize {
 
-// What DWARF's numbers mean, as far as names depend on it, and how much of it is read of one file.
+// DWARF constants on which names depend, and limits of what is read from one file.
 
-// Whether names in DWARF are also the linker's names, as in C; other languages (DW_LANG_*) mangle them.
+// Whether the language (DW_LANG_*) does not mangle names, as C: then DW_AT_name is the linker's name.
 bool names_are_the_linkers(int language);
 // Whether an attribute of this form (DW_FORM_*) refers to the supplementary file.
-bool needs_shared_part(unsigned form);
+bool is_in_supplementary_file(unsigned form);
 
 using AddressRanges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 // Merges adjacent ranges, as binutils does: the shortest range that covers an address owns it.
 void add_range(AddressRanges& ranges, std::uint64_t start, std::uint64_t end);
 
-// How much may still be read of a file, derived from its size. In a hostile file many entries can refer to
-// one list, so a small file can describe any number of ranges, functions and rows.
+// Limits of what may still be read from a file, derived from its size. In a hostile file many entries can
+// refer to one list, so that a small file describes any number of ranges, functions and rows.
 struct DwarfBudget {
-  std::size_t units = 0;       // some 500 bytes each, with libdw's part
-  std::size_t functions = 0;   // some 150 bytes each
-  std::size_t ranges = 0;      // entries of lists, each time that they are read
-  std::size_t rows = 0;        // of line tables, some 50 bytes each, twice that while they are read
-  std::size_t attributes = 0;  // of entries: some take no byte of the file, and libdw steps over each
+  std::size_t units = 0;       // about 500 bytes of memory each, libdw's included
+  std::size_t functions = 0;   // about 150 bytes each
+  std::size_t ranges = 0;      // list entries, counted at each reading
+  std::size_t rows = 0;        // of line tables, about 50 bytes each, twice that while they are read
+  std::size_t attributes = 0;  // of entries: some take no byte of the file, but libdw's time
 
   static DwarfBudget of(std::size_t bytes) {
     constexpr std::size_t kAlways = std::size_t{1} << 18;
@@ -54,39 +54,40 @@ class DieWalk {
   static constexpr std::size_t kDeepest = std::size_t{1} << 16;  // levels; compilers stay below some hundred
 
   explicit DieWalk(const Dwarf_Die& unit) : levels_{unit} {}
-  // False at the end, and where the walk cannot go on.
+  // False at the end, or where the DWARF is damaged.
   bool next();
   Dwarf_Die& die() { return levels_.back(); }
   std::size_t depth() const { return levels_.size() - 2; }  // 0 right below the unit
   bool is_too_deep() const { return levels_.size() > kDeepest; }
-  bool leads_back() const { return leads_back_; }
+  bool has_cycle() const { return has_cycle_; }
 
  private:
   bool step();
 
   std::vector<Dwarf_Die>
-      levels_;  // the unit, then an entry for each level; the last one is where the walk is
-  bool leads_back_ = false;
+      levels_;  // the unit, then an entry for each level; the last one is the current entry
+  bool has_cycle_ = false;
 };
 
 class DwarfFile {
  public:
-  // The file stays the caller's. The error does not name it.
+  // The caller keeps the file open. The error does not name it.
   static Result<DwarfFile> open(const format::Fd& file);
   DwarfFile(DwarfFile&&) noexcept = default;
-  DwarfFile& operator=(DwarfFile&&) = delete;  // what it has would end in the wrong order
+  DwarfFile& operator=(DwarfFile&&) = delete;  // it would destroy the members in the wrong order
   ~DwarfFile() = default;
 
   Dwarf* get() const { return dwarf_.get(); }
   const DebugImage& image() const { return image_; }
-  // To be given before anything is looked up; without it what stands in that file is missing.
-  std::optional<SharedPart> shared_part() const;
-  Result<> use_shared_part(const format::Fd& file);
-  bool has_shared_part() const { return shared_ != nullptr; }
+  // The supplementary file that this file names. Call use_supplementary_file() before the first lookup;
+  // without it strings and entries of that file are missing.
+  std::optional<SupplementaryFile> supplementary_file() const;
+  Result<> use_supplementary_file(const format::Fd& file);
+  bool has_supplementary_file() const { return shared_ != nullptr; }
 
-  // The attribute (DW_AT_*) as a text; empty without it, and when it stands in a part that is not here.
+  // The attribute (DW_AT_*) as a string; empty: it is missing, or in a supplementary file that is not open.
   std::string_view text(Dwarf_Die& die, unsigned name) const;
-  // The entry that the attribute refers to; false likewise.
+  // The entry that the attribute refers to; false: as for text().
   bool follow(Dwarf_Die& die, unsigned name, Dwarf_Die& target) const;
 
  private:
@@ -99,10 +100,10 @@ class DwarfFile {
 
   DebugImage image_, shared_image_;
   std::unique_ptr<Dwarf, End> shared_;
-  std::unique_ptr<Dwarf, End> dwarf_;  // ended before what it refers to
+  std::unique_ptr<Dwarf, End> dwarf_;  // destroyed before the members that it refers to
 };
 
-// The reason of libdw's last failure.
+// libdw's last error.
 Error libdw_error();
 
 }  // namespace tacho::symbolize

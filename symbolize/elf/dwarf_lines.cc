@@ -23,7 +23,7 @@
 namespace tacho::symbolize {
 namespace {
 
-// The folder of an open file, with its slash, as libdw finds it; empty when unknown.
+// The directory of an open file, with a slash, as libdw determines it; empty when unknown.
 std::string folder_of(int fd) {
   std::array<char, PATH_MAX> target{};
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
@@ -35,7 +35,8 @@ std::string folder_of(int fd) {
 
 enum class Place : std::uint8_t { Empty, Harmless, Harmful };
 
-// What opening `path` would do: a regular file below `root` does no harm. An empty `root` holds everything.
+// Whether libdw may open `path`: only a regular file below `root` is harmless (not a FIFO, no other
+// directory). An empty `root` allows all directories.
 Place look_at(const std::string& path, const std::string& root) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return Place::Empty;
@@ -50,8 +51,7 @@ Place look_at(const std::string& path, const std::string& root) {
   return is_below ? Place::Harmless : Place::Harmful;
 }
 
-// Where a part that was split off may be, as libdw looks for it: beside the file in `folder`, then in
-// `compiler_folder`.
+// The paths at which libdw looks for a .dwo file: in the file's `folder`, then in `compiler_folder`.
 std::array<std::string, 2> split_places(std::string_view folder, std::string_view compiler_folder,
                                         std::string_view name) {
   const auto joined = [](std::string_view before, std::string_view after) {
@@ -60,8 +60,7 @@ std::array<std::string, 2> split_places(std::string_view folder, std::string_vie
   return {joined(folder, name), joined(joined(folder, compiler_folder), name)};
 }
 
-// True when libdw finds a part that was split off (a .dwo file) and nothing harmful on its way: first beside
-// the file in `folder`, then in `compiler_folder`.
+// Whether libdw would find the .dwo file at one of these paths, and would open nothing harmful.
 bool may_open_split(std::string_view folder, std::string_view compiler_folder, std::string_view name,
                     const std::string& root) {
   if (name.empty() || folder.empty()) return false;
@@ -91,30 +90,31 @@ struct Function : InlineFunction {
   bool is_named = false;  // name, call_file and call_line were read
 };
 
-// What was split off into an object file that holds a skeleton as well (-gsplit-dwarf=single). libdw takes
-// such a file for the skeleton's, so the split-off sections are given to it alone, with the tables of the
-// linked file that they count in; it does not know that the two belong together.
+// Split DWARF inside the object file (-gsplit-dwarf=single). libdw would read the skeleton in that file, so
+// it gets an image with the .dwo sections only, and with the tables of the linked file to which they have
+// indexes. libdw does not know that the two belong together.
 struct SingleSplit {
   DebugImage image;
   OwnedDwarf dwarf;
 };
 
 struct Unit {
-  Dwarf_Die die{};      // of the file itself; a skeleton's when the rest was split off
-  Dwarf_Addr base = 0;  // of a SingleSplit: what addresses in its lists of ranges count from
+  Dwarf_Die die{};      // in the file itself; of split DWARF: the skeleton unit
+  Dwarf_Addr base = 0;  // of a SingleSplit: base address of its range lists
   const SingleSplit* single = nullptr;
   bool is_skeleton = false;
   bool is_read = false;
-  Dwarf_Die functions_die{};  // where its functions are
+  Dwarf_Die functions_die{};  // the unit with its functions
   std::vector<Function> functions;
   RangeIndex by_address;
   Dwarf_Lines* lines = nullptr;
   std::size_t line_count = 0;
 };
 
-constexpr std::uint64_t kBeforeRanges = 16;  // bytes: for libdw, a list at offset 0 is one that has not begun
+constexpr std::uint64_t kBeforeRanges =
+    16;  // bytes of padding: to libdw, offset 0 means "start of iteration"
 
-// Where the list of ranges of an entry in a SingleSplit begins in its section; 0: it has none.
+// Offset of the range list of an entry in a SingleSplit; 0: it has none.
 std::ptrdiff_t list_of_ranges(Dwarf_Die* die, const DebugImage& image) {
   Dwarf_Attribute attribute;
   Dwarf_Word value = 0;
@@ -133,7 +133,8 @@ std::ptrdiff_t list_of_ranges(Dwarf_Die* die, const DebugImage& image) {
   return static_cast<std::ptrdiff_t>(kHeader + in.u32());
 }
 
-// At most as many as `budget` has left. `single`: of an entry in one, which counts from `base`.
+// Reads the ranges of an entry, limited by `budget`. `single`: it is in split DWARF with the base address
+// `base`.
 void read_ranges(Dwarf_Die* die, DwarfBudget& budget, AddressRanges& ranges,
                  const SingleSplit* single = nullptr, Dwarf_Addr base = 0) {
   ranges.clear();
@@ -157,15 +158,14 @@ struct DwarfLines::State {
   explicit State(DwarfFile file_dwarf) : dwarf(std::move(file_dwarf)) {}
 
   DwarfFile dwarf;
-  // The file once more, opened when a part of it was split off: libdw finds that part by the file's own
-  // place.
+  // Opened for split DWARF: libdw looks for .dwo files relative to the file's own path.
   format::Fd file;
   PlacedElf placed_elf;
   OwnedDwarf placed;
   std::string root;
   std::string folder;
   bool is_indexed = false;
-  std::string lack;  // the first thing that could not be read
+  std::string missing_reason;  // the first part that could not be read
   bool left_out = false;
   std::vector<Unit> units;
   RangeIndex by_address;
@@ -173,13 +173,13 @@ struct DwarfLines::State {
   DwarfBudget budget;
   LineTables line_tables;
   std::deque<SingleSplit> singles;
-  std::uint64_t single_bytes = std::uint64_t{1} << 30;  // how many of them may still be copied
+  std::uint64_t single_bytes = std::uint64_t{1} << 30;  // how many bytes of them may still be copied
 
-  void lacks(std::string what) {
-    if (lack.empty()) lack = std::move(what);
+  void note_missing(std::string what) {
+    if (missing_reason.empty()) missing_reason = std::move(what);
   }
   void leaves_out(std::string what) {
-    lacks(std::move(what));
+    note_missing(std::move(what));
     left_out = true;
   }
   std::string_view text(Dwarf_Die& die, unsigned name) const { return dwarf.text(die, name); }
@@ -203,7 +203,7 @@ std::string_view DwarfLines::State::split_name(Unit& unit) const {
   return name.empty() ? text(unit.die, DW_AT_GNU_dwo_name) : name;
 }
 
-// libdw opens the split-off part itself. Its names come from the file, so they are looked at before.
+// libdw opens the .dwo file itself. Its path comes from an untrusted file, so it is checked before.
 bool DwarfLines::State::may_be_split(Unit& unit) const {
   return may_open_split(folder, text(unit.die, DW_AT_comp_dir), split_name(unit), root);
 }
@@ -211,8 +211,8 @@ bool DwarfLines::State::may_be_split(Unit& unit) const {
 std::optional<Dwarf_Die> DwarfLines::State::split_part(Unit& unit) {
   if (!unit.is_skeleton) return std::nullopt;
   if (!may_be_split(unit)) {
-    lacks("its split-off part " + std::string(split_name(unit)) +
-          " is not beside it, nor where it was compiled");
+    note_missing("its .dwo file " + std::string(split_name(unit)) +
+                 " is neither in its folder nor where it was compiled");
     return std::nullopt;
   }
   if (!placed) {
@@ -224,7 +224,8 @@ std::optional<Dwarf_Die> DwarfLines::State::split_part(Unit& unit) {
   const int found = dwarf_cu_info(same.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr);
   if (found == 0 && split.addr != nullptr) return split;
   if (const auto single = single_part(unit)) return single;
-  lacks("its split-off part " + std::string(split_name(unit)) + " is another unit's, or cannot be read");
+  note_missing("its .dwo file " + std::string(split_name(unit)) +
+               " belongs to another unit or cannot be read");
   return std::nullopt;
 }
 
@@ -237,7 +238,7 @@ std::optional<Dwarf_Die> DwarfLines::State::single_part(Unit& unit) {
 
 std::optional<Dwarf_Die> DwarfLines::State::open_single(Unit& unit, const std::string& place) {
   const format::Fd object(::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  const auto whole = object ? DebugImage::read(object) : Result<DebugImage>(Error{"is gone"});
+  const auto whole = object ? DebugImage::read(object) : Result<DebugImage>(Error{"no longer exists"});
   if (!whole || whole->size() > single_bytes) return std::nullopt;
   single_bytes -= whole->size();
   const auto number = [&](unsigned name, unsigned old_name) {
@@ -282,7 +283,7 @@ std::optional<Dwarf_Die> DwarfLines::State::open_single(Unit& unit, const std::s
   return std::nullopt;
 }
 
-// Which unit each address belongs to: of those that claim it, the first.
+// Maps addresses to units; the first unit that claims an address has it.
 void DwarfLines::State::index() {
   is_indexed = true;
   Dwarf_CU* cu = nullptr;
@@ -301,12 +302,12 @@ void DwarfLines::State::index() {
     unit.die = die;
     unit.is_skeleton = type == DW_UT_skeleton;
   }
-  if (status < 0) lacks("its .debug_info is damaged: " + libdw_error().what);
+  if (status < 0) note_missing("its .debug_info is damaged: " + libdw_error().what);
   if (std::ranges::none_of(units, &Unit::is_skeleton)) file = format::Fd();
   std::vector<RankedRange> ranges;
   for (std::uint32_t i = 0; i < units.size(); ++i) {
     read_ranges(&units[i].die, budget, scratch);
-    if (scratch.empty()) {  // the unit does not say; its functions do
+    if (scratch.empty()) {  // the unit has no ranges; use those of its functions
       read(units[i]);
       for (Function& function : units[i].functions) {
         if (function.is_inlined) continue;
@@ -320,7 +321,7 @@ void DwarfLines::State::index() {
   by_address = RangeIndex(std::move(ranges));
 }
 
-// Asked before libdw reads the table: it has no limit of its own.
+// Checked before libdw reads the table, since libdw has no limit.
 bool DwarfLines::State::may_read_lines(Unit& unit) {
   Dwarf_Attribute attribute;
   Dwarf_Word offset = 0;
@@ -345,7 +346,8 @@ void DwarfLines::State::read(Unit& unit) {
     unit.line_count = 0;
   } else if (dwarf_getsrclines(&unit.die, &unit.lines, &unit.line_count) != 0) {
     unit.line_count = 0;
-    if (dwarf_hasattr(&unit.die, DW_AT_stmt_list)) lacks("its .debug_line is damaged: " + libdw_error().what);
+    if (dwarf_hasattr(&unit.die, DW_AT_stmt_list))
+      note_missing("its .debug_line is damaged: " + libdw_error().what);
   }
   read_functions(unit);
 }
@@ -364,7 +366,8 @@ void DwarfLines::State::add_function(Unit& unit, Dwarf_Die& die, std::uint32_t a
 }
 
 void DwarfLines::State::read_functions(Unit& unit) {
-  std::vector<std::uint32_t> inside;  // by depth: the function that the entry there is, or stands in
+  std::vector<std::uint32_t>
+      inside;  // by depth: the innermost function around the entry, or the entry itself
   std::vector<RankedRange> ranges;
   DieWalk walk(unit.functions_die);
   while (walk.next()) {
@@ -372,7 +375,7 @@ void DwarfLines::State::read_functions(Unit& unit) {
     inside.resize(walk.depth());
     inside.push_back(around);
     const int tag = dwarf_tag(&walk.die());
-    std::size_t attributes = 0;  // libdw steps over each
+    std::size_t attributes = 0;
     if (tag != DW_TAG_invalid) dwarf_getattrcnt(walk.die().abbrev, &attributes);
     budget.attributes -= std::min(budget.attributes, attributes);
     if (budget.functions == 0 || budget.ranges == 0 || budget.attributes == 0) {
@@ -385,12 +388,12 @@ void DwarfLines::State::read_functions(Unit& unit) {
     add_function(unit, walk.die(), around, ranges);
   }
   if (walk.is_too_deep()) leaves_out("the rest of it is left out: a unit nests deeper than any compiler's");
-  if (walk.leads_back()) lacks("its .debug_info is damaged: a unit leads back into itself");
+  if (walk.has_cycle()) note_missing("its .debug_info is damaged: a unit leads back into itself");
   unit.by_address = RangeIndex(std::move(ranges));
 }
 
-// The linker's name is better than the language's, and what an abstract instance says comes first. `left` is
-// of all entries together: each of them may name two more.
+// Finds the name of a function: linkage name before DW_AT_name, abstract instance before concrete one. `left`
+// limits all entries together, since each may refer to two more.
 void DwarfLines::State::read_name(Dwarf_Die die, Function& function, int& left) const {
   if (left-- <= 0) return;
   for (const unsigned reference : {DW_AT_abstract_origin, DW_AT_specification}) {
@@ -426,7 +429,7 @@ Function& DwarfLines::State::named(Unit& unit, std::uint32_t number) const {
   }
   Dwarf_Files* files = nullptr;
   std::size_t count = 0;
-  // Without a table of its own a split-off part counts in the skeleton's.
+  // A split unit without a file table uses the skeleton's.
   const auto has_files = [&] {
     return dwarf_getsrcfiles(&unit.functions_die, &files, &count) == 0 ||
            (unit.single != nullptr && dwarf_getsrcfiles(&unit.die, &files, &count) == 0);
@@ -438,11 +441,12 @@ Function& DwarfLines::State::named(Unit& unit, std::uint32_t number) const {
   return function;
 }
 
-// The last row at or before `address`, unless it ends a sequence. libdw keeps rows by address, ends
-// before beginnings.
+// The last row at or before `address`, unless it ends a sequence. libdw sorts rows by address, end_sequence
+// first.
 Dwarf_Line* DwarfLines::State::line_at(const Unit& unit, std::uint64_t address) const {
   std::size_t low = 0,
-              high = unit.line_count;  // rows before `low` are at or before it, those from `high` are not
+              high = unit.line_count;  // invariant: rows before `low` are at or before the address, rows from
+                                       // `high` behind
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;
     Dwarf_Addr at = 0;
@@ -473,8 +477,8 @@ Result<DwarfLines> DwarfLines::open(format::Fd file, std::string root) {
   state->folder = folder_of(file.get());
   state->file = std::move(file);
   DwarfLines lines(std::move(state));
-  // libdw looks for a shared part by itself when a name needs it: beside the file, or where the link says.
-  const auto part = lines.shared_part();
+  // libdw would open the supplementary file itself, at the path in the link, as soon as a name needs it.
+  const auto part = lines.supplementary_file();
   const std::string place = part && !part->path.starts_with('/') ? lines.state_->folder : std::string();
   if (part && look_at(place + part->path, "") == Place::Harmful) {
     return Error{"its .gnu_debugaltlink names no regular file"};
@@ -482,16 +486,20 @@ Result<DwarfLines> DwarfLines::open(format::Fd file, std::string root) {
   return lines;
 }
 
-std::optional<SharedPart> DwarfLines::shared_part() const { return state_->dwarf.shared_part(); }
-Result<> DwarfLines::use_shared_part(format::Fd file) { return state_->dwarf.use_shared_part(file); }
+std::optional<SupplementaryFile> DwarfLines::supplementary_file() const {
+  return state_->dwarf.supplementary_file();
+}
+Result<> DwarfLines::use_supplementary_file(format::Fd file) {
+  return state_->dwarf.use_supplementary_file(file);
+}
 
-const std::string& DwarfLines::lack() const { return state_->lack; }
+const std::string& DwarfLines::missing_reason() const { return state_->missing_reason; }
 bool DwarfLines::left_out() const { return state_->left_out; }
 
 std::optional<DwarfLines::Spot> DwarfLines::spot_of(format::ElfAddress address) {
   if (!state_->is_indexed) {
-    if (const auto part = shared_part(); part && !state_->dwarf.has_shared_part())
-      state_->lacks("the part that it shares with others, " + part->path + ", is not there");
+    if (const auto part = supplementary_file(); part && !state_->dwarf.has_supplementary_file())
+      state_->note_missing("its supplementary file " + part->path + " is missing");
     state_->index();
   }
   const auto found = state_->by_address.find(address.value);

@@ -22,37 +22,37 @@ namespace tacho::symbolize {
 
 class DwarfLines {
  public:
-  // `file` is open for reading. `root` is the folder that stands for the recording host's "/"; parts that
-  // were split off into files of their own (.dwo) are looked for beside the file and where the compiler left
-  // them, if that is below `root`. The error does not name the file.
+  // `file` is open for reading. `root` is the folder that holds the recording host's "/" (--symfs). Files of
+  // split DWARF (.dwo) are looked for in the file's folder and where the compiler wrote them, if that is
+  // below `root`. The error does not name the file.
   static Result<DwarfLines> open(format::Fd file, std::string root);
   DwarfLines(DwarfLines&&) noexcept;
   DwarfLines& operator=(DwarfLines&&) noexcept;
   ~DwarfLines();
 
   // Sets the supplementary file. Call it before the first lookup; without it names in that file are missing.
-  std::optional<SharedPart> shared_part() const;
-  Result<> use_shared_part(format::Fd file);
+  std::optional<SupplementaryFile> supplementary_file() const;
+  Result<> use_supplementary_file(format::Fd file);
 
-  // Puts the calls at `address` into `calls`, the innermost first. None when this file knows nothing of it.
-  // `symbol` must live as long as this.
+  // Sets `calls` to the inlined calls at `address`, the innermost first; none if the DWARF does not cover it.
+  // `symbol` must outlive this.
   void find(format::ElfAddress address, const LinkerSymbol& symbol, StandIn stand_in,
             std::vector<Call>& calls);
 
-  // What find() is made of, for callers that keep it: the line, and the innermost function of the address, as
-  // a number in its unit. Nothing when this file knows nothing of the address.
+  // The parts of find(), for callers that store them: the line and the innermost function of the address, as
+  // a number in its unit. Nothing if the DWARF does not cover the address.
   struct Spot {
     std::string_view file;
     std::uint32_t line = 0;
     std::uint32_t unit = 0, function = InlineFunction::kNone;
   };
   std::optional<Spot> spot_of(format::ElfAddress address);
-  // Of spot_of(), or a caller of such a one. As long as this.
+  // A function of spot_of(), or one of its callers. Valid as long as this.
   InlineFunction& function(std::uint32_t unit, std::uint32_t number);
 
   // The first missing or damaged part that a lookup needed; empty: none.
-  const std::string& lack() const;
-  // Whether a part was left out because it exceeds the limits of the file's size.
+  const std::string& missing_reason() const;
+  // Whether a part was ignored because it exceeds the limits for the file's size.
   bool left_out() const;
 
  private:

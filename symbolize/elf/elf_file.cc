@@ -18,7 +18,7 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kLargestNotes = 1 << 20;  // bytes of one note segment
-constexpr std::size_t kMostSections = 1 << 18;    // an object file with one for each function has a tenth
+constexpr std::size_t kMostSections = 1 << 18;    // ten times those of objects with one for each function
 constexpr std::uint64_t kLargestTable = std::uint64_t{1} << 30;  // bytes of one symbol or string table
 
 struct ElfEnd {
@@ -29,7 +29,7 @@ using OwnedElf = std::unique_ptr<Elf, ElfEnd>;
 struct Section {
   Elf_Scn* handle = nullptr;
   GElf_Shdr header{};
-  std::string_view name;  // as long as the Elf
+  std::string_view name;  // valid as long as the Elf
 };
 
 std::string_view text_at(std::string_view table, std::uint64_t offset) {
@@ -89,7 +89,7 @@ struct ElfFile::State {
   OwnedElf elf;
   std::uint64_t size = 0;  // bytes
   GElf_Ehdr header{};
-  std::vector<Section> sections;  // by their numbers; sections that cannot be read are empty
+  std::vector<Section> sections;  // by index; sections that cannot be read are empty
   std::vector<GElf_Phdr> segments;
   LoadMap loads;
 
@@ -191,7 +191,7 @@ Result<ElfFile> ElfFile::in_memory(format::Bytes image) {
   auto state = std::make_unique<State>();
   elf_version(EV_CURRENT);
   state->size = image.size();
-  // libelf writes to the image only when asked to update it, which is never done here.
+  // libelf takes a non-const image, but writes to it only in elf_update(), which is not used.
   auto* const bytes = const_cast<char*>(reinterpret_cast<const char*>(image.data()));
   if (!image.empty()) state->elf.reset(elf_memory(bytes, image.size()));
   auto read = State::read(std::move(state));
@@ -201,8 +201,7 @@ Result<ElfFile> ElfFile::in_memory(format::Bytes image) {
 
 format::BuildId ElfFile::build_id() const {
   const auto order = state_->header.e_ident[EI_DATA] == ELFDATA2MSB ? std::endian::big : std::endian::little;
-  // Sections first: in a debug file the program headers still say where things were before they were taken
-  // out.
+  // Sections first: the program headers of a debug file still have the offsets of the stripped file.
   for (const Section& section : state_->sections) {
     if (section.handle == nullptr || section.header.sh_type != SHT_NOTE || !state_->is_inside(section))
       continue;
@@ -222,7 +221,7 @@ format::BuildId ElfFile::build_id() const {
 std::string ElfFile::debuglink() const {
   const Section* const section = state_->section(".gnu_debuglink");
   const std::string_view name = section ? text_at(state_->text(*section), 0) : std::string_view{};
-  // The name of a file beside this one; anything else would lead out of the folders that may be searched.
+  // Accepts a plain file name only: a path would lead out of the folders that may be searched.
   if (name.find('/') != std::string_view::npos || name == "." || name == "..") return {};
   return std::string(name);
 }
@@ -245,8 +244,7 @@ bool ElfFile::has_lines() const {
 
 LoadMap ElfFile::load_map() const { return state_->loads; }
 
-// As the kernel's loader does: code first, in the order of the file; what is thrown away after the start
-// stands apart.
+// As the kernel's module loader: code first, in the file's order; init sections are in a region of their own.
 LoadMap ElfFile::module_load_map() const {
   constexpr std::uint64_t kCode = SHF_ALLOC | SHF_EXECINSTR;
   std::vector<LoadMap::Segment> loads;
@@ -294,7 +292,7 @@ bool is_function_or_object(const GElf_Sym& symbol) {
   return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_OBJECT) && symbol.st_shndx != SHN_UNDEF;
 }
 
-// A bare mark in the code, as assembler sources have them.
+// A label without type or size, as in assembler sources.
 bool is_label(const GElf_Sym& symbol) {
   return GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE && symbol.st_shndx != SHN_UNDEF &&
          symbol.st_other != STV_HIDDEN && symbol.st_other != STV_INTERNAL;
@@ -315,7 +313,7 @@ struct PltShape {
   std::uint64_t header = 0, entry = 0;  // bytes
 };
 
-// perf takes the section's entry size for every machine it has no row for.
+// For machines that perf does not list, it uses the section's entry size.
 PltShape plt_shape(std::uint16_t machine, std::uint64_t entry_size) {
   struct Row {
     std::uint16_t machine;
@@ -329,7 +327,7 @@ PltShape plt_shape(std::uint16_t machine, std::uint64_t entry_size) {
 
 }  // namespace
 
-// Adds what one row of a symbol table stands for.
+// Adds one entry of a symbol table.
 void ElfFile::State::add_symbol(const GElf_Sym& symbol, std::string_view name, const State& loaded,
                                 SymbolTable& table) const {
   const bool label = is_label(symbol);
@@ -366,7 +364,7 @@ void ElfFile::State::add_plt(Demangler* demangler, SymbolTable& table) const {
   const std::size_t row_size = gelf_fsize(elf.get(), has_addends ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
   const PltShape shape = plt_shape(header.e_machine, plt->header.sh_entsize);
   std::uint64_t start = plt->header.sh_offset + shape.header;
-  std::uint64_t left = size;  // bytes of names: many relocations may name one symbol, of any length
+  std::uint64_t left = size;  // limit of name bytes: many relocations may refer to one long name
   for (std::size_t i = 0; i < rows->d_size / row_size; ++i, start += shape.entry) {
     GElf_Rela rela{};
     GElf_Rel rel{};
@@ -387,7 +385,7 @@ void ElfFile::State::add_plt(Demangler* demangler, SymbolTable& table) const {
   }
 }
 
-// Adds all of one symbol table.
+// Adds all entries of one symbol table.
 void ElfFile::State::add_symbols(const Section& rows, const State& loaded, SymbolTable& table) const {
   const Section* const strings = section(rows.header.sh_link);
   Elf_Data* const found = data(rows);
@@ -411,7 +409,7 @@ Result<SymbolTable> read_symbols(const ElfFile& file, const ElfFile& loaded, Dem
     state.add_symbols(*rows, *loaded.state_, table);
     table.settle([demangler](std::string_view name) { return demangler ? demangler->shown(name) : name; });
   }
-  if (table.has_none()) return Error{"its symbol table names nothing, or cannot be read"};
+  if (table.has_none()) return Error{"its symbol table is empty or cannot be read"};
   loaded.state_->add_plt(demangler, table);
   table.finish();
   return table;

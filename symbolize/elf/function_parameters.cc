@@ -26,7 +26,7 @@ struct Parameter {
   Dwarf_Die die{};
   std::string_view name;
   ValueLocation place;
-  std::string lack;  // why its place is not known; empty: it is
+  std::string missing_reason;  // why its place is not known; empty: it is
 };
 
 // What a name or "->" leads to.
@@ -134,7 +134,7 @@ struct FunctionParameters::State {
   DwarfFile dwarf;
   TypeView types;
 
-  std::optional<Dwarf_Die> function_at(std::uint64_t entry, std::string& lack) const;
+  std::optional<Dwarf_Die> function_at(std::uint64_t entry, std::string& missing_reason) const;
   std::optional<Dwarf_Die> function_in(const Dwarf_Die& unit, std::uint64_t entry, DwarfBudget& budget) const;
   bool may_hold(Dwarf_Die& unit, std::uint64_t entry) const;
   std::vector<Parameter> parameters_of(Dwarf_Die function, std::uint64_t entry,
@@ -182,7 +182,7 @@ std::optional<Dwarf_Die> FunctionParameters::State::function_in(const Dwarf_Die&
 }
 
 std::optional<Dwarf_Die> FunctionParameters::State::function_at(std::uint64_t entry,
-                                                                std::string& lack) const {
+                                                                std::string& missing_reason) const {
   DwarfBudget budget = DwarfBudget::of(dwarf.image().size());
   Dwarf_CU* cu = nullptr;
   Dwarf_Half version = 0;
@@ -193,7 +193,7 @@ std::optional<Dwarf_Die> FunctionParameters::State::function_at(std::uint64_t en
     const int tag = dwarf_tag(&unit);
     if ((tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) || !may_hold(unit, entry)) continue;
     if (type == DW_UT_skeleton || dwarf_hasattr(&unit, DW_AT_GNU_dwo_name)) {
-      lack = "its debugging information is in .dwo files, which are not read for this";
+      missing_reason = "its debugging information is in .dwo files, which are not read for this";
       continue;
     }
     if (auto found = function_in(unit, entry, budget)) return found;
@@ -208,12 +208,13 @@ void FunctionParameters::State::add_parameters(Dwarf_Die parent, std::vector<Par
   while (out.size() < kMostParameters) {
     const int tag = dwarf_tag(&child);
     if (tag == DW_TAG_formal_parameter)
-      out.push_back({.die = child, .name = types.text(child, DW_AT_name), .place = {}, .lack = {}});
+      out.push_back({.die = child, .name = types.text(child, DW_AT_name), .place = {}, .missing_reason = {}});
     Dwarf_Die inner{};
     if (tag == DW_TAG_GNU_formal_parameter_pack && dwarf_child(&child, &inner) == 0) {
       do {
         if (dwarf_tag(&inner) == DW_TAG_formal_parameter)
-          out.push_back({.die = inner, .name = types.text(inner, DW_AT_name), .place = {}, .lack = {}});
+          out.push_back(
+              {.die = inner, .name = types.text(inner, DW_AT_name), .place = {}, .missing_reason = {}});
       } while (out.size() < kMostParameters && dwarf_siblingof(&inner, &inner) == 0);
     }
     if (dwarf_siblingof(&child, &child) != 0) return;
@@ -266,11 +267,11 @@ std::vector<Parameter> FunctionParameters::State::parameters_of(Dwarf_Die functi
     } else if (is_plain && expected[i] && (is_external || is_there)) {
       all[i].place = *expected[i];
     } else {
-      all[i].lack =
+      all[i].missing_reason =
           "the compiler does not say where it is when the function begins, and may have left it out";
     }
-    if (all[i].lack.empty() && !all[i].place.on_stack && all[i].place.registers.empty())
-      all[i].lack = "it has no bytes";
+    if (all[i].missing_reason.empty() && !all[i].place.on_stack && all[i].place.registers.empty())
+      all[i].missing_reason = "it has no bytes";
   }
   return all;
 }
@@ -406,7 +407,7 @@ Result<ParameterValue> FunctionParameters::State::value_of(const std::vector<Par
   if (steps.empty()) return Error{"is no name, nor a name with members: request->head.length"};
   const auto one = std::ranges::find(all, steps.front().name, &Parameter::name);
   if (one == all.end()) return Error{"there is no such argument; " + offer(all)};
-  if (!one->lack.empty()) return Error{one->lack + "; name the register, as %di"};
+  if (!one->missing_reason.empty()) return Error{one->missing_reason + "; name the register, as %di"};
   const auto type = types.type_of(one->die);
   if (!type) return Error{"its type is not described"};
   Value value;
@@ -447,15 +448,19 @@ Result<FunctionParameters> FunctionParameters::open(format::Fd file) {
   return FunctionParameters(std::make_unique<State>(std::move(*dwarf)));
 }
 
-std::optional<SharedPart> FunctionParameters::shared_part() const { return state_->dwarf.shared_part(); }
-Result<> FunctionParameters::use_shared_part(format::Fd file) { return state_->dwarf.use_shared_part(file); }
+std::optional<SupplementaryFile> FunctionParameters::supplementary_file() const {
+  return state_->dwarf.supplementary_file();
+}
+Result<> FunctionParameters::use_supplementary_file(format::Fd file) {
+  return state_->dwarf.use_supplementary_file(file);
+}
 
 Result<std::vector<ParameterValue>> FunctionParameters::find(format::ElfAddress entry,
                                                              std::string_view symbol,
                                                              const std::vector<std::string>& wanted) const {
-  std::string lack = "its debugging information has no function that starts there";
-  const auto function = state_->function_at(entry.value, lack);
-  if (!function) return Error{lack, ENOENT};
+  std::string missing_reason = "its debugging information has no function that starts there";
+  const auto function = state_->function_at(entry.value, missing_reason);
+  if (!function) return Error{missing_reason, ENOENT};
   const std::vector<Parameter> all = state_->parameters_of(*function, entry.value, symbol);
   std::vector<ParameterValue> out;
   for (const std::string& one : wanted) {
@@ -614,8 +619,12 @@ Result<FunctionPrototypes> FunctionPrototypes::open(format::Fd file) {
   return FunctionPrototypes(std::make_unique<State>(std::move(*dwarf)));
 }
 
-std::optional<SharedPart> FunctionPrototypes::shared_part() const { return state_->dwarf.shared_part(); }
-Result<> FunctionPrototypes::use_shared_part(format::Fd file) { return state_->dwarf.use_shared_part(file); }
+std::optional<SupplementaryFile> FunctionPrototypes::supplementary_file() const {
+  return state_->dwarf.supplementary_file();
+}
+Result<> FunctionPrototypes::use_supplementary_file(format::Fd file) {
+  return state_->dwarf.use_supplementary_file(file);
+}
 
 std::vector<std::optional<Prototype>> FunctionPrototypes::find(
     std::span<const format::ElfAddress> entries) const {

@@ -47,8 +47,8 @@ class FunctionParameters {
   FunctionParameters& operator=(FunctionParameters&&) = delete;
   ~FunctionParameters();
 
-  std::optional<SharedPart> shared_part() const;
-  Result<> use_shared_part(format::Fd file);
+  std::optional<SupplementaryFile> supplementary_file() const;
+  Result<> use_supplementary_file(format::Fd file);
 
   // `wanted`: "size", "request->head.length", "point.x". `symbol`: the linker's name of the function that
   // begins at `entry`. The error says which cannot be had, why, and what the function has; for "?" the last
@@ -108,8 +108,8 @@ class FunctionPrototypes {
   FunctionPrototypes& operator=(FunctionPrototypes&&) = delete;
   ~FunctionPrototypes();
 
-  std::optional<SharedPart> shared_part() const;
-  Result<> use_shared_part(format::Fd file);
+  std::optional<SupplementaryFile> supplementary_file() const;
+  Result<> use_supplementary_file(format::Fd file);
 
   // Of the functions that start at `entries`, in their order; nothing for functions that are not described.
   // All are looked for in one walk over the file.

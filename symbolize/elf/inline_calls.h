@@ -1,4 +1,4 @@
-// Chains of inlined calls, and the rules for their names. DWARF and symbol packs share them.
+// Chains of inlined calls, and the rules for their names. Used for DWARF and for symbol packs.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace tacho::symbolize {
 
-// One function that covers an address: the innermost inlined one, its caller, and so on to the function that
-// was not inlined. Texts are owned by the source.
+// One function at an address: the innermost inlined one, its caller, and so on up to the function that was
+// not inlined. Strings belong to the source.
 struct Call {
-  std::string_view function;  // as the linker knows it where the language mangles names; empty: unknown
+  std::string_view function;  // the linker's name if the language mangles names; empty: unknown
   std::string_view file;      // with its folder; empty: unknown
-  std::uint32_t line = 0;  // of the address in the innermost function, of the call in the others; 0: unknown
+  std::uint32_t line = 0;     // of the address (innermost function) or of the call (others); 0: unknown
 };
 
 // The function that the symbol table has at an address.
@@ -25,29 +25,29 @@ struct LinkerSymbol {
   format::ElfAddress start;
 };
 
-// Where the symbol's name stands for a function of which DWARF has no linkage name.
+// For which functions without a linkage name in DWARF the symbol's name is used.
 enum class StandIn : std::uint8_t {
-  OwnCode,  // for the outermost function, whose code the symbol is of; inlined ones have their DWARF names
-  Always,   // for the innermost: what addr2line answers when it is asked for this address alone
-  AtFirst,  // for the innermost as perf, which asks for many: the first time a function is met, and later
-            // only if both start at the same place; so an answer depends on the questions before
+  OwnCode,  // the outermost, to which the symbol belongs; inlined functions have their DWARF names
+  Always,   // the innermost, as addr2line prints for a single address
+  AtFirst,  // the innermost, as perf does: at a function's first lookup, and later only if function and
+  // symbol start at the same address; so the result depends on earlier lookups
 };
 
 // One instance of a function: its own code, or an inlined call of it.
 struct InlineFunction {
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   std::string_view name;
-  bool is_linkers = false;       // `name` is, or will for perf's purposes be taken as, the linker's
-  std::uint64_t start = 0;       // of its first range, an ELF address
-  std::uint32_t caller = kNone;  // only of inlined ones: the function around it
-  std::string_view call_file;    // where that calls it
+  bool is_linkers = false;       // `name` is the linker's, or perf uses it as such
+  std::uint64_t start = 0;       // ELF address of its first range
+  std::uint32_t caller = kNone;  // of an inlined one: the function around it
+  std::string_view call_file;    // where the caller calls it
   std::uint32_t call_line = 0;
 };
 
 inline constexpr std::size_t kDeepestInline = 1024;  // perf's own limit
 
-// Adds the calls at a place, the innermost first. `place` has its line; `innermost` is the number of the
-// function there, or kNone. `function_at` gives the InlineFunction that has a number, to be changed.
+// Appends the calls at an address, the innermost first. `place` has the address's line; `innermost` is the
+// number of its function, or kNone. `function_at` returns the InlineFunction of a number, which is modified.
 template <class FunctionAt>
 void list_calls(Call place, std::uint32_t innermost, const LinkerSymbol& symbol, StandIn stand_in,
                 std::vector<Call>& calls, FunctionAt&& function_at) {
@@ -66,8 +66,8 @@ void list_calls(Call place, std::uint32_t innermost, const LinkerSymbol& symbol,
   place.function = name_of(*function);
   if (stand_in != StandIn::OwnCode && !function->is_linkers && !symbol.name.empty()) {
     place.function = symbol.name;
-    // binutils asks the symbol table once for each such function, and keeps the answer only if both start at
-    // the same place.
+    // binutils looks each such function up in the symbol table once, and keeps that name only if both start
+    // at the same address.
     if (stand_in == StandIn::AtFirst && symbol.start.value == function->start) function->name = symbol.name;
     if (stand_in == StandIn::AtFirst) function->is_linkers = true;
   }

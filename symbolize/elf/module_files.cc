@@ -186,11 +186,12 @@ Result<ModuleSymbols> ModuleFiles::read(const Opened& file, const ElfFile& loade
     if (found)
       symbols.embedded = std::move(*found);
     else
-      symbols.lack = std::move(found.error());
+      symbols.missing_reason = std::move(found.error());
   }
   auto table = read_symbols(file.elf, loaded, demangler_);
   if (table) symbols.table = std::move(*table);
-  if (!table && !symbols.embedded) return symbols.lack ? std::move(*symbols.lack) : std::move(table.error());
+  if (!table && !symbols.embedded)
+    return symbols.missing_reason ? std::move(*symbols.missing_reason) : std::move(table.error());
   return symbols;
 }
 
@@ -209,7 +210,7 @@ Result<ModuleSymbols> ModuleFiles::symbols(const Module& module) const {
   ModuleSymbols none;
   none.loads = ran->elf.load_map();
   none.build_id = ran->elf.build_id();
-  none.lack = std::move(symbols.error()).in(files_.place(ran->from));
+  none.missing_reason = std::move(symbols.error()).in(files_.place(ran->from));
   return none;
 }
 
@@ -260,13 +261,13 @@ Result<ModuleSymbols> ModuleFiles::kernel_module_symbols(const Module& module) c
 }
 
 template <class Reader>
-void ModuleFiles::find_shared_part(const Candidate& from, Reader& reader) const {
-  const auto part = reader.shared_part();
+void ModuleFiles::find_supplementary_file(const Candidate& from, Reader& reader) const {
+  const auto part = reader.supplementary_file();
   if (!part) return;
-  for (const Candidate& candidate : DebugFiles::shared_parts(from, part->path, part->build_id)) {
+  for (const Candidate& candidate : DebugFiles::supplementary_files(from, part->path, part->build_id)) {
     // The reader checks a supplementary file itself.
     auto shared = open_candidate(candidate, part->is_supplementary ? format::BuildId{} : part->build_id);
-    if (shared && reader.use_shared_part(std::move(shared->file))) return;
+    if (shared && reader.use_supplementary_file(std::move(shared->file))) return;
   }
 }
 
@@ -274,7 +275,7 @@ Result<std::optional<DwarfLines>> ModuleFiles::read_lines(Opened file) const {
   const std::string place = files_.place(file.from);
   auto lines = DwarfLines::open(std::move(file.file), files_.root());
   if (!lines) return std::move(lines.error()).in(place);
-  find_shared_part(file.from, *lines);
+  find_supplementary_file(file.from, *lines);
   return std::optional(std::move(*lines));
 }
 
@@ -296,7 +297,7 @@ Result<std::optional<ModuleFiles::Parameters>> ModuleFiles::parameters(const Mod
   if (!from) return std::optional<Parameters>{};
   auto functions = FunctionParameters::open(std::move(from->file));
   if (!functions) return std::move(functions.error()).in(files_.place(from->from));
-  find_shared_part(from->from, *functions);
+  find_supplementary_file(from->from, *functions);
   return std::optional(Parameters{std::move(*functions), std::move(loads)});
 }
 
@@ -309,7 +310,7 @@ Result<std::optional<ModuleFiles::Prototypes>> ModuleFiles::prototypes(const Mod
   if (!from) return std::optional<Prototypes>{};
   auto functions = FunctionPrototypes::open(std::move(from->file));
   if (!functions) return std::move(functions.error()).in(files_.place(from->from));
-  find_shared_part(from->from, *functions);
+  find_supplementary_file(from->from, *functions);
   return std::optional(Prototypes{std::move(*functions), std::move(loads)});
 }
 

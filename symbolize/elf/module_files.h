@@ -47,7 +47,7 @@ struct ModuleSymbols {
   char letter = '!';         // perf's, for where they came from
   bool is_full = false;      // from a .symtab
   // Why `embedded` was left out, although the file has one; or why there are no symbols at all.
-  std::optional<Error> lack;
+  std::optional<Error> missing_reason;
 };
 
 struct KernelSymbols {
@@ -111,7 +111,7 @@ class ModuleFiles {
   Result<std::optional<DwarfLines>> read_lines(Opened file) const;
   // Gives `reader` the part that its file shares with others, if that is here.
   template <class Reader>
-  void find_shared_part(const Candidate& from, Reader& reader) const;
+  void find_supplementary_file(const Candidate& from, Reader& reader) const;
 
   DebugFiles files_;
   Debuginfod* servers_;

@@ -19,11 +19,11 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::size_t kBlock = 512;                             // bytes, of which a tar is made
+constexpr std::size_t kBlock = 512;                             // bytes of a tar block
 constexpr std::size_t kPiece = std::size_t{1} << 18;            // bytes that are read at a time
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;    // of all files together
-constexpr std::uint64_t kMostOfBlock = std::uint64_t{1} << 26;  // bytes that a block of bzip2 may unpack to
-constexpr std::size_t kMostFiles = 512;                         // each takes a descriptor
+constexpr std::uint64_t kMostOfBlock = std::uint64_t{1} << 26;  // decompressed bytes of a bzip2 block
+constexpr std::size_t kMostFiles = 512;                         // each needs a descriptor
 constexpr std::string_view kPacked = "BZh", kElf = "\177ELF", kTar = "ustar";
 constexpr std::size_t kTarAt = 257, kSumAt = 148, kSumSize = 8, kSizeAt = 124, kSizeSize = 12, kKindAt = 156;
 
@@ -31,7 +31,7 @@ std::string_view text_at(format::Bytes block, std::size_t at, std::size_t size) 
   return format::as_text(block.subspan(at, size));
 }
 
-// Octal digits, or from GNU tar for large ones a mark and the bytes of the number.
+// Parses a number of a tar header: octal digits, or GNU tar's binary form of large numbers.
 std::optional<std::uint64_t> number_at(format::Bytes block, std::size_t at, std::size_t size) {
   constexpr unsigned kBase = 8, kBits = 8;
   std::uint64_t number = 0;
@@ -52,10 +52,10 @@ std::optional<std::uint64_t> number_at(format::Bytes block, std::size_t at, std:
 
 struct Entry {
   bool is_file = false;
-  std::uint64_t size = 0;  // bytes behind its block, which others fill up
+  std::uint64_t size = 0;  // bytes behind the header, without padding
 };
 
-// The block of an entry; nothing when its sum is another one.
+// Parses the header of an entry; nothing: its checksum is wrong.
 std::optional<Entry> parse_entry(format::Bytes block) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < block.size(); ++i)
@@ -64,12 +64,12 @@ std::optional<Entry> parse_entry(format::Bytes block) {
   const auto size = number_at(block, kSizeAt, kSizeSize);
   if (!size || *size >> 62 != 0) return std::nullopt;
   const char kind = text_at(block, kKindAt, 1)[0];
-  const bool has_none = kind >= '1' && kind <= '6';  // links, devices, folders
+  const bool has_none = kind >= '1' && kind <= '6';  // links, devices and folders have no content
   return Entry{kind == '0' || kind == '\0', has_none ? 0 : *size};
 }
 
-// The bytes of an archive, unpacked where it is packed. `left`: how many more may come, of this archive and
-// of those in it: 1 MB of bzip2 may hold 20 GB of zeros, a sparse file any number.
+// Reads the bytes of an archive, decompressed if needed. `left`: how many bytes may still be read from this
+// archive and those in it: 1 MB of bzip2 can hold 20 GB of zeros, a sparse file any number.
 class Unpacker {
  public:
   Unpacker(format::Fd file, std::uint64_t& left) : file_(std::move(file)), left_(left) {}
@@ -79,7 +79,7 @@ class Unpacker {
     if (is_begun_) BZ2_bzDecompressEnd(&state_);
   }
 
-  // Fills all of `to`, but at the end.
+  // Fills `to`; less only at the end.
   Result<std::size_t> read(std::span<std::byte> to);
 
  private:
@@ -90,7 +90,7 @@ class Unpacker {
   format::Fd file_;
   std::uint64_t& left_;
   std::vector<std::byte> piece_;
-  format::Bytes rest_;  // of it
+  format::Bytes rest_;
   bool is_known_ = false, is_packed_ = false, is_begun_ = false, is_at_end_ = false;
   bz_stream state_{};
 };
@@ -108,7 +108,7 @@ Result<> Unpacker::fill() {
   return Done{};
 }
 
-// Several streams may stand one after another, as programs write that pack by several threads.
+// Several streams in a row, as parallel compressors write them.
 Result<> Unpacker::begin() {
   if (is_begun_) return Done{};
   state_ = {};
@@ -120,7 +120,7 @@ Result<> Unpacker::begin() {
 Result<std::size_t> Unpacker::read(std::span<std::byte> to) {
   auto got = unpack(to);
   if (!got) return got;
-  if (*got > left_) return Error{"it unpacks to more than is read of an archive, 2 GB"};
+  if (*got > left_) return Error{"its contents exceed the limit of 2 GB"};
   left_ -= *got;
   return got;
 }
@@ -129,7 +129,7 @@ Result<std::size_t> Unpacker::unpack(std::span<std::byte> to) {
   std::size_t done = 0;
   while (done < to.size()) {
     if (auto filled = fill(); !filled) return std::move(filled.error());
-    if (rest_.empty() && is_begun_) return Error{"it is cut short"};
+    if (rest_.empty() && is_begun_) return Error{"it is truncated"};
     if (rest_.empty()) break;
     if (!is_packed_) {
       const std::size_t size = std::min(rest_.size(), to.size() - done);
@@ -183,7 +183,7 @@ class Reader {
   Reader(format::Fd file, Archive& archive, std::uint64_t& left)
       : left_(left), bytes_(std::move(file), left), archive_(archive) {}
 
-  // An error: what comes behind cannot be read.
+  // An error: the rest cannot be read.
   Result<> read_all();
   void tell_left_out();
 
@@ -200,7 +200,7 @@ class Reader {
   Unpacker bytes_;
   Archive& archive_;
   std::array<std::byte, kPiece> piece_{};
-  bool is_inner_ = false;                        // an archive in an archive, which has none in it
+  bool is_inner_ = false;                        // an archive in an archive; a third level is not read
   std::uint64_t kept_ = 0;                       // bytes of files
   std::map<std::string, std::size_t> left_out_;  // files, by the reason
 };
@@ -209,7 +209,7 @@ class Reader {
 Result<std::size_t> Reader::take(std::uint64_t size) {
   const std::size_t wanted = std::min<std::uint64_t>(size, piece_.size());
   auto got = bytes_.read(std::span(piece_).first(wanted));
-  if (got && *got != wanted) return Error{"it is cut short"};
+  if (got && *got != wanted) return Error{"it is truncated"};
   return got;
 }
 
@@ -222,13 +222,13 @@ Result<> Reader::skip(std::uint64_t size) {
   return Done{};
 }
 
-// The bytes that come, of which the first `got` are in the piece, as a file in memory. None where there is no
-// room for it; all of it is read.
+// Copies an entry to a memfd; the first `got` bytes are in the piece already. Nothing if it exceeds the
+// limits, but then too all of it is read.
 Result<format::Fd> Reader::keep(std::uint64_t size, std::size_t got) {
   std::uint64_t rest = size - got;
   format::Fd file;
   if (size > kMostBytes - kept_ || archive_.files.size() == kMostFiles)
-    leave_out("no more than 512 files and 1 GB are taken");
+    leave_out("the limit is 512 files and 1 GB");
   else if (file = format::Fd(::memfd_create("archived", MFD_CLOEXEC)); !file)
     leave_out(system_error("memory", errno).what);
   if (!file) {
@@ -247,7 +247,7 @@ Result<format::Fd> Reader::keep(std::uint64_t size, std::size_t got) {
   return format::Fd();
 }
 
-// Kept where it is a program or library that has a build id.
+// Keeps an entry if it is a program or library with a build id.
 Result<> Reader::read_file(std::uint64_t size) {
   const auto got = take(size);
   if (!got) return got.error();
@@ -268,7 +268,7 @@ Result<> Reader::read_file(std::uint64_t size) {
   return Done{};
 }
 
-// `perf archive --all` puts the archive into another one, beside the capture.
+// `perf archive --all` puts the archive and the capture into another archive.
 void Reader::read_inner(format::Fd file, std::uint64_t size) {
   if (::lseek(file.get(), 0, SEEK_SET) != 0) return leave_out(system_error("seek", errno).what);
   const auto inner = std::make_unique<Reader>(std::move(file), archive_, left_);
@@ -280,7 +280,7 @@ void Reader::read_inner(format::Fd file, std::uint64_t size) {
   if (!done) leave_out("in an archive in it: " + done.error().what);
 }
 
-// bzip2 gives a block out before it has checked the block's sum: the fault may be the block's.
+// bzip2 returns a block before it checks its checksum: look for such an error first.
 Error Reader::why_no_entry() {
   for (std::uint64_t done = 0; done < kMostOfBlock;) {
     const auto got = bytes_.read(piece_);
@@ -296,7 +296,7 @@ Result<> Reader::read_all() {
     const auto got = bytes_.read(std::span(piece_).first(kBlock));
     if (!got) return got.error();
     if (*got == 0) return Done{};
-    if (*got != kBlock) return Error{"it is cut short"};
+    if (*got != kBlock) return Error{"it is truncated"};
     const format::Bytes block = std::span(piece_).first(kBlock);
     if (std::ranges::all_of(block, [](std::byte one) { return one == std::byte{0}; })) return Done{};
     const auto entry = parse_entry(block);
@@ -309,8 +309,8 @@ Result<> Reader::read_all() {
 
 void Reader::tell_left_out() {
   for (const auto& [why, count] : left_out_)
-    archive_.lacks.push_back((count == 1 ? "one of its files is left out: "
-                                         : std::to_string(count) + " of its files are left out: ") +
+    archive_.lacks.push_back((count == 1 ? "one of its files is ignored: "
+                                         : std::to_string(count) + " of its files are ignored: ") +
                              why);
 }
 
@@ -333,9 +333,9 @@ Result<Archive> read_archive(const std::string& path, std::uint64_t most) {
   reader->tell_left_out();
   if (!done)
     archive.lacks.push_back(
-        "what comes behind its first " +
+        "the rest behind its first " +
         (archive.files.size() == 1 ? "file" : std::to_string(archive.files.size()) + " files") +
-        " is left out: " + done.error().what);
+        " is ignored: " + done.error().what);
   return archive;
 }
 

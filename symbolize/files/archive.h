@@ -1,4 +1,4 @@
-// What `perf archive` makes of perf's cache of files: a tar, mostly packed by bzip2.
+// Reads the output of `perf archive`: files of perf's cache in a tar, usually compressed with bzip2.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,14 @@ struct Archive {
     format::BuildId build_id;
     format::Fd file;  // in memory
   };
-  // Programs and libraries, by the build ids that they have themselves: what the archive calls them counts
-  // for nothing, and nothing gets such a name.
+  // Programs and libraries with the build ids in the files. Names in the archive are not used.
   std::vector<File> files;
-  std::vector<std::string> lacks;  // what was left out, each reason once
+  std::vector<std::string> lacks;  // messages about ignored files, one for each reason
 };
 
-// Whether the file is one, by its first bytes.
+// Whether the file is an archive, by its first bytes.
 bool is_archive(const std::string& path);
-// An error when it cannot be read at all. `most`: bytes that it may unpack to, and the archives in it.
+// An error: nothing of it can be read. `most`: the limit of decompressed bytes, archives in it included.
 Result<Archive> read_archive(const std::string& path, std::uint64_t most = std::uint64_t{2} << 30);
 
 }  // namespace tacho::symbolize

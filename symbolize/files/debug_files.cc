@@ -47,7 +47,7 @@ bool is_file(int file) {
 }  // namespace
 
 Result<PinnedFiles> PinnedFiles::read(int listing) {
-  if (!is_file(listing)) return Error{"it is no list of files"};
+  if (!is_file(listing)) return Error{"it is not a list of files"};
   const auto bytes = format::read_at(listing, 0, kMostListingBytes);
   if (!bytes) return bytes.error();
   std::string_view rest = format::as_text(*bytes);
@@ -68,7 +68,7 @@ Result<PinnedFiles> PinnedFiles::read(int listing) {
         words[3] == kNoId ? std::optional(format::BuildId{}) : format::BuildId::from_hex(words[3]);
     const bool is_known = end != std::string_view::npos && read_number(words[0], row.file) &&
                           (row.is_perf_map || words[1] == "b") && read_number(words[2], row.process) && id;
-    if (!is_known || !is_file(row.file)) return Error{"it is no list of files"};
+    if (!is_known || !is_file(row.file)) return Error{"it is not a list of files"};
     row.build_id = *id;
     held.rows_.push_back(std::move(row));
   }
@@ -89,9 +89,9 @@ void PinnedFiles::add(format::Fd file, const format::BuildId& id) {
 template <class Is>
 Result<format::Fd> PinnedFiles::only(Is&& is) const {
   const auto found = std::ranges::find_if(rows_, is);
-  if (found == rows_.end()) return Error{"it was not held open", ENOENT};
+  if (found == rows_.end()) return Error{"it was not pinned", ENOENT};
   format::Fd file(::fcntl(found->file, F_DUPFD_CLOEXEC, 0));
-  return file ? std::move(file) : Result<format::Fd>(system_error("a file that was held open", errno));
+  return file ? std::move(file) : Result<format::Fd>(system_error("a pinned file", errno));
 }
 
 Result<format::Fd> PinnedFiles::binary(std::string_view name, const format::BuildId& id) const {
@@ -105,13 +105,13 @@ Result<format::Fd> PinnedFiles::binary(std::string_view name, const format::Buil
 
 Result<format::Fd> PinnedFiles::perf_map(std::uint32_t process) const {
   const auto is = [&](const Row& row) { return row.is_perf_map && row.process == process; };
-  if (std::ranges::count_if(rows_, is) > 1) return Error{"several processes had this number", ENOTUNIQ};
+  if (std::ranges::count_if(rows_, is) > 1) return Error{"several processes had this pid", ENOTUNIQ};
   return only(is);
 }
 
 namespace {
 
-// From debuginfod.h of elfutils, whose library promises to keep them.
+// From debuginfod.h of elfutils; a stable interface.
 using Begin = void* (*)();
 using Find = int (*)(void* client, const unsigned char* id, int size, char** path);
 using End = void (*)(void* client);
@@ -153,7 +153,7 @@ Result<Debuginfod> Debuginfod::connect() {
   const char* const urls = std::getenv("DEBUGINFOD_URLS");
   if (!urls || *urls == '\0') return Error{"debuginfod: DEBUGINFOD_URLS names no server; set it to its URL"};
   auto state = std::make_unique<State>();
-  // Never unloaded: the libraries it brings (curl, gnutls) keep what they allocated until the process ends.
+  // Never unloaded, since its dependencies (curl, gnutls) do not support that.
   state->library.reset(::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
   if (!state->library) return Error{"debuginfod: libdebuginfod.so.1 is missing; install libdebuginfod1"};
   void* const library = state->library.get();
@@ -188,7 +188,7 @@ constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 bool climbs(const std::string& path) { return ("/" + path + "/").find("/../") != std::string::npos; }
 
-// With its slash.
+// The folder of a path, with a slash.
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
 
 std::string by_build_id(const format::BuildId& id) {
@@ -196,7 +196,7 @@ std::string by_build_id(const format::BuildId& id) {
   return "/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2);
 }
 
-// As if `root` were "/" for this one call; an empty one is this machine's own.
+// Opens a path with `root` as its root folder (openat2 RESOLVE_IN_ROOT); empty: this machine's.
 int open_below(const std::string& root, const std::string& path, int flags) {
   if (root.empty()) return ::open(path.c_str(), flags);
   const format::Fd folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -206,7 +206,7 @@ int open_below(const std::string& root, const std::string& path, int flags) {
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const long fd = ::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how);
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(fd);
-  // Before Linux 5.6, or where a sandbox does not know the call: no links and no "..", which is stricter.
+  // Before Linux 5.6, or if a sandbox forbids openat2: refuses links and "..".
   if (climbs(path)) errno = EXDEV;
   return climbs(path) ? -1 : ::open((root + path).c_str(), flags | O_NOFOLLOW);
 }
@@ -215,16 +215,14 @@ bool is_same(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Files that the kernel makes up look regular, but reading them can take events away from others, or never
-// end.
+// Whether the file is on proc, sysfs or similar: reading such files can have effects, or never end.
 bool is_made_up(int file) {
   struct statfs system {};
   constexpr std::array kMagics = {PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC};
   return ::fstatfs(file, &system) == 0 && std::ranges::find(kMagics, system.f_type) != kMagics.end();
 }
 
-// Opening a device or a FIFO does something already, so the file is only looked at first; then that very file
-// is opened.
+// Opening a device or a FIFO has effects, so the file is first opened with O_PATH and checked, then reopened.
 Result<format::Fd> open_regular(const std::string& root, const std::string& path, int more_flags = 0) {
   const format::Fd seen(open_below(root, path, O_PATH | O_CLOEXEC | more_flags));
   struct stat status {};
@@ -236,7 +234,7 @@ Result<format::Fd> open_regular(const std::string& root, const std::string& path
   format::Fd file(::open(("/proc/self/fd/" + std::to_string(seen.get())).c_str(), kOpenFlags));
   if (file || errno != ENOENT)
     return file ? std::move(file) : Result<format::Fd>(system_error(root + path, errno));
-  // Without /proc: by its name once more.
+  // Without /proc: opened again by its name.
   file = format::Fd(open_below(root, path, kOpenFlags | more_flags));
   struct stat again {};
   if (!file || ::fstat(file.get(), &again) != 0) return system_error(root + path, errno);
@@ -279,7 +277,7 @@ Result<format::Fd> DebugFiles::open(const Candidate& candidate) const {
 
 Result<format::Fd> DebugFiles::open_pinned(std::string_view path, const format::BuildId& id) const {
   return pinned_ != nullptr ? pinned_->binary(path, id)
-                            : Result<format::Fd>(Error{"no file was pinned", ENOENT});
+                            : Result<format::Fd>(Error{"there are no pinned files", ENOENT});
 }
 
 Result<std::vector<std::byte>> DebugFiles::read_pinned(std::string_view path, const format::BuildId& id,
@@ -291,7 +289,7 @@ Result<std::vector<std::byte>> DebugFiles::read_pinned_map(std::string_view proc
                                                            std::uint64_t limit) const {
   std::uint32_t number = 0;
   const auto [end, failed] = std::from_chars(process.data(), process.data() + process.size(), number);
-  if (pinned_ == nullptr || failed != std::errc{}) return Error{"no file was pinned", ENOENT};
+  if (pinned_ == nullptr || failed != std::errc{}) return Error{"there are no pinned files", ENOENT};
   return read_whole(pinned_->perf_map(number), "its map", limit);
 }
 
@@ -307,7 +305,7 @@ Result<> DebugFiles::check_mapped(const format::Fd& file, const Module& module) 
     return Done{};
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return Done{};
-  long generation = 0;  // file systems without generations, and old kernels, leave it as it is
+  long generation = 0;  // stays 0 on file systems without generations and on old kernels
   (void)::ioctl(file.get(), FS_IOC_GETVERSION, &generation);
   const MappedFile there{.major = ::gnu_dev_major(status.st_dev),
                          .minor = ::gnu_dev_minor(status.st_dev),
@@ -358,8 +356,8 @@ std::vector<Candidate> DebugFiles::candidates(const std::string& module, const f
   return found;
 }
 
-std::vector<Candidate> DebugFiles::shared_parts(const Candidate& file, const std::string& link,
-                                                const format::BuildId& id) {
+std::vector<Candidate> DebugFiles::supplementary_files(const Candidate& file, const std::string& link,
+                                                       const format::BuildId& id) {
   std::vector<Candidate> found;
   if (!link.empty()) {
     const std::string path = link.starts_with('/') ? link : folder_of(file.path) + link;

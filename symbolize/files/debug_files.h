@@ -17,25 +17,25 @@
 
 namespace tacho::symbolize {
 
-// Files that tacho-record kept open while it recorded, since some are deleted or replaced before the capture
-// is packed.
+// Files that tacho-record kept open (pinned) while recording, since they may be deleted or replaced before
+// packing.
 
 class PinnedFiles {
  public:
-  // `listing`: a descriptor of a file that names each by its descriptor here, with a 0 behind each:
-  // "FD b PID BUILDID NAME" a binary ("-": it has no build id), "FD m PID - " names of code that the process
-  // made at run time.
+  // `listing`: a descriptor of a file with a NUL-terminated entry for each inherited descriptor:
+  // "FD b PID BUILDID NAME" for a binary (BUILDID "-": none), "FD m PID - " for a perf map.
   static Result<PinnedFiles> read(int listing);
 
-  // One more binary, found by its build id alone.
+  // Adds a binary, which is found by its build id only.
   void add(format::Fd file, const format::BuildId& id);
 
   // Descriptors of all files of the listing.
   std::vector<int> descriptors() const;
 
-  // A descriptor of its own, by build id or else by name. The code ENOENT: none had it; ENOTUNIQ: several.
+  // A duplicated descriptor of the binary with this build id, or else with this name. Error codes: ENOENT:
+  // there is none; ENOTUNIQ: several.
   Result<format::Fd> binary(std::string_view name, const format::BuildId& id) const;
-  // Where no other process with this number had one (else the code ENOTUNIQ); ENOENT where none was held.
+  // The perf map of a process. Error codes: ENOTUNIQ: several processes had this pid; ENOENT: there is none.
   Result<format::Fd> perf_map(std::uint32_t process) const;
 
  private:
@@ -57,14 +57,14 @@ class PinnedFiles {
 
 class Debuginfod {
  public:
-  // The servers are those of the environment variable DEBUGINFOD_URLS, as every tool that asks them has it.
+  // Uses the servers in the environment variable DEBUGINFOD_URLS.
   static Result<Debuginfod> connect();
   Debuginfod(Debuginfod&&) noexcept;
   Debuginfod& operator=(Debuginfod&&) noexcept;
   ~Debuginfod();
 
-  // The file with the debugging sections, and the one that ran. Whether what came has that build id is for
-  // the caller to see.
+  // Fetch the file with debug information, or the executable. The caller has to check the build id of the
+  // result.
   Result<format::Fd> debug_information(const format::BuildId& id);
   Result<format::Fd> executable(const format::BuildId& id);
 
@@ -88,10 +88,9 @@ struct Candidate {
 
 class DebugFiles {
  public:
-  // `root` stands for the recording host's "/"; empty: this machine's own; kNoFiles: no file is there.
-  // `cache` is a folder of this machine where perf keeps files by their build ids (~/.debug); empty: none.
-  // `pinned` and `capture` may be null, and must outlive this. `capture` says which host was recorded, whose
-  // inodes are compared (check_mapped).
+  // `root`: the recording host's "/" (--symfs); empty: this machine's; kNoFiles: no files are read. `cache`:
+  // perf's cache of files by build id on this machine (~/.debug); empty: none. `pinned` and `capture` may be
+  // null and must outlive this. `capture`: the recorded host, for check_mapped().
   explicit DebugFiles(std::string root, std::string cache = {}, const PinnedFiles* pinned = nullptr,
                       const format::Features* capture = nullptr)
       : root_(std::move(root)), cache_(std::move(cache)), pinned_(pinned), capture_(capture) {}
@@ -101,24 +100,22 @@ class DebugFiles {
   // Opens a regular file, but none of /proc or /sys. Symbolic links and ".." cannot lead out of the root. The
   // error names the file.
   Result<format::Fd> open(const std::string& path) const;
-  // The same, but nothing when the last part of the path is a link.
+  // The same, but an error if the last part of the path is a link.
   Result<format::Fd> open_itself(const std::string& path) const;
   // The whole file, at most `limit` bytes. `place` is its name for messages.
   static Result<std::vector<std::byte>> read_opened(const format::Fd& file, const std::string& place,
                                                     std::uint64_t limit);
   Result<std::vector<std::byte>> read(const std::string& path, std::uint64_t limit) const;
   Result<format::Fd> open(const Candidate& candidate) const;
-  // A file that was held open while it was mapped: under this name, or with this build id, which is for the
-  // caller to check.
+  // A pinned file with this name or build id. The caller has to check the build id.
   Result<format::Fd> open_pinned(std::string_view path, const format::BuildId& id) const;
   Result<std::vector<std::byte>> read_pinned(std::string_view path, const format::BuildId& id,
                                              std::uint64_t limit) const;
-  // The names of code that the process of this number made at run time, from a file that was held open.
+  // The pinned perf map of a process.
   Result<std::vector<std::byte>> read_pinned_map(std::string_view process, std::uint64_t limit) const;
-  // An error with the code ENOTUNIQ: `file`, which has the module's name now, is not the file that was
-  // mapped. Its inode differs from the recorded one, on the same device of the recorded host. Files with the
-  // module's build id are those that were written after the last sample: an id that was recorded by then is
-  // not theirs by chance.
+  // Checks that `file`, which has the module's name now, is the file that was mapped. Error code ENOTUNIQ: on
+  // the recorded host, its inode differs from the recorded one on the same device. A file with the module's
+  // build id is accepted.
   Result<> check_mapped(const format::Fd& file, const Module& module) const;
   // The name of the file on this machine, for messages.
   std::string place(const std::string& path) const;
@@ -126,16 +123,16 @@ class DebugFiles {
     return candidate.whose == Whose::ThisMachine ? candidate.path : place(candidate.path);
   }
 
-  // A line about the file at `path`: where that is on this machine, and then `note` and the reason. The
-  // reason may begin with the place itself.
+  // A message about the file at `path`: its name on this machine, `note`, and the reason, which may begin
+  // with that name already.
   std::string message(const std::string& path, const std::string& reason, std::string_view note = {}) const;
 
-  // Where the split-off symbols of `module` may be. `debuglink` is what the module's own file says, or empty.
+  // Candidates for the debug file of `module`. `debuglink`: of the module's file; empty: none.
   std::vector<Candidate> candidates(const std::string& module, const format::BuildId& id,
                                     const std::string& debuglink) const;
-  // Where the part may be that `file` shares with others (dwz), which its link calls `link`.
-  static std::vector<Candidate> shared_parts(const Candidate& file, const std::string& link,
-                                             const format::BuildId& id);
+  // Candidates for the supplementary file (dwz) of `file`, whose link names `link`.
+  static std::vector<Candidate> supplementary_files(const Candidate& file, const std::string& link,
+                                                    const format::BuildId& id);
 
  private:
   std::string root_;
@@ -144,7 +141,7 @@ class DebugFiles {
   const format::Features* capture_;
 };
 
-// By the names of host and kernel.
+// Whether this is the recorded host, by the names of host and kernel.
 bool is_this_host(const format::Environment& environment);
 
 }  // namespace tacho::symbolize

@@ -13,12 +13,12 @@
 
 namespace tacho::symbolize {
 
-// A few bytes can stand for any number; what hosts attach packs to a fifth.
+// A limit against decompression bombs; files that recorders attach compress to about a fifth.
 Result<> check_attached_size(const format::Attachment& attachment) {
   const std::uint64_t most = std::min(kLargestText, kLargestAlways + 4 * attachment.packed.size());
   if (attachment.raw_size > most) {
     return Error{"the attached '" + attachment.name + "' would take " + std::to_string(attachment.raw_size) +
-                     " bytes, too many for its size in the capture",
+                     " bytes, which is too large for its size in the capture",
                  EFBIG};
   }
   return Done{};
@@ -47,7 +47,7 @@ constexpr std::uint64_t kMostGrowth =
     1 << 15;  // times; zlib's own limit is 1032, zstd's is near this for blocks of one byte
 constexpr std::size_t kOldMagicSize = 4;
 
-// Fills `unpacked`, which has the promised size. False when there are not that many bytes, or more.
+// Fills `unpacked`, which has the size in the header. False: the contents have another size.
 bool inflate_zlib(format::Bytes packed, std::span<std::byte> unpacked) {
   uLongf size = unpacked.size();
   uLong used = packed.size();
@@ -72,8 +72,8 @@ bool can_hold(std::uint64_t packed_size, std::uint64_t size) { return size / kMo
 
 Result<std::vector<std::byte>> unpack_section(std::uint32_t type, format::Bytes packed, std::uint64_t size,
                                               std::uint64_t limit) {
-  if (!can_hold(packed.size(), size)) return Error{"a packed section claims to be too large"};
-  if (size > limit) return Error{"a packed section claims to be too large", EFBIG};
+  if (!can_hold(packed.size(), size)) return Error{"a compressed section has an impossible size"};
+  if (size > limit) return Error{"a compressed section has an impossible size", EFBIG};
   std::vector<std::byte> unpacked(static_cast<std::size_t>(size));
   if (auto done = unpack_section_into(type, packed, unpacked); !done) return std::move(done.error());
   return unpacked;
@@ -82,9 +82,10 @@ Result<std::vector<std::byte>> unpack_section(std::uint32_t type, format::Bytes 
 Result<> unpack_section_into(std::uint32_t type, format::Bytes packed, std::span<std::byte> place) {
   const auto row = std::ranges::find(kTypes, type, &Row::type);
   if (row == std::end(kTypes)) {
-    return Error{"a packed section is of type " + std::to_string(type) + ", which is neither zlib nor zstd"};
+    return Error{"a compressed section is of type " + std::to_string(type) +
+                 ", which is neither zlib nor zstd"};
   }
-  if (!row->inflate(packed, place)) return Error{"a packed section cannot be unpacked"};
+  if (!row->inflate(packed, place)) return Error{"a compressed section cannot be decompressed"};
   return Done{};
 }
 
@@ -95,7 +96,7 @@ Result<std::vector<std::byte>> unpack_marked_section(format::Bytes section, std:
   in.u32();  // reserved
   const std::uint64_t size = in.u64();
   in.u64();  // alignment
-  if (in.failed()) return Error{"a packed section has no header"};
+  if (in.failed()) return Error{"a compressed section has no header"};
   return unpack_section(type, section.last(in.left()), size, limit);
 }
 
@@ -103,13 +104,13 @@ Result<std::vector<std::byte>> unpack_named_section(format::Bytes section, std::
   format::Cursor in(section, std::endian::big);
   const bool is_zlib = in.text(kOldMagicSize) == "ZLIB";
   const std::uint64_t size = in.u64();
-  if (in.failed() || !is_zlib) return Error{"a packed section has no header"};
+  if (in.failed() || !is_zlib) return Error{"a compressed section has no header"};
   return unpack_section(ELFCOMPRESS_ZLIB, section.last(in.left()), size, limit);
 }
 
 namespace {
 
-constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 28;  // bytes of the unpacker's own
+constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 28;  // bytes of memory for liblzma
 constexpr std::size_t kUnpackedPiece = std::size_t{1} << 18;   // bytes unpacked at a time
 
 struct Stream {
@@ -131,7 +132,7 @@ Result<std::vector<std::byte>> unpack_xz(format::Bytes packed, std::uint64_t lim
   for (lzma_ret state = LZMA_OK; state == LZMA_OK;) {
     const std::size_t done = unpacked.size();
     if (done > limit) {
-      return Error{"its xz part unpacks to more than " + std::to_string(limit) + " bytes", EFBIG};
+      return Error{"its xz part decompresses to more than " + std::to_string(limit) + " bytes", EFBIG};
     }
     unpacked.resize(done + kUnpackedPiece);
     stream.state.next_out = reinterpret_cast<std::uint8_t*>(unpacked.data() + done);

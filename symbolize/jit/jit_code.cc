@@ -25,15 +25,15 @@ std::optional<std::uint32_t> pid_of_dump(std::string_view path) {
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
 
-// Where perf would write the function.
+// The path of the file that perf inject would write for the function.
 std::string file_of(const std::string& folder, std::uint32_t pid, std::uint64_t index) {
   return folder + "jitted-" + std::to_string(pid) + "-" + std::to_string(index) + ".so";
 }
 
 }  // namespace
 
-// As it travels in the capture, as it was held open, or else by its name, under which another process of that
-// number may have written one since.
+// Reads a jitdump: attached to the capture, pinned, or else by its name (where another process with that pid
+// may have written one since).
 Result<std::vector<std::byte>> JitCode::read(const std::string& path) const {
   const auto* const attached =
       features_ != nullptr ? features_->attachment(std::string(kAttachedJitdump) + path) : nullptr;
@@ -51,8 +51,7 @@ Result<Jitdump> JitCode::open(const std::string& path, JitClock clock) const {
   if (!bytes) return std::move(bytes.error());
   auto dump = Jitdump::parse(std::move(*bytes));
   if (!dump) return std::move(dump.error()).in(place);
-  if (dump->counts_ticks())
-    return Error{place + ": its times are the processor's ticks, which no capture has"};
+  if (dump->counts_ticks()) return Error{place + ": its times are CPU ticks, which no capture has"};
   if (clock == JitClock::Other)
     return Error{
         place +
@@ -77,17 +76,17 @@ bool JitCode::takes(const format::MmapRecord& record, JitClock clock) {
     return false;
   }
   if (dump->is_cut_short())
-    remarks_.push_back(path + ": it ends within a record; functions after that have no names");
+    remarks_.push_back(path + ": its last record is truncated; functions behind it have no names");
   known_.insert(record.pid);
   add(record.pid, folder_of(path), dumps_.emplace_back(Opened{path, std::move(*dump)}).dump);
   return true;
 }
 
-// A function that is loaded under the number of an earlier one takes its name, as perf writes over its file.
+// A function with the index of an earlier one replaces it, as perf overwrites its file.
 void JitCode::add(std::uint32_t pid, const std::string& folder, const Jitdump& dump) {
   for (const JitEvent& event : dump.events()) {
     const std::string path = file_of(folder, pid, event.index);
-    if (event.is_move && !functions_.contains(path)) continue;  // nothing is known of what moved
+    if (event.is_move && !functions_.contains(path)) continue;  // the moved function is unknown
     const auto entry = functions_.try_emplace(path).first;
     if (!event.is_move) entry->second = {event.name, event.size, event.lines, event.code};
     pending_.emplace(event.time, Pending{pid, event.address, event.size, &entry->first});

@@ -1,6 +1,6 @@
-// The functions that JIT compilers wrote to jitdump files, put into the address spaces as `perf inject --jit`
-// would put them into the capture: each is a mapping of its own, of a file "jitted-PID-INDEX.so" beside the
-// jitdump, from the moment it was loaded. No such file is made: the names come from here.
+// The functions in jitdump files of JIT compilers, added to address spaces as `perf inject --jit` adds them
+// to a capture: from its load on, each function is a mapping of a file "jitted-PID-INDEX.so" in the jitdump's
+// folder. These files are not written: names come from this class.
 #pragma once
 
 #include <cstdint>
@@ -30,46 +30,46 @@ enum class JitClock : std::uint8_t {
 
 class JitCode {
  public:
-  // Where perf's files have the code, in bytes: shown addresses count from there.
+  // Offset of the code in perf's files; shown addresses include it.
   static constexpr std::uint64_t kTextOffset = 0x80;
 
-  // `folder`: where to look for jitdumps first (--jitdump-dir); empty: where the capture says.
-  // `access`: of these; may be null, and must outlive this.
+  // `folder`: searched first (--jitdump-dir); empty: only the path in the capture. `access`: to jitdumps; may
+  // be null, and must outlive this.
   JitCode(std::string folder, DebugFiles files, FileAccess* access = nullptr)
       : folder_(std::move(folder)), files_(std::move(files)), access_(access) {}
 
-  // A capture that may have jitdumps of its own, which come before files; must outlive this.
+  // Sets the capture, whose attached jitdumps are used before files; must outlive this.
   void use(const format::Features& features) { features_ = &features; }
 
-  // Whether it is the mapping of a jitdump, by which its maker says that there is one.
+  // Whether it is the mapping of a jitdump, by which a JIT compiler announces it.
   static bool is_mark(const format::MmapRecord& record);
-  // A mapping came up. The one of a jitdump makes it be read. True when the mapping must not be applied: it
-  // is such a mark, or memory without a file in a process whose functions are known, which would hide them.
+  // Handles a mapping; reads the jitdump if it is one. True: the mapping must not be applied, since it is a
+  // jitdump, or anonymous memory in a process with a jitdump, which would hide the functions.
   bool takes(const format::MmapRecord& record, JitClock clock);
-  // Whether due() has something for this time: asked for every record.
+  // Whether due() has a result for this time; fast, called for every record.
   bool is_due(std::uint64_t time) const { return time >= next_time_; }
-  // The next mapping that stands at `time` or before. Its name lives as long as this.
+  // The next mapping of a time up to `time`. Its name lives as long as this.
   std::optional<format::MmapRecord> due(std::uint64_t time);
 
   struct Function {
-    std::string_view name;  // mangled, where its maker mangles
+    std::string_view name;  // perhaps mangled
     std::uint64_t size = 0;
     std::vector<JitLine> lines;
     format::Bytes code;  // empty: not known
   };
-  // By the name of the file that it is said to be in; null: no jitdump's.
+  // Finds a function by the path of its mapping; null: not of a jitdump.
   const Function* find(const std::string& path) const;
 
-  // The jitdumps that were read, without the functions that `is_wanted` refuses (by the name of the file that
-  // they are said to be in), and without code, as attachments. One without functions still says that its
-  // process has one, which hides memory without a file.
+  // The jitdumps as attachments, with only the functions that `is_wanted` accepts (by the path of their
+  // mapping), without code. A jitdump without functions is included, since it hides anonymous memory of its
+  // process.
   struct Reduced {
     std::string path;
     Result<AttachedJitdump> attached;
   };
   std::vector<Reduced> reduced(const std::function<bool(const std::string&)>& is_wanted) const;
 
-  // One line for each jitdump that could not be used, or not to its end.
+  // Reports the jitdumps that could not be read, or not completely.
   void report(format::Diagnostics& diagnostics) const;
 
  private:

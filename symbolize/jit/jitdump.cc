@@ -14,7 +14,7 @@ namespace {
 using format::Bytes;
 using format::Cursor;
 
-constexpr std::uint32_t kMagic = 0x4A695444;  // "JiTD" read as a number in the order it was written
+constexpr std::uint32_t kMagic = 0x4A695444;  // "JiTD" in the writer's byte order
 constexpr std::uint32_t kMagicSwapped = 0x4454694A;
 constexpr std::uint32_t kHeaderSize = 40, kPrefixSize = 16;  // bytes
 constexpr std::uint64_t kArchTimestamp = 1;                  // header flag
@@ -22,10 +22,10 @@ constexpr std::string_view kSameFile = "\377";
 
 struct Reading {
   std::vector<JitEvent>& events;
-  std::vector<JitLine> lines;  // of the code that is loaded next, by address
+  std::vector<JitLine> lines;  // of the next function, by address
 };
 
-// False when a record is shorter than its fields.
+// Readers of records. False: the record is too short.
 bool read_load(Cursor in, std::uint64_t time, Reading& reading) {
   JitEvent event;
   event.time = time;
@@ -37,7 +37,7 @@ bool read_load(Cursor in, std::uint64_t time, Reading& reading) {
   if (in.failed()) return false;
   if (event.size <= in.left()) event.code = in.take(static_cast<std::size_t>(event.size));
   event.lines = std::exchange(reading.lines, {});
-  // Of another function, or of the bytes before it.
+  // Lines outside of the function.
   std::erase_if(event.lines, [&](const JitLine& line) {
     return line.offset < event.address || line.offset - event.address >= event.size;
   });
@@ -81,7 +81,7 @@ struct RecordRow {
   bool (*read)(Cursor in, std::uint64_t time, Reading& reading);
 };
 
-// Others are passed over.
+// Other records are skipped.
 constexpr RecordRow kRecords[] = {{0, read_load}, {1, read_move}, {2, read_lines}};
 
 }  // namespace
@@ -92,7 +92,7 @@ Result<Jitdump> Jitdump::parse(std::vector<std::byte> bytes) {
   const Bytes all = dump.bytes_;
   const std::uint32_t magic = Cursor(all, std::endian::little).u32();
   if (magic != kMagic && magic != kMagicSwapped)
-    return Error{"it is no jitdump: it does not start with JiTD"};
+    return Error{"it is not a jitdump: it does not start with JiTD"};
   Cursor in(all, magic == kMagic ? std::endian::little : std::endian::big);
   in.skip(4);
   const std::uint32_t version = in.u32(), size = in.u32();
@@ -100,7 +100,7 @@ Result<Jitdump> Jitdump::parse(std::vector<std::byte> bytes) {
   dump.pid_ = in.u32();
   in.skip(8);  // time
   dump.counts_ticks_ = (in.u64() & kArchTimestamp) != 0;
-  if (in.failed() || size < kHeaderSize) return Error{"a jitdump whose header is cut short"};
+  if (in.failed() || size < kHeaderSize) return Error{"a jitdump with a truncated header"};
   if (version != 1)
     return Error{"a jitdump of version " + std::to_string(version) + "; only version 1 is known"};
   in.skip(size - kHeaderSize);
@@ -124,7 +124,7 @@ namespace {
 
 constexpr std::uint32_t kLoad = 0, kMove = 1, kLines = 2;
 
-// Ends a record that begins at `start`: its size is known.
+// Sets the size of the record that begins at `start`.
 void finish_record(format::ByteWriter& out, std::size_t start) {
   out.patch<std::uint32_t>(start + sizeof(std::uint32_t), static_cast<std::uint32_t>(out.size() - start));
 }
@@ -141,8 +141,8 @@ void write_text(format::ByteWriter& out, std::string_view text) {
 
 constexpr std::uint64_t kLoadSize = 57, kMoveSize = 64, kLinesSize = 32, kLineSize = 17;  // without texts
 
-// A mark of one byte may stand for a name of any length: written out at each line, they would be far more
-// than what was read. Long names are the same where they are the same bytes of what was read.
+// The one-byte name "\377" refers to the previous line's file: written out at each line, names could take far
+// more than the input. Names are compared by their address in the input.
 bool has_file_before(const std::vector<JitLine>& lines, std::size_t number) {
   constexpr std::size_t kLong = 256;
   if (number == 0) return false;
@@ -183,7 +183,7 @@ std::uint64_t size_of(const JitEvent& event, const Form& form) {
 
 using Events = std::span<const JitEvent* const>;
 
-// Those at the beginning that have room.
+// The first events that fit into the limit.
 Events that_fit(Events events, const Form& form) {
   std::uint64_t size = kHeaderSize;
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -200,7 +200,7 @@ std::vector<std::byte> write_jitdump(std::uint32_t pid, Events events, const For
     if (!event->is_move && form.has_lines) write_lines(out, *event);
     const std::size_t start = begin_record(out, event->is_move ? kMove : kLoad, event->time);
     out.u32(pid).u32(pid).u64(event->address);
-    if (event->is_move) out.u64(0);  // where it was
+    if (event->is_move) out.u64(0);  // old address
     out.u64(event->address).u64(event->size).u64(event->index);
     if (!event->is_move) write_text(out, event->name);
     finish_record(out, start);
@@ -214,7 +214,8 @@ Result<AttachedJitdump> attach_jitdump(const std::string& path, std::uint32_t pi
                                        const std::vector<const JitEvent*>& events) {
   const bool has_lines =
       std::ranges::any_of(events, [](const JitEvent* event) { return !event->lines.empty(); });
-  constexpr Form kLast{false, kLargestAlways};  // it is read however well it packs
+  constexpr Form kLast{false,
+                       kLargestAlways};  // below the limit that readers accept at any compression ratio
   for (const Form& form : {Form{true, kLargestText}, Form{false, kLargestText}, kLast}) {
     const Events kept = that_fit(events, form);
     const bool is_last = form.most == kLast.most;
@@ -225,7 +226,7 @@ Result<AttachedJitdump> attach_jitdump(const std::string& path, std::uint32_t pi
     if (!is_last && !check_attached_size(*packed)) continue;
     return AttachedJitdump{std::move(*packed), has_lines && !form.has_lines, events.size() - kept.size()};
   }
-  return Error{"it is too large"};  // not reached: the last form is never refused
+  return Error{"it is too large"};  // not reached: the last form always fits
 }
 
 const JitLine* line_at(const std::vector<JitLine>& lines, std::uint64_t offset) {

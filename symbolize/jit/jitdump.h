@@ -6,9 +6,9 @@
 //     0 code loaded    pid, tid (u32), vma, address, size, index (u64), name, NUL, code
 //     1 code moved     pid, tid (u32), vma, old address, new address, size, index (u64)
 //     2 source lines   address, count (u64), each: address (u64), line, discriminator (u32), file, NUL
-//     3 closed         4 unwinding tables, which nothing here needs
+//     3 closed         4 unwind tables, ignored
 //
-// Lines come before the code they belong to. A file "\377" is the one of the line before.
+// Lines come before their code. The file name "\377" means: that of the previous line.
 #pragma once
 
 #include <cstddef>
@@ -29,22 +29,22 @@ struct JitLine {
   std::string_view file;
 };
 
-// A function that was loaded, or that moved, at a moment.
+// The load or the move of a function.
 struct JitEvent {
   std::uint64_t time = 0;     // ns, or processor ticks
-  std::uint64_t address = 0;  // where it runs from then on
+  std::uint64_t address = 0;  // the new address
   std::uint64_t size = 0;     // bytes
-  std::uint64_t index = 0;    // which function, of its process
+  std::uint64_t index = 0;    // number of the function in its process
   bool is_move = false;
-  std::string_view name;       // of what was loaded
+  std::string_view name;       // of a load
   std::vector<JitLine> lines;  // ascending
-  format::Bytes code;          // of what was loaded; empty: the file does not have it
+  format::Bytes code;          // of a load; empty: not in the file
 };
 
 class Jitdump {
  public:
-  // Names and files point into `bytes`, which the result keeps. A file that ends within a record, as it does
-  // while its maker runs, gives what stands before.
+  // Names and files point into `bytes`, which the result keeps. The last record may be truncated, since the
+  // file grows while its process runs; it is ignored.
   static Result<Jitdump> parse(std::vector<std::byte> bytes);
 
   std::uint32_t pid() const { return pid_; }
@@ -59,13 +59,12 @@ class Jitdump {
   std::vector<JitEvent> events_;
 };
 
-// A jitdump that says the same of these functions, without their code, to travel in a capture; `events` in
-// the order of their file, which lay at `path`. What readers would refuse is left out: lines first, and then
-// the functions that came last.
+// Makes a jitdump of these functions without their code, to be attached to a capture. `events`: in the order
+// of their file `path`. If it exceeds the limit of readers, lines are left out, and then the last functions.
 struct AttachedJitdump {
   format::Attachment attachment;
-  bool lacks_lines = false;  // some had lines
-  std::size_t left_out = 0;  // of the events
+  bool lacks_lines = false;  // lines were left out
+  std::size_t left_out = 0;  // number of events that were left out
 };
 Result<AttachedJitdump> attach_jitdump(const std::string& path, std::uint32_t pid,
                                        const std::vector<const JitEvent*>& events);

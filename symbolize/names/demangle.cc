@@ -7,14 +7,14 @@
 #include <memory>
 #include <utility>
 
-// libiberty.h would declare basename() otherwise than string.h does.
+// libiberty.h's declaration of basename() conflicts with string.h's.
 #define HAVE_DECL_BASENAME 1
 #include <libiberty/demangle.h>
 
 namespace tacho::symbolize {
 namespace {
 
-// A name of a few hundred bytes can stand for a text of many gigabytes: each level repeats the one below
+// Limits: a mangled name of a few hundred bytes can expand to gigabytes, if each level repeats the one below
 // twice.
 constexpr std::size_t kLongestText = 64 * 1024;  // bytes
 constexpr std::size_t kLongestName = 64 * 1024;  // bytes
@@ -25,8 +25,8 @@ struct Collected {
   std::jmp_buf too_long;
 };
 
-// libiberty cannot be stopped, so a text that grows too long is left by a jump. The frames jumped over
-// are C and hold nothing but stack memory (v3), or at most one small buffer (Rust's punycode).
+// libiberty cannot be stopped, so a text that is too long is left by longjmp(). The skipped frames are C and
+// own only stack memory (v3), or at most one small buffer (Rust's punycode).
 void collect(const char* piece, std::size_t size, void* opaque) noexcept {
   auto& collected = *static_cast<Collected*>(opaque);
   if (size > kLongestText - collected.size) std::longjmp(collected.too_long, 1);
@@ -36,7 +36,7 @@ void collect(const char* piece, std::size_t size, void* opaque) noexcept {
 
 using Language = int (*)(const char*, int, demangle_callbackref, void*);
 
-// No local of this function has a destructor: it is jumped into.
+// The target of longjmp(): it has no locals with destructors.
 bool collect_with(Language demangle_in, const char* name, int options, Collected& collected) {
   collected.size = 0;
   if (setjmp(collected.too_long) != 0) return false;  // NOLINT: see collect()
@@ -50,12 +50,12 @@ bool starts_mangled(std::string_view name) {
          name.starts_with(kOcaml);
 }
 
-// Most names are C's: they have none of these marks (Java's have a ';'), and cost no call.
+// A fast path: most names are C's and have none of these prefixes (Java's have a ';').
 bool may_be_mangled(std::string_view name) {
   return starts_mangled(name) || name.find(';') != std::string_view::npos;
 }
 
-// OCaml: "caml" Module "__" name, with $XX for a byte that assemblers refuse.
+// OCaml: "caml" Module "__" name, with $XX for bytes that assemblers refuse.
 std::optional<std::string> demangle_ocaml(std::string_view name) {
   const auto is = [](auto test, char c) { return test(static_cast<unsigned char>(c)) != 0; };
   if (!name.starts_with(kOcaml) || name.size() == kOcaml.size() || !is(isupper, name[kOcaml.size()])) {
@@ -78,9 +78,8 @@ std::optional<std::string> demangle_ocaml(std::string_view name) {
   return text;
 }
 
-// Java, as agents of its runtime write names into files of symbols: "LPACKAGE/CLASS;METHOD(TYPES)RESULT". In
-// perf's form, with its turns: the result is left out, and brackets of an array of objects fall to the next
-// plain type.
+// Java names as written by agents into perf maps: "LPACKAGE/CLASS;METHOD(TYPES)RESULT". Shown as perf does:
+// without the result, and the brackets of an array of objects are put behind the next primitive type.
 class JavaName {
  public:
   static std::optional<std::string> read(std::string_view name) {

@@ -18,20 +18,19 @@ enum class NameForm : std::uint8_t {
   Whole,  // as addr2line -C: with parameters, and return types of templates
 };
 
-// Nothing when `name` is not mangled, or so that its readable form would be longer than 64 KiB.
+// Nothing: `name` is not mangled, or its readable form would exceed 64 KiB.
 std::optional<std::string> demangle(std::string_view name, NameForm form = NameForm::Short);
 
 // Caches demangled names.
 class Demangler {
  public:
   explicit Demangler(NameForm form = NameForm::Short) : form_(form) {}
-  // The readable form, or `name` itself. `name` must live as long as the demangler, and so does what is
-  // returned.
+  // The readable form, or `name` itself. `name` must outlive the demangler; the result lives as long as it.
   std::string_view shown(std::string_view name);
 
  private:
   NameForm form_;
-  // Keyed by the address of a name's bytes, since names of a symbol table do not move.
+  // Key: the address of a name's bytes, since names of a symbol table do not move.
   struct Name {
     const char* data;
     std::size_t size;

@@ -16,20 +16,20 @@ namespace {
 
 constexpr std::uint64_t kKernelPage = 4096;  // bytes
 constexpr std::size_t kBytesPerLine = 40;    // about, in a real kallsyms
-constexpr std::uint64_t kLargestKernel = std::uint64_t{1}
-                                         << 28;            // bytes of code; of more, its end was not known
-constexpr std::uint64_t kModuleArea = 0xffffffffc0000000;  // x86-64's, behind any kernel that KASLR moves
+constexpr std::uint64_t kLargestKernel =
+    std::uint64_t{1} << 28;  // bytes of code; a larger size means that its end was unknown
+constexpr std::uint64_t kModuleArea = 0xffffffffc0000000;  // x86-64: above the kernel, wherever KASLR put it
 constexpr std::size_t kMostModules = std::size_t{1} << 14;
 constexpr std::size_t kMost32BitText = std::numeric_limits<std::uint32_t>::max();
 
 struct Line {
   std::uint64_t address = 0;
   std::string_view name;
-  std::string_view module;  // "[ext4]"; empty: the kernel's own
+  std::string_view module;  // "[ext4]"; empty: the kernel itself
   char type = 0;            // as nm prints it
 };
 
-// What each byte is worth as a hexadecimal digit; 16 when it is none.
+// The value of each byte as a hexadecimal digit; 16: it is not a digit.
 constexpr std::array<std::uint8_t, 256> kHexDigits = [] {
   std::array<std::uint8_t, 256> digits{};
   digits.fill(16);
@@ -38,7 +38,7 @@ constexpr std::array<std::uint8_t, 256> kHexDigits = [] {
   return digits;
 }();
 
-// Nothing when it is not "ADDRESS TYPE NAME" or "ADDRESS TYPE NAME<TAB>[MODULE]".
+// Parses "ADDRESS TYPE NAME" or "ADDRESS TYPE NAME<TAB>[MODULE]".
 std::optional<Line> parse_symbol_line(std::string_view text) {
   Line line;
   std::size_t at = 0;
@@ -59,16 +59,15 @@ std::optional<Line> parse_symbol_line(std::string_view text) {
   return line;
 }
 
-// Text, weak, data and bss, global or not: what perf takes.
-constexpr std::size_t kFunctionsToTell = 8;  // by which a module's place is known again
+// The types of symbols that perf uses: text, weak, data and bss, global or local.
+constexpr std::size_t kFunctionsToTell = 8;  // number of functions by which a module's address is verified
 
 bool is_wanted(const Line& line) {
   const char type = static_cast<char>(line.type | 0x20);
   return (type == 't' || type == 'w' || type == 'd' || type == 'b') && !line.name.starts_with('$');
 }
 
-// Where a wanted line stands in the text, by numbers: there are hundreds of thousands of them, and the text
-// moves while it grows.
+// A wanted line, by offsets: there are hundreds of thousands, and the text moves while it grows.
 struct Place {
   std::uint64_t address = 0;
   std::uint32_t name = 0, name_size = 0, module_size = 0;  // offset and bytes; the module is behind the name
@@ -88,11 +87,10 @@ Place place_of(const Line& line, std::string_view text) {
 
 using Places = std::vector<Place, format::LargePages<Place>>;
 
-// Real texts have a line in 40 bytes. One of a few bytes each is meant to fill the memory.
+// Real files have about 40 bytes in a line. Much shorter lines are an attack on the memory.
 std::size_t most_symbols(std::size_t text_size) { return (std::size_t{1} << 18) + text_size / 64; }
 
-// kallsyms has no sizes. A symbol reaches to the next one; the last of the kernel or of a module to a page
-// after.
+// kallsyms has no sizes: a symbol ends at the next one, the last one of the kernel or a module a page later.
 std::uint64_t end_of(const Line& line, const Line* next) {
   if (next && next->module == line.module) return next->address;
   const std::uint64_t end = (line.address + kKernelPage + kKernelPage - 1) / kKernelPage * kKernelPage;
@@ -108,13 +106,13 @@ Symbol symbol_of(const Line& line, std::uint64_t end, std::uint64_t moved_by) {
           .is_data = type != 't' && type != 'w'};
 }
 
-// Recorders before Linux 5.2 took the first module's begin for the end of the kernel.
+// perf before Linux 5.2 recorded the first module's start as the end of the kernel.
 bool has_known_end(const ReferenceSymbol& reference) {
   return reference.text_end != 0 && reference.text_end < kModuleArea &&
          reference.text_end - reference.address < kLargestKernel;
 }
 
-// By how much this text's kernel is above the recorded one.
+// The distance from the recorded kernel's address to the one in this text (KASLR).
 Result<std::uint64_t> distance(const Places& places, std::string_view text,
                                const std::optional<ReferenceSymbol>& reference) {
   if (!reference) return std::uint64_t{0};
@@ -130,8 +128,8 @@ Result<std::uint64_t> distance(const Places& places, std::string_view text,
   return found->address - reference->address;
 }
 
-// Whether the recorded kernel's code ended where this text says. Recorders take its end from one of two
-// symbols; a list that has neither cannot be held against them.
+// Checks that the kernel's code has the recorded size. Recorders use one of two symbols for its end; without
+// them in the list nothing can be checked.
 Result<> check_end(const Places& places, std::string_view text, const ReferenceSymbol& reference,
                    std::uint64_t moved_by) {
   std::optional<std::uint64_t> seen;
@@ -146,17 +144,17 @@ Result<> check_end(const Places& places, std::string_view text, const ReferenceS
   if (!seen) return Done{};
   const auto size = [&](std::uint64_t end) { return std::to_string(end - reference.address); };
   return Error{"is of another kernel: from " + reference.name + " its code has " + size(*seen) +
-               " bytes, and the recorded one's " + size(reference.text_end)};
+               " bytes, the recorded kernel's " + size(reference.text_end)};
 }
 
 }  // namespace
 
-// The wanted lines of a text, as they are found.
+// The wanted lines found so far.
 struct Kallsyms::Lines {
   Places places;
-  std::size_t next = 0;  // the lines before were looked at
+  std::size_t next = 0;  // offset of the first line that was not parsed
 
-  // Looks at the whole lines that the text has by now; at its end, at the last one too.
+  // Parses the whole lines that were read so far; at the end also a last line without newline.
   Result<> find(std::string_view text, bool is_end) {
     if (text.size() > kMost32BitText) return Error{"is larger than 4 GiB", EFBIG};
     const std::size_t most = most_symbols(text.size());
@@ -190,7 +188,7 @@ Result<Kallsyms> Kallsyms::parse(std::vector<std::byte> text,
 }
 
 Result<Kallsyms> Kallsyms::parse(const Pieces& next, const std::optional<ReferenceSymbol>& reference) {
-  constexpr std::size_t kUsual = std::size_t{16} << 20;  // bytes: what is not filled costs nothing
+  constexpr std::size_t kUsual = std::size_t{16} << 20;  // bytes reserved; unused pages take no memory
   std::vector<std::byte> text;
   text.reserve(kUsual);
   Lines lines;
@@ -214,15 +212,14 @@ Result<Kallsyms> Kallsyms::of_lines(std::vector<std::byte> text, Lines lines,
   const Places* const places = &lines.places;
   if (places->empty()) return Error{"no line of the form 'ADDRESS TYPE NAME'"};
   if (places->back().address == 0) {
-    return Error{
-        "every address is zero: it was read without the permission to see addresses; read it as root"};
+    return Error{"every address is zero: it was read without the right to see addresses; read it as root"};
   }
   auto moved_by = distance(*places, content, reference);
   if (!moved_by) return std::move(moved_by.error());
   if (reference && has_known_end(*reference))
     if (auto checked = check_end(*places, content, *reference, *moved_by); !checked)
       return std::move(checked.error());
-  // At every boot modules are at other addresses, independent of the kernel's.
+  // After another boot modules are at other addresses, which the kernel's distance does not give.
   const bool has_modules = *moved_by == 0 || (reference && reference->is_of_same_boot);
   result.kernel_.reserve(places->size());
   Line next = places->front().line_in(content);
@@ -261,7 +258,7 @@ SymbolTable* Kallsyms::module(std::string_view name) {
 
 namespace {
 
-// Takes a hexadecimal number and the blank behind it off the front.
+// Removes a hexadecimal number and a blank from the front.
 std::optional<std::uint64_t> take_number(std::string_view& line) {
   if (line.starts_with("0x") || line.starts_with("0X")) line.remove_prefix(2);
   std::uint64_t value = 0;
@@ -281,7 +278,7 @@ std::optional<Symbol> parse_line(std::string_view line) {
       .start = *start, .end = *start + std::min(*size, most), .name = line, .binding = Binding::Global};
 }
 
-// Real maps have a line in 50 bytes and more. One of a few bytes each is meant to fill the memory.
+// Real maps have 50 bytes and more in a line. Much shorter lines are an attack on the memory.
 std::size_t most_lines(std::size_t text_size) { return (std::size_t{1} << 18) + text_size / 32; }
 
 }  // namespace
@@ -337,7 +334,7 @@ void CarriedSymbols::add(format::Cursor in) {
   }
   if (in.failed()) return;
   if (type == kElf) {
-    // Without it the file offset of an address is unknown.
+    // Needed to convert addresses to file offsets.
     if (in.left() < sizeof(std::uint64_t)) return;
     file.moved = code_address - in.u64();
   } else if (type != kDex && type != kKernel) {

@@ -1,5 +1,4 @@
-// Parsers of symbol lists that are no ELF files: /proc/kallsyms, /tmp/perf-PID.map, and simpleperf's feature
-// 128.
+// Parsers of symbol lists: /proc/kallsyms, /tmp/perf-PID.map, and simpleperf's feature 128.
 #pragma once
 
 #include <cstddef>
@@ -24,31 +23,28 @@ namespace tacho::symbolize {
 //   ffffffffc0201000 t ext4_readdir<TAB>[ext4]
 // Kernel and modules become tables in the addresses of the recording.
 
-// A kernel symbol and its address while recording: shows how far the text of another boot has to be
-// moved.
+// A kernel symbol with its address while recording: with it, kallsyms of another boot is relocated.
 struct ReferenceSymbol {
   std::string name;
   std::uint64_t address = 0;
-  std::uint64_t text_end = 0;    // where its code ended; 0: not known
-  bool is_of_same_boot = false;  // the text cannot be of another boot: it was read while recording
+  std::uint64_t text_end = 0;    // end of the kernel's code; 0: unknown
+  bool is_of_same_boot = false;  // the text was read while recording
 };
 
 class Kallsyms {
  public:
-  // `text` is kept; the names point into it. An error when no line of it gives a kernel address, as when it
-  // was read without the permission to see addresses, or when it lacks the reference symbol,
-  // or when its kernel's code is not as long as the recorded one's. Of another boot it names no modules, as
-  // these lay elsewhere then.
+  // Keeps `text`, to which names point. An error: no line has an address (it was read without the right to
+  // see addresses), it lacks the reference symbol, or the size of its kernel's code differs from the recorded
+  // one. From another boot it gives no symbols of modules, whose addresses differ.
   static Result<Kallsyms> parse(std::vector<std::byte> text, const std::optional<ReferenceSymbol>& reference);
-  // The same of a text that is still being read: `next` gives the pieces of it, and an empty one at the end.
-  // Its lines are taken apart as they come.
+  // The same for a text that is read piece by piece: `next` returns the pieces, and an empty one at the end.
   using Pieces = std::function<Result<std::vector<std::byte>>()>;
   static Result<Kallsyms> parse(const Pieces& next, const std::optional<ReferenceSymbol>& reference);
 
   SymbolTable& kernel() { return kernel_; }
-  // `name` as in "[ext4]"; null when the text has no symbol of it.
+  // `name`: "[ext4]"; null: no symbols of that module.
   SymbolTable* module(std::string_view name);
-  // The addresses of a module's first functions, ascending, if it has any.
+  // The addresses of a module's first functions, ascending.
   std::span<const std::uint64_t> module_functions(std::string_view name) const;
 
  private:
@@ -65,7 +61,7 @@ class Kallsyms {
 // Parser of /tmp/perf-PID.map, the symbols that a JIT compiler writes for its code, one line each:
 //   START SIZE name, blanks allowed      (hexadecimal)
 
-// Addresses are runtime addresses. Lines of another form are skipped; an error when not one has the form.
+// Addresses are runtime addresses. Other lines are skipped; an error if there is no such line.
 Result<SymbolTable> parse_perf_map(std::vector<std::byte> text);
 
 // Parser of the symbols that simpleperf stores in its captures (header feature 128, "file"). They were read
@@ -79,20 +75,19 @@ inline constexpr std::uint32_t kCarriedSymbolsFeature = 128;
 
 class CarriedSymbols {
  public:
-  // Reads which files there are; `section` must outlive this. What stands behind damage is left out.
+  // Lists the files; `section` must outlive this. Files behind damage are ignored.
   explicit CarriedSymbols(format::Bytes section);
 
-  // The names of a program or library by places in its file, or of the kernel by addresses; as long as this,
-  // and one table for each path, however many builds the capture says had it. Null: there are none of it, or
-  // none that can be placed in it.
+  // The symbols of a program or library, by file offset, or of the kernel, by address. One table for each
+  // path, of whatever build; valid as long as this. Null: there are none, or their offsets are unknown.
   SymbolTable* of(std::string_view path);
 
  private:
   struct File {
     format::Bytes symbols;
     std::uint32_t count = 0;
-    std::uint64_t moved = 0;  // address of a symbol minus its place
-    bool was_read = false;    // into `table`
+    std::uint64_t moved = 0;  // address of a symbol minus its file offset
+    bool was_read = false;    // `table` is set
     SymbolTable table;
   };
   static SymbolTable read(const File& file);

@@ -23,7 +23,7 @@ RangeIndex::RangeIndex(std::vector<RankedRange> ranges) {
   const auto is_worse = [](const RankedRange* a, const RankedRange* b) {
     return a->rank != b->rank ? a->rank > b->rank : a->owner < b->owner;
   };
-  // Ranges that have begun, the best on top; ended ones are left in until they come to the top.
+  // A heap of the ranges that have begun, the best on top; ended ones are removed when they reach the top.
   std::priority_queue<const RankedRange*, std::vector<const RankedRange*>, decltype(is_worse)> open(is_worse);
   auto next = ranges.begin();
   for (const std::uint64_t border : borders) {
@@ -46,19 +46,19 @@ std::optional<std::uint32_t> RangeIndex::find(std::uint64_t address) const {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;  // bytes
-constexpr std::uint64_t kBlock = 64;   // addresses that are known together
+constexpr std::uint64_t kBlock = 64;   // addresses in a cache entry
 constexpr std::uint32_t kMostRows = (std::uint32_t{1} << 29) - 1;
 
 std::size_t leading_underscores(std::string_view name) {
   return std::min(name.find_first_not_of('_'), name.size());
 }
 
-// Wrappers that the kernel's macros once put beside each system call.
+// Prefixes of aliases that the kernel's macros made for each system call.
 bool is_syscall_wrapper(std::string_view name) {
   return name.starts_with("SyS") || name.starts_with("compat_SyS");
 }
 
-// What decides between aliases before their names do: the higher one stays.
+// The rank of an alias, compared before names: the higher one is kept.
 int alias_class(const Symbol& symbol) {
   const int binding = symbol.binding == Binding::Global ? 2 : symbol.binding == Binding::Local ? 1 : 0;
   return binding + (symbol.size() != 0 ? 3 : 0);
@@ -103,9 +103,9 @@ void SymbolTable::finish() {
   find_covered();
 }
 
-// About one row for each step of the guide.
+// About one row for each step of the index of starts.
 void SymbolTable::make_guide() {
-  constexpr std::size_t kOutermost = 32;  // on either side, one in so many
+  constexpr std::size_t kOutermost = 32;  // one of so many rows on either side is outside of the index
   if (rows_.empty()) return;
   first_ = rows_.size() / kOutermost;
   last_ = rows_.size() - 1 - first_;
@@ -126,18 +126,18 @@ SymbolTable::Group SymbolTable::group_at(std::size_t first) const {
   return {first, end};
 }
 
-// Which settle() came first after the row; as many as there are when none did.
+// The number of the first settle() after the row; the number of rounds: none.
 std::size_t SymbolTable::round_of(const Row& row) const {
   std::size_t round = 0;
   while (round < rounds_.size() && row.number >= rounds_[round]) ++round;
   return round;
 }
 
-// From the last row to the first: a settled row without an end gets the next start that its round knew. Of
-// symbols that start together only the last of a round does.
+// From the last row to the first: a settled row without an end gets the next start among the symbols that
+// were there at its settle(). Of symbols with one start, only the last one of a round gets it.
 void SymbolTable::end_open_rows() {
   std::vector<std::optional<std::uint64_t>> next(
-      rounds_.size());  // by round: the next start in it, or before
+      rounds_.size());  // by round: the next start among its symbols
   for (std::size_t end = rows_.size(); end > 0;) {
     std::size_t first = end - 1;
     while (first > 0 && rows_[first - 1].start == rows_[first].start) --first;
@@ -154,7 +154,7 @@ void SymbolTable::end_open_rows() {
   }
 }
 
-// How far the rows of a group reach that may be kept.
+// The highest end of the rows in a group that may be kept.
 std::uint64_t SymbolTable::reach_of(const Group& group) const {
   int best = -1;
   std::uint64_t settled = 0, reached = 0;
@@ -204,7 +204,7 @@ std::optional<std::size_t> SymbolTable::last_start(std::uint64_t address) const 
   return static_cast<std::size_t>(after - rows_.begin()) - 1;
 }
 
-// Of aliases in the order they were added: the one that stays.
+// The alias that is kept, of aliases in the order in which they were added.
 std::size_t SymbolTable::best_of(std::span<const std::size_t> rows) const {
   std::size_t kept = rows.front();
   for (const std::size_t other : rows.subspan(1)) {
@@ -213,8 +213,8 @@ std::size_t SymbolTable::best_of(std::span<const std::size_t> rows) const {
   return kept;
 }
 
-// The rows of a group that are kept, ascending by preference: of the settled ones the best alias, and each of
-// the others, later ones first.
+// The rows of a group that are kept, ascending by preference: the best alias of the settled ones, then the
+// others, later ones first.
 std::vector<std::size_t> SymbolTable::kept_of(const Group& group) const {
   std::vector<std::size_t> kept;
   for (std::size_t i = group.first; i < group.end && is_settled(rows_[i]); ++i) kept.push_back(i);
@@ -251,7 +251,7 @@ const RangeIndex& SymbolTable::overlaps() {
 
 namespace {
 
-// What C libraries, the vdso and Go call the code that a signal handler returns to.
+// Names of signal trampolines in C libraries, the vdso and Go.
 bool is_signal_trampoline(std::string_view name) {
   constexpr std::array<std::string_view, 7> kNames{"__restore_rt",          "__restore",
                                                    "__kernel_rt_sigreturn", "__kernel_sigreturn",
@@ -277,7 +277,7 @@ const Symbol* SymbolTable::find(std::uint64_t address) {
   return &found_;
 }
 
-// Its slot, or the free one where it belongs.
+// The block's slot, or the free slot for it.
 std::size_t SymbolTable::slot_of(std::uint64_t block) const {
   std::size_t at = block_hash_(block) & (known_.size() - 1);
   while (known_[at].known != 0 && known_[at].block != block) at = (at + 1) & (known_.size() - 1);
@@ -332,7 +332,7 @@ std::optional<std::uint32_t> SymbolTable::unnamed_row_at(std::uint64_t address) 
   return row ? std::optional(static_cast<std::uint32_t>(rows_.size() + *row)) : std::nullopt;
 }
 
-// A capture hits few of a file's functions: only these get the memory for a name.
+// Names are only made for functions that samples hit, which are few.
 Symbol SymbolTable::unnamed(std::uint32_t row) {
   Row& found = unnamed_->table->rows_[row - rows_.size()];
   if (found.name_size == 0) {

@@ -1,9 +1,9 @@
 // SymbolTable: symbols by address range. Every symbol source makes one.
 //
-// A source adds its symbols in its own order, settles them (perf's rules for missing ends and for aliases),
-// may add some more that the rules do not touch, and finishes. Then addresses are looked up. Big binaries
-// have hundreds of thousands of symbols, of which a capture needs a few: they are sorted once, by number
-// alone, and names are compared and demangled only where an address is asked for.
+// A source adds its symbols in its own order, calls settle() (perf's rules for missing ends and aliases), may
+// add more symbols to which these rules do not apply, and calls finish(). Then addresses are looked up. Big
+// binaries have hundreds of thousands of symbols, of which a capture needs few: they are sorted by address
+// only, and names are compared and demangled when an address is looked up.
 #pragma once
 
 #include <cstddef>
@@ -25,19 +25,18 @@
 
 namespace tacho::symbolize {
 
-// Index over overlapping ranges: the owner of every address is computed once, so a lookup is one binary
-// search.
+// Index over overlapping ranges, cut into pieces with one owner each, so that a lookup is one binary search.
 
 struct RankedRange {
   std::uint64_t start = 0, end = 0;  // end is past the last
-  std::uint64_t rank = 0;            // of ranges that hold an address, the lowest rank has it
-  std::uint32_t owner = 0;           // and of equal ranks the highest owner
+  std::uint64_t rank = 0;            // of the ranges with an address, the one with the lowest rank owns it,
+  std::uint32_t owner = 0;           // of equal ranks the one with the highest owner
 };
 
 class RangeIndex {
  public:
   RangeIndex() = default;
-  // Ranges that are empty, or end before they start, hold nothing.
+  // Ranges that are empty, or end before they start, are ignored.
   explicit RangeIndex(std::vector<RankedRange> ranges);
 
   std::optional<std::uint32_t> find(std::uint64_t address) const;
@@ -45,16 +44,16 @@ class RangeIndex {
  private:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-  std::vector<std::uint64_t> starts_;  // ascending; each piece reaches to the next one
-  std::vector<std::uint32_t> owners_;  // beside starts_
+  std::vector<std::uint64_t> starts_;  // of the pieces, ascending; each ends at the next one's start
+  std::vector<std::uint32_t> owners_;  // of the pieces
 };
 
-// Unnamed: no symbol, but the range of a function that has none.
+// Unnamed: not a symbol, but the range of a function without a symbol.
 enum class Binding : std::uint8_t { Local, Global, Weak, Unnamed };
 
 struct Symbol {
-  std::uint64_t start = 0, end = 0;  // end is past the last; equal to start: covers its start alone
-  std::string_view name;             // mangled, where the source mangles
+  std::uint64_t start = 0, end = 0;  // [start, end); end equal to start: only `start`
+  std::string_view name;             // mangled, if the source has mangled names
   Binding binding = Binding::Local;
   bool is_data = false;  // a variable, not a function
 
@@ -64,27 +63,27 @@ struct Symbol {
 
 class SymbolTable {
  public:
-  // How a name is shown; aliases are compared by what is shown.
+  // Returns a name as it is shown; aliases are compared by shown names.
   using ShownName = std::function<std::string_view(std::string_view)>;
 
   SymbolTable() = default;
   SymbolTable(SymbolTable&&) = default;
   SymbolTable& operator=(SymbolTable&&) = default;
 
-  // Keeps text that names point into as long as the table lives.
+  // Keeps text to which names point.
   std::string_view own(std::string text) { return texts_.emplace_back(std::move(text)); }
   void reserve(std::size_t count) { rows_.reserve(count); }
-  // Of names, the first 4 GiB are kept; of symbols, the first 2^29.
+  // Up to 4 GiB of names and 2^29 symbols; more are ignored.
   void add(const Symbol& symbol);
   bool has_none() const { return rows_.empty(); }
-  // What was added so far: a symbol without an end gets the next one's start; of symbols that start together
-  // one is kept. `shown` is asked later, as long as the table lives; its answers too must live as long.
+  // Applies perf's rules to the symbols so far: a symbol without an end ends at the next one's start; of
+  // symbols with one start one is kept. `shown` is called later; it and its results must outlive the table.
   void settle(ShownName shown);
-  // Nothing is added any more.
+  // Call it after the last add().
   void finish();
 
-  // In place of finish(): the table knows these addresses alone, each once and ascending, with the number of
-  // the row that was added so: the first is 0. kNoSymbol: no symbol covers it.
+  // Instead of finish(): the table has only these addresses (ascending, each once), each with its symbol: the
+  // number of an added symbol, from 0, or kNoSymbol.
   static constexpr std::uint32_t kNoSymbol = ~std::uint32_t{1};
   struct Answer {
     std::uint64_t address = 0;
@@ -92,43 +91,43 @@ class SymbolTable {
   };
   void finish_with(const std::vector<Answer>& answers);
 
-  // Ranges of functions without symbols, from the first address to behind the last. Where no symbol covers an
-  // address it is in such a function, which is called `prefix` and its start in hexadecimal digits. `ranges`
-  // is called once, when there is an address that no symbol covers.
+  // Sets the ranges [start, end) of functions without symbols, for addresses that no symbol covers. Such a
+  // function is named `prefix` and its start in hexadecimal digits. `ranges` is called once, at the first
+  // such address.
   struct Range {
     std::uint64_t start = 0, end = 0;
   };
   using Ranges = std::function<std::vector<Range>()>;
   void add_unnamed(std::string prefix, Ranges ranges);
 
-  // The symbol that covers `address`: of several the one that starts last, of symbols that start together the
-  // best alias (is_better_alias), or what was added last behind settle(). Valid until the next question; its
-  // name as long as the table.
+  // The symbol that covers `address`: of several the one with the highest start; of symbols with one start
+  // the best alias (is_better_alias), or the last one that was added after settle(). Valid until the next
+  // look-up; its name as long as the table.
   const Symbol* find(std::uint64_t address);
-  // The same as the number of the symbol's row, below size() then: addresses with one row have one symbol.
+  // The same as a row number (below size() then): addresses with equal rows have the same symbol.
   std::optional<std::uint32_t> row_at(std::uint64_t address);
-  // Where a caller is looked up whose return address is `address`: one byte before, which is in the call. A
-  // signal trampoline was not called; the kernel made the handler return to its first instruction, which is
-  // looked up itself. So is a return address of which only itself is known (finish_with()).
+  // The address at which the caller with the return address `address` is looked up: one byte before, which is
+  // in the call. Exceptions, which are looked up at the address itself: a signal trampoline, since it was not
+  // called (the handler returns to its first instruction), and addresses of finish_with() without the byte
+  // before.
   std::uint64_t call_before(std::uint64_t address);
-  // Lookup by any thread, also while another one calls find() or row_at(). Unsure: symbols start together or
-  // overlap, and only find() chooses between them. `row`: of the symbol; where Unsure, of the last symbol
-  // that starts at or before the address; kNoSymbol: there is none. Functions without symbols are not
-  // searched: see unnamed_table().
+  // Look-up on any thread, also while another one calls find() or row_at(). Unsure: several symbols cover the
+  // address, and only find() can choose. `row`: of the symbol; if Unsure, of the last symbol that starts at
+  // or before the address; kNoSymbol: none. Does not search functions without symbols (unnamed_table()).
   struct Sight {
     enum class Kind : std::uint8_t { Symbol, None, Unsure };
     Kind kind = Kind::None;
     std::uint32_t row = kNoSymbol;
   };
   Sight see(std::uint64_t address) const;
-  // The same of a caller, by its return address.
+  // The same for a caller, by its return address.
   Sight see_caller(std::uint64_t address) const;
   std::uint64_t start_of(std::uint32_t row) const { return rows_[row].start; }
   bool has_unnamed() const { return unnamed_ != nullptr; }
-  // The ranges of functions without symbols; null until row_at() or find() looked at them. Not while another
-  // thread asks these.
+  // The functions without symbols; null before row_at() or find() needed them. Do not call it while another
+  // thread calls these.
   const SymbolTable* unnamed_table() const { return unnamed_ ? unnamed_->table.get() : nullptr; }
-  // Of symbols that were added and, once an address was in none, of functions without one.
+  // The number of rows: symbols, and the functions without symbols, if these were needed.
   std::size_t size() const {
     return rows_.size() + (unnamed_ && unnamed_->table ? unnamed_->table->rows_.size() : 0);
   }
@@ -153,12 +152,12 @@ class SymbolTable {
   struct Group {
     std::size_t first, end;
   };
-  // Which row of a group stands for it, and how far the others reach that are kept as well.
+  // The preferred row of a group, and the highest end of the others that are kept.
   struct Choice {
     std::size_t row = 0;
     std::uint64_t others_reach = 0;
   };
-  // A group that ranges before it may cover.
+  // A group that may be covered by earlier ranges.
   struct Covered {
     std::size_t first;
     std::uint64_t reached;  // the highest end before it
@@ -185,43 +184,43 @@ class SymbolTable {
 
   std::deque<std::string> texts_;
   ShownName shown_;
-  std::vector<std::uint32_t> rounds_;  // how many symbols there were at each settle()
-  // Addresses that are known, of 64 in a row: every sample comes here, and most of them hit few such pieces
-  // of code, which stay in the caches.
+  std::vector<std::uint32_t> rounds_;  // number of symbols at each settle()
+  // A cache of looked-up addresses, in blocks of 64: most samples hit few such blocks, which stay in the
+  // CPU's caches.
   struct KnownAddresses {
-    std::uint64_t block = 0;  // an address by 64
+    std::uint64_t block = 0;  // address / 64
     std::uint64_t known = 0;  // a bit for each; 0: this slot is free
-    std::uint32_t first = 0;  // the row of the first known one in known_rows_, and then those of the others
-    std::uint32_t row = kSeveralRows;  // of all of them
+    std::uint32_t first = 0;  // index in known_rows_ of the first known address's row; the others follow
+    std::uint32_t row = kSeveralRows;  // the row of all of them, if it is one
   };
   static constexpr std::uint32_t kSeveralRows = ~std::uint32_t{0};
   std::size_t slot_of(std::uint64_t block) const;
   bool has_answers_ = false;
-  std::vector<KnownAddresses> known_;  // a power of two, some of them free; by block
+  std::vector<KnownAddresses> known_;  // a hash table by block; its size is a power of two
   std::vector<std::uint32_t> known_rows_;
   format::SeededHash block_hash_;
   Table<Row> rows_;  // as they were added; once finished: by start, then number
-  // Where to begin looking: rows first_ to last_ are all but the outermost few, so that single symbols far
-  // away do not spoil it. For each step of 2^shift_ bytes: the first row that starts there or
-  // behind.
+  // An index that narrows the binary search: for each step of 2^shift_ bytes, the first row that starts there
+  // or later. It covers rows first_ to last_, without a few outermost ones, so that a single distant symbol
+  // does not make it coarse.
   std::size_t first_ = 0, last_ = 0;
   int shift_ = 0;
   std::vector<std::uint32_t> guide_;
-  std::unordered_map<std::size_t, Choice> choices_;  // by the first row of a group of several, once asked for
+  std::unordered_map<std::size_t, Choice> choices_;  // by the first row of a group; made at its first look-up
   std::vector<Covered> covered_;                     // ascending
   std::vector<bool> is_covered_;                     // by row: whether covered_ may have it
-  std::optional<RangeIndex> overlaps_;  // of rows; made when an address is behind a row that others cover
+  std::optional<RangeIndex> overlaps_;               // of rows; made when first needed
   Symbol found_;
 
   struct Unnamed {
     std::string prefix;
     Ranges ranges;
-    std::unique_ptr<SymbolTable> table;  // of the ranges, once they were asked for; named as they are found
+    std::unique_ptr<SymbolTable> table;  // of the ranges; null: not needed yet
   };
-  std::unique_ptr<Unnamed> unnamed_;  // null: nothing is known of code without symbols
+  std::unique_ptr<Unnamed> unnamed_;  // null: add_unnamed() was not called
 };
 
-// True when perf would keep `a` of two symbols at one address.
+// Whether perf would keep `a` of two symbols at one address.
 bool is_better_alias(const Symbol& a, const Symbol& b, const SymbolTable::ShownName& shown);
 
 }  // namespace tacho::symbolize

@@ -13,7 +13,7 @@ using unwind::read_sleb128;
 using unwind::read_uleb128;
 namespace {
 
-constexpr int kMostSteps = 1000;      // compilers write fewer than ten; a loop is somebody's trap
+constexpr int kMostSteps = 1000;      // compilers write fewer than ten; ends loops
 constexpr std::size_t kDeepest = 64;  // values on the stack
 
 enum Op : std::uint8_t {
@@ -43,7 +43,7 @@ constexpr std::uint8_t kGroup = 32;  // lit, reg and breg: one operation for eac
 
 bool is_in_group(std::uint8_t op, std::uint8_t first) { return op >= first && op - first < kGroup; }
 
-// An operation that pushes a number written after it.
+// An operation that pushes its operand.
 struct Constant {
   std::uint8_t op;
   std::uint64_t (*read)(format::Cursor&);
@@ -75,7 +75,7 @@ std::int64_t signed_of(std::uint64_t value) { return static_cast<std::int64_t>(v
 std::uint64_t divided(std::uint64_t below, std::uint64_t top) {
   const std::int64_t divisor = signed_of(top);
   if (divisor == 0) return 0;
-  if (divisor == -1) return 0 - below;  // the smallest number divided by -1 has no answer in 64 bits
+  if (divisor == -1) return 0 - below;  // INT64_MIN / -1 overflows
   return static_cast<std::uint64_t>(signed_of(below) / divisor);
 }
 constexpr Binary kBinaries[] = {
@@ -101,7 +101,7 @@ constexpr Binary kBinaries[] = {
     {0x2e, [](std::uint64_t a, std::uint64_t b) { return std::uint64_t{a != b}; }},
 };
 
-// Values, the last pushed on top. Too many or too few mark it failed for good.
+// The stack of values. An overflow or underflow sets `failed`.
 class Stack {
  public:
   void push(std::uint64_t value) {
@@ -170,7 +170,7 @@ class Evaluation {
     stack_.push(*value + offset);
   }
 
-  // What is no constant and no calculation with two values.
+  // The other operations.
   void arrange(std::uint8_t op) {
     switch (op) {
       case kDeref:
@@ -212,11 +212,11 @@ class Evaluation {
       case kNop:
         return;
       default:
-        return stack_.fail();  // needs debug information that unwinding does not have
+        return stack_.fail();  // not valid in call frame information
     }
   }
 
-  // The topmost value goes below the `count` - 1 values under it.
+  // Moves the topmost value below the next `count` - 1 values.
   void rotate(std::size_t count) {
     std::array<std::uint64_t, 3> values{};
     for (std::size_t i = 0; i < count; ++i) values[i] = stack_.pop();
@@ -231,7 +231,7 @@ class Evaluation {
     stack_.push(in_.order() == std::endian::little ? *word << cut >> cut : *word >> cut);
   }
 
-  // From here, backwards too.
+  // A relative jump, forwards or backwards.
   void jump(std::uint16_t distance) {
     const std::size_t here = all_.size() - in_.left();
     const std::int64_t to = static_cast<std::int64_t>(here) + static_cast<std::int16_t>(distance);

@@ -8,12 +8,12 @@
 
 namespace tacho::symbolize {
 
-// The frame an expression is evaluated in.
+// The frame in which an expression is evaluated.
 class ExpressionContext {
  public:
-  // By DWARF's number. Nothing when the register is not known.
+  // By DWARF number. Nothing: the register is unknown.
   virtual std::optional<std::uint64_t> register_value(std::uint64_t number) const = 0;
-  // The eight bytes at a runtime address. Nothing when nothing is mapped there.
+  // The eight bytes at a runtime address. Nothing: not mapped.
   virtual std::optional<std::uint64_t> memory(std::uint64_t address) const = 0;
 
  protected:
@@ -21,12 +21,12 @@ class ExpressionContext {
 };
 
 struct ExpressionResult {
-  std::uint64_t value = 0;   // an address, or the number of a register
-  bool is_register = false;  // the expression names a register instead of an address
+  std::uint64_t value = 0;   // an address, or a register number
+  bool is_register = false;  // the result is a register
 };
 
-// Evaluates `expression` on a stack that holds `initial`. Nothing when it is malformed, needs what the frame
-// does not have, or does not end within a bounded number of steps.
+// Evaluates `expression` on a stack with `initial`. Nothing: it is malformed, needs an unknown register or
+// memory, or exceeds the limit of steps.
 std::optional<ExpressionResult> evaluate_expression(format::Bytes expression, std::uint64_t initial,
                                                     const ExpressionContext& frame,
                                                     std::endian order = std::endian::little);

@@ -24,18 +24,18 @@ using Knowledge = UnwindModule::Knowledge;
 
 constexpr std::uint64_t kAbi32 = 1, kAbi64 = 2;  // of Registers::abi
 
-constexpr std::uint64_t kCut = ~std::uint64_t{0};                // an address that stands for what is cut off
+constexpr std::uint64_t kCut = ~std::uint64_t{0};  // address -1: the chain ends at the copy's end
 constexpr std::uint64_t kLargestStack = std::uint64_t{8} << 20;  // bytes: what Linux gives a thread
 
 enum class Guess : std::uint8_t { FramePointer, LinkRegister };
 
 // How a machine numbers its registers, in samples and in DWARF.
 struct Machine {
-  std::array<std::string_view, 2> names;            // as uname says them
+  std::array<std::string_view, 2> names;            // of uname
   std::uint8_t sampled_pc, sampled_sp;              // numbers in sample_regs_user
   std::uint8_t stack_pointer, frame_pointer, link;  // numbers in DWARF
   std::span<const std::uint8_t> sampled;            // DWARF number -> number in sample_regs_user
-  Guess guess;                                      // where no rules are
+  Guess guess;                                      // for code without rules
   std::uint8_t word = 8;                            // bytes of an address
 };
 
@@ -50,11 +50,11 @@ constexpr Machine kMachines[] = {
     {{"x86_64", "amd64"}, 8, 7, 7, 6, 16, kSampledX86, Guess::FramePointer},
     {{"aarch64", "arm64"}, 32, 31, 31, 29, 30, kSampledArm, Guess::LinkRegister},
 };
-// What x86-64 hosts run as well.
+// 32-bit programs on x86-64.
 constexpr Machine kI386{{"i386", "i686"}, 8, 7, 4, 5, 8, kSampledI386, Guess::FramePointer, 4};
 
-// A capture without a header section for it (a pipe's may come late) is recognized by its registers: only
-// arm64 has one of that number.
+// Without section ARCH (in a pipe it may come late), the machine is recognized by the sampled registers: only
+// arm64 has one with that number.
 const Machine* machine_64_of(const format::Features& features, std::uint64_t mask) {
   const auto& arch = features.environment.arch;
   if (!arch) return &kMachines[(mask >> kMachines[1].sampled_pc & 1) != 0 ? 1 : 0];
@@ -63,7 +63,7 @@ const Machine* machine_64_of(const format::Features& features, std::uint64_t mas
   return row == std::end(kMachines) ? nullptr : row;
 }
 
-// Null: stacks of such a machine are not unwound.
+// Null: unsupported machine.
 const Machine* machine_of(const format::Features& features, const format::Registers& registers) {
   const Machine* const host = machine_64_of(features, registers.mask);
   if (registers.abi == kAbi64) return host;
@@ -81,14 +81,14 @@ std::optional<std::uint64_t> sampled_register(const format::Registers& registers
   return index < registers.values.size() ? std::optional(registers.values[index]) : std::nullopt;
 }
 
-// arm64 may sign a return address in the bits that addresses of user space leave zero.
+// Removes arm64's pointer authentication code, in the bits that are zero in user addresses.
 std::uint64_t without_signature(std::uint64_t address) {
   constexpr std::uint64_t kAddressBits = (std::uint64_t{1} << 48) - 1;
   constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 55;
   return (address & kKernelHalf) == 0 ? address & kAddressBits : address | ~kAddressBits;
 }
 
-// A mapping, and how to get from its runtime addresses to its file's.
+// A mapping with its module.
 struct Mapped {
   UnwindModule* module = nullptr;
   const Mapping* mapping = nullptr;
@@ -98,7 +98,7 @@ struct Mapped {
   }
 };
 
-// What each process has mapped, opened as far as it was needed.
+// The mapped files of all processes, opened when first needed.
 class MappedFiles {
  public:
   MappedFiles(const SymbolOptions& options, const format::Features& features)
@@ -106,8 +106,8 @@ class MappedFiles {
         files_(options.symfs, {}, options.pinned, options.checks_inodes ? &features : nullptr),
         access_(options.access) {}
 
-  // Of a sample: `access_` gets the first module of each sample, even if it is the same as before.
-  // `space`: its process, until the next one.
+  // Begins a sample. `space`: its process. `access_` gets the first module of each sample, even if it is the
+  // last sample's.
   void begin(const SpaceVersion& space) {
     space_ = &space;
     last_ = nullptr;
@@ -116,7 +116,7 @@ class MappedFiles {
     if (access_ != nullptr && last_ != nullptr) access_->set_current({});
   }
 
-  // Null when nothing is mapped there. Valid until the next call.
+  // Null: nothing is mapped there. Valid until the next call.
   const Mapped* find(std::uint64_t address) {
     const Mapping* const mapping = space_->find({address}, abi::kCpumodeUser);
     if (!mapping) return nullptr;
@@ -129,7 +129,7 @@ class MappedFiles {
     return &mapped_.emplace(mapping, Mapped{&module_of(*mapping->module), mapping}).first->second;
   }
   const format::Features& features() const { return features_; }
-  // In the order they were needed.
+  // In the order of first use.
   const std::deque<UnwindModule*>& asked() const { return asked_; }
 
  private:
@@ -148,21 +148,21 @@ class MappedFiles {
   const SpaceVersion* space_ = nullptr;
   DebugFiles files_;
   FileAccess* access_;
-  const Module* last_ = nullptr;  // as `access_` knows it
+  const Module* last_ = nullptr;  // the last one passed to `access_`
   std::unordered_map<const Module*, UnwindModule> modules_;
   std::deque<UnwindModule*> asked_;
   tsl::robin_map<const Mapping*, Mapped> mapped_;
 };
 
-// Where a register's value of the current frame is found. Looked up only when it is needed: most saved
-// registers never are, and some are outside the copied piece of stack.
+// The location of a register's value in the current frame. It is read only when needed, since most saved
+// registers never are, and some are outside of the stack copy.
 struct Place {
   enum class Kind : std::uint8_t { Lost, NotSampled, Memory, Value } kind = Kind::Lost;
   std::uint64_t value = 0;  // an address when in memory
 };
 using Places = std::array<Place, unwind::kRegisterCount>;
 
-// One sample's way from its leaf to its outermost caller.
+// Walks the stack of one sample.
 class Walk final : public ExpressionContext {
  public:
   Walk(MappedFiles& files, const Machine& machine, const format::Sample& sample, std::endian order,
@@ -196,19 +196,19 @@ class Walk final : public ExpressionContext {
         return;
       }
       is_trampoline_ = has_trampoline_code() || (is_at_return_ && is_in_unknown_vdso());
-      if (is_trampoline_) is_at_return_ = false;  // nothing called it: it begins where ip_ is
+      if (is_trampoline_) is_at_return_ = false;  // it was not called: look up ip_ itself
       add(is_signal_frame_ || is_trampoline_ ? ip_ : ip_ - 1);
     }
   }
 
-  // The stack pointer of the frame at hand is its callee's CFA.
+  // The current frame's stack pointer is its callee's CFA.
   std::optional<std::uint64_t> register_value(std::uint64_t number) const override {
     if (number == machine_.stack_pointer) return cfa_;
     return number < places_.size() ? value_of(places_[static_cast<std::size_t>(number)]) : std::nullopt;
   }
 
-  // In the copied stack, else in the mapped file. As perf has it, what is mapped but cannot be read (the
-  // stack beyond its copy) is zero; so a chain that goes on there ends in the address -1.
+  // Reads memory from the stack copy, else from the mapped file. As in perf, mapped memory that cannot be
+  // read (the stack beyond its copy) is zero, so that a chain which continues there ends with the address -1.
   std::optional<std::uint64_t> memory(std::uint64_t address) const override {
     address = within(address);
     if (address + word_ < address) return std::nullopt;
@@ -225,7 +225,7 @@ class Walk final : public ExpressionContext {
   }
 
  private:
-  // An address of the machine: sums are made with 64 bits.
+  // Truncates a 64-bit sum to an address of the machine.
   std::uint64_t within(std::uint64_t address) const {
     return word_ == 4 ? static_cast<std::uint32_t>(address) : address;
   }
@@ -235,7 +235,7 @@ class Walk final : public ExpressionContext {
     return place.kind == Place::Kind::Value ? std::optional(place.value) : std::nullopt;
   }
 
-  // To the caller. False at the end of the chain.
+  // Moves to the caller. False: the end of the chain.
   bool step() {
     const std::uint64_t old_ip = ip_, old_cfa = cfa_;
     is_signal_frame_ = has_left_copy_ = false;
@@ -272,7 +272,8 @@ class Walk final : public ExpressionContext {
     const auto ip = value_of(places_[row.return_register]);
     if (!ip) return false;  // undefined: the outermost frame
     ip_ = row.signs_returns ? without_signature(*ip) : *ip;
-    // x86-64 marks the outermost frame by a lost frame pointer as well, and arm64 by a return address of 0.
+    // The outermost frame: on x86-64 also one with an undefined frame pointer, on arm64 a return address of
+    // 0.
     return machine_.guess == Guess::FramePointer ? places_[machine_.frame_pointer].kind != Place::Kind::Lost
                                                  : ip_ != 0;
   }
@@ -322,8 +323,7 @@ class Walk final : public ExpressionContext {
     return true;
   }
 
-  // The 32-bit vdso is in no capture. Its __kernel_vsyscall pushes ecx, edx and ebp, and the kernel returns
-  // behind that.
+  // The 32-bit vdso is not attached. Its __kernel_vsyscall pushes ecx, edx and ebp before the system call.
   bool leave_system_call() {
     if (is_at_return_ || !memory(cfa_)) return false;
     const auto caller = memory(cfa_ + 3 * word_);
@@ -335,7 +335,8 @@ class Walk final : public ExpressionContext {
     return return_to(places_[machine_.link]);
   }
 
-  // "jmp *GOT(%rip); push N; jmp PLT0" pushed nothing yet: the return address is on top of the stack.
+  // At the first instruction of a PLT entry ("jmp *GOT(%rip); push N; jmp PLT0") the return address is on top
+  // of the stack.
   bool leave_plt_entry() {
     const auto first = memory(ip_), second = memory(ip_ + word_);
     if (!first || !second) return false;
@@ -348,8 +349,7 @@ class Walk final : public ExpressionContext {
     return return_to(place);
   }
 
-  // A function without rules may have kept a frame pointer. It is believed when it points a little above
-  // where we are.
+  // Code without rules may have a frame pointer: it is used if it points a little above the stack pointer.
   bool follow_frame_pointer() {
     constexpr std::uint64_t kFarthest = 0x4000;  // bytes, libunwind's limit
     const auto frame = value_of(places_[machine_.frame_pointer]);
@@ -363,7 +363,7 @@ class Walk final : public ExpressionContext {
     return return_to(places_[machine_.link]);
   }
 
-  // arm64: a leaf without rules has its return address still in the link register.
+  // arm64: a leaf function without rules has its return address in the link register.
   bool follow_link() {
     const Place place = std::exchange(places_[machine_.link], Place{});
     if (!return_to(place)) return false;
@@ -378,7 +378,7 @@ class Walk final : public ExpressionContext {
     return machine_.guess == Guess::LinkRegister && memory(ip_) == kTrampoline;
   }
 
-  // A capture of perf's has no vdso in it. Its functions call none, so what returns there is a signal's
+  // perf's captures have no vdso. Its functions call no others, so a return address in it is that of a signal
   // handler.
   bool is_in_unknown_vdso() const {
     if (machine_.guess != Guess::LinkRegister) return false;
@@ -387,8 +387,7 @@ class Walk final : public ExpressionContext {
            !found->module->word(found->offset(ip_), machine_.word);
   }
 
-  // The kernel put a ucontext above a siginfo. Of an unknown vdso it is believed when the address found
-  // there is mapped.
+  // The signal frame: a siginfo, then a ucontext. For an unknown vdso it is used if the saved pc is mapped.
   bool leave_signal_trampoline() {
     constexpr std::uint64_t kSignalInfo = 128, kMachineContext = 176, kFirstRegister = 8;  // bytes
     if (!is_trampoline_) return false;
@@ -414,11 +413,11 @@ class Walk final : public ExpressionContext {
   std::uint64_t stack_start_ = 0;  // runtime address of stack_[0]
   Places places_{};
   std::uint64_t ip_ = 0, cfa_ = 0;
-  bool is_at_return_ = false;     // ip_ stands behind a call
-  bool is_signal_frame_ = false;  // the last step led out of a signal's frame
-  bool is_trampoline_ = false;    // ip_ is where a signal's handler returns to
+  bool is_at_return_ = false;     // ip_ is a return address
+  bool is_signal_frame_ = false;  // the last step left a signal frame
+  bool is_trampoline_ = false;    // ip_ is in a signal trampoline
   CutMark mark_;
-  mutable bool has_left_copy_ = false;  // the last step read the stack where nothing of it was copied
+  mutable bool has_left_copy_ = false;  // the last step read the stack beyond its copy
 };
 
 }  // namespace
@@ -445,7 +444,7 @@ std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, co
                                                 std::size_t max_frames, std::endian order) {
   state_->chain.clear();
   const format::Registers& registers = sample.user_registers;
-  if (registers.abi == 0 || sample.user_stack.empty()) return {};  // the kernel's own threads have none
+  if (registers.abi == 0 || sample.user_stack.empty()) return {};  // a kernel thread
   const Machine* const machine = machine_of(state_->files.features(), registers);
   if (!machine) ++state_->other_machines;
   if (!machine || (machine == &kI386 && !state_->unwinds_32_bit)) return {};
@@ -467,7 +466,7 @@ std::optional<std::uint64_t> Unwinder::caller_of_leaf(const format::Sample& samp
                                                       std::uint64_t pc, std::endian order) {
   const format::Registers& registers = sample.user_registers;
   const format::Features& features = state_->files.features();
-  // Other machines have a register of that number, too.
+  // The register's number is only valid for arm64.
   if (registers.abi != kAbi64 || !features.environment.arch) return std::nullopt;
   const Machine* const machine = machine_64_of(features, registers.mask);
   if (!machine || machine->guess != Guess::LinkRegister) return std::nullopt;
@@ -480,15 +479,15 @@ std::optional<std::uint64_t> Unwinder::caller_of_leaf(const format::Sample& samp
 
 std::uint64_t Unwinder::other_machines() const { return state_->other_machines; }
 
-std::vector<ModuleLack> Unwinder::ended_chains() const {
-  std::vector<ModuleLack> ended;
+std::vector<EndedChains> Unwinder::ended_chains() const {
+  std::vector<EndedChains> ended;
   for (UnwindModule* const module : state_->files.asked()) {
-    (void)module->is_another_by_now();  // an id that came behind the last sample of it
-    std::string reason = module->lack();
+    (void)module->is_another_by_now();  // a build id may have come after its last sample
+    std::string reason = module->missing_reason();
     if (module->was_another())
       reason = (reason.empty() ? "the file has another build id, " : reason + "; ") +
                module->module().build_id.hex() +
-               " was recorded, which came behind samples that were unwound by then";
+               " was recorded, which is in the capture behind samples that were already unwound";
     if (!reason.empty()) ended.push_back({&module->module(), std::move(reason), module->was_another()});
   }
   return ended;

@@ -1,8 +1,8 @@
-// Call chains of captures made with --call-graph dwarf: from the user registers and the piece of stack that
-// each sample carries, by the call frame information of the mapped files. x86-64, i386 and arm64.
+// Unwinds the stack copies of --call-graph dwarf: by the user registers and the copied stack of each sample,
+// and the call frame information of mapped files. x86-64, i386 and arm64.
 //
-// perf 6.1 unwinds with libunwind, and whom it finds as callers is what is found here: also where a stack's
-// copy ends, where a function is not described, and behind a signal's frame.
+// The result equals that of perf 6.1, which uses libunwind: also at the end of a stack copy, in functions
+// without rules, and behind signal frames.
 #pragma once
 
 #include <bit>
@@ -23,35 +23,34 @@ namespace tacho::symbolize {
 
 class Unwinder {
  public:
-  // `features` gives the machine's architecture and the vdso; it must outlive the unwinder. Files are opened
-  // when an address first needs them.
+  // `features`: for the architecture and the vdso; must outlive the unwinder. Files are opened when first
+  // needed.
   Unwinder(const SymbolOptions& options, const format::Features& features);
   Unwinder(Unwinder&&) noexcept;
   Unwinder& operator=(Unwinder&&) noexcept;
   ~Unwinder();
 
-  // True when samples of the event carry what unwinding needs.
+  // Whether samples of the event have the registers and stack copies for unwinding.
   static bool can_unwind(const format::EventAttr& attr);
 
-  // The user part of a call chain, leaf first, at most `max_frames` addresses: the sampled address, then for
-  // each caller its return address minus 1 (what a signal interrupted: the address itself). Empty when the
-  // sample has no registers or no stack. Addresses mean what `space` says. Valid until the next call.
+  // The user part of a call chain, leaf first, at most `max_frames` addresses: the sampled address, then the
+  // return address minus 1 of each caller (for code interrupted by a signal, the address itself). Empty: the
+  // sample has no registers or no stack. `space`: the mappings of the process. Valid until the next call.
   std::span<const std::uint64_t> unwind(const format::Sample& sample, const SpaceVersion& space,
                                         std::size_t max_frames, std::endian order = std::endian::little);
 
-  // True when the event's samples carry arm64's link register and nothing else of the user's: perf records it
-  // beside chains by frame pointers.
+  // Whether the event's samples have only arm64's link register as user register: perf records it with chains
+  // by frame pointers.
   static bool has_link_alone(const format::EventAttr& attr);
 
-  // Of such a sample: the return address minus 1 of the function that `pc` is in, when the register still has
-  // it.
+  // For such a sample: the return address minus 1 of the function around `pc`, if it is in the link register.
   std::optional<std::uint64_t> caller_of_leaf(const format::Sample& sample, const SpaceVersion& space,
                                               std::uint64_t pc, std::endian order = std::endian::little);
 
-  // How many samples had stacks of a machine that is not known here.
+  // The number of samples with stacks of an unsupported machine.
   std::uint64_t other_machines() const;
-  // The files in which call chains ended because their unwind information was not found, or was damaged.
-  std::vector<ModuleLack> ended_chains() const;
+  // The modules in which call chains ended since their unwind information is missing or damaged.
+  std::vector<EndedChains> ended_chains() const;
 
  private:
   struct State;

@@ -14,7 +14,7 @@
 namespace tacho::symbolize {
 namespace {
 
-// .debug_frame under either of its names, unpacked.
+// .debug_frame or .zdebug_frame, decompressed.
 std::optional<ElfImage::Section> debug_frame_of(const ElfImage& image) {
   const std::uint64_t limit = most_unpacked(image.file_size());
   auto frames = image.section(".debug_frame");
@@ -94,7 +94,7 @@ Result<ElfImage> UnwindModule::open_checked(const Candidate& candidate, const fo
   return image;
 }
 
-// No file: the recorder attaches it. Without that this machine's own may be the same one.
+// The vdso: attached by the recorder, or this machine's if it has the same build id.
 Result<ElfImage> UnwindModule::open_vdso() {
   if (const auto* const attached = features_.attachment("vdso")) {
     auto bytes = format::unpack_attachment(*attached, kLargestVdso);
@@ -107,7 +107,7 @@ Result<ElfImage> UnwindModule::open_vdso() {
   return ElfImage::in_memory(std::move(*bytes));
 }
 
-// The file that has its name now.
+// Opens the file that has the module's name now.
 Result<ElfImage> UnwindModule::open_named() {
   const std::string path(module_.path);
   const auto there = files_.open(path);
@@ -117,7 +117,7 @@ Result<ElfImage> UnwindModule::open_named() {
   return found;
 }
 
-// The file that was held open while it ran.
+// Opens the pinned file.
 Result<ElfImage> UnwindModule::open_pinned() {
   auto held = files_.open_pinned(module_.path, module_.build_id);
   if (!held) return std::move(held.error());
@@ -161,7 +161,7 @@ bool UnwindModule::open_again() {
   eh_frame_.reset();
   debug_frame_.reset();
   has_opened_tables_ = has_sought_debug_frame_ = false;
-  lack_.clear();
+  missing_reason_.clear();
   image_.emplace(open_image());
   was_another_ = true;
   return true;
@@ -171,18 +171,18 @@ void UnwindModule::open_tables() {
   has_opened_tables_ = true;
   const ElfImage* const file = image();
   if (!file) {
-    lack_ = image_->error().what;
+    missing_reason_ = image_->error().what;
     return;
   }
   eh_frame_ = CfiTable::from_eh_frame(*file);
-  if (!eh_frame_ && !debug_frame()) lack_ = "has neither .eh_frame nor .debug_frame";
+  if (!eh_frame_ && !debug_frame()) missing_reason_ = "has neither .eh_frame nor .debug_frame";
 }
 
-// In the file itself, or in its split-off debug file if that has the same build id.
+// In the file itself, or in its debug file if that has the same build id.
 std::optional<CfiTable> UnwindModule::find_debug_frame() {
   if (auto own = CfiTable::from_debug_frame(*image())) return own;
   if (module_.kind != ModuleKind::User) return std::nullopt;
-  // A file that does not have the name now is known by its build id alone.
+  // A file that was found by build id only has no debuglink to follow.
   if (!is_named_) return debug_frame_beside(module_.build_id, "");
   auto file = files_.open(std::string(module_.path));
   const auto elf = file ? ElfFile::open(std::move(*file)) : Result<ElfFile>(std::move(file.error()));
@@ -208,11 +208,11 @@ CfiTable* UnwindModule::debug_frame() {
 
 UnwindModule::Found UnwindModule::find(std::uint64_t offset, std::uint8_t address_size) {
   if (!has_opened_tables_ && !is_left_out_) open_tables();
-  if (!lack_.empty()) return {};
+  if (!missing_reason_.empty()) return {};
   if (image()->address_size() != address_size) {
-    if (module_.kind == ModuleKind::Vdso) return {};  // that of 64-bit processes is the one that is known
-    lack_ = address_size == 4 ? "is a 64-bit file, and a 32-bit process had it mapped"
-                              : "is a 32-bit file, and a 64-bit process had it mapped";
+    if (module_.kind == ModuleKind::Vdso) return {};  // only the 64-bit vdso is known
+    missing_reason_ = address_size == 4 ? "is a 64-bit file, but a 32-bit process mapped it"
+                                        : "is a 32-bit file, but a 64-bit process mapped it";
     return {};
   }
   const auto known = known_.find(offset);

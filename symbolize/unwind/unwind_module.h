@@ -1,4 +1,4 @@
-// A mapped file for unwinding, and its call frame rules by address.
+// A module for unwinding: its file and its call frame rules by address.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +33,16 @@ using unwind::UnwindRow;
 
 class CfiTable {
  public:
-  // From .eh_frame, through the sorted table in .eh_frame_hdr when that is there; or from .debug_frame.
-  // Nothing when the file has no such section.
+  // From .eh_frame, with the sorted table in .eh_frame_hdr if there is one; or from .debug_frame. Nothing:
+  // the file has no such section.
   static std::optional<CfiTable> from_eh_frame(const ElfImage& image);
   static std::optional<CfiTable> from_debug_frame(const ElfImage& image);
 
-  // The rules at an ELF address; null when no function covers it or its program is damaged. They are
-  // evaluated anew at each call, and live as long as the table.
+  // The rules at an ELF address; null: no function covers it, or its rules are damaged. Evaluated at each
+  // call; valid as long as the table.
   struct Found {
     const UnwindRow* row = nullptr;
-    bool is_damaged = false;  // a function covers the address, but its rules cannot be read
+    bool is_damaged = false;  // a function covers the address, but its rules are damaged
   };
   Found find(std::uint64_t pc);
 
@@ -56,7 +56,7 @@ class CfiTable {
   std::endian order_;
   std::uint8_t address_size_;
   std::optional<unwind::FdeIndex> index_by_address_;
-  std::optional<std::vector<FdeRange>> index_;  // when there is none of the file: made at the first question
+  std::optional<std::vector<FdeRange>> index_;  // made at the first look-up, if the file has no sorted table
   std::vector<std::unique_ptr<UnwindRow>> rows_;
 };
 
@@ -68,9 +68,9 @@ class UnwindModule {
   UnwindModule(const Module& module, const DebugFiles& files, const format::Features& features)
       : module_(module), files_(files), features_(features) {}
 
-  // From here on the file is not to be read.
+  // From now on the file is not used.
   void leave_out(std::string reason) {
-    lack_ = std::move(reason);
+    missing_reason_ = std::move(reason);
     is_left_out_ = true;
   }
 
@@ -81,18 +81,17 @@ class UnwindModule {
   };
   struct Found {
     Knowledge knowledge = Knowledge::Nothing;
-    const UnwindRow* row = nullptr;  // as long as the module
+    const UnwindRow* row = nullptr;  // valid as long as the module
   };
-  // `offset` is the address's place in the file, `address_size` the process's, 4 or 8.
+  // `offset`: of the address in the file; `address_size`: of the process, 4 or 8.
   Found find(std::uint64_t offset, std::uint8_t address_size);
-  // The address of that size at a file offset.
+  // Reads a word of that size at a file offset.
   std::optional<std::uint64_t> word(std::uint64_t offset, std::uint8_t size);
-  // Whether its build id came when its file was open, and is that of another. Asked before find(). From then
-  // on the module is what it would have been with the id: call chains end in it, unless there is a file that
-  // has the id.
+  // Whether the module's build id became known after its file was opened, and is another one. Call it before
+  // find(). Then the file with the right id is opened; without one, call chains end in the module.
   bool is_another_by_now() { return was_unsure_ && !module_.build_id.empty() && open_again(); }
-  // Why call chains end in it; empty when they need not.
-  const std::string& lack() const { return lack_; }
+  // Why call chains end in it; empty: they do not.
+  const std::string& missing_reason() const { return missing_reason_; }
   bool was_another() const { return was_another_; }
   const Module& module() const { return module_; }
 
@@ -117,11 +116,11 @@ class UnwindModule {
   std::optional<CfiTable> eh_frame_, debug_frame_;
   tsl::robin_map<std::uint64_t, Found> known_;  // by offset
   bool is_left_out_ = false;
-  bool is_named_ = false;     // the file that has its name now is the one
-  bool was_unsure_ = false;   // the file was opened by its name alone
-  bool was_another_ = false;  // and had another id than the one that came later
+  bool is_named_ = false;     // the file with the module's name was opened
+  bool was_unsure_ = false;   // by its name only, without a build id
+  bool was_another_ = false;  // and its id differs from the one that came later
   bool has_opened_tables_ = false, has_sought_debug_frame_ = false;
-  std::string lack_;
+  std::string missing_reason_;
 };
 
 }  // namespace tacho::symbolize

@@ -255,8 +255,7 @@ TEST_F(UserObjectLive, WhatCannotBeAttachedIsSaidInWords) {
                   "program a (tracepoint/syscalls/sys_enter_raed): this kernel has no tracepoint");
   EXPECT_CONTAINS(refusal("SEC(\"xdp\") int a(void *ctx) { return 2; }\n"),
                   "not a section that can be attached");
-  EXPECT_CONTAINS(refusal("SEC(\"kprobe\") int a(void *ctx) { return 0; }\n"),
-                  "does not say what to attach to");
+  EXPECT_CONTAINS(refusal("SEC(\"kprobe\") int a(void *ctx) { return 0; }\n"), "has no target");
   EXPECT_CONTAINS(refusal("SEC(\"func=do_sys_open name\") int a(void *ctx) { return 0; }\n"),
                   "SEC(\"kprobe/do_sys_open\")");
   EXPECT_CONTAINS(refusal("SEC(\"uprobe//bin/sh:no_such_function\") int a(void *ctx) { return 0; }\n"),

@@ -122,7 +122,7 @@ class Dispatcher(programs.Scratch):
         self.addCleanup(os.environ.__setitem__, "PATH", before)
         out, said = self.call("report", status=2)
         self.assertEqual(out, "")
-        self.assertIn(f"tacho-report: root runs no program that others may change: {folders['open']} may be changed by everybody", said)
+        self.assertIn(f"tacho-report: root runs no program that other users may change: {folders['open']} may be changed by all users", said)
         (folders["own"] / "tacho-report").write_text(FAKE)
         (folders["own"] / "tacho-report").chmod(0o755)
         os.environ["PATH"] = f"{folders['open']}:{folders['own']}:{before}"

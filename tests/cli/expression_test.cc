@@ -89,7 +89,7 @@ TEST(Expression, ErrorsShowThePlace) {
   EXPECT_EQ(parsed("a == 'x"), refusal("a == 'x", 6, "this text is not closed"));
   EXPECT_EQ(parsed("1 < a < 3"), refusal("1 < a < 3", 7, "comparisons do not chain; join two of them by &&"));
   EXPECT_EQ(parsed("a[x]"), refusal("a[x]", 3, "the number of an element is expected"));
-  EXPECT_EQ(parsed("1e999"), refusal("1e999", 1, "this number is none, or too large"));
+  EXPECT_EQ(parsed("1e999"), refusal("1e999", 1, "this is not a number, or it is too large"));
 }
 
 TEST(Expression, DepthIsBounded) {

@@ -65,7 +65,7 @@ class StacksOfArguments(programs.Scratch):
     def setUp(self):
         super().setUp()
         if not re.search(r'"name":"unwinding","state":"ok"', self.tacho("doctor", "--json").stdout.decode()):
-            self.skipTest("the kernel does not take the program that walks stacks")
+            self.skipTest("the kernel refused the unwinder")
         shutil.copy(self.built / "program", self.folder)
 
     def record(self, *options, work=("./program",), **more):

@@ -278,7 +278,7 @@ class Family(programs.Scratch):
             self.record("-e", event, "--sample-rate", "1/10", "--", "taskset", "-c", "0", programs.BIN / "getppid_load", "1000")
             self.assertEqual(self.samples(), 100, program)
             errors = self.record("-e", event, "--max-rate", "50", "--", programs.BIN / "getppid_load", "10000")
-            over = int(re.search(r"(\d+) events of BPF programs were more than --max-rate 50", errors)[1])
+            over = int(re.search(r"(\d+) events of BPF programs were above --max-rate 50", errors)[1])
             self.assertEqual(self.samples() + over, 10000, errors)
             self.assertGreaterEqual(self.samples(), 50)
             self.assertLess(self.samples(), 2000, errors)
@@ -384,7 +384,7 @@ class Rings(Family):
         self.assertGreaterEqual(self.samples(), ALL_CALLS, errors)
         self.assertIn("have the time at which they were read, and no thread or CPU", errors)
         refused = self.run_program(programs.BIN / "tacho-record", "-e", "./plain.bpf.c", "--", "true", status=1)
-        self.assertIn("does not know the threads of its events", refused.stderr.decode())
+        self.assertIn("has no threads of its events", refused.stderr.decode())
 
 
 @programs.needs_root
@@ -424,9 +424,9 @@ SEC("tp_btf/sched_process_exit") int says(void *ctx) {
     def test_bpf_printk_gives_a_hint_where_its_text_goes(self):
         errors = self.record(self.PRINTS, status=1)
         self.assertIn("nothing to record", errors)
-        self.assertIn("what program says says with bpf_printk() goes to /sys/kernel/tracing/trace_pipe", errors)
+        self.assertIn("program says prints with bpf_printk() to /sys/kernel/tracing/trace_pipe", errors)
         errors = self.record(self.PRINTS, "-e", "cpu-clock")
-        self.assertIn("warning: ./program.bpf.c: what program says says with bpf_printk()", errors)
+        self.assertIn("warning: ./program.bpf.c: program says prints with bpf_printk()", errors)
 
     def test_an_iterator_runs_when_it_is_read(self):
         errors = self.record(self.ITERATES, status=1)

@@ -118,8 +118,8 @@ class Calls(programs.Scratch):
             with self.subTest(event):
                 said = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", event, "--", "./deep", "1000", "3").stderr.decode()
                 self.assertRegex(said, r"samples, 2814 lost\)")
-                self.assertIn("2814 calls are lost, as they were nested deeper than the 64 calls", said)
-                self.assertIn("; the calls around them are there: rec 2814\n", said)
+                self.assertIn("2814 calls are lost, nested deeper than the 64 calls", said)
+                self.assertIn("; the calls around them are recorded: rec 2814\n", said)
                 self.assertNotIn("the rings were full", said)
                 table = self.tacho("table", "-i", "c.data", "--csv", "--by", "function", "--columns", "count").stdout.decode()
                 self.assertEqual(sorted(table.split()[1:]), ["main,1", "rec,189"])
@@ -333,7 +333,7 @@ class Calls(programs.Scratch):
         for name in (printed, "ns::D<int>::*"):
             done = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", f"calls/binary='./known',functions='{name}'/", "--", "./known")
             self.assertEqual(list(self.counts().values()), [1])
-            self.assertIn("the text in <...> is not compared: all instances of 'ns::D::", done.stderr.decode())
+            self.assertIn("template arguments are not compared: all instances of 'ns::D::", done.stderr.decode())
         self.record()
         self.assertEqual(list(self.counts("--where", f'function == "{printed}"').values()), [1])
         self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", f"func/name='./known:{printed}'/", "--", "./known")
@@ -347,7 +347,7 @@ class Calls(programs.Scratch):
         self.assertIn("./known throws exceptions", self.run_program(programs.BIN / "tacho-record", *words).stderr.decode())
 
     def test_wrong_use_is_answered(self):
-        for words, said in [("calls", "which program? binary="), ("calls/binary='./nosuch'/", "No such file"),
+        for words, said in [("calls", "the program is missing: binary="), ("calls/binary='./nosuch'/", "No such file"),
                             ("calls/binary='./known',functions='x*'/", "no function that matches 'x*'")]:
             done = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", words, "--", "true", status=1)
             self.assertIn(said, done.stderr.decode())

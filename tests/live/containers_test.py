@@ -88,7 +88,7 @@ class Cgroups(CgroupCase):
         for name, reported in ((f"tacho-{os.getpid()}.slice/gone.service", True), (stays, False)):
             done = self.run_program(programs.BIN / "tacho-record", "-e", "page-faults", "-G", name, "-a", "-o", "c.data", "--", "sh", "-c",
                                     f"test ! -d {gone} || rmdir {gone}")
-            self.assertEqual(f"the cgroup {name} was removed while it was recorded" in done.stderr.decode(), reported, done.stderr)
+            self.assertEqual(f"the cgroup {name} was removed during the recording" in done.stderr.decode(), reported, done.stderr)
         gone.mkdir()  # for the cleanup
 
     def test_several_have_all_events_each(self):
@@ -104,7 +104,7 @@ class Cgroups(CgroupCase):
 
     def test_ambiguous_and_unknown_ids_give_a_list(self):
         several = self.comms("--container", "5ee", status=1)
-        self.assertRegex(several, "'5ee' is a prefix of 2 here; say more:")
+        self.assertRegex(several, "'5ee' is a prefix of 2 here; give more of the id:")
         self.assertTrue(ID in several and OTHER in several, several)
         none = self.comms("--container", "nosuch", status=1)
         self.assertRegex(none, "there is no container 'nosuch'")

@@ -128,7 +128,7 @@ TEST_F(Endings, WhatTheSystemRefusesIsAnErrorBeforeTheCommandRuns) {
 TEST_F(Endings, WithoutAThreadThatHoldsFilesItRecordsAndSaysSo) {
   Program run = start_refused("thread:2", {"-e", "cpu-clock", "touch", "ran"});
   EXPECT_EQ(run.wait(), 0) << run.errors();
-  EXPECT_NE(run.errors().find("not held open"), std::string::npos) << run.errors();
+  EXPECT_NE(run.errors().find("not kept open"), std::string::npos) << run.errors();
   EXPECT_TRUE(std::filesystem::exists(folder + "/ran"));
 }
 
@@ -222,7 +222,7 @@ TEST_F(Endings, MemoryThatIsRefusedInTheMiddleLosesNothingSilently) {
     if (status == 2 && capture().samples.empty()) {
       const bool says_why = run.errors().find("a thread that") != std::string::npos ||
                             run.errors().find(
-                                "out of memory; the recording is cut short there: it holds no "
+                                "out of memory; the capture ends there: it has no "
                                 "sample") != std::string::npos;
       EXPECT_TRUE(says_why) << kilobytes << ": " << run.errors();
       std::filesystem::remove(folder + "/perf.data");

@@ -175,7 +175,7 @@ class FastCalls(programs.Scratch):
         self.made(THROWS, "-finstrument-functions", compiler="c++")
         self.assertEqual(self.record(), "6")
         self.made(THROWS, "-pg", compiler="c++")
-        self.assertIn("handles exceptions, which would end it while its calls are followed; compile it with -finstrument-functions",
+        self.assertIn("handles exceptions, which would terminate it while its calls are recorded; compile it with -finstrument-functions",
                       self.record(status=1))
 
     def test_threads_end_in_the_midst(self):
@@ -211,7 +211,7 @@ class FastCalls(programs.Scratch):
         self.made('const char *text = "mcount __cyg_profile_func_enter";\nint main(void) { return text == 0; }\n')
         self.assertIn("compiled neither with -pg nor with -finstrument-functions", self.record(status=1))
         self.made("int main(void) { return 0; }\n", "-pg", "-static")
-        self.assertIn("is statically linked, and no library can be loaded before it", self.record(status=1))
+        self.assertIn("is statically linked, so no library can be preloaded", self.record(status=1))
 
     def test_it_is_given_once(self):
         self.made("int main(void) { return 0; }\n", "-pg")
@@ -225,7 +225,7 @@ class FastCalls(programs.Scratch):
             folder.mkdir()
             for each in ("tacho-record", "libtacho-calls.so"):
                 shutil.copy(programs.BIN / each, folder)
-            self.assertIn("LD_PRELOAD takes no path with a blank", self.record(recorder=folder / "tacho-record", status=1))
+            self.assertIn("a path in LD_PRELOAD must not have a blank", self.record(recorder=folder / "tacho-record", status=1))
 
     def test_no_time_is_too_long(self):
         self.made("int main(void) { return 0; }\n", "-pg")

@@ -142,7 +142,7 @@ class OfSamples(Filters):
 
     def test_conditions_that_the_kernel_cannot_evaluate_are_refused(self):
         for words, expected in (
-                (["-e", "cs", "--filter", "time > 5"], "there is no 'time' that the kernel can be asked about"),
+                (["-e", "cs", "--filter", "time > 5"], "there is no 'time' that the kernel can test"),
                 (["-e", "cs", "--filter", "pid >"], "--filter: "),
                 (["-e", "cs,sched:sched_switch", "--filter", "pid > 5"], "have another language for it"),
                 (["-e", "bpf-output/name=x/", "--filter", "pid > 5"], "put it after the -e of the program"),
@@ -192,10 +192,10 @@ class OfObjects(Filters):
             self.assertEqual(self.taken(), 0, program)
 
     def test_a_program_that_does_not_ask_is_refused(self):
-        self.assertIn("does not ask tacho_wants() (tacho/emit.h)", self.load("tells", "pid > 5", status=1))
-        self.assertIn("does not ask with its event 'numbers' filled", self.load("asks", "number > 5", status=1))
+        self.assertIn("does not call tacho_wants() (tacho/emit.h)", self.load("tells", "pid > 5", status=1))
+        self.assertIn("does not check its event 'numbers' after filling it", self.load("asks", "number > 5", status=1))
         for condition in ('comm == "getppid_load"', 'comm == "getppid_load" && number > 5'):
-            self.assertIn("does not ask tacho_wants()", self.load("ring_for", condition, status=1))
+            self.assertIn("does not call tacho_wants()", self.load("ring_for", condition, status=1))
         self.assertIn("there is no 'nosuch'", self.load("filled", "nosuch > 5", status=1))
 
     def test_recorders(self):
@@ -222,7 +222,7 @@ class OfObjects(Filters):
     def test_conditions_that_recorders_do_not_take(self):
         for recorder, condition, expected in (
                 ("runqlat", "pid > 5", "a condition may name members of its event alone"),
-                ("offcpu", "pid > 5 && off_ns > 5", "a condition names the one or the other"),
+                ("offcpu", "pid > 5 && off_ns > 5", "condition can use either, not both"),
                 ("open", "nosuch > 5", "there is no 'nosuch'")):
             self.assertIn(expected, self.record("-e", recorder, "--filter", condition, "--", "true", status=1))
         for recorder, expected in (("open", "pid, tid, uid, gid, cpu, comm, cgroup and members"), ("runqlat", "ask about members of the event"),
@@ -273,12 +273,12 @@ class OfObjects(Filters):
 
     def test_max_rate_counts_while_events_are_enabled(self):
         said = self.control("enable", 3000, "disable", "stop")
-        self.assertRegex(said, r"[12]\d{3} events of BPF programs were more than --max-rate 1000")
+        self.assertRegex(said, r"[12]\d{3} events of BPF programs were above --max-rate 1000")
 
     def test_tachos_own_globals_cannot_be_set(self):
         for name in ("tacho_follows=1", "tacho_one_in=3", "tacho_filter=1", "tacho_nosuch=1"):
             errors = self.record("-e", f"./asks.bpf.c/{name}/", "--", "true", status=1)
-            self.assertIn("are tacho's own: options set them", errors)
+            self.assertIn("are reserved: options set them", errors)
         errors = self.record("-e", "./asks.bpf.c/nosuch=1/", "--", "true", status=1)
         self.assertNotIn("tacho_", errors.replace("tacho-record", ""))
 

@@ -93,7 +93,7 @@ TEST_F(Flight, APathThatWillNotDoIsReportedAtTheStart) {
   fs::create_directory(folder + "/open");
   fs::permissions(folder + "/open", fs::perms::all);
   EXPECT_EQ(record({"--overwrite", "-a", "-o", "open/x.data", "true"}), 4);
-  EXPECT_TRUE(said("root does not write where others may replace files")) << errors;
+  EXPECT_TRUE(said("root does not write where other users may replace files")) << errors;
   EXPECT_EQ(record({"--overwrite", "-a", "-o", "nowhere/x.data", "true"}), 4);
 }
 

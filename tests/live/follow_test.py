@@ -27,13 +27,13 @@ class Follow(programs.Scratch):
         return [json.loads(line) for line in self.tacho("calls", "-i", "f.data", "--json", *words).stdout.decode().splitlines()]
 
     def test_wrong_use_is_answered(self):
-        for terms, said in (("show=bi_opf", "which objects? type='struct bio'"),
+        for terms, said in (("show=bi_opf", "the type is missing: type='struct bio'"),
                             ("type=struct no_such_struct", "the kernel's BTF has no type 'struct no_such_struct'"),
                             ("type=struct bio,show=bi_iter.bi_setcor", "bi_iter has no member 'bi_setcor'; it has: bi_sector"),
-                            ("type=struct bio,show=bi_iter", "bi_iter is no number of 1 to 8 bytes; in it are: bi_sector"),
-                            ("type=struct bio,show=bi_opf,bi_opf", "bi_opf is there twice"),
+                            ("type=struct bio,show=bi_iter", "bi_iter is not a number of 1 to 8 bytes; its members are: bi_sector"),
+                            ("type=struct bio,show=bi_opf,bi_opf", "bi_opf is given twice"),
                             ("type=struct bio,functions=zzz*", "matches 'zzz*'"),
-                            ("type=struct bio,functions=submit_bio,stop=submit_bio", "stop: goes with start=FUNCTION"),
+                            ("type=struct bio,functions=submit_bio,stop=submit_bio", "stop: needs start=FUNCTION"),
                             ("type=struct bio,functions=submit_bio,start=submit_boi", "start: 'submit_boi' is not a followed function"),
                             ("type=struct bio,no_such_option=1", "there is no such option")):
             with self.subTest(terms):
@@ -101,10 +101,10 @@ class Disk(Follow):
     def test_the_time_of_detaching_is_printed(self):
         said = self.record("type=struct bio,functions=bio_*", *self.reads(1, 0), options=["-v"])
         self.assertTrue(self.calls(), said)
-        self.assertRegex(said, r"follow: \d+ functions: \d+ probes put on in ")
-        off = re.search(r"follow: \d+ functions: (\d+) probes taken off in \d+\.\d+ s", said)
+        self.assertRegex(said, r"follow: \d+ functions: \d+ probes attached in ")
+        off = re.search(r"follow: \d+ functions: (\d+) probes detached in \d+\.\d+ s", said)
         self.assertIsNotNone(off, said)
-        notice = re.search(r"follow: taking (\d+) probes off, which takes some seconds on this kernel\n", said)
+        notice = re.search(r"follow: detaching (\d+) probes, which takes some seconds on this kernel\n", said)
         if "each by its own probe" in said and int(off[1]) > 50:
             self.assertIsNotNone(notice, said)
             self.assertEqual(notice[1], off[1])

@@ -111,9 +111,9 @@ class Func(programs.Scratch):
         self.assertEqual(sorted(re.findall(r"\b(main|naps)\b", text)), ["main", "naps", "naps", "naps"], text)
 
     def test_wrong_use_is_answered(self):
-        for event, said in (("func", "which functions? name="), ("func/name='./nosuch:*'/", "./nosuch: no such file"),
+        for event, said in (("func", "functions are missing: name="), ("func/name='./nosuch:*'/", "./nosuch: no such file"),
                             ("func/name='./known:zzz*'/", "has no function that matches 'zzz*'"),
-                            ("func/name='libc.so.6:strlen'/", "chooses one of several functions"),
+                            ("func/name='libc.so.6:strlen'/", "is an IFUNC: calls go to one of several functions"),
                             ("func/name='no_such_function_*'/", "")):  # of a kernel that has probes
             with self.subTest(event):
                 done = self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", event, "--", "true", status=None)

@@ -174,10 +174,10 @@ class HeldFiles(programs.Scratch):
             done = self.run_program(*refusing("capset", number), programs.BIN / "tacho-record", "-e", "cpu-clock", "-o", "x.data", "--",
                                     "true").stderr.decode()
             self.assertIn("samples, 0 lost)", done)
-            if "could not be given back" not in done and "cannot be given back" not in done:
+            if "could not be dropped" not in done and "cannot be dropped" not in done:
                 break
             said.append(done)
-        self.assertTrue(any("files that may vanish are not held open: its rights cannot be given back: capset" in line for line in said),
+        self.assertTrue(any("files that may vanish are not kept open for their symbols: its rights cannot be dropped: capset" in line for line in said),
                         said)
 
     def test_files_beyond_the_limit_are_counted(self):

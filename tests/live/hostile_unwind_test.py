@@ -62,7 +62,7 @@ class HostileUnwindInformation(programs.Scratch):
     def setUp(self):
         super().setUp()
         if not re.search(r'"name":"unwinding","state":"ok"', self.tacho("doctor", "--json").stdout.decode()):
-            self.skipTest("the kernel does not take the program that walks stacks")
+            self.skipTest("the kernel refused the unwinder")
 
     def record(self, names):
         load = programs.BIN / "getppid_load"

@@ -216,8 +216,8 @@ char LICENSE[] SEC("license") = "GPL";
         self.busy_on(1)
         self.ended(run)
         line = next(line for line in self.log().decode().splitlines() if "came online" in line)
-        self.assertRegex(line, r"and is recorded but for cpu-clock: samples with counts of a group \(:S\) go on in another recording only; "
-                               r"page-faults: samples with counts of a group \(:S\) go on in another recording only")
+        self.assertRegex(line, r"and is recorded but for cpu-clock: samples with counts of a group \(:S\) cannot be recorded again; "
+                               r"page-faults: samples with counts of a group \(:S\) cannot be recorded again")
         self.assertIn("sched:sched_switch", self.events_of(1))
         self.assertIn(line.partition(", and is ")[2], self.tacho("header", "-i", "h.data").stdout.decode())
 

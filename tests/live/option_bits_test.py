@@ -112,7 +112,7 @@ class OptionTexts(Options):
     def test_branches_are_refused_in_words(self):
         done = self.run_program(programs.BIN / "tacho-record", "-b", "-e", "cpu-clock", "--", "true", status=None)
         self.assertNotEqual(done.returncode, 0, "no kernel keeps branches of a software event")
-        self.assertIn(b"this processor keeps no branches", done.stderr)
+        self.assertIn(b"this processor records no branches", done.stderr)
 
 
 @programs.needs_root

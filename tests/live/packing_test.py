@@ -68,7 +68,7 @@ class Packing(programs.Scratch):
     def test_its_failure_costs_the_names_alone(self):
         said = self.record(program=self.beside("echo broken >&2; exit 2"))
         self.assertIn("broken\n", said)
-        self.assertIn("x.data: names are not packed into it: see above; tacho pack x.data does that", said)
+        self.assertIn("x.data: symbols are not packed into it: see above; tacho pack x.data packs them", said)
         self.assertTrue(self.attached())
         self.assertEqual(self.samples(), 5)
 
@@ -101,7 +101,7 @@ class Packing(programs.Scratch):
         said = process.communicate(timeout=50)[1].decode()
         self.assertLess(time.monotonic() - before, 30)
         self.assertEqual(process.returncode, 0)
-        self.assertIn("x.data: names are not packed into it: a signal came", said)
+        self.assertIn("x.data: symbols are not packed into it: a signal stopped it", said)
         self.assertEqual(self.samples(), 5)
 
     def test_a_second_signal_ends_what_does_not_heed_the_first(self):
@@ -119,7 +119,7 @@ class Packing(programs.Scratch):
             self.assertLess(time.monotonic() - before, 40)
         said = process.communicate(timeout=50)[1].decode()
         self.assertEqual(process.returncode, 0)
-        self.assertIn("x.data: names are not packed into it: a signal came", said)
+        self.assertIn("x.data: symbols are not packed into it: a signal stopped it", said)
         self.assertEqual(self.samples(), 5)
 
 

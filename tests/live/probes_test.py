@@ -88,7 +88,7 @@ class Probes(programs.Scratch):
         for options, calls in ((["-e", "uprobe:./forker:probed"], 1), (["-a", "-e", "uprobe:./forker:probed"], 3),
                                (["-e", "uprobe:./forker:probed/inherit/"], 1)):
             done = self.run_program(programs.BIN / "tacho-record", "-o", "ours.data", *options, "--", "./forker")
-            self.assertEqual(b"warning: probes take the command's first thread only" in done.stderr, calls == 1, done.stderr)
+            self.assertEqual(b"warning: probes record the command's first thread only" in done.stderr, calls == 1, done.stderr)
             self.assertEqual(self.scripts().count(" uprobe:./forker:probed"), calls)
 
     def test_a_library_is_probed_for_one_process(self):
@@ -129,7 +129,7 @@ class Probes(programs.Scratch):
         refusals = {
             "uprobe:./program:porbed": b"did you mean 'probed'?",
             "uprobe:./nosuch:f": b"there is no file ./nosuch",
-            "uprobe:/etc/passwd:main": b"it is no ELF file",
+            "uprobe:/etc/passwd:main": b"it is not an ELF file",
             "usdt:./program:mine:pased": b"did you mean 'mine:passed'?",
         }
         for spec, words in refusals.items():

@@ -87,7 +87,7 @@ class RecorderOptions(programs.Scratch):
     def test_one_recorder_twice(self):
         said = self.record("-e", "open/failed,path='/nosuch'/,open/path='/etc/passwd'/", "-e", "exec", "--", "sh", "-c",
                            "cat /nosuch/one /etc/passwd > /dev/null; true")
-        self.assertIn("'open.2' are the events of -e open/path='/etc/passwd'/", said)
+        self.assertIn("the events of -e open/path='/etc/passwd'/ are recorded as 'open.2'", said)
         self.assertIn("tacho table --by path,error --event open -i out.data", said)
         self.assertIn("tacho table --by path,error --event open.2 -i out.data", said)
         self.assertEqual(self.counts("path", "--event", "open"), {"/nosuch/one": 1})

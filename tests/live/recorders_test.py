@@ -671,7 +671,7 @@ class Calls(Recorders):
             self.assertLess(int(re.search(r"\((\d+) samples, 0 lost\)", said)[1]), 20)
         self.record("stackcount/tracepoint='syscalls:sys_enter_getppid',comm=nobody/", load, "10")
         self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
-        for event, reported in (("stackcount", "which functions? name="), ("stackcount/tracepoint='sched:sched_swich'/", "sched_switch"),
+        for event, reported in (("stackcount", "functions are missing: name="), ("stackcount/tracepoint='sched:sched_swich'/", "sched_switch"),
                             (f"stackcount/name='{load}:main',tracepoint='sched:sched_switch'/", "not both")):
             self.assertIn(reported, self.record(event, "true", status=1))
 

@@ -166,7 +166,7 @@ class WithoutRoot(programs.Scratch):
         for options, names in (((), {"cpu-clock:u"}), (("-g", "-e", "cpu-clock,page-faults"), {"cpu-clock:u", "page-faults:u"}),
                                (("-e", "{cpu-clock:p,page-faults:u}"), {"cpu-clock:pu", "page-faults:u"})):
             done = self.as_user("./tacho-record", *options, "-o", "own.data", "--", "./getppid_load", "200000")
-            self.assertIn(b"perf_event_paranoid is 2: events are recorded outside of the kernel alone", done.stderr, options)
+            self.assertIn(b"perf_event_paranoid is 2: only user code is recorded (:u)", done.stderr, options)
             self.assertNotIn(b"hidden", done.stderr, options)
             reported = {line.split()[-1] for line in self.script("own.data", "-F", "event").splitlines() if line}
             self.assertTrue(reported, options)

@@ -164,7 +164,7 @@ TEST_F(Rotation, AnEventBeginsAnotherFile) {
   EXPECT_NE(many.errors().find(counted), std::string::npos) << many.errors();
   EXPECT_EQ(record({"--switch-output-event", "nosuch", "-e", "dummy", "true"}), 1) << errors;
   EXPECT_EQ(record({"--switch-output-event", "./x.bpf.c", "-e", "dummy", "true"}), 1) << errors;
-  EXPECT_TRUE(said("is a BPF program, which is recorded with -e")) << errors;
+  EXPECT_TRUE(said("is a BPF program, which only -e records")) << errors;
 }
 
 TEST_F(Rotation, AFileMayHaveItsTimeInItsName) {
@@ -183,8 +183,7 @@ TEST_F(Rotation, ASizeEndsTheRecordingAndSparesTheCommand) {
   EXPECT_TRUE(capture().is_closed);
   EXPECT_LE(fs::file_size(folder + "/perf.data"), 2u << 20);
   EXPECT_GE(fs::file_size(folder + "/perf.data"), (2u << 20) - (128u << 10)) << "but for its end it is full";
-  EXPECT_NE(run.errors().find("samples that were taken by then are left out"), std::string::npos)
-      << run.errors();
+  EXPECT_NE(run.errors().find("samples that did not fit are dropped"), std::string::npos) << run.errors();
   for (int i = 0; i < 1000 && !fs::exists(done); ++i) std::this_thread::sleep_for(milliseconds(20));
   EXPECT_TRUE(fs::exists(done)) << "the command goes on";
 }

@@ -158,7 +158,7 @@ class Summaries(programs.Scratch):
         self.assertEqual({(time - times[0]) % 20_000_000 for time in times[:-1]}, {0}, times)
 
     def test_an_interval_without_anything_to_read_gives_a_line(self):
-        line = b"--interval changes nothing: no event here is counted in maps"
+        line = b"--interval has no effect: no event is counted in a map"
         done = self.tacho("record", "-e", "cpu-clock", "--interval", "20ms", "-o", "none.data", "--", "true")
         self.assertIn(line, done.stderr)
         done = self.tacho("live", "--view", "table --by comm", "--interval", "50ms", "cpu-clock", "--", "true")
@@ -239,12 +239,12 @@ class Summaries(programs.Scratch):
 
     def test_impossible_summaries_are_refused(self):
         (self.folder / "program.bpf.c").write_text(CALLS.replace("ENTRIES", "64"))
-        for options, said in ((["--overwrite", "-a"], "is read at the end"), (["-C", "0", "-a"], "counts what all CPUs do"),
+        for options, said in ((["--overwrite", "-a"], "is read at the end"), (["-C", "0", "-a"], "counts on all CPUs"),
                               (["--interval", "soon", "-a"], "--interval")):
             with self.subTest(options):
                 self.assertIn(said, self.record(*options, "--", "true", status=1))
         odd = CALLS.replace("ENTRIES", "64").replace("char LICENSE", "SUMMARY(odd, stacks);\nchar LICENSE")
-        self.assertIn("SUMMARY(odd, stacks): the map is no array and no hash",
+        self.assertIn("SUMMARY(odd, stacks): the map must be an array or a hash",
                       self.record("-a", "--", "true", status=2, program=odd))
 
 

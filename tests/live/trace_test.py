@@ -76,8 +76,8 @@ class Trace(programs.Scratch):
         said = self.record(SIGNS, "-g", "--filter", "n < -2")
         self.assertIn("(3 samples, 0 lost)", said)
         self.assertIn("main", self.tacho("folded", "-i", "out.data").stdout.decode())
-        for condition, reported in (("n / 2 > 1", "only a value, or bits of it"), ("time > 5", "there is no 'time' that the kernel can be asked about"),
-                                ("n > n", "one side of a comparison is a constant")):
+        for condition, reported in (("n / 2 > 1", "only a value, or bits of it"), ("time > 5", "there is no 'time' that the kernel can test"),
+                                ("n > n", "one side of a comparison must be a constant")):
             said = self.record(f"trace/probe='{SIGNS}',if='{condition}'/", status=1)
             self.assertEqual(len(self.without_caret(said)), 1, said)
             self.assertIn(reported, said)
@@ -99,7 +99,7 @@ class Trace(programs.Scratch):
         self.assertIn("each hit is a sample, and nothing is added up in the kernel: the value 'bytes / 64' is computed", said)
         self.assertIn("a text has no distribution", self.record(f"argdist/probe='{SIGNS}',value=word/", status=1))
         said = self.record(f"argdist/probe='{PROBE}'/", "-C", "0", status=1)
-        self.assertIn("counts what all CPUs do", said)
+        self.assertIn("counts on all CPUs", said)
 
     def test_tracepoints_are_added_up(self):
         work = ["sh", "-c", "for i in 1 2 3; do /bin/true; done; exit 3"]

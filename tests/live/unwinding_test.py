@@ -57,7 +57,7 @@ class Unwinding(programs.Scratch):
         super().setUp()
         findings = self.tacho("doctor", "--json").stdout.decode()
         if not re.search(r'"name":"unwinding","state":"ok"', findings):
-            self.skipTest("the kernel does not take the program that walks stacks")
+            self.skipTest("the kernel refused the unwinder")
 
     def record(self, *words, name="x.data", status=0):
         done = self.tacho("record", "-v", "-o", name, *words, status=status)
@@ -344,7 +344,7 @@ class Unwinding(programs.Scratch):
                  *self.deep("0.7")]
         hides = 'mount -t tmpfs none /sys/kernel/btf && exec "$@"'
         said = self.run_program("unshare", "-m", "sh", "-c", hides, "sh", *words).stderr.decode()
-        self.assertIn("every mapping is written for the program, since this kernel has no BTF", said)
+        self.assertIn("the recorder writes mappings for the unwinder, since this kernel has no BTF", said)
         self.assertGreater(self.share(said)[0], NEEDED, said)
 
     def test_more_frames_than_the_kernel_walks(self):
@@ -353,7 +353,7 @@ class Unwinding(programs.Scratch):
 
     def test_frames_are_cut_at_the_given_number(self):
         said = self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh,40", "--", *self.deep("0.7"))
-        self.assertIn("cut at the most frames", said)
+        self.assertIn("at the maximum of frames", said)
         self.assertLessEqual(max(len([name for name in stack if name.startswith("deep_")])
                                  for stack in self.stacks()), 40)
 

@@ -55,7 +55,7 @@ class Folded(programs.Scratch):
         lines, said = self.folded()
         self.assertEqual({(stack.split(";")[0], stack.split(";")[1]): weight for stack, weight in lines.items()},
                          {("cycles", "spin"): 15, ("page faults", "spin"): 3})
-        self.assertIn("the stacks of 'cycles', 'page faults' stand below the names of these events; --event NAME", said)
+        self.assertIn("the stacks of 'cycles', 'page faults' are below the names of these events; --event NAME", said)
         lines, said = self.folded("--event", "page faults")
         self.assertEqual([(stack.split(";")[0], weight) for stack, weight in lines.items()], [("spin", 3)])
         self.assertEqual(said.count("stand below"), 0)

@@ -71,7 +71,7 @@ class LateDescriptions(programs.Scratch):
         self.write(tracing_record(self.COUNT // 2, "other", "second") + tracing_record(self.COUNT, "other", "second"))
         shown, said = self.numbers(3)
         self.assertEqual(shown, wanted)
-        self.assertIn(b"TRACING_DATA comes a second time and differs from the first: left out", said)
+        self.assertIn(b"TRACING_DATA comes a second time and differs from the first: ignored", said)
         fields = self.tacho("table", "--by", "number", "--csv", "--event", "made:event8,made:event150", "-i", "again.data", status=3)
         self.assertEqual(sorted(line.split(",")[1] for line in fields.stdout.decode().splitlines()[1:]), ["1043", "49"])
 

@@ -106,7 +106,7 @@ class PayloadRoles(programs.Scratch):
         for payload in (struct.pack("<QQ", 3, 100), struct.pack("<Q", 3), struct.pack("<QQ", 3, 28)):
             capture.sample(chain=CHAIN, raw=payload)
         self.write(capture)
-        reported = "a payload without the number that weighs its sample, which is left out"
+        reported = "a payload without the field of --weight; its sample is left out"
         for words in ([], ["--weight", "size"]):
             out, said = self.output("folded", *words, status=3)
             self.assertRegex(out, r"^spin;.* 128\n$")
@@ -122,7 +122,7 @@ class PayloadRoles(programs.Scratch):
         self.write(capture)
         out, said = self.output("folded", status=3)
         self.assertEqual(out, "")
-        self.assertIn("a payload without the number that weighs its sample", said)
+        self.assertIn("a payload without the field of --weight; its sample", said)
         self.assertNotIn("no sample has a stack", said)
 
     def test_negative_weights_are_left_out_and_counted(self):
@@ -130,7 +130,7 @@ class PayloadRoles(programs.Scratch):
         for size in (100, -5, 28):
             capture.sample(chain=CHAIN, raw=struct.pack("<q", size))
         self.write(capture)
-        reported = "1 samples are left out: what weighs them is below 0"
+        reported = "1 samples are left out: their weight is negative"
         for words in ([], ["--weight", "size"]):
             out, said = self.output("folded", *words)
             self.assertRegex(out, r"^spin;.* 128\n$")
@@ -143,7 +143,7 @@ class PayloadRoles(programs.Scratch):
         self.weighed()
         out, said = self.output("folded", "--weight", "samples")
         self.assertEqual({line.split(";")[0]: line.rsplit(" ", 1)[1] for line in out.splitlines()}, {"alloc": "3", "free": "1"})
-        self.assertIn("tacho folded: the stacks of 'alloc', 'free' stand below the names of these events; --event NAME "
+        self.assertIn("tacho folded: the stacks of 'alloc', 'free' are below the names of these events; --event NAME "
                       "takes one event, without its name\n", said)
         out, said = self.output("folded", "--weight", "zone")
         self.assertTrue(all(line.startswith("spin;") for line in out.splitlines()), "free has no such field")

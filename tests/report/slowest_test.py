@@ -122,7 +122,7 @@ class Slowest(programs.Scratch):
         self.write()
         for words, said in ((["--slowest", "0%"], "is no share"), (["--slowest", "5"], "1% takes"),
                             (["--slowest", "1%", "--of", "nothing"], "nothing"), (["--of", "call"], "--slowest 1%"),
-                            (["--slowest", "1%", "--of", "call.code"], "--of takes one of call.lat_ns"),
+                            (["--slowest", "1%", "--of", "call.code"], "choose with --of: call.lat_ns"),
                             (["--slowest", "1%", "--slow-where", "lat_ns > 1"], "one of them"),
                             (["--slow-where", "nope > 1"], "nope"), (["--slowest", "1%", "--base", "a.data"], "one capture")):
             self.assertIn(said, self.draw(*words, status=1), words)

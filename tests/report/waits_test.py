@@ -155,7 +155,7 @@ class Waits(programs.Scratch):
         # Only recordings of all threads show that a CPU was idle.
         self.switch(0, RUNNING, WAKER)
         said = self.folded("--off-cpu")[1]
-        self.assertIn("; that a thread is back is recorded by the thread before it, and some switches are not in the capture\n", said)
+        self.assertIn("; the end of a wait is recorded at the switch from the thread that ran before, and some switches are not in the capture\n", said)
         self.assertNotIn("-a", said)
         self.chain()
         self.assertNotIn("without an end", self.folded("--off-cpu")[1])

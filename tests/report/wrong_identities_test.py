@@ -189,7 +189,7 @@ class WrongIdentities(programs.Scratch):
             for file in (self.folder / "noise.bz2", self.right):
                 tar.add(file, file.name)
         said = self.pack_from("odd.tar", 3)
-        self.assertIn("tacho: --from odd.tar: one of its files is left out: in an archive in it: it", said)
+        self.assertIn("tacho: --from odd.tar: one of its files is ignored: in an archive in it: it", said)
         self.assertIn("right_leaf", self.script(*self.options, capture="packed.data"))
 
     def test_archives_that_are_damaged(self):
@@ -203,7 +203,7 @@ class WrongIdentities(programs.Scratch):
                 tar.add(self.folder / name, name)
         packed, plain = ((self.folder / name).read_bytes() for name in ("whole.tar.bz2", "whole.tar"))
         second = plain.index(b"noise\0")
-        cut, damaged = "it is cut short", "its bzip2 part is damaged"
+        cut, damaged = "it is truncated", "its bzip2 part is damaged"
         for name, content, reasons in (
                 ("cut short", packed[:len(packed) // 2], [cut]),
                 # Where the codes are that end a part, its end may be what is missed.
@@ -214,9 +214,9 @@ class WrongIdentities(programs.Scratch):
             with self.subTest(name):
                 (self.folder / "archive").write_bytes(content)
                 said = self.pack_from("archive", 3 if reasons else 0)
-                self.assertTrue(any("what comes behind its first file is left out: " + why in said for why in reasons) or not reasons, said)
+                self.assertTrue(any("the rest behind its first file is ignored: " + why in said for why in reasons) or not reasons, said)
                 self.assertIn("right_leaf", self.script(*self.options, capture="packed.data"))
-        for content, said in ((b"BZh9" + bytes(1000), "its bzip2 part is damaged"), (packed[:3000], "it is cut short"),
+        for content, said in ((b"BZh9" + bytes(1000), "its bzip2 part is damaged"), (packed[:3000], "it is truncated"),
                               (plain[:124] + b"\x80" + b"\xff" * 11 + plain[136:], "its tar is damaged")):
             (self.folder / "archive").write_bytes(content)
             (self.folder / "packed.data").unlink(missing_ok=True)
@@ -230,9 +230,9 @@ class WrongIdentities(programs.Scratch):
         with tarfile.open(self.folder / "many.tar", "w") as tar:
             for number in range(copies):
                 tar.add(self.right, f"right{number}")
-        too_many = "no more than 512 files and 1 GB are taken"
+        too_many = "the limit is 512 files and 1 GB"
         said = self.pack_from("many.tar", 3)
-        self.assertIn(f"tacho: --from many.tar: one of its files is left out: {too_many}\n", said)
+        self.assertIn(f"tacho: --from many.tar: one of its files is ignored: {too_many}\n", said)
         self.assertIn("right_leaf", self.script(*self.options, capture="packed.data"))
         # And then one that is larger than all together may be, and cut short.
         huge = tarfile.TarInfo("huge")
@@ -241,8 +241,8 @@ class WrongIdentities(programs.Scratch):
         content = end + bytes(-len(end) % 512) + huge.tobuf() + b"\177ELF" + bytes(1 << 18)
         (self.folder / "cut.tar").write_bytes(content)
         said = self.pack_from("cut.tar", 3).splitlines()
-        self.assertIn(f"tacho: --from cut.tar: 2 of its files are left out: {too_many}", said)
-        self.assertIn("tacho: --from cut.tar: what comes behind its first 512 files is left out: it is cut short", said)
+        self.assertIn(f"tacho: --from cut.tar: 2 of its files are ignored: {too_many}", said)
+        self.assertIn("tacho: --from cut.tar: the rest behind its first 512 files is ignored: it is truncated", said)
 
     def test_a_build_id_that_a_pipe_tells_behind_the_samples(self):
         self.write(build_id="")
@@ -399,7 +399,7 @@ class WrongIdentities(programs.Scratch):
         self.refuse(said=PATH)
         self.write("unpacked.data")
         done = self.tacho("pack", "perf.data", "-o", "p.data", "--from", "unpacked.data", *self.options, status=2)
-        self.assertIn("no symbols are packed into it", done.stderr.decode())
+        self.assertIn("it has no packed symbols", done.stderr.decode())
         self.tacho("pack", "perf.data", "-o", "packed.data", "--from", "other.data", *self.options)
         self.assertEqual(self.script(capture="packed.data"), expected)
 

@@ -319,7 +319,7 @@ TEST_F(Views, TextBehindItsEndIsAnError) {
   };
   const auto status = show();
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().what, "more text comes when it was finished");
+  EXPECT_EQ(status.error().what, "the process that reads the files sent text after the end of the output");
   EXPECT_EQ(text_, "text\n");
 }
 
@@ -331,7 +331,7 @@ TEST_F(Views, AnEndWithoutTheEndOfTheTextIsAnError) {
   };
   const auto status = show();
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().what, "the process that reads the files ends before its text");
+  EXPECT_EQ(status.error().what, "the process that reads the files ended before the end of the output");
   EXPECT_FALSE(is_finished_);
 }
 
@@ -480,7 +480,7 @@ TEST_F(Views, WhatWasWrittenOfWhatCannotBeReadAgainIsKept) {
   EXPECT_EQ(
       said_,
       "tacho: perf.data: the process that reads the files died at /b: Killed; what comes through a pipe "
-      "cannot be read again: what was written before that is kept\n");
+      "cannot be read again: the output so far is kept\n");
 }
 
 TEST_F(Views, AFileThatAWorkerWritesIsBegunAnew) {

@@ -142,8 +142,8 @@ TEST(OtherPacks, NamesOfAnotherFormDoNotMix) {
   EXPECT_EQ(source->at(0x20), nullptr);
   ASSERT_EQ(others.omissions().size(), 1u) << "and it is said";
   EXPECT_EQ(others.omissions().front(),
-            "b.data: the names of /opt/b are left out: a capture before it has names of the same file that "
-            "are of another form (mangled, or of a file without .symtab)");
+            "b.data: the names of /opt/b are ignored: an earlier capture has names of the same file in "
+            "another form (mangled, or of a file without .symtab)");
 }
 
 TEST(OtherPacks, SaysWhatCannotBeUsed) {
@@ -151,7 +151,7 @@ TEST(OtherPacks, SaysWhatCannotBeUsed) {
   const auto empty = others.add("a.data", {});
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().what,
-            "a.data: no symbols are packed into it; tacho pack does it where it was recorded");
+            "a.data: it has no packed symbols; run tacho pack on the host where it was recorded");
   const std::vector<std::byte> damaged(40);
   EXPECT_FALSE(others.add("a.data", damaged));
 }

@@ -25,14 +25,14 @@ struct Packing {
 
 TEST(PackMaker, AnAddressThatNothingIsKnownOfIsLeftOut) {
   Packing packing;
-  packing.source.lack = "is no file";
+  packing.source.missing_reason = "is no file";
   packing.add(0x1000, 0x1000);
   packing.add(0x2000, 0x2000, Symbol{.start = 0x2000, .end = 0x2010, .name = "known"});
   packing.add(0x3000, 0x403000);  // what views show of it is not what is shown of an address alone
   const auto pack = packing.maker.finish();
   ASSERT_EQ(pack.modules.size(), 1u);
   const format::PackedModule& module = pack.modules[0];
-  EXPECT_EQ(pack.texts[module.lack], "is no file");
+  EXPECT_EQ(pack.texts[module.missing_reason], "is no file");
   ASSERT_EQ(module.addresses.size(), 2u);
   EXPECT_EQ(module.addresses[0].address, 0x2000u);
   EXPECT_EQ(module.addresses[1].elf_address, 0x403000u);

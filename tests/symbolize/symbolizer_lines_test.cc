@@ -194,7 +194,7 @@ TEST_F(SymbolizerLines, ADamagedModuleCostsItsOwnNamesAndOneLine) {
       {"the magic number", 0, 4, "\n", "not an ELF file"},
       {"where the sections are", kSectionTable, 8, "\n", "has no symbol table"},
       {"a packed .debug_info", 0x11c8, 0x200, "alone+4\n",
-       "its source lines cannot be read: a packed section"},
+       "its source lines cannot be read: a compressed section"},
   };
   root.copy(kData + "/calls-5.so", "/lib/other.so");
   for (const Row& row : kRows) {
@@ -220,9 +220,10 @@ TEST_F(SymbolizerLines, WhatTheLinesLackIsSaid) {
   root.copy(kData + "/calls-split.so", "/lib/calls.so");
   map("/lib/calls.so");
   EXPECT_EQ(shown(kStart + 0x2c3, Origin::Alone), "outer+13 calls.cc:12\n");
-  EXPECT_EQ(missing(),
-            "/lib/calls.so: its split-off part calls-split.dwo is not beside it, nor where it was compiled\n"
-            "/lib/calls.so: its names are a guess: no build id of it was recorded\n");
+  EXPECT_EQ(
+      missing(),
+      "/lib/calls.so: its .dwo file calls-split.dwo is neither in its folder nor where it was compiled\n"
+      "/lib/calls.so: its names are a guess: no build id of it was recorded\n");
 }
 
 }  // namespace

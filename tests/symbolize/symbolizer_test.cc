@@ -161,7 +161,7 @@ TEST_F(SymbolizerTest, AModuleThatLayElsewhereInTheListsBootHasNoNames) {
   attach("kallsyms", kKallsyms);
   map_kernel(0xffffffffbffe0000, 0x40000, 0, "[ext4]");
   EXPECT_EQ(frame(0xffffffffc0000010, abi::kCpumodeKernel).function, "");
-  EXPECT_NE(missing().find("kallsyms has it at other addresses, as in another boot"), std::string::npos)
+  EXPECT_NE(missing().find("kallsyms has it at other addresses (of another boot)"), std::string::npos)
       << missing();
 }
 
@@ -370,7 +370,7 @@ TEST_F(SymbolizerTest, WhatWasHeldOpenComesBeforeTheFileOfThatNameAndNothingBehi
   EXPECT_EQ(frame(kStart + 0x100000 + kText).function, "");
   const std::string lines = missing();
   EXPECT_NE(lines.find("/lib/names.so: several files had this name"), std::string::npos) << lines;
-  EXPECT_NE(lines.find("several processes had this number"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("several processes had this pid"), std::string::npos) << lines;
 }
 
 TEST_F(SymbolizerTest, NamesTheVdsoWhenItIsAttached) {
@@ -429,7 +429,7 @@ TEST_F(SymbolizerTest, WhereCallChainsEndedStandsInTheModulesLine) {
   frame(kStart);
   frame(kStart + 0x10000);
   const std::string a = root.path() + "/opt/a.so: No such file or directory";
-  const std::vector<ModuleLack> ended = {
+  const std::vector<EndedChains> ended = {
       {module(kStart), a},
       {module(kStart + 0x10000), root.path() + "/opt/b.so: has no .eh_frame"},
       {module(kStart + 0x20000), "is damaged"}};
@@ -448,7 +448,7 @@ TEST_F(SymbolizerTest, WhereCallChainsEndedStandsInTheModulesLine) {
 TEST_F(SymbolizerTest, TheReasonThatTheVdsoLacksNamesAndRulesIsToldOnce) {
   map("[vdso]");
   frame(kStart);
-  const std::vector<ModuleLack> ended = {
+  const std::vector<EndedChains> ended = {
       {spaces.find(7, {kStart}, abi::kCpumodeUser)->module, kVdsoOfAnother}};
   format::Diagnostics diagnostics;
   symbolizer().report_missing(diagnostics, ended);

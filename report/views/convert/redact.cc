@@ -866,7 +866,7 @@ void Head::pack_module(const format::PackTexts& texts, format::PackedModule& mod
   };
   const auto file = [&](std::uint32_t number) { return to.number_of(path(texts[number])); };
   module.path = file(module.path);
-  module.lack = to.number_of(paths_in(texts[module.lack]));
+  module.missing_reason = to.number_of(paths_in(texts[module.missing_reason]));
   for (format::PackedSymbol& symbol : module.symbols) {
     symbol.name = name(symbol.name);
     if (!is_kernel) continue;

@@ -154,7 +154,7 @@ std::string reason_of(const symbolize::PlaceFacts& place) {
       break;
   }
   if (source != nullptr && source->table == nullptr)
-    return source->lack.empty() ? "it has no symbols" : source->lack;
+    return source->missing_reason.empty() ? "it has no symbols" : source->missing_reason;
   return "no symbol covers the address";
 }
 

@@ -42,42 +42,41 @@ cli::Option hiding(std::string name, std::string help, Redaction& redaction, std
 }
 
 cli::CommandLine describe(Options& options) {
-  auto line = command_line("page",
-                           "Writes a capture as one HTML file for a browser: an overview, a timeline by "
-                           "processor, process and thread, "
-                           "the flame graph and the functions of what is selected there, heat maps and "
-                           "histograms of fields, and events "
-                           "one by one. The file is complete: it asks no network for anything. What is shown "
-                           "stands in the address "
-                           "behind #, so a link shows the same.");
+  auto line =
+      command_line("page",
+                   "Writes a capture as one HTML file for a browser: an overview, a timeline by "
+                   "processor, process and thread, the flame graph and the functions of the selected "
+                   "part, heat maps and histograms of fields, and events one by one. The file needs no "
+                   "network. The address behind # has the selection, so a copied link shows the same.");
   line.epilog = std::string(kExamples) + line.epilog;
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
   rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
-  rows.push_back(cli::text("--title", "TEXT", "what stands above the page (default: the recorded command)",
-                           options.title));
-  rows.push_back(cli::text("--base", "FILE", "compare with this capture, which was before", options.base));
+  rows.push_back(
+      cli::text("--title", "TEXT", "title of the page (default: the recorded command)", options.title));
+  rows.push_back(cli::text("--base", "FILE", "compare with this earlier capture", options.base));
   rows.push_back(
       cli::number("--max-samples", "N",
-                  "samples that the page holds: the first ones (default: 2000000); it says how many are "
-                  "left out",
+                  "the maximum of samples in the page, from the start of the capture (default: 2000000); it "
+                  "says how many are left out",
                   1, 50'000'000, options.most));
   Redaction& redaction = options.redaction;
-  rows.push_back(hiding("--no-args", "leave command lines out", redaction, "cmdline"));
-  rows.push_back(hiding("--no-paths", "leave folders out: of paths the last part stays", redaction, "paths"));
+  rows.push_back(hiding("--no-args", "leave out command lines", redaction, "cmdline"));
+  rows.push_back(
+      hiding("--no-paths", "leave out folders: only the last part of a path is kept", redaction, "paths"));
   rows.push_back(
       hiding("--redact",
-             "hide what tacho redact hides: command lines, the host, folders, names of threads, containers "
+             "hide the same as tacho redact: command lines, the host, folders, names of threads, containers "
              "and texts in payloads",
              redaction, "all"));
   rows.push_back(
-      class_option("--keep", "with --redact: leave these classes as they are", redaction, &Redaction::keep));
-  rows.push_back(class_option("--hide", "hide these classes of tacho redact in their usual way", redaction,
-                              &Redaction::hide));
-  rows.push_back(class_option("--drop", "take these out", redaction, &Redaction::drop));
-  rows.push_back(class_option("--hash", "put aliases in the place of these", redaction, &Redaction::hash));
+      class_option("--keep", "with --redact: do not hide these classes", redaction, &Redaction::keep));
+  rows.push_back(class_option("--hide", "hide these classes of tacho redact in the usual way for each",
+                              redaction, &Redaction::hide));
+  rows.push_back(class_option("--drop", "remove these classes", redaction, &Redaction::drop));
+  rows.push_back(class_option("--hash", "replace these classes by pseudonyms", redaction, &Redaction::hash));
   rows.push_back(cli::text("--key", "TEXT",
-                           "make aliases with this key, as tacho redact does (default: a random one)",
+                           "make pseudonyms with this key, as tacho redact does (default: a random one)",
                            options.key));
   rows.push_back(event_option(options.reading.session.filter));
   add_filter_options(rows, options.reading.session.filter);
@@ -90,7 +89,7 @@ std::string command_of(const format::Environment& environment) {
   return command;
 }
 
-// What the head says of one capture: where it was recorded, what of it is missing.
+// Describes one capture in the page's header: where it was recorded, and what is missing.
 void describe_capture(JsonFields& to, Session& session, PageSamples& samples, const PageNames& names,
                       PageTexts& texts, const std::string& input) {
   const format::Environment& environment = session.features().environment;
@@ -194,7 +193,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
       !written)
     return std::move(written.error());
   if (samples.empty())
-    shown.notes.emplace_back("tacho page: the capture holds no samples, or none that the options ask for");
+    shown.notes.emplace_back("tacho page: the capture has no samples, or none that the options select");
   if (samples.left_out() > 0)
     shown.notes.push_back(
         fmt::format("tacho page: the page holds the first {} samples and leaves {} out; "
@@ -211,7 +210,7 @@ Result<cli::ExitStatus> run_page(const std::vector<std::string>& arguments) {
   return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
     options.reading.paging = Paging::Never;
     if (options.reading.output.empty() && ::isatty(STDOUT_FILENO) != 0)
-      return use_error("a page is no text for a terminal; name its file: -o page.html");
+      return use_error("a page cannot be shown on a terminal; name a file: -o page.html");
     if (!options.base.empty() && options.reading.session.filter.condition != nullptr)
       return use_error(
           "--where holds for one capture and not with --base; --comm, --pid, --time and others do");

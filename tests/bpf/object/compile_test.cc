@@ -139,7 +139,7 @@ TEST_F(Compile, FoldersThatOthersMayChangeAreNeitherUsedForHeadersNorForTemporar
   EXPECT_NE(source.path().find(open->path()), 0u) << "the source is in a folder of our own";
   const auto object = compile(source.path(), [&](std::string_view line) { said.append(line) += '\n'; });
   ASSERT_TRUE(object) << object.error().what;
-  EXPECT_NE(said.find("headers are not kept: " + open->path() + " may be changed by everybody"),
+  EXPECT_NE(said.find("headers are not kept: " + open->path() + " may be changed by all users"),
             std::string::npos)
       << said;
   EXPECT_EQ(said.find("-I" + open->path()), std::string::npos) << said;

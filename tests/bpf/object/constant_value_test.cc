@@ -154,7 +154,7 @@ TEST(ConstantValue, MembersAndBitfields) {
 TEST(ConstantValue, FloatsAndMissingValuesAreRefusedInWords) {
   const auto fault = put(field("ratio", FieldKind::Float, 64), "0.5").fault;
   ASSERT_TRUE(fault);
-  EXPECT_EQ(fault->what, "it is a floating-point number, with which no BPF program can calculate");
+  EXPECT_EQ(fault->what, "it is a floating-point number, which BPF programs cannot use");
   EXPECT_EQ(put(field("n", FieldKind::Unsigned, 32), std::nullopt).fault->what, "a value is missing: n=N");
 }
 

@@ -69,7 +69,7 @@ TEST_F(TrustedPath, TheFileAndEveryFolderAboveAreLookedAt) {
   expect_refused(file, "group 54321");
   ::chmod(file.c_str(), 0666);
   ::chmod((folder + "/a").c_str(), 0755);
-  expect_refused(file, file + " may be changed by everybody");
+  expect_refused(file, file + " may be changed by all users");
 }
 
 TEST_F(TrustedPath, LinksOfOthersAreNotFollowed) {
@@ -142,8 +142,8 @@ TEST_F(TrustedPath, RootRunsNoProgramThatOthersMayChange) {
     const auto found = find_program("prog");
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().code, EPERM);
-    EXPECT_NE(found.error().what.find("root runs no program that others may change: " + folder +
-                                      "/open may be changed by everybody"),
+    EXPECT_NE(found.error().what.find("root runs no program that other users may change: " + folder +
+                                      "/open may be changed by all users"),
               std::string::npos)
         << found.error().what;
     EXPECT_EQ(find_program("absent").error().code, ENOENT);

@@ -495,21 +495,21 @@ TEST(CaptureReader, WhatIsNoCaptureIsRefusedByWhatItIs) {
   EXPECT_EQ(refused(std::as_bytes(std::span(std::string_view("#!/bin/sh\nexit 0\n")))),
             "is not perf.data: it does not start with PERFILE2");
   EXPECT_EQ(refused(std::as_bytes(std::span(std::string_view("PERFFILE\0\0\0\0\0\0\0\0", 16)))),
-            "was written by a perf older than 2009 (version 1, PERFFILE): no reader of it is left");
+            "was written by a perf of before 2009 (version 1, PERFFILE), which is not supported");
   const auto whole = small_capture().file();
   EXPECT_EQ(refused(Bytes(whole).first(40)), "is cut short: its header ends at byte 40");
   // What captures are sent in, by its first bytes.
   const auto text = [](std::string_view bytes) { return std::as_bytes(std::span(bytes)); };
   EXPECT_EQ(refused(text("\x1f\x8b\x08 and more than a capture's first 16")),
-            "is no capture but a gzip file: unpack it with gzip -d");
-  EXPECT_EQ(refused(text("\x28\xb5\x2f\xfd")), "is no capture but a zstd file: unpack it with zstd -d");
+            "is a gzip file, not a capture: unpack it with gzip -d");
+  EXPECT_EQ(refused(text("\x28\xb5\x2f\xfd")), "is a zstd file, not a capture: unpack it with zstd -d");
   EXPECT_EQ(refused(text(std::string_view("\xfd\x37zXZ\0more", 10))),
-            "is no capture but a xz file: unpack it with xz -d");
+            "is a xz file, not a capture: unpack it with xz -d");
   EXPECT_TRUE(
-      refused(text("BZh91AY&SY")).starts_with("is no capture but a bzip2 file: unpack it with bzip2"));
+      refused(text("BZh91AY&SY")).starts_with("is a bzip2 file, not a capture: unpack it with bzip2"));
   const std::string tar = std::string(257, 'p') + "ustar" + std::string(250, '\0');
   EXPECT_EQ(refused(text(tar)),
-            "is no capture but a tar file: unpack it with tar -xf and name the capture in it");
+            "is a tar file, not a capture: unpack it with tar -xf and name the capture in it");
   EXPECT_EQ(refused(text(tar.substr(0, 261))), "is not perf.data: it does not start with PERFILE2");
 }
 

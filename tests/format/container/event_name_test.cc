@@ -25,16 +25,16 @@ TracingData one_tracepoint() {
 TEST(EventNames, EventsHavePerfsNamesByTheirAttributes) {
   EventNames names;
   EventSet none;
-  names.learn(one_tracepoint(), none);
+  names.add_tracepoints(one_tracepoint(), none);
   constexpr auto kUserOnly = abi::kExcludeKernel | abi::kExcludeHv;
-  EXPECT_EQ(names.of(attr_of(abi::kSoftware, abi::kBpfOutput)), "bpf-output");
-  EXPECT_EQ(names.of(attr_of(abi::kSoftware, 500)), "unknown-software");
-  EXPECT_EQ(names.of(attr_of(abi::kHardware, 0, kUserOnly)), "cycles:u");
-  EXPECT_EQ(names.of(attr_of(abi::kHwCache, 0x10000)), "L1-dcache-load-misses");
-  EXPECT_EQ(names.of(attr_of(abi::kRaw, 0x1c2)), "raw 0x1c2");
-  EXPECT_EQ(names.of(attr_of(abi::kTracepoint, 314)), "sched:sched_switch");
-  EXPECT_EQ(names.of(attr_of(abi::kTracepoint, 315)), "unknown tracepoint");
-  EXPECT_EQ(names.of(attr_of(77, 0)), "unknown attr type: 77");
+  EXPECT_EQ(names.name_for(attr_of(abi::kSoftware, abi::kBpfOutput)), "bpf-output");
+  EXPECT_EQ(names.name_for(attr_of(abi::kSoftware, 500)), "unknown-software");
+  EXPECT_EQ(names.name_for(attr_of(abi::kHardware, 0, kUserOnly)), "cycles:u");
+  EXPECT_EQ(names.name_for(attr_of(abi::kHwCache, 0x10000)), "L1-dcache-load-misses");
+  EXPECT_EQ(names.name_for(attr_of(abi::kRaw, 0x1c2)), "raw 0x1c2");
+  EXPECT_EQ(names.name_for(attr_of(abi::kTracepoint, 314)), "sched:sched_switch");
+  EXPECT_EQ(names.name_for(attr_of(abi::kTracepoint, 315)), "unknown tracepoint");
+  EXPECT_EQ(names.name_for(attr_of(77, 0)), "unknown attr type: 77");
 }
 
 TEST(EventNames, WhatTheCaptureSaysComesFirst) {
@@ -42,12 +42,12 @@ TEST(EventNames, WhatTheCaptureSaysComesFirst) {
   events.add({attr_of(abi::kSoftware, 0), "", {}});
   events.add({attr_of(abi::kSoftware, 2), "faults of mine", {}});
   EventNames names;
-  names.make(events, 0);
-  names.make(events, 1);
+  names.name_event(events, 0);
+  names.name_event(events, 1);
   EXPECT_EQ(events[0].name, "cpu-clock");
   EXPECT_TRUE(events[0].name_is_made);
   EXPECT_EQ(events[1].name, "faults of mine");
-  EventNames::take(events, std::vector<Event>{{{}, "ticks", {}}, {{}, "", {}}});
+  EventNames::apply(events, std::vector<Event>{{{}, "ticks", {}}, {{}, "", {}}});
   EXPECT_EQ(events[0].name, "ticks");
   EXPECT_FALSE(events[0].name_is_made);
   EXPECT_EQ(events[1].name, "faults of mine");
@@ -57,7 +57,7 @@ TEST(EventNames, DescriptionsOfFewerEventsAreOfNone) {
   EventSet events;
   events.add({attr_of(abi::kSoftware, 0), "mine", {}});
   events.add({attr_of(abi::kSoftware, 2), "", {}});
-  EventNames::take(events, std::vector<Event>{{{}, "ticks", {}}});
+  EventNames::apply(events, std::vector<Event>{{{}, "ticks", {}}});
   EXPECT_EQ(events[0].name, "mine");
 }
 
@@ -66,11 +66,11 @@ TEST(EventNames, ATracepointGetsItsNameWhenItsDescriptionComes) {
   events.add({attr_of(abi::kTracepoint, 314), "", {}});
   events.add({attr_of(abi::kTracepoint, 314), "", {}});
   EventNames names;
-  names.make(events, 0);
-  names.make(events, 1);
+  names.name_event(events, 0);
+  names.name_event(events, 1);
   EXPECT_EQ(events[0].name, "unknown tracepoint");
   events.set_name(1, "mine");
-  names.learn(one_tracepoint(), events);
+  names.add_tracepoints(one_tracepoint(), events);
   EXPECT_EQ(events[0].name, "sched:sched_switch");
   EXPECT_EQ(events[1].name, "mine") << "the capture said so before";
 }
@@ -81,8 +81,9 @@ TEST(EventNames, ALongNameIsCut) {
       {std::string(1000, 's'), "name: " + std::string(1000, 'n') + "\nID: 1\nformat:\n"});
   EventSet none;
   EventNames names;
-  names.learn(tracing, none);
-  EXPECT_EQ(names.of(attr_of(abi::kTracepoint, 1)), std::string(255, 's') + ':' + std::string(255, 'n'));
+  names.add_tracepoints(tracing, none);
+  EXPECT_EQ(names.name_for(attr_of(abi::kTracepoint, 1)),
+            std::string(255, 's') + ':' + std::string(255, 'n'));
 }
 
 }  // namespace

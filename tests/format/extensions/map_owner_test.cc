@@ -32,7 +32,7 @@ TEST(MapOwner, AMapIsItsProcessesOrRootsAndMadeWhileItRan) {
   EXPECT_EQ(verdict(map_of(1001, kBegan + kSecond), running), "is of another user");
   EXPECT_EQ(verdict(map_of(1000, kBegan - kSecond), running), "its") << "clocks tick";
   EXPECT_EQ(verdict(map_of(1000, kBegan - 9 * kSecond), running),
-            "is older than the process: another one had its number");
+            "is older than the process: it is of an earlier process with this pid");
   MapOwner over = running;
   over.runs = false;
   over.ended = kBegan + 60 * kSecond;

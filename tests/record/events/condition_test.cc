@@ -199,36 +199,36 @@ TEST(Condition, WhatTheKernelCannotBeAskedIsRefusedAtItsLetter) {
   const auto payload = schema();
   const std::pair<const char*, const char*> rows[] = {
       {"nosuch > 1",
-       "there is no 'nosuch' that the kernel can be asked about before it records; there are: "
+       "there is no 'nosuch' that the kernel can test; there are: "
        "pid, tid, comm, cgroup, cgroup_id, uid, gid, cpu, latency_us, result"},
       {"time > 1", "there is no 'time'"},
-      {"pid == tid", "one side of a comparison is a constant"},
+      {"pid == tid", "one side of a comparison must be a constant"},
       {"pid + 1 == 5", "only a value, or bits of it"},
       {"pid == 1.5", "does not compute with fractions"},
       {"pid > -1", "'pid' is never less than 0"},
       {"1 == 1", "two constants need no comparison"},
       {"comm == 5", "a text and a number cannot be compared"},
       {"comm < \"x\"", "texts are equal or not"},
-      {"comm ~ \"*x\"", "a prefix and one * after it"},
-      {"comm ~ \"n?x\"", "a prefix and one * after it"},
-      {"comm ~ \"*\"", "every text looks like that"},
+      {"comm ~ \"*x\"", "must be a prefix with one * at the end"},
+      {"comm ~ \"n?x\"", "must be a prefix with one * at the end"},
+      {"comm ~ \"*\"", "every text matches this pattern"},
       {"comm == \"0123456789abcdef\"", "it is too long: 'comm' holds 15 letters"},
       {"comm", "this is a text; compare it with one"},
       {"comm & 1", "this is a text, and has no bits"},
       {"pid ~ \"1*\"", "only texts can look like a pattern"},
       {"pid == \"dd\"", "'pid' is a number; compare it with one"},
       {"cgroup == \"/nosuch\"", "there is no cgroup '/nosuch'"},
-      {"cgroup ~ \"/a*\"", "a path and /* after it"},
+      {"cgroup ~ \"/a*\"", "must be a path with /* at the end"},
       {"latency_us == 1500ns", "'latency_us' is in whole us"},
       {"op == SYNC", "there is no 'SYNC'|one side of a comparison"},
       {"op == \"SYNC\"", "'op' has no such name; it has READ, WRITE"},
       {"op == \"RAED\"", "'op' has no such name; did you mean 'READ'?"},
       {"latency_uss > 1", "; did you mean 'latency_us'?"},
       {"flag == 1", "a bit field"},
-      {"ports == 1", "write which element: ports[0]"},
+      {"ports == 1", "choose an element: ports[0]"},
       {"ports[3] == 1", "it has 3 elements"},
-      {"pid[0] == 1", "this is no list"},
-      {"result[1] == 1", "this field is no list"},
+      {"pid[0] == 1", "this is not a list"},
+      {"result[1] == 1", "this field is not a list"},
       {"share > 1", "does not compute with fractions"},
       {"sizes[0] > 1", "after the payload's fixed size"},
       {"file == \"0123456789abcd\"", "holds 13 letters"},
@@ -256,7 +256,7 @@ TEST(Condition, HasRoomForThirtyTwoComparisons) {
   EXPECT_EQ(most->steps.size(), 32U);
   const auto more = compiled(text + " || pid == 33");
   ASSERT_FALSE(more);
-  EXPECT_NE(more.error().what.find("takes 33 comparisons in the kernel, where there is room for 32"),
+  EXPECT_NE(more.error().what.find("takes 33 comparisons in the kernel, whose limit is 32"),
             std::string::npos)
       << more.error().what;
 }

@@ -144,7 +144,7 @@ constexpr Refused kRefused[] = {
     {"cycles:", 8, "a modifier is missing"},
     {"cycles:x", 8, "unknown modifier 'x'"},
     {"cycles:ux", 9, "unknown modifier 'x'"},
-    {"cycles:uu", 9, "is here twice"},
+    {"cycles:uu", 9, "is given twice"},
     {"cycles:pppp", 11, "at most ppp"},
     {"cycles:u:k", 9, "':' has no meaning here"},
     {"open/path=/etc/", 12, "'e' has no meaning here; a value with a slash needs quotes: path='/etc'"},
@@ -154,7 +154,7 @@ constexpr Refused kRefused[] = {
     {"L1-icache-stores", 1, "L1-icache takes no stores"},
     {"iTLB-store-misses", 1, "iTLB takes no stores"},
     {"L1-dcache-lods", 1, "did you mean 'L1-dcache-loads'?"},
-    {"duration_time", 1, "takes no samples"},
+    {"duration_time", 1, "only counts and has no samples"},
     {"r", 1, "unknown event 'r'"},
     {"rxyz", 1, "unknown event 'rxyz'"},
     {"r11112222333344445", 1, "unknown event"},
@@ -189,21 +189,21 @@ constexpr Refused kRefused[] = {
     {"cpu-clock/stack-size=99999/", 22, "1 to 65528 bytes"},
     {"cpu-clock/max-stack=0/", 21, "1 to 65535"},
     {"cpu-clock/inherit=2/", 19, "neither 0 nor 1"},
-    {"cpu-clock/time=0/", 16, "put in order by their times"},
-    {"cpu-clock/overwrite/", 11, "cannot be written over"},
+    {"cpu-clock/time=0/", 16, "sorted by time"},
+    {"cpu-clock/overwrite/", 11, "--overwrite is for all events"},
     {"cycles/branch_type=ani/", 20, "did you mean 'any'?"},
     {"mem:", 5, "an address is missing"},
     {"mem:main", 5, "an address is missing"},
     {"mem:0x1000/3", 12, "1, 2, 4 or 8 bytes"},
-    {"mem:0x1000:rr", 13, "is here twice"},
+    {"mem:0x1000:rr", 13, "is given twice"},
     {"mem:0x1000:rz", 13, "'z' is no access"},
     {"mem:0x1000:z", 12, "unknown modifier 'z'"},
     {"uprobe:", 8, "a file is missing, as in uprobe:/lib/libc.so.6:malloc"},
     {"uprobe:/bin/x", 14, "a function is missing"},
     {"uprobe:/bin/x:", 15, "a function is missing"},
     {"uprobe:/bin/x:f+", 17, "a number of bytes is missing"},
-    {"uprobe:/bin/x:0xzz", 15, "'0xzz' is no offset in a file"},
-    {"uretprobe:/bin/x:f+4", 19, "a return has no offset"},
+    {"uprobe:/bin/x:0xzz", 15, "'0xzz' is not an offset in a file"},
+    {"uretprobe:/bin/x:f+4", 19, "a return probe has no offset"},
     {"uprobe:/bin/x:f:q", 17, "unknown modifier 'q'"},
     {"kprobe:", 8, "a function is missing, as in kprobe:vfs_read"},
     {"usdt:/bin/x:p", 14, "a marker is missing"},
@@ -247,7 +247,7 @@ TEST_F(EventAttrs, AMachineWithoutCountersSaysSo) {
   fs::remove_all(root_ / "cpu");
   const auto events = parse("cpu/event=1/");
   ASSERT_FALSE(events);
-  EXPECT_NE(events.error().what.find("no counters of its processor; cpu-clock samples by time"),
+  EXPECT_NE(events.error().what.find("this machine has no CPU counters; cpu-clock samples by time"),
             std::string::npos);
 }
 

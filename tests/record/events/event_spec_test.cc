@@ -114,7 +114,7 @@ TEST(EventSpec, RecordersOfProbesAreTheProbeWithItsConditionAndView) {
   const auto computed = parsed("argdist/probe='kprobe:vfs_read(n=arg3)',value='n / 4096'/").front();
   EXPECT_EQ(computed.view, "tacho table --value 'n / 4096' --by comm");
   EXPECT_FALSE(computed.sum);
-  EXPECT_EQ(computed.no_sum, "the value 'n / 4096' is computed when it is shown");
+  EXPECT_EQ(computed.no_sum, "the value 'n / 4096' is an expression, which only views compute");
   EXPECT_NE(parsed("argdist/probe='kprobe:f(n=arg3)',key=cgroup/").front().no_sum, "");
   const auto two = parsed("trace/probe='sched:sched_switch',tid=7/,cpu-clock");
   ASSERT_EQ(two.size(), 2u);
@@ -122,7 +122,7 @@ TEST(EventSpec, RecordersOfProbesAreTheProbeWithItsConditionAndView) {
   EXPECT_EQ(two[0].view, "tacho script --columns auto");
   EXPECT_TRUE(parsed("trace/help/").front().asks_for_help);
   for (const auto& [text, part] :
-       {std::pair("trace", "which probe? probe="),
+       {std::pair("trace", "the probe is missing: probe="),
         std::pair("trace/prob=x/", "there is no such option; did you mean 'probe'?"),
         std::pair("trace/probe=/", "probe: a value is missing"),
         std::pair("trace/probe=cpu-clock/", "neither a probe nor a tracepoint"),

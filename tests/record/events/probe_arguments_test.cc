@@ -44,7 +44,7 @@ TEST(ProbeArguments, WhatIsNoneIsRefusedAtItsLetter) {
   EXPECT_EQ(refused("").substr(0, 2), "0:");
   EXPECT_EQ(refused("9x=arg1").substr(0, 2), "0:");
   EXPECT_EQ(refused("arg1, arg2:u33").substr(0, 31), "11: there is no type 'u33'; u8 ");
-  EXPECT_EQ(refused("arg1,arg1"), "5: there are two 'arg1'; give one another name: other=arg1");
+  EXPECT_EQ(refused("arg1,arg1"), "5: there are two 'arg1'; rename one: other=arg1");
   EXPECT_NE(
       refused("a=arg1:string,b=arg1:string,c=arg1:string,d=arg1:string,e=arg1:string").find("4 of them"),
       std::string::npos);
@@ -73,7 +73,7 @@ TEST(ProbeArguments, OfAFileMayHaveNames) {
   EXPECT_EQ(parsed("request->head.length,name:string,first=a.b"),
             (std::vector<ArgumentRequest>{
                 {"length", "request->head.length", ""}, {"name", "name", "string"}, {"first", "a.b", ""}}));
-  EXPECT_EQ(refused("a.size,b.size"), "7: there are two 'size'; give one another name: other=b.size");
+  EXPECT_EQ(refused("a.size,b.size"), "7: there are two 'size'; rename one: other=b.size");
   EXPECT_EQ(parsed("?")[0].source, "?");
   for (const char* plain : {"%di", "arg1", "x=arg2"}) EXPECT_FALSE(needs_debug_information(parsed(plain)[0]));
   EXPECT_TRUE(needs_debug_information(parsed("argument")[0]));
@@ -86,7 +86,7 @@ TEST(ProbeArguments, OfAFileMayHaveNames) {
   half.size = 4;
   half.is_signed = true;
   const std::vector<NamedArgument> named{{"a->b", pointer}, {"at.y", half}};
-  const KnownArguments known{.named = named, .lack = "it is not known"};
+  const KnownArguments known{.named = named, .missing_reason = "it is not known"};
   const auto placed = place_arguments(parsed("a->b:string,at.y,low=at.y:u8"), known);
   ASSERT_TRUE(placed) << placed.error().what;
   EXPECT_TRUE((*placed)[0].shape == Shape::UserText && (*placed)[0].pointers.size() == 1);
@@ -101,7 +101,7 @@ TEST(ProbeArguments, OfAReturnIsOne) {
   ASSERT_TRUE(placed) << placed.error().what;
   EXPECT_TRUE((*placed)[0].place == 10 * 8 && (*placed)[0].is_signed);
   EXPECT_EQ((*placed)[1].size, 1);
-  EXPECT_NE(placing("arg1", known).find("are gone when a function returns"), std::string::npos);
+  EXPECT_NE(placing("arg1", known).find("a return probe has no arguments"), std::string::npos);
 }
 
 TEST(ProbeArguments, OfTheKernelHaveNames) {
@@ -116,7 +116,7 @@ TEST(ProbeArguments, OfTheKernelHaveNames) {
   EXPECT_EQ((*placed)[4].shape, Shape::UserText);
   EXPECT_NE(placing("nosuch", known).find("has no argument 'nosuch'; it has file, mode, big"),
             std::string::npos);
-  EXPECT_NE(placing("big", known).find("in no single register"), std::string::npos);
+  EXPECT_NE(placing("big", known).find("not in a single register"), std::string::npos);
 }
 
 TEST(ProbeArguments, OfAMarkerAreWhereItsNoteSays) {
@@ -135,7 +135,8 @@ TEST(ProbeArguments, OfAMarkerAreWhereItsNoteSays) {
   EXPECT_EQ((*placed)[0].name, "arg2");
   EXPECT_EQ((*placed)[1].name, "seven");
   EXPECT_NE(placing("arg9", known).find("the marker has 8 arguments"), std::string::npos);
-  EXPECT_NE(placing("arg4", known).find("where it cannot be read"), std::string::npos);
+  EXPECT_NE(placing("arg4", known).find("its location in the marker's note is not supported"),
+            std::string::npos);
   EXPECT_NE(placing("size", known).find("have no names, but positions: size=arg1"), std::string::npos);
 }
 

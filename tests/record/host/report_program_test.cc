@@ -132,7 +132,7 @@ TEST(FunctionTypes, AreAskedForInPartsWhereTheyAreTooLong) {
   EXPECT_EQ(types.texts.size(), 999U);
   EXPECT_EQ(types.texts.at(999), kReturnsText);
   EXPECT_NE(types.text.find("begin\nfunction\t251\t"), std::string::npos);
-  EXPECT_EQ(types.lack, "of 1 functions they are too long");
+  EXPECT_EQ(types.missing_reason, "of 1 functions they are too long");
   EXPECT_LT(asked, 30U);
 }
 
@@ -143,7 +143,7 @@ TEST(FunctionTypes, StayAsFarAsTheyAreKnown) {
     return ++asked == 2 ? Result<std::string>(Error{"it died"}) : std::string("function\t7\tt8\tchar *\n");
   });
   EXPECT_EQ(asked, 2U);
-  EXPECT_EQ(types.lack, "it died");
+  EXPECT_EQ(types.missing_reason, "it died");
   EXPECT_EQ(types.text, "function\t7\tt8\tchar *\n");
   EXPECT_EQ(types.texts.at(7), kReturnsText);
 }

@@ -39,11 +39,12 @@ TEST(Rights, OfAPlainRecordingNothingIsNeededLater) {
 TEST(Rights, EachKindOfLaterWorkKeepsWhatItNeeds) {
   EXPECT_EQ(names_of(rights_for({.signals_command = true})), "cap_kill");
   EXPECT_EQ(rights_for({.has_objects = true}), kBpf);
-  EXPECT_EQ(names_of(rights_for({.asks_programs = true})), "cap_sys_admin, cap_perfmon");
-  EXPECT_EQ(names_of(rights_for({.takes_in_cpus = true})), "cap_perfmon");
-  EXPECT_EQ(names_of(rights_for({.tells_again = true})),
+  EXPECT_EQ(names_of(rights_for({.lists_programs = true})), "cap_sys_admin, cap_perfmon");
+  EXPECT_EQ(names_of(rights_for({.reopens_cpus = true})), "cap_perfmon");
+  EXPECT_EQ(names_of(rights_for({.describes_again = true})),
             "cap_dac_read_search, cap_sys_ptrace, cap_sys_admin, cap_syslog, cap_perfmon, cap_bpf");
-  EXPECT_EQ(rights_for({.tells_again = true, .asks_programs = true}), rights_for({.tells_again = true}));
+  EXPECT_EQ(rights_for({.describes_again = true, .lists_programs = true}),
+            rights_for({.describes_again = true}));
 }
 
 TEST(Rights, WhatIsDroppedIsGoneFromEverySet) {
@@ -57,7 +58,7 @@ TEST(Rights, WhatIsDroppedIsGoneFromEverySet) {
 TEST(Rights, NoUserGetsMoreThanHeHad) {
   EXPECT_TRUE(holds_in_child([] {
     const Capabilities before = status_field("CapPrm");
-    const auto left = drop_rights({.tells_again = true, .signals_command = true}, "");
+    const auto left = drop_rights({.describes_again = true, .signals_command = true}, "");
     return left && (*left & ~before) == 0 && status_field("CapEff") == *left;
   }));
 }

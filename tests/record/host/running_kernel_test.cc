@@ -114,7 +114,7 @@ TEST(KernelFunctions, TheNearestIsOffered) {
   EXPECT_EQ(why_not(""), "this kernel has no function ''");
 }
 
-TEST(KernelFunctions, DataIsNoFunction) { EXPECT_EQ(why_not("jiffies"), "'jiffies' is no function"); }
+TEST(KernelFunctions, DataIsNoFunction) { EXPECT_EQ(why_not("jiffies"), "'jiffies' is not a function"); }
 
 TEST(KernelFunctions, OffsetsEndWithTheFunction) {
   EXPECT_EQ(why_not("vfs_read", 0x9f), "");
@@ -172,8 +172,8 @@ TEST(KernelSymbols, WhatIsReadAheadIsTakenOnce) {
   ASSERT_TRUE(*first) << first->error().what;
   EXPECT_FALSE(ahead.take()) << "a later capture reads the list as it is then";
   const KernelSymbols& symbols = **first;
-  EXPECT_EQ(symbols.lack.empty(), symbols.list.has_value()) << symbols.lack;
-  if (!symbols.list) GTEST_SKIP() << symbols.lack;
+  EXPECT_EQ(symbols.missing_reason.empty(), symbols.list.has_value()) << symbols.missing_reason;
+  if (!symbols.list) GTEST_SKIP() << symbols.missing_reason;
   ASSERT_TRUE(symbols.text);
   const auto list = format::unpack_attachment(*symbols.list);
   ASSERT_TRUE(list) << list.error().what;

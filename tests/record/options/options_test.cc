@@ -83,7 +83,7 @@ TEST(Options, WhatPerfHasAndWeLackSaysWhatToDo) {
 TEST(Options, WhatSetsHowPerfWorksIsTakenWithAWord) {
   const auto taken = parsed({"--threads", "--affinity=cpu", "--aio=2", "--threads=core", "--", "true"});
   ASSERT_EQ(taken.notes.size(), 3u) << "each is printed once";
-  EXPECT_TRUE(taken.notes[0].starts_with("--threads: it changes nothing: one thread reads all rings"));
+  EXPECT_TRUE(taken.notes[0].starts_with("--threads: no effect: one thread reads all rings"));
   EXPECT_EQ(taken.command, std::vector<std::string>{"true"});
 }
 

@@ -262,8 +262,9 @@ TEST(Plan, OptionsThatARingBufferCannotFollowAreRefused) {
     const auto plan = plan_of(options_of(words), {object});
     return plan ? "" : plan.error().what;
   };
-  EXPECT_NE(what({"-e", "./x.bpf.o", "ls"}, plain).find("does not know the threads"), std::string::npos);
-  EXPECT_NE(what({"-C", "0", "-e", "./x.bpf.o"}, plain).find("does not know the threads"), std::string::npos);
+  EXPECT_NE(what({"-e", "./x.bpf.o", "ls"}, plain).find("has no threads of its events"), std::string::npos);
+  EXPECT_NE(what({"-C", "0", "-e", "./x.bpf.o"}, plain).find("has no threads of its events"),
+            std::string::npos);
   EXPECT_NE(what({"-a", "--overwrite", "-e", "./x.bpf.o"}, heads).find("--overwrite: "), std::string::npos);
   EXPECT_NE(what({"-a", "-k", "boottime", "-e", "./x.bpf.o"}, heads).find("-k: "), std::string::npos);
   EXPECT_EQ(what({"-a", "-k", "mono", "-e", "./x.bpf.o"}, heads), "");
@@ -275,9 +276,9 @@ TEST(Plan, ASummaryOfAllThreadsNeedsTheWholeSystem) {
     const auto plan = plan_of(options_of({"-e", "./x.bpf.o", "ls"}), {object});
     return plan ? "" : plan.error().what;
   };
-  EXPECT_NE(counts("./x.bpf.o").find("or have its program ask tacho_wants()"), std::string::npos);
+  EXPECT_NE(counts("./x.bpf.o").find("or have its program call tacho_wants()"), std::string::npos);
   EXPECT_EQ(counts("bpfstat"),
-            "-e bpfstat: it counts all threads, so record it with -a; a COMMAND only says how long then: "
+            "-e bpfstat: it counts all threads, so record it with -a; a COMMAND only sets the duration then: "
             "-e bpfstat -a -- COMMAND");
 }
 

@@ -2,15 +2,21 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "format/base/file.h"
+
 namespace tacho::report {
+
 namespace {
 
 template <class Write>
@@ -126,4 +132,105 @@ TEST(TextOutput, AFullDiskIsAnErrorOfTheOutput) {
 }
 
 }  // namespace
+
+namespace {
+
+TEST(SvgText, WhatXmlWouldTakeForMoreThanTextIsEscaped) {
+  EXPECT_EQ(xml_text("</script><![CDATA[\"&'\x01]]>"), "&lt;/script&gt;&lt;![CDATA[&quot;&amp;'\\x01]]&gt;");
+  EXPECT_EQ(xml_text("a\xef\xbf\xbf\xef\xbf\xbd"), "a\\xef\\xbf\\xbf\xef\xbf\xbd")
+      << "U+FFFF may not stand in XML";
+}
+
+TEST(SvgText, LongTextsAreCutBetweenLetters) {
+  EXPECT_EQ(fitting_text("abcdef", 6 + 6 * kSvgLetter), "abcdef");
+  EXPECT_EQ(fitting_text("abcdef", 6 + 5.5 * kSvgLetter), "abcd…");
+  EXPECT_EQ(fitting_text("abcdef", 10), "");
+  EXPECT_EQ(fitting_text("名名名名", 6 + 7.5 * kSvgLetter), "名名…") << "letters of other scripts are wide";
+}
+
+TEST(SvgText, NumbersHaveCommas) {
+  EXPECT_EQ(with_commas(0), "0");
+  EXPECT_EQ(with_commas(999), "999");
+  EXPECT_EQ(with_commas(1234567), "1,234,567");
+}
+
+TEST(SvgText, WhereACaptureComesFromIsSaidAsFarAsItIsKnown) {
+  format::Environment environment;
+  EXPECT_EQ(with_origin("cycles", environment), "cycles");
+  environment.command_line = {"tacho", "record", "--", "./a\x1b"};
+  EXPECT_EQ(with_origin("cycles", environment), "cycles: tacho record -- ./a\\x1b");
+  environment.hostname = "h\xff";
+  EXPECT_EQ(with_origin("", environment), "on h\\xff: tacho record -- ./a\\x1b");
+  environment.command_line = {std::string(500, 'x')};
+  EXPECT_EQ(with_origin("e", environment), "e on h\\xff: " + std::string(200, 'x') + "...");
+}
+
+}  // namespace
+
+namespace {
+
+// Pieces of different lengths, which take different times.
+void make_piece(std::size_t piece, unsigned, TextBuffer& text) {
+  for (std::size_t i = 0; i <= piece % 7; ++i) {
+    text.decimal(piece);
+    text.character(' ');
+  }
+  for (std::size_t i = 0; i < piece % 5; ++i) std::this_thread::yield();
+}
+
+std::string expected(std::size_t count) {
+  TextBuffer text;
+  for (std::size_t piece = 0; piece < count; ++piece) make_piece(piece, 0, text);
+  return std::string(text.view());
+}
+
+std::string content(int fd) {
+  std::string text(static_cast<std::size_t>(lseek(fd, 0, SEEK_END)), '\0');
+  EXPECT_EQ(pread(fd, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  return text;
+}
+
+TEST(TextPieces, LeaveInTheirOrder) {
+  for (const unsigned workers : {1U, 2U, 5U}) {
+    format::WorkerPool pool(workers);
+    for (const std::size_t count : {0, 1, 2, 7, 8, 9, 1000}) {
+      const format::Fd file(memfd_create("pieces", MFD_CLOEXEC));
+      ASSERT_TRUE(file);
+      TextOutput out(file.get());
+      out.text("head ");
+      write_pieces(out, pool, count, make_piece);
+      EXPECT_TRUE(out.finish());
+      EXPECT_EQ(content(file.get()), "head " + expected(count)) << count;
+    }
+  }
+}
+
+TEST(TextPieces, AreMadeOnceEach) {
+  constexpr std::size_t kCount = 500;
+  format::WorkerPool pool(3);
+  std::vector<std::atomic<int>> made(kCount);
+  const format::Fd file(memfd_create("pieces", MFD_CLOEXEC));
+  TextOutput out(file.get());
+  write_pieces(out, pool, kCount, [&](std::size_t piece, unsigned, TextBuffer&) { ++made[piece]; });
+  for (std::size_t piece = 0; piece < kCount; ++piece) EXPECT_EQ(made[piece], 1) << piece;
+}
+
+TEST(TextPieces, EndWhenNobodyReads) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const format::Fd to(ends[1]);
+  close(ends[0]);
+  std::signal(SIGPIPE, SIG_IGN);
+  format::WorkerPool pool(2);
+  std::atomic<std::size_t> begun = 0;
+  TextOutput out(to.get());
+  write_pieces(out, pool, 100'000, [&](std::size_t, unsigned, TextBuffer& text) {
+    ++begun;
+    text.fill('x', 100'000);
+  });
+  EXPECT_LT(begun.load(), 1000U);
+}
+
+}  // namespace
+
 }  // namespace tacho::report

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "report/samples/session.h"
+#include "report/views/hist/hist_sink.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {
+
 namespace {
 
 namespace abi = format::abi;
@@ -77,4 +79,173 @@ TEST(Weight, CountsWhatCannotBeWeighed) {
 }
 
 }  // namespace
+
+namespace {
+
+constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
+
+TEST(Distribution, NoughtAndOneShareTheFirstRow) {
+  Distribution values;
+  for (const std::int64_t value : {0, 1, 2, 3, 4, 7, 8}) values.add(value);
+  const auto rows = values.buckets();
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].low, 0);
+  EXPECT_EQ(rows[0].high, 1);
+  EXPECT_EQ(rows[0].count, 2u);
+  EXPECT_EQ(rows[1].count, 2u);
+  EXPECT_EQ(rows[2].count, 2u);
+  EXPECT_EQ(rows[3].low, 8);
+  EXPECT_EQ(rows[3].high, 15);
+}
+
+TEST(Distribution, RowsBeginAtTheFirstWithACount) {
+  Distribution values;
+  values.add(2097152, 3);
+  const auto rows = values.buckets();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].low, 2097152);
+  EXPECT_EQ(rows[0].high, 4194303);
+  EXPECT_EQ(rows[0].count, 3u);
+}
+
+TEST(Distribution, PowersInPartsHoldEachNumberOnceWithoutGaps) {
+  for (const int bits : {1, 2, 3, 6}) {
+    std::int64_t next = -5000;
+    Distribution values(0, bits);
+    for (std::int64_t value = -5000; value <= 5000; ++value) values.add(value);
+    for (const Bucket& row : values.buckets()) {
+      EXPECT_TRUE(row.low == next || next == -5000) << bits << ": " << row.low;
+      // No row is wider than its part of the power that it begins in.
+      const std::int64_t least = std::min(std::abs(row.low), std::abs(row.high));
+      EXPECT_LE((row.high - row.low + 1) << bits, std::max<std::int64_t>(least, 1)
+                                                      << (least < (1 << bits) ? bits : 0));
+      const std::int64_t counted =
+          std::min<std::int64_t>(row.high, 5000) - std::max<std::int64_t>(row.low, -5000) + 1;
+      EXPECT_EQ(row.count, static_cast<std::uint64_t>(counted));
+      next = row.high + 1;
+    }
+    EXPECT_GT(next, 5000);
+  }
+}
+
+TEST(Distribution, PowersInPartsReachTheEndsOfTheNumbers) {
+  Distribution values(0, 2);
+  values.add(kHighest);
+  values.add(kLowest);
+  values.add(kLowest + 1);
+  const auto rows = values.buckets();
+  EXPECT_EQ(rows.front().low, kLowest);
+  EXPECT_EQ(rows.front().count, 1u);
+  EXPECT_EQ(rows[1].count, 1u);
+  EXPECT_EQ(rows[1].low, kLowest + 1);
+  EXPECT_EQ(rows.back().high, kHighest);
+  EXPECT_EQ(rows.back().count, 1u);
+}
+
+TEST(Distribution, RowsBetweenAreShownThoughEmpty) {
+  Distribution values;
+  values.add(4);
+  values.add(40);
+  const auto rows = values.buckets();
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].low, 4);
+  EXPECT_EQ(rows[1].low, 8);
+  EXPECT_EQ(rows[1].count, 0u);
+  EXPECT_EQ(rows[3].high, 63);
+}
+
+TEST(Distribution, NegativeValuesMirrorPositiveOnes) {
+  Distribution values;
+  for (const std::int64_t value : {-1, -2, -3, -4, 5}) values.add(value);
+  const auto rows = values.buckets();
+  EXPECT_EQ(rows.front().low, -7);
+  EXPECT_EQ(rows.front().high, -4);
+  EXPECT_EQ(rows[1].low, -3);
+  EXPECT_EQ(rows[1].count, 2u);
+  EXPECT_EQ(rows[2].low, -1);
+  EXPECT_EQ(rows[2].high, -1);
+  EXPECT_EQ(rows[3].low, 0);
+}
+
+TEST(Distribution, EveryValueFallsIntoTheRowThatHoldsIt) {
+  for (const std::uint64_t step :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{7}, std::uint64_t{1} << 62}) {
+    for (const std::int64_t value : {kLowest, kLowest + 1, std::int64_t{-1000}, std::int64_t{-8},
+                                     std::int64_t{-7}, std::int64_t{-1}, std::int64_t{0}, std::int64_t{1},
+                                     std::int64_t{6}, std::int64_t{7}, std::int64_t{1} << 40, kHighest}) {
+      Distribution values(step);
+      values.add(value);
+      const auto rows = values.buckets();
+      ASSERT_FALSE(rows.empty());
+      std::uint64_t counted = 0;
+      for (const Bucket& row : rows) {
+        EXPECT_LE(row.low, row.high);
+        if (row.count == 0) continue;
+        ++counted;
+        EXPECT_LE(row.low, value) << "step " << step;
+        EXPECT_GE(row.high, value) << "step " << step;
+      }
+      EXPECT_EQ(counted, 1u);
+    }
+  }
+}
+
+TEST(Distribution, AWideGapBetweenStepsIsLeftOut) {
+  Distribution values(1);
+  values.add(kLowest);
+  values.add(0);
+  values.add(kHighest);
+  const auto rows = values.buckets();
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[1].left_out, (std::uint64_t{1} << 63) - 1);
+  EXPECT_EQ(rows[2].left_out, (std::uint64_t{1} << 63) - 2);
+}
+
+TEST(Distribution, AWideGapBetweenPartsOfPowersIsCounted) {
+  Distribution values(0, 6);
+  values.add(1);
+  values.add(std::int64_t{1} << 40);
+  const auto rows = values.buckets();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].left_out, 0u);
+  // 2 to 63, and 64 for each of the powers from 2^6 to 2^39.
+  EXPECT_EQ(rows[1].left_out, 62u + 34 * 64);
+  EXPECT_EQ(rows[1].count, 1u);
+}
+
+TEST(DistributionText, LooksAsBccPrintsIt) {
+  TextBuffer out;
+  write_distribution(out, "kbytes", {{0, 1, 0}, {2, 3, 4}, {4, 7, 1}});
+  EXPECT_EQ(out.view(),
+            "     kbytes              : count     distribution\n"
+            "         0 -> 1          : 0        |                                        |\n"
+            "         2 -> 3          : 4        |****************************************|\n"
+            "         4 -> 7          : 1        |**********                              |\n");
+}
+
+TEST(DistributionText, LongNumbersGetTheWideForm) {
+  TextBuffer out;
+  write_distribution(out, "ns", {{std::int64_t{1} << 40, (std::int64_t{1} << 41) - 1, 2}});
+  EXPECT_EQ(out.view(),
+            "               ns                            : count     distribution\n"
+            "       1099511627776 -> 2199023255551        : 2        |********************|\n");
+}
+
+TEST(DistributionText, AllRowsOnlyWhereAsked) {
+  std::vector<Bucket> buckets;
+  for (std::int64_t i = 0; i < 1500; ++i) buckets.push_back({i, i, 1});
+  buckets.push_back({1600, 1600, 1, 100});
+  TextBuffer thousand, all;
+  write_distribution(thousand, "ns", buckets);
+  EXPECT_NE(thousand.view().find("left out: 501 rows above, with 501 values"), std::string_view::npos);
+  EXPECT_EQ(thousand.view().find("without"), std::string_view::npos);
+  write_distribution(all, "ns", buckets, Rows::All);
+  EXPECT_EQ(all.view().find("left out"), std::string_view::npos);
+  EXPECT_NE(all.view().find("       ...    100 rows without values\n      1600 -> 1600"),
+            std::string_view::npos);
+}
+
+}  // namespace
+
 }  // namespace tacho::report

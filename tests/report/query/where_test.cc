@@ -152,9 +152,10 @@ TEST(Where, ErrorsShowThePlaceAndWhatThereIs) {
             refusal("byte > 0", 1,
                     "no event here has this; every sample has comm, pid, tid, cpu, time, period, cgroup, "
                     "event; 'op' has bytes, lat, kind, args, pid, name; did you mean 'bytes'?"));
-  EXPECT_EQ(where("uid == 0"), refusal("uid == 0", 1,
-                                       "a capture does not have the users of processes; record only what you "
-                                       "look for, with --filter 'uid == NUMBER'"));
+  EXPECT_EQ(where("uid == 0"),
+            refusal("uid == 0", 1,
+                    "a capture does not have the users of processes; filter while recording, "
+                    "with --filter 'uid == NUMBER'"));
   EXPECT_EQ(where("kind == OP_RAED"),
             refusal("kind == OP_RAED", 9, "'kind' has no such name; did you mean 'OP_READ'?", "op: "));
   EXPECT_EQ(where("kind == 'x'"),
@@ -163,14 +164,14 @@ TEST(Where, ErrorsShowThePlaceAndWhatThereIs) {
       where("name == cc1plus"),
       refusal("name == cc1plus", 9,
               "no event here has this; every sample has comm, pid, tid, cpu, time, period, cgroup, event; "
-              "'op' has bytes, lat, kind, args, pid, name; a text stands in quotes: \"cc1plus\""));
+              "'op' has bytes, lat, kind, args, pid, name; a text needs quotes: \"cc1plus\""));
   EXPECT_EQ(where("name > 5"), refusal("name > 5", 6, "a text and a number cannot be compared", "op: "));
   EXPECT_EQ(
       where("lat > 4k"),
       refusal("lat > 4k", 7, "the field is in us; a number of this unit cannot be compared with it", "op: "));
   EXPECT_EQ(where("args > 1"),
-            refusal("args > 1", 1, "this field is a list; write which element: args[0]", "op: "));
-  EXPECT_EQ(where("lat[0] > 1"), refusal("lat[0] > 1", 1, "this field is no list", "op: "));
+            refusal("args > 1", 1, "this field is a list; choose an element: args[0]", "op: "));
+  EXPECT_EQ(where("lat[0] > 1"), refusal("lat[0] > 1", 1, "this field is not a list", "op: "));
   EXPECT_EQ(
       where("lat ~ '1*'"),
       refusal("lat ~ '1*'", 5, "only texts can look like a pattern; put the pattern in quotes", "op: "));

@@ -42,11 +42,11 @@ class DwarfForms : public testing::TestWithParam<const char*> {};
 TEST_P(DwarfForms, TellWhatAddr2lineTells) {
   auto lines = open_lines(kData + "/" + GetParam());
   ASSERT_TRUE(lines) << lines.error().what;
-  if (const auto part = lines->shared_part()) {
+  if (const auto part = lines->supplementary_file()) {
     ASSERT_TRUE(part->path == "calls-common.debug" || part->path == "calls-sup.debug") << part->path;
     EXPECT_FALSE(part->build_id.empty());
     auto shared = format::open_input(kData + "/" + part->path);
-    ASSERT_TRUE(shared && lines->use_shared_part(std::move(*shared)));
+    ASSERT_TRUE(shared && lines->use_supplementary_file(std::move(*shared)));
   }
   EXPECT_EQ(
       calls_at(*lines, 0x2c1, kOuter),
@@ -66,7 +66,7 @@ TEST_P(DwarfForms, TellWhatAddr2lineTells) {
   EXPECT_EQ(calls_at(*lines, 0x2f8, {}), "") << "between two functions";
   EXPECT_EQ(calls_at(*lines, 0x10, {}), "");
   EXPECT_EQ(calls_at(*lines, ~std::uint64_t{0}, {}), "");
-  EXPECT_EQ(lines->lack(), "");
+  EXPECT_EQ(lines->missing_reason(), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DwarfForms,
@@ -135,7 +135,7 @@ TEST(DwarfLines, ASupplementaryFileMustHaveTheChecksum) {
   for (const char* const name : {"/calls-common.debug", "/calls-sup.so"}) {
     auto other = format::open_input(kData + name);
     ASSERT_TRUE(other);
-    EXPECT_FALSE(lines->use_shared_part(std::move(*other))) << name;
+    EXPECT_FALSE(lines->use_supplementary_file(std::move(*other))) << name;
   }
 }
 
@@ -169,7 +169,7 @@ TEST_P(ClangsForms, AreReadAsAddr2lineReadsThem) {
   for (const Row& row : kRows) {
     EXPECT_EQ(calls_at(*lines, row.address, {}), row.calls) << std::hex << row.address;
   }
-  EXPECT_EQ(lines->lack(), "");
+  EXPECT_EQ(lines->missing_reason(), "");
 }
 
 TEST(DwarfLines, WithoutTheSplitOffPartTheLinesAreLeft) {
@@ -177,9 +177,10 @@ TEST(DwarfLines, WithoutTheSplitOffPartTheLinesAreLeft) {
   folder.copy(kData + "/calls-split.so", "/calls-split.so");
   auto lines = open_lines(folder.path() + "/calls-split.so", folder.path());
   ASSERT_TRUE(lines) << lines.error().what;
-  EXPECT_EQ(lines->lack(), "");
+  EXPECT_EQ(lines->missing_reason(), "");
   EXPECT_EQ(calls_at(*lines, 0x2c1, kOuter), "outer calls.cc:5\n");
-  EXPECT_EQ(lines->lack(), "its split-off part calls-split.dwo is not beside it, nor where it was compiled");
+  EXPECT_EQ(lines->missing_reason(),
+            "its .dwo file calls-split.dwo is neither in its folder nor where it was compiled");
 }
 
 TEST(DwarfLines, ASplitOffPartThatIsNoFileOrLiesOutsideTheRootIsLeftAlone) {
@@ -203,7 +204,7 @@ TEST(DwarfLines, WithoutTheSharedPartTheOtherNamesAreLeft) {
   ASSERT_TRUE(lines);
   const std::string calls = calls_at(*lines, 0x2c1, kOuter);
   EXPECT_NE(calls.find("calls.cc:26\n"), std::string::npos) << calls;
-  EXPECT_EQ(lines->lack(), "the part that it shares with others, calls-common.debug, is not there");
+  EXPECT_EQ(lines->missing_reason(), "its supplementary file calls-common.debug is missing");
 }
 
 TEST(DwarfLines, AFileWithoutDwarfIsAnError) {
@@ -227,7 +228,7 @@ TEST(DwarfLines, DamageCostsNamesOnly) {
     if (!lines) continue;
     ++opened;
     for (const std::uint64_t address : {0x2c1, 0x30b, 0x2a4}) calls_at(*lines, address, kOuter);
-    refused += !lines->lack().empty();
+    refused += !lines->missing_reason().empty();
   }
   EXPECT_GT(opened, 50u) << "hardly any damage got as far as a lookup";
   EXPECT_GT(refused, 5u) << "lengths and links are seen to be broken, other numbers are not";

@@ -35,7 +35,7 @@ std::string text(unsigned code, std::string_view name) { return number(code, 1) 
 
 struct Answer {
   std::vector<Call> calls;
-  std::string lack;
+  std::string missing_reason;
   bool left_out = false;
   double seconds = 0;
 };
@@ -49,10 +49,10 @@ struct Asked {
     if (opened) lines.emplace(std::move(*opened));
     if (lines) {
       lines->find({kInside}, {}, StandIn::Always, answer.calls);
-      answer.lack = lines->lack();
+      answer.missing_reason = lines->missing_reason();
       answer.left_out = lines->left_out();
     } else {
-      answer.lack = opened.error().what;
+      answer.missing_reason = opened.error().what;
     }
     answer.seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   }
@@ -65,16 +65,17 @@ TEST(HostileDwarf, NestedBlocksAreEachReadOnce) {
   constexpr std::size_t kDepth = 40'000;
   const std::string blocks = repeated(number(5, 1), kDepth) + std::string(kDepth, '\0');
   const Asked asked(test::dwarf(kFunction + kBlock, blocks + text(2, "behind") + kPlace + number(0, 1)));
-  ASSERT_EQ(asked.answer.calls.size(), 1u) << asked.answer.lack;
+  ASSERT_EQ(asked.answer.calls.size(), 1u) << asked.answer.missing_reason;
   EXPECT_EQ(asked.answer.calls[0].function, "behind");
-  EXPECT_EQ(asked.answer.lack, "");
+  EXPECT_EQ(asked.answer.missing_reason, "");
   EXPECT_LT(asked.answer.seconds, kMostSeconds);
 }
 
 TEST(HostileDwarf, EntriesAreReadToAFixedDepth) {
   constexpr std::size_t kDepth = 100'000;
   const Asked asked(test::dwarf(kBlock, repeated(number(5, 1), kDepth) + std::string(kDepth, '\0')));
-  EXPECT_EQ(asked.answer.lack, "the rest of it is left out: a unit nests deeper than any compiler's");
+  EXPECT_EQ(asked.answer.missing_reason,
+            "the rest of it is left out: a unit nests deeper than any compiler's");
   EXPECT_TRUE(asked.answer.left_out);
 }
 
@@ -101,7 +102,7 @@ TEST(HostileDwarf, AListOfRangesThatManyNameIsNotReadForEach) {
                   text(4, "inlined") + text(2, "f") + kPlace + repeated(one, 20'000) + number(0, 1),
                   ranges + std::string(16, '\0')));
   EXPECT_TRUE(asked.answer.left_out);
-  EXPECT_EQ(asked.answer.lack, "functions are left out: more than a file of its size may have");
+  EXPECT_EQ(asked.answer.missing_reason, "functions are left out: more than a file of its size may have");
   EXPECT_FALSE(asked.answer.calls.empty()) << "those before it are kept";
   EXPECT_LT(asked.answer.seconds, kMostSeconds);
 }
@@ -115,7 +116,7 @@ TEST(HostileDwarf, EntriesWithThousandsOfAttributesAreNotAllRead) {
   const Asked asked(test::dwarf(kFunction + entry,
                                 text(2, "f") + kPlace + number(0, 1) + repeated(number(3, 1), 1'000'000)));
   EXPECT_TRUE(asked.answer.left_out);
-  EXPECT_EQ(asked.answer.lack, "functions are left out: more than a file of its size may have");
+  EXPECT_EQ(asked.answer.missing_reason, "functions are left out: more than a file of its size may have");
   ASSERT_EQ(asked.answer.calls.size(), 1u) << "those before it are kept";
   EXPECT_EQ(asked.answer.calls[0].function, "f");
   EXPECT_LT(asked.answer.seconds, kMostSeconds);
@@ -133,7 +134,7 @@ TEST(HostileDwarf, ATableOfLinesThatIsTooLargeForItsFileIsLeftOut) {
   EXPECT_EQ(large.answer.calls[0].function, "f");
   EXPECT_EQ(large.answer.calls[0].file, "");
   EXPECT_TRUE(large.answer.left_out);
-  EXPECT_EQ(large.answer.lack,
+  EXPECT_EQ(large.answer.missing_reason,
             "a table of 1048578 source lines and files is left out: more than a file of its size may have");
 }
 
@@ -163,15 +164,17 @@ TEST(HostileDwarf, PackedSectionsThatWouldFillTheMemoryAreNotUnpacked) {
   sections[1].bytes = number(ELFCOMPRESS_ZLIB, 4) + number(0, 4) + number(1 << 30, 8) + number(1, 8) +
                       std::string(1 << 16, 'x');
   const Asked marked(sections);
-  EXPECT_NE(marked.answer.lack.find("its packed sections would take more than "), std::string::npos)
-      << marked.answer.lack;
+  EXPECT_NE(marked.answer.missing_reason.find("its compressed sections would take more than "),
+            std::string::npos)
+      << marked.answer.missing_reason;
 
   sections = test::dwarf(kFunction, text(2, "f") + kPlace + number(0, 1));
   sections[1].name = ".zdebug_info";
   sections[1].bytes = std::string("ZLIB\0\0\0\0\x40\0\0\0", 12) + std::string(1 << 20, 'x');
   const Asked named(sections);
-  EXPECT_NE(named.answer.lack.find("its packed sections would take more than "), std::string::npos)
-      << named.answer.lack;
+  EXPECT_NE(named.answer.missing_reason.find("its compressed sections would take more than "),
+            std::string::npos)
+      << named.answer.missing_reason;
 }
 
 TEST(LineProgram, RowsAreCounted) {

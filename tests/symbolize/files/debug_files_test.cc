@@ -1,15 +1,34 @@
 #include "symbolize/files/debug_files.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
 
+#include "format/base/file.h"
+#include "format/records/perf_abi.h"
+#include "symbolize/symbolizer.h"
 #include "tests/symbolize/folder.h"
 
 namespace tacho::symbolize {
+
 namespace {
 
 std::string text(const Result<std::vector<std::byte>>& bytes) {
@@ -111,4 +130,197 @@ TEST(DebugFiles, ALineAboutAFileNamesItOnce) {
 }
 
 }  // namespace
+
+// Against Debian's own server, on loopback, serving a folder of ours. It is started here and ended by its id.
+
+namespace {
+
+constexpr const char* kServer = "/usr/bin/debuginfod";
+constexpr std::string_view kId = "0123456789abcdef0123456789abcdef01234565";
+const std::string kData = TACHO_TEST_DATA;
+
+format::Fd connect_to(std::uint16_t port) {
+  format::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) return {};
+  return socket;
+}
+
+// True once the server has found the file.
+bool serves(std::uint16_t port, std::string_view id) {
+  const format::Fd socket = connect_to(port);
+  if (!socket) return false;
+  const std::string request =
+      "GET /buildid/" + std::string(id) + "/executable HTTP/1.0\r\nHost: localhost\r\n\r\n";
+  if (::write(socket.get(), request.data(), request.size()) < 0) return false;
+  std::array<char, 16> answer{};
+  const ssize_t size = ::read(socket.get(), answer.data(), answer.size());
+  return size > 12 && std::string_view(answer.data(), 12).ends_with("200");
+}
+
+std::uint16_t free_port() {
+  const format::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&at), size) != 0) return 0;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&at), &size) != 0) return 0;
+  return ntohs(at.sin_port);
+}
+
+class DebuginfodTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    if (server > 0) {
+      ::kill(server, SIGKILL);
+      ::waitpid(server, nullptr, 0);
+    }
+    ::unsetenv("DEBUGINFOD_URLS");
+    ::unsetenv("DEBUGINFOD_CACHE_PATH");
+  }
+  // Starts the server on what lies in `served`; false when it does not come up within ten seconds.
+  bool start() {
+    const std::uint16_t port = free_port();
+    server = ::fork();
+    if (server == 0) {
+      const int nowhere = ::open("/dev/null", O_RDWR);
+      for (const int fd : {0, 1, 2}) ::dup2(nowhere, fd);
+      const std::string number = std::to_string(port);
+      ::execl(kServer, kServer, "-d", ":memory:", "-p", number.c_str(), "-c", "1", "-F",
+              served.path().c_str(), static_cast<char*>(nullptr));
+      ::_exit(127);
+    }
+    ::setenv("DEBUGINFOD_URLS", ("http://127.0.0.1:" + std::to_string(port)).c_str(), 1);
+    ::setenv("DEBUGINFOD_CACHE_PATH", (cache.path() + "/client").c_str(), 1);
+    for (int tries = 0; tries < 100; ++tries) {
+      if (serves(port, kId)) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+  }
+
+  test::Folder served, cache;
+  pid_t server = -1;
+};
+
+TEST_F(DebuginfodTest, WithoutServersItSaysSo) {
+  ::unsetenv("DEBUGINFOD_URLS");
+  const auto connected = Debuginfod::connect();
+  ASSERT_FALSE(connected);
+  EXPECT_NE(connected.error().what.find("DEBUGINFOD_URLS"), std::string::npos);
+}
+
+TEST_F(DebuginfodTest, FetchesWhatIsNowhereElse) {
+  if (::access(kServer, X_OK) != 0) GTEST_SKIP() << kServer << " is missing: install debuginfod";
+  if (::access("/usr/lib/x86_64-linux-gnu/libdebuginfod.so.1", F_OK) != 0) {
+    GTEST_SKIP() << "libdebuginfod.so.1 is missing: install libdebuginfod1";
+  }
+  served.copy(kData + "/calls-5.so", "/calls.so");
+  ASSERT_TRUE(start()) << "the server did not find its file";
+
+  const test::Folder root;
+  SymbolOptions options;
+  options.symfs = root.path();
+  options.debuginfod = Servers::Asked;
+  options.source_lines = SourceLines::Yes;
+  format::Features features;
+  AddressSpaces spaces;
+  const auto map = [&](std::string_view path, std::uint64_t start, std::string_view id) {
+    format::MmapRecord record;
+    record.pid = record.tid = 7;
+    record.start = start;
+    record.length = 0x3000;
+    record.filename = path;
+    record.is_mmap2 = true;
+    record.protection = 5;
+    record.build_id = *format::BuildId::from_hex(id);
+    spaces.apply(record, format::abi::kCpumodeUser);
+  };
+  map("/gone/calls.so", 0x10000, kId);
+  map("/gone/other.so", 0x20000, "ffff456789abcdef0123456789abcdef01234565");
+  Symbolizer symbolizer(options, features, spaces);
+  const auto frame = [&](std::uint64_t ip) {
+    return symbolizer.resolve(spaces.find(7, {ip}, format::abi::kCpumodeUser), {ip},
+                              format::abi::kCpumodeUser)[0];
+  };
+  EXPECT_EQ(frame(0x102a4).function, "alone");
+  EXPECT_EQ(frame(0x102a4).line, 18u);
+  EXPECT_EQ(frame(0x202a4).function, "");
+  format::Diagnostics diagnostics;
+  symbolizer.report_missing(diagnostics);
+  ASSERT_EQ(diagnostics.findings().size(), 1u);
+  EXPECT_NE(diagnostics.findings()[0].first.find("debuginfod: build id ffff"), std::string::npos)
+      << diagnostics.findings()[0].first;
+}
+
+}  // namespace
+
+namespace {
+
+using namespace std::string_literals;
+
+class PinnedFilesTest : public testing::Test {
+ protected:
+  // A file with this content, open.
+  static format::Fd file(std::string_view content) {
+    format::Fd made(::memfd_create("held", MFD_CLOEXEC));
+    EXPECT_TRUE(format::write_at(made.get(), 0, std::as_bytes(std::span(content))));
+    return made;
+  }
+  static Result<PinnedFiles> listed(const std::string& text) {
+    const format::Fd listing = file(text);
+    return PinnedFiles::read(listing.get());
+  }
+  static std::string content(const Result<format::Fd>& found) {
+    if (!found) return "";
+    const auto bytes = format::read_at(found->get(), 0, 100);
+    return bytes ? std::string(format::as_text(*bytes)) : "";
+  }
+
+  format::Fd one_ = file("one"), two_ = file("two");
+  const std::string one_number_ = std::to_string(one_.get()), two_number_ = std::to_string(two_.get());
+  const format::BuildId id_ = *format::BuildId::from_hex("0123456789abcdef0123456789abcdef01234567");
+};
+
+TEST_F(PinnedFilesTest, ABinaryIsFoundByItsBuildIdOrElseByItsName) {
+  const auto held =
+      listed(one_number_ + " b 7 " + id_.hex() + " /a name (deleted)\0"s + two_number_ + " b 8 - /two\0"s);
+  ASSERT_TRUE(held) << held.error().what;
+  EXPECT_EQ(content(held->binary("/whatever", id_)), "one");
+  EXPECT_EQ(content(held->binary("/two", {})), "two");
+  EXPECT_EQ(content(held->binary("/a name (deleted)", {})), "one");
+  EXPECT_FALSE(held->binary("/three", {}));
+  EXPECT_FALSE(held->perf_map(7));
+}
+
+TEST_F(PinnedFilesTest, WhatSeveralHadTheNameOfIsNobodys) {
+  const auto held = listed(one_number_ + " b 7 - /app\0"s + two_number_ + " b 8 - /app\0"s + one_number_ +
+                           " m 9 - \0"s + two_number_ + " m 9 - \0"s + one_number_ + " m 5 - \0"s);
+  ASSERT_TRUE(held) << held.error().what;
+  const auto app = held->binary("/app", {}), map = held->perf_map(9);
+  ASSERT_FALSE(app || map);
+  EXPECT_EQ(app.error().code, ENOTUNIQ);
+  EXPECT_EQ(map.error().code, ENOTUNIQ);
+  EXPECT_EQ(held->binary("/other", {}).error().code, ENOENT);
+  EXPECT_EQ(content(held->perf_map(5)), "one");
+}
+
+TEST_F(PinnedFilesTest, WhatIsNoListingIsAnError) {
+  EXPECT_FALSE(listed("1"));
+  EXPECT_FALSE(listed(one_number_ + " b 7 - /app"));
+  EXPECT_FALSE(listed(one_number_ + " x 7 - /app\0"s));
+  EXPECT_FALSE(listed(one_number_ + " b x - /app\0"s));
+  EXPECT_FALSE(listed(one_number_ + " b 7 zz /app\0"s));
+  EXPECT_FALSE(listed("100000 b 7 - /app\0"s)) << "no such descriptor";
+  EXPECT_FALSE(PinnedFiles::read(100000));
+  const format::Fd device(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  EXPECT_FALSE(listed(std::to_string(device.get()) + " b 7 - /app\0"s)) << "no file";
+}
+
+}  // namespace
+
 }  // namespace tacho::symbolize

@@ -1,18 +1,22 @@
+#include "bpf/object/kernel_btf.h"
+
 #include <bpf/btf.h>
 #include <gtest/gtest.h>
+#include <linux/bpf.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bpf/object/channel.h"
-#include "bpf/object/kernel_btf.h"
 
 namespace tacho::bpf {
+
 namespace {
 
 // A kernel in little: struct io with numbers, bits, an enum, a struct and a pointer in it, and functions that
@@ -152,7 +156,7 @@ TEST(ObjectTypes, WrongPathsSayWhatThereIs) {
   const ObjectTypes types = Kernel().read();
   const auto why = [&](std::string_view path) { return types.member("io", path).error().what; };
   EXPECT_EQ(why("cuont"), "io has no member 'cuont'; it has: count, state, iter, low, is_done, disk, hidden");
-  EXPECT_EQ(why("iter"), "iter is no number of 1 to 8 bytes; in it are: at");
+  EXPECT_EQ(why("iter"), "iter is not a number of 1 to 8 bytes; its members are: at");
   EXPECT_EQ(why("iter.to"), "iter has no member 'to'; it has: at");
   EXPECT_EQ(why("count.x"), "count has no members");
   for (const char* path : {"", ".", "..", "iter.", "iter..at", "->", "iter.at.x", "disk.dev->x"})
@@ -187,4 +191,61 @@ TEST(Payloads, TheirLastFieldGivesWayToOthers) {
 }
 
 }  // namespace
+
+namespace {
+
+using Code = std::vector<bpf_insn>;
+
+bpf_insn set(unsigned to, int value) {
+  return {BPF_ALU64 | BPF_MOV | BPF_K, static_cast<__u8>(to & 15U), 0, 0, value};
+}
+bpf_insn add(unsigned to, int value) {
+  return {BPF_ALU64 | BPF_ADD | BPF_K, static_cast<__u8>(to & 15U), 0, 0, value};
+}
+bpf_insn jump(int distance) { return {BPF_JMP | BPF_JA, 0, 0, static_cast<__s16>(distance), 0}; }
+bpf_insn jump_if_zero(unsigned what, int distance) {
+  return {BPF_JMP | BPF_JEQ | BPF_K, static_cast<__u8>(what & 15U), 0, static_cast<__s16>(distance), 0};
+}
+bpf_insn call(int function) { return {BPF_JMP | BPF_CALL, 0, 0, 0, function}; }
+const bpf_insn kExit{BPF_JMP | BPF_EXIT, 0, 0, 0, 0};
+
+bool may_drop(const Code& code) { return may_drop_events(std::as_bytes(std::span(code))); }
+
+TEST(ReturnValue, OneIsKeptAndZeroDrops) {
+  EXPECT_FALSE(may_drop({set(0, 1), kExit}));
+  EXPECT_TRUE(may_drop({set(0, 0), kExit}));
+  EXPECT_TRUE(may_drop({set(0, 2), kExit})) << "the kernel joins results bit by bit, beginning with 1";
+  EXPECT_FALSE(may_drop({set(0, -1), kExit}));
+}
+
+TEST(ReturnValue, EveryWayThroughTheProgramCounts) {
+  EXPECT_TRUE(may_drop({set(0, 1), jump_if_zero(6, 1), set(0, 0), kExit}));
+  EXPECT_FALSE(may_drop({set(0, 0), jump_if_zero(6, 1), set(1, 0), set(0, 1), kExit}));
+  EXPECT_TRUE(may_drop({set(0, 1), jump(1), kExit, set(0, 0), jump(-3)})) << "a way back";
+}
+
+TEST(ReturnValue, WhatAFunctionReturnedIsNotKnown) {
+  EXPECT_TRUE(may_drop({set(0, 1), call(14), kExit}));
+  EXPECT_FALSE(may_drop({call(14), set(0, 1), kExit}));
+  EXPECT_TRUE(may_drop({set(0, 1), add(0, 1), kExit}));
+  EXPECT_TRUE(may_drop({call(12), set(0, 1), kExit})) << "a tail call: another program returns";
+}
+
+TEST(ReturnValue, ConstantsOfTwoInstructionsAreSteppedOver) {
+  const bpf_insn wide{BPF_LD | BPF_IMM | BPF_DW, 1, 0, 0, 0};
+  const bpf_insn rest{0, 0, 0, 0, 0};
+  EXPECT_FALSE(may_drop({set(0, 1), wide, rest, kExit}));
+  EXPECT_TRUE(may_drop({set(0, 1), {BPF_LD | BPF_IMM | BPF_DW, 0, 0, 0, 1}, rest, kExit}));
+}
+
+TEST(ReturnValue, WhatIsNoProgramEndsTheWalk) {
+  EXPECT_TRUE(may_drop({}));
+  EXPECT_TRUE(may_drop({set(0, 1)}));
+  EXPECT_TRUE(may_drop({set(0, 1), jump(-3)})) << "jumps in front of itself";
+  EXPECT_FALSE(may_drop({set(0, 1), jump(-1)})) << "never ends";
+  EXPECT_TRUE(may_drop({set(0, 1), jump(1000), kExit}));
+}
+
+}  // namespace
+
 }  // namespace tacho::bpf
