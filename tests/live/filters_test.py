@@ -221,7 +221,7 @@ class OfObjects(Filters):
 
     def test_conditions_that_recorders_do_not_take(self):
         for recorder, condition, expected in (
-                ("runqlat", "pid > 5", "a condition may name members of its event alone"),
+                ("runqlat", "pid > 5", "a condition may only use members of its event"),
                 ("offcpu", "pid > 5 && off_ns > 5", "condition can use either, not both"),
                 ("open", "nosuch > 5", "there is no 'nosuch'")):
             self.assertIn(expected, self.record("-e", recorder, "--filter", condition, "--", "true", status=1))

@@ -80,7 +80,7 @@ class Packing(programs.Scratch):
         (self.folder / "disk").mkdir()
         words = " ".join(map(str, [programs.BIN / "tacho-record", "-e", "page-faults", "-o", "disk/x.data", "--", "true"]))
         said = self.run_program("unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size=5m,mode=700 none disk && {words}")
-        self.assertIn("no space for a second copy beside it; tacho pack disk/x.data does that", said.stderr.decode())
+        self.assertIn("no space for a second copy beside it; tacho pack disk/x.data packs them", said.stderr.decode())
         # A capture of 2 MB needs no 64 more.
         said = self.run_program("unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size=20m,mode=700 none disk && {words}")
         self.assertNotIn("no space", said.stderr.decode())

@@ -147,7 +147,7 @@ class Waits(programs.Scratch):
         self.switch(FIRST, SLEEPING, WAKER)
         for view in ("folded", "report"):
             said = self.view(view, "--off-cpu").stderr.decode()
-            self.assertIn(f"tacho {view}: left out: waits without an end in the capture: 2; that", said)
+            self.assertIn(f"tacho {view}: left out: waits without an end in the capture: 2; the end", said)
             self.assertIn(f"tacho {view}: left out: waits that went on when the capture ended: 1\n", said)
         self.switch(MAIN, SLEEPING, 0)
         self.switch(MAIN, SLEEPING, 0)

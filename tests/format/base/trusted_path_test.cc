@@ -59,7 +59,7 @@ TEST_F(TrustedPath, TheFileAndEveryFolderAboveAreLookedAt) {
   expect_refused(file, folder + "/a belongs to user 54321");
   ASSERT_EQ(::chown((folder + "/a").c_str(), 0, 0), 0);
   ::chmod((folder + "/a").c_str(), 0777);
-  expect_refused(file, "everybody");
+  expect_refused(file, "all users");
   ::chmod((folder + "/a").c_str(), 01777);
   EXPECT_EQ(refusal(file), "") << "the sticky bit";
   ::chmod((folder + "/a").c_str(), 0775);
@@ -105,7 +105,7 @@ TEST_F(TrustedPath, RootWritesNeitherIntoFoldersOfOthersNorMovesTheirFiles) {
   ASSERT_EQ(::chown(out.c_str(), kOther, 0), 0);
   const auto theirs = create_output(out);
   ASSERT_FALSE(theirs);
-  EXPECT_NE(theirs.error().what.find("does not move it"), std::string::npos) << theirs.error().what;
+  EXPECT_NE(theirs.error().what.find("does not rename it"), std::string::npos) << theirs.error().what;
   EXPECT_FALSE(fs::exists(out + ".old"));
 }
 
