@@ -310,7 +310,7 @@ class Calls(programs.Scratch):
             self.assertIn(said, done.stderr.decode())
         made("known", PROGRAM, self.folder, "-pg")
         done = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", "fastcalls/binary='./known'/", "-a", "--duration", "1", status=1)
-        self.assertIn("name the COMMAND", done.stderr.decode())
+        self.assertIn("record a COMMAND", done.stderr.decode())
 
     def test_calls_as_they_come(self):
         done = self.tacho("live", "calls/binary='./known'/", "--", "./known")

@@ -109,7 +109,7 @@ TEST_F(CgroupTargets, EachEventMayHaveItsOwn) {
 
 TEST_F(CgroupTargets, AWrongNameIsAnsweredWithTheRightOne) {
   EXPECT_EQ(record({"-G", "nowhere/" + name, "-e", kGetppid, "true"}), 1);
-  EXPECT_TRUE(said("names like it: /" + name)) << errors;
+  EXPECT_TRUE(said("similar names: /" + name)) << errors;
 }
 
 TEST_F(Targets, AUserIsAllHisProcesses) {

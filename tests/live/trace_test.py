@@ -96,7 +96,7 @@ class Trace(programs.Scratch):
         self.assertRegex(shown, r"2 -> 3 +: 2 ")
         self.assertEqual([int(row["sum"]) for row in self.rows("--by", "pid", "--columns", "sum")], [-5])
         said = self.record(f"argdist/probe='{PROBE}',value='bytes / 64'/")
-        self.assertIn("each hit is a sample, and nothing is added up in the kernel: the value 'bytes / 64' is computed", said)
+        self.assertIn("each hit is a sample, and nothing is added up in the kernel: the value 'bytes / 64' is an expression", said)
         self.assertIn("a text has no distribution", self.record(f"argdist/probe='{SIGNS}',value=word/", status=1))
         said = self.record(f"argdist/probe='{PROBE}'/", "-C", "0", status=1)
         self.assertIn("counts on all CPUs", said)

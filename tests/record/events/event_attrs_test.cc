@@ -196,7 +196,7 @@ constexpr Refused kRefused[] = {
     {"mem:main", 5, "an address is missing"},
     {"mem:0x1000/3", 12, "1, 2, 4 or 8 bytes"},
     {"mem:0x1000:rr", 13, "is given twice"},
-    {"mem:0x1000:rz", 13, "'z' is no access"},
+    {"mem:0x1000:rz", 13, "'z' is not a kind of access"},
     {"mem:0x1000:z", 12, "unknown modifier 'z'"},
     {"uprobe:", 8, "a file is missing, as in uprobe:/lib/libc.so.6:malloc"},
     {"uprobe:/bin/x", 14, "a function is missing"},

@@ -203,7 +203,7 @@ class CgroupNames : public testing::Test {
 };
 
 TEST_F(CgroupNames, AWrongNameIsAnsweredWithThoseLikeIt) {
-  EXPECT_NE(refusal("nginx.service").find("names like it: /system.slice/nginx.service"), std::string::npos)
+  EXPECT_NE(refusal("nginx.service").find("similar names: /system.slice/nginx.service"), std::string::npos)
       << "a name without its path";
   EXPECT_NE(refusal("user.slise").find("did you mean '/user.slice'"), std::string::npos);
   EXPECT_NE(refusal(".service/x").find("there is no cgroup"), std::string::npos);
