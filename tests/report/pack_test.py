@@ -38,7 +38,7 @@ class Pack(programs.Scratch):
         capture = self.write(700_000)
         before = capture.read_bytes()
         said = self.pack(capture, 2)
-        self.assertIn("is not packed and stays as it is: readers would refuse the pack, it would take more memory", said)
+        self.assertIn("is not packed and stays as it is: readers would refuse the pack, it would take too much memory", said)
         self.assertEqual(len(said.splitlines()), 1)
         self.tacho("pack", capture, "--perf-map-dir", self.folder, status=2)
         self.assertEqual(capture.read_bytes(), before)

@@ -349,7 +349,8 @@ TEST(Plan, EveryProgramOnSamplesHasAnEventOfItsOwn) {
 
   const auto few = plan_of(options_of({"-a", "-e", "faults,./p.bpf.o"}), {object});
   ASSERT_FALSE(few);
-  for (const char* word : {"'first' (./p.bpf.o)", "'second' (./p.bpf.o)", "'faults'", "-e for each (2 in all)"}) {
+  for (const char* word :
+       {"'first' (./p.bpf.o)", "'second' (./p.bpf.o)", "'faults'", "-e for each (2 in all)"}) {
     EXPECT_NE(few.error().what.find(word), std::string::npos) << few.error().what;
   }
 }

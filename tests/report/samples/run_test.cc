@@ -117,7 +117,7 @@ TEST(Run, NoRecordOfAFileChangesTheHeaderThatIsShown) {
     const auto& finding = session->diagnostics().findings()[0];
     EXPECT_EQ(finding.kind, format::Damage::BadFeature);
     EXPECT_EQ(finding.count, 4 * kSamples);
-    EXPECT_NE(finding.first.find("within a file"), std::string::npos) << finding.first;
+    EXPECT_NE(finding.first.find("record in a file"), std::string::npos) << finding.first;
   }
 }
 
