@@ -5,6 +5,9 @@ import json
 import os
 import re
 import shutil
+import signal
+import subprocess
+import time
 import unittest
 from collections import Counter
 from pathlib import Path
@@ -300,6 +303,42 @@ class Annotate(programs.Scratch):
         for name in symbols:
             self.assertEqual(made.get(name), expected[name], name)
         return symbols
+
+    @unittest.skipUnless(shutil.which("bpftrace"), "needs bpftrace")
+    def test_bpf_programs(self):
+        """perf of Debian refuses to annotate a BPF program, as it is built without the disassembler that it has for them. What
+        it knows are the addresses of its samples: each instruction has as many here."""
+        said = self.folder / "bpftrace.out"
+        with said.open("wb") as out:
+            tracer = subprocess.Popen(["bpftrace", "-e", "tracepoint:syscalls:sys_enter_read { @[comm, pid] = count();"
+                                       " @t[nsecs / 1000000 % 100] = count(); }"], stdout=out, stderr=out)
+        try:
+            end = time.monotonic() + 30
+            while b"Attaching" not in said.read_bytes():
+                if tracer.poll() is not None or time.monotonic() > end:
+                    self.skipTest("bpftrace attaches nothing here: " + said.read_text()[-200:])
+                time.sleep(0.1)
+            time.sleep(1)
+            capture = self.folder / "bpf.data"
+            self.perf("record", "-F", "1999", "-e", "cpu-clock:k", "-o", capture, "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1",
+                      "count=600000")
+        finally:
+            tracer.send_signal(signal.SIGINT)
+            tracer.wait(30)
+        hits = Counter(re.findall(r"^ *([0-9a-f]+) (bpf_prog_\w+_sys_enter_read) ", self.perf("script", "-i", capture, "-F", "ip,sym,dso").stdout.decode(),
+                                  re.M))
+        self.assertGreater(sum(hits.values()), 10)
+        name = next(iter(hits))[1]
+        there = self.perf("annotate", "-i", capture, "--stdio", "--stdio-color", "never", "-n", name, status=None)
+        if b"link with binutils's libopcode to enable BPF annotation" not in there.stderr + there.stdout:
+            rows = re.findall(r"^ +(\d+) : +([0-9a-f]+):", there.stdout.decode(), re.M)
+            self.assertEqual({(address, name): int(count) for count, address in rows if count != "0"}, dict(hits))
+        function = json.loads(self.tacho("annotate", "-i", capture, "--json", name).stdout)
+        made = {(f"{int(line['address'], 16):x}", name): line["counts"][0]["samples"] for line in function["lines"] if "counts" in line}
+        self.assertEqual(made, dict(hits))
+        percents = {line["address"]: line["counts"][0]["percent"] for line in function["lines"] if "counts" in line}
+        self.assertAlmostEqual(sum(percents.values()), 100)
+        self.assertGreater(len(percents), 3)
 
     def test_groups(self):
         program = self.build("loop", LOOP, "-O1", "-g")

@@ -498,7 +498,8 @@ class Tui(programs.Scratch):
                 one.wait_for(r"^\$ *$")
                 one.close()
 
-    def test_rows_are_shown_while_it_is_read(self):
+    def write_large(self):
+        """A capture of 300 MB."""
         self.write_capture()
         capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)).started()
         capture.named("spin").mapped(made.PID, BASE, 0x100000, 0, "/opt/program")
@@ -510,6 +511,26 @@ class Tui(programs.Scratch):
         samples = capture.data[before:] + made.record(68, 0, b"")  # FINISHED_ROUND
         capture.data += samples * (300_000_000 // len(samples))
         (self.folder / "large.data").write_bytes(capture.file())
+
+    def test_a_reading_that_is_stopped_leaves_the_rows_of_before(self):
+        self.write_large()
+        one = self.screen(120)
+        one.run("report", "-i", "large.data", "--symfs", "root", "--buildid-dir", "none")
+        one.wait_for("^h: help  Enter: open")
+        before = one.lines()[:-2]
+        one.keys("o", "C-u")
+        one.tmux("send-keys", "-l", "cpu,sym")
+        one.tmux("send-keys", "Enter", "Escape")  # the keys are read again for cpu
+        one.wait_for("^reading was stopped: rows are as before")
+        self.assertEqual(one.lines()[:-2], before)
+        one.keys("End", "o", "C-u")
+        one.type("sym")  # those that are in memory are all there
+        one.wait_for(r"^  Children +Self  Symbol")
+        one.keys("q")
+        one.wait_for(r"^\$ *$")
+
+    def test_rows_are_shown_while_it_is_read(self):
+        self.write_large()
         one = self.screen(120)
         one.run("report", "-i", "large.data", "--symfs", "root", "--buildid-dir", "none")
         # Machines read that within half a second: the reader is held up, as by a slow disk.
