@@ -25,7 +25,7 @@
 #include "record/list/listing.h"
 #include "record/live/live.h"
 #include "record/messages.h"
-#include "record/now/commands.h"
+#include "record/now/host_now.h"
 #include "record/options/options.h"
 #include "record/session/capture_start.h"
 #include "record/session/closing_lines.h"

@@ -22,8 +22,7 @@
 #include "record/host/running_kernel.h"
 #include "record/list/listing.h"
 #include "record/messages.h"
-#include "record/now/commands.h"
-#include "record/now/memory_capture.h"
+#include "record/now/host_now.h"
 #include "record/session/capture_start.h"
 
 namespace tacho::record {

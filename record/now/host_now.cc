@@ -1,4 +1,4 @@
-#include "record/now/memory_capture.h"
+#include "record/now/host_now.h"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
-// A capture in a memfd, shown by tacho-report: `tacho stacks` and `tacho bpf` without a file write their
-// snapshot there.
+// This host as it is now: `tacho bpf` without a capture, the BPF programs that are loaded, and `tacho
+// stacks`, the stack of every thread. Both write a capture into memory and let tacho-report show it.
 #pragma once
 
 #include <string>
@@ -10,6 +10,11 @@
 #include "record/session/workload.h"
 
 namespace tacho::record {
+
+// The commands. `arguments`: those after the command's name. `command_line`: all arguments, for the capture's
+// header. Both return the exit status. run_bpf() passes all but --interval to tacho-report.
+int run_bpf(const std::vector<std::string>& arguments, const std::vector<std::string>& command_line);
+int run_stacks(const std::vector<std::string>& arguments, const std::vector<std::string>& command_line);
 
 Result<format::Fd> memory_for_capture();
 
