@@ -417,12 +417,13 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
   task.open_output = [&around] { return output_of(around.open_output()); };
   task.is_asked_to_stop = around.is_asked_to_stop;
   task.show_progress = progress_lines();
+  task.kept = options.kept;
   const bool asks_servers = options.session.symbols.debuginfod == symbolize::Servers::Asked;
   task.policy = asks_servers ? sandbox::Policy::Servers : sandbox::Policy::Trials;
   task.times = file_times(options.file_seconds, options.session.symbols.debuginfod);
   if (around.screen != nullptr) {
     task.is_screen = true;
-    task.kept = around.screen->kept;
+    task.kept.insert(task.kept.end(), around.screen->kept.begin(), around.screen->kept.end());
     task.restart = []() -> Result<> { return Done{}; };
   }
   const off_t start = ::lseek(STDIN_FILENO, 0, SEEK_CUR);

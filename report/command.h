@@ -86,6 +86,7 @@ struct ReadingOptions {
   bool has_worker = false;
   std::optional<std::uint64_t> file_seconds;  // --max-file-time; 0: no limit
   std::vector<std::string> skipped_files;     // --skip-file
+  std::vector<int> kept;                      // descriptors that the worker needs
   const std::string& shown_input() const { return input_name.empty() ? session.input : input_name; }
   // The columns that a table must fit into; 0: no limit.
   std::size_t room() const { return output.empty() || output == "-" ? width : 0; }

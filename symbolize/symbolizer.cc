@@ -45,6 +45,7 @@ struct Symbolizer::State {
   PackedNames pack;
   CarriedNames carried;
   SymbolSources sources;
+  std::unordered_map<const Module*, SymbolSource> in_files;  // of symbol_in_file()
   std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
   std::deque<const Module*> asked;                           // the keys of sources, in order of first use
   std::optional<WithModules> left_out;                       // see leave_names_out()
@@ -493,6 +494,23 @@ PlaceFacts Symbolizer::facts(const Mapping* mapping, format::RuntimeAddress ip, 
   if (!is_unlinked && !has_packed_lines) facts.lines = state.lines_of(*frame.module);
   facts.source = &state.source_of(*frame.module);
   return facts;
+}
+
+std::optional<Symbolizer::SymbolInFile> Symbolizer::symbol_in_file(const Module& module,
+                                                                   std::uint64_t shown_address) {
+  if (module.kind != ModuleKind::User) return std::nullopt;
+  State& state = *state_;
+  const auto [known, is_new] = state.in_files.try_emplace(&module);
+  SymbolSource& source = known->second;
+  if (is_new) {
+    const ScopedRead reading(state.options.name_access, module.path);
+    if (reading.is_refused()) return std::nullopt;
+    source = state.open_elf(module);
+    if (!source.table) source.table = source.own ? source.own.get() : source.embedded.get();
+  }
+  const Symbol* const symbol = source.table ? source.table->find(shown_address) : nullptr;
+  if (symbol == nullptr) return std::nullopt;
+  return SymbolInFile{state.shown(source, symbol->name), symbol->start};
 }
 
 PackedSource* Symbolizer::packed(const Module& module) {

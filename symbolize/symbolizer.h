@@ -66,6 +66,15 @@ class Symbolizer {
   // A module's packed symbols; null: none. Valid as long as this.
   PackedSource* packed(const Module& module);
 
+  // The symbol at an address of the module's file here, also where names come from the capture: a capture
+  // that was packed without code has no names for the targets of instructions. Nothing: the file is not here,
+  // or has none there. The name is valid as long as this.
+  struct SymbolInFile {
+    std::string_view name;
+    std::uint64_t start = 0;  // in shown addresses
+  };
+  std::optional<SymbolInFile> symbol_in_file(const Module& module, std::uint64_t shown_address);
+
   // From now on frames have only modules and no functions, so no symbol file is read. WithModules::No:
   // modules of BPF and other generated kernel code are not looked up in kallsyms either.
   enum class WithModules : bool { No, Yes };

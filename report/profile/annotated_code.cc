@@ -348,12 +348,23 @@ std::string CodeAnnotator::name_of_target(const Place& place, std::uint64_t addr
     if (frame.function.empty() || frame.shown_address < frame.function_start) return {};
     return name_and_offset(frame.function, frame.shown_address - frame.function_start);
   }
+  const bool is_of_kallsyms = place.function.module->kind == symbolize::ModuleKind::Kernel &&
+                              place.facts.source != nullptr && !place.facts.source->is_vmlinux &&
+                              place.facts.source->packed == nullptr;
+  if (is_of_kallsyms) {
+    const symbolize::Frame& frame = session_->resolver().kernel_frames(address).front();
+    if (frame.function.empty() || frame.shown_address < frame.function_start) return {};
+    return name_and_offset(frame.function, frame.shown_address - frame.function_start);
+  }
   const auto shown = places_.shown_address(place.facts, address);
   if (!shown) return {};
   const std::uint64_t ip = place.start_ip + (*shown - place.function.start);
   const symbolize::Frame& frame = session_->resolver().frame(place.at(ip, false));
-  if (frame.function.empty() || frame.shown_address < frame.function_start) return {};
-  return name_and_offset(frame.function, frame.shown_address - frame.function_start);
+  if (!frame.function.empty() && frame.shown_address >= frame.function_start)
+    return name_and_offset(frame.function, frame.shown_address - frame.function_start);
+  if (place.packed == nullptr) return {};
+  const auto symbol = session_->resolver().symbol_in_file(*place.function.module, *shown);
+  return symbol ? name_and_offset(symbol->name, *shown - symbol->start) : std::string();
 }
 
 }  // namespace tacho::report

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "format/records/perf_abi.h"
 #include "symbolize/files/decompress.h"
@@ -30,6 +31,7 @@ Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Featur
       files_(options.symfs, {}, options.pinned),
       access_(options.name_access),
       vmlinux_(options.vmlinux),
+      kcore_(options.kcore),
       symbolizer_(options, features, kernel, &jit),
       code_(symbolize::DebugFiles(options.symfs, {}, options.pinned), &features) {}
 
@@ -65,9 +67,38 @@ format::Bytes Resolver::made_code(const symbolize::Module& module, std::uint64_t
                                 std::min<std::uint64_t>(size, function->code.size() - offset));
 }
 
+// From --kcore. Memory of another boot has other code at these addresses.
+symbolize::KernelCore* Resolver::kernel_core(const symbolize::Module& module) {
+  if (const int file = std::exchange(kcore_, -1); file >= 0) {
+    auto core = symbolize::KernelCore::open(file);
+    if (!core) {
+      core_lack_ = core.error().what;
+      return nullptr;
+    }
+    const auto& start = core->start_of_text();
+    const bool is_of_kernel = module.kind != symbolize::ModuleKind::Kernel || module.build_id.empty() ||
+                              core->build_id().empty() || module.build_id == core->build_id();
+    const auto is_symbol = [this](std::uint64_t address) {
+      const symbolize::Frame& frame = kernel_frames(address).front();
+      return !frame.function.empty() && frame.shown_address == frame.function_start;
+    };
+    if (!is_of_kernel)
+      core_lack_ = "is of another kernel, " + core->build_id().hex();
+    else if (start && !is_symbol(*start))
+      core_lack_ = "is of another boot, in which the kernel lay elsewhere";
+    else
+      core_.emplace(std::move(*core));
+    if (core_ && !start) core_lack_ = "does not say of which kernel it is (VMCOREINFO)";
+  }
+  return core_ ? &*core_ : nullptr;
+}
+
 // From --vmlinux. The running kernel has patched some of these instructions.
 format::Bytes Resolver::kernel_code(const Location& location, std::uint64_t address, std::size_t size) {
-  if (vmlinux_.empty()) return {};
+  if (vmlinux_.empty()) {
+    symbolize::KernelCore* const core = kernel_core(*location.mapping->module);
+    return core != nullptr ? core->read(address, size) : format::Bytes();
+  }
   const symbolize::PlaceFacts facts = symbolizer_.facts(location.mapping, {address}, location.cpumode);
   if (facts.source == nullptr || !facts.source->is_vmlinux || facts.source->packed != nullptr) return {};
   const auto offset = facts.source->loads.offset_of({address - facts.source->moved});
@@ -84,7 +115,8 @@ format::Bytes Resolver::code(const Location& location, std::uint64_t address, st
   const symbolize::ScopedRead reading(access_, mapping->module->path);
   if (reading.is_refused()) return known;
   format::Bytes read = made_code(*mapping->module, shown, size);
-  if (read.empty() && mapping->module->kind == symbolize::ModuleKind::Kernel)
+  if (read.empty() && (mapping->module->kind == symbolize::ModuleKind::Kernel ||
+                       mapping->module->kind == symbolize::ModuleKind::KernelModule))
     read = kernel_code(location, address, size);
   if (read.empty()) read = code_.read(*mapping->module, shown, size);
   // Without a build id the file may be another version, so it is used only if it begins with the packed code,
@@ -123,6 +155,7 @@ Result<std::vector<std::byte>> Resolver::source_file(const std::string& path) co
 void Resolver::report_missing(format::Diagnostics& diagnostics,
                               std::span<const symbolize::EndedChains> ended_chains) const {
   jit_->report(diagnostics);
+  if (!core_lack_.empty()) diagnostics.add_line(format::Damage::Note, "the file of --kcore " + core_lack_);
   constexpr std::size_t kMaxListed = 20;
   for (std::size_t i = 0; i < std::min(without_code_.size(), kMaxListed); ++i)
     diagnostics.add_line(format::Damage::Note,

@@ -16,6 +16,7 @@
 #include "report/samples/resolved_sample.h"
 #include "report/samples/tables.h"
 #include "symbolize/address_space.h"
+#include "symbolize/elf/kernel_core.h"
 #include "symbolize/elf/module_files.h"
 #include "symbolize/jit/jit_code.h"
 #include "symbolize/symbolizer.h"
@@ -65,6 +66,11 @@ class Resolver {
   // module's file if that has more of them; empty if neither has any.
   format::Bytes code(const Location& location, std::uint64_t address, std::size_t size);
   bool is_64_bit(const Location& location);
+  // The symbol of the module's file here, for names that the capture does not have.
+  std::optional<symbolize::Symbolizer::SymbolInFile> symbol_in_file(const symbolize::Module& module,
+                                                                    std::uint64_t shown_address) {
+    return symbolizer_.symbol_in_file(module, shown_address);
+  }
   // The module's part of the pack in the capture; null if it has none. Lives as long as this.
   symbolize::PackedSource* packed(const symbolize::Module& module) { return symbolizer_.packed(module); }
   // A source file: packed into the capture, below --symfs, or on this machine.
@@ -77,6 +83,7 @@ class Resolver {
  private:
   format::Bytes made_code(const symbolize::Module& module, std::uint64_t shown, std::size_t size) const;
   format::Bytes kernel_code(const Location& location, std::uint64_t address, std::size_t size);
+  symbolize::KernelCore* kernel_core(const symbolize::Module& module);
   symbolize::PackedSource* packed_code(const symbolize::Module& module);
   void note_missing_code(const symbolize::Module& module);
 
@@ -87,6 +94,9 @@ class Resolver {
   symbolize::DebugFiles files_;
   symbolize::FileAccess* access_;
   std::string vmlinux_;
+  int kcore_;
+  std::optional<symbolize::KernelCore> core_;  // once code of the kernel was needed
+  std::string core_lack_;                      // why there is none, or what it does not say; empty: neither
   symbolize::Symbolizer symbolizer_;
   symbolize::ModuleCode code_;
   std::vector<const symbolize::Module*> without_code_;  // each once, in the order of the first lookup

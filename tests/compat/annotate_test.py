@@ -299,9 +299,15 @@ class Annotate(programs.Scratch):
         expected = counts(self.perf(*words, "--stdio-color", "never").stdout)
         made = counts(self.tacho(*words, status=None).stdout)
         self.assertGreaterEqual(len(expected), 4)
+        # The same code as a core file, with the names of kallsyms.
+        core = bytearray(kernel.read_bytes())
+        core[16] = 4  # ET_CORE
+        (self.folder / "kcore").write_bytes(core)
+        from_core = counts(self.tacho(*words[:3], "--kcore", self.folder / "kcore", *words[5:], status=None).stdout)
         symbols = sorted(set(expected) & set(names[:8]))
         for name in symbols:
             self.assertEqual(made.get(name), expected[name], name)
+            self.assertEqual(from_core.get(name), expected[name], name)
         return symbols
 
     @unittest.skipUnless(shutil.which("bpftrace"), "needs bpftrace")

@@ -90,6 +90,52 @@ class Annotate(programs.Scratch):
         self.tacho("pack", "perf.data", "--level", "code", "-k", "vmlinux")
         self.assertEqual(self.annotate("kernel_loop").stdout.decode(), text)
 
+    def write_core(self, name="kcore", start=None, note=True, code=b"", address=made.KERNEL_TEXT):
+        """A core file of the kernel's memory: a segment of code, and what the kernel says of itself."""
+        text = b"OSRELEASE=6.1.0\nSYMBOL(_stext)=%x\n" % (made.KERNEL_TEXT if start is None else start)
+        notes = struct.pack("<III", 11, len(text), 0) + b"VMCOREINFO\0\0" + text.ljust((len(text) + 3) // 4 * 4, b"\0") if note else b""
+        at = 64 + 2 * 56
+        head = (b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
+                + struct.pack("<IIQQQQQQ", 4, 0, at, 0, 0, len(notes), len(notes), 4)
+                + struct.pack("<IIQQQQQQ", 1, 5, at + len(notes), address, 0, len(code), len(code), 1))
+        (self.folder / name).write_bytes(head + notes + code)
+        return self.folder / name
+
+    def test_kernel_code_comes_from_its_memory(self):
+        """As `perf annotate` takes it from /proc/kcore."""
+        code = b"\x90\xb9\x05\x00\x00\x00\xff\xc9\x75\xfc\xe8\x11\x00\x00\x00\xc3".ljust(64, b"\x90")
+        base = made.KERNEL_TEXT
+        (self.folder / "kallsyms").write_text(f"{base:x} T _text\n{base + 1:x} T kernel_loop\n{base + 0x10:x} T behind\n"
+                                              f"{base + 0x20:x} T helper\n{base + 0x2000000:x} T _etext\n")
+        self.write(kernel=(6, 8))
+        words = ["--kallsyms", self.folder / "kallsyms", "kernel_loop"]
+        text = self.annotate("--kcore", self.write_core(code=code), *words).stdout.decode()
+        self.assertIn("# kernel_loop ([kernel.kallsyms]): 100.00 % of cpu-clock, 2 samples", text)
+        self.assertRegex(text, rf" 50\.00  {base + 6:x} ┌►   decl ")
+        self.assertRegex(text, rf"callq {base + 0x20:x} <helper>")
+        for core, why in ((self.write_core(code=code, start=base + 0x200004), "is of another boot, in which the kernel lay elsewhere"),
+                          (self.folder / "perf.data", "is no ELF core file of a 64-bit kernel")):
+            done = self.annotate("--kcore", core, *words, status=3)
+            self.assertIn(f"the file of --kcore {why}", done.stderr.decode())
+            self.assertEqual(done.stdout, b"")
+        # The copy of perf record --kcore does not say whose it is.
+        done = self.annotate("--kcore", self.write_core(code=code, note=False), *words)
+        self.assertIn(b"the file of --kcore does not say of which kernel it is", done.stderr)
+        self.assertEqual(done.stdout.decode(), text)
+        self.assertIn(b"--kcore: nowhere: No such file", self.annotate("--kcore", "nowhere", *words, status=2).stderr)
+
+    def test_a_hostile_core_file_costs_nothing(self):
+        self.write(kernel=(6, 8))
+        whole = self.write_core(code=b"\x90" * 64).read_bytes()
+        words = ["--kallsyms", self.kallsyms(), "kernel_loop"]
+        for at in (16, 32, 40, 54, 56, 64, 72, 80, 96, 120, 128, 136, 152, 176, 180):
+            for value in (b"\xff" * 8, b"\0" * 8, b"\x01" + b"\xff" * 7):
+                (self.folder / "broken").write_bytes(whole[:at] + value + whole[at + 8:])
+                self.assertIn(self.annotate("--kcore", "broken", *words, status=None).returncode, (0, 3), (at, value))
+        for length in range(0, len(whole), 17):
+            (self.folder / "broken").write_bytes(whole[:length])
+            self.assertIn(self.annotate("--kcore", "broken", *words, status=None).returncode, (0, 3), length)
+
     def kallsyms(self):
         base = made.KERNEL_TEXT
         (self.folder / "kallsyms").write_text(f"{base:x} T _text\n{base + 1:x} T kernel_loop\n{base + 0x2000000:x} T _etext\n")

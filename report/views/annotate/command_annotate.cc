@@ -73,6 +73,11 @@ void add_code_options(std::vector<cli::Option>& rows, AnnotateOptions& options) 
       cli::text("--bpf", "PROGRAM",
                 "only functions of this BPF program: its name, number or tag (tacho bpf lists them)",
                 options.bpf_program));
+  rows.push_back(
+      cli::text("--kcore", "FILE",
+                "the kernel's code, as it ran: /proc/kcore (as root, on the machine and in the boot of "
+                "the recording), or the copy that perf record --kcore makes",
+                options.kcore));
   rows.push_back(sets("--stdio",
                       "in the layout of perf annotate --stdio: its columns and counters, without arrows; the "
                       "texts of instructions are capstone's",
@@ -150,16 +155,17 @@ constexpr cli::AbsentOption kAbsent[] = {
 }  // namespace
 
 cli::CommandLine describe_annotate(AnnotateOptions& options) {
-  auto line = command_line("annotate",
-                           "Shows functions as source and instructions, with the share of samples that each "
-                           "instruction has: those "
-                           "with most samples first, or the one that is named. Instructions are disassembled "
-                           "here (x86, arm64) from "
-                           "the binary, from the code that tacho pack --level code put into the capture, or "
-                           "from a jitdump; kernel "
-                           "code from the file that -k names. Where the capture has branch stacks, each "
-                           "instruction has numbers of "
-                           "branches and cycles.");
+  auto line =
+      command_line("annotate",
+                   "Shows functions as source and instructions, with the share of samples that each "
+                   "instruction has: those "
+                   "with most samples first, or the one that is named. Instructions are disassembled "
+                   "here (x86, arm64) from "
+                   "the binary, from the code that tacho pack --level code put into the capture, or "
+                   "from a jitdump; kernel "
+                   "code from the file that -k or --kcore names. Where the capture has branch stacks, each "
+                   "instruction has numbers of "
+                   "branches and cycles.");
   line.synopsis = "[SYMBOL] [options]";
   auto& rows = line.options;
   add_code_options(rows, options);
@@ -377,7 +383,8 @@ Result<> choose_functions(const Session& session, const AnnotateOptions& options
 
 void CodeLacks::add(const HitFunction& function, const AnnotatedCode& code) {
   const bool is_kernel = function.module->kind == symbolize::ModuleKind::Kernel;
-  std::string why = code.lack + (is_kernel ? "; -k VMLINUX names the kernel's file" : "");
+  std::string why =
+      code.lack + (is_kernel ? "; -k VMLINUX names the kernel's file, --kcore /proc/kcore its memory" : "");
   if (code.lines.empty())
     ++by_module_[{std::string(function.module->path), std::move(why)}];
   else
@@ -414,11 +421,20 @@ std::string_view AnnotateOptions::text_option() const {
   return {};
 }
 
-void prepare_annotate(AnnotateOptions& options) {
+Result<> prepare_annotate(AnnotateOptions& options) {
   auto& symbols = options.reading.session.symbols;
+  // Opened here, as the process that reads has not the rights.
+  if (!options.kcore.empty()) {
+    auto file = format::open_input(options.kcore);
+    if (!file) return std::move(file.error()).in("--kcore");
+    options.kcore_file = std::move(*file);
+    symbols.kcore = options.kcore_file.get();
+    options.reading.kept.push_back(symbols.kcore);
+  }
   // As objdump, which names functions without a linkage name in DWARF.
   if (options.form == CodeForm::Perf) symbols.stand_in = symbolize::StandIn::AtFirst;
   if (symbols.inlines == symbolize::Inlines::No) symbols.source_lines = symbolize::SourceLines::Yes;
+  return Done{};
 }
 
 Result<cli::ExitStatus> print_annotate(const AnnotateOptions& options) {

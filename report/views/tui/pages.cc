@@ -230,7 +230,7 @@ constexpr KeyRow kListKeys[] = {
     {"x", "callers and callees of the function here"},
     {"g f", "flame graph in characters: arrows, Enter zooms, Esc: back"},
     {"d t k", "zoom into its module, its thread, the kernel; again: out"},
-    {"S", "zoom into its socket, where rows have one (o: socket,symbol)"},
+    {"S", "zoom into its socket, where rows name it (o: socket)"},
     {"/", "show functions whose names have this in them"},
     {"T", "samples over time: Space marks, Enter counts that time"},
     {"v", "samples of this row one by one; Enter: fields, call chain"},
