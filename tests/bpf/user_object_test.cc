@@ -260,7 +260,7 @@ TEST_F(UserObjectLive, WhatCannotBeAttachedIsSaidInWords) {
                   "SEC(\"kprobe/do_sys_open\")");
   EXPECT_CONTAINS(refusal("SEC(\"uprobe//bin/sh:no_such_function\") int a(void *ctx) { return 0; }\n"),
                   "no such function");
-  EXPECT_CONTAINS(refusal(""), "holds no BPF program");
+  EXPECT_CONTAINS(refusal(""), "has no BPF program");
 }
 
 TEST_F(UserObjectLive, ConnectNamesTheMapsThatExist) {

@@ -228,7 +228,7 @@ TEST_F(Endings, MemoryThatIsRefusedInTheMiddleLosesNothingSilently) {
       std::filesystem::remove(folder + "/perf.data");
       continue;
     }
-    const char* const end = status == 0 ? "Captured and wrote" : "holds the first";
+    const char* const end = status == 0 ? "Captured and wrote" : "has the first";
     EXPECT_NE(run.errors().find(end), std::string::npos) << kilobytes << ": " << run.errors();
     recorded += 1;
     std::filesystem::remove(folder + "/perf.data");
@@ -299,7 +299,7 @@ TEST_F(Endings, AFullDiskKeepsWhatWasWhole) {
   EXPECT_NE(run.errors().find("perf.data"), std::string::npos) << run.errors();
   const CaptureSeen seen = capture();
   EXPECT_FALSE(seen.has_damage);
-  const std::string kept = "holds the first " + std::to_string(seen.samples.size()) + " samples";
+  const std::string kept = "has the first " + std::to_string(seen.samples.size()) + " samples";
   EXPECT_NE(run.errors().find(kept), std::string::npos) << run.errors();
   EXPECT_GT(seen.samples.size(), 1000u);
 }

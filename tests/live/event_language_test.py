@@ -117,7 +117,7 @@ class EventLanguage(programs.Scratch):
             self.skipTest("this machine has counters")
         for spec in ("cycles", "L1-dcache-load-misses", "r1a8", "{instructions,cpu-clock}"):
             done = self.record("-e", spec, status=2)
-            self.assertIn(b"no counter for it (virtual machines often show none); -e cpu-clock samples by time", done.stderr)
+            self.assertIn(b"no counter for it (virtual machines often have none); -e cpu-clock samples by time", done.stderr)
         done = self.record("-e", "cpu/event=0x3c/", status=1)
         self.assertIn(b"column 1: there is no PMU 'cpu' here", done.stderr)
 

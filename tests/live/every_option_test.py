@@ -25,7 +25,7 @@ EVENTS = [
     "cpu-clock:D", "cpu-clock/period=100000/", "cpu-clock/freq=99/", "cpu-clock/name=mine/", "cpu-clock/call-graph=fp/",
     "cpu-clock/call-graph=dwarf,stack-size=4096/", "cpu-clock/call-graph=no/", "cpu-clock/max-stack=5,call-graph=fp/",
     "cpu-clock/no-inherit/", "cpu-clock/inherit/", ("cpu-clock/overwrite/", "--overwrite is for all events"), ("cpu-clock/branch_type=any/", NO_BRANCHES),
-    ("msr/tsc/", "msr"), ("cpu-clock/time=0/", "order"), "software/config=1/", "sched:sched_process_exec", "sched:sched_process_*",
+    ("msr/tsc/", "msr"), ("cpu-clock/time=0/", "sorted by time"), "software/config=1/", "sched:sched_process_exec", "sched:sched_process_*",
     "sched:sched_process_exec,cpu-clock", "{cpu-clock,faults}", "{cpu-clock,faults}:S", "name{cpu-clock,cs}:S",
     "{cpu-clock/period=1000000/,cs}:S", "mem:0x404060:rw", "mem:0x404060/8:w", "mem:0x404060:x",
     ("kprobe:vfs_read", NO_KPROBES), ("kretprobe:vfs_read", NO_KPROBES), ("kprobe:vfs_read(file, count)", NO_KPROBES),
@@ -56,7 +56,7 @@ TAKEN = [
     (["-e", "open", "--filter", "pid > 0"], "use its options"), (["-n"], "perf stat"), (["--group"], "braces"), (["--snapshot"], "AUX"),
     (["--aux-sample"], "AUX"), (["-r", "5"], "chrt"), (["--kcore"], "kernel's code"), (["--vmlinux=x"], "-k FILE"),
     (["--debuginfod"], "tacho script and tacho report"), (["--dry-run"], "true"), (["--clang-path=/x"], "TACHO_CLANG"),
-    (["--clang-opt=-O1"], "TACHO_CLANG"), (["--no-bpf-event"], "always recorded"), (["--synth=no"], "always described"),
+    (["--clang-opt=-O1"], "TACHO_CLANG"), (["--no-bpf-event"], "always recorded"), (["--synth=no"], "always recorded"),
     (["--running-time"], "-s"), ["--pfm-events", "perf::PERF_COUNT_SW_CPU_CLOCK"],
 ]
 

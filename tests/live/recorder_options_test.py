@@ -74,7 +74,7 @@ class RecorderOptions(programs.Scratch):
     def test_a_control_group_that_is_not_there(self):
         said = self.record("-e", "open/cgroup='/nosuch/group'/", "--", "true", status=1)
         self.assertRegex(said, r"column 14: cgroup: (there is no cgroup '/nosuch/group'|no cgroups of version 2)")
-        self.assertIn("cgroup: whose?", self.record("-e", "open/cgroup=''/", "--", "true", status=1))
+        self.assertIn("cgroup: the path is missing", self.record("-e", "open/cgroup=''/", "--", "true", status=1))
 
     def test_what_was_probably_meant(self):
         for words, said in ((["-e", "open/faild/"], "; did you mean 'failed'?"), (["-e", "syscall/call=opn/"], "; did you mean 'open'?"),

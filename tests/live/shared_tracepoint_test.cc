@@ -60,7 +60,7 @@ TEST_F(SharedTracepoint, AForeignProgramIsFoundAtTheStartAndAtTheEnd) {
     ASSERT_EQ(record({"-e", kGetppid, getppid_load(), "100"}), 0) << errors;
     EXPECT_EQ(capture().count(kGetppid), 0u);
     EXPECT_TRUE(said("BPF program 'drops'") && said("not ours")) << errors;
-    EXPECT_FALSE(said("came while recording")) << errors;
+    EXPECT_FALSE(said("loaded while recording")) << errors;
     EXPECT_NE(state_of(capture(), "drops").find(kGetppid), std::string::npos);
     runs.send(SIGINT);
     EXPECT_EQ(runs.wait(), 0) << runs.errors();
@@ -69,7 +69,7 @@ TEST_F(SharedTracepoint, AForeignProgramIsFoundAtTheStartAndAtTheEnd) {
                               " -- sleep 3) > /dev/null 2>&1 & "
                               "for i in $(seq 100); do test -s late.data && exit; sleep 0.1; done";
   ASSERT_EQ(record({"-e", kGetppid, "bash", "-c", command}), 0) << errors;
-  EXPECT_TRUE(said("BPF program 'drops'") && said("came while recording")) << errors;
+  EXPECT_TRUE(said("BPF program 'drops'") && said("loaded while recording")) << errors;
   EXPECT_NE(state_of(capture(), "drops").find(kGetppid), std::string::npos);
   // The late recorder runs on in the background: its program would empty the events of tests to come.
   for (int i = 0; i < 100; ++i) {

@@ -145,7 +145,7 @@ class SuddenEnds(programs.Scratch):
                 if numbers is None:
                     continue  # not even the head found room, and nothing was left behind
                 self.assertEqual(numbers, list(range(len(numbers))), "calls are missing in between")
-                self.assertIn(f"holds the first {len(numbers)} samples" if numbers else "holds no sample", messages)
+                self.assertIn(f"has the first {len(numbers)} samples" if numbers else "has no samples", messages)
                 kept.append(len(numbers))
         print(f"{len(steps)} disks full, of {PAGE} to {(enough - 1) * PAGE} bytes: {len(kept)} captures, of {min(kept, default=0)} "
               f"to {max(kept, default=0)} samples")

@@ -498,7 +498,7 @@ class Unwinding(programs.Scratch):
 
     def test_impossible_requests_are_refused(self):
         said = self.record("--per-thread", "--call-graph", "eh", "--", "true", status=1)
-        self.assertIn("leave --per-thread out", said)
+        self.assertIn("cannot be used with --per-thread", said)
         self.assertIn("1 to 1024", self.record("--call-graph", "eh,5000", "-a", status=1))
 
 
