@@ -170,7 +170,7 @@ class SuddenEnds(programs.Scratch):
                     break
                 self.assertEqual(status, 4)
                 self.assertRegex(messages, r"; \d+ samples are lost")
-                self.assertIn("; no capture was made; " if numbers is None else "it holds no sample (", messages)
+                self.assertIn("; no capture was made; " if numbers is None else "it has no samples (", messages)
                 self.assertIn(numbers, (None, []))
                 seen.add(numbers is None)
         self.assertIn(True, seen, "the smallest disk has no room for the head")
