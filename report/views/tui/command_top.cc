@@ -180,10 +180,10 @@ class Top {
   }
 
  private:
-  // Events are known with the first record that is of one.
+  // Events, their names and the fields of their payloads stand before the first record of the kernel.
   void wait_for_head() {
     show_waiting();
-    while (!is_over_ && reader_->events().empty() && !has_ended_) collect(Clock::now());
+    while (!is_over_ && !has_kernel_record_ && !has_ended_) collect(Clock::now());
     if (reader_->events().empty()) is_over_ = true;
   }
 
@@ -195,6 +195,7 @@ class Top {
     for (unsigned count = 0;;) {
       const auto step = has_ended_ ? OrderedRecords::Step::End : records_->next(record);
       if (step == OrderedRecords::Step::Record) {
+        has_kernel_record_ = has_kernel_record_ || record.view.type < format::abi::kRecordUserStart;
         window_.take(record, reader_->events()[record.event].attr);
         if (++count % kBetween != 0) continue;
       }
@@ -562,7 +563,8 @@ class Top {
   std::optional<OrderedRecords> records_;
   LiveWindow window_;
 
-  format::Fd to_;  // the session's pipe
+  format::Fd to_;                   // the session's pipe
+  bool has_kernel_record_ = false;  // of the recording
   std::vector<std::byte> head_;
   std::size_t part_ = 0, at_ = 0;  // what is fed next
   std::uint64_t fed_bytes_ = 0;
