@@ -91,7 +91,7 @@ ListedProgram listed_program(int program_fd, const bpf_prog_info& info) {
   return program;
 }
 
-// Visits all loaded programs, except those that are unloaded meanwhile.
+// Visits all loaded programs. A program that is unloaded during the walk is skipped.
 template <class Visit>
 Result<> for_each_program(Visit visit) {
   for (std::uint32_t id = 0;;) {

@@ -79,7 +79,7 @@ struct LoadedProgram {
 // Needs CAP_SYS_ADMIN (or CAP_BPF and CAP_PERFMON); the error says so.
 Result<std::vector<LoadedProgram>> loaded_programs();
 
-// The maps of the programs, by id, without those that were freed meanwhile.
+// The maps of the programs, by id. A map that was freed since the programs were read is left out.
 std::vector<format::BpfMap> maps_of(std::span<const LoadedProgram> programs);
 
 }  // namespace tacho::bpf

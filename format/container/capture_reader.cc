@@ -302,7 +302,7 @@ void CaptureReader::State::take_section(std::uint32_t feature, Bytes bytes, std:
   const Cursor section(bytes, layout.order, is_turned ? &log : nullptr);
   if (auto read = format::read_feature(feature, section, features); !read)
     return diagnostics->add(Damage::BadFeature, offset, read.error().what);
-  const bool adds_up = layout.is_pipe && feature == abi::kFeatureBuildId;  // to those that records brought
+  const bool adds_up = layout.is_pipe && feature == abi::kFeatureBuildId;  // to BUILD_ID records
   if (options.keep_all && !adds_up) keep(feature, bytes, log, offset);
   if (!layout.is_pipe) return;  // open_layout() names the events after the last section
   seen.add(feature, bytes);

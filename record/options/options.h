@@ -48,9 +48,8 @@ struct CommandShape {
 };
 Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments, CommandShape shape);
 
-// Appends options of perf record that --help does not list: those that are refused, with a message that says
-// what to use instead, and those without effect, about which `notes` gets a message; it must outlive the
-// parsing.
+// Appends options of perf record that --help does not list. Some are refused, with a message that says what
+// to use instead. Others have no effect, and add a message to `notes`, which must outlive the parsing.
 void add_absent_options(std::vector<cli::Option>& rows, std::vector<std::string>& notes);
 
 // Options that choose the target: -a, -p, -t, -u, -C, -G, --container.

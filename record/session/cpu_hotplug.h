@@ -41,8 +41,8 @@ class CpuUevents {
 
 class CpuWatch {
  public:
-  // `cpus`: the recorded CPUs that are online now; -1 (any CPU) is ignored. `later`: those that are offline
-  // now.
+  // `cpus`: the recorded CPUs that are online now; -1 (any CPU) is ignored. `later`: the recorded CPUs
+  // that are offline now.
   explicit CpuWatch(std::vector<int> cpus, std::vector<int> later = {},
                     std::string online_file = "/sys/devices/system/cpu/online");
 

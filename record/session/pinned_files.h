@@ -47,7 +47,7 @@ class FilePinner {
   FilePinner& operator=(const FilePinner&) = delete;
   ~FilePinner();
 
-  // `attr`: of the event with mmap records. `processes`: those that are running.
+  // `attr`: of the event with mmap records. `processes`: the running ones.
   Result<> start(const format::EventAttr& attr, std::vector<int> processes);
   // Queues the mappings in these whole records for the thread.
   void look(format::Bytes records);

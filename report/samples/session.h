@@ -54,7 +54,7 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  // With a pipe, events and features grow during run(); those that a sample needs come before it.
+  // Of a pipe, events and features grow during run(); a sample comes after its event and its features.
   const format::EventSet& events() const;
   const format::Features& features() const;
   const format::CaptureLayout& layout() const;

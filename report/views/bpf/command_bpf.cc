@@ -223,9 +223,8 @@ class BpfText {
   void write_list(const CostSink& costs) {
     if (programs_.empty()) {
       out_.text(
-          "the capture has no BPF programs; tacho record and perf record put those that are loaded into it "
-          "when "
-          "they run as root\n");
+          "the capture has no BPF programs; tacho record and perf record describe the loaded programs in a "
+          "capture when they run as root\n");
       return;
     }
     const bool has_costs = !costs.by_interval().empty();
