@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bpf/programs/recorders/member_places.h"
+#include "bpf/programs/recorders/member_offsets.h"
 #include "format/base/cursor.h"
 #include "format/base/result.h"
 #include "format/extensions/payload_schema.h"
@@ -49,7 +49,7 @@ struct TakingFunction {
 };
 
 struct ObjectMember {
-  tacho_member_place place;
+  tacho_member_offset place;
   format::PayloadField field;  // without an offset in a payload
 };
 

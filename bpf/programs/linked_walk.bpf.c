@@ -1,6 +1,6 @@
-/* Replaces tacho/event.h's weak functions when a user's program is to have its user stacks unwound. Hidden: the
- * kernel then verifies them with their arguments, as it does static functions. The license is that of the program,
- * which libbpf wants only once. */
+/* Strong definitions of the weak functions in tacho/event.h, linked into a user's program so that its user stacks are unwound.
+ * Hidden, so that the verifier checks them with the caller's arguments, as static functions. Without a license section, which
+ * the user's program has: libbpf allows one. */
 #include "bpf/programs/stack_walk.h"
 
 __hidden int tacho_walk_stack(void *context) {
@@ -11,19 +11,19 @@ __hidden int tacho_walk_stack(void *context) {
   return 0;
 }
 
-/* Where the frames end when there is room: readers know no other end, and the memory may hold an earlier event's. */
+/* Writes the 0 that ends the frames, if there is room: the memory may hold frames of an earlier event. */
 static __always_inline void end_frames(void *frames, __u32 at, __u32 bytes) {
   const __u64 nothing = 0;
-  __u64 place = at;
-  /* In a register of its own: Linux 6.1 does not track comparisons of copies. */
-  __asm__ volatile("" : "+r"(place));
-  if (bytes >= WORD && place <= bytes - WORD) bpf_probe_read_kernel(frames + place, WORD, &nothing);
+  __u64 offset = at;
+  /* Forced into a register: the verifier of Linux 6.1 does not apply a comparison to copies of the register. */
+  __asm__ volatile("" : "+r"(offset));
+  if (bytes >= WORD && offset <= bytes - WORD) bpf_probe_read_kernel(frames + offset, WORD, &nothing);
 }
 
 __hidden long tacho_user_stack(void *context, void *frames, __u32 bytes) {
   struct slot *slot = take_slot();
   long written = -1;
-  end_frames(frames, 0, bytes); /* until there are some, and when there are none */
+  end_frames(frames, 0, bytes); /* if the walk fails there are none */
   if (!slot) return -1;
   if (read_user_registers(slot) && walk_user_stack(slot, false)) {
     __u32 size = slot->walk.frames * WORD;

@@ -1,7 +1,7 @@
-/* The program that walks stacks as one of its own: for samples of counters and clocks, tracepoints and probes. */
+/* Programs that walk the user stack for one perf event: samples of counters and clocks, tracepoints, probes. */
 #include "bpf/programs/stack_walk.h"
 
-/* The kernel drops a sample whose program does not return 1. */
+/* Returns 1 always: the kernel drops the sample otherwise. */
 SEC("perf_event")
 int walk_on_sample(struct bpf_perf_event_data *context) {
   struct slot *slot = take_slot();
@@ -29,7 +29,7 @@ int walk_on_probe(struct pt_regs *context) {
   return 1;
 }
 
-/* Programs that read the arguments of probes and write them as samples, by the number that their probe was attached with. */
+/* Programs that read a probe's arguments and write the sample, by the attach cookie of the probe. */
 struct {
   __uint(type, BPF_MAP_TYPE_PROG_ARRAY);
   __uint(max_entries, 1);
@@ -37,7 +37,7 @@ struct {
   __type(value, __u32);
 } tacho_readers SEC(".maps");
 
-/* Whether the thread is wanted was asked before. */
+/* Its caller has checked that the thread is recorded. */
 SEC("kprobe")
 int walk_before_reader(struct pt_regs *context) {
   struct slot *slot = take_slot();

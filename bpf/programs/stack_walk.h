@@ -1,19 +1,19 @@
-/* Walks the user's stack of a sample by tables of the binaries' own unwind information, and writes the
- * addresses into the ring of the CPU, just before the kernel writes the sample itself (record/stacks).
+/* Unwinds the user stack of a sample by unwind rows (made from .eh_frame), and writes the addresses into the ring of the
+ * CPU, just before the kernel writes the sample itself. record/stacks joins the two.
  *
- * It is a program of its own (stack_walk.bpf.c), and is linked into users' programs (linked_walk.bpf.c), where its names must
- * not clash: they begin with tacho_, and what the recorder sets has sections of its own.
+ * It is compiled as a program of its own (stack_walk.bpf.c), and linked into users' programs (linked_walk.bpf.c). Names begin
+ * with tacho_, and variables that the recorder sets are in sections of their own, so that they do not clash there.
  *
- * Which file an address belongs to is read from the kernel's own tree of the process's mappings: so a process
- * is known from its first instruction on. Kernels before 6.1 have another tree; there the recorder writes the mappings.
+ * The mapping of an address is read from the process's maple tree of VMAs, so a process can be walked from its first
+ * instruction on. Kernels before 6.1 have no maple tree; there the recorder writes the mappings into maps.
  *
- * Global functions are verified once and separately from their callers: with static ones the kernel took 0.7 s
- * for each program, with these a fiftieth of it. The verifier takes their pointer arguments for possibly null,
- * and pointers within structs for numbers. */
+ * Functions are global (__noinline), since the verifier checks each of them once, apart from its callers: loading a program
+ * took 0.7 s with static functions, and a fiftieth of it with these. The verifier assumes that pointer arguments of global
+ * functions may be null, and treats pointers within structs as numbers. */
 #ifndef TACHO_STACK_WALK_H
 #define TACHO_STACK_WALK_H
 
-#include "bpf/programs/return_probes.h"
+#include "bpf/programs/uretprobes.h"
 
 static __always_inline const struct tacho_unwind_block *block_of(__u32 number) {
   __u32 key = number / TACHO_SEGMENT_BLOCKS;
@@ -23,10 +23,10 @@ static __always_inline const struct tacho_unwind_block *block_of(__u32 number) {
   return bpf_map_lookup_elem(segment, &key);
 }
 
-/* The row of `pc`, which is below 2^32, as its 8 bytes; 0 when there is none. */
+/* The unwind row that covers `pc` (below 2^32), as its 8 bytes; 0: none does. */
 __noinline __u64 tacho_find_row(__u32 first, __u32 count, __u64 pc) {
   if (count == 0) return 0;
-  /* 0, which the verifier does not know: it follows one number for all, and not each of them. */
+  /* 0, but unknown to the verifier: it then checks the loops once for any number, not once for each. */
   const __u32 nothing = pc >> 32;
   __u32 low = nothing; /* the last block that begins at or below `pc` */
   const struct tacho_unwind_block *block;
@@ -46,7 +46,7 @@ __noinline __u64 tacho_find_row(__u32 first, __u32 count, __u64 pc) {
   return *(const __u64 *)&block->rows[at];
 }
 
-/* Registers other than rsp and rbp are known in the sampled function only. */
+/* A register other than rsp and rbp. Known in the sampled function only. */
 static __always_inline bool register_of_leaf(const struct pt_regs *registers, __u32 number, __u64 *value) {
   switch (number) {
     case 0: *value = registers->rax; return true;
@@ -86,7 +86,7 @@ __noinline int tacho_leave_signal_frame(struct slot *slot) {
   return 0;
 }
 
-/* The sampled function may be assembly that pushed nothing: its return address is on top of the stack. */
+/* Returns from the sampled function if a return address is on top of the stack: assembly that pushed nothing. */
 static __always_inline bool leave_bare_leaf(struct walk *walk) {
   __u64 caller;
   if (!read_word(walk->sp, &caller) || !is_behind_call(caller)) return false;
@@ -97,8 +97,8 @@ static __always_inline bool leave_bare_leaf(struct walk *walk) {
   return true;
 }
 
-/* The sampled function may have pushed nothing yet, or never do, as Go's smallest: then the call before the return
- * address on top of the stack went to it. */
+/* The same, but only if the call before that return address went to the sampled function: one that has pushed nothing yet, or
+ * never does, as Go's leaf functions without a frame. */
 static __always_inline bool leave_called_leaf(struct walk *walk) {
   __u64 caller, code;
   if (!read_word(walk->sp, &caller) || !read_word(caller - WORD, &code)) return false;
@@ -111,8 +111,8 @@ static __always_inline bool leave_called_leaf(struct walk *walk) {
   return true;
 }
 
-/* Assembly may have saved other registers before rbp, which it set to point to all of them: then the return
- * address is behind them. Returns the bytes that they take; 0: it is not found. */
+/* Assembly may push other registers before rbp and then set rbp to the stack pointer: the return address is above them.
+ * Returns their size in bytes; 0: no return address was found. */
 static __always_inline __u64 saved_before(__u64 frame, __u64 *caller) {
   for (int i = 1; i <= SAVED_REGISTERS; i++) {
     __u64 word;
@@ -124,23 +124,24 @@ static __always_inline __u64 saved_before(__u64 frame, __u64 *caller) {
   return 0;
 }
 
-/* Code that nothing describes: the signal trampoline of a library without unwind information, or else it may
- * keep a frame pointer, which is believed when it points a little above and to a return into mapped code. */
-__noinline int tacho_guess(struct slot *slot, __u32 lack /* or TACHO_END_COUNT: the module has no table */) {
+/* Finds the caller of code without an unwind row: a signal trampoline by its instructions; other code by its frame pointer, if
+ * that is up to FRAME_POINTER_REACH above the stack pointer and the return address is in mapped code. `end`: how the walk ends
+ * otherwise; TACHO_END_COUNT: the module has no table. */
+__noinline int tacho_guess(struct slot *slot, __u32 end) {
   if (!slot) return 1;
   struct walk *walk = &slot->walk;
   __u64 code = 0, caller = 0;
   const __u64 trampoline = walk->frames == 1 ? walk->ip - 9 : walk->ip; /* called by the kernel; or at its call */
   if (walk->is_return && read_word(trampoline, &code) && code == 0x0f0000000fc0c748)
     return tacho_leave_signal_frame(slot); /* mov $15, %rax; syscall */
-  const bool is_bare = lack == TACHO_END_COUNT;
-  if (is_bare) lack = TACHO_END_NO_RULE;
+  const bool is_bare = end == TACHO_END_COUNT;
+  if (is_bare) end = TACHO_END_NO_RULE;
   const bool is_unknown = is_bare || walk->is_doubtful;
   if (walk->frames == 1 && (is_unknown ? leave_called_leaf(walk) : leave_bare_leaf(walk))) return 0;
-  if (!walk->is_bp_known) return ends(walk, lack);
+  if (!walk->is_bp_known) return ends(walk, end);
   __u64 frame = walk->bp;
-  if (frame == 0) return ends(walk, is_bare ? TACHO_END_FRAME_ZERO : lack);
-  if (frame % WORD != 0 || frame < walk->sp || frame - walk->sp > FRAME_POINTER_REACH) return ends(walk, lack);
+  if (frame == 0) return ends(walk, is_bare ? TACHO_END_FRAME_ZERO : end);
+  if (frame % WORD != 0 || frame < walk->sp || frame - walk->sp > FRAME_POINTER_REACH) return ends(walk, end);
   if (!read_word(frame, &walk->bp) || !read_word(frame + WORD, &caller)) return ends(walk, TACHO_END_UNREADABLE);
   if (walk->frames == 1 && !is_behind_call(caller)) frame += saved_before(frame, &caller);
   if (caller == 0) return ends(walk, TACHO_END_FRAME_ZERO);
@@ -151,7 +152,7 @@ __noinline int tacho_guess(struct slot *slot, __u32 lack /* or TACHO_END_COUNT: 
   return 0;
 }
 
-/* The sampled function keeps its return address in a register: vfork(), since its child writes over the stack. */
+/* Returns from a sampled function whose return address is in a register: vfork(), since its child overwrites the stack. */
 static __always_inline int return_to_register(struct slot *slot, __s64 offset, __u32 number) {
   struct walk *walk = &slot->walk;
   if (walk->frames != 1 || !register_of_leaf(&slot->registers, number, &walk->ip)) return ends(walk, TACHO_END_ODD_RULE);
@@ -172,8 +173,8 @@ static __always_inline int return_from(struct walk *walk, __u64 cfa, __s8 rbp) {
   } else if (rbp == TACHO_UNWIND_RBP_LOST) {
     walk->is_bp_known = false;
   }
-  /* Threads start so; but the sampled function was called: it is about to leave its frame in a way that rules do
-   * not describe, as the unwinder of exceptions does. */
+  /* A thread's first function has return address 0. The sampled function has one, so it is leaving its frame in a way that
+   * CFI does not describe, as the exception unwinder does. */
   if (caller == 0) return ends(walk, walk->frames == 1 ? TACHO_END_NO_RULE : TACHO_END_WHOLE);
   walk->ip = caller;
   walk->sp = cfa;
@@ -206,7 +207,7 @@ __noinline int tacho_follow(struct slot *slot, __u64 packed) {
     if (!read_word(walk->bp + offset, &cfa)) return ends(walk, TACHO_END_UNREADABLE);
   } else if (kind == TACHO_UNWIND_AT_RSP) {
     if (!read_word(walk->sp + offset, &cfa)) return ends(walk, TACHO_END_UNREADABLE);
-    return return_from(walk, cfa + WORD, rbp); /* from another stack, which may lie anywhere */
+    return return_from(walk, cfa + WORD, rbp); /* the caller has another stack, at any address */
   } else if (kind == TACHO_UNWIND_RETURN_IN) {
     return return_to_register(slot, offset, (__u8)rbp);
   } else if (kind == TACHO_UNWIND_SIGNAL) {
@@ -222,9 +223,9 @@ __noinline int tacho_follow(struct slot *slot, __u64 packed) {
   return return_from(walk, cfa, rbp);
 }
 
-/* A table that is not there: the code may keep a frame pointer, which is better than nothing. The stack will not count
- * as whole, unless the recorder finishes it. */
-static __always_inline int go_on_without_table(struct slot *slot) {
+/* The module's table is not loaded: walks on by frame pointer. The stack counts as whole only if the recorder finishes it from
+ * a copy of the stack, for which the registers are kept here. */
+static __always_inline int walk_without_table(struct slot *slot) {
   struct walk *walk = &slot->walk;
   if (!walk->is_doubtful) {
     walk->is_doubtful = true;
@@ -237,31 +238,31 @@ static __always_inline int go_on_without_table(struct slot *slot) {
   return tacho_guess(slot, TACHO_END_NO_TABLE);
 }
 
-/* One frame: notes its address and goes to its caller. */
+/* Adds the frame's address and moves to its caller. Returns 1 at the end of the walk. */
 __noinline int tacho_take_step(struct slot *slot) {
   if (!slot) return 1;
   struct walk *walk = &slot->walk;
   const bool is_near = walk->ip >= walk->range.start && walk->ip < walk->range.end;
   const bool is_mapped = is_near || (tacho_options.layout.is_known ? tacho_find_mapping(slot) : tacho_find_range(slot)) != 0;
   if (walk->is_guess && !is_mapped) return ends(walk, TACHO_END_NO_RULE);
-  if (is_mapped && return_past_probe(slot)) return 0;
+  if (is_mapped && skip_trampoline(slot)) return 0;
   if (walk->frames >= tacho_options.most_frames || walk->frames >= TACHO_MOST_FRAMES)
     return ends(walk, TACHO_END_CUT);
   slot->frames[walk->frames & (TACHO_MOST_FRAMES - 1)] = walk->ip;
   walk->frames++;
   if (!is_mapped) return ends(walk, walk->frames == 1 && slot->is_in_exec ? TACHO_END_EXEC : TACHO_END_NO_MAPPING);
   const __u32 key = walk->range.module;
-  if (key == TACHO_MODULE_OF_NOTHING && walk->frames == 1 && leave_probe_code(slot)) {
+  if (key == TACHO_MODULE_OF_NO_FILE && walk->frames == 1 && leave_xol_area(slot)) {
     slot->frames[1] = TACHO_INTERRUPTED; /* the thread is at the instruction with the probe */
     walk->frames = 2;
     return 0;
   }
-  if (key == TACHO_MODULE_ASKED_FOR) return go_on_without_table(slot);
+  if (key == TACHO_MODULE_REQUESTED) return walk_without_table(slot);
   struct tacho_unwind_module *module = bpf_map_lookup_elem(&tacho_modules, &key);
   if (!module) return tacho_guess(slot, TACHO_END_COUNT);
   if (module->last_used != tacho_variables.now) module->last_used = tacho_variables.now;
   if (module->state == TACHO_MODULE_BARE) return tacho_guess(slot, TACHO_END_COUNT);
-  if (module->state != TACHO_MODULE_READY) return go_on_without_table(slot);
+  if (module->state != TACHO_MODULE_READY) return walk_without_table(slot);
   const __u64 pc = walk->ip - walk->range.bias - module->base - (walk->is_return ? 1 : 0);
   if (pc >= 0xffffffff) return tacho_guess(slot, TACHO_END_NO_RULE);
   const __u64 row = tacho_find_row(module->first_block, module->blocks, pc);
@@ -269,10 +270,10 @@ __noinline int tacho_take_step(struct slot *slot) {
   return tacho_follow(slot, row);
 }
 
-struct place {
+struct step_context {
   struct slot *slot;
 };
-static long step(__u32 index, struct place *place) { return tacho_take_step(place->slot) != 0; }
+static long step(__u32 index, struct step_context *context) { return tacho_take_step(context->slot) != 0; }
 
 static __always_inline struct slot *take_slot(void) {
 #pragma unroll
@@ -287,7 +288,7 @@ static __always_inline struct slot *take_slot(void) {
   return 0;
 }
 
-/* The registers with which the thread left user space; false for a thread that has none. */
+/* The registers with which the thread entered the kernel; false: a kernel thread, which has none. */
 static __always_inline bool read_user_registers(struct slot *slot) {
   struct task_struct *task = bpf_get_current_task_btf();
   const void *at = (const void *)bpf_task_pt_regs(task);
@@ -305,7 +306,7 @@ static __always_inline bool take_registers(struct slot *slot, const struct pt_re
   return true;
 }
 
-/* Programs on tracepoints run in every thread. Only watched tasks have events of their own. */
+/* Whether a task has perf events. Programs on tracepoints run in every task, also in those that are not recorded. */
 static __always_inline bool is_watched(const struct task_struct *task) {
   const volatile struct tacho_kernel_layout *layout = &tacho_options.layout;
   __u64 context = 0, other = 0;
@@ -314,7 +315,7 @@ static __always_inline bool is_watched(const struct task_struct *task) {
   return context != 0 || other != 0;
 }
 
-/* Where the mappings of this process are found; false: the process is not to be walked. */
+/* Sets where the mappings of the process are read from; false: its stacks are not wanted. */
 static __always_inline bool find_process(struct walk *walk, __u32 process, bool skips_strangers) {
   walk->end = TACHO_END_CUT;
   if (tacho_options.layout.is_known) {
@@ -334,7 +335,7 @@ static __always_inline bool find_process(struct walk *walk, __u32 process, bool 
   return true;
 }
 
-/* Walks with the slot's registers; false: no event takes the stack. */
+/* Walks from the slot's registers; false: the process's stacks are not wanted. */
 static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strangers) {
   const __u64 ids = bpf_get_current_pid_tgid();
   struct walk *walk = &slot->walk;
@@ -344,8 +345,8 @@ static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strang
   walk->is_bp_known = true;
   walk->ip = slot->registers.rip;
   __u64 code;
-  /* Behind the instruction that called the kernel, which may be the last one of its function; but at the first
-   * one of a signal's handler when the call ends with a signal. */
+  /* In a system call, rip is after the syscall instruction, which may be the last one of its function: looked up as a return
+   * address. Not if the call ends with a signal: then rip is the first instruction of its handler. */
   if (slot->is_in_call && read_word(walk->ip - WORD, &code)) walk->is_return = code >> 48 == 0x050f;
   walk->sp = slot->registers.rsp;
   walk->bp = slot->registers.rbp;
@@ -360,16 +361,16 @@ static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strang
     walk->frames = 1;
     if (walk->end == TACHO_END_CUT) walk->end = TACHO_END_32_BIT;
   } else {
-    struct place place = {slot};
-    bpf_loop(TACHO_MOST_FRAMES + MOST_RETURNS + 1, step, &place, 0);
+    struct step_context context = {slot};
+    bpf_loop(TACHO_MOST_FRAMES + MOST_RETURNS + 1, step, &context, 0);
   }
   if (walk->frames > TACHO_MOST_FRAMES) walk->frames = TACHO_MOST_FRAMES;
   if (walk->is_doubtful && walk->end <= TACHO_END_FRAME_ZERO) walk->end = TACHO_END_NO_TABLE;
   return true;
 }
 
-/* Copies a part of the stack, page by page: the highest one ends where memory does. Returns where the next part begins, 1
- * when there is none, and 0 when this one was not taken. */
+/* Copies a part of the stack page by page, up to the end of the mapping. Returns where the next part starts; 1: there is none;
+ * 0: nothing was copied. */
 __noinline __u64 tacho_copy_part(struct slot *slot, __u64 number, __u64 sp, __u32 part) {
   if (!slot) return 0;
   const __u32 key = slot->number;
@@ -383,7 +384,7 @@ __noinline __u64 tacho_copy_part(struct slot *slot, __u64 number, __u64 sp, __u3
     size += TACHO_STACK_PAGE;
     pages++;
   }
-  tacho_mend_copy(slot, sp, size);
+  tacho_restore_returns(slot, sp, size);
   copy->number = number;
   copy->sp = sp;
   copy->bp = slot->walk.stop.bp;
@@ -399,8 +400,8 @@ __noinline __u64 tacho_copy_part(struct slot *slot, __u64 number, __u64 sp, __u3
   return pages == TACHO_COPIED_PAGES ? sp + size : 1;
 }
 
-/* Copies the stack from where a table was missing; of a deep one more parts, while half of the ring is left for others.
- * Returns the copy's number; 0: there is none. */
+/* Copies the stack from the frame without a table on. A deep stack is copied in several parts, as long as half of the ring
+ * buffer is free. Returns the copy's number; 0: there is none. */
 __noinline __u64 tacho_copy_stack(struct slot *slot) {
   if (!slot || !tacho_variables.may_copy) return 0;
   const __u64 number = __sync_fetch_and_add(&tacho_variables.copies, 1) + 1;
@@ -413,7 +414,8 @@ __noinline __u64 tacho_copy_stack(struct slot *slot) {
   return number;
 }
 
-/* Whether a stack may be finished by the recorder. */
+/* Whether the stack is copied, so that the recorder can finish the walk: at most TACHO_ODD_COPIES a second of those that ended
+ * at an odd rule. */
 static __always_inline bool is_worth_a_copy(const struct walk *walk) {
   if (walk->is_doubtful) return true;
   if (walk->end != TACHO_END_ODD_RULE) return false;

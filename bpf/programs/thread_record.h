@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* A thread as it is now: what the task iterator (threads.bpf.c) writes for each, and bpf/thread_list.cc reads. */
+/* The record that the task iterator (threads.bpf.c) writes for each thread, and bpf/thread_list.cc reads. */
 #ifndef TACHO_THREAD_RECORD_H
 #define TACHO_THREAD_RECORD_H
 
@@ -16,14 +16,14 @@ enum tacho_thread_choice {
 };
 
 struct tacho_thread_record {
-  __u64 switches; /* how often it left a CPU: the same number means that it did not run in between */
-  __u64 registers[TACHO_THREAD_REGISTERS]; /* of user code, saved when it entered the kernel; stale while it is on a CPU */
+  __u64 switches; /* voluntary and involuntary; unchanged between two reads: the thread did not run */
+  __u64 registers[TACHO_THREAD_REGISTERS]; /* user registers at the last entry into the kernel; stale while it is on a CPU */
   __u32 pid, tid;
   __u32 state;      /* task_struct.__state and exit_state */
   __u32 flags;      /* PF_... */
   __u32 is_on_cpu;
-  __u32 has_memory; /* it is no thread of the kernel */
-  __u32 frames;     /* of kernel[]: only these are written */
+  __u32 has_memory; /* 0: a kernel thread */
+  __u32 frames;     /* of kernel[]; the rest of it is not written */
   __u32 pad;
   char comm[16];
   __u64 kernel[TACHO_THREAD_FRAMES];

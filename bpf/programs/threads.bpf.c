@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Threads as they are now, running or blocked, with their kernel stacks and the registers of user code, for tacho stacks.
-// Nothing is stopped: a blocked thread's registers stand at the base of its kernel stack.
+// Task iterator of tacho stacks: writes each thread's state, kernel stack and user registers. Stops no thread: the registers
+// are the pt_regs at the base of the kernel stack.
 #include "bpf/programs/recorders/kernel_types.h"
 
 #include <bpf/bpf_core_read.h>
@@ -12,12 +12,12 @@ const volatile __u32 choice; /* enum tacho_thread_choice */
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, 1); /* as many as there are */
-  __type(key, __u32);     /* of a process, or of a thread */
+  __uint(max_entries, 1); /* the reader sets it */
+  __type(key, __u32);     /* pid or tid, by `choice` */
   __type(value, __u32);
 } chosen SEC(".maps");
 
-/* A record is larger than the stack of a program. */
+/* Memory for a record, which is larger than the stack of a BPF program. */
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 1);

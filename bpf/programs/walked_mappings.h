@@ -1,4 +1,4 @@
-/* The maps of the program that walks stacks, the state of a walk, and which mapped file an address belongs to. */
+/* Maps of the unwinder, the state of a walk, and the look-up of the mapping that an address is in. */
 #ifndef TACHO_WALKED_MAPPINGS_H
 #define TACHO_WALKED_MAPPINGS_H
 
@@ -17,11 +17,11 @@
 #define CALL_EXECVE 59
 #define CALL_EXECVEAT 322
 #define MAY_EXECUTE 4                /* of a mapping */
-#define FRAME_POINTER_REACH 0x100000 /* bytes to the caller's frame that a guess may span */
-#define SAVED_REGISTERS 5            /* beside rbp, that a function may save */
-#define LEAF_REACH 1024              /* bytes of a function that keeps no frame pointer */
-#define SLOTS 4                      /* walks of one CPU that may be under way at once */
-#define RECENT 4                     /* mappings that a walk remembers */
+#define FRAME_POINTER_REACH 0x100000 /* most bytes from the stack pointer to a frame found by frame pointer */
+#define SAVED_REGISTERS 5            /* most registers that a function saves besides rbp */
+#define LEAF_REACH 1024              /* most bytes of a leaf function without a frame */
+#define SLOTS 4                      /* walks of one CPU at the same time: they interrupt each other */
+#define RECENT 4                     /* mappings that a walk caches */
 #define TREE_DEPTH 8                 /* 2 or 3 are usual */
 
 volatile const struct tacho_walk_options tacho_options SEC(".rodata.tacho") = {.most_frames = 127};
@@ -31,7 +31,7 @@ struct segment_map {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, TACHO_SEGMENT_BLOCKS);
   __uint(map_flags, BPF_F_MMAPABLE);
-  __uint(key_size, sizeof(__u32)); /* a type would be known by its name only, in here */
+  __uint(key_size, sizeof(__u32)); /* not __type(): for inner maps clang writes only a forward declaration to BTF */
   __uint(value_size, sizeof(struct tacho_unwind_block));
 };
 struct {
@@ -47,8 +47,8 @@ struct {
   __type(key, __u32);
   __type(value, struct tacho_unwind_module);
 } tacho_modules SEC(".maps");
-/* With the layout of the kernel's structures: maps a file to its module, and asks the recorder about unknown
- * files. */
+/* If the kernel's structures are known: files, and their module numbers. A file that is not there is requested from the
+ * recorder through tacho_file_requests. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, TACHO_MOST_FILES); /* the recorder sets it */
@@ -58,8 +58,8 @@ struct {
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 65536);
-} tacho_questions SEC(".maps");
-/* Stacks that the recorder finishes (struct tacho_stack_copy), and where they are put together: one for each slot. */
+} tacho_file_requests SEC(".maps");
+/* Stack copies from which the recorder finishes walks, and the memory in which they are made: one for each slot. */
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 4096); /* the recorder sets it */
@@ -70,7 +70,7 @@ struct {
   __type(key, __u32);
   __type(value, struct tacho_stack_copy);
 } tacho_copied SEC(".maps");
-/* Without it: mappings that the recorder writes. */
+/* If the kernel's structures are not known: the mappings, written by the recorder. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 65536); /* the recorder sets it */
@@ -91,16 +91,16 @@ struct {
 } tacho_stacks SEC(".maps");
 
 struct walk {
-  struct tacho_code_range range; /* of the frame before, mostly of this one too */
+  struct tacho_code_range range; /* mapping of the previous frame, which often is this one's too */
   __u64 ip, sp, bp;
-  __u64 memory;       /* the kernel's description of the process's memory */
-  __u64 next_return;  /* its list of return addresses, from the last one that was found on; 0: from its start */
-  __u32 first, count; /* or ranges of the process */
+  __u64 memory;       /* address of the process's mm_struct */
+  __u64 next_return;  /* return_instance where the search goes on; 0: at the first one of the thread */
+  __u32 first, count; /* of tacho_ranges, without mm_struct */
   __u32 frames, end;
-  bool is_return; /* ip stands behind a call */
-  bool is_guess;  /* found by a frame pointer, which may be wrong */
-  bool is_doubtful; /* some frame was found so for want of a table; the first of them, or else the sampled function: */
-  struct {
+  bool is_return; /* ip is a return address */
+  bool is_guess;  /* ip was found by frame pointer or instructions, and may be wrong */
+  bool is_doubtful; /* a frame was found so because a table was missing */
+  struct { /* the state at the first such frame, or at the sampled function */
     __u64 sp, bp;
     __u32 frames;
     bool is_return, is_bp_known;
@@ -108,20 +108,20 @@ struct walk {
   bool is_bp_known;
 };
 
-/* Where a walk is done and its record is put together. */
+/* State of one walk, and its record. */
 struct slot {
   __u32 busy;
   __u32 number;
-  __u32 is_in_call; /* of the system */
+  __u32 is_in_call; /* in a system call */
   __u32 is_in_exec;
-  __u32 is_interrupted; /* at this instruction, not at a call */
+  __u32 is_interrupted; /* user code, by an interrupt or exception */
   struct pt_regs registers;
   struct walk walk;
   struct tacho_code_range recent[RECENT];
-  __u32 oldest; /* of the recent ones */
+  __u32 oldest; /* entry of `recent` that is replaced next */
   __u64 node[TACHO_MAPLE_NODE_WORDS];
-  struct tacho_stack_record head; /* what follows it is the record */
-  __u64 frames[TACHO_MOST_FRAMES + 1]; /* and the number of a copy */
+  struct tacho_stack_record head; /* the record: head, frames, and the number of a stack copy if there is one */
+  __u64 frames[TACHO_MOST_FRAMES + 1];
 };
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -145,7 +145,7 @@ static __always_inline int ends(struct walk *walk, __u32 how) {
   return 1;
 }
 
-/* The entry of a maple tree's node for `address`. */
+/* The slot of a maple node that covers `address`. */
 __noinline __u64 tacho_entry_of_node(struct slot *slot, __u64 node, __u64 address) {
   if (!slot || bpf_probe_read_kernel(slot->node, sizeof slot->node, (const void *)(node & ~0xffull)) != 0) return 0;
   const __u32 pivots =
@@ -155,8 +155,8 @@ __noinline __u64 tacho_entry_of_node(struct slot *slot, __u64 node, __u64 addres
   return slot->node[(1 + pivots + at) & (TACHO_MAPLE_NODE_WORDS - 1)];
 }
 
-/* The kernel's vm_area_struct that the address is in. The tree may change meanwhile: the result is checked before
- * it is used. */
+/* Address of the vm_area_struct that covers ip; 0: none. Read without a lock, so the tree may change meanwhile: the caller
+ * checks what it reads there. */
 __noinline __u64 tacho_mapping_of(struct slot *slot) {
   if (!slot) return 0;
   __u64 entry = 0;
@@ -179,7 +179,7 @@ static __always_inline bool read_key(__u64 file, struct tacho_file_key *key) {
   if (layout->inode_changed != 0 && read_kernel_word(file + layout->file_inode, &inode) &&
       read_kernel_word(inode + layout->inode_changed, &seconds) &&
       read_kernel_half(inode + layout->inode_changed_ns, &nanoseconds))
-    key->changed = seconds * 1000000000 + (nanoseconds & 0x7fffffff); /* Linux 6.13 keeps a mark in the highest bit */
+    key->changed = seconds * 1000000000 + (nanoseconds & 0x7fffffff); /* Linux 6.13 uses the highest bit as a flag */
   return read_kernel_word(file + layout->file_inode, &inode) &&
          read_kernel_word(inode + layout->inode_number, &key->inode) &&
          read_kernel_word(inode + layout->inode_size, &key->size) &&
@@ -188,7 +188,7 @@ static __always_inline bool read_key(__u64 file, struct tacho_file_key *key) {
          read_kernel_half(super_block + layout->super_block_device, &key->device);
 }
 
-/* The process, as the recorder counts processes. */
+/* The process id in the recorder's pid namespace. */
 static __always_inline __u32 own_process(void) {
   struct bpf_pidns_info inside = {};
   if (tacho_options.namespace_inode != 0 &&
@@ -198,21 +198,21 @@ static __always_inline __u32 own_process(void) {
   return bpf_get_current_pid_tgid() >> 32;
 }
 
-/* The module of a mapped file. Asks the recorder for it, once. */
+/* The module number of a mapped file. If it is unknown, requests it from the recorder, once for each file. */
 __noinline __u32 tacho_module_of_file(__u64 file, __u64 start, __u64 end) {
-  struct tacho_file_question question = {.start = start, .end = end};
-  if (!read_key(file, &question.key)) return TACHO_MODULE_OF_NOTHING;
-  const __u32 *known = bpf_map_lookup_elem(&tacho_files, &question.key);
+  struct tacho_file_request request = {.start = start, .end = end};
+  if (!read_key(file, &request.key)) return TACHO_MODULE_OF_NO_FILE;
+  const __u32 *known = bpf_map_lookup_elem(&tacho_files, &request.key);
   if (known) return *known;
-  const __u32 asked = TACHO_MODULE_ASKED_FOR;
-  if (bpf_map_update_elem(&tacho_files, &question.key, &asked, BPF_NOEXIST) != 0) return asked;
-  question.process = own_process();
-  if (bpf_ringbuf_output(&tacho_questions, &question, sizeof question, 0) != 0)
-    bpf_map_delete_elem(&tacho_files, &question.key); /* the next stack asks again */
-  return asked;
+  const __u32 requested = TACHO_MODULE_REQUESTED;
+  if (bpf_map_update_elem(&tacho_files, &request.key, &requested, BPF_NOEXIST) != 0) return requested;
+  request.process = own_process();
+  if (bpf_ringbuf_output(&tacho_file_requests, &request, sizeof request, 0) != 0)
+    bpf_map_delete_elem(&tacho_files, &request.key); /* the next stack requests it again */
+  return requested;
 }
 
-/* Finds the mapping in the kernel's tree. */
+/* Sets walk.range to the mapping that ip is in, from the kernel's VMAs. Returns 0 if ip is in no executable mapping. */
 __noinline int tacho_find_mapping(struct slot *slot) {
   if (!slot) return 0;
   const volatile struct tacho_kernel_layout *layout = &tacho_options.layout;
@@ -244,7 +244,7 @@ __noinline int tacho_find_mapping(struct slot *slot) {
   return 1;
 }
 
-/* Finds it among the mappings that the recorder wrote. */
+/* The same from the mappings that the recorder wrote. */
 __noinline int tacho_find_range(struct slot *slot) {
   if (!slot) return 0;
   const __u32 first = slot->walk.first, count = slot->walk.count;

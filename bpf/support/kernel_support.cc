@@ -212,15 +212,15 @@ constexpr std::array kMembers{
 
 // Not all kernels have probes.
 constexpr std::array kReturns{
-    MemberRow{"task_struct", "utask", &tacho_kernel_layout::task_probes},
-    MemberRow{"uprobe_task", "return_instances", &tacho_kernel_layout::probes_returns},
+    MemberRow{"task_struct", "utask", &tacho_kernel_layout::task_utask},
+    MemberRow{"uprobe_task", "return_instances", &tacho_kernel_layout::utask_returns},
     MemberRow{"return_instance", "next", &tacho_kernel_layout::return_next},
-    MemberRow{"return_instance", "stack", &tacho_kernel_layout::return_place},
+    MemberRow{"return_instance", "stack", &tacho_kernel_layout::return_stack},
     MemberRow{"return_instance", "orig_ret_vaddr", &tacho_kernel_layout::return_address},
-    MemberRow{"mm_struct", "uprobes_state.xol_area", &tacho_kernel_layout::mm_probe_area},
-    MemberRow{"xol_area", "vaddr", &tacho_kernel_layout::probe_area_address},
-    MemberRow{"uprobe_task", "vaddr", &tacho_kernel_layout::probes_place},
-    MemberRow{"uprobe_task", "xol_vaddr", &tacho_kernel_layout::probes_copy},
+    MemberRow{"mm_struct", "uprobes_state.xol_area", &tacho_kernel_layout::mm_xol_area},
+    MemberRow{"xol_area", "vaddr", &tacho_kernel_layout::xol_area_address},
+    MemberRow{"uprobe_task", "vaddr", &tacho_kernel_layout::utask_address},
+    MemberRow{"uprobe_task", "xol_vaddr", &tacho_kernel_layout::utask_xol_address},
 };
 
 // The members with an inode's ctime, whose name differs between kernels.
@@ -339,11 +339,11 @@ Result<tacho_kernel_layout> kernel_layout_in(format::Bytes bytes) {
     layout.inode_changed_ns = rest->offset;
     break;
   }
-  layout.knows_returns = 1;
+  layout.has_uprobes = 1;
   for (const MemberRow& row : kReturns) {
     const auto found = structs.find(row.type, row.path);
     if (found) layout.*row.to = found->offset;
-    if (!found) layout.knows_returns = 0;
+    if (!found) layout.has_uprobes = 0;
   }
   for (const FixedRow& row : kFixed) {
     const auto found = structs.find(row.type, row.path);

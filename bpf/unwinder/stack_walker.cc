@@ -154,7 +154,7 @@ struct StackWalker::State {
   std::array<int, kPrograms.size()> programs{-1, -1, -1, -1};
   int segments = -1, processes = -1, stacks = -1, files = -1, readers = -1;
   bool reads_mappings = false;
-  std::optional<Ring> questions, copies;
+  std::optional<Ring> requests, copies;
   format::Mapping ranges, modules;
   std::size_t range_count = 0;
   tacho_walk_variables& walk_variables() const {
@@ -249,10 +249,10 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   state->stacks = bpf_map__fd(map("tacho_stacks"));
   state->files = bpf_map__fd(map("tacho_files"));
   state->readers = bpf_map__fd(map("tacho_readers"));
-  auto questions =
-      Ring::open(bpf_map__fd(map("tacho_questions")), bpf_map__max_entries(map("tacho_questions")));
-  if (!questions) return std::move(questions.error());
-  state->questions.emplace(std::move(*questions));
+  auto requests =
+      Ring::open(bpf_map__fd(map("tacho_file_requests")), bpf_map__max_entries(map("tacho_file_requests")));
+  if (!requests) return std::move(requests.error());
+  state->requests.emplace(std::move(*requests));
   auto copies = Ring::open(bpf_map__fd(map("tacho_copies")), kCopyBytes);
   if (!copies) return std::move(copies.error());
   state->copies.emplace(std::move(*copies));
@@ -341,13 +341,13 @@ Result<std::span<tacho_unwind_block>> StackWalker::add_segment() {
 }
 
 bool StackWalker::reads_mappings() const { return state_->reads_mappings; }
-int StackWalker::questions_fd() const { return state_->questions->fd(); }
-void StackWalker::take_questions(const std::function<void(const tacho_file_question&)>& sink) {
-  (void)state_->questions->drain([&sink](format::Bytes bytes) {
-    tacho_file_question question{};
-    if (bytes.size() < sizeof question) return;
-    std::memcpy(&question, bytes.data(), sizeof question);
-    sink(question);
+int StackWalker::file_requests_fd() const { return state_->requests->fd(); }
+void StackWalker::take_file_requests(const std::function<void(const tacho_file_request&)>& sink) {
+  (void)state_->requests->drain([&sink](format::Bytes bytes) {
+    tacho_file_request request{};
+    if (bytes.size() < sizeof request) return;
+    std::memcpy(&request, bytes.data(), sizeof request);
+    sink(request);
   });
 }
 Result<> StackWalker::set_file(const tacho_file_key& file, std::uint32_t module) {

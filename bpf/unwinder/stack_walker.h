@@ -80,9 +80,9 @@ class StackWalker {
   // Whether the unwinder reads mappings from the kernel's structures: then it only asks for the module
   // numbers of files. Otherwise it needs ranges and set_process().
   bool reads_mappings() const;
-  // Readable when there are questions about files; each is asked once, until the file is removed.
-  int questions_fd() const;
-  void take_questions(const std::function<void(const tacho_file_question&)>& sink);
+  // Readable when there are file requests; each file is requested once, until remove_file().
+  int file_requests_fd() const;
+  void take_file_requests(const std::function<void(const tacho_file_request&)>& sink);
   Result<> set_file(const tacho_file_key& file, std::uint32_t module);
   void remove_file(const tacho_file_key& file);
 

@@ -537,7 +537,7 @@ Result<> set_members(bpf::UserObject& object, const bpf::ObjectTypes& types, con
   if (paths.size() > TACHO_MOST_SHOWN)
     return use_error(fmt::format("show: {} members; at most {} are recorded", paths.size(),
                                  static_cast<int>(TACHO_MOST_SHOWN)));
-  std::array<tacho_member_place, TACHO_MOST_SHOWN> places{};
+  std::array<tacho_member_offset, TACHO_MOST_SHOWN> places{};
   std::vector<format::PayloadField> fields;
   for (const std::string& path : paths) {
     auto member = types.member(type, path);

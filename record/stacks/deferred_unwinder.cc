@@ -404,7 +404,7 @@ CodeMaps::Ranges DeferredUnwinder::ranges_of_running(std::uint32_t process) {
     MappedFile file = file_of(parsed->mapping);
     file.process = process;
     const std::uint32_t module =
-        is_code_of_no_file(file.name) ? TACHO_MODULE_OF_NOTHING : TACHO_MODULE_ASKED_FOR;
+        is_code_of_no_file(file.name) ? TACHO_MODULE_OF_NO_FILE : TACHO_MODULE_REQUESTED;
     ranges.push_back(
         {file.start, file.end, file.start - parsed->mapping.page_offset, module, number_of(file)});
   }

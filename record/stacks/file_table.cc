@@ -213,35 +213,34 @@ Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc) 
   return Error{file.name + ": cannot be opened", kNotOpened};
 }
 
-MappedFile file_of(const tacho_file_question& question) {
+MappedFile file_of(const tacho_file_request& request) {
   MappedFile file;
-  file.process = question.process;
-  file.start = question.start;
-  file.end = question.end;
-  file.inode = question.key.inode;
-  file.major = question.key.device >> kMinorBits;
-  file.minor = question.key.device & ((1U << kMinorBits) - 1);
+  file.process = request.process;
+  file.start = request.start;
+  file.end = request.end;
+  file.inode = request.key.inode;
+  file.major = request.key.device >> kMinorBits;
+  file.minor = request.key.device & ((1U << kMinorBits) - 1);
   return file;
 }
 
-Result<MappedFile> file_asked_for(const tacho_file_question& question) {
-  MappedFile file = file_of(question);
+Result<MappedFile> requested_file(const tacho_file_request& request) {
+  MappedFile file = file_of(request);
   const ForeignPath mapped = paths_of(file).front();
   const std::string& path = mapped.path;
   const auto opened = open_foreign(mapped);
   if (!opened) return opened.error();
   struct stat info {};
   // The process may have mapped something else meanwhile.
-  if (fstat(opened->get(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) != question.key.size)
+  if (fstat(opened->get(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) != request.key.size)
     return Error{path + ": another file", kNotOpened};
-  if (auto key = key_of(*opened); key && key->device == question.key.device) {
-    if (question.key.changed == 0) key->changed = 0;
-    if (std::memcmp(&*key, &question.key, sizeof *key) != 0)
-      return Error{path + ": another file", kNotOpened};
+  if (auto key = key_of(*opened); key && key->device == request.key.device) {
+    if (request.key.changed == 0) key->changed = 0;
+    if (std::memcmp(&*key, &request.key, sizeof *key) != 0) return Error{path + ": another file", kNotOpened};
   }
-  file.size = question.key.size;
-  file.changed = question.key.changed;
-  file.generation = question.key.generation;
+  file.size = request.key.size;
+  file.changed = request.key.changed;
+  file.generation = request.key.generation;
   std::array<char, PATH_MAX> name{};
   const ssize_t size = readlink(path.c_str(), name.data(), name.size());
   if (size > 0) file.name.assign(name.data(), static_cast<std::size_t>(size));

@@ -60,7 +60,7 @@ struct MappedFile {
   format::BuildId build_id;
   std::uint32_t major = 0, minor = 0;  // with the inode: if the kernel reported no build id
   std::uint64_t inode = 0;
-  // From the BPF program's question; size 0: unknown. The inode of a removed file is used again.
+  // From the BPF program's request; size 0: unknown. The inode of a removed file is used again.
   std::uint64_t size = 0;
   std::uint64_t changed = 0;  // ns since 1970; 0: unknown
   std::uint32_t generation = 0;
@@ -89,10 +89,10 @@ Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc =
 void know(MappedFile& file, const format::Fd& opened);
 // Empty: it has none.
 format::BuildId build_id_of(const format::Fd& file);
-// The file of a question, with what the question contains.
-MappedFile file_of(const tacho_file_question& question);
+// The file of a request, with what the request contains.
+MappedFile file_of(const tacho_file_request& request);
 // The mapping of a process at an address, which identifies a file without its name.
-Result<MappedFile> file_asked_for(const tacho_file_question& question);
+Result<MappedFile> requested_file(const tacho_file_request& request);
 
 // The unwind table of a file, with rows by file offset instead of ELF address, because mappings have file
 // offsets. Empty: the file has no unwind information. `key`: the file's identity in the kernel, if its file

@@ -132,7 +132,7 @@ void CodeMaps::map(std::uint32_t process, const tacho_code_range& range, std::ui
   }
   ranges->insert(ranges->end(), last, old.end());
   owner.ranges = std::move(ranges);
-  if (range.module == TACHO_MODULE_OF_NOTHING) {
+  if (range.module == TACHO_MODULE_OF_NO_FILE) {
     owner.of_no_file.push_back(range.start);
     if (owner.of_no_file.size() > most_) owner.of_no_file.pop_front();
   }
@@ -147,7 +147,7 @@ bool CodeMaps::drop_older_code(Process& owner) {
   owner.of_no_file.erase(owner.of_no_file.begin(), owner.of_no_file.begin() + half);
   auto ranges = std::make_shared<Ranges>(*owner.ranges);
   const auto dropped = std::erase_if(*ranges, [&older](const tacho_code_range& range) {
-    return range.module == TACHO_MODULE_OF_NOTHING && older.contains(range.start);
+    return range.module == TACHO_MODULE_OF_NO_FILE && older.contains(range.start);
   });
   owner.ranges = std::move(ranges);
   return dropped != 0;
@@ -157,7 +157,7 @@ void CodeMaps::running(std::uint32_t process, Ranges ranges) {
   if (ranges.empty() || ranges.size() > most_ || processes_.contains(process)) return;
   Process& owner = process_of(process);
   for (const tacho_code_range& range : ranges)
-    if (range.module == TACHO_MODULE_OF_NOTHING) owner.of_no_file.push_back(range.start);
+    if (range.module == TACHO_MODULE_OF_NO_FILE) owner.of_no_file.push_back(range.start);
   *owner.ranges = std::move(ranges);
   changed_.insert(process);
 }

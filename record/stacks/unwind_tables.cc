@@ -167,8 +167,8 @@ constexpr milliseconds kLook{50};                            // evicted tables t
 constexpr std::chrono::nanoseconds kMostCpu{5'000'000'000};  // for one file; libclang takes 0.4 s
 constexpr std::uint32_t kLooksPerClock = 256;
 constexpr int kNice = -5;  // the first stacks of the recording wait for it
-constexpr std::chrono::seconds kPatienceWithQuestions{1}, kPatienceAtEnd{2};
-constexpr std::size_t kMostQuestions = 1024, kMostSeen = 16384, kMostKeysOfModule = 64;
+constexpr std::chrono::seconds kRequestTimeout{1}, kPatienceAtEnd{2};
+constexpr std::size_t kMostOpenRequests = 1024, kMostSeen = 16384, kMostKeysOfModule = 64;
 constexpr std::size_t kNumbersAtOnce = 1024;
 constexpr std::uint32_t kEvictedPart = 16;  // fraction of all blocks that is evicted at once
 
@@ -225,9 +225,9 @@ std::uint32_t UnwindTables::module_of(const MappedFile& file) {
   const std::uint32_t number = number_of(file, false);
   if (!reads_mappings_ || file.process == 0) return number;
   const MmapKey place{file.process, file.start};
-  std::erase_if(questions_, [&](const Question& question) {
-    if (MmapKey{question.asked.process, question.asked.start} != place) return false;
-    bind(question.asked.key, number);
+  std::erase_if(open_requests_, [&](const OpenRequest& open) {
+    if (MmapKey{open.request.process, open.request.start} != place) return false;
+    bind(open.request.key, number);
     return true;
   });
   history_.note(place, number);
@@ -360,7 +360,7 @@ void UnwindTables::run() {
     }
     if (is_over_) break;
     try {
-      if (reads_mappings_) answer_questions(lock);
+      if (reads_mappings_) serve_file_requests(lock);
     } catch (const std::bad_alloc&) {
       if (!lock.owns_lock()) lock.lock();  // those files are walked by frame pointers
     }
@@ -410,14 +410,15 @@ void UnwindTables::run() {
   has_ended_.notify_all();
 }
 
-// Waits for requests and questions, or until it is time to check for evicted tables that are needed again.
+// Waits for a wake-up or a file request, or until it is time to check for evicted tables that are needed
+// again.
 void UnwindTables::wait_for_work(std::unique_lock<std::mutex>& lock) {
   is_idle_.notify_all();
   // Tables built until now are waited for; later ones give way to the recording.
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
   lock.unlock();
   std::array<pollfd, 2> fds{
-      {{news_.get(), POLLIN, 0}, {reads_mappings_ ? walker_.questions_fd() : -1, POLLIN, 0}}};
+      {{news_.get(), POLLIN, 0}, {reads_mappings_ ? walker_.file_requests_fd() : -1, POLLIN, 0}}};
   (void)poll(fds.data(), fds.size(), static_cast<int>(kLook.count()));
   std::uint64_t count = 0;
   (void)!read(news_.get(), &count, sizeof count);
@@ -425,29 +426,29 @@ void UnwindTables::wait_for_work(std::unique_lock<std::mutex>& lock) {
 }
 
 // Files are read without the mutex: one that does not answer blocks this thread only.
-void UnwindTables::answer_questions(std::unique_lock<std::mutex>& lock) {
-  std::vector<tacho_file_question> asked;
-  walker_.take_questions([&asked](const tacho_file_question& question) { asked.push_back(question); });
-  for (const tacho_file_question& question : asked) {
+void UnwindTables::serve_file_requests(std::unique_lock<std::mutex>& lock) {
+  std::vector<tacho_file_request> requests;
+  walker_.take_file_requests([&requests](const tacho_file_request& request) { requests.push_back(request); });
+  for (const tacho_file_request& request : requests) {
     lock.unlock();
-    const bool can_answer = answers(file_of(question));
-    const auto file = can_answer ? file_asked_for(question) : Error{"does not answer", kNotOpened};
+    const bool can_answer = answers(file_of(request));
+    const auto file = can_answer ? requested_file(request) : Error{"does not answer", kNotOpened};
     lock.lock();
     if (is_over_) return;
     ++facts_.asked;
     if (file) {
-      bind(question.key, number_of(*file, true));
-    } else if (const auto known = history_.module_at({question.process, question.start})) {
-      bind(question.key, *known);
+      bind(request.key, number_of(*file, true));
+    } else if (const auto known = history_.module_at({request.process, request.start})) {
+      bind(request.key, *known);
     } else {
-      questions_.push_back({question, std::chrono::steady_clock::now()});
+      open_requests_.push_back({request, std::chrono::steady_clock::now()});
     }
   }
   const auto now = std::chrono::steady_clock::now();
-  while (!questions_.empty() &&
-         (questions_.size() > kMostQuestions || now - questions_.front().since >= kPatienceWithQuestions)) {
-    walker_.remove_file(questions_.front().asked.key);
-    questions_.pop_front();
+  while (!open_requests_.empty() && (open_requests_.size() > kMostOpenRequests ||
+                                     now - open_requests_.front().since >= kRequestTimeout)) {
+    walker_.remove_file(open_requests_.front().request.key);
+    open_requests_.pop_front();
   }
 }
 

@@ -63,7 +63,7 @@ struct TableFacts {
 class UnwindTables {
  public:
   // The module number of code without a file or a table, which is walked by frame pointers.
-  static constexpr std::uint32_t kBare = TACHO_MODULE_OF_NOTHING;
+  static constexpr std::uint32_t kBare = TACHO_MODULE_OF_NO_FILE;
 
   // Builds the table of a file, which may take any time.
   using TableOf = std::function<Result<FileTable>(const MappedFile&, const unwind::RowLimits&)>;
@@ -102,8 +102,8 @@ class UnwindTables {
     bool is_waiting = false;                    // for its table
     std::vector<tacho_file_key> keys;           // by which the program finds it
   };
-  struct Question {
-    tacho_file_question asked;
+  struct OpenRequest {
+    tacho_file_request request;
     std::chrono::steady_clock::time_point since;
   };
 
@@ -113,7 +113,7 @@ class UnwindTables {
   std::uint32_t number_of(const MappedFile& file, bool is_first);
   std::uint32_t free_number();
   void bind(const tacho_file_key& key, std::uint32_t number);
-  void answer_questions(std::unique_lock<std::mutex>& lock);
+  void serve_file_requests(std::unique_lock<std::mutex>& lock);
   void look_at_one(int process);
   bool answers(const MappedFile& file);
   void build(std::uint32_t number, const MappedFile& file);
@@ -142,12 +142,12 @@ class UnwindTables {
   std::unordered_map<std::string, std::uint32_t> numbers_;  // by identity of the file
   std::vector<Module> modules_;
   std::deque<std::uint32_t> wanted_;
-  std::deque<int> processes_;       // to be examined
-  std::deque<Question> questions_;  // about processes that were gone; the sideband may still answer
+  std::deque<int> processes_;              // to be examined
+  std::deque<OpenRequest> open_requests_;  // about processes that were gone; the sideband may still answer
   std::deque<std::pair<std::chrono::steady_clock::time_point, std::uint32_t>>
       resting_;                                                    // numbers in quarantine
   std::vector<std::pair<std::uint32_t, std::uint32_t>> given_up_;  // blocks of modules that were removed
-  MmapHistory history_{kMostRemembered};                           // a question may come later
+  MmapHistory history_{kMostRemembered};                           // a request may come later
   bool is_building_ = false, is_thread_over_ = false;
   std::atomic<bool> is_over_ = false;
   TableFacts facts_;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* IP addresses as people write them, and states of TCP as the kernel calls them. */
+/* IP addresses as text, and TCP states by the kernel's names. */
 #ifndef TACHO_ADDRESSES_H
 #define TACHO_ADDRESSES_H
 
@@ -10,7 +10,7 @@
 #define AF_INET 2
 #define AF_INET6 10
 #define IPPROTO_TCP 6
-#define ADDRESS 40 /* bytes of the longest, with its end */
+#define ADDRESS 40 /* bytes of the longest text, with its NUL */
 
 enum tcp_state {
   ESTABLISHED = 1, SYN_SENT, SYN_RECV, FIN_WAIT1, FIN_WAIT2, TIME_WAIT, CLOSE, CLOSE_WAIT, LAST_ACK, LISTEN, CLOSING,
@@ -21,12 +21,12 @@ static const char address_4[] = "%pI4";
 static const char mapped_4[] = "::ffff:%pI4";
 static const char first_group[] = "%x", other_group[] = ":%x", all_groups[] = "%s%s%s%s%s%s%s%s";
 
-/* As RFC 5952 has it: small letters, no leading zeros, "::" for the longest run of two or more zeros, the first of equal ones.
- * An IPv4 address that is mapped into IPv6 ends as one. */
+/* Text of RFC 5952: lower case, no leading zeros, "::" for the first of the longest runs of two or more zero groups. An
+ * IPv4-mapped address ends in the IPv4 form. */
 static __noinline int write_address_6(char *text, const void *six) {
   __u16 groups[8];
   char parts[8][8] = {};
-  __u64 place = (__u64)six + 12, pointers[8];
+  __u64 mapped = (__u64)six + 12, pointers[8];
   __u32 begin = 8, length = 1, zeros = 0;
   if (bpf_probe_read_kernel(groups, sizeof groups, six)) return 0;
   for (__u32 i = 0; i < 8; ++i) {
@@ -35,7 +35,7 @@ static __noinline int write_address_6(char *text, const void *six) {
     length = zeros;
     begin = i + 1 - zeros;
   }
-  if (begin == 0 && length == 5 && groups[5] == 0xffff) return bpf_snprintf(text, ADDRESS, mapped_4, &place, sizeof place);
+  if (begin == 0 && length == 5 && groups[5] == 0xffff) return bpf_snprintf(text, ADDRESS, mapped_4, &mapped, sizeof mapped);
 #pragma unroll
   for (__u32 i = 0; i < 8; ++i) {
     __u64 group = bpf_ntohs(groups[i]);
@@ -51,7 +51,7 @@ static __noinline int write_address_6(char *text, const void *six) {
   return bpf_snprintf(text, ADDRESS, all_groups, pointers, sizeof pointers);
 }
 
-/* Writes ADDRESS bytes. The addresses lie in memory of the kernel. */
+/* Writes up to ADDRESS bytes. The addresses are in kernel memory. */
 static __always_inline void write_address(char *text, __u16 family, const void *four, const void *six) {
   __u64 bytes = (__u64)(family == AF_INET ? four : six);
   text[0] = 0;

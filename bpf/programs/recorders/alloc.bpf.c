@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory that programs asked the C library for and did not give back, by the stack that asked.
+// Outstanding heap memory of programs: allocated by malloc() and the like and not freed, by the allocating stack.
 //
-// Blocks are counted in the kernel: under their stack when they come, and not any more when they go.
+// Blocks are added to the sum of their stack when they are allocated, and subtracted when they are freed.
 #include "bpf/programs/recorders/recorder.h"
 
 #define BLOCKS (1 << 20)
 #define BLOCK_FLAGS BPF_F_NO_PREALLOC
 #include "bpf/programs/recorders/blocks.h"
 
-const volatile char lib[256] HELP("the library or program whose malloc() and free() are watched: lib='./libjemalloc.so'; otherwise libc.so.6") =
+const volatile char lib[256] HELP("the library or program with malloc() and free() (default: libc.so.6): lib='./libjemalloc.so'") =
     "libc.so.6";
-const volatile __u64 min_bytes HELP("only blocks of so many bytes");
-const volatile bool alive HELP("only processes that are still there at the end");
+const volatile __u64 min_bytes HELP("only blocks of at least N bytes");
+const volatile bool alive HELP("only processes that still run at the end");
 
 SUMMARY(alloc, outstanding);
 
 struct request {
   __u64 bytes;
-  __u64 out;      /* where the block's address will stand; 0: it is returned */
-  __u64 old;      /* of realloc(): the block before, which is out of the map meanwhile */
-  struct block block; /* that one */
+  __u64 out;          /* where posix_memalign() writes the block's address; 0: it is returned */
+  __u64 old;          /* realloc(): the old block's address */
+  struct block block; /* the old block, which is not in the map during the call */
 };
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -28,18 +28,18 @@ struct {
   __type(value, struct request);
 } requests SEC(".maps");
 
-static __always_inline int asks(__u64 bytes, __u64 out) {
+static __always_inline int requests_block(__u64 bytes, __u64 out) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   struct request request = {.bytes = bytes, .out = out};
   if (!is_wanted_later() || bytes < min_bytes) {
-    bpf_map_delete_elem(&requests, &thread); /* what an outer call began is not what this one returns */
+    bpf_map_delete_elem(&requests, &thread); /* the next return is not that of an outer call */
     return 0;
   }
   bpf_map_update_elem(&requests, &thread, &request, BPF_ANY);
   return 0;
 }
 
-static __always_inline int gets(void *context, __u64 result) {
+static __always_inline int gets_block(void *context, __u64 result) {
   __u64 who = bpf_get_current_pid_tgid();
   __u32 thread = (__u32)who;
   struct request *request = bpf_map_lookup_elem(&requests, &thread);
@@ -54,7 +54,7 @@ static __always_inline int gets(void *context, __u64 result) {
     key.address = 0;
     if (!result) bpf_probe_read_user(&key.address, sizeof key.address, (const void *)request->out);
   }
-  if (old && !result && bytes) { /* realloc() that failed: the old block is where it was */
+  if (old && !result && bytes) { /* realloc() failed: the old block is still allocated */
     key.address = old;
     block = request->block;
     bpf_map_delete_elem(&requests, &thread);
@@ -71,14 +71,14 @@ static __always_inline int gets(void *context, __u64 result) {
   return 0;
 }
 
-static __always_inline int gives_back(__u64 address) {
+static __always_inline int frees(__u64 address) {
   struct block_key key = {.address = address, .space = bpf_get_current_pid_tgid() >> 32};
   if (address) forget_block(&key, 0);
   return 0;
 }
 
-/* The old block belongs to another owner once it is freed, so it is removed when realloc() starts. */
-static __always_inline int asks_anew(__u64 address, __u64 bytes) {
+/* Start of realloc(). Removes the old block: once realloc() has freed it another thread may get its address. */
+static __always_inline int reallocates(__u64 address, __u64 bytes) {
   __u64 who = bpf_get_current_pid_tgid();
   __u32 thread = (__u32)who;
   struct block_key key = {.address = address, .space = who >> 32};
@@ -93,30 +93,30 @@ static __always_inline int asks_anew(__u64 address, __u64 bytes) {
   return 0;
 }
 
-/* In the order in which the sections name them, which identifies the programs. A library may lack some. */
+/* The attach cookie: the function's index in the section name. A library need not have all of them. */
 enum call { MALLOC, CALLOC, REALLOC, POSIX_MEMALIGN, ALIGNED_ALLOC, MEMALIGN, VALLOC, PVALLOC, FREE };
-#define GIVING "malloc,calloc,realloc,posix_memalign,aligned_alloc,memalign,valloc,pvalloc"
+#define ALLOCATING "malloc,calloc,realloc,posix_memalign,aligned_alloc,memalign,valloc,pvalloc"
 
-SEC("uprobe.multi/$lib:" GIVING ",free")
+SEC("uprobe.multi/$lib:" ALLOCATING ",free")
 int begins(struct pt_regs *context) {
   __u64 first = PT_REGS_PARM1(context), second = PT_REGS_PARM2(context);
   switch (bpf_get_attach_cookie(context)) {
-    case FREE: return gives_back(first);
-    case CALLOC: return asks(first * second, 0);
-    case REALLOC: return asks_anew(first, second);
-    case POSIX_MEMALIGN: return asks(PT_REGS_PARM3(context), first);
+    case FREE: return frees(first);
+    case CALLOC: return requests_block(first * second, 0);
+    case REALLOC: return reallocates(first, second);
+    case POSIX_MEMALIGN: return requests_block(PT_REGS_PARM3(context), first);
     case ALIGNED_ALLOC:
-    case MEMALIGN: return asks(second, 0);
-    default: return asks(first, 0);
+    case MEMALIGN: return requests_block(second, 0);
+    default: return requests_block(first, 0);
   }
 }
-SEC("uretprobe.multi/$lib:" GIVING)
+SEC("uretprobe.multi/$lib:" ALLOCATING)
 int returns(struct pt_regs *context) {
   __u64 result = PT_REGS_RC(context);
-  return gets(context, bpf_get_attach_cookie(context) == POSIX_MEMALIGN ? (__u32)result : result);
+  return gets_block(context, bpf_get_attach_cookie(context) == POSIX_MEMALIGN ? (__u32)result : result);
 }
 
-/* Outstanding memory of a program is dropped when it executes another one, and with `alive` when it ends. */
+/* A process's sums are dropped when it executes another program, and with `alive` when it exits. */
 struct leaving {
   __u32 process;
 };
@@ -127,7 +127,7 @@ static long leaves(void *map, struct alloc_key *key, struct alloc_value *value, 
 }
 static __always_inline int forget_process(void) {
   struct leaving leaving = {.process = bpf_get_current_pid_tgid() >> 32};
-  bool has_changed = comm[0] || tacho_filter.steps[0].value; /* perhaps: its name may be new */
+  bool has_changed = comm[0] || tacho_filter.steps[0].value; /* comm may have changed since the allocations */
   if (has_changed || is_chosen()) bpf_for_each_map_elem(&outstanding, leaves, &leaving, 0);
   return 1;
 }

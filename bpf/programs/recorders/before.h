@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Waits that began before the recording: a task iterator, which the recorder runs when events are enabled, enters every thread
- * that is off the CPUs into the map of waits, with that moment as the begin. Include recorder.h first.
+ * Waits that began before the recording. A task iterator, which tacho-record runs when events are enabled, adds each thread that
+ * is off CPU to the map of waits, with the current time as the start. Include recorder.h first.
  */
 #ifndef TACHO_BEFORE_H
 #define TACHO_BEFORE_H
 
-/* User stacks of threads that are off the CPUs, which no BPF program can walk for another thread: the recorder unwinds copies
- * of them and writes them here before it runs the program (record/session/capture_start.h). */
+/* User stacks of threads that are off CPU. A BPF program cannot read the user memory of another thread, so tacho-record unwinds
+ * copies of the stacks and writes the frames here before it runs the program (record/session/capture_start.h). */
 struct tacho_sleeping {
-  __u64 switches; /* how often the thread had left a CPU: with another number it ran since */
+  __u64 switches; /* the thread's context switches then; another number now: the stack is out of date */
   __u64 user[USER_FRAMES];
 };
 struct {
@@ -32,9 +32,9 @@ static __always_inline void take_stack_of(struct task_struct *task, struct stack
   if (known && known->switches == switches_of(task)) bpf_probe_read_kernel(stack->user, sizeof stack->user, known->user);
 }
 
-/* Bits of task_struct.__state as sched:sched_switch has them: 0 where it can run, 64 and above where it is no wait. */
+/* task_struct.__state as sched:sched_switch reports it; 0: runnable; 64 and above: not a wait. */
 static __always_inline __u32 state_of(struct task_struct *task) {
-  const __u32 idle = 0x402 /* uninterruptible, and not counted as load */, frozen = 0x8000;
+  const __u32 idle = 0x402 /* TASK_IDLE */, frozen = 0x8000 /* TASK_FROZEN */;
   struct task_struct___before_5_14 *old = (void *)task;
   __u32 bits = bpf_core_field_exists(task->__state) ? task->__state : (__u32)BPF_CORE_READ(old, state);
   if (task->exit_state) return 32;
@@ -42,18 +42,19 @@ static __always_inline __u32 state_of(struct task_struct *task) {
   return bits & frozen ? 2 : bits & 0xff;
 }
 
-/* Whether --filter asks about the thread that is running, which no earlier wait can answer. Only for recorders that take such
- * a filter: an object that reads tacho_filter is one (bpf::UserObject::asks_filter()). */
+/* Whether there is a --filter: it is about the current thread, so waits that began before cannot be checked. Use it only in
+ * recorders that support --filter: an object that reads tacho_filter does (bpf::UserObject::asks_filter()). */
 static __always_inline bool has_filter(void) { return tacho_filter.steps[0].value; }
 
-/* Whether a wait of it may have begun before. The command that will be recorded is a child of the recorder until it is let go. */
+/* Whether the task may be in a wait that is recorded. Not the command to be recorded, which waits in the recorder's child until
+ * the recording starts. */
 static __always_inline bool may_wait(struct task_struct *task) {
   if (!task->pid || task->on_cpu) return false;
   return task->real_parent->tgid != tacho_recorder && is_task_chosen(task);
 }
 
-/* Puts `entry`, whose first member is since_ns, into the
- * map of waits, where no wait of the thread is noted. It may run at any moment: then there is no wait. */
+/* Adds `entry`, whose first member is since_ns, to the map of waits if the thread has none there. Removes it again if the thread
+ * ran meanwhile. */
 #define NOTE_WAIT(map, task, entry)                                               \
   do {                                                                            \
     __u32 thread_ = (task)->pid;                                                  \
@@ -64,7 +65,7 @@ static __always_inline bool may_wait(struct task_struct *task) {
     bpf_map_delete_elem(&(map), &thread_);                                        \
   } while (0)
 
-/* The same of an entry with members process, began_before and stack, which it fills. */
+/* The same for an entry with the members process, began_before and stack, which it sets. */
 #define NOTE_WAIT_WITH_STACK(map, task, entry)      \
   do {                                              \
     (entry)->process = (task)->tgid;                \
@@ -73,7 +74,7 @@ static __always_inline bool may_wait(struct task_struct *task) {
     NOTE_WAIT(map, task, entry);                    \
   } while (0)
 
-/* Runs when events are switched on: `note`(task) for each thread. Kernels before 5.15 cannot. */
+/* Program that runs when events are enabled: calls `note`(task) for each thread. Needs Linux 5.15. */
 #define AT_BEGIN(note)                                                \
   SEC("?iter/task")                                                   \
   int at_begin(struct bpf_iter__task *context) {                      \

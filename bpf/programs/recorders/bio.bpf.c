@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Block I/O: what disks are asked for, how long it waits for them and how long they take, with the stack that asked.
+// Block I/O requests: time in the I/O scheduler's queue and on the disk, with the stack that submitted them.
 //
-// A request is known by its address in the kernel, from when it is queued or issued until it is complete. Its disk and sector
-// would not do: flushes have none, and several are under way at a time.
+// A request is identified by its address (struct request) from insert or issue to completion. Device and sector are not enough:
+// flushes have no sector, and several may be in flight.
 #include "bpf/programs/recorders/recorder.h"
 
 #include "bpf/programs/recorders/disks.h"
 
-const volatile __u64 min_us HELP("only requests that take so long from begin to end, in microseconds");
-const volatile __u64 min_bytes HELP("only requests of this size and more");
+const volatile __u64 min_us HELP("only requests that take at least N microseconds, queue and disk");
+const volatile __u64 min_bytes HELP("only requests of at least N bytes");
 const volatile char disk[TACHO_DISK_NAME] HELP("only this disk: disk=sda");
-const volatile __u32 dev HELP("only this disk, where it has no name: its major number * 1048576 + its minor number");
-const volatile bool max HELP("only requests that take longer than all before them: the last one is the slowest, with its stack");
+const volatile __u32 dev HELP("only this disk, by number: major * 1048576 + minor");
+const volatile bool max HELP("only requests that take longer than all before: the last event is the slowest");
 
 const volatile struct tacho_disk tacho_disks[TACHO_MOST_DISKS]; /* set by the recorder */
 
@@ -19,23 +19,23 @@ enum op { other, read, write, discard, flush };
 
 struct bio {
   __u64 lat_ns ROLE("value");
-  __u64 queue_ns;   /* of it: in the queue of an I/O scheduler */
-  __u64 service_ns; /* of it: given to the disk */
+  __u64 queue_ns;   /* part of lat_ns in the I/O scheduler's queue */
+  __u64 service_ns; /* part of lat_ns after issue to the disk */
   __u64 bytes;
-  __u64 sector; /* of 512 bytes; of a flush: 0 */
+  __u64 sector; /* of 512 bytes; flush: 0 */
   __u32 major, minor;
   enum op op ROLE("key");
   enum error_name error ROLE("table:major,minor,op,comm");
-  char flags[8]; /* as the kernel writes them: W write, S synchronous, M metadata, A ahead, F for flush, ... */
-  char disk[TACHO_DISK_NAME]; /* empty: it came after the recording began */
-  __u64 unfinished; /* 1: the disk was not done when the recording ended */
+  char flags[8]; /* rwbs of the tracepoint: W write, S synchronous, M metadata, A read-ahead, F flush, ... */
+  char disk[TACHO_DISK_NAME]; /* empty: added after the recording started */
+  __u64 unfinished; /* 1: in flight when the recording ended */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
 EVENT(bio, struct bio);
 RING_CHANNEL(channel, bio, 8 << 20);
 
-/* Fields of a request that a tracepoint has besides its address. */
+/* Members of a request that the tracepoint reports, which does not have its address. */
 struct seen {
   __u64 sector;
   __u32 dev, bytes;
@@ -55,18 +55,17 @@ struct {
 } requests SEC(".maps");
 
 /*
- * Two programs run at each hook, one right behind the other on the same CPU: the one below the tracepoint knows
- * the address of the request, the one on the tracepoint has a stack that starts where the kernel issued it. Which
- * runs first depends on other users of the tracepoint. So the first leaves here what it knows, and the second
- * joins both.
+ * Two programs run at each tracepoint, one after the other on the same CPU: the tp_btf program gets the request's address, the
+ * tracepoint program gets the stack without frames of the BPF program. Which one runs first depends on other users of the
+ * tracepoint. The first one stores its data here, and the second one joins both.
  */
-struct meeting {
-  __u64 address; /* 0: nothing is left */
+struct handover {
+  __u64 address; /* from the tp_btf program; 0: none */
   struct seen seen;
-  __u32 is_issued, is_waiting; /* is_waiting: `known` is whole, but for the address */
+  __u32 is_issued, is_waiting; /* is_waiting: `known` is from the tracepoint program */
   struct known known;
 };
-PER_CPU(meetings, struct meeting);
+PER_CPU(handovers, struct handover);
 
 static __always_inline bool is_same(const struct seen *one, const struct seen *other) {
   return one->sector == other->sector && one->dev == other->dev && one->bytes == other->bytes;
@@ -92,7 +91,7 @@ extern int LINUX_KERNEL_VERSION __kconfig;
 #define FIRST_WITHOUT_QUEUE (5 << 16 | 11 << 8)
 #define REQUEST_OF(context) ((struct request *)(LINUX_KERNEL_VERSION < FIRST_WITHOUT_QUEUE ? (context)[1] : (context)[0]))
 
-/* As the kernel's tracepoints have it. */
+/* The same members as the tracepoint reports them. */
 static __always_inline struct seen seen_of(struct request *request) {
   struct request___before_5_17 *old = (void *)request;
   struct gendisk *disk =
@@ -103,7 +102,7 @@ static __always_inline struct seen seen_of(struct request *request) {
   return seen;
 }
 
-/* A request that is in a queue is issued. False: it was not seen there. */
+/* Sets the issue time of a queued request. False: its insert was not seen. */
 static __always_inline bool is_issued_now(__u64 address, __u64 now) {
   struct known *known = bpf_map_lookup_elem(&requests, &address);
   if (!known || known->issue_ns) return false;
@@ -111,52 +110,53 @@ static __always_inline bool is_issued_now(__u64 address, __u64 now) {
   return true;
 }
 
-static __always_inline int meet(struct request *request, bool is_issued) {
+// The tp_btf program's part.
+static __always_inline int add_address(struct request *request, bool is_issued) {
   struct seen seen = seen_of(request);
   __u64 address = (__u64)request, now = bpf_ktime_get_ns();
   __u32 only = 0;
-  struct meeting *meeting = bpf_map_lookup_elem(&meetings, &only);
+  struct handover *handover = bpf_map_lookup_elem(&handovers, &only);
   bool is_waiting;
-  if (!meeting) return 0;
-  is_waiting = meeting->is_waiting && meeting->is_issued == is_issued && is_same(&meeting->known.seen, &seen);
-  meeting->is_waiting = 0;
+  if (!handover) return 0;
+  is_waiting = handover->is_waiting && handover->is_issued == is_issued && is_same(&handover->known.seen, &seen);
+  handover->is_waiting = 0;
   if (!is_waiting) {
-    meeting->address = address;
-    meeting->seen = seen;
-    meeting->is_issued = is_issued;
+    handover->address = address;
+    handover->seen = seen;
+    handover->is_issued = is_issued;
     return 0;
   }
-  if (!is_issued || !is_issued_now(address, now)) bpf_map_update_elem(&requests, &address, &meeting->known, BPF_ANY);
+  if (!is_issued || !is_issued_now(address, now)) bpf_map_update_elem(&requests, &address, &handover->known, BPF_ANY);
   return 0;
 }
 
-// The current thread issued it, or writes for others (kworker), or sends what others have queued.
+// The tracepoint program's part. The current thread submitted the request, or is a kworker that issues it for another thread.
 static __always_inline int begin(struct trace_event_raw_block_rq *context, bool is_issued) {
   struct seen seen = {.sector = context->sector, .dev = context->dev, .bytes = context->bytes};
   __u64 now = bpf_ktime_get_ns(), who = bpf_get_current_pid_tgid(), address;
   __u32 only = 0;
-  struct meeting *meeting = bpf_map_lookup_elem(&meetings, &only);
+  struct handover *handover = bpf_map_lookup_elem(&handovers, &only);
   bool is_known;
-  if (!meeting) return 1;
-  meeting->is_waiting = 0;
-  address = meeting->address;
-  is_known = address && meeting->is_issued == is_issued && is_same(&meeting->seen, &seen);
-  meeting->address = 0;
+  if (!handover) return 1;
+  handover->is_waiting = 0;
+  address = handover->address;
+  is_known = address && handover->is_issued == is_issued && is_same(&handover->seen, &seen);
+  handover->address = 0;
   if (is_known && is_issued && is_issued_now(address, now)) return 1;
-  // A queued request may still grow.
+  // Requests may still be merged into a queued one: its size is checked at completion.
   if ((dev && seen.dev != dev) || (is_issued && seen.bytes < min_bytes) || !is_wanted_later()) return 1;
-  meeting->known.insert_ns = now;
-  meeting->known.issue_ns = is_issued ? now : 0;
-  meeting->known.seen = seen;
-  meeting->known.process = who >> 32;
-  meeting->known.thread = (__u32)who;
-  bpf_core_read_str(meeting->known.flags, sizeof meeting->known.flags, &context->rwbs);
-  take_stack(context, &meeting->known.stack);
+  handover->known.insert_ns = now;
+  handover->known.issue_ns = is_issued ? now : 0;
+  handover->known.seen = seen;
+  handover->known.process = who >> 32;
+  handover->known.thread = (__u32)who;
+  bpf_core_read_str(handover->known.flags, sizeof handover->known.flags, &context->rwbs);
+  take_stack(context, &handover->known.stack);
   if (is_known) {
-    bpf_map_update_elem(&requests, &address, &meeting->known, BPF_ANY);
+    bpf_map_update_elem(&requests, &address, &handover->known, BPF_ANY);
   } else {
-    meeting->is_issued = is_issued;
-    meeting->is_waiting = 1;
+    handover->is_issued = is_issued;
+    handover->is_waiting = 1;
   }
   return 1;
 }
@@ -165,7 +165,7 @@ static __always_inline enum op op_of(char letter) {
   return letter == 'R' ? read : letter == 'W' ? write : letter == 'D' ? discard : letter == 'F' ? flush : other;
 }
 
-/* Index of a disk's name among the disks that the recorder knows; TACHO_MOST_DISKS: none. */
+/* Index of a disk in tacho_disks; TACHO_MOST_DISKS: none. */
 static __always_inline __u32 disk_of(__u32 number) {
   __u32 found = TACHO_MOST_DISKS;
   for (__u32 i = 0; i < TACHO_MOST_DISKS; ++i) {
@@ -177,7 +177,7 @@ static __always_inline __u32 disk_of(__u32 number) {
   return found;
 }
 
-/* The kernel's own numbers of how a request ends (BLK_STS_*), which the tracepoint has since Linux 5.16; before: errors. */
+/* errno by BLK_STS_*, which the tracepoint reports since Linux 5.16; a negative status is an errno. */
 static const enum error_name errors_of_status[] = {
     OK,     EOPNOTSUPP, ETIMEDOUT, ENOSPC, ENOLINK, EREMOTEIO,    EBADE,     ENODATA, EILSEQ, ENOMEM,
     EIO,    EREMCHG,    EAGAIN,    EBUSY,  ETOOMANYREFS, EOVERFLOW, ENODEV,  ETIME,  EINVAL};
@@ -187,7 +187,7 @@ static __always_inline enum error_name error_of_status(int status) {
   return at < sizeof errors_of_status / sizeof errors_of_status[0] ? errors_of_status[at] : EIO;
 }
 
-/* With `max`: of all requests so far. Two CPUs may both find theirs longer. */
+/* With `max`: the longest time so far. Not atomic: two CPUs may both report a request. */
 __u64 longest_ns;
 static __always_inline bool is_longest(__u64 taken) {
   if (!max) return true;
@@ -197,16 +197,16 @@ static __always_inline bool is_longest(__u64 taken) {
 }
 
 SEC("tp_btf/block_rq_insert")
-int inserts(__u64 *context) { return meet(REQUEST_OF(context), false); }
+int inserts(__u64 *context) { return add_address(REQUEST_OF(context), false); }
 SEC("tracepoint/block/block_rq_insert")
 int inserted(struct trace_event_raw_block_rq *context) { return begin(context, false); }
 
 SEC("tp_btf/block_rq_issue")
-int issues(__u64 *context) { return meet(REQUEST_OF(context), true); }
+int issues(__u64 *context) { return add_address(REQUEST_OF(context), true); }
 SEC("tracepoint/block/block_rq_issue")
 int issued(struct trace_event_raw_block_rq *context) { return begin(context, true); }
 
-/* A queued request is merged into another one, and the kernel reports only that one. */
+/* A queued request is merged into another one: only that one completes. */
 SEC("?tp_btf/block_rq_merge")
 int merges(__u64 *context) {
   __u64 address = (__u64)REQUEST_OF(context);
@@ -243,7 +243,7 @@ SEC("tp_btf/block_rq_complete")
 int BPF_PROG(completes, struct request *request, int status, unsigned int bytes) {
   __u64 address = (__u64)request;
   struct known *known;
-  if (bytes < BPF_CORE_READ(request, __data_len)) return 0; /* a part of it */
+  if (bytes < BPF_CORE_READ(request, __data_len)) return 0; /* partial completion */
   known = bpf_map_lookup_elem(&requests, &address);
   if (!known) return 0;
   emit(known, error_of_status(status), false);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Outstanding memory: allocated blocks by address, and sums of all blocks of one stack. The program that removes a block from
- * the map also subtracts it, so that it is counted once.
+ * Outstanding memory: allocated blocks by address, and their sums by stack. The program that deletes a block from the map also
+ * subtracts it from the sum, so that it is subtracted once.
  *
- * Before: recorder.h; BLOCKS and BLOCK_FLAGS, the most blocks that are known at a time and flags of the maps. Behind:
+ * To include it: first recorder.h, and define BLOCKS, the most blocks in the map, and BLOCK_FLAGS, flags of the maps; then
  * SUMMARY(name, outstanding).
  */
 #ifndef TACHO_BLOCKS_H
 #define TACHO_BLOCKS_H
 
-const volatile __u64 min_age_ms HELP("only blocks that are so old at the end, in milliseconds");
+const volatile __u64 min_age_ms HELP("only blocks at least so old at the end, in milliseconds");
 
 struct alloc_key {
   __u64 pid ROLE("table:comm");
@@ -18,7 +18,7 @@ struct alloc_key {
 struct alloc_value {
   __u64 bytes ROLE("live");
   __u64 blocks ROLE("live:count");
-  __u64 made_bytes, made_blocks; /* with freed ones */
+  __u64 made_bytes, made_blocks; /* including freed ones */
 };
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -34,7 +34,7 @@ unsigned long long tacho_lost_outstanding; /* SUMMARY() defines it */
 
 struct block_key {
   __u64 address;
-  __u32 space, kind; /* space: of the address: a process, 0: the kernel; kind: of the block */
+  __u32 space, kind; /* space: pid, 0: the kernel; kind: the recorder's */
 };
 struct block {
   __u64 bytes, stack, made_ns, pid;
@@ -47,7 +47,7 @@ struct {
   __type(value, struct block);
 } blocks SEC(".maps");
 
-/* Takes a block out, into `gone` when that is not null. False: there is none. */
+/* Deletes a block and subtracts it; copies it to `gone` if that is not null. False: there is none. */
 static __always_inline bool forget_block(const struct block_key *key, struct block *gone) {
   struct block *block = bpf_map_lookup_elem(&blocks, key);
   struct alloc_key of = {};
@@ -60,20 +60,20 @@ static __always_inline bool forget_block(const struct block_key *key, struct blo
   if (gone) *gone = *block;
   if (bpf_map_delete_elem(&blocks, key) != 0) return false;
   sum = bpf_map_lookup_elem(&outstanding, &of);
-  /* A block of the program before an exec may have the address, and the stack's number, of one after it. */
+  /* After an exec a block of the new program may have the address and stack number of one of the old program. */
   if (!sum || sum->bytes < bytes || !sum->blocks) return true;
   __sync_fetch_and_sub(&sum->bytes, bytes);
   __sync_fetch_and_sub(&sum->blocks, 1);
   return true;
 }
 
-/* A block in the map where there is none yet. */
+/* Adds a block, and adds it to the sums. `is_new`: not moved by a failed realloc(). */
 static __always_inline void count_block(const struct block_key *key, struct block *block, bool is_new) {
   struct alloc_key of = {.pid = block->pid, .stack = block->stack};
   struct alloc_value *sum = tacho_entry(outstanding, &of);
   if (!sum) return;
   if (bpf_map_update_elem(&blocks, key, block, BPF_NOEXIST) != 0) {
-    /* The map is full; or a block was freed in a way that is not seen. */
+    /* The map is full; or the old block at this address was freed unseen. */
     if (!forget_block(key, 0) || bpf_map_update_elem(&blocks, key, block, BPF_NOEXIST) != 0) {
       __sync_fetch_and_add(&tacho_lost_outstanding, 1);
       return;
@@ -95,7 +95,7 @@ static long leave_out_young(void *map, struct block_key *key, struct block *bloc
   return 0;
 }
 
-/* Before the end's reading. Kernels before 5.14 cannot. */
+/* Runs before the maps are read at the end of a recording: subtracts blocks younger than min_age_ms. Needs Linux 5.14. */
 SEC("?syscall")
 int ends(void *context) {
   struct ending ending = {.now = bpf_ktime_get_ns()};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What BPF programs cost: how often each one runs, and for how long, as the kernel counts it.
+// Run count and run time of all BPF programs, from the kernel's statistics (struct bpf_prog_stats).
 //
-// Nothing here sits on an event. Before the recorder reads the map it has the kernel run each() for every program that is
-// loaded; samples have by how much the numbers grew since the reading before.
+// A program iterator: tacho-record runs it each time before it reads the map. Samples have the increase since the last read.
 #include "bpf/programs/recorders/kernel_types.h"
 
 #include <bpf/bpf_core_read.h>
@@ -12,10 +11,10 @@
 
 #define MOST_CPUS 1024
 
-const volatile char program[16] HELP("only programs of this name (the first 15 letters of it)");
-const volatile __u32 id HELP("only the program with this number, as tacho list bpf prints it");
+const volatile char program[16] HELP("only programs of this name (its first 15 characters)");
+const volatile __u32 id HELP("only the program with this id; tacho list bpf prints ids");
 
-const volatile __u32 tacho_wants_run_times = 1; /* the recorder has the kernel count while it records */
+const volatile __u32 tacho_wants_run_times = 1; /* tacho-record enables the kernel's run-time statistics */
 
 struct bpfstat_key {
   char program[16] ROLE("key");
@@ -34,9 +33,9 @@ struct {
 } programs SEC(".maps");
 SUMMARY(bpfstat, programs);
 
-/* Where each CPU has its own copy of the kernel's numbers: as far from what the kernel calls their address as its part of any
- * map of this kind is. The kernel's own table of these distances is not among the symbols of every kernel. Pointers become
- * numbers on their way through memory. */
+/* A per-CPU map from which the per-CPU offset of a CPU is computed: address of its entry minus the map's __percpu pointer. Not
+ * every kernel has the symbol __per_cpu_offset. The verifier forbids arithmetic on the pointers, so they are stored and read back
+ * as numbers. */
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 1);
@@ -48,7 +47,7 @@ static __always_inline bool distance_of(__u32 cpu, __u64 *distance) {
   __u32 first = 0;
   volatile __u64 *part = bpf_map_lookup_percpu_elem(&parts, &first, cpu);
   __u64 address, common = 0;
-  if (!part) return false; /* there are no more */
+  if (!part) return false; /* past the last CPU */
   *part = (__u64)&parts;
   address = *part;
   bpf_core_read(&common, sizeof common, &((struct bpf_array *)address)->pptrs);

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The calls of a program's functions, each when it returns: how long it took, and how deep it was.
+// Calls of a program's functions, one event at each return: duration and depth.
 //
-// The programs sit on every function that the recorder finds in `binary`. A thread's calls that have begun are known by
-// the thread and their depth; the stack pointer shows which of them returns, and which were left without a return (longjmp).
+// The programs are attached to every function that tacho-record finds in `binary`. In-flight calls are kept by thread and depth.
+// The stack pointer identifies the call that returns, and those that were left without a return (longjmp).
 #include "bpf/programs/recorders/recorder.h"
 
 #define ARGUMENTS 6
-#define TEXT_BYTES 48 /* of a text, its end with it */
-#define RETURNS_TEXT 6 /* bit of a cookie: what is returned points to text; those below: arguments do */
+#define TEXT_BYTES 48  /* of a string, with its NUL */
+#define RETURNS_TEXT 6 /* bit of a cookie: the return value is a string; bits 0 to 5: the argument is */
 
-const volatile char binary[256] HELP("the program or library whose functions are followed (all processes that use it run into the probes): binary='./prog'");
+const volatile char binary[256] HELP("the program or library whose functions are traced, in all processes that use it: binary='./prog'");
 const volatile char functions[128] HELP("only functions of these names, with * and ?: functions='parse_*'");
-const volatile __u32 depth HELP("only calls down to this depth; 1: calls that no followed function made");
-const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
+const volatile __u32 depth HELP("only calls up to this depth; 1: calls from functions that are not traced");
+const volatile __u64 min_us HELP("only calls of at least N microseconds");
 
 struct call {
   __u64 dur_ns ROLE("value");
   __u64 function ROLE("function") FORMAT("uaddr");
-  __u64 level ROLE("depth"); /* 1: no followed function called it */
-  __u64 ret FORMAT("hex") ROLE("returned");   /* the register; functions that return nothing leave anything there */
-  __u64 args[ARGUMENTS] FORMAT("hex") ROLE("arguments"); /* registers, too */
-  /* Only where one of these points to text: the first two such arguments, and what is returned. */
-  __u64 unread ROLE("unread_texts"); /* 1, 2: the arguments', 4: what is returned points to memory that could not be read */
+  __u64 level ROLE("depth"); /* 1: called by a function that is not traced */
+  __u64 ret FORMAT("hex") ROLE("returned");   /* the register; undefined after void functions */
+  __u64 args[ARGUMENTS] FORMAT("hex") ROLE("arguments"); /* registers */
+  /* The first two arguments that are strings, and a string that is returned. Left out of functions without strings. */
+  __u64 unread ROLE("unread_texts"); /* could not be read: 1, 2: text1, text2; 4: returned_text */
   char text1[TEXT_BYTES] ROLE("argument_text"), text2[TEXT_BYTES] ROLE("argument_text");
   char returned_text[TEXT_BYTES] ROLE("returned_text");
 };
@@ -29,7 +29,7 @@ struct call {
 EVENT(call, struct call);
 CHANNEL(channel, call);
 
-const volatile __u32 tacho_wants_types = 1; /* the recorder asks what the functions are called with */
+const volatile __u32 tacho_wants_types = 1; /* tacho-record reads the functions' prototypes */
 
 struct begun {
   __u64 time_ns, function, stack;
@@ -38,23 +38,23 @@ struct begun {
   char text1[TEXT_BYTES], text2[TEXT_BYTES];
 };
 
-/* Its frame is below the current stack pointer (longjmp). */
+/* Whether the call was left by longjmp(): its frame is below the current stack pointer. */
 static __always_inline bool is_stale(const struct begun *call, __u64 function, __u64 stack) { return call->stack < stack; }
 
 #include "bpf/programs/recorders/inflight_calls.h"
 #include "bpf/programs/recorders/too_deep.h"
 
-/* At an entry with the stack pointer of a call that has begun: whether it is a jump at that call's end, and both will
- * return together; else that call was left (longjmp), and this is another one in its place. The probe on the first one's
- * return has put its own address in place of the caller's: it begins a page, as no return address does. */
-static __always_inline bool is_jump(__u64 stack) {
+/* For an entry with the same stack pointer as an in-flight call: whether it is a tail call of that one, so that both return
+ * together. Otherwise that call was left by longjmp(). Of a tail call the return address is already the uretprobe trampoline, which
+ * starts a page; no return address of a call does. */
+static __always_inline bool is_tail_call(__u64 stack) {
   __u64 back = 0;
   bpf_probe_read_user(&back, sizeof back, (const void *)stack);
   return !(back & 4095);
 }
 
-/* Of the texts that arguments point to, those in `wanted`, as they are now. What could not be read comes back: memory that the
- * program has not touched yet is not there for a probe. */
+/* Reads string arguments: bits of `which` are arguments, bits of `wanted` are text1 and text2. Returns the bits of those that
+ * could not be read: a page that is not present cannot be faulted in here. */
 static __always_inline __u64 read_texts(const __u64 *args, __u64 which, __u64 wanted, char *text1, char *text2) {
   __u64 missing = 0;
   int count = 0;
@@ -71,12 +71,12 @@ SEC("uprobe.multi")
 int enters(struct pt_regs *context) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid(), level, *known;
   struct begun call;
-  struct place at = {thread, 0};
+  struct call_key at = {thread, 0};
   if (!is_chosen()) return 0;
   call.function = function_start(PT_REGS_IP(context), bpf_get_attach_cookie(context));
   call.stack = PT_REGS_SP(context);
   known = bpf_map_lookup_elem(&levels, &thread);
-  level = still_there(thread, known ? *known : 0, call.function, is_jump(call.stack) ? call.stack : call.stack + 1);
+  level = live_level(thread, known ? *known : 0, call.function, is_tail_call(call.stack) ? call.stack : call.stack + 1);
   if (returns_unseen()) {
     if (!depth || level < depth) count_as_lost(bpf_get_attach_cookie(context));
     bpf_map_update_elem(&levels, &thread, &level, BPF_ANY);
@@ -90,7 +90,7 @@ int enters(struct pt_regs *context) {
   call.args[4] = PT_REGS_PARM5(context);
   call.args[5] = context->r9;
   __builtin_memset(call.text1, 0, sizeof call.text1 + sizeof call.text2);
-  /* The function may change them: so they are read now. */
+  /* Read at the entry, since the function may change them. */
   call.missing = read_texts(call.args, bpf_get_attach_cookie(context), 3, call.text1, call.text2);
   bpf_map_update_elem(&levels, &thread, &level, BPF_ANY);
   call.time_ns = bpf_ktime_get_ns();
@@ -101,14 +101,14 @@ int enters(struct pt_regs *context) {
 SEC("uretprobe.multi")
 int returns(struct pt_regs *context) {
   __u64 now = bpf_ktime_get_ns(), stack = PT_REGS_SP(context) - sizeof(__u64); /* as at the entry */
-  __u64 texts = bpf_get_attach_cookie(context) & (TACHO_BEHIND_MARK - 1);
+  __u64 texts = bpf_get_attach_cookie(context) & (TACHO_AFTER_ENDBR - 1);
   __u32 thread = (__u32)bpf_get_current_pid_tgid(), level, *known;
   struct call event = {};
-  struct place at = {thread, 0};
+  struct call_key at = {thread, 0};
   struct begun *begun;
   known = bpf_map_lookup_elem(&levels, &thread);
   if (!known) return 0;
-  level = still_there(thread, *known, 0, stack);
+  level = live_level(thread, *known, 0, stack);
   at.level = level - 1;
   begun = level ? bpf_map_lookup_elem(&calls, &at) : 0;
   if (!begun || begun->stack != stack) {

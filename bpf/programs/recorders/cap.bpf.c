@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Questions of the kernel whether a thread has a capability.
+// Capability checks of the kernel (cap_capable), and their results.
 #include "bpf/programs/recorders/recorder.h"
 
 enum capability {
@@ -11,7 +11,7 @@ enum capability {
 };
 
 const volatile enum capability only HELP("only this capability: SYS_ADMIN, ...") = ALL;
-const volatile bool failed HELP("only where the answer is no");
+const volatile bool failed HELP("only checks that fail");
 
 struct cap {
   enum capability cap ROLE("key");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Names of hosts that programs look up through the C library.
+// Host name look-ups through the C library: getaddrinfo(), gethostbyname().
 #include "bpf/programs/recorders/recorder.h"
 
-const volatile __u64 min_us HELP("only look-ups that take so long, in microseconds");
+const volatile __u64 min_us HELP("only look-ups of at least N microseconds");
 
 struct dns {
   __u64 lat_ns ROLE("value");
-  __s64 ret; /* of getaddrinfo: 0, or EAI_...; of gethostbyname(2) an address, 0: not found */
+  __s64 ret; /* getaddrinfo(): 0 or EAI_...; gethostbyname() and gethostbyname2(): a pointer, 0: not found */
   char host[128] ROLE("key");
 };
 EVENT(dns, struct dns);

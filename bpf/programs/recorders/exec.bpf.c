@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Programs that are started, with their arguments, and the attempts that fail.
+// Calls of execve() and execveat(), with arguments, also those that fail.
 #include "bpf/programs/recorders/recorder.h"
 
 #define PATH 256
 #define ARGUMENTS 512
-#define MOST_ARGUMENTS 24 /* of an attempt that failed */
+#define MOST_ARGUMENTS 24 /* of a failed call */
 
-const volatile bool failed HELP("only attempts that fail");
-const volatile __u32 ppid HELP("only what this process starts");
+const volatile bool failed HELP("only calls that fail");
+const volatile __u32 ppid HELP("only programs started by this process");
 
 struct exec {
   __u32 ppid, uid;
   enum error_name error;
   char path[PATH] ROLE("key");
-  char args[ARGUMENTS]; /* with blanks between them */
+  char args[ARGUMENTS]; /* separated by blanks */
 };
 EVENT(exec, struct exec);
 CHANNEL(channel, exec);
@@ -23,15 +23,15 @@ struct attempt {
 };
 IN_FLIGHT(attempts, struct attempt);
 
-struct room {
+struct buffer {
   struct exec event;
-  char more[ARGUMENTS]; /* where a text may go on that begins within `args`, for the verifier */
+  char more[ARGUMENTS]; /* for the verifier: a string that starts in `args` may end here */
 };
-PER_CPU(rooms, struct room);
+PER_CPU(buffers, struct buffer);
 
 static __always_inline struct exec *new_event(void) {
   __u32 only = 0;
-  struct exec *event = bpf_map_lookup_elem(&rooms, &only);
+  struct exec *event = bpf_map_lookup_elem(&buffers, &only);
   if (!event) return 0;
   event->ppid = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), real_parent, tgid);
   event->uid = (__u32)bpf_get_current_uid_gid();
@@ -41,7 +41,7 @@ static __always_inline struct exec *new_event(void) {
   return ppid && event->ppid != ppid ? 0 : event;
 }
 
-// The kernel has just written them to the new program's stack, one behind the other.
+// Arguments are read from the new program's stack, where the kernel has just written them one after the other.
 SEC("tracepoint/sched/sched_process_exec")
 int started(struct trace_event_raw_sched_process_exec *context) {
   struct mm_struct *memory = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm);
@@ -80,7 +80,7 @@ static __always_inline void read_arguments(struct exec *event, __u64 from) {
   event->args[ARGUMENTS - 1] = 0;
 }
 
-// A successful start was reported above; here the old program still runs, with its arguments.
+// Reports failed calls: the arguments are still in the caller's memory. Successful ones are reported by started().
 static __always_inline int end(void *context, long ret) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   struct attempt *attempt = bpf_map_lookup_elem(&attempts, &thread), was;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The calls of a program that was compiled with -pg or -finstrument-functions, each when it returns, reported by a library
-// (record/preload/compiled_calls.c), which tacho-record has the program load.
+// Calls of a program compiled with -pg or -finstrument-functions, one event at each return. They are reported by a library
+// (record/preload/compiled_calls.c) that tacho-record preloads into the program.
 #include "bpf/programs/recorders/recorder.h"
 
 #define ARGUMENTS 6
 
-const volatile char binary[256] HELP("the program, compiled with -pg or -finstrument-functions; the COMMAND runs it: binary='./prog'");
-const volatile __u32 depth HELP("only calls down to this depth; 1: calls that no other noted function made");
-const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
+const volatile char binary[256] HELP("the program, compiled with -pg or -finstrument-functions, that the COMMAND runs: binary='./prog'");
+const volatile __u32 depth HELP("only calls up to this depth; 1: calls from functions that are not instrumented");
+const volatile __u64 min_us HELP("only calls of at least N microseconds");
 
-const volatile char lib[256];              /* set by the recorder, which preloads it */
-const volatile __u32 tacho_preloads;       /* the recorder is to do so */
-const volatile __u32 tacho_wants_types = 1; /* as calls.bpf.c */
+const volatile char lib[256];              /* the preloaded library; set by tacho-record */
+const volatile __u32 tacho_preloads;       /* for tacho-record to preload it */
+const volatile __u32 tacho_wants_types = 1; /* as in calls.bpf.c */
 
 struct call {
   __u64 dur_ns ROLE("value");
   __u64 function ROLE("function") FORMAT("uaddr");
-  __u64 level ROLE("depth"); /* 1: no other noted function called it */
-  /* With -pg alone: registers, as calls.bpf.c has them. */
+  __u64 level ROLE("depth"); /* 1: called by a function that is not instrumented */
+  /* Only with -pg: registers, as in calls.bpf.c. */
   __u64 ret FORMAT("hex") ROLE("returned");
   __u64 args[ARGUMENTS] FORMAT("hex") ROLE("arguments");
 };

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// How often functions are called and how long their calls take, counted in the kernel: no event a call.
+// Numbers and durations of function calls, counted in the kernel: no event for each call.
 //
-// The recorder finds the functions and puts the two programs on all of them, of a program or library (uprobe.multi) or of the
-// kernel (kprobe.multi). With `count` alone there is no probe on returns.
+// tacho-record finds the functions and attaches the two programs to all of them: functions of a program or library (uprobe.multi),
+// or of the kernel (kprobe.multi). With `count` the second one is not attached.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/too_deep.h"
 
 const volatile char name[256] HELP("functions, with * and ?: name='libc.so.6:getenv*', name='./prog:parse_*'; of the kernel: name='vfs_*'");
-const volatile bool count HELP("calls are counted when they begin, and not timed");
-const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
+const volatile bool count HELP("count calls, without their durations");
+const volatile __u64 min_us HELP("only calls of at least N microseconds");
 
-const volatile __u32 tacho_in_kernel; /* set by the recorder */
+const volatile __u32 tacho_in_kernel; /* set by tacho-record */
 
 struct func_key {
   __u64 pid;
@@ -31,9 +31,9 @@ struct {
 } counted SEC(".maps");
 SUMMARY(func, counted);
 
-/* Calls that have begun. Of a thread's calls of one function no two have the same stack pointer. */
+/* Key of an in-flight call. A thread's calls of one function have different stack pointers. */
 struct call {
-  __u64 thread, place, function; /* place: stack pointer, or a CPU */
+  __u64 thread, stack, function; /* stack: stack pointer; for kernel functions 0, or the CPU of an idle thread */
 };
 struct begun {
   __u64 time_ns, function;
@@ -56,12 +56,12 @@ static __always_inline void count_call(__u64 function, __u64 taken, bool is_time
   if (value->longest_ns < taken) value->longest_ns = taken;
 }
 
-/* In the kernel, functions are distinguished by their address only: of a function that calls itself the innermost
- * call counts. The idle threads of all CPUs are number 0. */
+/* Kernel functions: the stack pointer of a return differs from that of the entry, so it is not used, and of a recursive function
+ * only the innermost call is counted. Idle threads all have id 0 and are distinguished by CPU. */
 static __always_inline struct call call_of(struct pt_regs *context, __u64 stack) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
-  __u64 place = tacho_in_kernel ? (thread ? 0 : bpf_get_smp_processor_id() + 1) : stack;
-  struct call call = {thread, place, bpf_get_func_ip(context)};
+  __u64 key = tacho_in_kernel ? (thread ? 0 : bpf_get_smp_processor_id() + 1) : stack;
+  struct call call = {thread, key, bpf_get_func_ip(context)};
   return call;
 }
 

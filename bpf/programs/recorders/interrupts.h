@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Waker of a thread: another thread, or a timer or device whose interrupt hit the running thread. Include
- * recorder.h first.
+ * The waker of a thread: the current thread, or a timer or device whose interrupt handler runs in it. Include recorder.h first.
  */
 #ifndef TACHO_INTERRUPTS_H
 #define TACHO_INTERRUPTS_H
 
-/* What serves timers and devices on this CPU now. They may interrupt each other. */
+/* Numbers of handlers that run on this CPU: they may be nested. */
 struct serving {
   __u32 timers, devices;
 };
@@ -17,7 +16,7 @@ static __always_inline struct serving *serving(void) {
   return bpf_map_lookup_elem(&serving_here, &only);
 }
 
-/* A handler may end whose start was not seen, or not run at all. */
+/* Two programs, at a handler's start and end. The end of a handler may be seen without its start, when the recording starts. */
 #define SERVES(hook_begin, hook_end, kind)                      \
   SEC(hook_begin) int kind##_begins(void *context) {            \
     struct serving *here = serving();                           \
@@ -36,7 +35,7 @@ SERVES("?tracepoint/timer/hrtimer_expire_entry", "?tracepoint/timer/hrtimer_expi
 SERVES("?tracepoint/timer/timer_expire_entry", "?tracepoint/timer/timer_expire_exit", timer)
 SERVES("?tracepoint/irq/irq_handler_entry", "?tracepoint/irq/irq_handler_exit", device)
 
-/* The name of the waker. False: it is no thread, and is named by its kind. */
+/* Writes the waker's name: the thread's comm, or [timer] or [irq]; then returns false. */
 static __always_inline bool name_waker(char name[16]) {
   const struct serving *here = serving();
   if (here && (here->timers || here->devices)) {

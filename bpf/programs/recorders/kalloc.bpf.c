@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory that the kernel took for itself and did not give back, by the stack that asked: slabs and pages.
+// Outstanding kernel memory: slab objects and pages that were allocated and not freed, by the allocating stack.
 //
-// A tracepoint has the allocating thread; the freeing one may be another thread, an interrupt or a process that is not recorded.
+// Only allocations are filtered by thread: memory may be freed by another thread, an interrupt, or a process that is not
+// recorded.
 #include "bpf/programs/recorders/recorder.h"
 
-/* Made beforehand: a program that asked the kernel for memory here would come back to itself. */
+/* Preallocated: allocating a map entry here would call this program again. */
 #define BLOCKS (1 << 18)
 #define BLOCK_FLAGS 0
 #include "bpf/programs/recorders/blocks.h"
 
-const volatile __u64 min_bytes HELP("only blocks of so many bytes");
-const volatile bool pages HELP("pages of the page allocator, too, also of processes and files");
+const volatile __u64 min_bytes HELP("only blocks of at least N bytes");
+const volatile bool pages HELP("also pages of the page allocator, which include those of processes and files");
 
 SUMMARY(kalloc, outstanding);
 
 enum kind { SLAB, PAGES };
-#define PAGE_BYTES 4096 /* of x86-64, for which recorders are made */
+#define PAGE_BYTES 4096 /* x86-64 */
 
 struct trace_event_raw_kmalloc {
   const void *ptr;
@@ -25,7 +26,7 @@ struct trace_event_raw_kmem_cache_alloc {
   const void *ptr;
   unsigned long bytes_alloc;
 } __attribute__((preserve_access_index));
-/* Of both, before Linux 6.1. */
+/* Both before Linux 6.1. */
 struct trace_event_raw_kmem_alloc {
   const void *ptr;
   unsigned long bytes_alloc;
@@ -36,7 +37,7 @@ struct trace_event_raw_kfree {
 struct trace_event_raw_kmem_cache_free {
   const void *ptr;
 } __attribute__((preserve_access_index));
-/* Of both, before Linux 5.12. */
+/* Both before Linux 5.12. */
 struct trace_event_raw_kmem_free {
   const void *ptr;
 } __attribute__((preserve_access_index));
@@ -49,7 +50,7 @@ struct trace_event_raw_mm_page_free {
   unsigned int order;
 } __attribute__((preserve_access_index));
 
-static __always_inline int takes(void *context, enum kind kind, __u64 address, __u64 bytes) {
+static __always_inline int allocates(void *context, enum kind kind, __u64 address, __u64 bytes) {
   struct block_key key = {.address = address, .kind = kind};
   struct block block = {.bytes = bytes};
   if (!address || bytes < min_bytes || !is_wanted_later() || !is_taken()) return 1;
@@ -60,14 +61,14 @@ static __always_inline int takes(void *context, enum kind kind, __u64 address, _
   return 1;
 }
 
-static __always_inline int gives_back(enum kind kind, __u64 address) {
+static __always_inline int frees(enum kind kind, __u64 address) {
   struct block_key key = {.address = address, .kind = kind};
   forget_block(&key, 0);
   return 1;
 }
 
-/* Members that are in one of two structures, read as memory: a program's context may be read at constant offsets
- * only. */
+/* A member of the current or the old type of context. Read as memory, since the verifier allows only constant offsets into a
+ * context. */
 #define EITHER(context, old, member)                                                                           \
   ({                                                                                                           \
     __u64 found = 0;                                                                                           \
@@ -79,11 +80,11 @@ static __always_inline int gives_back(enum kind kind, __u64 address) {
   })
 
 static __always_inline int kmallocs(struct trace_event_raw_kmalloc *context) {
-  return takes(context, SLAB, EITHER(context, struct trace_event_raw_kmem_alloc, ptr),
+  return allocates(context, SLAB, EITHER(context, struct trace_event_raw_kmem_alloc, ptr),
                EITHER(context, struct trace_event_raw_kmem_alloc, bytes_alloc));
 }
-static __always_inline int takes_object(struct trace_event_raw_kmem_cache_alloc *context) {
-  return takes(context, SLAB, EITHER(context, struct trace_event_raw_kmem_alloc, ptr),
+static __always_inline int allocates_object(struct trace_event_raw_kmem_cache_alloc *context) {
+  return allocates(context, SLAB, EITHER(context, struct trace_event_raw_kmem_alloc, ptr),
                EITHER(context, struct trace_event_raw_kmem_alloc, bytes_alloc));
 }
 
@@ -92,26 +93,26 @@ int on_kmalloc(struct trace_event_raw_kmalloc *context) { return kmallocs(contex
 SEC("?tracepoint/kmem/kmalloc_node")
 int on_kmalloc_node(struct trace_event_raw_kmalloc *context) { return kmallocs(context); }
 SEC("tracepoint/kmem/kmem_cache_alloc")
-int on_cache_alloc(struct trace_event_raw_kmem_cache_alloc *context) { return takes_object(context); }
+int on_cache_alloc(struct trace_event_raw_kmem_cache_alloc *context) { return allocates_object(context); }
 SEC("?tracepoint/kmem/kmem_cache_alloc_node")
-int on_cache_alloc_node(struct trace_event_raw_kmem_cache_alloc *context) { return takes_object(context); }
+int on_cache_alloc_node(struct trace_event_raw_kmem_cache_alloc *context) { return allocates_object(context); }
 
 SEC("tracepoint/kmem/kfree")
 int kfrees(struct trace_event_raw_kfree *context) {
-  return gives_back(SLAB, EITHER(context, struct trace_event_raw_kmem_free, ptr));
+  return frees(SLAB, EITHER(context, struct trace_event_raw_kmem_free, ptr));
 }
 SEC("tracepoint/kmem/kmem_cache_free")
-int gives_object_back(struct trace_event_raw_kmem_cache_free *context) {
-  return gives_back(SLAB, EITHER(context, struct trace_event_raw_kmem_free, ptr));
+int frees_object(struct trace_event_raw_kmem_cache_free *context) {
+  return frees(SLAB, EITHER(context, struct trace_event_raw_kmem_free, ptr));
 }
 
 SEC("tracepoint/kmem/mm_page_alloc")
-int takes_pages(struct trace_event_raw_mm_page_alloc *context) {
+int allocates_pages(struct trace_event_raw_mm_page_alloc *context) {
   __u64 number = context->pfn;
-  if (!pages || number == ~0UL) return 1; /* there was none */
-  return takes(context, PAGES, number + 1, (__u64)PAGE_BYTES << (context->order & 31));
+  if (!pages || number == ~0UL) return 1; /* the allocation failed */
+  return allocates(context, PAGES, number + 1, (__u64)PAGE_BYTES << (context->order & 31));
 }
 SEC("tracepoint/kmem/mm_page_free")
-int gives_pages_back(struct trace_event_raw_mm_page_free *context) {
-  return pages ? gives_back(PAGES, (__u64)context->pfn + 1) : 1;
+int frees_pages(struct trace_event_raw_mm_page_free *context) {
+  return pages ? frees(PAGES, (__u64)context->pfn + 1) : 1;
 }

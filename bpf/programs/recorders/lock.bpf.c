@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Waits for locks, conditions and semaphores of programs: futexes. With the stack that waits, as it was when the wait began:
-// of a wait that never ends, a deadlock, there is no later moment.
+// Waits for futexes, on which locks, condition variables and semaphores of programs are built. The stack is taken when the wait
+// begins, so that also a wait that never ends (a deadlock) has one.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/before.h"
 
 enum futex { WAIT, WAIT_BITSET = 9, LOCK_PI = 6, WAIT_REQUEUE_PI = 11, LOCK_PI2 = 13 };
 
-const volatile __u64 min_us HELP("only waits that take so long, in microseconds");
+const volatile __u64 min_us HELP("only waits of at least N microseconds");
 
 struct lock {
   __u64 wait_ns ROLE("value");
-  __u64 addr FORMAT("hex") ROLE("key"); /* of the lock, in its process */
+  __u64 addr FORMAT("hex") ROLE("key"); /* of the futex, in its process */
   enum futex op ROLE("table:addr,op,error");
-  enum error_name error; /* ETIMEDOUT, EAGAIN: it was not locked any more, EINTR */
-  __u32 unfinished;      /* 1: the thread still waited when the recording ended */
-  __u32 began_before;    /* 1: it waited when the recording began, and the time counts from then on */
+  enum error_name error; /* ETIMEDOUT, EINTR; EAGAIN: the value had changed, so there was no wait */
+  __u32 unfinished;      /* 1: still waiting when the recording ended */
+  __u32 began_before;    /* 1: waiting when the recording started: wait_ns counts from there */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
@@ -29,7 +29,7 @@ struct wait {
 };
 WAITS_OF_THREADS(waits, struct wait);
 
-#define COMMAND 0x7f /* of futex()'s operation; the other bits are flags */
+#define COMMAND 0x7f /* FUTEX_CMD_MASK */
 static __always_inline bool is_wait(__u32 op) {
   return op == WAIT || op == WAIT_BITSET || op == LOCK_PI || op == LOCK_PI2 || op == WAIT_REQUEUE_PI;
 }
@@ -78,9 +78,9 @@ int ends(struct trace_event_raw_sys_exit *context) {
 
 PER_CPU(before, struct wait);
 
-/* The registers of its system call stand at the base of its kernel stack. */
+/* Reads the arguments of the system call from the pt_regs at the base of the task's kernel stack. */
 static __always_inline void note(struct task_struct *task) {
-  const long futex = 202, code_of_32_bit = 0x23; /* on x86-64 */
+  const long futex = 202, code_of_32_bit = 0x23; /* x86-64 */
   __u32 only = 0, op, state = state_of(task);
   struct wait *wait = bpf_map_lookup_elem(&before, &only);
   struct pt_regs registers, *saved = (struct pt_regs *)bpf_task_pt_regs(task);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Which of the times that threads are off the CPU are meant: what recorders of such times have in common. Before: recorder.h.
+ * Options of recorders of off-CPU time, and which waits they choose. Include recorder.h first.
  */
 #ifndef TACHO_OFF_CPU_H
 #define TACHO_OFF_CPU_H
 
-const volatile __u64 min_us HELP("only times off the CPU that last so long, in microseconds");
-const volatile bool preempted HELP("also threads that were put aside while they could run");
-const volatile bool uninterruptible HELP("only waits in state D, as for a disk");
+const volatile __u64 min_us HELP("only off-CPU times of at least N microseconds");
+const volatile bool preempted HELP("also runnable threads that were preempted");
+const volatile bool uninterruptible HELP("only uninterruptible waits (state D), as for a disk");
 
-/* The kernel's numbers, as in sched:sched_switch. */
+/* Bits of prev_state in sched:sched_switch. */
 enum state { R = 0, S = 1, D = 2, T = 4, t = 8, X = 16, Z = 32, P = 64, I = 128 };
 
-/* In which state the thread leaves that runs now. A bit above these says that it was put aside: that is R. */
+/* The state in which the current thread leaves the CPU. The kernel sets a bit above these if it was preempted: that is R. */
 static __always_inline enum state state_at(const struct trace_event_raw_sched_switch *context) {
   return context->prev_state & 0xff;
 }
 
-/* The thread ends, and will not come back. */
+/* The thread has ended. */
 static __always_inline bool is_dead(enum state state) { return state == X || state == Z; }
 
-/* Whether such a time is meant. Idle CPUs, and the kernel's idle workers (state I), wait for nothing. */
-static __always_inline bool is_state_meant(enum state state) {
+/* Whether the options choose waits in this state. Not idle kernel workers (state I). */
+static __always_inline bool is_state_chosen(enum state state) {
   return state < X && (state != R || preempted) && (!uninterruptible || state == D);
 }
-/* The one that begins now. */
-static __always_inline bool is_meant(__u32 thread, enum state state) {
-  return thread && is_state_meant(state) && is_wanted_later();
+/* Whether the wait that begins now is recorded. Not of the idle thread (0). */
+static __always_inline bool is_wait_chosen(__u32 thread, enum state state) {
+  return thread && is_state_chosen(state) && is_wanted_later();
 }
 
 #endif

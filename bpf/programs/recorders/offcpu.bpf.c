@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// How long threads were off the CPU, with the stack that went to sleep, and their wakers.
+// Off-CPU times of threads, with the stack that left the CPU, and the waker.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/before.h"
 #include "bpf/programs/recorders/interrupts.h"
@@ -7,12 +7,12 @@
 
 struct offcpu {
   __u64 off_ns ROLE("value");
-  __u64 runq_ns ROLE("queued"); /* of it: woken, and waiting for a CPU */
+  __u64 runq_ns ROLE("queued"); /* part of off_ns after the wake-up, waiting for a CPU */
   enum state state;
-  __u32 waker_tid; /* 0: no thread, or not seen */
-  char waker[16];  /* its name; [timer] or [irq]: no thread's */
-  __u32 unfinished;   /* 1: the thread was not back when the recording ended */
-  __u32 began_before; /* 1: it was gone when the recording began, and the time counts from then on */
+  __u32 waker_tid;    /* 0: not a thread, or not seen */
+  char waker[16];     /* comm; [timer] or [irq]: an interrupt handler */
+  __u32 unfinished;   /* 1: still off CPU when the recording ended */
+  __u32 began_before; /* 1: off CPU when the recording started: off_ns counts from there */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
@@ -20,7 +20,7 @@ EVENT(offcpu, struct offcpu);
 RING_CHANNEL(channel, offcpu, 8 << 20);
 
 struct wait {
-  __u64 since_ns, wake_ns; /* since boot; 0: it was not woken */
+  __u64 since_ns, wake_ns; /* wake_ns: 0: not woken yet */
   __u32 process, state, waker_tid, began_before;
   char waker[16];
   struct stack stack;
@@ -32,7 +32,7 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   enum state state = state_at(context);
   struct wait *wait;
   if (is_dead(state)) bpf_map_delete_elem(&waits, &thread);
-  if (!is_meant(thread, state)) return;
+  if (!is_wait_chosen(thread, state)) return;
   wait = waits_of(thread);
   if (!wait) return;
   wait->wake_ns = 0;
@@ -88,7 +88,7 @@ PER_CPU(before, struct wait);
 static __always_inline void note(struct task_struct *task) {
   __u32 only = 0, state = state_of(task);
   struct wait *wait = bpf_map_lookup_elem(&before, &only);
-  if (!wait || has_filter() || !is_state_meant(state)) return;
+  if (!wait || has_filter() || !is_state_chosen(state)) return;
   wait->state = state;
   NOTE_WAIT_WITH_STACK(waits, task, wait);
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// How long threads were off the CPU, added up in the kernel by thread and by the stack that went to sleep: no event a wait.
+// Off-CPU times, summed up in the kernel by thread and by the stack that left the CPU: no event for each wait.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/before.h"
 #include "bpf/programs/recorders/off_cpu.h"
 
-/* All maps are preallocated: a switch holds the run queue's lock, under which the kernel cannot allocate memory. */
+/* All maps are preallocated: sched_switch runs under the run queue's lock, where memory cannot be allocated. */
 struct offcputime_key {
   __u32 pid ROLE("table:comm,tid"), tid;
-  char comm[16]; /* as it was called then */
+  char comm[16]; /* at that time */
   __u64 kernel_stack ROLE("stack:kernel_stacks");
   __u64 user_stack ROLE("stack:user_stacks");
   __u64 off_ns ROLE("log2") UNIT("ns");
-  __u32 unfinished;   /* 1: the thread was not back when the recording ended */
-  __u32 began_before; /* 1: it was gone when the recording began, and the time counts from then on */
+  __u32 unfinished;   /* 1: still off CPU when the recording ended */
+  __u32 began_before; /* 1: off CPU when the recording started: off_ns counts from there */
 };
 struct offcputime_value {
   __u64 waits ROLE("count");
@@ -27,7 +27,7 @@ struct {
 } waited SEC(".maps");
 SUMMARY(offcputime, waited);
 
-/* By number_of_frames(). */
+/* Stacks by number_of_frames(). */
 struct kernel_frames {
   __u64 frames[KERNEL_FRAMES];
 };
@@ -47,13 +47,13 @@ struct {
   __type(value, struct user_frames);
 } user_stacks SEC(".maps");
 
-/* Room for a stack while its number is made: nothing else of this kind runs on a CPU that switches. The program that runs at
- * the begin has its own. */
-PER_CPU(room, struct stack);
+/* Memory for a stack while its number is made. One for each CPU is enough, since sched_switch is not nested; at_begin() has its
+ * own. */
+PER_CPU(buffer, struct stack);
 
-/* A thread keeps its entry until it ends, so that none is made for each wait. */
+/* A thread keeps its entry until it exits: adding one for each wait would be slow. */
 struct wait {
-  __u64 since_ns; /* since boot; 0: it is on the CPU */
+  __u64 since_ns; /* 0: on CPU */
   struct offcputime_key key;
 };
 struct {
@@ -76,7 +76,7 @@ static __always_inline void number(struct stack *stack, struct offcputime_key *k
 
 static __always_inline void take_numbers(void *context, struct offcputime_key *key) {
   __u32 only = 0;
-  struct stack *stack = bpf_map_lookup_elem(&room, &only);
+  struct stack *stack = bpf_map_lookup_elem(&buffer, &only);
   if (!stack) return;
   take_stack(context, stack);
   number(stack, key);
@@ -87,7 +87,7 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   enum state state = state_at(context);
   struct wait wait = {}, *known;
   if (is_dead(state)) bpf_map_delete_elem(&waits, &thread);
-  if (!is_meant(thread, state)) return;
+  if (!is_wait_chosen(thread, state)) return;
   wait.key.pid = bpf_get_current_pid_tgid() >> 32;
   wait.key.tid = thread;
   bpf_get_current_comm(wait.key.comm, sizeof wait.key.comm);
@@ -110,7 +110,7 @@ static __always_inline void count(struct wait *wait, bool unfinished) {
   key.unfinished = unfinished;
   value = tacho_entry(waited, &key);
   if (!value) return;
-  /* A thread comes back on one CPU at a time. */
+  /* Not atomic: the key has the thread, which is on one CPU. */
   ++value->waits;
   value->total_ns += off;
   if (value->longest_ns < off) value->longest_ns = off;
@@ -126,13 +126,13 @@ int switches(struct trace_event_raw_sched_switch *context) {
   return 1;
 }
 
-PER_CPU(room_before, struct stack);
+PER_CPU(buffer_at_begin, struct stack);
 
 static __always_inline void note(struct task_struct *task) {
   __u32 only = 0;
   struct wait wait = {};
-  struct stack *stack = bpf_map_lookup_elem(&room_before, &only);
-  if (!stack || has_filter() || !is_state_meant(state_of(task))) return;
+  struct stack *stack = bpf_map_lookup_elem(&buffer_at_begin, &only);
+  if (!stack || has_filter() || !is_state_chosen(state_of(task))) return;
   wait.key.pid = task->tgid;
   wait.key.tid = task->pid;
   wait.key.began_before = 1;

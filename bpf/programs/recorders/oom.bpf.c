@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Processes that are killed because memory ran out. The sample's own thread is the one that asked for memory.
+// Victims of the OOM killer. The sample's thread is the one whose allocation failed.
 #include "bpf/programs/recorders/recorder.h"
 
 struct oom {
-  __u64 anon_kb, file_kb, shmem_kb; /* what it has in memory; 0 in older kernels, as what follows */
+  __u64 anon_kb, file_kb, shmem_kb; /* resident memory; these and the next members are 0 in older kernels */
   __u64 total_vm_kb, pgtables_kb;
   __u32 victim_pid;
   __s32 score_adj;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Files that are opened by open(), openat(), openat2() and creat(), and the attempts that fail.
+// Calls of open(), openat(), openat2() and creat(), also those that fail.
 #include "bpf/programs/recorders/recorder.h"
 
 #define PATH 256
 
-const volatile bool failed HELP("only attempts that fail");
-const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
-const volatile char path[64] HELP("only paths that begin so, as the program wrote them: path='/etc'");
+const volatile bool failed HELP("only calls that fail");
+const volatile __u64 min_us HELP("only calls of at least N microseconds");
+const volatile char path[64] HELP("only paths with this prefix, as passed to the call: path='/etc'");
 
 enum folder { AT_FDCWD = -100 };
 enum access { O_RDONLY, O_WRONLY, O_RDWR };
@@ -16,9 +16,9 @@ struct open {
   __s32 fd; /* -1: none */
   enum error_name error ROLE("table:path,error");
   enum access access;
-  __u32 flags FORMAT("hex"); /* the others of O_... */
+  __u32 flags FORMAT("hex"); /* O_... without the access mode */
   __u32 mode FORMAT("oct");
-  enum folder dirfd; /* what a path that does not begin with / begins at */
+  enum folder dirfd; /* directory to which a relative path is relative */
   char path[PATH] ROLE("key");
 };
 EVENT(open, struct open);
@@ -51,7 +51,7 @@ static __always_inline bool is_below(const char *file) {
   return true;
 }
 
-// The kernel has read the path by now, so its page is present. A page that was paged out meanwhile stays
+// Reads the path at the return: the kernel has read it, so its page is present. If it was paged out since then the path is
 // empty.
 static __always_inline int end(void *context, long ret) {
   __u64 now = bpf_ktime_get_ns();

@@ -4,12 +4,12 @@
 
 enum what { asked, missed, dirtied };
 
-const volatile __u64 inode HELP("only pages of the file with this number");
+const volatile __u64 inode HELP("only pages of the file with this inode number");
 
 struct pagecache {
   __u64 pages ROLE("value");
-  __u64 inode, index; /* index: the first page's place in the file, in pages */
-  __u32 major, minor; /* the disk or file system */
+  __u64 inode, index; /* index: of the first page in the file */
+  __u32 major, minor; /* of the disk or file system */
   enum what what ROLE("key");
 };
 EVENT(pagecache, struct pagecache);
@@ -22,7 +22,7 @@ static __always_inline int emit(void *context, enum what what, __u64 pages, __u6
   return 1;
 }
 
-// A large read asks several times, each time for the rest: pages up to the same end are counted once.
+// A thread's last range. A large read has several events, each for the rest of the range: they are counted once.
 struct range {
   __u64 inode, index, end; /* end: of the last page */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What all recorders of the catalogue share: the options that choose among threads and thin out events, all of them asked
- * before a stack is walked. tacho/event.h and tacho/emit.h, which every BPF program may use, do the rest.
+ * Shared by all recorders: options that choose threads and sample events, checked before a stack is walked. The rest is in
+ * tacho/event.h and tacho/emit.h, which every BPF program may use.
  */
 #ifndef TACHO_RECORDER_H
 #define TACHO_RECORDER_H
@@ -18,13 +18,13 @@
 const volatile __u32 pid HELP("only this process");
 const volatile __u32 tid HELP("only this thread");
 const volatile char comm[16] HELP("only threads of this name");
-const volatile char cgroup[256] HELP("only threads in this control group, or in one below it, by its path");
-const volatile __u64 cgroup_number; /* of it, and how many are above; the recorder sets them with `cgroup` */
+const volatile char cgroup[256] HELP("only threads in this cgroup or below it, by path");
+const volatile __u64 cgroup_number; /* its id and level; set by tacho-record from `cgroup` */
 const volatile __u32 cgroup_level;
-const volatile __u32 sample HELP("every Nth event of each CPU, as --sample-rate 1/N");
-const volatile __u64 rate HELP("at most so many events a second, as --max-rate");
+const volatile __u32 sample HELP("every Nth event of each CPU, like --sample-rate 1/N");
+const volatile __u64 rate HELP("at most N events a second, like --max-rate");
 
-const volatile __u32 tacho_recorder; /* the process id of the recorder, whose own doings are left out */
+const volatile __u32 tacho_recorder; /* pid of tacho-record, whose own events are left out */
 
 static __always_inline bool is_called(const char name[16], const volatile char wanted[16]) {
   for (int i = 0; i < 16; ++i) {
@@ -34,7 +34,7 @@ static __always_inline bool is_called(const char name[16], const volatile char w
   return true;
 }
 
-/* The number of the control group of a thread, or of one above that. Kernels before 6.1 keep the numbers themselves. */
+/* The id of a thread's ancestor cgroup at `level`; 0: none. Kernels before 6.1 have an array of ids, not of pointers. */
 struct cgroup___before_6_1 {
   __u64 ancestor_ids[1];
 } __attribute__((preserve_access_index));
@@ -66,7 +66,7 @@ static __always_inline bool is_chosen(void) {
   return tacho_follows_thread((__u32)who);
 }
 
-/* The same of any thread. */
+/* The same for any thread. */
 static __always_inline bool is_task_chosen(struct task_struct *task) {
   __u32 process = BPF_CORE_READ(task, tgid), thread = BPF_CORE_READ(task, pid);
   if (process == tacho_recorder) return false;
@@ -81,7 +81,7 @@ static __always_inline bool is_task_chosen(struct task_struct *task) {
   return tacho_follows_thread(thread);
 }
 
-/* At a switch: whether `task`, which leaves the CPU, could have gone on. Kernels before 5.14 call the state otherwise. */
+/* At a context switch: whether `task`, which leaves the CPU, is still runnable. Before Linux 5.14 `__state` was `state`. */
 struct task_struct___before_5_14 {
   volatile long state;
 } __attribute__((preserve_access_index));
@@ -91,7 +91,7 @@ static __always_inline bool is_runnable(struct task_struct *task, bool preempt) 
   return bpf_core_field_exists(task->__state) ? !BPF_CORE_READ(task, __state) : !BPF_CORE_READ(old, state);
 }
 
-/* Whether this event of a chosen thread is taken: asked once for each, when everything else speaks for it. */
+/* Sampling and rate limit: whether this event is taken. Call it once for an event, after all other conditions: it counts. */
 static __always_inline bool is_taken(void) {
   __u32 one_in = sample ? sample : tacho_one_in;
   __u64 most = rate ? rate : tacho_most_a_second;
@@ -99,27 +99,26 @@ static __always_inline bool is_taken(void) {
   return !most || tacho_is_within_rate(most);
 }
 
-/* Whether --filter takes an event of the current thread, `name` as in EVENT(name, type), and then whether it is taken: asked once
- * for each, when it is filled. */
+/* Whether an event of the current thread passes --filter, sampling and rate limit. `name` as in EVENT(name, type). Call it once
+ * for an event, after its members are set. */
 #define IS_WANTED(name, event) (tacho_passes(&tacho_filter_of_##name, event) && is_taken())
 
-/* For an event that is emitted later, in any thread: --filter is about the current one. */
+/* The same for an event that is emitted later, perhaps in another thread: --filter is applied to the current one. */
 static __always_inline bool is_wanted_later(void) { return is_chosen() && tacho_passes(&tacho_filter, 0); }
 
-/* In the cookie of a probe on a user function: the probe is behind the endbr64 at the function's start, which a
- * probe steps over slowly. The instruction pointer is that many bytes behind the start. */
-#define TACHO_BEHIND_MARK (1 << 7)
-#define TACHO_MARK_BYTES 4
-static __always_inline __u64 function_start(__u64 place, __u64 cookie) {
-  return cookie & TACHO_BEHIND_MARK ? place - TACHO_MARK_BYTES : place;
+/* Flag in the cookie of a uprobe: it is after the endbr64 at the function's start, which the kernel would have to single-step. */
+#define TACHO_AFTER_ENDBR (1 << 7)
+#define TACHO_ENDBR_BYTES 4
+static __always_inline __u64 function_start(__u64 ip, __u64 cookie) {
+  return cookie & TACHO_AFTER_ENDBR ? ip - TACHO_ENDBR_BYTES : ip;
 }
 
-/* The return value of a system call as an error. */
+/* The errno in a system call's return value; OK: none. */
 static __always_inline enum error_name error_of(long returned) {
   return returned < 0 && returned >= -4095 ? (enum error_name)-returned : OK;
 }
 
-/* One entry for each CPU: memory for an event that is larger than the stack of a program (512 bytes). */
+/* A per-CPU map with one entry: memory for what is larger than a BPF program's stack (512 bytes). */
 #define PER_CPU(map, entry)                   \
   struct {                                    \
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);  \
@@ -128,8 +127,7 @@ static __always_inline enum error_name error_of(long returned) {
     __type(value, entry);                     \
   } map SEC(".maps")
 
-/* Calls or waits that have begun: what their end needs. A thread that is killed inside one leaves its entry behind; the
- * oldest go first. */
+/* A map of in-flight calls or waits by thread. LRU, since a thread that is killed inside one leaves its entry. */
 #define IN_FLIGHT(map, entry)                \
   struct {                               \
     __uint(type, BPF_MAP_TYPE_LRU_HASH); \
@@ -138,8 +136,8 @@ static __always_inline enum error_name error_of(long returned) {
     __type(value, entry);                \
   } map SEC(".maps")
 
-/* The same of waits that bring much: each thread has an entry, made once and kept, in which a wait is written where it stays.
- * `map`_of(thread): it; 0: there is no room. The first member of `entry` is since_ns: 0: the thread does not wait. */
+/* The same for large entries: each thread has one entry, which is written in place. `map`_of(thread) returns it and makes it if
+ * needed; 0: the map is full. The first member of `entry` is since_ns; 0: the thread does not wait. */
 #define WAITS_OF_THREADS(map, entry)                                        \
   struct {                                                                  \
     __uint(type, BPF_MAP_TYPE_LRU_HASH);                                    \
@@ -163,19 +161,19 @@ static __always_inline enum error_name error_of(long returned) {
     return bpf_map_lookup_elem(&map, &thread);                              \
   }
 
-/* Takes the start time out of an entry of the map of waits, so that each wait becomes one event. Two sides compete: the
- * program that sees the wait end, and at_end(), which reports the waits that are still open. 0: the other side was first. */
+/* Takes the start time out of an entry, so that each wait becomes one event: the program at the wait's end and at_end(), which
+ * reports waits that are still open, may run at the same time. 0: the other one was first. */
 static __always_inline __u64 take_start(__u64 *since_ns) {
   __u64 since = *(volatile __u64 *)since_ns;
   return since && __sync_val_compare_and_swap(since_ns, since, 0) == since ? since : 0;
 }
 
-/* Runs when a recording ends: calls `emit`(key, entry) for each entry, of a map by thread and of any other map. Kernels before
- * 5.14 cannot. */
+/* Program that runs when a recording ends: calls `emit`(key, entry) for each entry of a map, which AT_END_BY() gives another
+ * key type than a thread id. Needs Linux 5.14. */
 #define AT_END(map, entry, emit) AT_END_BY(map, __u32, entry, emit)
 #define AT_END_BY(map, key, entry, emit)                                          \
-  static long report_##map(void *all, key *place, entry *wait, void *nothing) {   \
-    emit(*place, wait);                                                           \
+  static long report_##map(void *all, key *at, entry *wait, void *nothing) {      \
+    emit(*at, wait);                                                              \
     return 0;                                                                     \
   }                                                                               \
   SEC("?syscall")                                                                 \
@@ -184,8 +182,8 @@ static __always_inline __u64 take_start(__u64 *since_ns) {
     return 0;                                                                     \
   }
 
-/* For recorders whose events the kernel writes, with the stack of the thread that runs: a ring buffer for what is open when the
- * recording ends. These events have no stack. With --filter there are none: it may ask about the thread that runs. */
+/* For recorders with CHANNEL(), whose events have the current thread's stack: a ring buffer for what is unfinished when the
+ * recording ends. These events have no stack. There are none with --filter, which may need the current thread. */
 #define UNFINISHED_CHANNEL(name) RING_CHANNEL(unfinished_##name, name, 1 << 20)
 #define EMIT_OPEN(name, process, thread, event)                                            \
   do {                                                                                     \
@@ -197,7 +195,7 @@ static __always_inline __u64 take_start(__u64 *since_ns) {
     tacho_submit(unfinished_##name, made_);                                                \
   } while (0)
 
-/* A stack of another moment than the event's: taken now, kept in a map, written with the event (as its last members). */
+/* A stack that is taken before its event: kept in a map, and written as the last members of the event. */
 #define KERNEL_FRAMES 32
 #define USER_FRAMES 128
 struct stack {
@@ -214,7 +212,7 @@ static __always_inline void take_stack(void *context, struct stack *stack) {
   if (bytes < (long)sizeof stack->user) stack->user[(bytes / 8) & (USER_FRAMES - 1)] = 0;
 }
 
-/* A hash of 63 bits of the addresses of a stack, up to the first 0; 0: there is none. That two stacks share one is not checked. */
+/* A 63-bit hash of a stack's addresses up to the first 0; 0: the stack is empty. Collisions are not detected. */
 static __always_inline __u64 number_of_frames(const __u64 *frames, int most) {
   __u64 number = 0xcbf29ce484222325;
   if (!frames[0]) return 0;
@@ -226,7 +224,7 @@ static __always_inline __u64 number_of_frames(const __u64 *frames, int most) {
   return number & ~(1ULL << 63);
 }
 
-/* The map of the samples of event `name`, with the kernel's own stacks where -g asks for them. */
+/* The perf event array of event `name`: with -g the kernel adds the current stack to its samples. */
 #define CHANNEL(map, name) OUTPUT_CHANNEL(map, name)
 #define EMIT(context, map, event) tacho_output(context, map, event)
 

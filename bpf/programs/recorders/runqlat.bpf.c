@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// How long threads that could run waited for a CPU: woken, new, or put aside while they ran.
+// Run-queue latency: how long runnable threads waited for a CPU after a wake-up, fork or preemption.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/before.h"
 
-const volatile __u64 min_us HELP("only waits that take so long, in microseconds");
+const volatile __u64 min_us HELP("only waits of at least N microseconds");
 
-enum why { woken, created, preempted, unknown /* it waited when the recording began */ };
+enum why { woken, created, preempted, unknown /* waiting when the recording started */ };
 
 struct runqlat {
   __u64 wait_ns ROLE("value");
   enum why why ROLE("why_queued");
-  __u32 prio ROLE("table:comm,why"); /* the kernel's: 120 is nice 0, below 100 is real time */
-  __u32 unfinished;   /* 1: the thread still waited when the recording ended */
-  __u32 began_before; /* 1: it waited when the recording began, and the time counts from then on */
+  __u32 prio ROLE("table:comm,why"); /* task_struct.prio: 120 is nice 0, below 100 is real-time */
+  __u32 unfinished;   /* 1: still waiting when the recording ended */
+  __u32 began_before; /* 1: waiting when the recording started: wait_ns counts from there */
 };
 EVENT(runqlat, struct runqlat);
 RING_CHANNEL(channel, runqlat, 4 << 20);
@@ -30,12 +30,12 @@ static __always_inline int begin(struct task_struct *task, enum why why) {
   wait.process = BPF_CORE_READ(task, tgid);
   wait.prio = BPF_CORE_READ(task, prio);
   wait.since_ns = bpf_ktime_get_ns();
-  // A thread that was put aside on its way to sleep may be woken in the queue, where it waits already.
+  // A thread that is preempted just before it sleeps may be woken while it is on the run queue: the first start is kept.
   bpf_map_update_elem(&waits, &thread, &wait, why == preempted ? BPF_ANY : BPF_NOEXIST);
   return 0;
 }
 
-/* One that runs is woken, too, when it is about to sleep: it goes on, and does not wait. */
+/* A thread that is woken just before it sleeps is still on CPU, and does not wait. */
 static __always_inline bool is_running(struct task_struct *task) {
   return bpf_core_field_exists(task->on_cpu) && BPF_CORE_READ(task, on_cpu);
 }
@@ -68,7 +68,7 @@ int BPF_PROG(switches, bool preempt, struct task_struct *prev, struct task_struc
   wait = bpf_map_lookup_elem(&waits, &thread);
   if (!wait) return 0;
   was = *wait;
-  // The program that removes the entry emits it: at the end of a recording the recorder may be first.
+  // Emitted by the program that deletes the entry: this one or at_end().
   if (bpf_map_delete_elem(&waits, &thread) == 0) emit(thread, &was, false);
   return 0;
 }

@@ -14,9 +14,9 @@ const volatile __u32 target HELP("only signals to this thread, or process");
 
 struct signals {
   enum signal_name sig ROLE("key");
-  __u32 target_pid; /* a thread, or the first of a process */
+  __u32 target_pid; /* tid of the thread, or pid of the process */
   enum result result;
-  enum code code; /* user: sent by kill(); any other number is the kernel's for that signal */
+  enum code code; /* si_code; user: sent by kill() */
   char target[16];
 };
 EVENT(signals, struct signals);

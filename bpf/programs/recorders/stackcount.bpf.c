@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Which stacks lead to functions or a tracepoint, counted in the kernel: no event a hit.
+// Stacks of function calls or of a tracepoint, counted in the kernel: no event for each hit.
 //
-// The recorder finds the functions and puts the first program on all of them, of a program or library (uprobe.multi) or of the
-// kernel (kprobe.multi); or the second one on the tracepoint.
+// tacho-record attaches the first program to all functions that it finds in a program or library (uprobe.multi) or in the kernel
+// (kprobe.multi), or the second one to the tracepoint.
 #include "bpf/programs/recorders/recorder.h"
 
-#define STACK_FLAGS 0 /* made beforehand: a tracepoint may be where the kernel cannot be asked for memory */
+#define STACK_FLAGS 0 /* preallocated: a tracepoint may be in code that must not allocate memory */
 #include "bpf/programs/recorders/stack_numbers.h"
 
 const volatile char name[256] HELP("functions, with * and ?: name='libc.so.6:malloc', name='./prog:parse_*'; of the kernel: name='vfs_*'");
-const volatile char tracepoint[128] HELP("in the place of name: tracepoint='block:block_rq_issue'");
-const volatile bool count = true; /* there is no probe on returns */
-const volatile bool no_user HELP("without the user's part of stacks, which then count as one");
-const volatile bool no_kernel HELP("without the kernel's part");
+const volatile char tracepoint[128] HELP("instead of name: tracepoint='block:block_rq_issue'");
+const volatile bool count = true; /* for tacho-record: no program at returns */
+const volatile bool no_user HELP("without user stacks: events with one kernel stack are counted together");
+const volatile bool no_kernel HELP("without kernel stacks");
 
-const volatile __u32 tacho_in_kernel; /* set by the recorder */
+const volatile __u32 tacho_in_kernel; /* set by tacho-record */
 
 struct stackcount_key {
   __u64 pid;
-  __u64 function ROLE("function") FORMAT("uaddr"); /* of a tracepoint 0 */
+  __u64 function ROLE("function") FORMAT("uaddr"); /* 0: the tracepoint */
   __u64 kernel_stack ROLE("stack:stacks");
   __u64 user_stack ROLE("stack:stacks");
   char comm[16];

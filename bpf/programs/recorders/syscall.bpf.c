@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// System calls: which, how long, what they returned.
+// System calls: number, duration and return value.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/syscalls.h"
 
 const volatile enum syscall_name call HELP("only this system call, by name") = any;
 const volatile bool failed HELP("only calls that return an error");
-const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
+const volatile __u64 min_us HELP("only calls of at least N microseconds");
 
 struct syscall {
   __u64 lat_ns ROLE("value");
   __s64 ret;
   enum syscall_name call ROLE("key");
   enum error_name error;
-  __u64 unfinished; /* 1: it had not returned when the recording ended */
+  __u64 unfinished; /* 1: not returned when the recording ended */
 };
 EVENT(syscall, struct syscall);
 CHANNEL(channel, syscall);
@@ -33,7 +33,7 @@ static __always_inline int leave(void *context, long number, long ret) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   struct entry *entry = bpf_map_lookup_elem(&entries, &thread);
   struct syscall event = {.ret = ret, .error = error_of(ret)};
-  if (!entry) return 1;  // it began before the recording, or is not wanted
+  if (!entry) return 1;  // it started before the recording, or is filtered out
   began = take_start(&entry->time_ns);
   if (!began) return 1;
   event.lat_ns = now - began;

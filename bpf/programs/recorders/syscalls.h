@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * System calls: their names by number (x86-64), so that payloads show them, and the hooks of syscall and syscount. Include
- * recorder.h first, and define enter(number) and leave(context, number, returned).
+ * System calls: an enum of their numbers on x86-64, by which payloads show names, and the programs of syscall and syscount.
+ * Include recorder.h first, and define enter(number) and leave(context, number, returned).
  */
 #ifndef TACHO_SYSCALLS_H
 #define TACHO_SYSCALLS_H
@@ -76,14 +76,14 @@ enum syscall_name {
   removexattrat = 466, open_tree_attr = 467, file_getattr = 468, file_setattr = 469
 };
 
-/* A call that is under way. */
+/* An in-flight call. */
 struct entry {
   __u64 time_ns;
   __u32 call, process;
 };
 IN_FLIGHT(entries, struct entry);
 
-/* Calls that end the thread: they never return. */
+/* Whether the call ends the thread and so never returns. */
 static __always_inline bool ends_thread(long number) { return number == exit || number == exit_group; }
 
 static __always_inline int enter(long number);
@@ -95,7 +95,7 @@ int BPF_PROG(enter_btf, struct pt_regs *registers, long number) { return enter(n
 SEC("tracepoint/raw_syscalls/sys_enter") ALTERNATIVE(enter)
 int enter_tracepoint(struct trace_event_raw_sys_enter *context) { return enter(context->id); }
 
-/* Not by BTF: its stacks would begin with frames of the program itself. */
+/* Not tp_btf: stacks would start with frames of the BPF program. */
 SEC("tracepoint/raw_syscalls/sys_exit")
 int leave_tracepoint(struct trace_event_raw_sys_exit *context) { return leave(context, context->id, context->ret); }
 

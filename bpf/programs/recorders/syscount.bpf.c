@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// System calls counted and timed in the kernel, by process, call and result: no event a call.
+// Numbers and durations of system calls by process, call and result, counted in the kernel: no event for each call.
 #include "bpf/programs/recorders/recorder.h"
 #include "bpf/programs/recorders/syscalls.h"
 
 const volatile enum syscall_name call HELP("only this system call, by name") = any;
 const volatile bool failed HELP("only calls that return an error");
-const volatile bool count HELP("calls are counted when they return, and not timed");
-const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
+const volatile bool count HELP("count calls, without their durations");
+const volatile __u64 min_us HELP("only calls of at least N microseconds");
 
 struct syscount_key {
   __u64 ns ROLE("log2 unless count") UNIT("ns");
@@ -14,7 +14,7 @@ struct syscount_key {
   enum syscall_name call;
   enum error_name error ROLE("table:call");
   char comm[16];
-  __u32 unfinished; /* 1: had not returned when the recording ended */
+  __u32 unfinished; /* 1: not returned when the recording ended */
 };
 struct syscount_value {
   __u64 calls ROLE("count");
@@ -53,7 +53,7 @@ static __always_inline int count_call(__u64 number, __u64 taken, long ret) {
   struct syscount_key key;
   enum error_name error = error_of(ret);
   if ((failed && error == OK) || taken / 1000 < min_us || !is_taken()) return 1;
-  __builtin_memset(&key, 0, sizeof key); /* the hole at its end as well */
+  __builtin_memset(&key, 0, sizeof key); /* with the padding at its end */
   key.pid = bpf_get_current_pid_tgid() >> 32;
   key.call = number;
   key.error = error;
@@ -68,7 +68,7 @@ static __always_inline int leave(void *context, long number, long ret) {
   struct entry *entry;
   if (count) return (call != any && number != call) || !is_wanted_later() ? 1 : count_call(number, 0, ret);
   entry = bpf_map_lookup_elem(&entries, &thread);
-  if (!entry) return 1; /* it began before the recording, or is not wanted */
+  if (!entry) return 1; /* it started before the recording, or is filtered out */
   began = take_start(&entry->time_ns);
   called = entry->call;
   bpf_map_delete_elem(&entries, &thread);
@@ -76,7 +76,7 @@ static __always_inline int leave(void *context, long number, long ret) {
   return count_call(called, now - began, ret);
 }
 
-/* When the recording ends, calls that are still open are counted: with the name that their thread has. */
+/* Counts the in-flight calls when the recording ends. */
 __u32 has_ended;
 SEC("?syscall")
 int at_end(void *context) {

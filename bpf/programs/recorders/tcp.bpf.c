@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// TCP connections: made, accepted, refused, closed; how long that took, how long they lived, and their bytes.
+// TCP connections: connect, accept, refused and close, with handshake time, lifetime and bytes.
 #include "bpf/programs/recorders/addresses.h"
 
 const volatile __u32 port HELP("only connections with this port on either side");
-const volatile __u64 min_us HELP("only events whose lat_ns is so long, in microseconds");
+const volatile __u64 min_us HELP("only events with lat_ns of at least N microseconds");
 
 enum what { connect, refused, accept, close };
 
 struct tcp {
-  __u64 lat_ns ROLE("value"); /* connect, refused: of the handshake; accept: waited to be accepted; close: its life */
-  __u64 rx_bytes, tx_bytes;   /* until now; tx: what was acknowledged; begin and end of a stream count one each */
+  __u64 lat_ns ROLE("value"); /* connect, refused: handshake; accept: wait for accept(); close: lifetime */
+  __u64 rx_bytes, tx_bytes;   /* so far; tx: acknowledged bytes; SYN and FIN count one byte each */
   enum what what ROLE("key");
   __u16 local_port ROLE("table:what,comm,remote"), remote_port;
   char local[ADDRESS], remote[ADDRESS];
@@ -19,7 +19,7 @@ RING_CHANNEL(channel, tcp, 4 << 20);
 
 struct flow {
   __u64 begin_ns;
-  __u32 process, thread; /* 0: not accepted yet */
+  __u32 process, thread; /* 0: before accept() */
   __u32 family;
   __u16 local_port, remote_port;
   __u8 local[16], remote[16];
@@ -27,7 +27,7 @@ struct flow {
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 65536);
-  __type(key, __u64);  // its socket
+  __type(key, __u64);  // address of the struct sock
   __type(value, struct flow);
 } flows SEC(".maps");
 
@@ -80,14 +80,14 @@ int changes(struct trace_event_raw_inet_sock_set_state *context) {
     if (is_wanted_later()) begin(context, bpf_get_current_pid_tgid());
     return 1;
   }
-  if (old == SYN_RECV && new == ESTABLISHED) {  // in whatever thread the packet interrupted
+  if (old == SYN_RECV && new == ESTABLISHED) {  // the current thread is unrelated: the packet interrupted it
     begin(context, 0);
     return 1;
   }
   flow = bpf_map_lookup_elem(&flows, &key);
   if (!flow) return 1;
   if (old == SYN_SENT) {
-    set_addresses(flow, context);  // the address here is chosen by now
+    set_addresses(flow, context);  // the local address is set by now
     emit(flow, socket, new == ESTABLISHED ? connect : refused);
     flow->begin_ns = bpf_ktime_get_ns();
     if (new == CLOSE) bpf_map_delete_elem(&flows, &key);

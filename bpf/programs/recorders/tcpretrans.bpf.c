@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// TCP segments that are sent once more.
+// TCP retransmissions.
 #include "bpf/programs/recorders/addresses.h"
 
 const volatile __u32 port HELP("only connections with this port on either side");
@@ -23,7 +23,7 @@ CHANNEL(channel, tcpretrans);
   if (IS_WANTED(tcpretrans, &event)) EMIT(context, channel, &event);                            \
   return 1
 
-// The thread that runs when a timer expires did not send the segment: threads are not filtered.
+// Not filtered by thread: the retransmission timer interrupts an unrelated thread.
 SEC("tracepoint/tcp/tcp_retransmit_skb")
 int sent_again(void *context) {
   struct trace_event_raw_tcp_retransmit_skb *now = context;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Calls whose return no probe will see: the kernel replaces the return addresses of at most 64 calls of a thread
- * at a time (MAX_URETPROBE_DEPTH), including other tracers'. A call that is nested deeper runs and returns unseen;
- * its caller's return is seen again. The entry probe knows: the kernel decides right behind it, by the number that
- * is read here.
+ * Calls whose return no uretprobe will see: the kernel replaces at most 64 return addresses of a thread at a time
+ * (MAX_URETPROBE_DEPTH), including those of other tracers. A call that is nested deeper returns unseen. The program at the entry
+ * can count it: it reads utask->depth, by which the kernel decides right after.
  */
 #ifndef TACHO_TOO_DEEP_H
 #define TACHO_TOO_DEEP_H
@@ -17,9 +16,9 @@ struct task_struct___probed {
   struct uprobe_task___returns *utask;
 } __attribute__((preserve_access_index));
 
-__u64 tacho_too_deep = 0; /* calls that are lost, in all */
+__u64 tacho_too_deep = 0; /* number of such calls */
 
-/* The same by function: its number in the cookie, from 1. */
+/* The same by function: by its number in the cookie, from 1 on. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(map_flags, BPF_F_NO_PREALLOC);

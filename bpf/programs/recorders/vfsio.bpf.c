@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Reads, writes and syncs of files: how long, how much, of which file and file system.
+// Reads, writes and syncs of files: duration, bytes, file and file system.
 #include "bpf/programs/recorders/recorder.h"
 
 enum op { any, read, write, sync };
@@ -12,19 +12,19 @@ enum file_system {
 
 const volatile enum op op HELP("only read, write or sync");
 const volatile enum file_system fs HELP("only files of this file system: ext4, xfs, btrfs, nfs, tmpfs, ...");
-const volatile __u64 min_us HELP("only what takes so long, in microseconds");
-const volatile __u64 min_bytes HELP("only what moves so many bytes");
+const volatile __u64 min_us HELP("only operations of at least N microseconds");
+const volatile __u64 min_bytes HELP("only operations of at least N bytes");
 
 struct vfsio {
   __u64 lat_ns ROLE("value");
-  __s64 ret; /* bytes that were moved, or an error below 0 */
+  __s64 ret; /* bytes, or a negative errno */
   __u64 bytes;
   __u64 inode;
   enum op op ROLE("key");
   enum error_name error;
   enum file_system fs;
-  __u32 unfinished; /* 1: it was under way when the recording ended; its bytes are not known */
-  char name[64] ROLE("table:name,op,fs"); /* the file's, without its folders */
+  __u32 unfinished; /* 1: not returned when the recording ended; bytes are not known */
+  char name[64] ROLE("table:name,op,fs"); /* the file's name without its directory */
 };
 EVENT(vfsio, struct vfsio);
 CHANNEL(channel, vfsio);
@@ -34,7 +34,7 @@ struct call {
   __u64 time_ns, file;
   __u64 process;
 };
-/* By thread and kind: a write that is also synced (O_DSYNC) has a sync inside. */
+/* In-flight operations by thread and kind: a write with O_DSYNC calls fsync inside. */
 struct begun {
   __u32 thread, op;
 };
@@ -81,7 +81,7 @@ static __always_inline int end(void *context, long ret, enum op what) {
   return 1;
 }
 
-// The functions that all reads and writes go through: read, pread, readv, splice, and the kernel's own.
+// Functions that all reads and writes call: read, pread, readv, splice, and those of the kernel itself.
 SEC("fentry/vfs_read") ALTERNATIVE_SET(files, trampolines)
 int BPF_PROG(begin_read_f, struct file *file) { return begin(file, read); }
 SEC("fexit/vfs_read") ALTERNATIVE_SET(files, trampolines)
@@ -108,7 +108,7 @@ int BPF_KPROBE(begin_sync_k, struct file *file) { return begin(file, sync); }
 SEC("kretprobe/vfs_fsync_range") ALTERNATIVE_SET(files, kprobes)
 int BPF_KRETPROBE(end_sync_k, int ret) { return end(ctx, ret, sync); }
 
-// Where functions cannot be hooked: the system calls that name a file by its descriptor.
+// If neither fentry nor kprobes can be attached: system calls with a file descriptor.
 static __always_inline struct file *file_of(__u64 descriptor) {
   struct task_struct *task = (struct task_struct *)bpf_get_current_task();
   struct fdtable *table = BPF_CORE_READ(task, files, fdt);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Wake-ups: the stack of the waker, the thread that it woke, and how long that one had slept.
+// Wake-ups: the waker's stack, the woken thread, and how long that had slept.
 #include "bpf/programs/recorders/recorder.h"
 
 #include "bpf/programs/recorders/interrupts.h"
 
-const volatile __u64 min_us HELP("only waits that lasted so long, in microseconds");
+const volatile __u64 min_us HELP("only waits of at least N microseconds");
 
 struct waking {
-  __u64 blocked_ns ROLE("value"); /* from going to sleep to being woken */
+  __u64 blocked_ns ROLE("value"); /* from sleep to wake-up */
   __u32 woken_tid ROLE("wakes");
   __u32 woken_pid ROLE("table:woken,waker");
   __u32 waker_tid, waker_pid;
   char woken[16] ROLE("key");
-  char waker[16] ROLE("waker"); /* [timer] or [irq]: no thread's */
+  char waker[16] ROLE("waker"); /* comm; [timer] or [irq]: an interrupt handler */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
@@ -32,8 +32,8 @@ struct {
 } sleeps SEC(".maps");
 
 #define STATES 0xff
-#define DEAD 0x30 /* X and Z: they do not come back */
-#define IDLE 0x80 /* the kernel's workers */
+#define DEAD 0x30 /* states X and Z */
+#define IDLE 0x80 /* state I: idle kernel workers */
 
 // The options choose woken threads; wakers are not filtered.
 SEC("tracepoint/sched/sched_switch")
@@ -55,16 +55,16 @@ int wakes(struct trace_event_raw_sched_wakeup_template *context) {
   struct sleep *sleep = bpf_map_lookup_elem(&sleeps, &thread), was;
   struct waking *event;
   char name[16];
-  bool is_ours, is_thread;
+  bool is_recorded, is_thread;
   if (!sleep) return 1;
   was = *sleep;
   bpf_map_delete_elem(&sleeps, &thread);
   if ((now - was.time_ns) / 1000 < min_us || !is_taken()) return 1;
   is_thread = name_waker(name);
-  // A recording that follows some threads has no events of others, and an interrupt belongs to no thread:
-  // the event is reported as the woken thread's, without addresses of the process that happened to run.
-  is_ours = is_thread && tacho_follows_thread((__u32)waker);
-  event = tacho_reserve_for(channel, struct waking, is_ours ? waker >> 32 : was.process, is_ours ? (__u32)waker : thread);
+  // If the waker is an interrupt, or a thread that is not recorded, the event is attributed to the woken thread, and has no user
+  // stack: that would be the current process's.
+  is_recorded = is_thread && tacho_follows_thread((__u32)waker);
+  event = tacho_reserve_for(channel, struct waking, is_recorded ? waker >> 32 : was.process, is_recorded ? (__u32)waker : thread);
   if (!event) return 1;
   event->blocked_ns = now - was.time_ns;
   event->woken_tid = thread;
@@ -74,7 +74,7 @@ int wakes(struct trace_event_raw_sched_wakeup_template *context) {
   __builtin_memcpy(event->waker, name, sizeof event->waker);
   __builtin_memcpy(event->woken, was.name, sizeof event->woken);
   take_stack(context, (struct stack *)event->kernel_stack);
-  if (!is_ours) event->user_stack[0] = 0;
+  if (!is_recorded) event->user_stack[0] = 0;
   tacho_submit(channel, event);
   return 1;
 }

@@ -148,7 +148,7 @@ TEST(KernelLayout, OffsetsAreThoseOfTheKernelsOwnTypes) {
   EXPECT_EQ(layout->inode_changed, 0u) << "not all kernels have it";
   EXPECT_EQ(layout->vma_file, 48u);
   EXPECT_EQ(layout->inode_super_block, 32u);
-  EXPECT_EQ(layout->knows_returns, 0u) << "a kernel without probes";
+  EXPECT_EQ(layout->has_uprobes, 0u) << "a kernel without probes";
   EXPECT_EQ(Kernel("slot", 2).layout()->perf_contexts, 2u) << "as before Linux 6.2";
 }
 
@@ -157,19 +157,19 @@ TEST(KernelLayout, WhereReturnAddressesAreKeptIsKnownWholeOrNotAtAll) {
   kernel.add_returns();
   const auto layout = kernel.layout();
   ASSERT_TRUE(layout) << layout.error().what;
-  EXPECT_EQ(layout->knows_returns, 1u);
-  EXPECT_EQ(layout->probes_returns, 8u);
-  EXPECT_EQ(layout->return_place, 8u);
+  EXPECT_EQ(layout->has_uprobes, 1u);
+  EXPECT_EQ(layout->utask_returns, 8u);
+  EXPECT_EQ(layout->return_stack, 8u);
   EXPECT_EQ(layout->return_address, 16u);
   EXPECT_EQ(layout->return_next, 24u);
-  EXPECT_EQ(layout->mm_probe_area, 16u + 8);
-  EXPECT_EQ(layout->probe_area_address, 8u);
-  EXPECT_EQ(layout->probes_place, 16u);
-  EXPECT_EQ(layout->probes_copy, 24u);
+  EXPECT_EQ(layout->mm_xol_area, 16u + 8);
+  EXPECT_EQ(layout->xol_area_address, 8u);
+  EXPECT_EQ(layout->utask_address, 16u);
+  EXPECT_EQ(layout->utask_xol_address, 24u);
   Kernel other;
   other.add_returns("return_address");
   ASSERT_TRUE(other.layout());
-  EXPECT_EQ(other.layout()->knows_returns, 0u);
+  EXPECT_EQ(other.layout()->has_uprobes, 0u);
 }
 
 TEST(KernelLayout, AnotherTreeIsNotTaken) {

@@ -1,0 +1,28 @@
+/* Offsets of the members that the recorder `follow` shows, shared with tacho-record: C, compiled on both sides. */
+#ifndef TACHO_MEMBER_OFFSETS_H
+#define TACHO_MEMBER_OFFSETS_H
+
+#include <linux/types.h>
+
+enum tacho_followed_sizes {
+  TACHO_MOST_SHOWN = 8,    /* members */
+  TACHO_MOST_POINTERS = 3, /* dereferenced on the way to one */
+};
+
+/* Bits of a probe's cookie. */
+enum tacho_followed_cookie {
+  TACHO_ARGUMENT = 7, /* mask of the argument's number, from 1 on */
+  TACHO_STARTS = 8,   /* objects are followed from a call of this function on */
+  TACHO_STOPS = 16,   /* and until this function returns */
+};
+
+struct tacho_member_offset {
+  __u32 pointers;                    /* number of pointers to dereference */
+  __u32 at[TACHO_MOST_POINTERS + 1]; /* offset of the first pointer in the object, of the next one in its target, ..., and of
+                                      * the member in the last target */
+  __u32 bytes;                       /* to read, 1 to 8; 0: no member */
+  __u32 left, right;                 /* shifts of the 64-bit value that remove the bits around a bit field */
+  __u32 is_signed;
+};
+
+#endif
