@@ -45,7 +45,7 @@ const test::TemporaryFile& capture() {
 void BM_SessionAlone(benchmark::State& state) {
   class Nothing : public Sink {
    public:
-    Flow on_sample(const ResolvedSample&) override { return Flow::GoOn; }
+    Flow on_sample(const ResolvedSample&) override { return Flow::Continue; }
   };
   for (auto _ : state) {
     SessionOptions options;

@@ -11,7 +11,7 @@ namespace {
 class Looker : public Sink {
  public:
   explicit Looker(Session& session) : session_(&session) {}
-  bool takes_others() const override { return false; }
+  bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
     Resolver& resolver = session_->resolver();
     seen +=
@@ -21,7 +21,7 @@ class Looker : public Sink {
       for (const std::uint32_t number : sample.stack->frames)
         seen += resolver.frames(resolver.location(number)).size();
     }
-    return ++samples_ < 20'000 ? Flow::GoOn : Flow::Stop;
+    return ++samples_ < 20'000 ? Flow::Continue : Flow::Stop;
   }
   std::size_t seen = 0;
 

@@ -16,7 +16,7 @@ class Everything : public Sink {
     text_->write(out, sample);
     return flow();
   }
-  Flow on_other(const OtherEvent& event) override {
+  Flow on_non_sample(const NonSampleRecord& event) override {
     if (!text_ && !start()) return Flow::Stop;
     text_->write_start(out, event);
     write_record(out, event.view->type, *event.record, Names::Safe);
@@ -43,7 +43,7 @@ class Everything : public Sink {
   }
   Flow flow() {
     out.clear();
-    return ++records_ < 2000 ? Flow::GoOn : Flow::Stop;
+    return ++records_ < 2000 ? Flow::Continue : Flow::Stop;
   }
   Session* session_;
   FieldChoice fields_;

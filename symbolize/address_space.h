@@ -96,7 +96,7 @@ class MappingList {
 };
 
 // The address space of one process at one time, and that of the kernel now. The process's part never changes,
-// so other threads may read it while further records are applied. What the addresses of one process stand for
+// so other threads may read it while further records are applied. The mappings of one process
 // at one time, and those of the kernel now. The process's part never changes, so other threads may look into
 // it while further records are applied.
 class SpaceVersion {

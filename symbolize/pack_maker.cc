@@ -9,7 +9,7 @@ using format::PackedAddress;
 using format::PackedFunction;
 using Flag = format::PackedModule;
 
-PackMaker::Gathered& PackMaker::gathered(const PlaceFacts& facts) {
+PackMaker::Gathered& PackMaker::gathered(const LocationFacts& facts) {
   // All BPF trampolines and dispatchers are one module, as in kallsyms.
   const Module* const key = facts.is_bpf_text ? nullptr : facts.module;
   const auto [entry, is_new] = modules_.try_emplace({key, facts.is_bpf_text});
@@ -83,7 +83,7 @@ std::uint32_t PackMaker::function_of(Gathered& to, std::uint32_t unit, std::uint
   return packed;
 }
 
-void PackMaker::add_lines(Gathered& to, const PlaceFacts& facts, PackedAddress& address) {
+void PackMaker::add_lines(Gathered& to, const LocationFacts& facts, PackedAddress& address) {
   if (facts.lines != nullptr) {
     const auto spot = facts.lines->spot_of({facts.elf_address});
     if (!spot) return;
@@ -103,7 +103,7 @@ void PackMaker::add_lines(Gathered& to, const PlaceFacts& facts, PackedAddress& 
   }
 }
 
-void PackMaker::add(const PlaceFacts& facts, Keep keep) {
+void PackMaker::add(const LocationFacts& facts, Keep keep) {
   if (facts.module == nullptr || (facts.source == nullptr && !facts.is_bpf_text)) return;
   Gathered& to = gathered(facts);
   PackedAddress address{.address = facts.shown_address, .elf_address = facts.elf_address};
@@ -122,7 +122,7 @@ void PackMaker::add(const PlaceFacts& facts, Keep keep) {
   if (says_something) to.module.addresses.push_back(address);
 }
 
-bool PackMaker::has_code(const PlaceFacts& facts, std::uint64_t start, std::uint64_t size) {
+bool PackMaker::has_code(const LocationFacts& facts, std::uint64_t start, std::uint64_t size) {
   const auto& code = gathered(facts).code;
   auto piece = code.upper_bound(start);
   if (piece == code.begin()) return false;
@@ -131,7 +131,8 @@ bool PackMaker::has_code(const PlaceFacts& facts, std::uint64_t start, std::uint
          size <= piece->second.size() - (start - piece->first);
 }
 
-void PackMaker::add_code(const PlaceFacts& facts, std::uint64_t start, format::Bytes code, bool is_64_bit) {
+void PackMaker::add_code(const LocationFacts& facts, std::uint64_t start, format::Bytes code,
+                         bool is_64_bit) {
   if (code.empty() || has_code(facts, start, code.size())) return;
   Gathered& to = gathered(facts);
   to.code[start].assign(code.begin(), code.end());

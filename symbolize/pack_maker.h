@@ -21,11 +21,11 @@ class PackMaker {
   // module is always added, the address only if it has facts, or with Keep::Always: so readers can
   // distinguish a call without a name from one that was not looked up.
   enum class Keep : std::uint8_t { WithFacts, Always };
-  void add(const PlaceFacts& facts, Keep keep = Keep::WithFacts);
+  void add(const LocationFacts& facts, Keep keep = Keep::WithFacts);
   // Adds instructions from a shown address on, of the module of an added address. Overlapping instructions
   // are stored once.
-  void add_code(const PlaceFacts& facts, std::uint64_t start, format::Bytes code, bool is_64_bit);
-  bool has_code(const PlaceFacts& facts, std::uint64_t start, std::uint64_t size);
+  void add_code(const LocationFacts& facts, std::uint64_t start, format::Bytes code, bool is_64_bit);
+  bool has_code(const LocationFacts& facts, std::uint64_t start, std::uint64_t size);
   // The pack of all that was added.
   format::SymbolPack finish();
 
@@ -47,9 +47,9 @@ class PackMaker {
     std::unordered_map<std::uint64_t, std::uint32_t> functions;  // by unit and number in their source
     std::map<std::uint64_t, std::vector<std::byte>> code;        // by start
   };
-  Gathered& gathered(const PlaceFacts& facts);
+  Gathered& gathered(const LocationFacts& facts);
   std::uint32_t symbol_of(Gathered& to, const Symbol& symbol);
-  void add_lines(Gathered& to, const PlaceFacts& facts, format::PackedAddress& address);
+  void add_lines(Gathered& to, const LocationFacts& facts, format::PackedAddress& address);
   // `function_at` returns the InlineFunction of a number in `unit`.
   template <class FunctionAt>
   std::uint32_t function_of(Gathered& to, std::uint32_t unit, std::uint32_t number, FunctionAt&& function_at);

@@ -217,7 +217,7 @@ SymbolSource without_names(Error reason) {
 
 namespace {
 
-format::Damage kind_of_lack(const SymbolSource* source) {
+format::Damage damage_of_missing(const SymbolSource* source) {
   const bool is_left_out =
       source != nullptr && (source->is_left_out || (source->lines && source->lines->left_out()));
   return is_left_out ? format::Damage::BadSymbolSource : format::Damage::NoSymbols;
@@ -225,15 +225,15 @@ format::Damage kind_of_lack(const SymbolSource* source) {
 
 }  // namespace
 
-Lack missing_message(const SymbolSource* source, const DebugFiles& files, const std::string& path,
-                     std::string_view ended) {
+MissingMessage missing_message(const SymbolSource* source, const DebugFiles& files, const std::string& path,
+                               std::string_view ended) {
   constexpr std::string_view kEnded = "call chains end there: ";
   std::string missing_reason = source ? source->missing_reason : "";
   if (source && source->reason_is_own_file) missing_reason.insert(0, files.place(path) + ": ");
   if (missing_reason.empty() && source && source->lines) missing_reason = source->lines->missing_reason();
   if (missing_reason.empty() && ended.empty()) return {};
   if (missing_reason.empty()) return {format::Damage::Note, files.message(path, std::string(ended), kEnded)};
-  const format::Damage kind = kind_of_lack(source);
+  const format::Damage kind = damage_of_missing(source);
   std::string line = files.message(path, missing_reason, source->message_start);
   if (ended.empty() || missing_reason.starts_with(ended)) return {kind, line};
   const std::string here = files.place(path) + ": ";

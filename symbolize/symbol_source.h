@@ -133,14 +133,14 @@ class CarriedNames {
 // Whether the error is EFBIG: the symbols exceed the limits for the file's size.
 bool is_left_out(const Error& reason);
 
-struct Lack {
+struct MissingMessage {
   format::Damage kind = format::Damage::NoSymbols;  // or Note, if no names are missing
   std::string line;
 };
 // One message about all that is missing for the module at `path`; empty: nothing is. `source` may be null.
 // `ended`: why call chains end in it; empty: none does.
-Lack missing_message(const SymbolSource* source, const DebugFiles& files, const std::string& path,
-                     std::string_view ended);
+MissingMessage missing_message(const SymbolSource* source, const DebugFiles& files, const std::string& path,
+                               std::string_view ended);
 
 // Uses the symbol packs of other captures for programs and libraries with equal build ids.
 //

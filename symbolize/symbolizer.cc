@@ -465,11 +465,11 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   return state.add_lines(frame.is_unnamed ? nullptr : state.last_symbol, has_inlines);
 }
 
-PlaceFacts Symbolizer::facts(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode) {
+LocationFacts Symbolizer::facts(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode) {
   State& state = *state_;
   state.last_symbol = nullptr;
   const Frame& frame = resolve(mapping, ip, cpumode).front();
-  PlaceFacts facts;
+  LocationFacts facts;
   facts.module = frame.module;
   facts.shown_address = frame.shown_address;
   if (!frame.module) return facts;

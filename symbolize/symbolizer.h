@@ -33,7 +33,7 @@ enum class Origin : std::uint8_t {
 enum class Behind : std::uint8_t { Nothing, Call };
 
 // All facts about an address, before options select from them: for packing.
-struct PlaceFacts {
+struct LocationFacts {
   const Module* module = nullptr;  // null: nothing is mapped there
   SymbolSource* source = nullptr;  // null: only the module is known
   std::optional<Symbol> symbol;    // in shown addresses; with the linker's name
@@ -61,7 +61,7 @@ class Symbolizer {
 
   // The facts from which resolve() makes frames. Valid until the next call; strings and `source` as long as
   // this.
-  PlaceFacts facts(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode);
+  LocationFacts facts(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode);
 
   // A module's packed symbols; null: none. Valid as long as this.
   PackedSource* packed(const Module& module);

@@ -215,10 +215,10 @@ Finding paranoid(const HostFacts& facts) {
   return found;
 }
 
-Finding sampling(std::string name, const std::string& refusal, State lack, std::string consequence,
+Finding sampling(std::string name, const std::string& refusal, State state, std::string consequence,
                  std::string remedy) {
   if (refusal.empty()) return good(std::move(name), "yes");
-  return {std::move(name), lack, "no: " + refusal, std::move(consequence), std::move(remedy)};
+  return {std::move(name), state, "no: " + refusal, std::move(consequence), std::move(remedy)};
 }
 
 Finding tracepoints(const HostFacts& facts) {
@@ -265,12 +265,12 @@ Finding probes(const HostFacts& facts) {
       "kprobes: " + yes_or_no(facts.has_kprobes) + ", uprobes: " + yes_or_no(facts.has_uprobes);
   if (facts.has_kprobes && facts.has_uprobes) return good("probes", both);
   std::string places, settings;
-  const auto lacks = [&](std::string_view place, std::string_view setting) {
+  const auto add_missing = [&](std::string_view place, std::string_view setting) {
     places.append(places.empty() ? "" : " and ").append(place);
     settings.append(settings.empty() ? "" : " and ").append(setting);
   };
-  if (!facts.has_kprobes) lacks("functions of the kernel", "CONFIG_KPROBE_EVENTS=y");
-  if (!facts.has_uprobes) lacks("functions of programs", "CONFIG_UPROBE_EVENTS=y");
+  if (!facts.has_kprobes) add_missing("functions of the kernel", "CONFIG_KPROBE_EVENTS=y");
+  if (!facts.has_uprobes) add_missing("functions of programs", "CONFIG_UPROBE_EVENTS=y");
   return {"probes", State::Limited, both, "neither events nor BPF programs can be put on " + places,
           "boot a kernel with " + settings};
 }

@@ -197,7 +197,7 @@ std::vector<std::byte> payload_of(const ThreadStack& thread) {
   format::ByteWriter out;
   out.u32(static_cast<std::uint32_t>(thread.state)).u32(static_cast<std::uint32_t>(thread.call.number));
   for (const std::uint64_t each : thread.call.arguments) out.u64(each);
-  out.u64(thread.lock.address).u32(thread.lock.owner).u32(thread.lack.empty() ? 0 : 1);
+  out.u64(thread.lock.address).u32(thread.lock.owner).u32(thread.missing_reason.empty() ? 0 : 1);
   out.u64(static_cast<std::uint64_t>(thread.paused.count()));
   // RAW begins after a word of 4 bytes, so these make it end at a multiple of 8.
   out.padded_text(thread.call.file, 8).zeros(4);
@@ -310,15 +310,15 @@ int fail(const Error& error, const StopSignals* signals = nullptr) {
 void say(const std::string& line) { print_failure(Error{line}, "stacks"); }
 
 // Prints what is missing, one line for each reason.
-bool say_lacks(const ThreadsNow& now, bool is_quiet) {
+bool print_missing(const ThreadsNow& now, bool is_quiet) {
   std::vector<std::pair<std::string, std::size_t>> reasons;
   for (const ThreadStack& each : now.threads) {
-    if (each.lack.empty()) continue;
-    const auto known = std::ranges::find(reasons, each.lack, &std::pair<std::string, std::size_t>::first);
+    if (each.missing_reason.empty()) continue;
+    const auto known = std::ranges::find(reasons, each.missing_reason, &std::pair<std::string, std::size_t>::first);
     if (known != reasons.end()) {
       ++known->second;
     } else {
-      reasons.emplace_back(each.lack, 1);
+      reasons.emplace_back(each.missing_reason, 1);
     }
   }
   constexpr std::size_t kMostSaid = 5;
@@ -378,8 +378,8 @@ int run_stacks(const std::vector<std::string>& arguments, const std::vector<std:
   const auto shown = show_capture(std::move(words), memory ? &memory : nullptr, *signals);
   if (!shown) return fail(shown.error());
   if (signals->start_ended_by() != 0) return 128 + signals->start_ended_by();
-  const bool lacks = say_lacks(*now, options->is_quiet);
-  return *shown == cli::kWhole && lacks ? cli::kIncomplete : *shown;
+  const bool is_incomplete = print_missing(*now, options->is_quiet);
+  return *shown == cli::kWhole && is_incomplete ? cli::kIncomplete : *shown;
 }
 
 }  // namespace tacho::record

@@ -167,7 +167,7 @@ void copy_stack(ThreadStack& thread) {
   int code = 0;
   thread.stack = read_memory(thread.tid, thread.registers[kStackPlace], kMostStack, code);
   if (!thread.stack.empty()) return;
-  thread.lack = code == EPERM ? "its memory cannot be read: root, or CAP_SYS_PTRACE, may"
+  thread.missing_reason = code == EPERM ? "its memory cannot be read: root, or CAP_SYS_PTRACE, may"
                               : system_error("its stack cannot be read", code).what;
 }
 
@@ -280,17 +280,17 @@ constexpr milliseconds kPatience{100};
 void copy_stopped(ThreadStack& thread) {
   auto stopped = StoppedThread::stop(static_cast<pid_t>(thread.tid), kPatience);
   if (!stopped) {
-    thread.lack = std::move(stopped.error().what);
+    thread.missing_reason = std::move(stopped.error().what);
     return;
   }
   auto words = stopped->registers();
   if (words) {
     thread.registers = as_perf_numbers(*words);
     thread.is_32_bit = are_32_bit(*words);
-    thread.lack.clear();
+    thread.missing_reason.clear();
     copy_stack(thread);
   } else {
-    thread.lack = std::move(words.error().what);
+    thread.missing_reason = std::move(words.error().what);
   }
   thread.paused = stopped->let_go();
 }
@@ -405,13 +405,13 @@ Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const
     }
     if (is_kernel_thread(fields) || thread.state == ThreadState::Zombie) thread.registers.clear();
     threads.push_back(std::move(thread));
-    if (is_kernel_thread(fields)) threads.back().lack = "-";
+    if (is_kernel_thread(fields)) threads.back().missing_reason = "-";
   }
   if (has_sleepers && !has_kernel_stacks)
     notes.emplace_back("stacks of the kernel are missing: /proc/PID/stack cannot be read (root may)");
   std::vector<ThreadStack*> to_stop;
   for (ThreadStack& thread : threads) {
-    const bool has_user_code = std::exchange(thread.lack, {}).empty() && thread.state != ThreadState::Zombie;
+    const bool has_user_code = std::exchange(thread.missing_reason, {}).empty() && thread.state != ThreadState::Zombie;
     if (!has_user_code) continue;
     if (thread.state == ThreadState::Uninterruptible && !thread.registers.empty())
       copy_stack(thread);  // it would not stop

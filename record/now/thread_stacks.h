@@ -94,7 +94,7 @@ struct ThreadStack {
   bool is_32_bit = false;
   std::vector<std::byte> stack;       // from the stack pointer up
   std::chrono::nanoseconds paused{};  // upper bound of how long it was stopped; 0: it was not
-  std::string lack;                   // why the user part is missing; empty: it is not
+  std::string missing_reason;         // why the user part is missing; empty: it is not
 };
 
 struct ThreadsNow {

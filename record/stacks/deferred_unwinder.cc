@@ -41,13 +41,13 @@ class UserStackUnwinder {
 
   // Moves from the last frame to its caller. False: the walk ended, and its end is set.
   bool step() {
-    std::uint16_t lack = TACHO_END_NO_MAPPING;
-    const auto row = row_of_(walk_.frames.back(), is_return_, lack);
-    if (!row && is_guess_ && lack == TACHO_END_NO_MAPPING) {
+    std::uint16_t end = TACHO_END_NO_MAPPING;
+    const auto row = row_of_(walk_.frames.back(), is_return_, end);
+    if (!row && is_guess_ && end == TACHO_END_NO_MAPPING) {
       walk_.frames.pop_back();  // not code: a word of the stack, which may be private data
       return ends(TACHO_END_NO_RULE);
     }
-    if (!row) return ends(lack);
+    if (!row) return ends(end);
     return follow(row->row, row->rbx);
   }
 

@@ -232,7 +232,7 @@ std::optional<PayloadField> tracepoint_field(std::string_view line) {
   const auto bracket = declaration->find('[');
   std::string_view name = declaration->substr(0, bracket);
   const bool is_located = declaration->starts_with("__data_loc") || declaration->starts_with("__rel_loc");
-  if (is_located) name = *declaration;  // "__data_loc char[] name": the brackets stand before the name
+  if (is_located) name = *declaration;  // "__data_loc char[] name": the brackets are before the name
   const auto name_start = name.find_last_of(" *]");
   const std::string_view type = declaration->substr(0, name_start == std::string_view::npos ? 0 : name_start);
   if (name_start != std::string_view::npos) name.remove_prefix(name_start + 1);

@@ -280,18 +280,18 @@ std::string bpf_program_lines(const Source& source) {
   for (const auto& program : source.environment().bpf_programs) {
     const auto functions = known.of(program);
     if (functions.empty()) continue;
-    const auto place = [&](const BpfFunction& function) {
+    const auto line_of = [&](const BpfFunction& function) {
       return fmt::format("{} addr {:#x} size {}\n", source.safe(function.name), function.address,
                          function.size);
     };
     lines += fmt::format("# bpf_prog_info {}:", BpfFunctions::id(program));
     if (functions.size() == 1) {
-      lines += ' ' + place(functions[0]);
+      lines += ' ' + line_of(functions[0]);
       continue;
     }
     lines += '\n';
     for (std::size_t i = 0; i < functions.size(); ++i)
-      lines += fmt::format("# \tsub_prog {}: {}", i, place(functions[i]));
+      lines += fmt::format("# \tsub_prog {}: {}", i, line_of(functions[i]));
   }
   return lines;
 }

@@ -285,8 +285,8 @@ void BranchText::write_end(TextBuffer& out, const ResolvedSample& sample, std::u
 void BranchText::write(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
   note_used(sample, fields);
   const bool is_symbolic = !fields.has(Field::Brstack) && fields.has(Field::Brstacksym);
-  for (std::size_t i = 0; i < sample.raw->branch_count(); ++i) {
-    const format::BranchEntry branch = sample.raw->branch(i);
+  for (std::size_t i = 0; i < sample.fields->branch_count(); ++i) {
+    const format::BranchEntry branch = sample.fields->branch(i);
     if (!is_symbolic) out.character(' ');
     write_end(out, sample, branch.from, fields);
     out.character('/');
@@ -333,33 +333,33 @@ void SampleFieldsText::write_registers(TextBuffer& out, const format::Registers&
   }
 }
 
-void SampleFieldsText::write_before_place(TextBuffer& out, const ResolvedSample& sample,
-                                          const Fields& fields) {
+void SampleFieldsText::write_before_location(TextBuffer& out, const ResolvedSample& sample,
+                                             const Fields& fields) {
   if (fields.has(Field::DataSrc)) {
-    const std::string text = data_source_text(sample.raw->data_source);
+    const std::string text = data_source_text(sample.fields->data_source);
     source_width_ = std::max(source_width_, text.size());
     out.left(text, source_width_);
   }
-  if (fields.has(Field::Weight)) out.decimal(sample.raw->weight, 16);
-  if (fields.has(Field::InsLat)) out.decimal(sample.raw->weight2, 16);
+  if (fields.has(Field::Weight)) out.decimal(sample.fields->weight, 16);
+  if (fields.has(Field::InsLat)) out.decimal(sample.fields->weight2, 16);
 }
 
-void SampleFieldsText::write_after_place(TextBuffer& out, const ResolvedSample& sample,
-                                         const Fields& fields) {
+void SampleFieldsText::write_after_location(TextBuffer& out, const ResolvedSample& sample,
+                                            const Fields& fields) {
   const format::EventAttr& attr = sample.event().attr;
   if (fields.has(Field::Iregs) && attr.samples(format::abi::kSampleRegsIntr))
-    write_registers(out, sample.raw->interrupt_registers);
+    write_registers(out, sample.fields->interrupt_registers);
   if (fields.has(Field::Uregs) && attr.samples(format::abi::kSampleRegsUser))
-    write_registers(out, sample.raw->user_registers);
+    write_registers(out, sample.fields->user_registers);
   if (fields.has_any({Field::Brstack, Field::Brstacksym, Field::Brstackoff}))
     branches_.write(out, sample, fields);
 }
 
 void SampleFieldsText::write_at_end(TextBuffer& out, const ResolvedSample& sample,
                                     const Fields& fields) const {
-  if (fields.has(Field::PhysAddr)) out.hex(sample.raw->phys_addr, 16);
-  for (const auto& [field, size] : {std::pair(Field::DataPageSize, sample.raw->data_page_size),
-                                    std::pair(Field::CodePageSize, sample.raw->code_page_size)}) {
+  if (fields.has(Field::PhysAddr)) out.hex(sample.fields->phys_addr, 16);
+  for (const auto& [field, size] : {std::pair(Field::DataPageSize, sample.fields->data_page_size),
+                                    std::pair(Field::CodePageSize, sample.fields->code_page_size)}) {
     if (!fields.has(field)) continue;
     out.character(' ');
     out.text(page_size_text(size));
@@ -373,30 +373,30 @@ void SampleFieldsText::write_at_end(TextBuffer& out, const ResolvedSample& sampl
 namespace {
 
 constexpr std::size_t kMostStore = std::size_t{16} << 20;   // bytes of functions' texts
-constexpr std::size_t kMostWholes = std::size_t{24} << 20;  // bytes of texts of single places
+constexpr std::size_t kMostWholes = std::size_t{24} << 20;  // bytes of texts of single locations
 
 }  // namespace
 
-void FrameLines::write(TextBuffer& out, const Location& place, std::uint8_t more_mode) {
-  const auto mode = static_cast<std::uint8_t>((place.cpumode & 7) | (place.is_unwound ? kUnwound : 0) |
-                                              (place.is_caller ? kCaller : 0) | more_mode);
+void FrameLines::write(TextBuffer& out, const Location& location, std::uint8_t more_mode) {
+  const auto mode = static_cast<std::uint8_t>((location.cpumode & 7) | (location.is_unwound ? kUnwound : 0) |
+                                              (location.is_caller ? kCaller : 0) | more_mode);
   const std::size_t at =
-      format::fold_product(place.ip.value + mode, reinterpret_cast<std::uintptr_t>(place.mapping) | 1) %
+      format::fold_product(location.ip.value + mode, reinterpret_cast<std::uintptr_t>(location.mapping) | 1) %
       kLines;
   Line& line = lines_[at];
-  if (line.mapping != place.mapping || line.ip != place.ip.value || line.mode != mode) {
+  if (line.mapping != location.mapping || line.ip != location.ip.value || line.mode != mode) {
     forget_if_large();
     Found found;
-    const std::uint32_t function = place.is_unwound ? kNone : look_up(place, found);
+    const std::uint32_t function = location.is_unwound ? kNone : look_up(location, found);
     if (function == kNone) {
-      const auto whole = wholes_.find(PlaceKey{place.mapping, place.ip.value, mode});
-      return whole != wholes_.end() ? out.text(whole->second) : ask(out, at, place, mode, found);
+      const auto whole = wholes_.find(LocationKey{location.mapping, location.ip.value, mode});
+      return whole != wholes_.end() ? out.text(whole->second) : ask(out, at, location, mode, found);
     }
     const std::uint64_t shown =
-        place.mapping == nullptr ? place.ip.value : place.mapping->shown_address(place.ip);
-    line = {.mapping = place.mapping,
-            .ip = place.ip.value,
-            .address = functions_[function].is_shown_as_it_ran ? place.ip.value : shown,
+        location.mapping == nullptr ? location.ip.value : location.mapping->shown_address(location.ip);
+    line = {.mapping = location.mapping,
+            .ip = location.ip.value,
+            .address = functions_[function].is_shown_as_it_ran ? location.ip.value : shown,
             .function = function,
             .offset = static_cast<std::uint32_t>(shown - found.start),
             .mode = mode};
@@ -417,46 +417,47 @@ FrameLines::ModuleNames& FrameLines::names_of(const symbolize::Mapping& mapping)
 }
 
 // Looks the function of an address up in tables. kNone: only the resolver can name it.
-std::uint32_t FrameLines::look_up(const Location& place, Found& found) {
-  using Kind = symbolize::SymbolTable::Sight::Kind;
-  if (place.mapping == nullptr) {
+std::uint32_t FrameLines::look_up(const Location& location, Found& found) {
+  using Kind = symbolize::SymbolTable::RowLookup::Kind;
+  if (location.mapping == nullptr) {
     // Kernel code may be outside of all mappings.
-    if (place.cpumode == format::abi::kCpumodeKernel) return kNone;
+    if (location.cpumode == format::abi::kCpumodeKernel) return kNone;
     if (nowhere_ == kNone) nowhere_ = function_of({});
     return nowhere_;
   }
-  ModuleNames& names = names_of(*place.mapping);
+  ModuleNames& names = names_of(*location.mapping);
   if (!names.is_plain) return kNone;
   found.names = &names;
   if (names.table == nullptr) return names.unknown;
-  const std::uint64_t shown = place.mapping->shown_address(place.ip);
-  auto sight = place.is_caller ? names.table->see_caller(shown) : names.table->see(shown);
+  const std::uint64_t shown = location.mapping->shown_address(location.ip);
+  auto found_row =
+      location.is_caller ? names.table->try_caller_row_at(shown) : names.table->try_row_at(shown);
   const symbolize::SymbolTable* table = names.table;
-  std::uint32_t key = sight.row;
-  if (sight.kind == Kind::None) {
+  std::uint32_t key = found_row.row;
+  if (found_row.kind == Kind::None) {
     if (!names.table->has_unnamed()) return names.unknown;
     table = names.ranges;
     if (table == nullptr) return kNone;
-    sight = table->see(place.is_caller ? shown - 1 : shown);
-    if (sight.kind == Kind::None) return names.unknown;
-    key = sight.row | kRangeRow;
+    found_row = table->try_row_at(location.is_caller ? shown - 1 : shown);
+    if (found_row.kind == Kind::None) return names.unknown;
+    key = found_row.row | kRangeRow;
   }
-  if (sight.row == symbolize::SymbolTable::kNoSymbol) return kNone;
+  if (found_row.row == symbolize::SymbolTable::kNoSymbol) return kNone;
   found.row = key;
-  found.start = table->start_of(sight.row);
+  found.start = table->start_of(found_row.row);
   const auto row = names.rows.find(key);
   if (row == names.rows.end()) return kNone;
-  const std::uint64_t offset = shown - found.start - (place.is_caller ? 1 : 0);
+  const std::uint64_t offset = shown - found.start - (location.is_caller ? 1 : 0);
   return offset < row->second.size ? row->second.function : kNone;
 }
 
 // Resolves the address, writes its text, and caches it.
-void FrameLines::ask(TextBuffer& out, std::size_t at, const Location& place, std::uint8_t mode,
+void FrameLines::ask(TextBuffer& out, std::size_t at, const Location& location, std::uint8_t mode,
                      const Found& found) {
   Line& line = lines_[at];
   const bool is_alone = (mode & kAlone) != 0;
   auto held = lock();
-  const auto frames = is_alone ? std::span(&resolver_->frame(place), 1) : resolver_->frames(place);
+  const auto frames = is_alone ? std::span(&resolver_->frame(location), 1) : resolver_->frames(location);
   const symbolize::Frame frame = frames.front();
   if (found.names != nullptr && found.names->table != nullptr)
     found.names->ranges = found.names->table->unnamed_table();
@@ -479,11 +480,11 @@ void FrameLines::ask(TextBuffer& out, std::size_t at, const Location& place, std
     }
     out.text(scratch_.view());
     if (whole_store_.size() + scratch_.size() <= kMostWholes)
-      wholes_[{place.mapping, place.ip.value, mode}] = whole_store_.keep(scratch_.view());
+      wholes_[{location.mapping, location.ip.value, mode}] = whole_store_.keep(scratch_.view());
     return;
   }
   if (held) held.unlock();
-  line = {.mapping = place.mapping, .ip = place.ip.value, .address = 0, .mode = mode};
+  line = {.mapping = location.mapping, .ip = location.ip.value, .address = 0, .mode = mode};
   line.function = function_of(frame);
   line.address = address_in_chain(frame);
   line.offset = static_cast<std::uint32_t>(offset);
@@ -603,7 +604,7 @@ InstructionText::Block InstructionText::block(const ResolvedSample& sample, std:
 }
 
 void InstructionText::write_own(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
-  const Block here = block(sample, sample.raw->ip, sample.raw->ip);
+  const Block here = block(sample, sample.fields->ip, sample.fields->ip);
   const std::size_t size = decoder(here.is_64_bit).first_of(here.code).size;
   if (fields.has(Field::Insnlen)) out.text(fmt::format(" ilen: {}", size));
   if (!fields.has(Field::Insn) || size == 0) return;
@@ -686,8 +687,8 @@ void InstructionText::write_between(Walk& walk, std::uint64_t start, std::uint64
 
 // Writes the code from the last branch to the sample; if branches are missing between, up to the next branch.
 void InstructionText::write_last(Walk& walk) {
-  const format::BranchEntry last = walk.sample.raw->branch(0);
-  const std::uint64_t ip = walk.sample.raw->ip;
+  const format::BranchEntry last = walk.sample.fields->branch(0);
+  const std::uint64_t ip = walk.sample.fields->ip;
   if (last.from == ip || (last.flags & kAborted) != 0) return;
   constexpr std::uint64_t kScan = 128;  // bytes
   const std::uint64_t start = last.to, end = ip < start ? start + kScan : ip;
@@ -719,26 +720,26 @@ void InstructionText::write_source(Walk& walk, std::uint64_t address) {
 
 // The record has the newest branch first, the text the oldest.
 void InstructionText::write_branches(Walk& walk) {
-  const format::Sample& raw = *walk.sample.raw;
-  std::size_t count = raw.branch_count();
+  const format::Sample& fields = *walk.sample.fields;
+  std::size_t count = fields.branch_count();
   if (count == 0) return;
   if (most_blocks_ != 0) count = std::min(count, most_blocks_ + 1);
   walk.out.character('\n');
-  const format::BranchEntry first = raw.branch(count - 1);
+  const format::BranchEntry first = fields.branch(count - 1);
   if (const Block code = block(walk.sample, first.from, first.from); !code.code.empty()) {
     write_function(walk, first.from);
     write_jump(walk, first.from, first.flags, code, 0, 0);
     write_source(walk, first.from);
   }
   for (std::size_t i = count - 1; i-- > 0;) {
-    const std::uint64_t start = raw.branch(i + 1).to;
-    std::uint64_t end = raw.branch(i).from;
+    const std::uint64_t start = fields.branch(i + 1).to;
+    std::uint64_t end = fields.branch(i).from;
     Block code = block(walk.sample, start, end);
     if (code.crosses_over && i > 0) {  // the branch between was not recorded
-      end = raw.branch(--i).from;
+      end = fields.branch(--i).from;
       code = block(walk.sample, start, end);
     }
-    if (!code.code.empty()) write_between(walk, start, end, raw.branch(i).flags, code);
+    if (!code.code.empty()) write_between(walk, start, end, fields.branch(i).flags, code);
   }
   write_last(walk);
 }

@@ -133,12 +133,12 @@ class SampleFieldsText {
 
   // The fields before the sample's address, after it, and at the end of the line. Callers first test whether
   // any of these is shown.
-  static constexpr Fields kBeforePlace{Field::DataSrc, Field::Weight, Field::InsLat};
-  static constexpr Fields kAfterPlace{Field::Iregs, Field::Uregs, Field::Brstack, Field::Brstacksym,
-                                      Field::Brstackoff};
+  static constexpr Fields kBeforeLocation{Field::DataSrc, Field::Weight, Field::InsLat};
+  static constexpr Fields kAfterLocation{Field::Iregs, Field::Uregs, Field::Brstack, Field::Brstacksym,
+                                         Field::Brstackoff};
   static constexpr Fields kAtEnd{Field::PhysAddr, Field::DataPageSize, Field::CodePageSize, Field::Cgroup};
-  void write_before_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
-  void write_after_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_before_location(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_after_location(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   void write_at_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) const;
 
  private:
@@ -174,9 +174,9 @@ class FrameLines {
   FrameLines(Resolver& resolver, const Options& options) : resolver_(&resolver), options_(options) {}
 
   // Writes a line for the address, and one for each inlined call that is shown.
-  void write(TextBuffer& out, const Location& place) { write(out, place, 0); }
+  void write(TextBuffer& out, const Location& location) { write(out, location, 0); }
   // Writes " SYMBOL+OFFSET (MODULE)" after an address that is not in a call chain.
-  void write_alone(TextBuffer& out, const Location& place) { write(out, place, kAlone); }
+  void write_alone(TextBuffer& out, const Location& location) { write(out, location, kAlone); }
 
  private:
   static constexpr std::uint32_t kNone = IndexTable::kNone;
@@ -212,15 +212,15 @@ class FrameLines {
     tsl::robin_map<std::uint32_t, RowText, format::SeededHash> rows;
     std::uint32_t unknown = kNone;  // the entry for code without a name
   };
-  struct PlaceKey {
+  struct LocationKey {
     const symbolize::Mapping* mapping = nullptr;
     std::uint64_t ip = 0;
     std::uint8_t mode = 0;
-    bool operator==(const PlaceKey&) const = default;
+    bool operator==(const LocationKey&) const = default;
   };
-  struct PlaceHash {
+  struct LocationHash {
     RowHash hash;
-    std::size_t operator()(const PlaceKey& key) const {
+    std::size_t operator()(const LocationKey& key) const {
       return hash(reinterpret_cast<std::uintptr_t>(key.mapping), key.ip, key.mode);
     }
   };
@@ -232,10 +232,10 @@ class FrameLines {
     std::uint64_t start = 0;    // of the row, as shown
   };
 
-  void write(TextBuffer& out, const Location& place, std::uint8_t more_mode);
-  std::uint32_t look_up(const Location& place, Found& found);
+  void write(TextBuffer& out, const Location& location, std::uint8_t more_mode);
+  std::uint32_t look_up(const Location& location, Found& found);
   ModuleNames& names_of(const symbolize::Mapping& mapping);
-  void ask(TextBuffer& out, std::size_t at, const Location& place, std::uint8_t mode, const Found& found);
+  void ask(TextBuffer& out, std::size_t at, const Location& location, std::uint8_t mode, const Found& found);
   std::uint32_t function_of(const symbolize::Frame& frame);
   void write_line(TextBuffer& out, std::size_t at) const;
   void forget_if_large();
@@ -250,7 +250,7 @@ class FrameLines {
   std::vector<Line> lines_ = std::vector<Line>(kLines);
   // Whole texts of addresses with inlined calls or source lines. As in perf, a name may depend on how often
   // it was resolved (symbolize::StandIn::AtFirst), so each is resolved once.
-  std::unordered_map<PlaceKey, std::string_view, PlaceHash> wholes_;
+  std::unordered_map<LocationKey, std::string_view, LocationHash> wholes_;
   TextStore whole_store_;
   std::vector<Function> functions_;
   std::uint32_t nowhere_ = kNone;  // the entry for code that is not mapped

@@ -33,16 +33,16 @@ void CodeHits::add(const ResolvedSample& sample) {
   if (event >= totals_.size()) totals_.resize(event + std::size_t{1});  // in a pipe, events come later
   const HitCount one{1, sample.period};
   totals_[event].add(one);
-  const std::uint32_t at = by_place_.find_or_make(
-      by_place_.hash(event, sample.place),
+  const std::uint32_t at = by_location_.find_or_make(
+      by_location_.hash(event, sample.location_number),
       [&](std::uint32_t known) {
-        return places_[known].event == event && places_[known].location == sample.place;
+        return hits_[known].event == event && hits_[known].location == sample.location_number;
       },
       [&] {
-        places_.push_back({event, sample.place, {}});
-        return static_cast<std::uint32_t>(places_.size() - 1);
+        hits_.push_back({event, sample.location_number, {}});
+        return static_cast<std::uint32_t>(hits_.size() - 1);
       });
-  places_[at].count.add(one);
+  hits_[at].count.add(one);
 }
 
 BranchHits& CodeHits::branches_at(std::uint32_t location) {
@@ -57,14 +57,14 @@ BranchHits& CodeHits::branches_at(std::uint32_t location) {
 }
 
 void CodeHits::add_branches(const ResolvedSample& sample) {
-  const format::Sample& raw = *sample.raw;
-  for (std::size_t i = 0; i < raw.branch_count(); ++i) {
-    const format::BranchEntry branch = raw.branch(i);
-    BranchHits& from = branches_at(branch_place(sample, branch.from).number);
+  const format::Sample& fields = *sample.fields;
+  for (std::size_t i = 0; i < fields.branch_count(); ++i) {
+    const format::BranchEntry branch = fields.branch(i);
+    BranchHits& from = branches_at(branch_location(sample, branch.from).number);
     ++from.taken;
     if ((branch.flags & kBranchMispredicted) != 0) ++from.mispredicted;
     if (const std::uint64_t cycles = branch_cycles(branch.flags); cycles != 0) from.add_cycles(cycles);
-    ++branches_at(branch_place(sample, branch.to).number).entered;
+    ++branches_at(branch_location(sample, branch.to).number).entered;
   }
 }
 
@@ -85,7 +85,7 @@ class FunctionsByRange {
         numbers_.try_emplace(Key(frame.module, frame.function_start, frame.function_end), functions_.size());
     if (!is_new) return &functions_[known->second];
     HitFunction& function = functions_.emplace_back();
-    function.place = location;
+    function.location = location;
     function.module = frame.module;
     function.shown_address = frame.shown_address;
     function.start = frame.function_start;
@@ -130,14 +130,14 @@ void join_branches(std::vector<HitFunction::Branches>& branches) {
 std::vector<HitFunction> CodeHits::functions(Resolver& resolver) const {
   FunctionsByRange by_range(resolver);
   std::uint64_t offset = 0;
-  for (const Place& place : places_) {
-    HitFunction* const function = by_range.of(resolver.location(place.location), offset);
+  for (const EventHits& hit : hits_) {
+    HitFunction* const function = by_range.of(resolver.location(hit.location), offset);
     if (function == nullptr) continue;
-    function->hits.push_back({offset, place.event, place.count});
+    function->hits.push_back({offset, hit.event, hit.count});
   }
-  for (const AddressBranches& place : branches_)
-    if (HitFunction* const function = by_range.of(resolver.location(place.location), offset))
-      function->branches.push_back({offset, place.count});
+  for (const AddressBranches& branches : branches_)
+    if (HitFunction* const function = by_range.of(resolver.location(branches.location), offset))
+      function->branches.push_back({offset, branches.count});
   std::vector<HitFunction> functions = by_range.take();
   for (HitFunction& function : functions) {
     add_totals(function);
@@ -206,18 +206,18 @@ void count_branches(const HitFunction& function, AnnotatedCode& code) {
 }  // namespace
 
 // The addresses of a function: in memory, as shown, and in its file.
-struct CodeAnnotator::Place {
+struct CodeAnnotator::FunctionContext {
   const HitFunction& function;
   std::uint64_t start_ip = 0;  // runtime address of its first byte
   std::uint64_t address = 0;   // the same in the file
   std::uint64_t size = 0;      // bytes
-  symbolize::PlaceFacts facts;
+  symbolize::LocationFacts facts;
   symbolize::PackedSource* packed = nullptr;  // the source of names and lines; null: files
 
   Location at(std::uint64_t ip, bool is_unwound) const {
-    return {.mapping = function.place.mapping,
+    return {.mapping = function.location.mapping,
             .ip = {ip},
-            .cpumode = function.place.cpumode,
+            .cpumode = function.location.cpumode,
             .is_unwound = is_unwound};
   }
 };
@@ -233,57 +233,59 @@ AnnotatedCode CodeAnnotator::annotate(const HitFunction& function, std::uint32_t
   code.events = count;
   code.size = function.end - std::min(function.start, function.end);
   code.address = function.start;
-  if (function.place.mapping == nullptr || code.size == 0) {
-    code.lack = "where the function ends is not known";
+  if (function.location.mapping == nullptr || code.size == 0) {
+    code.missing_reason = "where the function ends is not known";
     return code;
   }
-  Place place{.function = function,
-              .start_ip = function.place.ip.value - (function.shown_address - function.start),
-              .size = code.size,
-              .facts = resolver.facts(function.place)};
-  const bool is_unlinked = place.facts.source != nullptr && place.facts.source->is_kernel_module;
-  if (place.facts.source != nullptr) {
-    if (!is_unlinked) code.address = place.facts.elf_address - (function.shown_address - function.start);
-    place.packed = place.facts.source->packed;
+  FunctionContext context{.function = function,
+                          .start_ip = function.location.ip.value - (function.shown_address - function.start),
+                          .size = code.size,
+                          .facts = resolver.facts(function.location)};
+  const bool is_unlinked = context.facts.source != nullptr && context.facts.source->is_kernel_module;
+  if (context.facts.source != nullptr) {
+    if (!is_unlinked) code.address = context.facts.elf_address - (function.shown_address - function.start);
+    context.packed = context.facts.source->packed;
   }
-  place.address = code.address;
+  context.address = code.address;
   const std::uint64_t wanted = std::min(code.size, kMostCode);
-  const format::Bytes bytes = code_of(place, static_cast<std::size_t>(wanted));
-  const Disassembler& disassembler = resolver.is_64_bit(function.place) ? wide_ : narrow_;
+  const format::Bytes bytes = code_of(context, static_cast<std::size_t>(wanted));
+  const Disassembler& disassembler = resolver.is_64_bit(function.location) ? wide_ : narrow_;
   if (bytes.empty()) {
-    code.lack = "neither the capture nor a file here has the instructions";
+    code.missing_reason = "neither the capture nor a file here has the instructions";
     return code;
   }
   if (!disassembler.knows_machine()) {
-    code.lack = "instructions of " + session_->features().environment.arch.value_or("an unknown machine") +
-                " are not disassembled; x86 and arm64 are";
+    code.missing_reason = "instructions of " +
+                          session_->features().environment.arch.value_or("an unknown machine") +
+                          " are not disassembled; x86 and arm64 are";
     return code;
   }
   if (bytes.size() < code.size)
-    code.lack = fmt::format("only {} of {} bytes are known or shown at once", bytes.size(), code.size);
+    code.missing_reason =
+        fmt::format("only {} of {} bytes are known or shown at once", bytes.size(), code.size);
   for (DisassembledInstruction& instruction : disassembler.disassemble(bytes, code.address)) {
     CodeLine& line = code.lines.emplace_back();
     line.offset = instruction.address - code.address;
     line.bytes = bytes.subspan(static_cast<std::size_t>(line.offset), instruction.size);
     const auto& named = instruction.target ? instruction.target : instruction.memory;
-    if (named) line.target_name = name_of_target(place, *named);
+    if (named) line.target_name = name_of_target(context, *named);
     line.instruction = std::move(instruction);
   }
-  name_sources(place, code);
+  name_sources(context, code);
   count_samples(function, first, code);
   count_branches(function, code);
   return code;
 }
 
-format::Bytes CodeAnnotator::code_of(const Place& place, std::size_t size) {
-  if (place.function.module->kind != symbolize::ModuleKind::Bpf)
-    return session_->resolver().code(place.at(place.start_ip, false), place.start_ip, size);
-  const BpfFunction* const function = bpf_function(place);
+format::Bytes CodeAnnotator::code_of(const FunctionContext& context, std::size_t size) {
+  if (context.function.module->kind != symbolize::ModuleKind::Bpf)
+    return session_->resolver().code(context.at(context.start_ip, false), context.start_ip, size);
+  const BpfFunction* const function = bpf_function(context);
   return function == nullptr ? format::Bytes() : function->code.first(std::min(size, function->code.size()));
 }
 
 // BPF programs have no file; the capture may have their code and source lines with their descriptions.
-const BpfFunction* CodeAnnotator::bpf_function(const Place& place) {
+const BpfFunction* CodeAnnotator::bpf_function(const FunctionContext& context) {
   if (!bpf_functions_) {
     const format::Environment& environment = session_->features().environment;
     BpfFunctions functions(environment);
@@ -294,22 +296,22 @@ const BpfFunction* CodeAnnotator::bpf_function(const Place& place) {
         bpf_functions_->try_emplace(address, std::move(function));
       }
   }
-  const auto found = bpf_functions_->find(place.start_ip);
+  const auto found = bpf_functions_->find(context.start_ip);
   return found == bpf_functions_->end() ? nullptr : &found->second;
 }
 
 // A pack has a row only where the line changes; it holds up to the next row. Each line is looked up as often
 // as one from DWARF, since names may depend on the number of look-ups (symbolize::StandIn::AtFirst).
-void CodeAnnotator::name_sources(const Place& place, AnnotatedCode& code) {
-  if (place.function.module->kind == symbolize::ModuleKind::Bpf) {
-    const BpfFunction* const function = bpf_function(place);
+void CodeAnnotator::name_sources(const FunctionContext& context, AnnotatedCode& code) {
+  if (context.function.module->kind == symbolize::ModuleKind::Bpf) {
+    const BpfFunction* const function = bpf_function(context);
     if (function == nullptr) return;
     auto next = function->lines.begin();
     const BpfLine* line_here = nullptr;
     for (CodeLine& line : code.lines) {
       for (; next != function->lines.end() && next->offset <= line.offset; ++next) line_here = &*next;
-      line.function = place.function.name;
-      line.function_linker = place.function.linker_name;
+      line.function = context.function.name;
+      line.function_linker = context.function.linker_name;
       if (line_here == nullptr || line_here->line == 0) continue;
       line.file = line_here->file;
       line.line = line_here->line;
@@ -318,12 +320,12 @@ void CodeAnnotator::name_sources(const Place& place, AnnotatedCode& code) {
     return;
   }
   Resolver& resolver = session_->resolver();
-  const bool has_list = place.facts.source != nullptr && place.facts.source->has_full_symbols;
+  const bool has_list = context.facts.source != nullptr && context.facts.source->has_full_symbols;
   std::uint64_t known = 0;  // the offset of the last known line
   for (CodeLine& line : code.lines) {
-    if (place.packed == nullptr || place.packed->at(place.function.start + line.offset) != nullptr)
+    if (context.packed == nullptr || context.packed->at(context.function.start + line.offset) != nullptr)
       known = line.offset;
-    const symbolize::Frame& frame = resolver.frames(place.at(place.start_ip + known, true)).front();
+    const symbolize::Frame& frame = resolver.frames(context.at(context.start_ip + known, true)).front();
     const bool is_known = frame.line_state == symbolize::LineState::Known && frame.line != 0;
     if (is_known) {
       line.file = frame.file;
@@ -337,10 +339,10 @@ void CodeAnnotator::name_sources(const Place& place, AnnotatedCode& code) {
   }
 }
 
-std::string CodeAnnotator::name_of_target(const Place& place, std::uint64_t address) {
-  const std::uint64_t from_start = address - place.address;
-  if (from_start < place.size) return name_and_offset(place.function.name, from_start);
-  if (place.function.module->kind == symbolize::ModuleKind::Bpf) {
+std::string CodeAnnotator::name_of_target(const FunctionContext& context, std::uint64_t address) {
+  const std::uint64_t from_start = address - context.address;
+  if (from_start < context.size) return name_and_offset(context.function.name, from_start);
+  if (context.function.module->kind == symbolize::ModuleKind::Bpf) {
     if (!bpf_calls_) bpf_calls_.emplace(session_->features());
     if (const std::string_view called = bpf_calls_->at(address); !called.empty())
       return name_and_offset(called, 0);
@@ -348,22 +350,22 @@ std::string CodeAnnotator::name_of_target(const Place& place, std::uint64_t addr
     if (frame.function.empty() || frame.shown_address < frame.function_start) return {};
     return name_and_offset(frame.function, frame.shown_address - frame.function_start);
   }
-  const bool is_of_kallsyms = place.function.module->kind == symbolize::ModuleKind::Kernel &&
-                              place.facts.source != nullptr && !place.facts.source->is_vmlinux &&
-                              place.facts.source->packed == nullptr;
+  const bool is_of_kallsyms = context.function.module->kind == symbolize::ModuleKind::Kernel &&
+                              context.facts.source != nullptr && !context.facts.source->is_vmlinux &&
+                              context.facts.source->packed == nullptr;
   if (is_of_kallsyms) {
     const symbolize::Frame& frame = session_->resolver().kernel_frames(address).front();
     if (frame.function.empty() || frame.shown_address < frame.function_start) return {};
     return name_and_offset(frame.function, frame.shown_address - frame.function_start);
   }
-  const auto shown = places_.shown_address(place.facts, address);
+  const auto shown = addresses_.shown_address(context.facts, address);
   if (!shown) return {};
-  const std::uint64_t ip = place.start_ip + (*shown - place.function.start);
-  const symbolize::Frame& frame = session_->resolver().frame(place.at(ip, false));
+  const std::uint64_t ip = context.start_ip + (*shown - context.function.start);
+  const symbolize::Frame& frame = session_->resolver().frame(context.at(ip, false));
   if (!frame.function.empty() && frame.shown_address >= frame.function_start)
     return name_and_offset(frame.function, frame.shown_address - frame.function_start);
-  if (place.packed == nullptr) return {};
-  const auto symbol = session_->resolver().symbol_in_file(*place.function.module, *shown);
+  if (context.packed == nullptr) return {};
+  const auto symbol = session_->resolver().symbol_in_file(*context.function.module, *shown);
   return symbol ? name_and_offset(symbol->name, *shown - symbol->start) : std::string();
 }
 

@@ -46,9 +46,9 @@ struct BranchHits {
 
 // A function with samples or branches.
 struct HitFunction {
-  Location place;                             // an address with samples
+  Location location;                          // an address with samples
   const symbolize::Module* module = nullptr;  // lives as long as the session
-  std::uint64_t shown_address = 0;            // of `place`
+  std::uint64_t shown_address = 0;            // of `location`
   std::uint64_t start = 0, end = 0;           // in the space of shown addresses; equal: the size is unknown
   std::string name;                           // as reports show it
   std::string linker_name;                    // empty: unknown
@@ -83,7 +83,7 @@ class CodeHits {
   const std::vector<HitCount>& totals() const { return totals_; }
 
  private:
-  struct Place {
+  struct EventHits {
     std::uint32_t event = 0, location = 0;
     HitCount count;
   };
@@ -94,8 +94,8 @@ class CodeHits {
   BranchHits& branches_at(std::uint32_t location);
 
   std::vector<HitCount> totals_;
-  std::vector<Place> places_;
-  IndexTable by_place_;
+  std::vector<EventHits> hits_;
+  IndexTable by_location_;
   std::vector<AddressBranches> branches_;
   IndexTable by_branch_;
 };
@@ -130,7 +130,7 @@ struct AnnotatedCode {
   std::vector<HitCount> counts;
   std::size_t events = 0;
   bool has_branches = false;
-  std::string lack;  // why lines are missing; empty: none is
+  std::string missing_reason;  // why lines are missing; empty: none is
 
   std::span<const HitCount> counts_of(std::size_t line) const {
     return std::span(counts).subspan(line * events, events);
@@ -146,15 +146,15 @@ class CodeAnnotator {
   AnnotatedCode annotate(const HitFunction& function, std::uint32_t first, std::uint32_t count);
 
  private:
-  struct Place;  // of a function that is annotated
-  void name_sources(const Place& place, AnnotatedCode& code);
-  std::string name_of_target(const Place& place, std::uint64_t address);
-  format::Bytes code_of(const Place& place, std::size_t size);
-  const BpfFunction* bpf_function(const Place& place);
+  struct FunctionContext;  // of the function that is annotated
+  void name_sources(const FunctionContext& context, AnnotatedCode& code);
+  std::string name_of_target(const FunctionContext& context, std::uint64_t address);
+  format::Bytes code_of(const FunctionContext& context, std::size_t size);
+  const BpfFunction* bpf_function(const FunctionContext& context);
 
   Session* session_;
   Disassembler wide_, narrow_;
-  CodeAddresses places_;
+  CodeAddresses addresses_;
   std::optional<std::map<std::uint64_t, BpfFunction>> bpf_functions_;  // by address; read on first use
   std::optional<BpfCallNames> bpf_calls_;                              // the same
 };

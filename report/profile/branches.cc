@@ -89,7 +89,7 @@ bool is_of_calls(const ResolvedSample& sample, std::size_t max_frames) {
   const format::EventAttr& attr = sample.event().attr;
   if (!attr.samples(abi::kSampleBranchStack) || (attr.branch_sample_type & abi::kBranchCallStack) == 0)
     return false;
-  const auto& chain = sample.raw->callchain;
+  const auto& chain = sample.fields->callchain;
   for (std::size_t i = 0; i < std::min(chain.size(), max_frames); ++i) {
     if (chain[i] == abi::kContextUser) return true;
   }
@@ -99,7 +99,7 @@ bool is_of_calls(const ResolvedSample& sample, std::size_t max_frames) {
 }  // namespace
 
 const Stack* BranchChains::stack_of(const ResolvedSample& sample) {
-  const format::Sample& raw = *sample.raw;
+  const format::Sample& fields = *sample.fields;
   frames_.clear();
   frame_steps_.clear();
   branches_.clear();
@@ -109,7 +109,7 @@ const Stack* BranchChains::stack_of(const ResolvedSample& sample) {
     for (const std::uint32_t frame : sample.stack->frames) add(frame, 0);
     return stacks_.intern(frames_, frame_steps_);
   }
-  if (raw.branch_count() <= kMostBranches) take_branches(raw);
+  if (fields.branch_count() <= kMostBranches) take_branches(fields);
   if (begins_with_caller_) add_unwound(sample);
   collapse_loops();
   add_branches(sample);
@@ -175,11 +175,11 @@ void BranchChains::add_branches(const ResolvedSample& sample) {
     } else {
       target.cycles = static_cast<std::uint32_t>(branch_cycles(entry.flags));
     }
-    add(branch_place(sample, entry.to).number, steps_.number_of(target));
+    add(branch_location(sample, entry.to).number, steps_.number_of(target));
     const BranchStep source{.cycles = static_cast<std::uint32_t>(branch_cycles(entry.flags)),
                             .rounds = branch.rounds,
                             .round_cycles = branch.round_cycles};
-    add(branch_place(sample, entry.from).number, steps_.number_of(source));
+    add(branch_location(sample, entry.from).number, steps_.number_of(source));
   }
 }
 
@@ -199,9 +199,9 @@ std::size_t BranchChains::shown_callers(const format::Sample& sample) const {
 
 // As perf, which leaves out as many callers as there were branches, whether these showed them or not.
 void BranchChains::add_callers(const ResolvedSample& sample) {
-  const auto& chain = sample.raw->callchain;
+  const auto& chain = sample.fields->callchain;
   const std::size_t less = std::min(chain.size(), branches_.size());
-  const std::size_t begin = shown_callers(*sample.raw), end = chain.size() - less;
+  const std::size_t begin = shown_callers(*sample.fields), end = chain.size() - less;
   std::uint8_t mode = abi::kCpumodeUser;
   const auto set_mode = [&mode](std::uint64_t mark) {
     if (mark == abi::kContextKernel) mode = abi::kCpumodeKernel;
@@ -231,8 +231,8 @@ void BranchChains::add_callers(const ResolvedSample& sample) {
 void BranchChains::add_unwound(const ResolvedSample& sample) {
   if (sample.stack == nullptr || !sample.event().attr.samples(abi::kSampleStackUser)) return;
   std::size_t recorded = 0;
-  for (std::size_t i = 0; i < sample.raw->callchain.size(); ++i)
-    recorded += is_mark(sample.raw->callchain[i]) ? 0 : 1;
+  for (std::size_t i = 0; i < sample.fields->callchain.size(); ++i)
+    recorded += is_mark(sample.fields->callchain[i]) ? 0 : 1;
   const auto frames = sample.stack->frames;
   const auto unwound = frames.subspan(std::min(frames.size(), recorded));
   if (begins_with_caller_) {
@@ -277,22 +277,22 @@ BranchRows::Known BranchRows::known(std::span<const std::uint64_t> facts) const 
 }
 
 void BranchRows::add(Profile& profile, const ResolvedSample& sample) {
-  const std::size_t count = sample.raw->branch_count();
+  const std::size_t count = sample.fields->branch_count();
   if (count == 0) return;
   // As perf: the cycles of the newest branch are the weight of all branches.
-  format::Sample raw = *sample.raw;
-  raw.weight = std::max<std::uint64_t>(branch_cycles(raw.branch(0).flags), 1);
+  format::Sample fields = *sample.fields;
+  fields.weight = std::max<std::uint64_t>(branch_cycles(fields.branch(0).flags), 1);
   ResolvedSample at_end = sample;
-  at_end.raw = &raw;
+  at_end.fields = &fields;
   for (std::size_t i = 0; i < count; ++i) {
-    const format::BranchEntry branch = raw.branch(i);
-    at_end.location = &branch_place(sample, branch.to);
-    at_end.place = at_end.location->number;
-    facts_->branch = {.from = branch_place(sample, branch.from).number,
-                      .to = at_end.place,
-                      .own = sample.place,
+    const format::BranchEntry branch = fields.branch(i);
+    at_end.location = &branch_location(sample, branch.to);
+    at_end.location_number = at_end.location->number;
+    facts_->branch = {.from = branch_location(sample, branch.from).number,
+                      .to = at_end.location_number,
+                      .own = sample.location_number,
                       .flags = branch.flags,
-                      .level = branch_level(raw.misc)};
+                      .level = branch_level(fields.misc)};
     profile.add(at_end, 1);
   }
 }
@@ -305,15 +305,15 @@ std::uint64_t pointer_word(const void* pointer) { return reinterpret_cast<std::u
 
 // The newest branch is first; the code before the oldest one is unknown.
 void BlockCycles::add(const ResolvedSample& sample) {
-  const format::Sample& raw = *sample.raw;
-  if (raw.branch_count() == 0 || branch_cycles(raw.branch(0).flags) == 0) return;
+  const format::Sample& fields = *sample.fields;
+  if (fields.branch_count() == 0 || branch_cycles(fields.branch(0).flags) == 0) return;
   std::uint32_t start = kNone;
-  for (std::size_t i = raw.branch_count(); i-- > 0;) {
-    const format::BranchEntry branch = raw.branch(i);
+  for (std::size_t i = fields.branch_count(); i-- > 0;) {
+    const format::BranchEntry branch = fields.branch(i);
     const std::uint64_t cycles = branch_cycles(branch.flags);
     total_ += cycles;
     if (cycles != 0) {
-      const std::uint32_t end = branch_place(sample, branch.from).number;
+      const std::uint32_t end = branch_location(sample, branch.from).number;
       Block& block = blocks_[by_block_.find_or_make(
           by_block_.hash(start, end),
           [&](std::uint32_t known) { return blocks_[known].start == start && blocks_[known].end == end; },
@@ -324,7 +324,7 @@ void BlockCycles::add(const ResolvedSample& sample) {
       block.cycles += cycles;
       ++block.branches;
     }
-    if (knows_starts_) start = branch_place(sample, branch.to).number;
+    if (knows_starts_) start = branch_location(sample, branch.to).number;
   }
 }
 
@@ -340,16 +340,16 @@ std::uint32_t BlockCycles::code_of(const Code& code) {
 
 void BlockCycles::take(Resolver& resolver, const Block& block) {
   const Location& last = resolver.location(block.end);
-  const auto place_in = [&resolver](const Location& location, std::uint64_t& at) {
+  const auto code_at = [&resolver](const Location& location, std::uint64_t& at) {
     const symbolize::Frame& frame = resolver.frame(location);
     at = frame.shown_address - frame.function_start;
     return frame.function.empty() ? Code() : Code{frame.module, frame.function_start, frame.function_end};
   };
   std::uint64_t end = 0, start = 0;
-  const Code code = place_in(last, end);
+  const Code code = code_at(last, end);
   if (code == Code()) return;
   const bool has_start =
-      block.start != kNone && place_in(resolver.location(block.start), start) == code && start < end;
+      block.start != kNone && code_at(resolver.location(block.start), start) == code && start < end;
   const std::uint32_t number = code_of(code);
   Ended& ended = ended_[by_end_.find_or_make(
       by_end_.hash(number, end),

@@ -20,7 +20,7 @@ namespace tacho::report {
 
 // The code address of an end of a branch, in user code or the kernel by its value: a branch may lead from one
 // to the other.
-inline const Location& branch_place(const ResolvedSample& sample, std::uint64_t address) {
+inline const Location& branch_location(const ResolvedSample& sample, std::uint64_t address) {
   const Location& user = sample.locate_in(address, format::abi::kCpumodeUser);
   if (user.mapping != nullptr) return user;
   const Location& kernel = sample.locate_in(address, format::abi::kCpumodeKernel);
@@ -177,7 +177,7 @@ class BlockCycles {
   static constexpr std::uint32_t kNone = IndexTable::kNone;
   // A block: all branches from one source that follow a branch to the given target.
   struct Block {
-    std::uint32_t start = kNone, end = 0;  // numbers of places
+    std::uint32_t start = kNone, end = 0;  // numbers of locations
     std::uint64_t cycles = 0, branches = 0;
   };
   struct Code {  // a function, by its address

@@ -381,11 +381,12 @@ std::uint64_t Entries::address_of(std::uint32_t entry) const {
   const Function& function = function_of(entry);
   if (!index_->facts().options().is_verbose && !function.is_data) return 0;
   if (!entries_[entry].is_own) return function.first_ip;
-  const Location& place = index_->facts().session().resolver().location(row_of(entry).location);
-  if (place.mapping == nullptr) return place.ip.value;
+  const Location& location = index_->facts().session().resolver().location(row_of(entry).location);
+  if (location.mapping == nullptr) return location.ip.value;
   // Also for BPF programs, whose frames are shown by runtime address.
-  if (place.mapping->module->kind == symbolize::ModuleKind::Bpf) return place.ip.value - place.mapping->start;
-  return place.mapping->nameless_address(place.ip);
+  if (location.mapping->module->kind == symbolize::ModuleKind::Bpf)
+    return location.ip.value - location.mapping->start;
+  return location.mapping->nameless_address(location.ip);
 }
 
 void Entries::fetch_entry(std::uint32_t entry) const {

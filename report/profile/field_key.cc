@@ -107,7 +107,7 @@ Result<FieldKey> FieldKey::find(std::string_view option, std::string_view name, 
 
 KeyValue FieldKey::value(const ResolvedSample& sample) const {
   if (own_ != nullptr) return key_value(own_->of(sample));
-  const auto value = read_field(*field_, sample.raw->raw, sample.order);
+  const auto value = read_field(*field_, sample.fields->raw, sample.order);
   return value ? key_value(*value) : KeyValue();
 }
 
@@ -249,7 +249,7 @@ void EventPairs::begin(Key key, std::uint64_t time) {
 
 std::optional<std::uint64_t> EventPairs::take(const ResolvedSample& sample) {
   std::optional<std::uint64_t> between;
-  const std::uint64_t time = sample.raw->time;
+  const std::uint64_t time = sample.fields->time;
   lacking_ = nullptr;
   if (sample.event_index == second_) {
     if (const auto key = key_of(second_keys_, sample)) {

@@ -117,7 +117,7 @@ std::uint32_t FunctionTable::of_name(std::string_view name) {
   return known->second = append(made);
 }
 
-std::uint32_t FunctionTable::of_place(std::uint32_t location) {
+std::uint32_t FunctionTable::of_location(std::uint32_t location) {
   if (const std::uint32_t known = alone_.find(location); known != kNone) return known;
   const Location& where = resolver_->location(location);
   const std::optional<TableRow> row = table_row_of(where);
@@ -307,7 +307,7 @@ std::string line_text(std::string_view file, std::uint32_t line) {
   return printable(fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line));
 }
 
-std::string dwarf_line(const symbolize::PlaceFacts& facts, std::uint64_t into_function) {
+std::string dwarf_line(const symbolize::LocationFacts& facts, std::uint64_t into_function) {
   auto spot = facts.lines->spot_of({facts.elf_address - into_function});
   if (!spot) spot = facts.lines->spot_of({facts.elf_address});
   return spot ? line_text(spot->file, spot->line) : std::string();
@@ -319,7 +319,7 @@ std::string jit_line(const symbolize::JitCode::Function& function, std::uint64_t
   return line == nullptr ? std::string() : line_text(line->file, line->line);
 }
 
-std::string packed_line(symbolize::PackedSource& packed, const symbolize::PlaceFacts& facts) {
+std::string packed_line(symbolize::PackedSource& packed, const symbolize::LocationFacts& facts) {
   const format::PackedAddress* known = packed.at(facts.symbol->start);
   if (known == nullptr || known->line == 0) known = packed.at(facts.shown_address);
   return known == nullptr ? std::string() : line_text(packed.text(known->file), known->line);
@@ -327,12 +327,12 @@ std::string packed_line(symbolize::PackedSource& packed, const symbolize::PlaceF
 
 }  // namespace
 
-std::string source_line(Resolver& resolver, const FrameAddress& place) {
-  if (place.location == FrameAddress::kNone) return {};
-  const Location& location = resolver.location(place.location);
+std::string source_line(Resolver& resolver, const FrameAddress& address) {
+  if (address.location == FrameAddress::kNone) return {};
+  const Location& location = resolver.location(address.location);
   const auto frames = resolver.frames(location);
-  if (place.inlined < frames.size() && frames[place.inlined].is_inlined)
-    return line_text(frames[place.inlined].file, frames[place.inlined].line);
+  if (address.inlined < frames.size() && frames[address.inlined].is_inlined)
+    return line_text(frames[address.inlined].file, frames[address.inlined].line);
   const auto facts = location.is_caller ? resolver.facts_of_call(location) : resolver.facts(location);
   if (!facts.symbol || facts.source == nullptr) return {};
   const std::uint64_t into_function = facts.shown_address - facts.symbol->start;
@@ -450,14 +450,14 @@ void FrameNames::append(std::span<const std::uint32_t> frames, Order order, bool
   const auto begin = static_cast<std::ptrdiff_t>(names.size());
   // Leaf first, as perf: the names of some inlined functions depend on earlier look-ups.
   for (const std::uint32_t location : frames) {
-    if (of_ == Of::Places) {
-      add(of_place(location, is_java), names);
+    if (of_ == Of::Locations) {
+      add(of_location(location, is_java), names);
       continue;
     }
-    FrameAddress place{location, 0};
+    FrameAddress address{location, 0};
     for (const std::uint32_t function : functions_.of_frame(location)) {
-      add(of_function(function, place, is_java), names);
-      ++place.inlined;
+      add(of_function(function, address, is_java), names);
+      ++address.inlined;
     }
   }
   if (order == Order::RootFirst) std::reverse(names.begin() + begin, names.end());
@@ -469,19 +469,19 @@ void FrameNames::add(const NameList& list, std::vector<std::uint32_t>& names) co
   names.insert(names.end(), all.begin(), all.end());
 }
 
-FrameNames::NameList FrameNames::of_place(std::uint32_t location, bool is_java) {
-  if (const NameList known = by_place_[is_java].find(location); known.count != NameList::kNotMade)
+FrameNames::NameList FrameNames::of_location(std::uint32_t location, bool is_java) {
+  if (const NameList known = by_location_[is_java].find(location); known.count != NameList::kNotMade)
     return known;
   made_.clear();
-  FrameAddress place{location, 0};
+  FrameAddress address{location, 0};
   for (const symbolize::Frame& frame : resolver_->frames(resolver_->location(location))) {
-    make_(frame, place, is_java, made_);
-    ++place.inlined;
+    make_(frame, address, is_java, made_);
+    ++address.inlined;
   }
-  return by_place_[is_java][location] = kept(made_);
+  return by_location_[is_java][location] = kept(made_);
 }
 
-FrameNames::NameList FrameNames::of_function(std::uint32_t function, const FrameAddress& place,
+FrameNames::NameList FrameNames::of_function(std::uint32_t function, const FrameAddress& address,
                                              bool is_java) {
   if (const NameList known = by_function_[is_java].find(function); known.count != NameList::kNotMade)
     return known;
@@ -494,7 +494,7 @@ FrameNames::NameList FrameNames::of_function(std::uint32_t function, const Frame
   frame.is_inlined = asked.is_inlined;
   frame.is_unnamed = asked.is_unnamed;
   made_.clear();
-  make_(frame, place, is_java, made_);
+  make_(frame, address, is_java, made_);
   return by_function_[is_java][function] = kept(made_);
 }
 

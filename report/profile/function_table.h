@@ -180,7 +180,7 @@ class FunctionTable {
   std::uint32_t only_of_frame(std::uint32_t location) const { return only_.find(location); }
   // Prefetches what the next look-up of this location reads: the cached answer, or else the location itself.
   void prefetch_frame(std::uint32_t location) const { only_.prefetch(location); }
-  void prefetch_place(std::uint32_t location) const { alone_.prefetch(location); }
+  void prefetch_alone(std::uint32_t location) const { alone_.prefetch(location); }
   void prefetch_location(std::uint32_t location) const {
     if (only_.find(location) == kNone) __builtin_prefetch(&resolver_->location(location));
   }
@@ -194,7 +194,7 @@ class FunctionTable {
   // live as long as the table.
   std::uint32_t of_name(std::string_view name);
   // The function of a sample's own address, without inlined calls.
-  std::uint32_t of_place(std::uint32_t location);
+  std::uint32_t of_location(std::uint32_t location);
 
   const Function& operator[](std::uint32_t id) const {
     return functions_[id];
@@ -299,7 +299,7 @@ struct FrameAddress {
 // The line where the function starts; for packed names, the line of the first address; for an inlined call,
 // the line in it. Safe to print. Empty: unknown. A file whose lines cannot be read is then reported by
 // Resolver::report_missing().
-std::string source_line(Resolver& resolver, const FrameAddress& place);
+std::string source_line(Resolver& resolver, const FrameAddress& address);
 
 // flamegraph.pl has colours for these endings.
 inline constexpr std::string_view kInlinedMark = "_[i]", kKernelMark = "_[k]", kJitMark = "_[j]";
@@ -335,11 +335,11 @@ class FrameNames {
  public:
   enum class Order : std::uint8_t { RootFirst, LeafFirst };
   // Whether all addresses of a function have the same names.
-  enum class Of : std::uint8_t { Functions, Places };
+  enum class Of : std::uint8_t { Functions, Locations };
   // Appends the numbers that a view gives to a frame's names, innermost first. With Of::Functions, the frame
-  // has only its module, its function's name and start, and whether it is inlined. `place`: its first
+  // has only its module, its function's name and start, and whether it is inlined. `address`: its first
   // address.
-  using Make = std::function<void(const symbolize::Frame& frame, const FrameAddress& place, bool is_java,
+  using Make = std::function<void(const symbolize::Frame& frame, const FrameAddress& address, bool is_java,
                                   std::vector<std::uint32_t>& names)>;
   // The session must outlive this.
   FrameNames(Session& session, Of of, Make make)
@@ -362,8 +362,8 @@ class FrameNames {
     std::uint32_t first = 0;  // the name, or the index of the first one in several_
   };
   void add(const NameList& list, std::vector<std::uint32_t>& names) const;
-  NameList of_place(std::uint32_t location, bool is_java);
-  NameList of_function(std::uint32_t function, const FrameAddress& place, bool is_java);
+  NameList of_location(std::uint32_t location, bool is_java);
+  NameList of_function(std::uint32_t function, const FrameAddress& address, bool is_java);
   NameList kept(std::span<const std::uint32_t> names);
 
   FunctionTable functions_;
@@ -372,7 +372,7 @@ class FrameNames {
   Make make_;
   // Two of each: the second is for Java's processes.
   ByNumber<NameList> by_function_[2];
-  ByNumber<NameList> by_place_[2];  // with Of::Places
+  ByNumber<NameList> by_location_[2];  // with Of::Locations
   std::vector<std::uint32_t> several_, made_;
 };
 

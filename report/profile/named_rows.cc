@@ -29,7 +29,7 @@ void FunctionStacks::add_frames(const Stack& stack) {
   for (std::size_t i = 0; i < stack.frames.size(); ++i) {
     const std::size_t at = is_caller ? stack.frames.size() - 1 - i : i;
     const std::uint32_t location = stack.frames[at];
-    if (!names.empty() && names[at] != WaitChains::kPlace) {
+    if (!names.empty() && names[at] != WaitChains::kAddress) {
       frames_.push_back(functions_->of_name(options_.waits->name(names[at])));
       continue;
     }
@@ -125,7 +125,7 @@ void NamedRows::name_rows(std::size_t begin, std::size_t end) {
   for (std::size_t number = begin; number < end; ++number) {
     fetch_ahead(number, end);
     const ProfileRow& row = rows[number];
-    const std::uint32_t function = functions_->of_place(row.location);
+    const std::uint32_t function = functions_->of_location(row.location);
     const CpuMode mode = mode_of(resolver_->location(row.location).cpumode);
     own_.push_back(function << kModeBits | static_cast<std::uint32_t>(mode));
     if (const Stack* const stack = stack_of(number)) stacks_->ask(*stack);
@@ -148,7 +148,7 @@ void NamedRows::fetch_ahead(std::size_t at, std::size_t end) const {
   };
   if (at + kStacks < end) __builtin_prefetch(stack_of(at + kStacks));
   if (at + kFrames < end) __builtin_prefetch(frames_at(kFrames).data());
-  if (at + kAnswers < end) functions_->prefetch_place(rows[at + kAnswers].location);
+  if (at + kAnswers < end) functions_->prefetch_alone(rows[at + kAnswers].location);
   if (at + kLocations < end) __builtin_prefetch(&resolver_->location(rows[at + kLocations].location));
   for (const std::uint32_t location : frames_at(kAnswers)) functions_->prefetch_frame(location);
   for (const std::uint32_t location : frames_at(kLocations)) functions_->prefetch_location(location);

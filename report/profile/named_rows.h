@@ -108,10 +108,10 @@ class NamedRows {
     if (named() != profile_->rows().size()) name_rows();
   }
 
-  // Frees memory: there will be no more rows. `names_other_places`: keys continue to resolve addresses other
-  // than the rows' own (branch ends, data addresses).
-  void end(bool names_other_places) {
-    if (!names_other_places) functions_->end_lookups();
+  // Frees memory: there will be no more rows. `names_other_addresses`: keys continue to resolve addresses
+  // other than the rows' own (branch ends, data addresses).
+  void end(bool names_other_addresses) {
+    if (!names_other_addresses) functions_->end_lookups();
     if (stacks_ != nullptr) stacks_->end_lookups();
   }
 

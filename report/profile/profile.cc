@@ -46,11 +46,11 @@ const Stack* WaitChains::stack_of(const Wait& wait) {
   frame_names_.clear();
   // A frame with a name has the sample's address, which is not used.
   for (auto waker = wait.wakers.rbegin(); waker != wait.wakers.rend(); ++waker) {
-    add(wait.place, number_of(waker->comm));
-    for (std::size_t i = waker->frames; i-- > 0;) add(waker->stack->frames[i], kPlace);
-    add(wait.place, number_of(kWakerMark));
+    add(wait.location, number_of(waker->comm));
+    for (std::size_t i = waker->frames; i-- > 0;) add(waker->stack->frames[i], kAddress);
+    add(wait.location, number_of(kWakerMark));
   }
-  for (const std::uint32_t location : wait.stack->frames) add(location, kPlace);
+  for (const std::uint32_t location : wait.stack->frames) add(location, kAddress);
   return stacks_.intern(frames_, frame_names_);
 }
 
@@ -85,7 +85,7 @@ std::uint32_t Profile::row_for(const LateSample& sample) {
   if (sample.event >= block_of_.size()) return IndexTable::kNone;
   const Stack* const stack = shape_.by_stack ? sample.stack : nullptr;
   const Rest rest{.block = block_of_[sample.event],
-                  .location = sample.place,
+                  .location = sample.location,
                   .facts = sample.facts,
                   .thread = shape_.by_thread ? sample.thread : nullptr,
                   .comm = shape_.by_comm ? sample.comm.data() : nullptr};
@@ -118,7 +118,7 @@ void Profile::end_lookups() {
   by_facts_.forget();
   by_rest_.forget();
   by_stack_.forget();
-  by_place_.forget();
+  by_location_.forget();
 }
 
 Profile::Rest Profile::rest_of(const ProfileRow& row) const {
@@ -131,12 +131,12 @@ Profile::Rest Profile::rest_of(const ProfileRow& row) const {
 
 // A stack that repeats with the same facts, the usual case, costs one array access.
 std::uint32_t Profile::row_of(const LateSample& sample, const Rest& rest, const Stack* stack) {
-  ByNumber<FirstRow>& firsts = stack != nullptr ? by_stack_ : by_place_;
-  const std::uint32_t place = stack != nullptr ? stack->number : rest.location;
-  FirstRow& first = firsts[place];
+  ByNumber<FirstRow>& firsts = stack != nullptr ? by_stack_ : by_location_;
+  const std::uint32_t chain = stack != nullptr ? stack->number : rest.location;
+  FirstRow& first = firsts[chain];
   if (first.row == IndexTable::kNone) return first.row = make_row(sample, rest, stack);
   if (rest_of(rows_[first.row]) == rest) return first.row;
-  const std::uint64_t hash = by_rest_.hash(place, rest.location, rest.block, rest.facts,
+  const std::uint64_t hash = by_rest_.hash(chain, rest.location, rest.block, rest.facts,
                                            reinterpret_cast<std::uintptr_t>(rest.thread),
                                            reinterpret_cast<std::uintptr_t>(rest.comm));
   return by_rest_.find_or_make(

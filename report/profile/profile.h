@@ -50,7 +50,7 @@ class MarkedStacks {
 
 class WaitChains {
  public:
-  static constexpr std::uint32_t kPlace = 0;  // of names_of(): the frame is an ordinary address
+  static constexpr std::uint32_t kAddress = 0;  // of names_of(): the frame is an ordinary address
 
   // The wait's chain, leaf first like all stacks; so the frames after the mark come first here. Stack numbers
   // are of this object: a run uses stacks of one object only. Valid as long as this.
@@ -59,7 +59,7 @@ class WaitChains {
   // The memory of the distinct chains.
   std::size_t bytes() const { return stacks_.bytes(); }
 
-  // For each frame of such a stack: kPlace, or a number for name(). Empty: all are kPlace.
+  // For each frame of such a stack: kAddress, or a number for name(). Empty: all are kAddress.
   std::span<const std::uint32_t> names_of(const Stack& stack) const { return stacks_.words_of(stack); }
   // Lives as long as the session.
   std::string_view name(std::uint32_t number) const { return names_[number - 1]; }
@@ -111,8 +111,8 @@ struct Weight {
 // The parts of a sample that a profile needs, copied, for samples that are added later.
 struct LateSample {
   std::size_t event = 0;
-  std::uint32_t place = 0;  // number of its location
-  std::uint32_t facts = 0;  // the number from facts_of()
+  std::uint32_t location = 0;  // number of its location
+  std::uint32_t facts = 0;     // the number from facts_of()
   const Thread* thread = nullptr;
   std::string_view comm;
   const Stack* stack = nullptr;  // null: no call chain
@@ -143,7 +143,7 @@ class Profile {
   // Adds one sample with weight `period`.
   void add(const ResolvedSample& sample, std::uint64_t period) {
     add({.event = sample.event_index,
-         .place = sample.place,
+         .location = sample.location_number,
          .facts = shape_.facts.empty() ? 0 : facts_of(sample),
          .thread = sample.thread,
          .comm = sample.comm,
@@ -210,7 +210,7 @@ class Profile {
   std::uint32_t last_facts_ = 0, fact_lists_ = 0;
   std::uint64_t left_out_ = 0;
   IndexTable by_facts_, by_rest_;
-  ByNumber<FirstRow> by_stack_, by_place_;  // by stack, by location
+  ByNumber<FirstRow> by_stack_, by_location_;  // by stack, by location
 };
 
 // Events in columns next to each other, in a report or in annotated code.

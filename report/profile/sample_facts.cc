@@ -102,18 +102,19 @@ std::string SampleFacts::raw_trace_text(const ResolvedSample& sample) {
   if (schema == nullptr) return text;
   for (const PayloadField& field : schema->fields)
     text +=
-        " " + field.name + "=" + plain_value(field, sample.raw->raw, sample.order, options_.has_hex_longs);
+        " " + field.name + "=" + plain_value(field, sample.fields->raw, sample.order, options_.has_hex_longs);
   return text;
 }
 
 std::string SampleFacts::trace_text(const ResolvedSample& sample) {
   if (!traces_) traces_.emplace(session_->features().tracing, TracepointText::FindFunction());
   if (const auto text =
-          traces_->of(sample.event().attr.config, sample.raw->raw, sample.raw->cpu, sample.order)) {
+          traces_->of(sample.event().attr.config, sample.fields->raw, sample.fields->cpu, sample.order)) {
     return std::string(*text);
   }
   const PayloadSchema* const schema = schemas_.of(sample.event_index);
-  return schema == nullptr ? std::string() : show_payload(*schema, sample.raw->raw, sample.order, Names::Raw);
+  return schema == nullptr ? std::string()
+                           : show_payload(*schema, sample.fields->raw, sample.order, Names::Raw);
 }
 
 namespace {
@@ -138,11 +139,11 @@ std::uint64_t SampleFacts::trace(const ResolvedSample& sample) {
 std::uint64_t SampleFacts::field(const ResolvedSample& sample, const PayloadField& field, bool is_raw) {
   // Addresses of code and data become their symbols; these are equal in all processes.
   if (!is_raw && is_named_address(field) && !is_list(field)) {
-    const auto value = read_field(field, sample.raw->raw, sample.order);
+    const auto value = read_field(field, sample.fields->raw, sample.order);
     std::string name = value ? address_name(session_->resolver(), sample, bits_of(*value)) : std::string();
     if (!name.empty()) return number_of("a" + name, 1, [&name] { return name; });
   }
-  const std::string_view bytes = bytes_of(field, sample.raw->raw, sample.order);
+  const std::string_view bytes = bytes_of(field, sample.fields->raw, sample.order);
   std::string key = "f" + std::to_string(sample.event_index) + (is_raw ? "r" : "v") + field.name + '\0';
   const std::size_t at = key.size();
   key += bytes;
@@ -150,7 +151,7 @@ std::uint64_t SampleFacts::field(const ResolvedSample& sample, const PayloadFiel
 }
 
 std::uint64_t SampleFacts::cgroup(const ResolvedSample& sample) {
-  const std::uint64_t id = sample.raw->cgroup;
+  const std::uint64_t id = sample.fields->cgroup;
   const auto known = records_.cgroups_.find(id);
   if (known == records_.cgroups_.end()) {
     const std::string text = id == 0 ? "N/A" : "unknown";
@@ -188,8 +189,8 @@ std::string SampleFacts::field_text(const ResolvedSample& sample, const PayloadF
   }
   // As perf, which prints arrays of tracepoints byte by byte.
   if (is_tracepoint && options_.has_hex_longs && is_list(field))
-    return byte_list(bytes_of(field, sample.raw->raw, sample.order));
-  return plain_value(field, sample.raw->raw, sample.order, options_.has_hex_longs);
+    return byte_list(bytes_of(field, sample.fields->raw, sample.order));
+  return plain_value(field, sample.fields->raw, sample.order, options_.has_hex_longs);
 }
 
 std::optional<std::uint32_t> SampleFacts::socket_of(std::uint32_t cpu) const {

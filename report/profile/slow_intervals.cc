@@ -196,7 +196,7 @@ bool SlowIntervals::take(const ResolvedSample& sample) {
     return true;
   }
   if (sample.event_index != event_) return false;
-  const auto latency = read_number(field_, sample.raw->raw, sample.order);
+  const auto latency = read_number(field_, sample.fields->raw, sample.order);
   std::uint64_t ns = 0;
   if (!latency || *latency < 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(*latency), unit_, &ns)) {
     ++without_latency_;
@@ -207,7 +207,7 @@ bool SlowIntervals::take(const ResolvedSample& sample) {
 }
 
 void SlowIntervals::add(const ResolvedSample& ended, std::uint64_t latency) {
-  const std::uint64_t end = ended.raw->time;
+  const std::uint64_t end = ended.fields->time;
   const bool is_slow =
       question_->condition != nullptr && question_->condition->holds(ended, &session_->resolver());
   intervals_.push_back({end - std::min(end, latency), end, latency, ended.tid(), is_slow});
@@ -216,7 +216,7 @@ void SlowIntervals::add(const ResolvedSample& ended, std::uint64_t latency) {
 void SlowIntervals::see(const ResolvedSample& sample, std::uint32_t row, std::uint64_t weight) {
   const format::EventAttr& attr = sample.event().attr;
   if (attr.samples(abi::kSampleTid) && attr.samples(abi::kSampleTime))
-    seen_.push_back({sample.raw->time, weight, row, sample.tid()});
+    seen_.push_back({sample.fields->time, weight, row, sample.tid()});
 }
 
 // Other intervals as long as the shortest slow one are slow, too.

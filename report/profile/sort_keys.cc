@@ -174,41 +174,39 @@ std::string verbose_start(std::uint64_t address, char source) {
   return address == 0 ? fmt::format("{:<18} {} ", 0, source) : fmt::format("{:<#18x} {} ", address, source);
 }
 
-FactAddress place_at(Show show, std::uint64_t number) {
+FactAddress fact_address(Show show, std::uint64_t number) {
   const auto id = static_cast<std::uint32_t>(number);
   FunctionTable& functions = *show.facts.functions;
-  FactAddress place;
-  place.location = &show.facts.session().resolver().location(id);
-  place.function = &functions[functions.of_place(id)];
-  const symbolize::Mapping* const mapping = place.location->mapping;
-  place.address =
-      mapping == nullptr ? place.location->ip.value : mapping->nameless_address(place.location->ip);
-  place.level = mapping == nullptr ? 'H' : place.function->level;  // as perf, which found it in no mode
-  return place;
+  FactAddress at;
+  at.location = &show.facts.session().resolver().location(id);
+  at.function = &functions[functions.of_location(id)];
+  const symbolize::Mapping* const mapping = at.location->mapping;
+  at.address = mapping == nullptr ? at.location->ip.value : mapping->nameless_address(at.location->ip);
+  at.level = mapping == nullptr ? 'H' : at.function->level;  // as perf, which found it in no mode
+  return at;
 }
 
-std::string show_place(Show show, const FactAddress& place, std::uint64_t address, char level,
-                       std::size_t width) {
+std::string show_address(Show show, const FactAddress& at, std::uint64_t address, char level,
+                         std::size_t width) {
   std::string text;
-  if (show.facts.options().is_verbose) text = verbose_start(address, place.function->source);
-  if (!place.has_name())  // 0 has no 0x, as with printf's %#x
+  if (show.facts.options().is_verbose) text = verbose_start(address, at.function->source);
+  if (!at.has_name())  // 0 has no 0x, as with printf's %#x
     return text + fmt::format("[{}] {}{:016x}", level, address == 0 ? "" : "0x", address);
   text += fmt::format("[{}] ", level);
-  const bool is_data = place.function->is_data;
-  add_name(text, shown(show, place.function->name()), is_data ? kAnyWidth : width);
-  if (is_data) text += fmt::format("+0x{:x}", address - place.runtime_start());
+  const bool is_data = at.function->is_data;
+  add_name(text, shown(show, at.function->name()), is_data ? kAnyWidth : width);
+  if (is_data) text += fmt::format("+0x{:x}", address - at.runtime_start());
   return text;
 }
 
-std::size_t place_width(Show show, const FactAddress& place) {
+std::size_t address_width(Show show, const FactAddress& at) {
   constexpr std::size_t kLevel = 4, kVerbose = kAddressWidth + 2 + 3;
-  if (!place.has_name()) return kUnknownWidth;
-  return shown(show, place.function->name()).size() + kLevel +
-         (show.facts.options().is_verbose ? kVerbose : 0);
+  if (!at.has_name()) return kUnknownWidth;
+  return shown(show, at.function->name()).size() + kLevel + (show.facts.options().is_verbose ? kVerbose : 0);
 }
 
-std::string show_place_module(Show show, const FactAddress& place) {
-  const symbolize::Module* const module = place.function->module;
+std::string show_module_of(Show show, const FactAddress& at) {
+  const symbolize::Module* const module = at.function->module;
   return module == nullptr ? std::string("[unknown]") : shown(show, module_name(show, module));
 }
 
@@ -365,7 +363,7 @@ std::string show_transaction(Show show, Row row) {
 
 template <auto Field>
 std::uint64_t read_sample(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
-  return sample.raw->*Field;
+  return sample.fields->*Field;
 }
 
 std::string times_samples(Show show, Row row) { return std::to_string(show.fact(row) * row.samples); }
@@ -457,7 +455,9 @@ constexpr SortKey kSortKeys[] = {
     {.name = "cpu",
      .header = "CPU",
      .help = "the CPU",
-     .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t { return s.raw->cpu; },
+     .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
+       return s.fields->cpu;
+     },
      .identity = fact_of,
      .order = by_fact,
      .show = show_index,
@@ -468,7 +468,7 @@ constexpr SortKey kSortKeys[] = {
      .header = "Socket",
      .help = "the CPU's socket",
      .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& sample) -> std::uint64_t {
-       return facts.socket_of(sample.raw->cpu).value_or(~0U);
+       return facts.socket_of(sample.fields->cpu).value_or(~0U);
      },
      .identity = fact_of,
      .order = by_fact,
@@ -479,7 +479,7 @@ constexpr SortKey kSortKeys[] = {
     {.name = "srcline",
      .header = "Source:Line",
      .help = "the source line",
-     .of = KeyOf::Place,
+     .of = KeyOf::Address,
      .identity = [](Show show, Row row) -> std::uint64_t { return text_hash(source_line(show, row)); },
      .order = [](Show show, Row a, Row b) -> Order { return source_line(show, a) <=> source_line(show, b); },
      .show = source_line,
@@ -487,7 +487,7 @@ constexpr SortKey kSortKeys[] = {
     {.name = "srcfile",
      .header = "Source File",
      .help = "the source file",
-     .of = KeyOf::Place,
+     .of = KeyOf::Address,
      .identity = [](Show show, Row row) -> std::uint64_t { return text_hash(source_file(show, row)); },
      .order = [](Show show, Row a, Row b) -> Order { return source_file(show, a) <=> source_file(show, b); },
      .show = source_file,
@@ -579,7 +579,7 @@ constexpr SortKey kSortKeys[] = {
      .help = "the time, in intervals of --time-quantum",
      .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& sample) -> std::uint64_t {
        const std::uint64_t quantum = facts.options().time_quantum;
-       return quantum == 0 ? sample.raw->time : sample.raw->time / quantum * quantum;
+       return quantum == 0 ? sample.fields->time : sample.fields->time / quantum * quantum;
      },
      .identity = fact_of,
      .order = by_fact,
@@ -629,7 +629,7 @@ constexpr SortKey kSortKeys[] = {
     {.name = "addr",
      .header = "Address",
      .help = "the instruction's address",
-     .of = KeyOf::Place,
+     .of = KeyOf::Address,
      .identity = [](Show, Row row) { return row.function->first_ip; },
      .order = [](Show, Row a, Row b) { return address_order(a.function->first_ip, b.function->first_ip); },
      .show =
@@ -682,7 +682,7 @@ std::uint64_t read_flags(const KeyUse&, SampleFacts& facts, const ResolvedSample
   return facts.branch.flags >> At & Mask;
 }
 
-FactAddress end_of(Show show, Row row) { return place_at(show, show.fact(row)); }
+FactAddress end_of(Show show, Row row) { return fact_address(show, show.fact(row)); }
 
 std::uint64_t end_identity(Show show, Row row) {
   const FactAddress end = end_of(show, row);
@@ -699,7 +699,7 @@ Order end_order(Show show, Row a, Row b) {
 }
 std::string show_end_in(Show show, Row row, std::size_t width) {
   const FactAddress end = end_of(show, row);
-  return show_place(show, end, end.address, end.level, width);
+  return show_address(show, end, end.address, end.level, width);
 }
 std::string show_end(Show show, Row row) { return show_end_in(show, row, kAnyWidth); }
 
@@ -712,7 +712,7 @@ Order end_module_order(Show show, Row a, Row b) {
 }
 std::size_t end_module_width(Show show, Row row) {
   const FactAddress end = end_of(show, row);
-  if (end.has_name()) return show_place_module(show, end).size();
+  if (end.has_name()) return show_module_of(show, end).size();
   return show.facts.options().widens_unknown ? kAddressWidth : 0;
 }
 
@@ -761,7 +761,7 @@ constexpr SortKey kBranchKeys[] = {
      .read = read_from,
      .identity = end_module_identity,
      .order = end_module_order,
-     .show = [](Show show, Row row) { return show_place_module(show, end_of(show, row)); },
+     .show = [](Show show, Row row) { return show_module_of(show, end_of(show, row)); },
      .width = end_module_width,
      .mode = ReportMode::Branches},
     {.name = "dso_to",
@@ -770,7 +770,7 @@ constexpr SortKey kBranchKeys[] = {
      .read = read_to,
      .identity = end_module_identity,
      .order = end_module_order,
-     .show = [](Show show, Row row) { return show_place_module(show, end_of(show, row)); },
+     .show = [](Show show, Row row) { return show_module_of(show, end_of(show, row)); },
      .width = end_module_width,
      .mode = ReportMode::Branches},
     {.name = "symbol_from",
@@ -781,7 +781,7 @@ constexpr SortKey kBranchKeys[] = {
      .order = end_order,
      .show = show_end,
      .show_in = show_end_in,
-     .width = [](Show show, Row row) { return place_width(show, end_of(show, row)); },
+     .width = [](Show show, Row row) { return address_width(show, end_of(show, row)); },
      .fit = Fit::Whole,
      .mode = ReportMode::Branches},
     {.name = "symbol_to",
@@ -792,7 +792,7 @@ constexpr SortKey kBranchKeys[] = {
      .order = end_order,
      .show = show_end,
      .show_in = show_end_in,
-     .width = [](Show show, Row row) { return place_width(show, end_of(show, row)); },
+     .width = [](Show show, Row row) { return address_width(show, end_of(show, row)); },
      .fit = Fit::Whole,
      .mode = ReportMode::Branches},
     {.name = "mispredict",
@@ -898,66 +898,65 @@ using Fit = SortKey::Fit;
 
 constexpr std::uint64_t kCacheLine = 64;  // of the machine that shows the report, as perf
 
-std::uint64_t read_data_place(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
-  return sample.locate_in(sample.raw->addr, sample.raw->misc & abi::kCpumodeMask).number;
+std::uint64_t read_data_location(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
+  return sample.locate_in(sample.fields->addr, sample.fields->misc & abi::kCpumodeMask).number;
 }
-std::uint64_t read_code_place(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
-  const Location& user = sample.locate_in(sample.raw->ip, abi::kCpumodeUser);
+std::uint64_t read_code_location(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
+  const Location& user = sample.locate_in(sample.fields->ip, abi::kCpumodeUser);
   if (user.mapping != nullptr) return user.number;
-  return sample.locate_in(sample.raw->ip, abi::kCpumodeKernel).number;
+  return sample.locate_in(sample.fields->ip, abi::kCpumodeKernel).number;
 }
 template <auto Field>
 std::uint64_t read_memory_field(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
-  return sample.raw->*Field;
+  return sample.fields->*Field;
 }
 
-FactAddress place_of(Show show, Row row) { return place_at(show, show.fact(row)); }
+FactAddress fact_address_of(Show show, Row row) { return fact_address(show, show.fact(row)); }
 std::uint64_t address_of(Show show, Row row) {
   return show.facts.session().resolver().location(static_cast<std::uint32_t>(show.fact(row))).ip.value;
 }
 Order by_address(Show show, Row a, Row b) { return address_order(address_of(show, a), address_of(show, b)); }
 std::string show_data_in(Show show, Row row, std::size_t width) {
-  return show_place(show, place_of(show, row), address_of(show, row), row.level, width);
+  return show_address(show, fact_address_of(show, row), address_of(show, row), row.level, width);
 }
 std::string show_data(Show show, Row row) { return show_data_in(show, row, kAnyWidth); }
 std::size_t data_width(Show show, Row row) {
   constexpr std::size_t kOffset = 18;  // of an offset in a variable
-  const FactAddress place = place_of(show, row);
-  return place.has_name() ? shown(show, place.function->name()).size() + 4 + kOffset : kUnknownWidth;
+  const FactAddress at = fact_address_of(show, row);
+  return at.has_name() ? shown(show, at.function->name()).size() + 4 + kOffset : kUnknownWidth;
 }
 
 std::uint64_t data_module_identity(Show show, Row row) {
-  const Function& function = *place_of(show, row).function;
+  const Function& function = *fact_address_of(show, row).function;
   return show.facts.options().is_verbose ? function.module_rank : function.module_number;
 }
 
 // Cache lines. As perf, lines of private memory differ by process, others by file.
-std::uint64_t line_of_cache(const FactAddress& place) { return place.address & ~(kCacheLine - 1); }
-bool is_private(const FactAddress& place, Row row) {
-  return place.location->mapping != nullptr && row.function->level != 'k' &&
-         place.location->mapping->module->kind == symbolize::ModuleKind::Anonymous;
+std::uint64_t line_of_cache(const FactAddress& at) { return at.address & ~(kCacheLine - 1); }
+bool is_private(const FactAddress& at, Row row) {
+  return at.location->mapping != nullptr && row.function->level != 'k' &&
+         at.location->mapping->module->kind == symbolize::ModuleKind::Anonymous;
 }
 std::uint64_t cache_line_identity(Show show, Row row) {
-  const FactAddress place = place_of(show, row);
-  const std::uint64_t process = is_private(place, row) ? row.thread->pid : ~std::uint64_t{0};
-  const std::uint64_t space = show.facts.one_of_several(place.function->module_number, process);
-  return show.facts.one_of_several(show.facts.one_of_several(space, line_of_cache(place)),
-                                   row.function->level);
+  const FactAddress at = fact_address_of(show, row);
+  const std::uint64_t process = is_private(at, row) ? row.thread->pid : ~std::uint64_t{0};
+  const std::uint64_t space = show.facts.one_of_several(at.function->module_number, process);
+  return show.facts.one_of_several(show.facts.one_of_several(space, line_of_cache(at)), row.function->level);
 }
 Order cache_line_order(Show show, Row a, Row b) {
   if (a.function->level != b.function->level) return a.function->level == 'k' ? Order::less : Order::greater;
-  const FactAddress place_a = place_of(show, a), place_b = place_of(show, b);
-  const bool has_a = place_a.location->mapping != nullptr, has_b = place_b.location->mapping != nullptr;
+  const FactAddress at_a = fact_address_of(show, a), at_b = fact_address_of(show, b);
+  const bool has_a = at_a.location->mapping != nullptr, has_b = at_b.location->mapping != nullptr;
   if (has_a != has_b) return has_a ? Order::less : Order::greater;
-  if (place_a.function->module_number != place_b.function->module_number)
-    return place_a.function->module_number <=> place_b.function->module_number;
-  if (is_private(place_a, a) && a.thread->pid != b.thread->pid) return a.thread->pid <=> b.thread->pid;
-  return line_of_cache(place_a) <=> line_of_cache(place_b);
+  if (at_a.function->module_number != at_b.function->module_number)
+    return at_a.function->module_number <=> at_b.function->module_number;
+  if (is_private(at_a, a) && a.thread->pid != b.thread->pid) return a.thread->pid <=> b.thread->pid;
+  return line_of_cache(at_a) <=> line_of_cache(at_b);
 }
 std::string show_cache_line_in(Show show, Row row, std::size_t width) {
-  const FactAddress place = place_of(show, row);
-  const char level = place.location->mapping == nullptr ? 'X' : row.level;
-  return show_place(show, place, line_of_cache(place), level, width);
+  const FactAddress at = fact_address_of(show, row);
+  const char level = at.location->mapping == nullptr ? 'X' : row.level;
+  return show_address(show, at, line_of_cache(at), level, width);
 }
 
 template <DataSourcePart Part>
@@ -993,7 +992,7 @@ constexpr SortKey kMemoryKeys[] = {
     {.name = "symbol_daddr",
      .header = "Data Symbol",
      .help = "the variable or address that was accessed",
-     .read = read_data_place,
+     .read = read_data_location,
      .identity = address_of,
      .order = by_address,
      .show = show_data,
@@ -1004,14 +1003,16 @@ constexpr SortKey kMemoryKeys[] = {
     {.name = "dso_daddr",
      .header = "Data Object",
      .help = "the dso of the data address",
-     .read = read_data_place,
+     .read = read_data_location,
      .identity = data_module_identity,
-     .order = [](Show show, Row a,
-                 Row b) { return module_order_down(show, place_of(show, a), place_of(show, b)); },
-     .show = [](Show show, Row row) { return show_place_module(show, place_of(show, row)); },
+     .order =
+         [](Show show, Row a, Row b) {
+           return module_order_down(show, fact_address_of(show, a), fact_address_of(show, b));
+         },
+     .show = [](Show show, Row row) { return show_module_of(show, fact_address_of(show, row)); },
      .width = [](Show show, Row row) -> std::size_t {
-       const FactAddress place = place_of(show, row);
-       if (place.location->mapping != nullptr) return show_place_module(show, place).size();
+       const FactAddress at = fact_address_of(show, row);
+       if (at.location->mapping != nullptr) return show_module_of(show, at).size();
        return show.facts.options().widens_unknown ? kAddressWidth : 0;
      },
      .mode = ReportMode::Memory},
@@ -1023,20 +1024,20 @@ constexpr SortKey kMemoryKeys[] = {
     {.name = "dcacheline",
      .header = "Data Cacheline",
      .help = "the cache line (64 bytes) of the data address",
-     .read = read_data_place,
+     .read = read_data_location,
      .identity = cache_line_identity,
      .order = cache_line_order,
      .show = [](Show show, Row row) { return show_cache_line_in(show, row, kAnyWidth); },
      .show_in = show_cache_line_in,
      .width = [](Show show, Row row) -> std::size_t {
-       return data_width(show, row) + (place_of(show, row).has_name() ? 1 : 0);
+       return data_width(show, row) + (fact_address_of(show, row).has_name() ? 1 : 0);
      },
      .fit = Fit::Whole,
      .mode = ReportMode::Memory},
     {.name = "symbol_iaddr",
      .header = "Code Symbol",
      .help = "the function, with a row for each instruction",
-     .read = read_code_place,
+     .read = read_code_location,
      .identity = address_of,
      .order = by_address,
      .show = show_data,

@@ -55,7 +55,7 @@ enum class KeyOf : std::uint8_t {
   Comm,      // the thread's name: the same
   Thread,    // the thread: the same
   Function,  // the function
-  Place,     // the address in the function: a row for each address
+  Address,   // the address in the function: a row for each address
   Chain,     // the call chain apart from the function (--parent)
 };
 
@@ -88,7 +88,7 @@ struct SortKey {
 
 // Whether the key reads nothing but the function.
 inline bool is_of_function(const KeyUse& use) {
-  return use.key->of == KeyOf::Function || use.key->of == KeyOf::Place;
+  return use.key->of == KeyOf::Function || use.key->of == KeyOf::Address;
 }
 
 // All sort keys, by name.
@@ -158,13 +158,13 @@ struct FactAddress {
   // The start of the function or variable, as an address of the process.
   std::uint64_t runtime_start() const;
 };
-FactAddress place_at(Show show, std::uint64_t location);
+FactAddress fact_address(Show show, std::uint64_t location);
 // "[k] do_syscall_64"; "[.] sink+0x4" for a variable that contains `address`.
-std::string show_place(Show show, const FactAddress& place, std::uint64_t address, char level,
-                       std::size_t width);
-// The column width for show_place().
-std::size_t place_width(Show show, const FactAddress& place);
-std::string show_place_module(Show show, const FactAddress& place);
+std::string show_address(Show show, const FactAddress& at, std::uint64_t address, char level,
+                         std::size_t width);
+// The column width for show_address().
+std::size_t address_width(Show show, const FactAddress& at);
+std::string show_module_of(Show show, const FactAddress& at);
 // Modules by name, descending; addresses without a module first. perf sorts other addresses than the sample's
 // own so.
 Order module_order_down(Show show, const FactAddress& a, const FactAddress& b);

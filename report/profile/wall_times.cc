@@ -152,7 +152,7 @@ WallTimes::Track& WallTimes::track_of(std::uint32_t tid) {
 }
 
 void WallTimes::take(const ResolvedSample& sample) {
-  const std::uint64_t time = sample.raw->time;
+  const std::uint64_t time = sample.fields->time;
   begin_ = std::min(begin_, time);
   end_ = std::max(end_, time);
   const auto tid = sample.tid();
@@ -177,13 +177,13 @@ void WallTimes::take(const ResolvedSample& sample) {
   if (stack != nullptr) {
     Wait alone;
     alone.stack = stack;
-    alone.place = sample.place;
+    alone.location = sample.location_number;
     stack = chains_.stack_of(alone);
   }
   count(track, WallState::OnCpu, stack, static_cast<double>(period));
 }
 
-void WallTimes::take(const OtherEvent& event) {
+void WallTimes::take(const NonSampleRecord& event) {
   const std::uint64_t time = event.id.time;
   if (const auto* const fork = std::get_if<format::TaskRecord>(event.record); fork != nullptr && time != 0) {
     begin_ = std::min(begin_, time);
@@ -322,9 +322,9 @@ void WallTimes::add(const Wait& wait) {
 WallState WallTimes::state_at(std::uint32_t location) {
   const auto [known, is_new] = states_.try_emplace(location, WallState::Unknown);
   if (!is_new) return known->second;
-  const Location& place = session_->resolver().location(location);
-  if (place.cpumode != abi::kCpumodeKernel) return known->second;
-  for (const symbolize::Frame& frame : session_->resolver().frames(place)) {
+  const Location& where = session_->resolver().location(location);
+  if (where.cpumode != abi::kCpumodeKernel) return known->second;
+  for (const symbolize::Frame& frame : session_->resolver().frames(where)) {
     const auto* const row = std::ranges::find_if(
         kWaitsIn, [&](const auto& one) { return frame.function.starts_with(one.first); });
     if (row == std::end(kWaitsIn)) continue;

@@ -63,7 +63,7 @@ class WallTimes {
 
   // Takes all samples and records of the session in order; then call finish().
   void take(const ResolvedSample& sample);
-  void take(const OtherEvent& event);
+  void take(const NonSampleRecord& event);
   void finish();
 
   const std::vector<WallThread>& threads() const { return threads_; }

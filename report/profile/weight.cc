@@ -47,7 +47,7 @@ bool PeriodFields::reads_payloads(std::size_t events) {
 void PeriodFields::see(const ResolvedSample& sample) {
   EventFacts& facts = facts_of(sample.event_index);
   if (facts.field == nullptr) return;
-  const auto number = read_number(*facts.field, sample.raw->raw, sample.order);
+  const auto number = read_number(*facts.field, sample.fields->raw, sample.order);
   facts.is_seen = true;
   const bool is_period = number && *number >= 0 && static_cast<std::uint64_t>(*number) == sample.period;
   if (!is_period) facts.field = nullptr;
@@ -95,7 +95,7 @@ std::optional<std::uint64_t> WeightChoice::of(const ResolvedSample& sample) {
   if (choice.kind == Kind::Period) return sample.period;
   if (choice.kind == Kind::One) return 1;
   if (choice.kind == Kind::Field) {
-    const auto number = read_number(*choice.field, sample.raw->raw, sample.order);
+    const auto number = read_number(*choice.field, sample.fields->raw, sample.order);
     if (number && *number >= 0) return static_cast<std::uint64_t>(*number);
     ++(number ? unweighed_.negative : unweighed_.damaged);
     return std::nullopt;
@@ -312,7 +312,7 @@ std::optional<std::uint64_t> StackEvents::weight_of(const ResolvedSample& sample
 
 std::optional<std::uint64_t> StackEvents::field_weight(const PayloadField& field,
                                                        const ResolvedSample& sample) {
-  const auto number = read_number(field, sample.raw->raw, sample.order);
+  const auto number = read_number(field, sample.fields->raw, sample.order);
   if (number && *number > 0) return static_cast<std::uint64_t>(*number);
   // A frame of a flame graph needs a width above 0.
   if (!number || *number < 0) ++(number ? unweighed_.negative : unweighed_.damaged);
@@ -390,15 +390,15 @@ std::vector<std::string> StackEvents::notes(bool has_stacks) {
   return notes;
 }
 
-Sink::Places places_of_stacks(Session& session, bool tells_more) {
-  if (session.layout().is_pipe || tells_more) return Sink::Places::Addresses;
+Sink::MergeBy stack_merge_by(Session& session, bool tells_more) {
+  if (session.layout().is_pipe || tells_more) return Sink::MergeBy::Address;
   std::size_t with_samples = 0;
   for (const format::Event& event : session.events()) {
     if (event.attr.samples(abi::kSampleStackUser) || event.attr.samples(abi::kSampleRaw))
-      return Sink::Places::Addresses;
+      return Sink::MergeBy::Address;
     with_samples += event.attr.type == abi::kSoftware && event.attr.config == abi::kDummy ? 0 : 1;
   }
-  return with_samples == 1 ? Sink::Places::Names : Sink::Places::Addresses;
+  return with_samples == 1 ? Sink::MergeBy::Name : Sink::MergeBy::Address;
 }
 
 }  // namespace tacho::report

@@ -192,6 +192,6 @@ class StackEvents {
 // How a view that shows only names distinguishes addresses: by function; or by address with `tells_more` (it
 // shows inlined calls or addresses), with several events (samples without weight need no names), in a pipe
 // (build ids may come last), and after unwinding (which has inlined calls).
-Sink::Places places_of_stacks(Session& session, bool tells_more);
+Sink::MergeBy stack_merge_by(Session& session, bool tells_more);
 
 }  // namespace tacho::report

@@ -31,10 +31,12 @@ constexpr OwnValue kOwn[] = {
     {"comm", "", true, [](const ResolvedSample& sample) -> FieldValue { return sample.comm; }},
     {"pid", "", false, [](const ResolvedSample& sample) { return number(sample.pid()); }},
     {"tid", "", false, [](const ResolvedSample& sample) { return number(sample.tid()); }},
-    {"cpu", "", false, [](const ResolvedSample& sample) { return number(sample.raw->cpu); }},
+    {"cpu", "", false, [](const ResolvedSample& sample) { return number(sample.fields->cpu); }},
     // As script prints it.
     {"time", "s", false,
-     [](const ResolvedSample& sample) -> FieldValue { return static_cast<double>(sample.raw->time) / 1e9; }},
+     [](const ResolvedSample& sample) -> FieldValue {
+       return static_cast<double>(sample.fields->time) / 1e9;
+     }},
     {"period", "", false, [](const ResolvedSample& sample) -> FieldValue { return sample.period; }},
     {"cgroup", "", true, [](const ResolvedSample& sample) -> FieldValue { return sample.cgroup(); }},
     {"event", "", true,
@@ -476,7 +478,7 @@ ExpressionValue BoundExpression::leaf_value(std::size_t node, const ResolvedSamp
   const Leaf& leaf = leaves_[node];
   if (leaf.own != nullptr) return as_value(leaf.own->of(sample));
   if (leaf.field == nullptr) return leaf.constant;
-  const auto& payload = sample.raw->raw;
+  const auto& payload = sample.fields->raw;
   if (is_list(*leaf.field) && leaf.index >= elements_of(*leaf.field, payload)) return {};
   const auto value = read_field(*leaf.field, payload, sample.order, leaf.index);
   if (!value) return {};
@@ -742,7 +744,7 @@ bool is_total(const PayloadSchema& schema, const PayloadField& field) {
 
 std::uint64_t count_of(const PayloadField* count, const ResolvedSample& sample) {
   if (count == nullptr) return 1;
-  const auto number = read_number(*count, sample.raw->raw, sample.order);
+  const auto number = read_number(*count, sample.fields->raw, sample.order);
   return number && *number >= 0 ? static_cast<std::uint64_t>(*number) : 1;
 }
 
@@ -776,7 +778,7 @@ void add_values(Summary& to, const ValueOfMany& how, const ExpressionValue& valu
   if (!how.is_sum) to.spread(value, high, count);
   if (how.sum == nullptr)
     return to.add_total(apply(cli::Operation::Times, value, ExpressionValue::of(count)), count);
-  if (const auto sum = read_number(*how.sum, sample.raw->raw, sample.order))
+  if (const auto sum = read_number(*how.sum, sample.fields->raw, sample.order))
     to.add_total(ExpressionValue::of(*sum), count);
 }
 

@@ -20,9 +20,9 @@
 
 namespace tacho::report {
 
-void AddressHits::hit(std::uint32_t place, std::uint64_t times) {
-  if (place >= hits_.size()) hits_.resize(std::max<std::size_t>(place + 1, 2 * hits_.size()));
-  hits_[place] += times;
+void AddressHits::hit(std::uint32_t location, std::uint64_t times) {
+  if (location >= hits_.size()) hits_.resize(std::max<std::size_t>(location + 1, 2 * hits_.size()));
+  hits_[location] += times;
 }
 
 void AddressHits::add(const ResolvedSample& sample) {
@@ -30,27 +30,27 @@ void AddressHits::add(const ResolvedSample& sample) {
 }
 
 void AddressHits::add(const Stack& stack, std::uint64_t times) {
-  for (const std::uint32_t place : stack.frames) hit(place, times);
+  for (const std::uint32_t location : stack.frames) hit(location, times);
 }
 
 // Samples without a stack and an address (as of some recorders) have no frame.
-void AddressHits::add(const Location& place, std::uint64_t times) {
-  const bool has_address = place.ip.value != 0 || place.cpumode != format::abi::kCpumodeUnknown;
-  if (has_address) hit(place.number, times);
+void AddressHits::add(const Location& location, std::uint64_t times) {
+  const bool has_address = location.ip.value != 0 || location.cpumode != format::abi::kCpumodeUnknown;
+  if (has_address) hit(location.number, times);
 }
 
 NamedFrames AddressHits::count_named(Resolver& resolver, const AtEach& at_each) const {
   NamedFrames counts;
   for (std::uint32_t number = 0; number < hits_.size(); ++number) {
     if (hits_[number] == 0) continue;
-    const Location& place = resolver.location(number);
-    const symbolize::Frame& frame = resolver.frame(place);
+    const Location& location = resolver.location(number);
+    const symbolize::Frame& frame = resolver.frame(location);
     const bool is_named = !frame.function.empty() && !frame.is_unnamed;
     ++counts.addresses;
     counts.frames += hits_[number];
     counts.named_addresses += is_named ? 1 : 0;
     counts.named_frames += is_named ? hits_[number] : 0;
-    if (at_each) at_each(place, hits_[number], is_named);
+    if (at_each) at_each(location, hits_[number], is_named);
   }
   return counts;
 }
@@ -62,7 +62,7 @@ std::uint64_t all_lost_samples(Session& session) {
   return lost;
 }
 
-std::optional<std::uint64_t> CodeAddresses::shown_address(const symbolize::PlaceFacts& facts,
+std::optional<std::uint64_t> CodeAddresses::shown_address(const symbolize::LocationFacts& facts,
                                                           std::uint64_t elf_address) {
   const symbolize::SymbolSource* const source = facts.source;
   if (source == nullptr || source->jit != nullptr || source->is_kernel_module) return std::nullopt;
@@ -100,7 +100,7 @@ CodeGatherer::CodeGatherer(Resolver& resolver, symbolize::PackMaker& maker, std:
       wide_(arch, WordSize::Bits64, AsmSyntax::Att),
       narrow_(arch, WordSize::Bits32, AsmSyntax::Att) {}
 
-bool CodeGatherer::add_bytes(const Location& location, const symbolize::PlaceFacts& facts,
+bool CodeGatherer::add_bytes(const Location& location, const symbolize::LocationFacts& facts,
                              std::uint64_t start, std::uint64_t size) {
   if (maker_.has_code(facts, start, size)) return true;
   const std::uint64_t moved = location.ip.value - facts.shown_address;
@@ -109,7 +109,7 @@ bool CodeGatherer::add_bytes(const Location& location, const symbolize::PlaceFac
   return code.size() == size;
 }
 
-void CodeGatherer::add(const Location& location, const symbolize::PlaceFacts& facts) {
+void CodeGatherer::add(const Location& location, const symbolize::LocationFacts& facts) {
   using symbolize::ModuleKind;
   const bool has_code = facts.source != nullptr && location.mapping != nullptr &&
                         (facts.module->kind == ModuleKind::User || facts.module->kind == ModuleKind::Kernel);
@@ -125,7 +125,7 @@ void CodeGatherer::add(const Location& location, const symbolize::PlaceFacts& fa
 
 // Packs an address wherever the line or the inlined call changes, and the names of the targets of
 // instructions.
-void CodeGatherer::add_lines(const Location& location, const symbolize::PlaceFacts& facts) {
+void CodeGatherer::add_lines(const Location& location, const symbolize::LocationFacts& facts) {
   const std::uint64_t start = facts.symbol->start, size = facts.symbol->size();
   const std::uint64_t start_ip = location.ip.value - (facts.shown_address - start);
   const std::uint64_t elf_start = facts.elf_address - (facts.shown_address - start);
@@ -141,7 +141,7 @@ void CodeGatherer::add_lines(const Location& location, const symbolize::PlaceFac
   bool is_first = true;
   for (const DisassembledInstruction& instruction : disassembler.disassemble(code, elf_start)) {
     const std::uint64_t offset = instruction.address - elf_start;
-    const symbolize::PlaceFacts here = resolver_.facts(at_address(location, start_ip + offset));
+    const symbolize::LocationFacts here = resolver_.facts(at_address(location, start_ip + offset));
     if (here.lines != nullptr) {
       const auto spot = here.lines->spot_of({here.elf_address});
       const Line now = spot ? Line{true, spot->file, spot->line, spot->unit, spot->function} : Line{};
@@ -161,22 +161,22 @@ void CodeGatherer::add_lines(const Location& location, const symbolize::PlaceFac
   }
 }
 
-void CodeGatherer::add_target(const Location& location, const symbolize::PlaceFacts& facts,
+void CodeGatherer::add_target(const Location& location, const symbolize::LocationFacts& facts,
                               std::uint64_t elf_address) {
-  const auto shown = places_.shown_address(facts, elf_address);
+  const auto shown = addresses_.shown_address(facts, elf_address);
   if (!shown) return;
   const std::uint64_t ip = location.ip.value + (*shown - facts.shown_address);
-  const symbolize::PlaceFacts target = resolver_.facts(at_address(location, ip));
+  const symbolize::LocationFacts target = resolver_.facts(at_address(location, ip));
   if (target.symbol) maker_.add(target);
 }
 
-void CodeGatherer::add_made(const Location& location, const symbolize::PlaceFacts& facts) {
+void CodeGatherer::add_made(const Location& location, const symbolize::LocationFacts& facts) {
   if (facts.source == nullptr || facts.source->jit == nullptr || !facts.symbol) return;
   if (!functions_.emplace(facts.module, facts.symbol->start).second) return;
   for (const symbolize::JitLine& line : facts.source->jit->lines)
     if (line.file.starts_with('/')) sources_.emplace(line.file);
   symbolize::SymbolSource bare = symbolize::without_names({});  // names are in the jitdump
-  symbolize::PlaceFacts code = facts;
+  symbolize::LocationFacts code = facts;
   code.source = &bare;
   if (facts.symbol->size() <= kLargestFunction)
     add_bytes(location, code, facts.symbol->start, facts.symbol->size());
@@ -206,23 +206,23 @@ class Gatherer : public Sink {
     }
   }
 
-  bool looks_up() const override { return needs_all_; }
-  bool takes_others() const override { return false; }
+  bool resolves_addresses() const override { return needs_all_; }
+  bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
-    if (!needs_all_) return Flow::GoOn;
+    if (!needs_all_) return Flow::Continue;
     const EventFacts& facts = facts_[sample.record_event];
-    const format::Sample& raw = *sample.raw;
-    if (facts.has_address) look_up(sample, raw.addr);
+    const format::Sample& fields = *sample.fields;
+    if (facts.has_address) look_up(sample, fields.addr);
     if (facts.has_branches) {
       constexpr std::size_t kWords = 3;  // from, to, flags
-      for (std::size_t i = 0; i + kWords <= raw.branches.size(); i += kWords) {
-        look_up(sample, raw.branches[i]);
-        look_up(sample, raw.branches[i + 1]);
+      for (std::size_t i = 0; i + kWords <= fields.branches.size(); i += kWords) {
+        look_up(sample, fields.branches[i]);
+        look_up(sample, fields.branches[i + 1]);
       }
     }
     if (facts.schema != nullptr) look_up_payload(sample, *facts.schema);
     if (sample.has_payload_stack) look_up_chain(sample);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
 
  private:
@@ -239,15 +239,16 @@ class Gatherer : public Sink {
   static void look_up_payload(const ResolvedSample& sample, const format::PayloadSchema& schema) {
     for (const format::PayloadField& field : schema.fields) {
       if (!is_named_address(field)) continue;
-      const std::uint32_t count = is_list(field) ? shown_elements(field, sample.raw->raw, sample.order) : 1;
+      const std::uint32_t count =
+          is_list(field) ? shown_elements(field, sample.fields->raw, sample.order) : 1;
       for (std::uint32_t i = 0; i < count; ++i)
-        if (const auto value = read_field(field, sample.raw->raw, sample.order, i))
+        if (const auto value = read_field(field, sample.fields->raw, sample.order, i))
           look_up(sample, bits_of(*value));
     }
   }
   // The call chain that the kernel recorded, when the payload's stack replaces it.
   static void look_up_chain(const ResolvedSample& sample) {
-    const format::U64Array& chain = sample.raw->callchain;
+    const format::U64Array& chain = sample.fields->callchain;
     for (std::size_t i = 0; i < chain.size(); ++i)
       if (chain[i] < abi::kContextMax) look_up(sample, chain[i]);
   }
@@ -291,7 +292,7 @@ class ModuleAccess {
 // The earlier pack's code of a module without names, and whether it needs a copy of its file, to be packed
 // again. Empty: nothing was packed, or names were found elsewhere.
 std::optional<symbolize::SymbolSource> packed_without_names(Resolver& resolver,
-                                                            const symbolize::PlaceFacts& facts) {
+                                                            const symbolize::LocationFacts& facts) {
   symbolize::PackedSource* const packed = resolver.packed(*facts.module);
   if (packed == nullptr || packed->is(format::PackedModule::kHasNames)) return std::nullopt;
   symbolize::SymbolSource source = symbolize::from_pack(*packed, symbolize::Unnamed::Functions);
@@ -328,8 +329,8 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   CodeGatherer code(resolver, maker, session.features().environment.arch.value_or(""));
   const bool wants_code = rules.level >= format::PackLevel::Code;
   std::unordered_set<std::string_view> made_files;  // of jitdumps
-  bool has_name = false;                            // the last place
-  const auto add_place = [&](symbolize::PlaceFacts facts, const Location& location, bool is_call) {
+  bool has_name = false;                            // the last location
+  const auto add_location = [&](symbolize::LocationFacts facts, const Location& location, bool is_call) {
     const bool is_bpf = facts.module != nullptr && facts.module->kind == symbolize::ModuleKind::Bpf;
     const bool is_shown = is_call == location.is_caller;
     const bool is_named = is_bpf || (facts.symbol && !facts.symbol->is_unnamed());
@@ -357,7 +358,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   for (std::uint32_t number = 0; number < gathered.addresses; ++number) {
     const Location& location = resolver.location(number);
     if (symbolize::SymbolSource* const unread = access.enter(location); unread != nullptr) {
-      symbolize::PlaceFacts facts;
+      symbolize::LocationFacts facts;
       facts.module = location.mapping->module;
       facts.source = unread;
       maker.add(facts);
@@ -365,9 +366,9 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
       continue;
     }
     has_name = false;
-    add_place(resolver.facts(location), location, false);
+    add_location(resolver.facts(location), location, false);
     // A caller's frame has the names of the call, or with --as-perf those of the return address.
-    if (location.is_caller) add_place(resolver.facts_of_call(location), location, true);
+    if (location.is_caller) add_location(resolver.facts_of_call(location), location, true);
   }
   access.leave();
   gathered.jitdumps =

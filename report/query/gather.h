@@ -42,15 +42,15 @@ class AddressHits {
   void add(const ResolvedSample& sample);
   // The same for `times` samples with one stack.
   void add(const Stack& stack, std::uint64_t times);
-  void add(const Location& place, std::uint64_t times);
+  void add(const Location& location, std::uint64_t times);
 
   // Resolves every address. `at_each` is called for each with the number of its frames, after
   // resolver.frame().
-  using AtEach = std::function<void(const Location& place, std::uint64_t frames, bool is_named)>;
+  using AtEach = std::function<void(const Location& location, std::uint64_t frames, bool is_named)>;
   NamedFrames count_named(Resolver& resolver, const AtEach& at_each = {}) const;
 
  private:
-  void hit(std::uint32_t place, std::uint64_t times);
+  void hit(std::uint32_t location, std::uint64_t times);
   std::vector<std::uint64_t> hits_;  // by index of the address
 };
 
@@ -63,7 +63,8 @@ class CodeAddresses {
  public:
   // `facts` belong to any address of the same module; `elf_address` is an address in its ELF file. nullopt
   // when no name can be known for it.
-  std::optional<std::uint64_t> shown_address(const symbolize::PlaceFacts& facts, std::uint64_t elf_address);
+  std::optional<std::uint64_t> shown_address(const symbolize::LocationFacts& facts,
+                                             std::uint64_t elf_address);
 
  private:
   // Packed addresses that have symbols: the shown address by the ELF address.
@@ -82,23 +83,23 @@ class CodeGatherer {
   CodeGatherer(Resolver& resolver, symbolize::PackMaker& maker, std::string_view arch);
 
   // Adds the function around an address that was hit; of a very large one, the instructions there only.
-  void add(const Location& location, const symbolize::PlaceFacts& facts);
+  void add(const Location& location, const symbolize::LocationFacts& facts);
   // Adds a function from a jitdump, which has the names and lines itself.
-  void add_made(const Location& location, const symbolize::PlaceFacts& facts);
+  void add_made(const Location& location, const symbolize::LocationFacts& facts);
 
   // Full paths of the source files of the functions added so far.
   std::set<std::string> take_sources() { return std::move(sources_); }
 
  private:
-  bool add_bytes(const Location& location, const symbolize::PlaceFacts& facts, std::uint64_t start,
+  bool add_bytes(const Location& location, const symbolize::LocationFacts& facts, std::uint64_t start,
                  std::uint64_t size);
-  void add_lines(const Location& location, const symbolize::PlaceFacts& facts);
-  void add_target(const Location& location, const symbolize::PlaceFacts& facts, std::uint64_t elf_address);
+  void add_lines(const Location& location, const symbolize::LocationFacts& facts);
+  void add_target(const Location& location, const symbolize::LocationFacts& facts, std::uint64_t elf_address);
 
   Resolver& resolver_;
   symbolize::PackMaker& maker_;
   Disassembler wide_, narrow_;
-  CodeAddresses places_;
+  CodeAddresses addresses_;
   std::set<std::pair<const symbolize::Module*, std::uint64_t>> functions_;  // by start
   std::set<std::string> sources_;
 };

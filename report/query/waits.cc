@@ -127,7 +127,7 @@ Result<> Waits::find_events() {
 }
 
 std::optional<std::int64_t> Waits::number(const PayloadField* field, const ResolvedSample& sample) const {
-  return field == nullptr ? std::nullopt : read_number(*field, sample.raw->raw, sample.order);
+  return field == nullptr ? std::nullopt : read_number(*field, sample.fields->raw, sample.order);
 }
 
 std::optional<Wait> Waits::take(const ResolvedSample& sample) {
@@ -138,9 +138,9 @@ std::optional<Wait> Waits::take(const ResolvedSample& sample) {
   switch (facts.what) {
     case What::Switch:
       leave(sample, facts);
-      return thread ? arrive(static_cast<std::uint32_t>(*thread), sample.raw->time) : std::nullopt;
+      return thread ? arrive(static_cast<std::uint32_t>(*thread), sample.fields->time) : std::nullopt;
     case What::Wake:
-      if (thread && options_.takes_all) note_wake(static_cast<std::uint32_t>(*thread), sample.raw->time);
+      if (thread && options_.takes_all) note_wake(static_cast<std::uint32_t>(*thread), sample.fields->time);
       if (thread && options_.wakers > 0) wake(sample, static_cast<std::uint32_t>(*thread));
       return std::nullopt;
     case What::Wait:
@@ -155,7 +155,7 @@ std::optional<Wait> Waits::take(const ResolvedSample& sample) {
 
 bool Waits::is_wanted(const ResolvedSample& sample) const {
   const Filter& who = options_.who;
-  return who.accepts_start(*sample.raw) && who.accepts_comm(sample.comm) &&
+  return who.accepts_start(*sample.fields) && who.accepts_comm(sample.comm) &&
          (who.condition == nullptr || who.condition->holds(sample, &session_->resolver()));
 }
 
@@ -165,7 +165,7 @@ Wait Waits::begun_by(const ResolvedSample& sample) const {
           .comm = sample.comm,
           .pid = sample.pid(),
           .tid = sample.tid(),
-          .place = sample.place,
+          .location = sample.location_number,
           .stack = sample.stack,
           .kept = keep_ ? keep_(sample) : 0};
 }
@@ -185,16 +185,16 @@ std::optional<Wait> Waits::take_wait(const ResolvedSample& sample, const EventFa
   Wait wait = begun_by(sample);
   wait.queued = static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(number(facts.queued, sample).value_or(0), 0, *duration));
-  return ended(wait, static_cast<std::uint64_t>(*duration), sample.raw->time);
+  return ended(wait, static_cast<std::uint64_t>(*duration), sample.fields->time);
 }
 
 std::optional<Wait> Waits::take_queue(const ResolvedSample& sample, const EventFacts& facts) {
   const auto duration = number(facts.time, sample);
   if (!duration || *duration <= 0 || !is_wanted(sample)) return std::nullopt;
-  const auto why = read_field(*facts.why, sample.raw->raw, sample.order);
+  const auto why = read_field(*facts.why, sample.fields->raw, sample.order);
   Wait wait = begun_by(sample);
   wait.duration = wait.queued = static_cast<std::uint64_t>(*duration);
-  wait.end = sample.raw->time;
+  wait.end = sample.fields->time;
   wait.is_queue = true;
   wait.was_woken = why && name_of(*facts.why, *why) == "woken";
   return wait;
@@ -206,9 +206,9 @@ void Waits::leave(const ResolvedSample& sample, const EventFacts& facts) {
   if (const auto old = woken_.find(thread); old != woken_.end()) old->second.is_new = false;
   if (const auto slept = asleep_.find(thread); slept != asleep_.end()) {
     ++without_end_;
-    if (options_.takes_all && sample.raw->time > slept->second.since) {
+    if (options_.takes_all && sample.fields->time > slept->second.since) {
       Wait& lost = lost_.emplace_back(slept->second.wait);
-      lost.end = sample.raw->time;
+      lost.end = sample.fields->time;
       lost.duration = lost.end - slept->second.since;
       lost.has_end = false;
     }
@@ -227,7 +227,7 @@ void Waits::leave(const ResolvedSample& sample, const EventFacts& facts) {
   }
   if (asleep_.size() >= kMostThreads) return;
   const bool could_run = state && (*state & kStates) == 0;
-  asleep_[thread] = {sample.raw->time, could_run ? sample.raw->time : 0, begun_by(sample)};
+  asleep_[thread] = {sample.fields->time, could_run ? sample.fields->time : 0, begun_by(sample)};
   if (options_.takes_all) seen_.insert(thread);
 }
 
@@ -314,7 +314,7 @@ Wait Waits::ended(Wait wait, std::uint64_t duration, std::uint64_t end) {
 }
 
 std::string_view Waits::waker_name(const ResolvedSample& sample, const PayloadField* field) {
-  const auto value = field != nullptr ? read_field(*field, sample.raw->raw, sample.order) : std::nullopt;
+  const auto value = field != nullptr ? read_field(*field, sample.fields->raw, sample.order) : std::nullopt;
   if (!value || !std::holds_alternative<std::string_view>(*value)) return sample.comm;
   const std::string_view name = std::get<std::string_view>(*value);
   if (names_.size() >= kMostThreads && !names_.contains(std::string(name))) return sample.comm;

@@ -33,7 +33,7 @@ struct WaitOptions {
 };
 constexpr unsigned kMostWakers = 16;
 
-// Frames in a printed chain: the one between a stack and its waker's stack, and the ones that stand for an
+// Frames in a printed chain: the one between a stack and its waker's stack, and the ones for an
 // interrupt and for a timer's interrupt in place of the interrupted thread.
 constexpr std::string_view kWakerMark = "-- waker --", kInterruptMark = "[irq]", kTimerMark = "[timer]";
 
@@ -58,7 +58,7 @@ struct Wait {
   const Thread* thread = nullptr;
   std::string_view comm{};
   std::uint32_t pid = 0, tid = 0;
-  std::uint32_t place = 0;       // index of its location
+  std::uint32_t location = 0;    // number of its location
   const Stack* stack = nullptr;  // null only with takes_all
   std::uint64_t duration = 0;    // ns, above 0
   std::uint64_t end = 0;         // ns, recording clock: the thread runs again

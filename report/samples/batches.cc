@@ -147,7 +147,7 @@ BatchReader::Outcome BatchReader::process_other(const OrderedRecord& record, Bat
   if (const auto* const cgroup = std::get_if<format::CgroupRecord>(&*parsed))
     cgroups_.add(cgroup->id, cgroup->path);
   count_losses(*parsed);
-  // A view gets an EXIT before it takes effect (Sink::on_other()).
+  // A view gets an EXIT before it takes effect (Sink::on_non_sample()).
   const bool is_exit = record.view.type == abi::kRecordExit;
   if (!is_exit) replay(*parsed, record.view.misc);
   if (options_->wants_others) add_other(record, *parsed, attr, batch);

@@ -44,7 +44,7 @@ static_assert(sizeof(BatchRecord) <= 64);
 // A sample's location and stack, for serial views.
 struct ResolvedItem {
   const Stack* stack = nullptr;  // null: it has no call chain
-  std::uint32_t place = 0;       // number of the location of its ip
+  std::uint32_t location = 0;    // number of the location of its ip
   bool is_valid = false;         // its record is as long as its fields require
   bool has_payload_stack = false;
 };

@@ -30,7 +30,7 @@ class PayloadStacks {
   // `features` must outlive this.
   explicit PayloadStacks(const format::Features& features) : features_(&features) {}
 
-  // The chain in the sample's payload in the kernel's form, leaf first: PERF_CONTEXT_KERNEL stands before
+  // The chain in the sample's payload in the kernel's form, leaf first: PERF_CONTEXT_KERNEL is before
   // kernel addresses, PERF_CONTEXT_USER before those of the process. Fields are joined in struct order, each
   // up to its first 0. Returns nullopt if the schema has no such field. Valid until the next call.
   std::optional<format::U64Array> chain_of(const format::Event& event, std::size_t event_index,

@@ -142,14 +142,14 @@ Error not_one_event(std::string_view option, std::string_view name, std::span<co
                        [](const std::string& one) { return without_modifiers(one) != "dummy"; });
   const EventChoice choice = choose_events(parse_name_list(name), names);
   const auto meant = choice.names(names);
-  const std::string place = std::string(option) + ": ", quoted = "'" + cli::shortened(name) + "'";
+  const std::string prefix = std::string(option) + ": ", quoted = "'" + cli::shortened(name) + "'";
   if (meant.size() > 1 && !choice.unknown)
-    return use_error(place + quoted + " means " + std::to_string(meant.size()) +
+    return use_error(prefix + quoted + " means " + std::to_string(meant.size()) +
                      " events: " + cli::some_of(meant) + "; name one of them");
   std::vector<std::string> short_names;
   for (const std::string& one : names) short_names.emplace_back(without_modifiers(one));
   const std::string guess = cli::suggestion(name, short_names);
-  return use_error(place + "there is no event " + quoted +
+  return use_error(prefix + "there is no event " + quoted +
                    (guess.empty() ? cli::suggestion_or_all(name, names) : guess));
 }
 

@@ -1,4 +1,4 @@
-#include "report/samples/place_table.h"
+#include "report/samples/location_table.h"
 
 #include <algorithm>
 #include <mutex>
@@ -11,7 +11,7 @@ namespace {
 
 namespace abi = format::abi;
 
-constexpr unsigned kOwnerShift = 5;  // an owner's number stands above the mode, kUnwound and kCaller
+constexpr unsigned kOwnerShift = 5;  // an owner's number is in the bits above the mode, kUnwound and kCaller
 
 // Kernel code: two mappings may have one module (e.g. [kernel] and its init text), so the runtime address
 // identifies the code.
@@ -28,25 +28,25 @@ bool is_identified_by_module(const symbolize::Mapping* mapping) {
 
 }  // namespace
 
-void PlaceTable::end_lookups() {
+void LocationTable::end_lookups() {
   by_address_.forget();
   by_owner_.forget();
   decltype(owners_)().swap(owners_);
   functions_ = {};
-  unknown_places_ = {};
+  unknown_locations_ = {};
   names_ = {};
   ranges_.forget();
   mappings_.fill({});
 }
 
-PlaceTable::CachedRange& PlaceTable::known_of(const symbolize::SpaceVersion& space, std::uint64_t ip,
-                                              std::uint8_t cpumode) {
+LocationTable::CachedRange& LocationTable::known_of(const symbolize::SpaceVersion& space, std::uint64_t ip,
+                                                    std::uint8_t cpumode) {
   return ranges_.find(space, ip, cpumode, [&](CachedRange& known, const symbolize::AddressRange& range) {
     look_up(known, range, cpumode);
   });
 }
 
-void PlaceTable::look_up(CachedRange& known, const symbolize::AddressRange& range, std::uint8_t cpumode) {
+void LocationTable::look_up(CachedRange& known, const symbolize::AddressRange& range, std::uint8_t cpumode) {
   known = {};
   known.range = range;
   known.cpumode = cpumode;
@@ -56,7 +56,7 @@ void PlaceTable::look_up(CachedRange& known, const symbolize::AddressRange& rang
 }
 
 // An address belongs to its module, or to its mapping if it is kernel code.
-std::uint32_t PlaceTable::owner_of(const symbolize::Mapping* mapping, std::uint64_t bias) {
+std::uint32_t LocationTable::owner_of(const symbolize::Mapping* mapping, std::uint64_t bias) {
   const Owner owner{is_identified_by_module(mapping) ? static_cast<const void*>(mapping->module) : mapping,
                     keeps_addresses_ ? bias : 0};
   return by_owner_.find_or_make(
@@ -68,35 +68,36 @@ std::uint32_t PlaceTable::owner_of(const symbolize::Mapping* mapping, std::uint6
       });
 }
 
-std::uint32_t PlaceTable::make_location(const symbolize::Mapping* mapping, std::uint64_t ip,
-                                        std::uint8_t cpumode) {
+std::uint32_t LocationTable::make_location(const symbolize::Mapping* mapping, std::uint64_t ip,
+                                           std::uint8_t cpumode) {
   const auto number = static_cast<std::uint32_t>(locations_.size());
   const auto mode = static_cast<std::uint8_t>(cpumode & abi::kCpumodeMask);
   locations_.push_back({mapping, {ip}, number, mode, (cpumode & kUnwound) != 0, (cpumode & kCaller) != 0});
   return number;
 }
 
-std::uint32_t PlaceTable::find_or_make(const Lookup& lookup) {
-  if (lookup.by_name.merges_whole_module()) return place_of(lookup);
-  return by_address_.find_or_make(lookup.owner, lookup.place, [&] { return place_of(lookup); });
+std::uint32_t LocationTable::find_or_make(const Lookup& lookup) {
+  if (lookup.by_name.merges_whole_module()) return new_location(lookup);
+  return by_address_.find_or_make(lookup.owner, lookup.address, [&] { return new_location(lookup); });
 }
 
 // The symbol-table row of the function at `address`; for a return address, of the call instruction before it.
 // Threads read a shared table at the same time. Lookups that choose between aliases or read FDEs cache their
 // result in the table, so they take the lock.
-std::optional<std::uint32_t> PlaceTable::symbol_row(TableLocations& functions, std::uint64_t address,
-                                                    bool is_caller) const {
-  using Sight = symbolize::SymbolTable::Sight;
+std::optional<std::uint32_t> LocationTable::symbol_row(TableLocations& functions, std::uint64_t address,
+                                                       bool is_caller) const {
+  using RowLookup = symbolize::SymbolTable::RowLookup;
   symbolize::SymbolTable& table = *functions.table;
   if (merging_->mutex != nullptr) {
-    const Sight sight = is_caller ? table.see_caller(address) : table.see(address);
-    if (sight.kind == Sight::Kind::Symbol) return sight.row;
-    if (sight.kind == Sight::Kind::None) {
+    const RowLookup found_row = is_caller ? table.try_caller_row_at(address) : table.try_row_at(address);
+    if (found_row.kind == RowLookup::Kind::Symbol) return found_row.row;
+    if (found_row.kind == RowLookup::Kind::None) {
       if (!table.has_unnamed()) return std::nullopt;
       if (functions.unnamed != nullptr) {
-        const Sight other = functions.unnamed->see(address - (is_caller ? 1 : 0));
-        if (other.kind == Sight::Kind::None) return std::nullopt;
-        if (other.kind == Sight::Kind::Symbol) return static_cast<std::uint32_t>(functions.named + other.row);
+        const RowLookup other = functions.unnamed->try_row_at(address - (is_caller ? 1 : 0));
+        if (other.kind == RowLookup::Kind::None) return std::nullopt;
+        if (other.kind == RowLookup::Kind::Symbol)
+          return static_cast<std::uint32_t>(functions.named + other.row);
       }
     }
   }
@@ -107,32 +108,33 @@ std::optional<std::uint32_t> PlaceTable::symbol_row(TableLocations& functions, s
 }
 
 // Where the number of the merged location is kept (kNone: not made yet); null if the address is not merged.
-std::uint32_t* PlaceTable::merged_number(const Lookup& lookup) {
+std::uint32_t* LocationTable::merged_number(const Lookup& lookup) {
   if (TableLocations* const functions = lookup.by_name.functions) {
     const std::uint64_t address = lookup.mapping->shown_address({lookup.ip});
     if (const auto row = symbol_row(*functions, address, (lookup.cpumode & kCaller) != 0))
-      return &functions->place_of(*row);
+      return &functions->location_of(*row);
   }
   return lookup.by_name.unknown;
 }
 
-std::uint32_t PlaceTable::number_at(std::uint32_t& number, const Lookup& lookup) {
+std::uint32_t LocationTable::number_at(std::uint32_t& number, const Lookup& lookup) {
   if (number == IndexTable::kNone) number = make_location(lookup.mapping, lookup.ip, lookup.cpumode);
   return number;
 }
 
-std::uint32_t PlaceTable::place_of(const Lookup& lookup) {
+std::uint32_t LocationTable::new_location(const Lookup& lookup) {
   if (std::uint32_t* const merged = merged_number(lookup)) return number_at(*merged, lookup);
   return make_location(lookup.mapping, lookup.ip, lookup.cpumode);
 }
 
-std::uint32_t PlaceTable::find(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode) {
+std::uint32_t LocationTable::find(const symbolize::SpaceVersion& space, std::uint64_t ip,
+                                  std::uint8_t cpumode) {
   return find_or_make(lookup_of(known_of(space, ip, cpumode), ip, 0));
 }
 
 // by_address_ is larger than the CPU's caches: all slots are prefetched before the first one is read.
-void PlaceTable::find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
-                          std::vector<std::uint32_t>& numbers) {
+void LocationTable::find_all(const symbolize::SpaceVersion& space, std::span<const Address> addresses,
+                             std::vector<std::uint32_t>& numbers) {
   lookups_.clear();
   const bool is_by_name = merging_ != nullptr && merging_->merges_frames;
   for (const Address& address : addresses) {
@@ -143,13 +145,14 @@ void PlaceTable::find_all(const symbolize::SpaceVersion& space, std::span<const 
                                   static_cast<std::uint8_t>(address.cpumode & ~kCaller));
     Lookup& lookup = lookups_.emplace_back(lookup_of(known, address.ip, caller));
     if (is_by_name) lookup.by_name = by_name_of(known);
-    if (!lookup.by_name.merges_whole_module()) by_address_.prefetch(lookup.owner, lookup.place);
+    if (!lookup.by_name.merges_whole_module()) by_address_.prefetch(lookup.owner, lookup.address);
   }
   numbers.clear();
   for (const Lookup& lookup : lookups_) numbers.push_back(find_or_make(lookup));
 }
 
-PlaceTable::MergeTarget PlaceTable::read_names(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
+LocationTable::MergeTarget LocationTable::read_names(const symbolize::Mapping* mapping,
+                                                     std::uint8_t cpumode) {
   const auto mode = static_cast<std::uint8_t>(cpumode & abi::kCpumodeMask);
   if ((cpumode & kUnwound) != 0)
     return {};  // unwound frames show inlined calls, which differ within a function
@@ -168,13 +171,13 @@ PlaceTable::MergeTarget PlaceTable::read_names(const symbolize::Mapping* mapping
   }
   if (names.is_all && merging_->merges_frames) {
     const symbolize::Module* const module = mapping == nullptr ? nullptr : mapping->module;
-    by_name.unknown = &unknown_places_[mode].try_emplace(module, IndexTable::kNone).first->second;
+    by_name.unknown = &unknown_locations_[mode].try_emplace(module, IndexTable::kNone).first->second;
   }
   return by_name;
 }
 
 // Cached by owner: all addresses of an owner are in one module.
-const PlaceTable::MergeTarget& PlaceTable::by_name_of(CachedRange& known) {
+const LocationTable::MergeTarget& LocationTable::by_name_of(CachedRange& known) {
   constexpr std::size_t kMaxCached = 4096;
   if (std::exchange(known.has_names, true)) return known.by_name;
   if (names_.size() == kMaxCached) names_.clear();
@@ -184,22 +187,22 @@ const PlaceTable::MergeTarget& PlaceTable::by_name_of(CachedRange& known) {
 }
 
 // Most samples hit a function with a row, which needs no slot in by_address_.
-std::uint32_t PlaceTable::function_location(CachedRange& known, std::uint64_t ip) {
+std::uint32_t LocationTable::function_location(CachedRange& known, std::uint64_t ip) {
   const Lookup lookup = lookup_of(known, ip, 0);
   TableLocations* const functions = by_name_of(known).functions;
   if (functions != nullptr) {
     if (const auto row = symbol_row(*functions, lookup.mapping->shown_address({ip}), false))
-      return number_at(functions->place_of(*row), lookup);
+      return number_at(functions->location_of(*row), lookup);
   }
   return find_or_make(lookup);
 }
 
-std::uint32_t PlaceTable::find_function(const symbolize::SpaceVersion& space, std::uint64_t ip,
-                                        std::uint8_t cpumode) {
+std::uint32_t LocationTable::find_function(const symbolize::SpaceVersion& space, std::uint64_t ip,
+                                           std::uint8_t cpumode) {
   return function_location(known_of(space, ip, cpumode), ip);
 }
 
-PlaceTable::CachedRange& PlaceTable::known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
+LocationTable::CachedRange& LocationTable::known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
   constexpr std::size_t kMappingSize = sizeof(symbolize::Mapping);
   CachedRange& known =
       mappings_[(reinterpret_cast<std::uintptr_t>(mapping) / kMappingSize + cpumode) % mappings_.size()];
@@ -208,12 +211,12 @@ PlaceTable::CachedRange& PlaceTable::known_of(const symbolize::Mapping* mapping,
   return known;
 }
 
-std::uint32_t PlaceTable::intern_function(const symbolize::Mapping* mapping, std::uint64_t ip,
-                                          std::uint8_t cpumode) {
+std::uint32_t LocationTable::intern_function(const symbolize::Mapping* mapping, std::uint64_t ip,
+                                             std::uint8_t cpumode) {
   return function_location(known_of(mapping, cpumode), ip);
 }
 
-std::uint32_t PlaceTable::intern(const Location& other) {
+std::uint32_t LocationTable::intern(const Location& other) {
   const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
   CachedRange& known = known_of(other.mapping, mode);
   Lookup lookup = lookup_of(known, other.ip.value, other.is_caller ? kCaller : 0);
@@ -221,16 +224,16 @@ std::uint32_t PlaceTable::intern(const Location& other) {
   lookup.by_name = by_name_of(known);
   // The join interns each location of a lane once: those of functions need no slot in by_address_.
   if (std::uint32_t* const merged = merged_number(lookup)) return number_at(*merged, lookup);
-  return by_address_.find_or_make(lookup.owner, lookup.place,
+  return by_address_.find_or_make(lookup.owner, lookup.address,
                                   [&] { return make_location(lookup.mapping, lookup.ip, lookup.cpumode); });
 }
 
-void PlaceTable::prefetch(const Location& other) {
+void LocationTable::prefetch(const Location& other) {
   if (merging_ != nullptr && merging_->merges_frames) return;
   const auto mode = static_cast<std::uint8_t>(other.cpumode | (other.is_unwound ? kUnwound : 0));
   const Lookup lookup =
       lookup_of(known_of(other.mapping, mode), other.ip.value, other.is_caller ? kCaller : 0);
-  by_address_.prefetch(lookup.owner, lookup.place);
+  by_address_.prefetch(lookup.owner, lookup.address);
 }
 
 }  // namespace tacho::report

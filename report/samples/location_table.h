@@ -1,4 +1,4 @@
-// PlaceTable: interns code addresses as numbered locations.
+// LocationTable: interns code addresses as numbered locations.
 //
 // User code is identified by its module and the address in it, so processes that map a file at different
 // addresses share its locations. Every sample and every frame is looked up here. Most lookups touch three
@@ -85,7 +85,7 @@ inline std::unique_lock<std::mutex> lock_if(std::mutex* mutex) {
 }
 
 // Belongs to one thread. A location never changes, so another thread that got its number may read it.
-class PlaceTable {
+class LocationTable {
  public:
   // Flag above the three bits of PERF_RECORD_MISC_CPUMODE_MASK: the address was found by unwinding. It has a
   // location of its own, since such frames show inlined calls.
@@ -113,7 +113,7 @@ class PlaceTable {
   std::uint32_t find_function(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode);
   // Identifies an address's location without making it.
   struct Key {
-    std::uint64_t place = 0;  // relative to `owner`
+    std::uint64_t address = 0;  // relative to `owner`
     std::uint32_t owner = 0;
   };
   Key key_of(const symbolize::SpaceVersion& space, std::uint64_t ip, std::uint8_t cpumode) {
@@ -138,11 +138,11 @@ class PlaceTable {
     symbolize::SymbolTable* table = nullptr;
     std::size_t named = 0;                            // entries with a symbol; entries made of FDEs follow
     const symbolize::SymbolTable* unnamed = nullptr;  // the table of those FDEs; null until the first lookup
-    std::vector<std::uint32_t> places;
+    std::vector<std::uint32_t> locations;
     // The table grows when an address without a symbol is first looked up.
-    std::uint32_t& place_of(std::uint32_t row) {
-      if (row >= places.size()) places.resize(row + std::size_t{1} + row / 2, IndexTable::kNone);
-      return places[row];
+    std::uint32_t& location_of(std::uint32_t row) {
+      if (row >= locations.size()) locations.resize(row + std::size_t{1} + row / 2, IndexTable::kNone);
+      return locations[row];
     }
   };
   // How addresses of a mapping are merged.
@@ -173,7 +173,7 @@ class PlaceTable {
   // An address with its key of by_address_.
   struct Lookup {
     std::uint64_t ip = 0;
-    std::uint64_t place = 0;  // in `owner`
+    std::uint64_t address = 0;  // relative to `owner`
     const symbolize::Mapping* mapping = nullptr;
     std::uint32_t owner = 0;
     std::uint8_t cpumode = 0;
@@ -193,7 +193,7 @@ class PlaceTable {
                                           bool is_caller) const;
   std::uint32_t* merged_number(const Lookup& lookup);
   std::uint32_t number_at(std::uint32_t& number, const Lookup& lookup);
-  std::uint32_t place_of(const Lookup& lookup);
+  std::uint32_t new_location(const Lookup& lookup);
   std::uint32_t function_location(CachedRange& known, std::uint64_t ip);
   CachedRange& known_of(const symbolize::Mapping* mapping, std::uint8_t cpumode);
 
@@ -206,7 +206,7 @@ class PlaceTable {
   std::unordered_map<std::uint32_t, MergeTarget> names_;  // by CachedRange::owner
   std::array<std::unordered_map<const symbolize::SymbolTable*, TableLocations>, 8> functions_;  // by mode
   std::array<std::unordered_map<const symbolize::Module*, std::uint32_t>, 8>
-      unknown_places_;  // of MergeTarget::unknown, by mode
+      unknown_locations_;  // of MergeTarget::unknown, by mode
   AddressTable by_address_;
   std::vector<Lookup> lookups_;  // scratch
   StableArray<Location> locations_;

@@ -75,9 +75,9 @@ struct ResolvedSample;
 
 // Resolves further addresses of a sample (a data address, a branch) in the address space as it was at the
 // sample's time.
-class PlaceFinder {
+class LocationFinder {
  public:
-  virtual ~PlaceFinder() = default;
+  virtual ~LocationFinder() = default;
   virtual const Location& find(const ResolvedSample& sample, std::uint64_t address) = 0;
   // The same with another cpumode than the sample's.
   virtual const Location& find_in(const ResolvedSample& sample, std::uint64_t address,
@@ -87,7 +87,7 @@ class PlaceFinder {
 // Pointers are valid until on_sample() returns, unless a member's comment says longer.
 struct ResolvedSample {
   // The fields as recorded, and their record.
-  const format::Sample* raw = nullptr;
+  const format::Sample* fields = nullptr;
   const format::RecordView* record = nullptr;
   const format::EventSet* events = nullptr;  // lives as long as the session
   std::size_t event_index = 0;     // of a group with PERF_SAMPLE_READ: the member whose increase `period` is
@@ -98,24 +98,24 @@ struct ResolvedSample {
   // The location of the sample's ip, or of the first frame if has_payload_stack; lives as long as the
   // session.
   const Location* location = nullptr;
-  std::uint32_t place = 0;  // the number of `location`, location->number; kept here to avoid a cache miss
-  const Stack* stack = nullptr;  // null: the event has no call chain; lives as long as the session
+  std::uint32_t location_number = 0;  // location->number, kept here to avoid a cache miss
+  const Stack* stack = nullptr;       // null: the event has no call chain; lives as long as the session
   // Text lanes (text_view.h) set this instead of `stack`: the frames of the call chain, without numbers.
   std::optional<std::span<const Location>> frames;
-  std::endian order = std::endian::native;  // of raw->raw
+  std::endian order = std::endian::native;  // of fields->raw
   bool has_payload_stack = false;           // `stack` comes from the payload, not from the kernel
   const CgroupNames* cgroups = nullptr;     // lives as long as the session
-  PlaceFinder* places = nullptr;
+  LocationFinder* finder = nullptr;
 
   const format::Event& event() const { return (*events)[event_index]; }
-  std::uint32_t pid() const { return raw->pid; }
-  std::uint32_t tid() const { return raw->tid; }
+  std::uint32_t pid() const { return fields->pid; }
+  std::uint32_t tid() const { return fields->tid; }
   // The path of its cgroup; lives as long as the session.
-  std::string_view cgroup() const { return cgroups == nullptr ? "N/A" : cgroups->find(raw->cgroup); }
+  std::string_view cgroup() const { return cgroups == nullptr ? "N/A" : cgroups->find(fields->cgroup); }
   // Resolves another address of the sample (its data address, a branch).
-  const Location& locate(std::uint64_t address) const { return places->find(*this, address); }
+  const Location& locate(std::uint64_t address) const { return finder->find(*this, address); }
   const Location& locate_in(std::uint64_t address, std::uint8_t cpumode) const {
-    return places->find_in(*this, address, cpumode);
+    return finder->find_in(*this, address, cpumode);
   }
 };
 

@@ -72,7 +72,7 @@ symbolize::KernelCore* Resolver::kernel_core(const symbolize::Module& module) {
   if (const int file = std::exchange(kcore_, -1); file >= 0) {
     auto core = symbolize::KernelCore::open(file);
     if (!core) {
-      core_lack_ = core.error().what;
+      core_error_ = core.error().what;
       return nullptr;
     }
     const auto& start = core->start_of_text();
@@ -83,12 +83,12 @@ symbolize::KernelCore* Resolver::kernel_core(const symbolize::Module& module) {
       return !frame.function.empty() && frame.shown_address == frame.function_start;
     };
     if (!is_of_kernel)
-      core_lack_ = "is of another kernel, " + core->build_id().hex();
+      core_error_ = "is of another kernel, " + core->build_id().hex();
     else if (start && !is_symbol(*start))
-      core_lack_ = "is of another boot, in which the kernel lay elsewhere";
+      core_error_ = "is of another boot, in which the kernel lay elsewhere";
     else
       core_.emplace(std::move(*core));
-    if (core_ && !start) core_lack_ = "does not say of which kernel it is (VMCOREINFO)";
+    if (core_ && !start) core_error_ = "does not say of which kernel it is (VMCOREINFO)";
   }
   return core_ ? &*core_ : nullptr;
 }
@@ -99,7 +99,7 @@ format::Bytes Resolver::kernel_code(const Location& location, std::uint64_t addr
     symbolize::KernelCore* const core = kernel_core(*location.mapping->module);
     return core != nullptr ? core->read(address, size) : format::Bytes();
   }
-  const symbolize::PlaceFacts facts = symbolizer_.facts(location.mapping, {address}, location.cpumode);
+  const symbolize::LocationFacts facts = symbolizer_.facts(location.mapping, {address}, location.cpumode);
   if (facts.source == nullptr || !facts.source->is_vmlinux || facts.source->packed != nullptr) return {};
   const auto offset = facts.source->loads.offset_of({address - facts.source->moved});
   return offset ? code_.read_vmlinux(vmlinux_, offset->value, size) : format::Bytes();
@@ -155,7 +155,7 @@ Result<std::vector<std::byte>> Resolver::source_file(const std::string& path) co
 void Resolver::report_missing(format::Diagnostics& diagnostics,
                               std::span<const symbolize::EndedChains> ended_chains) const {
   jit_->report(diagnostics);
-  if (!core_lack_.empty()) diagnostics.add_line(format::Damage::Note, "the file of --kcore " + core_lack_);
+  if (!core_error_.empty()) diagnostics.add_line(format::Damage::Note, "the file of --kcore " + core_error_);
   constexpr std::size_t kMaxListed = 20;
   for (std::size_t i = 0; i < std::min(without_code_.size(), kMaxListed); ++i)
     diagnostics.add_line(format::Damage::Note,
@@ -169,7 +169,7 @@ void Resolver::report_missing(format::Diagnostics& diagnostics,
 }
 
 const symbolize::Frame* frame_at(Resolver& resolver, const ResolvedSample& sample, std::uint64_t address) {
-  if (sample.places == nullptr) return nullptr;
+  if (sample.finder == nullptr) return nullptr;
   const Location& location = sample.locate(address);
   return location.mapping == nullptr ? nullptr : &resolver.frame(location);
 }

@@ -38,10 +38,10 @@ class Resolver {
   std::size_t locations() const { return locations_->size(); }
   // Everything that symbol sources know of a location. For a return address: facts() of that address,
   // facts_of_call() of the call before it.
-  symbolize::PlaceFacts facts(const Location& location) {
+  symbolize::LocationFacts facts(const Location& location) {
     return symbolizer_.facts(location.mapping, location.ip, location.cpumode);
   }
-  symbolize::PlaceFacts facts_of_call(const Location& location) {
+  symbolize::LocationFacts facts_of_call(const Location& location) {
     return symbolizer_.facts(location.mapping, {location.ip.value - 1}, location.cpumode);
   }
   // The functions at a location of a stack, innermost inlined call first; at least one. Not cached: views
@@ -96,7 +96,7 @@ class Resolver {
   std::string vmlinux_;
   int kcore_;
   std::optional<symbolize::KernelCore> core_;  // once code of the kernel was needed
-  std::string core_lack_;                      // why there is none, or what it does not say; empty: neither
+  std::string core_error_;                     // why there is none, or what it does not say; empty: neither
   symbolize::Symbolizer symbolizer_;
   symbolize::ModuleCode code_;
   std::vector<const symbolize::Module*> without_code_;  // each once, in the order of the first lookup

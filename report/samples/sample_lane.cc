@@ -28,7 +28,7 @@ ResolvedSample resolved_fields(const BatchRecord& item, const format::Sample& sa
                                const format::RecordView& view, const format::EventSet& events,
                                const CgroupNames& cgroups) {
   ResolvedSample resolved;
-  resolved.raw = &sample;
+  resolved.fields = &sample;
   resolved.record = &view;
   resolved.events = &events;
   resolved.event_index = resolved.record_event = item.event;
@@ -77,9 +77,9 @@ std::optional<Chain> SampleLane::chain_of(const BatchRecord& item, const format:
     location_is_first_frame_ = begins_with_ip(*calls, sample.ip, cpumode_of(sample));
     return Chain{*calls, {}, calls->size()};
   }
-  const bool may_lack_first = options_->keeps_callers && sample.callchain.size() > options_->max_stack;
+  const bool first_may_be_missing = options_->keeps_callers && sample.callchain.size() > options_->max_stack;
   location_is_first_frame_ =
-      !may_lack_first && begins_with_ip(sample.callchain, sample.ip, cpumode_of(sample));
+      !first_may_be_missing && begins_with_ip(sample.callchain, sample.ip, cpumode_of(sample));
   if (symbolize::Unwinder::can_unwind(event.attr))
     return Chain{sample.callchain, unwinder_.unwind(sample, *item.space, options_->max_stack, order_),
                  options_->max_stack};
@@ -97,18 +97,18 @@ void SerialLane::begin(const SampleOptions& options, Sink& sink, const FunctionM
 }
 
 const Location& SerialLane::locate(std::uint64_t ip, std::uint8_t cpumode) {
-  return places_->locations()[places_->find(*space_, ip, cpumode)];
+  return location_table_->locations()[location_table_->find(*space_, ip, cpumode)];
 }
 
 // The number of the location of the sample's own ip.
-std::uint32_t SerialLane::place_of(const BatchRecord& item, const format::Sample& sample,
-                                   std::uint8_t cpumode) {
-  return merges_functions_ ? places_->find_function(*item.space, sample.ip, cpumode)
-                           : places_->find(*item.space, sample.ip, cpumode);
+std::uint32_t SerialLane::location_of(const BatchRecord& item, const format::Sample& sample,
+                                      std::uint8_t cpumode) {
+  return merges_functions_ ? location_table_->find_function(*item.space, sample.ip, cpumode)
+                           : location_table_->find(*item.space, sample.ip, cpumode);
 }
 
 const Location& SerialLane::find(const ResolvedSample& sample, std::uint64_t address) {
-  const std::uint8_t cpumode = cpumode_of(*sample.raw);
+  const std::uint8_t cpumode = cpumode_of(*sample.fields);
   const Location& location = locate(address, cpumode);
   // A kernel sample may access user memory: if nothing is mapped there in the sample's mode, the address's
   // upper bit decides.
@@ -144,26 +144,26 @@ Flow SerialLane::give_sample(const BatchRecord& item, const ResolvedItem* known,
     sample = lane_->parse_sample(item);
   else if (known->is_valid)
     sample = second_parser_.parse(format::whole_record({item.record, item.size}, lane_->order()), attr);
-  if (sample == nullptr) return Flow::GoOn;
+  if (sample == nullptr) return Flow::Continue;
   const bool has_values = attr.samples(abi::kSampleRead);
   if (has_values) {
     if (!again) update_counters(*sample, attr);
     const Filter& filter = options_->filter;
-    if (options_->leaves_out_guests && is_guest(cpumode_of(*sample))) return Flow::GoOn;
+    if (options_->leaves_out_guests && is_guest(cpumode_of(*sample))) return Flow::Continue;
     if (deltas_.empty() || !filter.accepts_start(*sample) || !filter.accepts_comm(item.comm()))
-      return Flow::GoOn;
+      return Flow::Continue;
   }
   format::RecordView view = format::whole_record({item.record, item.size}, lane_->order());
   view.offset = item.offset;
   ResolvedSample resolved = resolved_fields(item, *sample, view, events(), *cgroups_);
-  resolved.places = this;
+  resolved.finder = this;
   space_ = item.space;
-  if (!apply_condition(resolved, has_values)) return Flow::GoOn;
+  if (!apply_condition(resolved, has_values)) return Flow::Continue;
   const ResolvedItem found = known != nullptr ? *known : resolve(item, *sample);
   resolved.stack = found.stack;
   resolved.has_payload_stack = found.has_payload_stack;
-  resolved.place = found.place;
-  resolved.location = &places_->locations()[found.place];
+  resolved.location_number = found.location;
+  resolved.location = &location_table_->locations()[found.location];
   if (!has_values) return sink_->on_sample(resolved);
   // A sample with counter values becomes one sample for each member of the group. The period of each is the
   // increase of its counter; members that did not increase are left out.
@@ -172,7 +172,7 @@ Flow SerialLane::give_sample(const BatchRecord& item, const ResolvedItem* known,
     resolved.period = one.value;
     if (sink_->on_sample(resolved) == Flow::Stop) return Flow::Stop;
   }
-  return Flow::GoOn;
+  return Flow::Continue;
 }
 
 // Evaluates --where, unless it needs symbols (NamedCondition does then). Each value of a group is a sample
@@ -199,7 +199,7 @@ ResolvedItem SerialLane::resolve(const BatchRecord& item, const format::Sample& 
   }
   const bool is_first =
       found.stack != nullptr && !found.stack->frames.empty() && lane_->location_is_first_frame();
-  found.place = is_first ? found.stack->frames[0] : place_of(item, sample, cpumode_of(sample));
+  found.location = is_first ? found.stack->frames[0] : location_of(item, sample, cpumode_of(sample));
   return found;
 }
 
@@ -219,15 +219,15 @@ Flow SerialLane::give_other(const BatchRecord& item) {
   format::RecordView view = format::whole_record({item.record, item.size}, lane_->order());
   view.offset = item.offset;
   const auto record = format::parse_record(view, attr);
-  if (!record) return Flow::GoOn;  // not reached: BatchReader parsed it
-  OtherEvent other;
+  if (!record) return Flow::Continue;  // not reached: BatchReader parsed it
+  NonSampleRecord other;
   other.view = &view;
   other.record = &*record;
   other.event_index = item.event;
   if (attr.has(abi::kSampleIdAll)) other.id = format::parse_sample_id(view, attr);
   other.thread = item.thread;
   other.comm = item.comm();
-  return sink_->on_other(other);
+  return sink_->on_non_sample(other);
 }
 
 }  // namespace tacho::report

@@ -16,7 +16,7 @@
 #include "report/samples/counter_values.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
-#include "report/samples/place_table.h"
+#include "report/samples/location_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/sink.h"
 #include "report/samples/stack_table.h"
@@ -69,16 +69,16 @@ class SampleLane {
 
 // For serial views: gives samples and records to a sink one by one, on the caller's thread. Locations and
 // stacks are interned in the session's tables.
-class SerialLane : public PlaceFinder {
+class SerialLane : public LocationFinder {
  public:
   using Flow = Sink::Flow;
   // All must outlive it.
-  SerialLane(SampleLane& lane, PlaceTable& places, StackTable& stacks, const CgroupNames& cgroups)
-      : lane_(&lane), places_(&places), stacks_(&stacks), cgroups_(&cgroups) {}
+  SerialLane(SampleLane& lane, LocationTable& location_table, StackTable& stacks, const CgroupNames& cgroups)
+      : lane_(&lane), location_table_(&location_table), stacks_(&stacks), cgroups_(&cgroups) {}
   void begin(const SampleOptions& options, Sink& sink, const FunctionMerging& merging);
 
   // Resolves locations and stacks of a batch. May run on a second thread while give() handles the previous
-  // batch, if the sink resolves no further addresses (Sink::looks_up()).
+  // batch, if the sink resolves no further addresses (Sink::resolves_addresses()).
   void resolve(Batch& batch);
   // `again`: the sink already got this sample, and stopped the run there (after a pipe's header).
   Flow give(const Batch& batch, std::size_t item, bool again = false);
@@ -90,14 +90,14 @@ class SerialLane : public PlaceFinder {
   Flow give_sample(const BatchRecord& item, const ResolvedItem* known, bool again);
   Flow give_other(const BatchRecord& item);
   const Location& locate(std::uint64_t ip, std::uint8_t cpumode);
-  std::uint32_t place_of(const BatchRecord& item, const format::Sample& sample, std::uint8_t cpumode);
+  std::uint32_t location_of(const BatchRecord& item, const format::Sample& sample, std::uint8_t cpumode);
   ResolvedItem resolve(const BatchRecord& item, const format::Sample& sample);
   void update_counters(const format::Sample& sample, const format::EventAttr& attr);
   bool apply_condition(const ResolvedSample& sample, bool has_values);
   const format::EventSet& events() const { return lane_->capture().events(); }
 
   SampleLane* lane_;
-  PlaceTable* places_;
+  LocationTable* location_table_;
   StackTable* stacks_;
   const CgroupNames* cgroups_;
   const SampleOptions* options_ = nullptr;

@@ -55,9 +55,9 @@ class NameFilter : public Sink {
   NameFilter(const Filter& filter, Resolver& resolver, Sink& sink)
       : filter_(&filter), resolver_(&resolver), sink_(&sink), addresses_(filter) {}
 
-  bool takes_others() const override { return sink_->takes_others(); }
+  bool takes_non_samples() const override { return sink_->takes_non_samples(); }
   Flow on_sample(const ResolvedSample& sample) override;
-  Flow on_other(const OtherEvent& event) override { return sink_->on_other(event); }
+  Flow on_non_sample(const NonSampleRecord& event) override { return sink_->on_non_sample(event); }
 
  private:
   enum class Verdict : std::uint8_t { Unknown, No, Yes, ByAddress };
@@ -77,11 +77,11 @@ class NamedCondition : public Sink {
   NamedCondition(SampleCondition& condition, Resolver& resolver, Sink& sink)
       : condition_(&condition), resolver_(&resolver), sink_(&sink) {}
 
-  bool takes_others() const override { return sink_->takes_others(); }
+  bool takes_non_samples() const override { return sink_->takes_non_samples(); }
   Flow on_sample(const ResolvedSample& sample) override {
-    return condition_->holds(sample, resolver_) ? sink_->on_sample(sample) : Flow::GoOn;
+    return condition_->holds(sample, resolver_) ? sink_->on_sample(sample) : Flow::Continue;
   }
-  Flow on_other(const OtherEvent& event) override { return sink_->on_other(event); }
+  Flow on_non_sample(const NonSampleRecord& event) override { return sink_->on_non_sample(event); }
 
  private:
   SampleCondition* condition_;
@@ -102,18 +102,18 @@ NameFilter::Verdict NameFilter::test(const Location& location) {
   if (frame.function.find(filter_->symbol_part) == std::string_view::npos) return Verdict::No;
   if (filter_->symbols.empty()) return Verdict::Yes;
   if (!frame.function.empty() && contains(filter_->symbols, frame.function)) return Verdict::Yes;
-  // One location may stand for several addresses (processes map a file at different ones), so the answer
+  // One location may have several addresses (processes map a file at different ones), so the answer
   // depends on the sample's ip.
   return module != nullptr && !addresses_.empty() ? Verdict::ByAddress : Verdict::No;
 }
 
 Sink::Flow NameFilter::on_sample(const ResolvedSample& sample) {
-  Verdict& known = answers_[sample.place];
+  Verdict& known = answers_[sample.location_number];
   if (known == Verdict::Unknown) known = test(*sample.location);
   const Verdict answer = known;
   const bool is_wanted =
-      answer == Verdict::Yes || (answer == Verdict::ByAddress && addresses_.has(sample.raw->ip));
-  return is_wanted ? sink_->on_sample(sample) : Flow::GoOn;
+      answer == Verdict::Yes || (answer == Verdict::ByAddress && addresses_.has(sample.fields->ip));
+  return is_wanted ? sink_->on_sample(sample) : Flow::Continue;
 }
 
 }  // namespace
@@ -125,7 +125,8 @@ struct Session::State {
         capture(std::move(reader)),
         batches(capture, options.symbols, *reading_diagnostics),
         lane(capture, options.symbols, found_in_samples),
-        resolver(options.symbols, capture.features(), batches.spaces(), batches.jit(), places.locations()) {}
+        resolver(options.symbols, capture.features(), batches.spaces(), batches.jit(),
+                 location_table.locations()) {}
 
   SessionOptions options;
   format::Diagnostics diagnostics;  // what Session::diagnostics() returns
@@ -134,10 +135,10 @@ struct Session::State {
   format::CaptureReader capture;
   BatchReader batches;
   alignas(format::kApart) format::Diagnostics found_in_samples;
-  PlaceTable places;
-  StackTable stacks{places};
+  LocationTable location_table;
+  StackTable stacks{location_table};
   SampleLane lane;
-  SerialLane serial{lane, places, stacks, batches.cgroups()};
+  SerialLane serial{lane, location_table, stacks, batches.cgroups()};
   Resolver resolver;
   std::optional<format::WorkerPool> pool;
   bool has_run = false;
@@ -183,7 +184,7 @@ struct Session::State {
   bool run_text(TextView& view, const RunControl& control);
   void begin(bool wants_others);
   void end(bool is_at_end);
-  void set_merging(Sink::Places places, bool has_stacks, bool is_sum);
+  void set_merging(Sink::MergeBy merge_by, bool has_stacks, bool is_sum);
   Sink::Flow show(const RunControl& control);
   bool run(Sink& sink, const RunControl& control);
 };
@@ -264,9 +265,9 @@ void Session::State::begin(bool wants_others) {
   // The header of a pipe grows between its records.
   if (is_pipe) batch_options.max_items = 1;
   batches.begin(batch_options);
-  if (options.keeps_addresses) places.keep_addresses();
+  if (options.keeps_addresses) location_table.keep_addresses();
   stacks.reader().use(options, options.symbols);
-  places.merge_by_name(&merging);
+  location_table.merge_by_name(&merging);
   lane.begin(options);
 }
 
@@ -274,7 +275,7 @@ void Session::State::end(bool is_at_end) {
   const bool is_pipe = capture.fixed_header() == nullptr;
   if (is_at_end || !is_pipe) batches.report_losses();
   if (is_at_end) batches.end_replay();
-  places.end_lookups();
+  location_table.end_lookups();
   stacks.end_lookups();
   batches.use_last_names();
   diagnostics.take(*reading_diagnostics);
@@ -290,7 +291,7 @@ Sink::Flow Session::State::show(const RunControl& control) {
     if (serial.give(batch, next_item, std::exchange(was_given, false)) == Sink::Flow::Stop)
       return Sink::Flow::Stop;
   }
-  return control.cancel.stop_requested() ? Sink::Flow::Stop : Sink::Flow::GoOn;
+  return control.cancel.stop_requested() ? Sink::Flow::Stop : Sink::Flow::Continue;
 }
 
 // Whether samples are independent of each other: no differences of counter values, no --where, no filter by
@@ -387,7 +388,7 @@ bool Session::State::run_sums(SumView& view, const RunControl& control) {
   std::vector<std::unique_ptr<SumLane>> sums;
   for (const auto& one : lanes)
     sums.push_back(std::make_unique<SumLane>(*one->samples, options.symbols, options, shape, shared_merging));
-  SumJoin join(sums, places, stacks, view, symbols_mutex);
+  SumJoin join(sums, location_table, stacks, view, symbols_mutex);
   constexpr std::size_t kChunk = 512;  // items
   const bool is_at_end = run_parallel(
       control, kChunk,
@@ -398,7 +399,7 @@ bool Session::State::run_sums(SumView& view, const RunControl& control) {
       [&] { join.collect(); },
       [&] {
         join.add_groups();
-        return Sink::Flow::GoOn;
+        return Sink::Flow::Continue;
       },
       [] { return false; });
   batch = {};  // a view may run long after the last sample
@@ -427,7 +428,7 @@ bool Session::State::run_text(TextView& view, const RunControl& control) {
     for (const Piece& piece : std::exchange(collected, {}))
       if (view.put(*lanes[piece.lane]->pen, piece.begin, piece.end) == Sink::Flow::Stop)
         return Sink::Flow::Stop;
-    return Sink::Flow::GoOn;
+    return Sink::Flow::Continue;
   };
   const bool is_at_end = run_parallel(
       control, kChunk,
@@ -462,7 +463,7 @@ bool Session::State::run(Sink& sink, const RunControl& control) {
   std::optional<format::WorkerPool> reader;
   if (jobs() > 1) reader.emplace(2);
   const bool resolves_ahead =
-      can_run_parallel() && !sink.looks_up() && sink.places() != Sink::Places::Functions;
+      can_run_parallel() && !sink.resolves_addresses() && sink.merge_by() != Sink::MergeBy::Function;
   if (!was_given) batches.fill(batch);
   for (;;) {
     const bool reads_on = reader && !batch.is_last && !batch.ends_before_change;
@@ -491,10 +492,10 @@ bool Session::State::run(Sink& sink, const RunControl& control) {
 
 // Addresses are merged by function as the view allows: its own form (sums) does it for samples with stacks
 // too.
-void Session::State::set_merging(Sink::Places places, bool has_stacks, bool is_sum) {
+void Session::State::set_merging(Sink::MergeBy merge_by, bool has_stacks, bool is_sum) {
   merging = {};
-  merging.merges_frames = places == Sink::Places::Names;
-  if (merging.merges_frames || (places == Sink::Places::Functions && (is_sum || !has_stacks)))
+  merging.merges_frames = merge_by == Sink::MergeBy::Name;
+  if (merging.merges_frames || (merge_by == Sink::MergeBy::Function && (is_sum || !has_stacks)))
     merging.symbols_of = [this](const symbolize::Mapping& mapping) { return resolver.names_of(mapping); };
   if (merging.merges_frames && !is_sum) stacks.merge_by_frames();
 }
@@ -513,16 +514,16 @@ void Session::run(Sink& view, const RunControl& control) {
   if (filter.condition != nullptr && filter.condition->asks_for_names())
     condition.emplace(*filter.condition, state.resolver, named);
   Sink& sink = condition ? static_cast<Sink&>(*condition) : named;
-  const Sink::Places places = sink.places();
+  const Sink::MergeBy merge_by = sink.merge_by();
   const bool has_stacks =
       state.options.wants_stacks && std::ranges::any_of(events(), [](const format::Event& event) {
         return event.attr.samples(abi::kSampleCallchain);
       });
-  if (has_stacks || places != Sink::Places::Addresses) state.resolver.expect_samples();
+  if (has_stacks || merge_by != Sink::MergeBy::Address) state.resolver.expect_samples();
   SumView* const sums = state.can_run_parallel() ? view.sums() : nullptr;
   TextView* const text = state.can_run_parallel() ? view.text() : nullptr;
-  state.set_merging(places, has_stacks, sums != nullptr);
-  state.begin(sums == nullptr && text == nullptr && sink.takes_others());
+  state.set_merging(merge_by, has_stacks, sums != nullptr);
+  state.begin(sums == nullptr && text == nullptr && sink.takes_non_samples());
   bool is_at_end = false;
   if (sums != nullptr)
     is_at_end = state.run_sums(*sums, control);

@@ -12,8 +12,8 @@
 
 namespace tacho::report {
 
-// A record other than a sample, with its sample_id. Valid until on_other() returns.
-struct OtherEvent {
+// A record other than a sample, with its sample_id. Valid until on_non_sample() returns.
+struct NonSampleRecord {
   const format::RecordView* view = nullptr;
   const format::Record* record = nullptr;
   format::SampleId id;
@@ -27,24 +27,25 @@ class TextView;  // text_view.h
 
 class Sink {
  public:
-  enum class Flow : std::uint8_t { GoOn, Stop };
-  // Which code addresses are one location. Addresses: equal ones. Functions: a sample's ip counts as the
-  // first ip seen in the same function. Names: the same for frames of call chains; and all addresses of a
-  // module without a symbol are one location.
-  enum class Places : std::uint8_t { Addresses, Functions, Names };
+  enum class Flow : std::uint8_t { Continue, Stop };
+  // Which addresses share a location. Address: equal ones. Function: also ips of samples in one function; the
+  // location has the first ip seen there. Name: also frames of call chains, and all addresses without a
+  // symbol in one module.
+  enum class MergeBy : std::uint8_t { Address, Function, Name };
   virtual ~Sink() = default;
-  virtual Places places() const { return Places::Addresses; }
+  virtual MergeBy merge_by() const { return MergeBy::Address; }
   // The view's parallel form; null: none. A session that uses it never calls on_sample().
   virtual SumView* sums() { return nullptr; }
   virtual TextView* text() { return nullptr; }
-  // Whether on_sample() calls ResolvedSample::locate() or, with Places::Names, the Resolver.
+  // Whether on_sample() calls ResolvedSample::locate() or, with MergeBy::Name, the Resolver.
   // If not, another thread resolves the next batch meanwhile.
-  virtual bool looks_up() const { return true; }
-  // Whether it wants on_other().
-  virtual bool takes_others() const { return true; }
+  virtual bool resolves_addresses() const { return true; }
+  // Whether on_non_sample() is called.
+  virtual bool takes_non_samples() const { return true; }
   virtual Flow on_sample(const ResolvedSample& sample) = 0;
-  // Kernel records other than samples, in time order. An EXIT comes before it takes effect, all others after.
-  virtual Flow on_other(const OtherEvent&) { return Flow::GoOn; }
+  // Called for kernel records other than samples, in time order. An EXIT comes before it takes effect, all
+  // others after.
+  virtual Flow on_non_sample(const NonSampleRecord&) { return Flow::Continue; }
 };
 
 }  // namespace tacho::report

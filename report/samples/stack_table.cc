@@ -59,7 +59,7 @@ void ChainReader::split(const Chain& chain) {
     if (word < abi::kContextMax) {
       const bool is_return = is_caller && flags_return_addresses_ && word != 0;
       addresses_.push_back(
-          {word, static_cast<std::uint8_t>(cpumode | (is_return ? PlaceTable::kCaller : 0))});
+          {word, static_cast<std::uint8_t>(cpumode | (is_return ? LocationTable::kCaller : 0))});
       is_caller = true;
       continue;
     }
@@ -81,17 +81,17 @@ void ChainReader::split(const Chain& chain) {
     addresses_.erase(addresses_.begin(), addresses_.end() - static_cast<std::ptrdiff_t>(chain.max_frames));
 }
 
-std::span<const PlaceTable::Address> ChainReader::addresses_of(const Chain& chain) {
+std::span<const LocationTable::Address> ChainReader::addresses_of(const Chain& chain) {
   split(chain);
   for (const std::uint64_t ip : chain.unwound)
-    addresses_.push_back({ip, abi::kCpumodeUser | PlaceTable::kUnwound});
+    addresses_.push_back({ip, abi::kCpumodeUser | LocationTable::kUnwound});
   return addresses_;
 }
 
 std::span<const std::uint32_t> ChainReader::frames_of(const Chain& chain,
                                                       const symbolize::SpaceVersion& space,
-                                                      PlaceTable& places) {
-  places.find_all(space, addresses_of(chain), frames_);
+                                                      LocationTable& location_table) {
+  location_table.find_all(space, addresses_of(chain), frames_);
   return frames_;
 }
 
@@ -141,14 +141,14 @@ const Stack& StackTable::stack_of(const Chain& chain, const symbolize::SpaceVers
   if (is_by_frames_) {
     Cached& cached = cache_[slot_of(key, cache_.size())];
     if (cached.stack == nullptr || cached.key != key)
-      cached = {key, &intern(reader_.frames_of(chain, space, *places_))};
+      cached = {key, &intern(reader_.frames_of(chain, space, *location_table_))};
     return *cached.stack;
   }
   const std::uint32_t number = by_chain_.find_or_make(
       by_chain_.hash(key.low), [&](std::uint32_t known) { return keys_[known - first_key_] == key; },
       [&] {
         keys_.push_back(key);
-        return add(reader_.frames_of(chain, space, *places_)).number;
+        return add(reader_.frames_of(chain, space, *location_table_)).number;
       });
   return stacks_[number];
 }

@@ -12,7 +12,7 @@
 #include "format/base/seeded_hash.h"
 #include "format/records/sample.h"
 #include "report/samples/filter.h"
-#include "report/samples/place_table.h"
+#include "report/samples/location_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/tables.h"
 #include "symbolize/address_space.h"
@@ -49,7 +49,7 @@ struct Chain {
 // Belongs to one thread.
 class ChainReader {
  public:
-  // Before the first chain. Callers::ByCall: return addresses in recorded chains get PlaceTable::kCaller.
+  // Before the first chain. Callers::ByCall: return addresses in recorded chains get LocationTable::kCaller.
   void use(const SampleOptions& options, const symbolize::SymbolOptions& symbols) {
     keeps_outermost_ = options.keeps_callers;
     flags_return_addresses_ = symbols.callers == symbolize::Callers::ByCall;
@@ -58,11 +58,11 @@ class ChainReader {
   // The digest of a chain in a version of an address space. Chains with equal digests count as equal, since
   // comparing them would keep all of their words in memory.
   ChainDigest key_of(const Chain& chain, const symbolize::SpaceVersion& space);
-  // The chain's addresses, each with its cpumode and PlaceTable's flags. Valid until the next call.
-  std::span<const PlaceTable::Address> addresses_of(const Chain& chain);
-  // The locations of its frames in `places`. Valid until the next call.
+  // The chain's addresses, each with its cpumode and LocationTable's flags. Valid until the next call.
+  std::span<const LocationTable::Address> addresses_of(const Chain& chain);
+  // The locations of its frames in `location_table`. Valid until the next call.
   std::span<const std::uint32_t> frames_of(const Chain& chain, const symbolize::SpaceVersion& space,
-                                           PlaceTable& places);
+                                           LocationTable& location_table);
 
  private:
   void split(const Chain& chain);
@@ -73,9 +73,9 @@ class ChainReader {
   std::uint64_t low_factor_ = format::random_word() | 1, high_factor_ = format::random_word() | 1;
   std::uint64_t length_factor_ = format::random_word() | 1;
   bool keeps_outermost_ = false, flags_return_addresses_ = false;
-  std::vector<PlaceTable::Address> addresses_;  // scratch: the current chain
-  std::vector<std::uint32_t> frames_;           // scratch
-  std::vector<std::byte> words_;                // scratch: recorded and unwound words
+  std::vector<LocationTable::Address> addresses_;  // scratch: the current chain
+  std::vector<std::uint32_t> frames_;              // scratch
+  std::vector<std::byte> words_;                   // scratch: recorded and unwound words
 };
 
 // Arena of frame arrays: they are never moved or freed one by one.
@@ -92,8 +92,8 @@ class FrameArena {
 // Belongs to one thread. Stacks never change.
 class StackTable {
  public:
-  // `places` has the locations of frames, and must outlive it.
-  explicit StackTable(PlaceTable& places) : places_(&places) {}
+  // `location_table` has the locations of frames, and must outlive it.
+  explicit StackTable(LocationTable& location_table) : location_table_(&location_table) {}
 
   ChainReader& reader() { return reader_; }
   // Before the first lookup: chains with the same frames are one stack, and digests are kept in a small
@@ -116,7 +116,7 @@ class StackTable {
   // Uses the high half of key.low, in which equal chains of two address spaces differ.
   std::size_t slot_of(const ChainDigest& key, std::size_t size) const { return key.low >> 32 & (size - 1); }
 
-  PlaceTable* places_;
+  LocationTable* location_table_;
   ChainReader reader_;
   IndexTable by_chain_, by_frames_;
   StableArray<ChainDigest> keys_;  // of the stacks from first_key_ on, by number

@@ -27,7 +27,7 @@ T read_at(const std::byte* bytes) {
 SumSample::SumSample(const SumGroup& group, const format::EventSet& events) {
   raw_.pid = group.thread->pid;
   raw_.tid = group.thread->tid;
-  sample_.raw = &raw_;
+  sample_.fields = &raw_;
   sample_.events = &events;
   sample_.event_index = sample_.record_event = group.event;
   sample_.thread = group.thread;
@@ -39,7 +39,7 @@ SumLane::SumLane(SampleLane& lane, const symbolize::SymbolOptions& symbols, cons
                  const SumShape& shape, const FunctionMerging& merging)
     : lane_(&lane), options_(&options), merging_(&merging), shape_(shape) {
   const format::CaptureReader& capture = lane.capture();
-  make_places();
+  make_location_table();
   chains_.use(options, symbols);
   for (const format::Event& event : capture.events())
     layouts_.push_back(layout_of(event.attr, capture.layout().order));
@@ -69,7 +69,7 @@ SumLane::Layout SumLane::layout_of(const format::EventAttr& attr, std::endian or
 
 void SumLane::add(std::span<const BatchRecord> items, std::uint64_t first) {
   constexpr std::size_t kAhead = 12;
-  if (shape_.places != Sink::Places::Addresses) trim_caches();
+  if (shape_.merge_by != Sink::MergeBy::Address) trim_caches();
   std::size_t prepared = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (i + kAhead < items.size()) {  // records were written by the reading thread's CPU
@@ -133,9 +133,9 @@ bool SumLane::read_fast(const BatchRecord& item, const Layout& layout, KeyedSamp
   const std::byte* const words = variable_part + sizeof count;
   sample.chain =
       Chain{format::U64Array({words, count * sizeof count}, std::endian::native), {}, options_->max_stack};
-  const bool may_lack_first = options_->keeps_callers && count > options_->max_stack;
+  const bool first_may_be_missing = options_->keeps_callers && count > options_->max_stack;
   sample.location_is_first_frame =
-      !may_lack_first && begins_with_ip(sample.chain->words, sample.ip, sample.cpumode);
+      !first_may_be_missing && begins_with_ip(sample.chain->words, sample.ip, sample.cpumode);
   return true;
 }
 
@@ -164,19 +164,19 @@ void SumLane::compute_key(KeyedSample& sample) {
     sample.key_low = key.low;
     sample.key_high = key.high;
     // The chain does not begin with the sampled ip, so ip belongs to the key.
-    if (!sample.location_is_first_frame && shape_.by_place) {
-      sample.key_low += (sample.ip + 1) * place_factor_;
+    if (!sample.location_is_first_frame && shape_.by_location) {
+      sample.key_low += (sample.ip + 1) * location_factor_;
       sample.key_high += sample.cpumode + 1U;
     }
-  } else if (shape_.by_place || shape_.by_stack) {
-    const PlaceTable::Key key = places_->key_of(space, sample.ip, sample.cpumode);
-    sample.key_low = key.place;
+  } else if (shape_.by_location || shape_.by_stack) {
+    const LocationTable::Key key = location_table_->key_of(space, sample.ip, sample.cpumode);
+    sample.key_low = key.address;
     sample.key_high = key.owner;
   } else {
     sample.key_low = sample.key_high = 0;
   }
   sample.key_hash = format::fold_product(
-      sample.key_low + sample.key_high * place_factor_ + sample.thread * thread_factor_, factor_);
+      sample.key_low + sample.key_high * location_factor_ + sample.thread * thread_factor_, factor_);
   by_key_.prefetch(sample.key_hash);
 }
 
@@ -185,7 +185,7 @@ void SumLane::add_keyed(std::size_t count) {
     const std::uint32_t guess = by_key_.guess(keyed_[i].key_hash);
     if (guess == IndexTable::kNone) continue;
     __builtin_prefetch(&keyed_groups_[guess]);
-    if (shape_.places == Sink::Places::Addresses) __builtin_prefetch(&sums_[guess]);
+    if (shape_.merge_by == Sink::MergeBy::Address) __builtin_prefetch(&sums_[guess]);
   }
   for (std::size_t i = 0; i < count; ++i) add_one(keyed_[i]);
 }
@@ -209,28 +209,28 @@ void SumLane::add_one(const KeyedSample& sample) {
 
 std::uint32_t SumLane::sample_location(const KeyedSample& sample) {
   const symbolize::SpaceVersion& space = *sample.item->space;
-  if (shape_.places == Sink::Places::Functions)
-    return places_->find_function(space, sample.ip, sample.cpumode);
-  const PlaceTable::Address address{sample.ip, sample.cpumode};
-  places_->find_all(space, {&address, 1}, place_);
-  return place_[0];
+  if (shape_.merge_by == Sink::MergeBy::Function)
+    return location_table_->find_function(space, sample.ip, sample.cpumode);
+  const LocationTable::Address address{sample.ip, sample.cpumode};
+  location_table_->find_all(space, {&address, 1}, location_);
+  return location_[0];
 }
 
 std::uint32_t SumLane::group_of(const KeyedSample& sample) {
   Group group{
       .thread = sample.thread, .has_stack = sample.chain.has_value(), .is_payload = sample.is_payload};
-  if (sample.chain) group.frames = chains_.frames_of(*sample.chain, *sample.item->space, *places_);
-  if (shape_.by_place || (shape_.by_stack && !sample.chain))
-    group.place =
+  if (sample.chain) group.frames = chains_.frames_of(*sample.chain, *sample.item->space, *location_table_);
+  if (shape_.by_location || (shape_.by_stack && !sample.chain))
+    group.location =
         sample.location_is_first_frame && !group.frames.empty() ? group.frames[0] : sample_location(sample);
-  if (shape_.places == Sink::Places::Addresses) return make_group(sample, group);
-  std::uint64_t hash = by_group_.hash(group.place, group.thread, group.has_stack, group.is_payload);
+  if (shape_.merge_by == Sink::MergeBy::Address) return make_group(sample, group);
+  std::uint64_t hash = by_group_.hash(group.location, group.thread, group.has_stack, group.is_payload);
   for (const std::uint32_t frame : group.frames) hash = by_group_.hash.add(hash, frame);
   return by_group_.find_or_make(
       hash,
       [&](std::uint32_t number) {
         const Group& known = groups_[number];
-        return known.place == group.place && known.thread == group.thread &&
+        return known.location == group.location && known.thread == group.thread &&
                known.has_stack == group.has_stack && known.is_payload == group.is_payload &&
                std::ranges::equal(known.frames, group.frames);
       },
@@ -249,7 +249,7 @@ std::uint32_t SumLane::make_group(const KeyedSample& sample, const Group& group)
   added.thread = sample.item->thread;
   added.comm = sample.item->comm();
   added.event = sample.item->event;
-  added.place = group.place;
+  added.location = group.location;
   added.has_stack = group.has_stack;
   added.is_payload = group.is_payload;
   added.frames_begin = static_cast<std::uint32_t>(new_.frames.size());
@@ -264,10 +264,10 @@ void SumLane::swap_new_groups(NewGroups& out) {
   std::swap(out, new_);
 }
 
-void SumLane::make_places() {
-  places_.emplace();
-  if (options_->keeps_addresses) places_->keep_addresses();
-  if (merging_->symbols_of) places_->merge_by_name(merging_);
+void SumLane::make_location_table() {
+  location_table_.emplace();
+  if (options_->keeps_addresses) location_table_->keep_addresses();
+  if (merging_->symbols_of) location_table_->merge_by_name(merging_);
 }
 
 // Empties the caches when large. No group is lost: by_group_ finds it again.
@@ -276,7 +276,7 @@ void SumLane::trim_caches() {
     by_key_.forget();
     keyed_groups_ = {};
   }
-  if (places_->addresses() > kMaxAddresses) places_->forget_addresses();
+  if (location_table_->addresses() > kMaxAddresses) location_table_->forget_addresses();
 }
 
 void SumLane::forget() {
@@ -289,13 +289,13 @@ void SumLane::forget() {
   frames_ = {};
   thread_keys_ = {};
   recent_.fill({});
-  make_places();
+  make_location_table();
 }
 
-SumJoin::SumJoin(std::span<const std::unique_ptr<SumLane>> lanes, PlaceTable& places, StackTable& stacks,
-                 SumView& view, std::mutex& symbols)
+SumJoin::SumJoin(std::span<const std::unique_ptr<SumLane>> lanes, LocationTable& location_table,
+                 StackTable& stacks, SumView& view, std::mutex& symbols)
     : lanes_(lanes.size()),
-      places_(&places),
+      location_table_(&location_table),
       stacks_(&stacks),
       view_(&view),
       symbols_(&symbols),
@@ -337,39 +337,40 @@ void SumJoin::add_groups() {
 void SumJoin::prefetch(const LaneState& state, const SumLane::NewGroup& group) const {
   for (const std::uint32_t frame :
        std::span(state.added.frames).subspan(group.frames_begin, group.frame_count)) {
-    if (state.places.find(frame) == IndexTable::kNone) places_->prefetch(state.lane->places()[frame]);
+    if (state.locations.find(frame) == IndexTable::kNone)
+      location_table_->prefetch(state.lane->locations()[frame]);
   }
 }
 
 // The session's number of a lane's location.
-std::uint32_t SumJoin::place_of(LaneState& state, std::uint32_t number) {
-  std::uint32_t& place = state.places[number];
-  if (place == IndexTable::kNone) place = places_->intern(state.lane->places()[number]);
-  return place;
+std::uint32_t SumJoin::location_of(LaneState& state, std::uint32_t number) {
+  std::uint32_t& known = state.locations[number];
+  if (known == IndexTable::kNone) known = location_table_->intern(state.lane->locations()[number]);
+  return known;
 }
 
 std::uint32_t SumJoin::sample_location(LaneState& state, std::uint32_t number) {
   if (number == IndexTable::kNone) return 0;
-  if (shape_.places != Sink::Places::Functions) return place_of(state, number);
-  const Location& location = state.lane->places()[number];
-  return places_->intern_function(location.mapping, location.ip.value, location.cpumode);
+  if (shape_.merge_by != Sink::MergeBy::Function) return location_of(state, number);
+  const Location& location = state.lane->locations()[number];
+  return location_table_->intern_function(location.mapping, location.ip.value, location.cpumode);
 }
 
 void SumJoin::add_group(LaneState& state, const SumLane::NewGroup& group) {
-  const auto lock = lock_if(shape_.places == Sink::Places::Addresses ? nullptr : symbols_);
+  const auto lock = lock_if(shape_.merge_by == Sink::MergeBy::Address ? nullptr : symbols_);
   frames_.clear();
   for (const std::uint32_t frame :
        std::span(state.added.frames).subspan(group.frames_begin, group.frame_count))
-    frames_.push_back(place_of(state, frame));
+    frames_.push_back(location_of(state, frame));
   SumGroup made{.event = group.event,
                 .thread = group.thread,
                 .comm = group.comm,
-                .place = 0,
+                .location = 0,
                 .stack = nullptr,
                 .has_payload_stack = group.is_payload};
   if (group.has_stack)
-    made.stack = shape_.places == Sink::Places::Names ? &stacks_->intern(frames_) : &stacks_->add(frames_);
-  made.place = sample_location(state, group.place);
+    made.stack = shape_.merge_by == Sink::MergeBy::Name ? &stacks_->intern(frames_) : &stacks_->add(frames_);
+  made.location = sample_location(state, group.location);
   state.rows.push_back(view_->row_of(made));
 }
 
@@ -379,14 +380,14 @@ void SumJoin::flush(LaneState& state) {
     view_->count(state.rows[group], sum.event, sum.period, sum.samples);
   }
   state.rows.clear();
-  state.places.forget();
+  state.locations.forget();
   state.lane->forget();
 }
 
 void SumJoin::flush_if_large() {
-  if (shape_.places == Sink::Places::Addresses) return;
+  if (shape_.merge_by == Sink::MergeBy::Address) return;
   const auto has_many = [](const LaneState& state) {
-    return std::max(state.lane->size(), state.lane->places().size()) > kMaxGroups;
+    return std::max(state.lane->size(), state.lane->locations().size()) > kMaxGroups;
   };
   if (std::ranges::none_of(lanes_, has_many)) return;
   add_groups();

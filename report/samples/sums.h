@@ -21,7 +21,7 @@
 
 #include "format/base/large_pages.h"
 #include "report/samples/batches.h"
-#include "report/samples/place_table.h"
+#include "report/samples/location_table.h"
 #include "report/samples/sample_lane.h"
 #include "report/samples/sink.h"
 #include "report/samples/stack_table.h"
@@ -32,14 +32,14 @@ namespace tacho::report {
 // What samples are grouped by, besides the event.
 struct SumShape {
   bool by_stack = true;
-  bool by_place = true;  // by the location of the sample's ip; always true without by_stack
+  bool by_location = true;  // by the location of the sample's ip; always true without by_stack
   bool by_comm = true;
   bool by_thread = false;
   bool needs_stack = false;    // leave out samples without a call chain
   bool counts_nought = false;  // period 0 counts as 1
   // Addresses: there are as many groups as distinct stacks. Otherwise there are few, and lanes empty tables
   // that get large.
-  Sink::Places places = Sink::Places::Addresses;
+  Sink::MergeBy merge_by = Sink::MergeBy::Address;
 };
 
 // A group: the key that its samples share, taken from the first of them.
@@ -47,7 +47,7 @@ struct SumGroup {
   std::size_t event = 0;
   const Thread* thread = nullptr;
   std::string_view comm;
-  std::uint32_t place = 0;       // number of its location; 0 without by_place
+  std::uint32_t location = 0;    // number of its location; 0 without by_location
   const Stack* stack = nullptr;  // null: there is no call chain
   bool has_payload_stack = false;
 };
@@ -88,13 +88,13 @@ class SumLane {
   // Adds samples that come after those of earlier calls. `first`: index of the first one over all batches.
   void add(std::span<const BatchRecord> items, std::uint64_t first);
 
-  // A group that is new since swap_new_groups(). Its locations are numbers in places().
+  // A group that is new since swap_new_groups(). Its locations are numbers in locations().
   struct NewGroup {
     std::uint64_t first_sample = 0;  // index over all batches
     const Thread* thread = nullptr;
     std::string_view comm;
     std::uint32_t event = 0;
-    std::uint32_t place = IndexTable::kNone;          // of the sample
+    std::uint32_t location = IndexTable::kNone;       // of the sample
     std::uint32_t frames_begin = 0, frame_count = 0;  // in NewGroups::frames
     bool has_stack = false, is_payload = false;
   };
@@ -105,7 +105,7 @@ class SumLane {
   // Moves the new groups to `out`, in the order of their first samples, and goes on with the memory that
   // `out` had.
   void swap_new_groups(NewGroups& out);
-  const StableArray<Location>& places() const { return places_->locations(); }
+  const StableArray<Location>& locations() const { return location_table_->locations(); }
 
   // A group's sums.
   struct Sum {
@@ -153,11 +153,11 @@ class SumLane {
   // A group's identity if addresses are merged by name: then groups have many keys.
   struct Group {
     std::span<const std::uint32_t> frames;
-    std::uint32_t place = IndexTable::kNone;
+    std::uint32_t location = IndexTable::kNone;
     std::uint32_t thread = 0;  // number of its ThreadKey
     bool has_stack = false, is_payload = false;
   };
-  void make_places();
+  void make_location_table();
   void trim_caches();
   static Layout layout_of(const format::EventAttr& attr, std::endian order);
   bool read(const BatchRecord& item, KeyedSample& sample);
@@ -175,16 +175,16 @@ class SumLane {
   const FunctionMerging* merging_;
   SumShape shape_;
   std::vector<Layout> layouts_;  // by event
-  std::optional<PlaceTable> places_;
+  std::optional<LocationTable> location_table_;
   ChainReader chains_;
-  std::uint64_t place_factor_ = format::random_word() | 1, thread_factor_ = format::random_word() | 1,
+  std::uint64_t location_factor_ = format::random_word() | 1, thread_factor_ = format::random_word() | 1,
                 factor_ = format::random_word() | 1;
   IndexTable by_key_, by_thread_key_, by_group_;
   StableArray<KeyedGroup> keyed_groups_;
-  StableArray<Sum> sums_;             // by group
-  StableArray<Group> groups_;         // likewise, if addresses are merged by name
-  FrameArena frames_;                 // of groups_
-  std::vector<std::uint32_t> place_;  // scratch
+  StableArray<Sum> sums_;                // by group
+  StableArray<Group> groups_;            // likewise, if addresses are merged by name
+  FrameArena frames_;                    // of groups_
+  std::vector<std::uint32_t> location_;  // scratch
   std::vector<ThreadKey> thread_keys_;
   struct RecentThreadKey {
     ThreadKey key;
@@ -200,7 +200,7 @@ class SumLane {
 class SumJoin {
  public:
   // All must outlive it. `symbols` is locked while the view looks up names (FunctionMerging::mutex).
-  SumJoin(std::span<const std::unique_ptr<SumLane>> lanes, PlaceTable& places, StackTable& stacks,
+  SumJoin(std::span<const std::unique_ptr<SumLane>> lanes, LocationTable& location_table, StackTable& stacks,
           SumView& view, std::mutex& symbols);
   // Takes the new groups of the lanes, which are stopped. If their tables are large, gives their sums to the
   // view and empties them.
@@ -214,19 +214,19 @@ class SumJoin {
   struct LaneState {
     SumLane* lane = nullptr;
     SumLane::NewGroups added;
-    ByNumber<std::uint32_t> places{IndexTable::kNone};  // session's location number, by the lane's
-    std::vector<std::uint32_t> rows;                    // the view's rows, by group
+    ByNumber<std::uint32_t> locations{IndexTable::kNone};  // session's location number, by the lane's
+    std::vector<std::uint32_t> rows;                       // the view's rows, by group
   };
   void take_new_groups();
   void flush_if_large();
   void add_group(LaneState& state, const SumLane::NewGroup& group);
   void prefetch(const LaneState& state, const SumLane::NewGroup& group) const;
-  std::uint32_t place_of(LaneState& state, std::uint32_t number);
+  std::uint32_t location_of(LaneState& state, std::uint32_t number);
   std::uint32_t sample_location(LaneState& state, std::uint32_t number);
   void flush(LaneState& state);
 
   std::vector<LaneState> lanes_;
-  PlaceTable* places_;
+  LocationTable* location_table_;
   StackTable* stacks_;
   SumView* view_;
   std::mutex* symbols_;

@@ -106,19 +106,19 @@ class AddressTable {
   std::uint32_t find_or_make(std::uint32_t space, std::uint64_t ip, Make&& make) {
     const std::uint64_t hash = hash_of(space, ip);
     if (!slots_.empty()) {
-      const Slot& slot = slots_[place_of(hash, space, ip)];
+      const Slot& slot = slots_[slot_of(hash, space, ip)];
       if (slot.number != IndexTable::kNone) return slot.number;
     }
     const std::uint32_t number = make();
     if ((count_ + 1) * 4 > slots_.size() * 3) grow();
-    slots_[place_of(hash, space, ip)] = {ip, space, number};
+    slots_[slot_of(hash, space, ip)] = {ip, space, number};
     ++count_;
     return number;
   }
 
   // kNone: there is none.
   std::uint32_t find(std::uint32_t space, std::uint64_t ip) const {
-    return slots_.empty() ? IndexTable::kNone : slots_[place_of(hash_of(space, ip), space, ip)].number;
+    return slots_.empty() ? IndexTable::kNone : slots_[slot_of(hash_of(space, ip), space, ip)].number;
   }
 
   std::size_t size() const { return count_; }
@@ -145,7 +145,7 @@ class AddressTable {
     return format::fold_product(ip + space * space_factor_, factor_);
   }
   // Where the key is, or belongs.
-  std::size_t place_of(std::uint64_t hash, std::uint32_t space, std::uint64_t ip) const {
+  std::size_t slot_of(std::uint64_t hash, std::uint32_t space, std::uint64_t ip) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = hash & mask;
     while (slots_[at].number != IndexTable::kNone && (slots_[at].ip != ip || slots_[at].space != space))
@@ -157,7 +157,7 @@ class AddressTable {
     old.swap(slots_);
     for (const Slot& slot : old) {
       if (slot.number != IndexTable::kNone)
-        slots_[place_of(hash_of(slot.space, slot.ip), slot.space, slot.ip)] = slot;
+        slots_[slot_of(hash_of(slot.space, slot.ip), slot.space, slot.ip)] = slot;
     }
   }
   std::uint64_t space_factor_ = format::random_word(), factor_ = format::random_word() | 1;
@@ -173,29 +173,29 @@ class StableArray {
 
  public:
   const T& operator[](std::size_t index) const {
-    const Place place = place_of(index);
-    return pieces_[place.piece][place.at];
+    const Position position = position_of(index);
+    return pieces_[position.piece][position.at];
   }
   T& operator[](
       std::size_t index) {  // only for the appending thread, and only before others can read the item
-    const Place place = place_of(index);
-    return pieces_[place.piece][place.at];
+    const Position position = position_of(index);
+    return pieces_[position.piece][position.at];
   }
   std::size_t size() const { return size_; }
   const T& push_back(const T& item) {
-    const Place place = place_of(size_++);
-    auto& piece = pieces_[place.piece];
-    if (!piece) piece = format::make_large_piece<T>(kFirst << place.piece);
-    return *::new (static_cast<void*>(&piece[place.at])) T(item);
+    const Position position = position_of(size_++);
+    auto& piece = pieces_[position.piece];
+    if (!piece) piece = format::make_large_piece<T>(kFirst << position.piece);
+    return *::new (static_cast<void*>(&piece[position.at])) T(item);
   }
 
  private:
-  struct Place {
+  struct Position {
     std::size_t piece, at;
   };
   // Piece n holds kFirst << n items.
   static constexpr std::size_t kFirst = 1024, kFirstBits = 10;
-  static Place place_of(std::size_t index) {
+  static Position position_of(std::size_t index) {
     const std::size_t piece = static_cast<std::size_t>(std::bit_width(index + kFirst)) - 1 - kFirstBits;
     return {piece, index + kFirst - (kFirst << piece)};
   }

@@ -6,7 +6,7 @@
 
 namespace tacho::report {
 Location TextLane::location_of(const BatchRecord& item, std::uint64_t ip, std::uint8_t mode) {
-  const bool is_caller = (mode & PlaceTable::kCaller) != 0;
+  const bool is_caller = (mode & LocationTable::kCaller) != 0;
   const auto cpumode = static_cast<std::uint8_t>(mode & format::abi::kCpumodeMask);
   // A call may be the last instruction of its mapping, so its return address may be outside: look up ip - 1.
   const CachedMapping& found =
@@ -18,7 +18,7 @@ Location TextLane::location_of(const BatchRecord& item, std::uint64_t ip, std::u
           .ip = {ip},
           .number = 0,
           .cpumode = cpumode,
-          .is_unwound = (mode & PlaceTable::kUnwound) != 0,
+          .is_unwound = (mode & LocationTable::kUnwound) != 0,
           .is_caller = is_caller};
 }
 
@@ -30,7 +30,7 @@ void TextLane::give(const BatchRecord& item) {
   ResolvedSample resolved = resolved_fields(item, *sample, view, lane_->capture().events(), *cgroups_);
   if (const auto chain = lane_->chain_of(item, *sample)) {
     frames_.clear();
-    for (const PlaceTable::Address& address : reader_.addresses_of(*chain))
+    for (const LocationTable::Address& address : reader_.addresses_of(*chain))
       frames_.push_back(location_of(item, address.ip, address.cpumode));
     resolved.frames = frames_;
     resolved.has_payload_stack = lane_->is_payload_chain();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "report/samples/batches.h"
-#include "report/samples/place_table.h"
+#include "report/samples/location_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/sample_lane.h"
 #include "report/samples/sink.h"
@@ -21,7 +21,7 @@ namespace tacho::report {
 // location numbers of 0.
 class Pen : public Sink {
  public:
-  bool takes_others() const override { return false; }
+  bool takes_non_samples() const override { return false; }
   // Bytes in the current buffer.
   virtual std::size_t size() const = 0;
   // Switches to the other buffer; write() may then write this one.

@@ -62,7 +62,7 @@ bool DieWalk::step() {
   const int status = dwarf_siblingof(&levels_.back(), &next);
   if (status == 0) levels_.back() = next;
   if (status <= 0 || next.addr == nullptr) return status == 0;
-  // A zero byte, whose place libdw knows, ends the entries of a level. Behind it is the next entry of the
+  // A zero byte ends the entries of a level. Behind it is the next entry of the
   // level above, or the zero byte that ends that level. libdw never reads beyond the unit.
   auto* at = static_cast<unsigned char*>(next.addr);
   for (levels_.pop_back(); levels_.size() > 1; levels_.pop_back()) {

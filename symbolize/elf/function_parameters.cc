@@ -431,7 +431,7 @@ Result<ParameterValue> FunctionParameters::State::value_of(const std::vector<Par
   for (std::size_t i = 1; i < steps.size(); ++i) {
     if (auto done = leave_reference(); !done) return std::move(done.error());
     if (steps[i].is_through_pointer && !types.is_pointer(value.type))
-      return Error{"what stands before ->" + std::string(steps[i].name) + " is no pointer"};
+      return Error{"the expression before ->" + std::string(steps[i].name) + " is no pointer"};
     if (auto done = go_to_member(value, steps[i]); !done) return std::move(done.error());
   }
   if (auto done = leave_reference(); !done) return std::move(done.error());

@@ -41,7 +41,7 @@ Result<std::vector<std::byte>> running_vdso();
 
 struct ModuleSymbols {
   SymbolTable table;
-  std::optional<SymbolTable> embedded;  // of .gnu_debugdata: asked where `table` knows nothing
+  std::optional<SymbolTable> embedded;  // of .gnu_debugdata: used if `table` has no symbol
   LoadMap loads;
   format::BuildId build_id;  // of the module's own file
   char letter = '!';         // perf's, for where they came from
@@ -62,7 +62,7 @@ class ModuleFiles {
       : files_(std::move(files)), servers_(servers), demangler_(demangler) {}
 
   // As perf: names from a debug file if one matches, places from the file that ran. The error says what was
-  // looked at. Of the file that ran without any symbols there is `lack` in their place.
+  // looked at. Of the file that ran without any symbols `missing_reason` says why.
   Result<ModuleSymbols> symbols(const Module& module) const;
   // Of a kernel module: places are counted from its base.
   Result<ModuleSymbols> kernel_module_symbols(const Module& module) const;

@@ -309,9 +309,9 @@ Result<> Reader::read_all() {
 
 void Reader::tell_left_out() {
   for (const auto& [why, count] : left_out_)
-    archive_.lacks.push_back((count == 1 ? "one of its files is ignored: "
-                                         : std::to_string(count) + " of its files are ignored: ") +
-                             why);
+    archive_.ignored.push_back((count == 1 ? "one of its files is ignored: "
+                                           : std::to_string(count) + " of its files are ignored: ") +
+                               why);
 }
 
 }  // namespace
@@ -332,7 +332,7 @@ Result<Archive> read_archive(const std::string& path, std::uint64_t most) {
   if (!done && archive.files.empty()) return Error(done.error()).in(path);
   reader->tell_left_out();
   if (!done)
-    archive.lacks.push_back(
+    archive.ignored.push_back(
         "the rest behind its first " +
         (archive.files.size() == 1 ? "file" : std::to_string(archive.files.size()) + " files") +
         " is ignored: " + done.error().what);

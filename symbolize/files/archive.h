@@ -18,7 +18,7 @@ struct Archive {
   };
   // Programs and libraries with the build ids in the files. Names in the archive are not used.
   std::vector<File> files;
-  std::vector<std::string> lacks;  // messages about ignored files, one for each reason
+  std::vector<std::string> ignored;  // messages about ignored files, one for each reason
 };
 
 // Whether the file is an archive, by its first bytes.

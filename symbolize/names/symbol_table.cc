@@ -343,33 +343,34 @@ Symbol SymbolTable::unnamed(std::uint32_t row) {
   return found.symbol();
 }
 
-SymbolTable::Sight SymbolTable::see(std::uint64_t address) const {
-  using Kind = Sight::Kind;
+SymbolTable::RowLookup SymbolTable::try_row_at(std::uint64_t address) const {
+  using Kind = RowLookup::Kind;
   if (has_answers_) {
     const auto row = answer_to(address);
-    return !row || row == kNoSymbol ? Sight{} : Sight{Kind::Symbol, *row};
+    return !row || row == kNoSymbol ? RowLookup{} : RowLookup{Kind::Symbol, *row};
   }
   const auto last = last_start(address);
   if (!last) return {};
   const auto row = static_cast<std::uint32_t>(*last);
   const std::uint64_t start = rows_[row].start;
-  if (row > 0 && rows_[row - 1].start == start) return {Kind::Unsure, row};
+  if (row > 0 && rows_[row - 1].start == start) return {Kind::Ambiguous, row};
   if (address < rows_[row].end || address == start) return {Kind::Symbol, row};
-  return {!is_covered_.empty() && is_covered_[row] ? Kind::Unsure : Kind::None, row};
+  return {!is_covered_.empty() && is_covered_[row] ? Kind::Ambiguous : Kind::None, row};
 }
 
-SymbolTable::Sight SymbolTable::see_caller(std::uint64_t address) const {
-  using Kind = Sight::Kind;
+SymbolTable::RowLookup SymbolTable::try_caller_row_at(std::uint64_t address) const {
+  using Kind = RowLookup::Kind;
   if (has_answers_) {
     const auto here = answer_to(address);
     const bool begins = here && *here < rows_.size() && rows_[*here].start == address;
-    return begins || !answer_to(address - 1) ? Sight{Kind::Unsure, kNoSymbol} : see(address - 1);
+    return begins || !answer_to(address - 1) ? RowLookup{Kind::Ambiguous, kNoSymbol}
+                                             : try_row_at(address - 1);
   }
-  const Sight before = see(address - 1);
+  const RowLookup before = try_row_at(address - 1);
   const std::size_t next = before.row == kNoSymbol ? 0 : before.row + std::size_t{1};
   // What starts there may be a signal trampoline.
   const bool begins = next < rows_.size() && rows_[next].start == address;
-  return begins ? Sight{Kind::Unsure, kNoSymbol} : before;
+  return begins ? RowLookup{Kind::Ambiguous, kNoSymbol} : before;
 }
 
 std::optional<std::uint32_t> SymbolTable::symbol_row_at(std::uint64_t address) {

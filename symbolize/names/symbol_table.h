@@ -111,17 +111,18 @@ class SymbolTable {
   // called (the handler returns to its first instruction), and addresses of finish_with() without the byte
   // before.
   std::uint64_t call_before(std::uint64_t address);
-  // Look-up on any thread, also while another one calls find() or row_at(). Unsure: several symbols cover the
-  // address, and only find() can choose. `row`: of the symbol; if Unsure, of the last symbol that starts at
-  // or before the address; kNoSymbol: none. Does not search functions without symbols (unnamed_table()).
-  struct Sight {
-    enum class Kind : std::uint8_t { Symbol, None, Unsure };
+  // row_at() for any thread, also while another one calls find() or row_at(); changes nothing. Ambiguous:
+  // several symbols cover the address, and only find() can choose. `row`: of the symbol; if Ambiguous, of the
+  // last symbol that starts at or before the address; kNoSymbol: none. Does not search functions without
+  // symbols (unnamed_table()).
+  struct RowLookup {
+    enum class Kind : std::uint8_t { Symbol, None, Ambiguous };
     Kind kind = Kind::None;
     std::uint32_t row = kNoSymbol;
   };
-  Sight see(std::uint64_t address) const;
+  RowLookup try_row_at(std::uint64_t address) const;
   // The same for a caller, by its return address.
-  Sight see_caller(std::uint64_t address) const;
+  RowLookup try_caller_row_at(std::uint64_t address) const;
   std::uint64_t start_of(std::uint32_t row) const { return rows_[row].start; }
   bool has_unnamed() const { return unnamed_ != nullptr; }
   // The functions without symbols; null before row_at() or find() needed them. Do not call it while another

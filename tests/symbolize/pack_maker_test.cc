@@ -13,7 +13,7 @@ struct Packing {
   PackMaker maker{format::PackLevel::Names};
 
   void add(std::uint64_t shown, std::uint64_t elf, std::optional<Symbol> symbol = std::nullopt) {
-    PlaceFacts facts;
+    LocationFacts facts;
     facts.module = &module;
     facts.source = &source;
     facts.symbol = symbol;
@@ -58,7 +58,7 @@ TEST(PackMaker, FunctionsWithoutNamesAreRanges) {
   packing.add(0x2004, 0x2004, unnamed);
   packing.add(0x2008, 0x2008, unnamed);
   packing.add(0x3000, 0x3000, named);
-  PlaceFacts call;  // of the return address 0x3000, in code that nobody knows
+  LocationFacts call;  // of the return address 0x3000, in code that nobody knows
   call.module = &packing.module;
   call.source = &packing.source;
   call.shown_address = call.elf_address = 0x2fff;

@@ -438,7 +438,7 @@ std::string without_tabs(std::string_view text) {
 
 // The line number in text of the form "/path:12". perf takes such text for a source position and does not
 // show it.
-std::optional<std::uint32_t> number_of_place(std::string_view text) {
+std::optional<std::uint32_t> number_of_position(std::string_view text) {
   if (!text.starts_with('/')) return std::nullopt;
   const auto colon = text.find(':');
   if (colon == std::string_view::npos || colon < 2) return std::nullopt;
@@ -501,7 +501,7 @@ class PerfLayout {
 
   // Writes a line of objdump that perf does not parse as an instruction. `text` has no tabs.
   void write_text(std::string_view text) {
-    if (const auto number = number_of_place(text)) {
+    if (const auto number = number_of_position(text)) {
       counter_ = *number;
       return;
     }
@@ -565,11 +565,11 @@ class PerfLayout {
     out_.blanks(2 + digits_ + 1 - std::min(digits_ + 1, address.size()));
     out_.text(printable(plain, options_.names));
     if (const double percent = most(number); options_.has_line_summary && percent > kLeastOfLine) {
-      const std::string place = place_of(line);
-      if (place != last_place_) {
-        const std::string note = " // " + printable(place, options_.names);
+      const std::string line_text = line_name(line);
+      if (line_text != last_line_) {
+        const std::string note = " // " + printable(line_text, options_.names);
         out_.text(options_.has_colour ? coloured_share(percent, note) : note);
-        last_place_ = place;
+        last_line_ = line_text;
       }
     }
     out_.character('\n');
@@ -577,8 +577,8 @@ class PerfLayout {
     ++counter_;
   }
 
-  // "hot.c:12".
-  std::string place_of(const CodeLine& line) const {
+  // The source line, as "hot.c:12"; without line info MODULE[ADDRESS].
+  std::string line_name(const CodeLine& line) const {
     if (line.line == 0)
       return fmt::format("{}[{:x}]", shown_.function.module->short_name, shown_.code.address + line.offset);
     return fmt::format("{}:{}", shown_path(line.file, options_), line.line);
@@ -586,26 +586,26 @@ class PerfLayout {
 
   // -l: the source lines with most weight.
   void write_summary() {
-    std::map<std::string, std::vector<double>> by_place;
+    std::map<std::string, std::vector<double>> by_line;
     for (std::size_t i = 0; i < shown_.code.lines.size(); ++i) {
       if (most(i) <= kLeastOfLine) continue;
-      auto& sums = by_place[place_of(shown_.code.lines[i])];
+      auto& sums = by_line[line_name(shown_.code.lines[i])];
       sums.resize(shown_.events.size());
       for (std::size_t event = 0; event < sums.size(); ++event)
         sums[event] += shown_.percent(event, shown_.code.counts_of(i)[event], options_);
     }
     std::vector<std::pair<std::vector<double>, std::string>> rows;
-    for (const auto& [place, sums] : by_place) rows.emplace_back(sums, place);
+    for (const auto& [line_text, sums] : by_line) rows.emplace_back(sums, line_text);
     std::ranges::stable_sort(rows, std::greater(), [](const auto& row) { return row.first; });
     out_.text(fmt::format("\nSorted summary for file {}\n{:-<46}\n\n",
                           printable(shown_.function.module->path, options_.names), ""));
     if (rows.empty()) out_.text(fmt::format(" Nothing higher than {:1.1f}%\n", kLeastOfLine));
-    for (const auto& [sums, place] : rows) {
+    for (const auto& [sums, line_text] : rows) {
       for (const double percent : sums) {
         const std::string text = fmt::format(" {:7.2f}", percent);
         out_.text(options_.has_colour ? coloured_share(percent, text) : text);
       }
-      const std::string text = ' ' + printable(place, options_.names);
+      const std::string text = ' ' + printable(line_text, options_.names);
       const double highest = *std::ranges::max_element(sums);
       out_.text(options_.has_colour ? coloured_share(highest, text) : text);
       out_.character('\n');
@@ -618,7 +618,7 @@ class PerfLayout {
   const CodeOptions& options_;
   std::size_t width_ = 0, digits_ = 1;
   std::uint32_t counter_ = 0;  // perf's line counter: incremented by each line, set by source positions
-  std::string last_place_;
+  std::string last_line_;
 };
 
 }  // namespace
@@ -745,7 +745,7 @@ void write_code_json(TextOutput& out, const ShownCode& shown, SourceFiles& files
     to.end_object();
   }
   to.end_list();
-  if (!shown.code.lack.empty()) to.text("lack", shown.code.lack);
+  if (!shown.code.missing_reason.empty()) to.text("missing", shown.code.missing_reason);
   to.begin_list("lines");
   for (std::size_t i = 0; i < shown.code.lines.size(); ++i) write_line(to, shown, i, options);
   to.end_list();

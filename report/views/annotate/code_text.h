@@ -90,7 +90,7 @@ std::string heading_name(std::string_view name, std::string_view linker_name);
 // The last part of a path, or all of it with --full-source-path.
 std::string_view shown_path(std::string_view path, const CodeOptions& options);
 
-// Annotated code as people read it: jumps within the function are drawn as arrows, source lines stand before
+// Annotated code as text: jumps within the function are drawn as arrows, source lines are before
 // the instructions that they were compiled to.
 
 // A line of annotated code without its numbers.

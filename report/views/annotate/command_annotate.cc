@@ -67,7 +67,7 @@ void add_code_options(std::vector<cli::Option>& rows, AnnotateOptions& options) 
   using Column = CodeOptions::Column;
   rows.push_back(cli::text("-s,--symbol", "SYMBOL",
                            "only this function, as SYMBOL without an option: as reports name it, with its "
-                           "parameters, or as the linker knows it",
+                           "parameters, or as a mangled name",
                            options.symbol));
   rows.push_back(
       cli::text("--bpf", "PROGRAM",
@@ -106,7 +106,7 @@ void add_code_options(std::vector<cli::Option>& rows, AnnotateOptions& options) 
       cli::flag("-P,--full-paths", "paths of files with their folders", options.code.has_full_paths));
   rows.push_back({"--percent-type", Takes::Value, "TYPE",
                   "what 100 % are: the function (local-period, the default, and local-hits), or all samples "
-                  "(global-period, global-hits); hits counts samples, however much each stands for",
+                  "(global-period, global-hits); hits counts samples instead of periods",
                   [&options](std::string_view text) { return set_share(options.code, text); }});
   rows.push_back({"--percent-limit", Takes::Value, "P", "leave out functions with less of all samples",
                   [&options](std::string_view text) { return set_limit(options.percent_limit, text); }});
@@ -199,12 +199,12 @@ class AnnotateSink : public Sink {
                       return event.attr.samples(format::abi::kSampleBranchStack);
                     });
   }
-  bool looks_up() const override { return has_branches_; }
-  bool takes_others() const override { return false; }
+  bool resolves_addresses() const override { return has_branches_; }
+  bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
     hits_.add(sample);
     if (has_branches_) hits_.add_branches(sample);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   const CodeHits& hits() const { return hits_; }
 
@@ -243,8 +243,8 @@ class Annotation {
     }
     Shown shown(Symbols::Used);
     const std::string input = printable(options_.reading.session.input);
-    if (!options_.is_quiet) shown.notes = lacks_.lines(input);
-    if (!lacks_.empty()) shown.status = cli::kIncomplete;
+    if (!options_.is_quiet) shown.notes = missing_code_.lines(input);
+    if (!missing_code_.empty()) shown.status = cli::kIncomplete;
     if (functions_.empty() && is_any_sample()) {
       shown.notes.push_back("tacho: " + input + ": no sample is in a function that has a name");
       shown.status = cli::kIncomplete;
@@ -285,7 +285,7 @@ class Annotation {
         100.0 * static_cast<double>(mine.period) / static_cast<double>(all.period) < options_.percent_limit)
       return;
     const AnnotatedCode code = annotator_.annotate(function, block.leader, block.members);
-    if (!code.lack.empty()) lacks_.add(function, code);
+    if (!code.missing_reason.empty()) missing_code_.add(function, code);
     if (code.lines.empty()) return;
     ShownCode shown{.function = function, .code = code};
     for (std::uint32_t event = block.leader; event < block.leader + block.members; ++event) {
@@ -323,7 +323,7 @@ class Annotation {
   SourceFiles files_;
   CodeAnnotator annotator_;
   std::vector<HitFunction> functions_;
-  CodeLacks lacks_;
+  MissingCode missing_code_;
   bool is_first_ = true;
 };
 
@@ -350,7 +350,7 @@ Result<> choose_program(const Session& session, const AnnotateOptions& options,
   if (!is_there)
     return use_error(fmt::format("{}: has no BPF program '{}'; tacho bpf FILE lists them", input, wanted));
   std::erase_if(functions, [&](const HitFunction& function) {
-    return !addresses.contains(function.place.ip.value - (function.shown_address - function.start));
+    return !addresses.contains(function.location.ip.value - (function.shown_address - function.start));
   });
   if (functions.empty())
     return use_error(
@@ -381,17 +381,17 @@ Result<> choose_functions(const Session& session, const AnnotateOptions& options
                                guess.empty() ? "; tacho report --sort sym lists those with samples" : guess));
 }
 
-void CodeLacks::add(const HitFunction& function, const AnnotatedCode& code) {
+void MissingCode::add(const HitFunction& function, const AnnotatedCode& code) {
   const bool is_kernel = function.module->kind == symbolize::ModuleKind::Kernel;
-  std::string why =
-      code.lack + (is_kernel ? "; -k VMLINUX names the kernel's file, --kcore /proc/kcore its memory" : "");
+  std::string why = code.missing_reason +
+                    (is_kernel ? "; -k VMLINUX names the kernel's file, --kcore /proc/kcore its memory" : "");
   if (code.lines.empty())
     ++by_module_[{std::string(function.module->path), std::move(why)}];
   else
     cut_.push_back(function.name + ": " + why);
 }
 
-std::vector<std::string> CodeLacks::lines(const std::string& input) const {
+std::vector<std::string> MissingCode::lines(const std::string& input) const {
   constexpr std::size_t kMostLines = 20;
   std::vector<std::string> lines;
   for (const auto& [what, count] : by_module_)

@@ -48,7 +48,7 @@ Result<> choose_functions(const Session& session, const AnnotateOptions& options
                           std::vector<HitFunction>& functions);
 
 // Functions that are shown in part or not at all, for lines after the text.
-class CodeLacks {
+class MissingCode {
  public:
   void add(const HitFunction& function, const AnnotatedCode& code);
   bool empty() const { return by_module_.empty() && cut_.empty(); }

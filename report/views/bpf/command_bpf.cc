@@ -99,24 +99,24 @@ class CostSink : public Sink {
       : schemas_(session.events(), session.features()), interval_(interval) {}
   Flow on_sample(const ResolvedSample& sample) override {
     const PayloadSchema* const schema = schemas_.of(sample.event_index);
-    if (sample.event().name != kCosts || schema == nullptr) return Flow::GoOn;
+    if (sample.event().name != kCosts || schema == nullptr) return Flow::Continue;
     std::uint32_t id = 0;
     ProgramCost cost;
     for (const PayloadField& field : schema->fields) {
-      const auto value = read_field(field, sample.raw->raw, sample.order);
+      const auto value = read_field(field, sample.fields->raw, sample.order);
       if (!value) continue;
       if (field.name == "id") id = static_cast<std::uint32_t>(bits_of(*value));
       if (field.name == "runs") cost.runs = bits_of(*value);
       if (field.name == "total_ns") cost.nanoseconds = bits_of(*value);
     }
-    const std::uint64_t time = sample.raw->time;
+    const std::uint64_t time = sample.fields->time;
     if (by_interval_.empty()) first_time_ = time;
     const std::uint64_t number =
         interval_ ? (time - std::min(time, first_time_)) / (*interval_ * kSecond) : 0;
     ProgramCost& sum = by_interval_[number][id];
     sum.runs += cost.runs;
     sum.nanoseconds += cost.nanoseconds;
-    return Flow::GoOn;
+    return Flow::Continue;
   }
 
   // By number of the interval; without --interval all are in the first.
@@ -132,7 +132,7 @@ class CostSink : public Sink {
 
 // ---- text
 
-// The lines of source that stand before instructions: one at most before each, as bpftool has it, so that of
+// The source lines before instructions: one at most before each, as bpftool has it, so that of
 // two lines at one instruction the last is shown.
 class LineWalk {
  public:

@@ -125,7 +125,7 @@ Result<> CallList::add_others(const PayloadSchema& schema, EventFacts& facts) {
       facts.others.push_back({&field,
                               0,
                               {.is = is_argument_text ? Is::ArgumentText : Is::ReturnedText,
-                               .place = is_argument_text ? texts++ : std::uint8_t{0},
+                               .index = is_argument_text ? texts++ : std::uint8_t{0},
                                .name = number_of(field.name)}});
     }
     if (is_own || !is_whole(field)) continue;
@@ -140,7 +140,7 @@ Result<> CallList::add_others(const PayloadSchema& schema, EventFacts& facts) {
           {&field,
            k,
            {.is = is,
-            .place = static_cast<std::uint8_t>(std::min<std::uint32_t>(k, kNoRegister)),
+            .index = static_cast<std::uint8_t>(std::min<std::uint32_t>(k, kNoRegister)),
             .name = number_of(
                 free_name(is_list(field) ? fmt::format("{}{}", field.name, k + 1) : field.name, taken)),
             .is_number = !is_shown_in_hex(field)}});
@@ -172,21 +172,21 @@ bool CallList::has_object(const Prototype* prototype, const CallValue& value) co
   if (prototype == nullptr) return true;
   if (value.is == Is::Returned) return prototype->returned.has_value();
   return value.is != Is::Argument ||
-         std::ranges::find(prototype->arguments, value.place, &symbolize::Argument::word) !=
+         std::ranges::find(prototype->arguments, value.index, &symbolize::Argument::word) !=
              prototype->arguments.end();
 }
 
 Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
-  if (sample.event_index >= events_.size()) return Flow::GoOn;  // a pipe brought it after find_events()
+  if (sample.event_index >= events_.size()) return Flow::Continue;  // a pipe brought it after find_events()
   const auto& facts = events_[sample.event_index];
-  if (!facts) return Flow::GoOn;
-  const format::Bytes payload = sample.raw->raw;
+  if (!facts) return Flow::Continue;
+  const format::Bytes payload = sample.fields->raw;
   const auto time = read_number(*facts->time, payload, sample.order);
   const auto function = read_field(*facts->function, payload, sample.order);
   const auto depth = read_number(*facts->depth, payload, sample.order);
-  if (!time || !function || !depth) return Flow::GoOn;
+  if (!time || !function || !depth) return Flow::Continue;
   Call call;
-  call.end = sample.raw->time;
+  call.end = sample.fields->time;
   const auto duration = static_cast<std::uint64_t>(std::max<std::int64_t>(*time, 0));
   call.begin = call.end - std::min(call.end, duration);
   call.pid = sample.pid();
@@ -215,11 +215,11 @@ Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
   });
   if (!is_wanted) {
     values_.erase(own, values_.end());
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   values_end_.push_back(values_.size());
   calls_.push_back(call);
-  return Flow::GoOn;
+  return Flow::Continue;
 }
 
 // A sample has the time when it was written. An interrupt between a return and its sample delays the call,
@@ -442,9 +442,9 @@ CallValues::Held CallValues::held(const Call& call) const {
   Held held;
   std::uint64_t unread = 0;
   for (const CallValue& value : list_->values(call)) {
-    if (value.is == Is::Argument && value.place < kMostRegisters) {
-      held.registers.resize(std::max<std::size_t>(held.registers.size(), value.place + 1U));
-      held.registers[value.place] = value.value;
+    if (value.is == Is::Argument && value.index < kMostRegisters) {
+      held.registers.resize(std::max<std::size_t>(held.registers.size(), value.index + 1U));
+      held.registers[value.index] = value.value;
     }
     if (value.is == Is::Returned) held.returned = value.value;
     const auto text = [&] { return std::string_view(list_->text(static_cast<std::uint32_t>(value.value))); };

@@ -54,8 +54,8 @@ struct Call {
 
 // A further field of a call's payload: an argument, the return value, or any other.
 struct CallValue {
-  // By the field's role: a register for arguments (number `place`) or for the return value; a text that one
-  // of these points to (`place` counts the texts); or a mask of texts that could not be read (bits 0 and 1:
+  // By the field's role: a register for arguments (number `index`) or for the return value; a text that one
+  // of these points to (`index` counts the texts); or a mask of texts that could not be read (bits 0 and 1:
   // arguments; bit 2: return value).
   enum class Is : std::uint8_t {
     Other,
@@ -65,7 +65,7 @@ struct CallValue {
     ReturnedText,
     Unread
   } is = Is::Other;
-  std::uint8_t place = 0;
+  std::uint8_t index = 0;
   std::uint32_t name = 0;
   bool is_number = false;   // a number, and no address or mask, which is shown in hexadecimal
   std::uint64_t value = 0;  // of a text, its index for CallList::text()

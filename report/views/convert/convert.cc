@@ -181,12 +181,12 @@ RecordView view_of(format::ByteWriter& scratch, const RecordView& record) {
   return view;
 }
 
-// User records that name an event's id at this place of their body.
-struct IdPlaceRow {
+// User records that name an event's id at this offset of their body.
+struct IdOffsetRow {
   std::uint32_t type;
   std::size_t offset;  // bytes
 };
-constexpr IdPlaceRow kIdPlaces[] = {{abi::kRecordEventUpdate, 8}, {abi::kRecordStat, 0}};
+constexpr IdOffsetRow kIdOffsets[] = {{abi::kRecordEventUpdate, 8}, {abi::kRecordStat, 0}};
 
 }  // namespace
 
@@ -286,10 +286,10 @@ std::optional<RecordView> ConvertSelection::apply(const RecordView& record, form
   if (record.type < abi::kRecordUserStart) return apply_to_kernel(record, scratch, diagnostics);
   if (kept_.empty()) return record;
   if (record.type == abi::kRecordIdIndex) return shorten_id_index(record, scratch);
-  const auto place = std::ranges::find(kIdPlaces, record.type, &IdPlaceRow::type);
-  if (place == std::end(kIdPlaces)) return record;
+  const auto row = std::ranges::find(kIdOffsets, record.type, &IdOffsetRow::type);
+  if (row == std::end(kIdOffsets)) return record;
   format::Cursor body = record.body();
-  body.skip(place->offset);
+  body.skip(row->offset);
   return keeps_id(body.u64()) ? std::optional(record) : std::nullopt;
 }
 
@@ -370,11 +370,11 @@ class Gatherer : public Sink {
       : hash_(hash), by_sample_(by_sample) {}
 
   Flow on_sample(const ResolvedSample& sample) override {
-    if (sample.stack == nullptr || sample.raw->user_stack.empty()) return Flow::GoOn;
+    if (sample.stack == nullptr || sample.fields->user_stack.empty()) return Flow::Continue;
     by_sample_[hash_(format::as_text(sample.record->bytes))] = sample.stack->number;
     if (sample.stack->number >= stacks_.size()) stacks_.resize(sample.stack->number + 1);
     stacks_[sample.stack->number] = sample.stack;
-    return Flow::GoOn;
+    return Flow::Continue;
   }
 
   // The part of each stack that was unwound, by its number.
@@ -383,8 +383,8 @@ class Gatherer : public Sink {
     for (std::size_t number = 0; number < stacks_.size(); ++number) {
       if (stacks_[number] == nullptr) continue;
       for (const std::uint32_t frame : stacks_[number]->frames)
-        if (const Location& place = resolver.location(frame); place.is_unwound)
-          chains[number].push_back(place.ip.value);
+        if (const Location& location = resolver.location(frame); location.is_unwound)
+          chains[number].push_back(location.ip.value);
     }
     return chains;
   }
@@ -573,14 +573,14 @@ std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, cons
 }
 
 void ConvertUnwinding::report(format::Diagnostics& diagnostics) const {
-  for (const auto& lack : unwinder_.ended_chains()) {
-    const std::string path = std::string(lack.module->path) + ": ";
+  for (const auto& ended : unwinder_.ended_chains()) {
+    const std::string path = std::string(ended.module->path) + ": ";
     // Below --symfs it is elsewhere, as the reason says then.
-    const std::size_t at = lack.reason.find(path);
+    const std::size_t at = ended.reason.find(path);
     const std::size_t behind = at == std::string::npos ? 0 : at + path.size();
-    diagnostics.add_line(lack.was_used ? Damage::WrongNames : Damage::Note,
-                         (behind == 0 ? path : std::string(lack.reason.substr(0, behind))) +
-                             "call chains end there: " + std::string(lack.reason.substr(behind)));
+    diagnostics.add_line(ended.was_used ? Damage::WrongNames : Damage::Note,
+                         (behind == 0 ? path : std::string(ended.reason.substr(0, behind))) +
+                             "call chains end there: " + std::string(ended.reason.substr(behind)));
   }
 }
 
@@ -767,10 +767,10 @@ class Conversion {
   bool names_written_ = false;
   bool has_samples_ = false, keeps_samples_ = false;
   bool is_parted_ = false;  // the input is a directory of several files, whose rounds do not match
-  struct AuxPlace {
+  struct AuxExtent {
     std::uint64_t offset, size;
   };
-  std::vector<AuxPlace> aux_;  // AUXTRACE records of the file
+  std::vector<AuxExtent> aux_;  // AUXTRACE records of the file
 };
 
 Result<> Conversion::run() {
@@ -1074,7 +1074,7 @@ Features Conversion::late_features() const {
     if (late_[feature] && format::write_feature(feature, reader_.features(), section))
       format::keep_section(late, feature, section.view());
   }
-  // The names that came late; a description that was there from the start knows them already.
+  // The names that came late; a description from the start already has them.
   if (late_[abi::kFeatureEventDesc] && reader_.features().event_descriptions.empty()) {
     format::EventSet scratch;
     const format::EventSet& events = selection_->events(scratch);
@@ -1084,7 +1084,7 @@ Features Conversion::late_features() const {
   if (!aux_.empty()) {
     format::ByteWriter index;
     index.u64(aux_.size());
-    for (const AuxPlace& place : aux_) index.u64(place.offset).u64(place.size);
+    for (const AuxExtent& extent : aux_) index.u64(extent.offset).u64(extent.size);
     format::keep_section(late, abi::kFeatureAuxtrace, index.view());
   }
   return late;

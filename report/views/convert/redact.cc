@@ -73,11 +73,11 @@ bool is_whole_word(const PayloadField& field) {
 }
 
 // Clears the bits of a field in the bytes that it touches.
-void clear_bits(const PayloadField& field, std::span<std::byte> place) {
+void clear_bits(const PayloadField& field, std::span<std::byte> bytes) {
   const std::size_t begin = field.bit_offset % 8;
-  const std::size_t bits = field.count == 0 ? place.size() * 8 : std::size_t{field.bit_size} * field.count;
-  for (std::size_t bit = begin; bit < begin + bits && bit / 8 < place.size(); ++bit)
-    place[bit / 8] &= ~(std::byte{1} << (bit % 8));
+  const std::size_t bits = field.count == 0 ? bytes.size() * 8 : std::size_t{field.bit_size} * field.count;
+  for (std::size_t bit = begin; bit < begin + bits && bit / 8 < bytes.size(); ++bit)
+    bytes[bit / 8] &= ~(std::byte{1} << (bit % 8));
 }
 
 // Fields may overlap (a union), and the last one written counts: fields that stay unchanged come first, then
@@ -103,38 +103,38 @@ void PayloadRedaction::hide(std::span<std::byte> bytes, FieldKind kind) {
   std::memcpy(bytes.data(), alias.data(), std::min(alias.size(), bytes.size() - 1));
 }
 
-void PayloadRedaction::move_addresses(const PayloadField& field, std::span<std::byte> place) {
+void PayloadRedaction::move_addresses(const PayloadField& field, std::span<std::byte> bytes) {
   if (!can_be_address(field) || !redaction_->hides(Content::Kernel)) return;
-  if (!is_whole_word(field)) return clear_bits(field, place);  // a part of an address has no other place
+  if (!is_whole_word(field)) return clear_bits(field, bytes);  // a part of an address has no other address
   if (field.bit_size == 32) {
     // The lower half of one in the last 4 GiB, where the kernel's code is.
     constexpr std::uint64_t kUpperHalf = std::uint64_t{0xFFFFFFFF} << 32;
-    for (std::size_t at = 0; at + sizeof(std::uint32_t) <= place.size(); at += sizeof(std::uint32_t)) {
+    for (std::size_t at = 0; at + sizeof(std::uint32_t) <= bytes.size(); at += sizeof(std::uint32_t)) {
       std::uint32_t low = 0;
-      std::memcpy(&low, place.data() + at, sizeof low);
+      std::memcpy(&low, bytes.data() + at, sizeof low);
       if (low == 0 || (kUpperHalf | low) >= format::abi::kContextMax) continue;
       low = static_cast<std::uint32_t>(kernel_->hidden(kUpperHalf | low, *aliases_));
-      std::memcpy(place.data() + at, &low, sizeof low);
+      std::memcpy(bytes.data() + at, &low, sizeof low);
     }
     return;
   }
-  for (std::size_t at = 0; at + sizeof(std::uint64_t) <= place.size(); at += sizeof(std::uint64_t)) {
+  for (std::size_t at = 0; at + sizeof(std::uint64_t) <= bytes.size(); at += sizeof(std::uint64_t)) {
     std::uint64_t value = 0;
-    std::memcpy(&value, place.data() + at, sizeof value);
+    std::memcpy(&value, bytes.data() + at, sizeof value);
     if (value < kKernelHalf || value >= format::abi::kContextMax) continue;
     value = kernel_->hidden(value, *aliases_);
-    std::memcpy(place.data() + at, &value, sizeof value);
+    std::memcpy(bytes.data() + at, &value, sizeof value);
   }
 }
 
 // Copies the field's own bytes: for __data_loc, offset and length.
-void PayloadRedaction::copy_place(const PayloadField& field, std::span<std::byte> raw) {
+void PayloadRedaction::copy_field(const PayloadField& field, std::span<std::byte> raw) {
   if (field.kind == FieldKind::Text && !is_located(field)) return;
   const ByteRange range = bytes_of(field, raw.size());
-  const std::span<std::byte> place = raw.subspan(range.begin, range.size);
-  std::ranges::copy(std::span(before_).subspan(range.begin, range.size), place.begin());
-  if (is_byte_array(field)) return hide(place, field.kind);
-  move_addresses(field, place);
+  const std::span<std::byte> bytes = raw.subspan(range.begin, range.size);
+  std::ranges::copy(std::span(before_).subspan(range.begin, range.size), bytes.begin());
+  if (is_byte_array(field)) return hide(bytes, field.kind);
+  move_addresses(field, bytes);
 }
 
 void PayloadRedaction::hide_text(const PayloadField& field, std::span<std::byte> raw) {
@@ -164,7 +164,7 @@ void PayloadRedaction::change(std::size_t event, std::span<std::byte> raw) {
   if (schema == nullptr) return;
   for (const Step step : {Step::Numbers, Step::Addresses, Step::Bytes})
     for (const PayloadField& field : schema->fields)
-      if (step_of(field) == step) copy_place(field, raw);
+      if (step_of(field) == step) copy_field(field, raw);
   for (const PayloadField& field : schema->fields) hide_text(field, raw);
 }
 

@@ -45,10 +45,10 @@ class PayloadRedaction {
   void change(std::size_t event, std::span<std::byte> raw);
 
  private:
-  void copy_place(const PayloadField& field, std::span<std::byte> raw);
+  void copy_field(const PayloadField& field, std::span<std::byte> raw);
   void hide_text(const PayloadField& field, std::span<std::byte> raw);
   void hide(std::span<std::byte> bytes, format::FieldKind kind);
-  void move_addresses(const PayloadField& field, std::span<std::byte> place);
+  void move_addresses(const PayloadField& field, std::span<std::byte> bytes);
 
   EventSchemas schemas_;
   const format::EventSet* events_;

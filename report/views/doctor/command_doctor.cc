@@ -88,11 +88,11 @@ class Examiner : public Sink {
   explicit Examiner(Session& session) : session_(session) {}
 
   Flow on_sample(const ResolvedSample& sample) override;
-  Flow on_other(const OtherEvent& event) override;
+  Flow on_non_sample(const NonSampleRecord& event) override;
   CaptureFacts finish();
 
  private:
-  void name_places();
+  void name_locations();
   void add_sensitive();
   void add(std::string_view name, std::uint64_t count, std::string what);
 
@@ -104,27 +104,27 @@ class Examiner : public Sink {
 };
 
 Sink::Flow Examiner::on_sample(const ResolvedSample& sample) {
-  const format::Sample& raw = *sample.raw;
+  const format::Sample& fields = *sample.fields;
   const format::EventAttr& attr = (*sample.events)[sample.record_event].attr;
   ++facts_.samples;
   hits_.add(sample);
   const std::size_t deepest = attr.sample_max_stack != 0 ? attr.sample_max_stack : kUsualDepth;
   if (attr.samples(abi::kSampleCallchain)) {
     std::size_t frames = 0;
-    for (std::size_t i = 0; i < raw.callchain.size(); ++i)
-      frames += raw.callchain[i] < abi::kContextMax ? 1 : 0;
+    for (std::size_t i = 0; i < fields.callchain.size(); ++i)
+      frames += fields.callchain[i] < abi::kContextMax ? 1 : 0;
     if (frames >= deepest) ++facts_.cut_chains;
   }
-  if (!raw.user_stack.empty()) {
+  if (!fields.user_stack.empty()) {
     ++facts_.copied_stacks;
     constexpr std::size_t kRoundedBy = 8;
-    if (raw.user_stack.size() + kRoundedBy >= attr.sample_stack_user) ++facts_.cut_copies;
+    if (fields.user_stack.size() + kRoundedBy >= attr.sample_stack_user) ++facts_.cut_copies;
   }
-  census_.see_sample(raw, attr);
-  return Flow::GoOn;
+  census_.see_sample(fields, attr);
+  return Flow::Continue;
 }
 
-Sink::Flow Examiner::on_other(const OtherEvent& event) {
+Sink::Flow Examiner::on_non_sample(const NonSampleRecord& event) {
   const format::Record& record = *event.record;
   census_.see_other(record);
   if (const auto* throttle = std::get_if<format::ThrottleRecord>(&record))
@@ -134,17 +134,17 @@ Sink::Flow Examiner::on_other(const OtherEvent& event) {
   if (const auto* mapping = std::get_if<format::MmapRecord>(&record);
       mapping != nullptr && mapping->filename.starts_with('/') && paths_.emplace(mapping->filename).second)
     facts_.deleted_modules += mapping->filename.ends_with(" (deleted)") ? 1 : 0;
-  return Flow::GoOn;
+  return Flow::Continue;
 }
 
-std::string reason_of(const symbolize::PlaceFacts& place) {
+std::string reason_of(const symbolize::LocationFacts& facts) {
   using symbolize::ModuleKind;
-  if (place.module == nullptr) return "nothing was mapped there";
-  const symbolize::SymbolSource* const source = place.source;
+  if (facts.module == nullptr) return "nothing was mapped there";
+  const symbolize::SymbolSource* const source = facts.source;
   // Its names are there, from the pack or from a copy of the file.
   if (source != nullptr && (source->packed != nullptr || source->table != nullptr))
     return "no symbol covers the address";
-  switch (place.module->kind) {
+  switch (facts.module->kind) {
     case ModuleKind::Anonymous:
       return "code made at run time that no perf map in the capture names";
     case ModuleKind::User:
@@ -158,21 +158,21 @@ std::string reason_of(const symbolize::PlaceFacts& place) {
   return "no symbol covers the address";
 }
 
-void Examiner::name_places() {
+void Examiner::name_locations() {
   std::map<std::tuple<const symbolize::Module*, std::string>, LackingModule> lacking;
   Resolver& resolver = session_.resolver();
   facts_.names =
       hits_.count_named(resolver, [&](const Location& location, std::uint64_t frames, bool is_named) {
-        const auto place = resolver.facts(location);
-        const bool is_guess = place.source != nullptr && place.source->is_guess;
-        if (is_guess || (place.module != nullptr && place.module->is_unsure()))
+        const auto facts = resolver.facts(location);
+        const bool is_guess = facts.source != nullptr && facts.source->is_guess;
+        if (is_guess || (facts.module != nullptr && facts.module->is_unsure()))
           facts_.unsure_frames += frames;
         if (is_named) return;
-        std::string reason = reason_of(place);
-        LackingModule& module = lacking[{place.module, reason}];
-        if (place.module != nullptr) {
-          module.path = place.module->path;
-          if (!place.module->build_id.empty()) module.build_id = place.module->build_id.hex();
+        std::string reason = reason_of(facts);
+        LackingModule& module = lacking[{facts.module, reason}];
+        if (facts.module != nullptr) {
+          module.path = facts.module->path;
+          if (!facts.module->build_id.empty()) module.build_id = facts.module->build_id.hex();
         }
         module.reason = std::move(reason);
         module.frames += frames;
@@ -210,7 +210,7 @@ void Examiner::add_sensitive() {
 }
 
 CaptureFacts Examiner::finish() {
-  name_places();
+  name_locations();
   add_sensitive();
   facts_.lost = all_lost_samples(session_);
   for (const format::Attachment& attachment : session_.features().attachments) {

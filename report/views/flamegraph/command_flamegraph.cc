@@ -111,7 +111,7 @@ cli::CommandLine describe(Options& options) {
   add_reading_options(rows, options.reading);
   rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   rows.push_back(cli::text("--title", "TEXT",
-                           "what stands above the graph (default: Flame graph, and the command "
+                           "the title (default: Flame graph, and the command "
                            "that was recorded)",
                            options.title));
   rows.push_back(cli::number("--width", "PX",
@@ -424,8 +424,8 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     picture.look.is = "in slow ones";
   }
   picture.line_of = [&](std::uint32_t frame) {
-    const auto& places = sides.facts.places;
-    return frame < places.size() ? source_line(session.resolver(), places[frame]) : std::string();
+    const auto& addresses = sides.facts.addresses;
+    return frame < addresses.size() ? source_line(session.resolver(), addresses[frame]) : std::string();
   };
   draw(picture, out, options, std::move(sides.notes));
   if (!sides.facts.has_samples)

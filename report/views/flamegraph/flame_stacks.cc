@@ -45,26 +45,26 @@ FrameKind kind_of(WallState state) {
   }
 }
 
-// Places of frames, by number.
+// Addresses of frames, by number.
 class FrameAddresses {
  public:
-  void keep(std::uint32_t frame, const FrameAddress& place) {
-    if (places_.size() <= frame) places_.resize(frame + 1);
-    if (places_[frame].location == FrameAddress::kNone) places_[frame] = place;
+  void keep(std::uint32_t frame, const FrameAddress& address) {
+    if (addresses_.size() <= frame) addresses_.resize(frame + 1);
+    if (addresses_[frame].location == FrameAddress::kNone) addresses_[frame] = address;
   }
   FrameAddress of(std::uint32_t frame) const {
-    return frame < places_.size() ? places_[frame] : FrameAddress();
+    return frame < addresses_.size() ? addresses_[frame] : FrameAddress();
   }
-  std::vector<FrameAddress> take() { return std::move(places_); }
+  std::vector<FrameAddress> take() { return std::move(addresses_); }
 
  private:
-  std::vector<FrameAddress> places_;
+  std::vector<FrameAddress> addresses_;
 };
 
 // Frames of call chains as frames of a graph, by the names of folded stacks.
-FrameNames flame_names(Session& session, FlameFrames& frames, FrameAddresses& places) {
-  const auto make = [&frames, &places](const symbolize::Frame& frame, const FrameAddress& place, bool is_java,
-                                       std::vector<std::uint32_t>& numbers) {
+FrameNames flame_names(Session& session, FlameFrames& frames, FrameAddresses& addresses) {
+  const auto make = [&frames, &addresses](const symbolize::Frame& frame, const FrameAddress& address,
+                                          bool is_java, std::vector<std::uint32_t>& numbers) {
     const std::string module = frame.module == nullptr ? "" : printable(frame.module->short_name);
     const std::vector<std::string> names = names_of_frame(frame, {}, is_java);
     for (std::size_t i = names.size(); i-- > 0;) {  // several where a JIT wrote "outer->inner" into one name
@@ -73,7 +73,7 @@ FrameNames flame_names(Session& session, FlameFrames& frames, FrameAddresses& pl
       if (is_inlined) name.remove_suffix(kInlinedMark.size());
       numbers.push_back(
           frames.number_of(printable(name), module, is_inlined ? FrameKind::Inlined : kind_of(frame)));
-      places.keep(numbers.back(), place);
+      addresses.keep(numbers.back(), address);
     }
   };
   return {session, FrameNames::Of::Functions, make};
@@ -89,7 +89,7 @@ std::string root_text(FlameRoot root, const ResolvedSample& sample, std::string_
     case FlameRoot::Tid:
       return fmt::format("tid {}", static_cast<std::int32_t>(sample.tid()));
     case FlameRoot::Cpu:
-      return sample.event().attr.samples(abi::kSampleCpu) ? fmt::format("cpu {}", sample.raw->cpu)
+      return sample.event().attr.samples(abi::kSampleCpu) ? fmt::format("cpu {}", sample.fields->cpu)
                                                           : "cpu not recorded";
     case FlameRoot::Cgroup:
       return shown(sample.cgroup());
@@ -147,12 +147,12 @@ class FlameSink : public Sink, private SumView {
         schemas_(session.events(), session.features()),
         periods_(schemas_),
         names_(flame_names(session, frames, met_)),
-        places_(places_of_stacks(session, source.expands_inlines)),
+        merge_by_(stack_merge_by(session, source.expands_inlines)),
         sees_periods_(session.layout().is_pipe || events_.reads_fields() || reads_more() || slow_) {}
 
-  bool looks_up() const override { return false; }
-  bool takes_others() const override { return false; }
-  Places places() const override { return places_; }
+  bool resolves_addresses() const override { return false; }
+  bool takes_non_samples() const override { return false; }
+  MergeBy merge_by() const override { return merge_by_; }
   SumView* sums() override {
     const bool has_more =
         sees_periods_ || units_.is_asked_for() || has_root(FlameRoot::Cpu) || has_root(FlameRoot::Cgroup);
@@ -160,17 +160,17 @@ class FlameSink : public Sink, private SumView {
   }
 
   Flow on_sample(const ResolvedSample& sample) override {
-    if (units_.takes(sample)) return Flow::GoOn;
+    if (units_.takes(sample)) return Flow::Continue;
     has_samples_ = true;
-    if (slow_ && slow_->take(sample)) return Flow::GoOn;
-    if (sample.stack == nullptr || !events_.takes(sample)) return Flow::GoOn;
+    if (slow_ && slow_->take(sample)) return Flow::Continue;
+    if (sample.stack == nullptr || !events_.takes(sample)) return Flow::Continue;
     const auto weight = events_.weight_of(sample);
-    if (!weight) return Flow::GoOn;
+    if (!weight) return Flow::Continue;
     if (sees_periods_) periods_.see(sample);
     const std::uint32_t row = row_of(sample);
     profile_.count(row, 0, {.period = *weight, .samples = 1});
     if (slow_) slow_->see(sample, row, *weight);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
 
   Result<FlameFacts> finish(const TakeStack& take) {
@@ -193,7 +193,7 @@ class FlameSink : public Sink, private SumView {
     FlameFacts facts;
     facts.has_samples = has_samples_;
     units_.give(facts);
-    facts.places = met_.take();
+    facts.addresses = met_.take();
     facts.notes = events_.notes(!rows_.empty() || !has_samples_);
     if (slow_) {
       facts.legend = slow_->legend();
@@ -219,10 +219,10 @@ class FlameSink : public Sink, private SumView {
 
   SumShape shape() const override {
     SumShape shape;
-    shape.by_place = false;
+    shape.by_location = false;
     shape.by_thread = has_root(FlameRoot::Pid) || has_root(FlameRoot::Tid);
     shape.needs_stack = shape.counts_nought = true;
-    shape.places = places_;
+    shape.merge_by = merge_by_;
     return shape;
   }
   std::uint32_t row_of(const SumGroup& row) override {
@@ -241,7 +241,7 @@ class FlameSink : public Sink, private SumView {
     taken_[sample.event_index] = true;
     const std::uint32_t row = profile_.row_for(LateSample{.comm = roots_of(sample), .stack = sample.stack});
     if (profile_.rows().size() > rows_.size()) rows_.push_back(last_);
-    if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
+    if (merge_by_ == MergeBy::Address) name_new_rows();  // at once, while others read on
     return row;
   }
   bool has_root(FlameRoot root) const {
@@ -318,7 +318,7 @@ class FlameSink : public Sink, private SumView {
   PeriodFields periods_;
   FrameAddresses met_;
   FrameNames names_;
-  Places places_;
+  MergeBy merge_by_;
   bool sees_periods_;
   bool has_samples_ = false;
   std::vector<bool> taken_;                                        // by event
@@ -332,12 +332,12 @@ class FlameSink : public Sink, private SumView {
 };
 
 // The same functions as frames of who ended a wait.
-void make_wakers(FlameFrames& frames, FrameAddresses& places, std::span<std::uint32_t> stack) {
+void make_wakers(FlameFrames& frames, FrameAddresses& addresses, std::span<std::uint32_t> stack) {
   for (std::uint32_t& frame : stack) {
     const FlameFrame was = frames[frame];
-    const FrameAddress place = places.of(frame);
+    const FrameAddress address = addresses.of(frame);
     frame = frames.number_of(was.name, was.module, FrameKind::Waker);
-    places.keep(frame, place);
+    addresses.keep(frame, address);
   }
 }
 
@@ -357,14 +357,14 @@ class FlameWaits : public Sink {
   Waits& waits() { return waits_; }
   bool has_waits() const { return has_waits_; }
   const UnitCount& units() const { return units_; }
-  std::vector<FrameAddress> take_places() { return met_.take(); }
-  bool looks_up() const override { return false; }
-  bool takes_others() const override { return false; }
+  std::vector<FrameAddress> take_addresses() { return met_.take(); }
+  bool resolves_addresses() const override { return false; }
+  bool takes_non_samples() const override { return false; }
 
   Flow on_sample(const ResolvedSample& sample) override {
-    if (units_.takes(sample)) return Flow::GoOn;
+    if (units_.takes(sample)) return Flow::Continue;
     if (const auto wait = waits_.take(sample)) add(*wait);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
 
  private:
@@ -424,7 +424,7 @@ Result<FlameFacts> read_waits(Session& session, const FlameSource& source, UnitC
   facts.notes = sink.waits().notes();
   facts.has_samples = sink.has_waits();
   sink.units().give(facts);
-  facts.places = sink.take_places();
+  facts.addresses = sink.take_addresses();
   return facts;
 }
 
@@ -440,14 +440,14 @@ class FlameWall : public Sink {
 
   WallTimes& times() { return times_; }
   const UnitCount& units() const { return units_; }
-  std::vector<FrameAddress> take_places() { return met_.take(); }
+  std::vector<FrameAddress> take_addresses() { return met_.take(); }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!units_.takes(sample)) times_.take(sample);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
-  Flow on_other(const OtherEvent& event) override {
+  Flow on_non_sample(const NonSampleRecord& event) override {
     times_.take(event);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
 
   void give(const TakeStack& take) {
@@ -475,7 +475,7 @@ class FlameWall : public Sink {
     const auto marks = times_.chains().names_of(chain);
     bool is_waker = false;
     for (std::size_t i = chain.frames.size(); i-- > 0;) {
-      if (marks[i] == WaitChains::kPlace) {
+      if (marks[i] == WaitChains::kAddress) {
         const std::size_t begin = stack.size();
         names_.append(chain.frames.subspan(i, 1),
                       is_waker ? FrameNames::Order::LeafFirst : FrameNames::Order::RootFirst, false, stack);
@@ -511,7 +511,7 @@ Result<FlameFacts> read_wall(Session& session, const FlameSource& source, UnitCo
   facts.notes = sink.times().notes();
   facts.has_samples = !sink.times().rows().empty();
   sink.units().give(facts);
-  facts.places = sink.take_places();
+  facts.addresses = sink.take_addresses();
   return facts;
 }
 

@@ -45,9 +45,9 @@ struct FlameFacts {
   std::vector<std::string> legend;  // lines below the title
   std::vector<std::string> notes;   // lines for stderr
   bool has_samples = false;
-  std::string per;                   // the name of FlameSource::per
-  double units = 0;                  // the number of these events: the sum of its samples' periods
-  std::vector<FrameAddress> places;  // by frame: its first address; shorter than frames: no code
+  std::string per;                      // the name of FlameSource::per
+  double units = 0;                     // the number of these events: the sum of its samples' periods
+  std::vector<FrameAddress> addresses;  // by frame: its first address; shorter than frames: no code
 };
 
 // Reads all samples of a session. `run` gives them to a sink: Session::run(), with progress or without.

@@ -132,26 +132,26 @@ class FoldedSink : public Sink, private SumView {
         folded_(options.reading.names),
         names_(
             folded_frame_names(session, folded_, options.fold, {options.expands_inlines, options.context})),
-        places_(places_of_stacks(session,
+        merge_by_(stack_merge_by(session,
                                  options.expands_inlines || options.fold.marks.addresses ||
                                      options.reading.session.symbols.inlines == symbolize::Inlines::All)) {}
 
-  bool looks_up() const override { return false; }
-  bool takes_others() const override { return false; }
-  Places places() const override { return places_; }
+  bool resolves_addresses() const override { return false; }
+  bool takes_non_samples() const override { return false; }
+  MergeBy merge_by() const override { return merge_by_; }
   // Only periods and sample counts are added up by several threads; weights in fields are read by one.
   SumView* sums() override { return options_.as_perl || slow_ || events_.reads_fields() ? nullptr : this; }
 
   Flow on_sample(const ResolvedSample& sample) override {
     has_samples_ = true;
-    if (slow_ && slow_->take(sample)) return Flow::GoOn;
-    if (sample.stack == nullptr || !events_.takes(sample)) return Flow::GoOn;
+    if (slow_ && slow_->take(sample)) return Flow::Continue;
+    if (sample.stack == nullptr || !events_.takes(sample)) return Flow::Continue;
     const auto weight = events_.weight_of(sample);
     const std::uint32_t row = weight ? row_of(sample) : IndexTable::kNone;
-    if (row == IndexTable::kNone) return Flow::GoOn;
+    if (row == IndexTable::kNone) return Flow::Continue;
     profile_.count(row, 0, {.period = *weight, .samples = 1});
     if (slow_) slow_->see(sample, row, *weight);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
 
   StackEvents& events() { return events_; }
@@ -186,10 +186,10 @@ class FoldedSink : public Sink, private SumView {
  private:
   SumShape shape() const override {
     SumShape shape;
-    shape.by_place = false;
+    shape.by_location = false;
     shape.by_thread = options_.shows_pid || options_.shows_tid;
     shape.needs_stack = shape.counts_nought = true;
-    shape.places = places_;
+    shape.merge_by = merge_by_;
     return shape;
   }
   std::uint32_t row_of(const SumGroup& row) override {
@@ -210,7 +210,7 @@ class FoldedSink : public Sink, private SumView {
     const std::uint32_t row = profile_.row_for(LateSample{.comm = start.key, .stack = sample.stack});
     if (profile_.rows().size() > begins_.size())
       begins_.push_back({starts.root(), start.name, start.is_java});
-    if (places_ == Places::Addresses) name_new_rows();  // now, while other threads read on
+    if (merge_by_ == MergeBy::Address) name_new_rows();  // now, while other threads read on
     return row;
   }
 
@@ -245,7 +245,7 @@ class FoldedSink : public Sink, private SumView {
   std::deque<FoldedStarts> starts_;             // of events that have names of their own
   std::vector<FoldedStarts*> starts_by_event_;  // by the event's index; null: no sample yet
   FrameNames names_;
-  Places places_;
+  MergeBy merge_by_;
   Profile profile_{{EventBlock{}}, ProfileShape{}};  // its key is the comm, with which a line begins
   std::vector<Begin> begins_;                        // of lines, by the profile's row
   std::vector<std::uint32_t> lines_;  // rows of folded_, by the profile's row, after names are known

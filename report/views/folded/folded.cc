@@ -261,9 +261,10 @@ std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context 
 
 FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
                               FoldedInlines inlines) {
-  const bool tells_places = options.marks.addresses || inlines.context == Context::FileAndLine;
-  const auto make = [&folded, options, inlines](const symbolize::Frame& frame, const FrameAddress& /*place*/,
-                                                bool is_java, std::vector<std::uint32_t>& numbers) {
+  const bool shows_addresses = options.marks.addresses || inlines.context == Context::FileAndLine;
+  const auto make = [&folded, options, inlines](const symbolize::Frame& frame,
+                                                const FrameAddress& /*address*/, bool is_java,
+                                                std::vector<std::uint32_t>& numbers) {
     if (inlines.are_expanded) {
       if (const auto expanded = expanded_name(frame, inlines.context)) {
         const bool is_the_name = inlines.context == Context::None;
@@ -281,7 +282,7 @@ FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const Fold
     }
     for (auto name = names.rbegin(); name != names.rend(); ++name) numbers.push_back(folded.name(*name));
   };
-  return {session, tells_places ? FrameNames::Of::Places : FrameNames::Of::Functions, make};
+  return {session, shows_addresses ? FrameNames::Of::Locations : FrameNames::Of::Functions, make};
 }
 
 namespace {
@@ -296,8 +297,8 @@ std::string first_line(const ResolvedSample& sample, std::string_view event) {
   Fields fields{Field::Comm, Field::Tid};
   if (attr.samples(abi::kSampleCpu)) fields.add(Field::Cpu);
   if (attr.samples(abi::kSampleTime)) fields.add(Field::Time);
-  LineStart start{sample.comm,      sample.pid(),     sample.tid(),       sample.raw->cpu,
-                  sample.raw->time, sample.raw->misc, abi::kRecordSample, false};
+  LineStart start{sample.comm,         sample.pid(),        sample.tid(),       sample.fields->cpu,
+                  sample.fields->time, sample.fields->misc, abi::kRecordSample, false};
   TextBuffer line;
   TimeText times(TimeDigits::Microseconds, TimeBase::Clock, std::nullopt);
   write_line_start(line, fields, start, times);
@@ -369,12 +370,12 @@ class WaitSink : public Sink {
 
   Waits& waits() { return waits_; }
   const FoldedStacks& folded() const { return folded_; }
-  bool looks_up() const override { return false; }
-  bool takes_others() const override { return false; }
+  bool resolves_addresses() const override { return false; }
+  bool takes_non_samples() const override { return false; }
 
   Flow on_sample(const ResolvedSample& sample) override {
     if (const auto wait = waits_.take(sample)) add(*wait);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
 
  private:
@@ -421,11 +422,11 @@ class WallSink : public Sink {
   WallTimes& times() { return times_; }
   Flow on_sample(const ResolvedSample& sample) override {
     times_.take(sample);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
-  Flow on_other(const OtherEvent& event) override {
+  Flow on_non_sample(const NonSampleRecord& event) override {
     times_.take(event);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
 
   const FoldedStacks& folded() {
@@ -447,7 +448,7 @@ class WallSink : public Sink {
     const auto marks = times_.chains().names_of(chain);
     bool is_waker = false;
     for (std::size_t i = chain.frames.size(); i-- > 0;) {
-      if (marks[i] == WaitChains::kPlace) {
+      if (marks[i] == WaitChains::kAddress) {
         names_.append(chain.frames.subspan(i, 1),
                       is_waker ? FrameNames::Order::LeafFirst : FrameNames::Order::RootFirst, false, stack);
         continue;

@@ -85,10 +85,10 @@ std::vector<BoxSink::Facet>& BoxSink::facets_of(std::size_t event) {
 }
 
 Sink::Flow BoxSink::on_sample(const ResolvedSample& sample) {
-  if (!source_.takes(sample.event_index)) return Flow::GoOn;
+  if (!source_.takes(sample.event_index)) return Flow::Continue;
   const auto value = source_.value_of(sample);
-  if (!times_.has(sample) || !value) return Flow::GoOn;
-  const bool is_inside = box_.has(sample.raw->time, *value);
+  if (!times_.has(sample) || !value) return Flow::Continue;
+  const bool is_inside = box_.has(sample.fields->time, *value);
   const std::uint64_t count = source_.count_of(sample);
   all_.add(is_inside, count);
   if (is_inside) {
@@ -100,7 +100,7 @@ Sink::Flow BoxSink::on_sample(const ResolvedSample& sample) {
   thread.tally.add(is_inside, count);
   add_fields(sample, is_inside, count);
   add_stack(sample, is_inside, count);
-  return Flow::GoOn;
+  return Flow::Continue;
 }
 
 void BoxSink::add_fields(const ResolvedSample& sample, bool is_inside, std::uint64_t count) {
@@ -122,7 +122,8 @@ void BoxSink::add_fields(const ResolvedSample& sample, bool is_inside, std::uint
 // Each distinct call chain is named when it is met first, while what was mapped there is mapped.
 void BoxSink::add_stack(const ResolvedSample& sample, bool is_inside, std::uint64_t count) {
   if (sample.stack == nullptr || sample.stack->frames.empty()) {
-    if (sample.location != nullptr) places_[functions_.of_place(sample.place)].add(is_inside, count);
+    if (sample.location != nullptr)
+      by_function_[functions_.of_location(sample.location_number)].add(is_inside, count);
     return;
   }
   has_stacks_ = has_stacks_ || is_inside;
@@ -224,7 +225,7 @@ void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
     for (const std::string& name : found.back().frames)
       found.back().name.append(found.back().name.empty() ? "" : ";").append(name);
   }
-  for (const auto& [function, tally] : places_) {
+  for (const auto& [function, tally] : by_function_) {
     Counted& counted = functions[function];
     counted.tally.inside += tally.inside;
     counted.tally.outside += tally.outside;
@@ -266,10 +267,10 @@ std::vector<Finding> BoxSink::findings(Names names) {
   }
   find_fields(found, names);
   find_functions(found, names);
-  const auto place = [](const Finding& one) {
+  const auto order = [](const Finding& one) {
     return std::tuple(-one.g2, one.kind, std::string_view(one.name), std::string_view(one.value));
   };
-  std::ranges::sort(found, {}, place);
+  std::ranges::sort(found, {}, order);
   return found;
 }
 

@@ -119,7 +119,7 @@ class BoxSink : public Sink {
   static constexpr std::uint32_t kUnasked = ~0U;
   ByNumber<std::uint32_t> chain_of_stack_{kUnasked};  // numbers in stacks_
   std::vector<Tally> chains_;                         // by these
-  std::map<std::uint32_t, Tally> places_;             // functions of samples without a call chain
+  std::map<std::uint32_t, Tally> by_function_;        // functions of samples without a call chain
   Distribution powers_;
   bool has_stacks_ = false;
   std::vector<bool> events_inside_;

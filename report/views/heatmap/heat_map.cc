@@ -226,8 +226,8 @@ Result<> HeatSource::find(const HeatQuestion& question, Session& session) {
 }
 
 std::optional<std::int64_t> HeatSource::value_of(const ResolvedSample& sample) const {
-  if (field_ != nullptr) return read_number(*field_, sample.raw->raw, sample.order);
-  if (own_ == nullptr) return static_cast<std::int64_t>(sample.raw->time % period_);
+  if (field_ != nullptr) return read_number(*field_, sample.fields->raw, sample.order);
+  if (own_ == nullptr) return static_cast<std::int64_t>(sample.fields->time % period_);
   const FieldValue value = own_->of(sample);
   if (const auto* const number = std::get_if<std::int64_t>(&value)) return *number;
   return static_cast<std::int64_t>(
@@ -277,15 +277,15 @@ HeatScale text_scale(const HeatSource& source, std::size_t most_columns, std::si
 }
 
 Sink::Flow MapSink::on_sample(const ResolvedSample& sample) {
-  if (!source_.takes(sample.event_index) || !times_.has(sample)) return Flow::GoOn;
+  if (!source_.takes(sample.event_index) || !times_.has(sample)) return Flow::Continue;
   if (const auto value = source_.value_of(sample)) {
-    grid_.add(sample.raw->time, *value, source_.count_of(sample));
+    grid_.add(sample.fields->time, *value, source_.count_of(sample));
   } else {
     session_.diagnostics().add(
         format::Damage::BadRecord, format::Diagnostics::kNoOffset,
         "a payload of '" + source_.event_name() + "' that ends before its field '" + source_.name() + "'");
   }
-  return Flow::GoOn;
+  return Flow::Continue;
 }
 
 }  // namespace tacho::report

@@ -155,8 +155,8 @@ class MapSink : public Sink {
   MapSink(Session& session, const HeatSource& source, const HeatScale& scale)
       : session_(session), source_(source), grid_(scale) {}
 
-  bool looks_up() const override { return false; }
-  bool takes_others() const override { return false; }
+  bool resolves_addresses() const override { return false; }
+  bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override;
   const HeatGrid& grid() const { return grid_; }
   std::string samples_without_times() const { return times_.samples_without_times(session_.events()); }

@@ -116,14 +116,14 @@ Sink::Flow HistSink::on_sample(const ResolvedSample& sample) {
   const auto between = pairs_ ? pairs_->take(sample) : std::nullopt;
   if (pairs_ && pairs_->lacking() != nullptr)
     tell_short(sample.event_index == chosen_.event ? event_ : first_event_, pairs_->lacking()->name());
-  if (sample.event_index != chosen_.event || (pairs_ && !between)) return Flow::GoOn;
-  if (!intervals_.has(sample)) return Flow::GoOn;
-  const std::uint64_t time = sample.raw->time;
+  if (sample.event_index != chosen_.event || (pairs_ && !between)) return Flow::Continue;
+  if (!intervals_.has(sample)) return Flow::Continue;
+  const std::uint64_t time = sample.fields->time;
   intervals_.move_to(count_ == nullptr ? time : readings_.time_of(time, intervals_), [this] { write(); });
   const bool is_added = add(groups_, sample, between);
   if (is_added && has_whole()) add(whole_, sample, between);
   if (!is_added) tell_short(event_, chosen_.field->name);
-  return out_->is_done() ? Flow::Stop : Flow::GoOn;
+  return out_->is_done() ? Flow::Stop : Flow::Continue;
 }
 
 void HistSink::tell_short(const std::string& event, const std::string& field) const {
@@ -241,7 +241,7 @@ bool HistSink::add(Groups& groups, const ResolvedSample& sample, std::optional<s
   const PayloadField& field = *chosen_.field;
   const auto value = own_ != nullptr ? own_->of(sample)
                      : between       ? FieldValue(*between)
-                                     : read_field(field, sample.raw->raw, sample.order);
+                                     : read_field(field, sample.fields->raw, sample.order);
   if (!value) return false;
   Keys keys;
   for (const FieldKey& key : keys_) keys.push_back(key.named_value(sample, session_->resolver()));
@@ -258,7 +258,7 @@ bool HistSink::add(Groups& groups, const ResolvedSample& sample, std::optional<s
     add_number(group, static_cast<std::int64_t>(std::min(*between, kMost)), count);
   } else if (is_counted_by_value(field)) {
     group.counts[key_value(*value)] += count;
-  } else if (const auto number = read_number(field, sample.raw->raw, sample.order)) {
+  } else if (const auto number = read_number(field, sample.fields->raw, sample.order)) {
     add_number(group, *number, count);
   }
   return true;

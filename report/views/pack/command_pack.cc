@@ -517,8 +517,8 @@ constexpr std::uint64_t kMostLines =
 struct Report {
   std::uint64_t addresses = 0, named = 0, modules = 0;
   struct Nameless {
-    std::uint64_t addresses = 0, places = 0, most = 0;
-    std::string where;  // the place that has most of them
+    std::uint64_t addresses = 0, files = 0, most = 0;
+    std::string where;  // the file with most of them
   } nameless;           // GatheredSymbols::nameless
   bool is_incomplete = false;
   std::vector<std::string> lines;
@@ -560,7 +560,7 @@ format::PackLevel packed_level(const format::Features& features) {
 struct Others {
   symbolize::OtherPacks packs;
   symbolize::PinnedFiles pinned;
-  std::vector<std::string> lacks;  // of archives, as lines
+  std::vector<std::string> ignored;  // of archives, as lines
 };
 
 // Files of an archive, to be found by their build ids.
@@ -568,8 +568,8 @@ Result<> read_archive(const std::string& name, Others& others) {
   auto archive = symbolize::read_archive(name);
   if (!archive) return std::move(archive.error());
   for (symbolize::Archive::File& one : archive->files) others.pinned.add(std::move(one.file), one.build_id);
-  for (const std::string& lack : archive->lacks)
-    others.lacks.push_back("tacho: --from " + name + ": " + lack);
+  for (const std::string& line : archive->ignored)
+    others.ignored.push_back("tacho: --from " + name + ": " + line);
   return Done{};
 }
 
@@ -597,12 +597,12 @@ void put_nameless(format::ByteWriter& out, const std::map<std::string, std::size
   Report::Nameless all;
   for (const auto& [where, addresses] : nameless) {
     all.addresses += addresses;
-    ++all.places;
+    ++all.files;
     if (addresses <= all.most) continue;
     all.most = addresses;
     all.where = where;
   }
-  out.u64(all.addresses).u64(all.places).u64(all.most);
+  out.u64(all.addresses).u64(all.files).u64(all.most);
   put_text(out, all.where);
 }
 
@@ -643,7 +643,7 @@ std::vector<std::byte> pack_here(const Options& options, const sandbox::Child& c
   if (!section) return encoded(section.error());
   session->report_missing_symbols();
   std::vector<std::string> lines = findings_text(session->diagnostics(), options.reading.session.input);
-  std::ranges::copy(others.lacks, std::back_inserter(lines));
+  std::ranges::copy(others.ignored, std::back_inserter(lines));
   if (rules.level < before)
     lines.push_back("tacho: the capture had more: what --level " + std::string(name_of(before)) +
                     " packed is left out");
@@ -669,7 +669,7 @@ std::vector<std::byte> pack_here(const Options& options, const sandbox::Child& c
       .u64(gathered.named)
       .u64(gathered.pack.modules.size());
   put_nameless(out, gathered.nameless);
-  out.u8(session->diagnostics().incomplete() || !others.lacks.empty() ? 1 : 0).u64(lines.size());
+  out.u8(session->diagnostics().incomplete() || !others.ignored.empty() ? 1 : 0).u64(lines.size());
   for (const std::string& line : lines) put_text(out, line);
   out.u64(copies.attachments.size());
   for (const format::Attachment& copy : copies.attachments) {
@@ -694,7 +694,7 @@ Result<Report> parse_report(format::Bytes bytes) {
   report.named = in.u64();
   report.modules = in.u64();
   report.nameless.addresses = in.u64();
-  report.nameless.places = in.u64();
+  report.nameless.files = in.u64();
   report.nameless.most = in.u64();
   report.nameless.where = take_text(in);
   report.is_incomplete = in.u8() != 0;
@@ -723,12 +723,12 @@ Result<Report> parse_report(format::Bytes bytes) {
 
 // The closing line about names that further files would give; empty: none.
 std::string mendable(const Report& report, const std::string& file) {
-  const auto& [addresses, places, most, where] = report.nameless;
+  const auto& [addresses, files, most, where] = report.nameless;
   if (addresses == 0) return {};
   std::string text =
       fmt::format("{} of {} addresses have no name: {} in {}", addresses, report.addresses, most,
                   where.empty() ? "code made at run time, without a perf map" : printable(where));
-  if (places > 1) text += fmt::format(", {} in {} more files", addresses - most, places - 1);
+  if (files > 1) text += fmt::format(", {} in {} more files", addresses - most, files - 1);
   return text + "; tacho doctor " + cli::shell_word(file) + " says why";
 }
 

@@ -78,7 +78,7 @@ PageTree::Order PageTree::order(const PageTexts& texts) const {
 
   Order order;
   order.nodes.reserve(count);
-  order.places.resize(count);
+  order.positions.resize(count);
   std::vector<std::uint32_t> open{0};
   next.assign(starts.begin(), starts.end() - 1);
   while (!open.empty()) {
@@ -87,7 +87,7 @@ PageTree::Order PageTree::order(const PageTexts& texts) const {
       open.push_back(callees[next[node]++]);
       continue;
     }
-    order.places[node] = static_cast<std::uint32_t>(order.nodes.size());
+    order.positions[node] = static_cast<std::uint32_t>(order.nodes.size());
     order.nodes.push_back(node);
     open.pop_back();
   }
@@ -257,8 +257,8 @@ constexpr std::string_view kTooMuch = "[left out: too much text]";
 PageKind kind_of(const symbolize::Frame& frame) { return PageKind{static_cast<char>(code_kind(frame))}; }
 
 FrameNames page_names(Session& session, PageParts& parts, const PageNames& names,
-                      std::vector<FrameAddress>& places) {
-  const auto make = [&](const symbolize::Frame& frame, const FrameAddress& place, bool is_java,
+                      std::vector<FrameAddress>& addresses) {
+  const auto make = [&](const symbolize::Frame& frame, const FrameAddress& address, bool is_java,
                         std::vector<std::uint32_t>& numbers) {
     const std::uint32_t module =
         frame.module == nullptr ? 0 : parts.texts.number_of(names.path(frame.module->short_name));
@@ -271,9 +271,9 @@ FrameNames page_names(Session& session, PageParts& parts, const PageNames& names
       const std::string shown =
           kind == PageKind::Unnamed ? names.text_with_paths(name) : std::string(printable(name));
       numbers.push_back(parts.tree.frame_of({parts.texts.number_of(shown), module, kind}));
-      if (numbers.back() >= places.size()) places.resize(numbers.back() + 1);
-      FrameAddress& first = places[numbers.back()];
-      if (first.location == FrameAddress::kNone) first = place;
+      if (numbers.back() >= addresses.size()) addresses.resize(numbers.back() + 1);
+      FrameAddress& first = addresses[numbers.back()];
+      if (first.location == FrameAddress::kNone) first = address;
     }
   };
   return {session, FrameNames::Of::Functions, make};
@@ -328,8 +328,8 @@ PageSamples::PageSamples(Session& session, const PageNames& names, PageParts& pa
       weights_(session, "", "", false),
       schemas_(session.events(), session.features()),
       periods_(schemas_),
-      frames_(page_names(session, parts, names, places_of_frames_)),
-      places_(places_of_stacks(session, false)),
+      frames_(page_names(session, parts, names, addresses_of_frames_)),
+      merge_by_(stack_merge_by(session, false)),
       reads_payloads_(weights_.reads_fields() || reads_payloads(session, schemas_)) {}
 
 Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
@@ -338,7 +338,7 @@ Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
   EventColumns& event = event_of(sample);
   if (samples_ == most_) {
     ++left_out_;
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   ++event.samples;
   event.has_stacks |= sample.stack != nullptr;
@@ -346,17 +346,17 @@ Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
   const std::uint32_t row = row_of(sample);
   rows_[row].weight += weight;
   ++rows_[row].samples;
-  if (samples_++ == 0) first_time_ = sample.raw->time;
+  if (samples_++ == 0) first_time_ = sample.fields->time;
   if (take_ == Take::Everything) add_columns(event, sample, row, weight);
-  if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
-  return Flow::GoOn;
+  if (merge_by_ == MergeBy::Address) name_new_rows();  // at once, while others read on
+  return Flow::Continue;
 }
 
 void PageSamples::add_columns(EventColumns& event, const ResolvedSample& sample, std::uint32_t row,
                               std::uint64_t weight) {
   const format::EventAttr& attr = sample.event().attr;
-  times_.add_signed(static_cast<std::int64_t>(sample.raw->time - first_time_));
-  cpus_.add(attr.samples(abi::kSampleCpu) ? std::uint64_t{sample.raw->cpu} + 1 : 0);
+  times_.add_signed(static_cast<std::int64_t>(sample.fields->time - first_time_));
+  cpus_.add(attr.samples(abi::kSampleCpu) ? std::uint64_t{sample.fields->cpu} + 1 : 0);
   of_threads_.add(thread_of(sample));
   of_events_.add(sample.event_index);
   weights_of_samples_.add(weight);
@@ -386,7 +386,7 @@ PageSamples::EventColumns& PageSamples::event_of(const ResolvedSample& sample) {
 }
 
 std::string PageSamples::text_of(const PayloadField& field, const ResolvedSample& sample) const {
-  const format::Bytes raw = sample.raw->raw;
+  const format::Bytes raw = sample.fields->raw;
   const bool is_hidden = is_named_address(field) && names_.how(Content::Kernel) != How::Keep;
   const auto one = [&](const FieldValue& value) {
     const auto* const text = std::get_if<std::string_view>(&value);
@@ -411,7 +411,7 @@ std::string PageSamples::text_of(const PayloadField& field, const ResolvedSample
 void PageSamples::add_payload(EventColumns& event, const ResolvedSample& sample) {
   for (FieldColumn& column : event.fields) {
     const PayloadField& field = *column.field;
-    const auto value = read_field(field, sample.raw->raw, sample.order);
+    const auto value = read_field(field, sample.fields->raw, sample.order);
     const bool is_there = value.has_value() || (is_list(field) && field.count == 0);
     column.missing += is_there ? '\0' : '\1';
     column.has_missing |= !is_there;
@@ -423,7 +423,7 @@ void PageSamples::add_payload(EventColumns& event, const ResolvedSample& sample)
       const auto* const real = value ? std::get_if<double>(&*value) : nullptr;
       column.values.add_real(real == nullptr ? 0 : *real);
     } else {
-      column.values.add_signed(read_number(field, sample.raw->raw, sample.order).value_or(0));
+      column.values.add_signed(read_number(field, sample.fields->raw, sample.order).value_or(0));
     }
   }
 }
@@ -437,14 +437,14 @@ std::uint32_t PageSamples::row_of(const ResolvedSample& sample) {
     comms_.push_back({parts_.tree.frame_of({text, 0, PageKind::Thread}), sample.comm.starts_with("java")});
   }
   const Row row{static_cast<std::uint32_t>(sample.event_index), comm->second, sample.stack,
-                sample.stack == nullptr ? sample.place : 0};
-  const std::uint64_t chain = row.stack == nullptr ? row.place : row.stack->number;
+                sample.stack == nullptr ? sample.location_number : 0};
+  const std::uint64_t chain = row.stack == nullptr ? row.location : row.stack->number;
   return by_row_.find_or_make(
       by_row_.hash(row.event, row.comm, chain, row.stack == nullptr),
       [&](std::uint32_t known) {
         const Row& other = rows_[known];
         return other.event == row.event && other.comm == row.comm && other.stack == row.stack &&
-               other.place == row.place;
+               other.location == row.location;
       },
       [&] {
         rows_.push_back(row);
@@ -471,7 +471,7 @@ void PageSamples::name_new_rows() {
     const Row& one = rows_[row];
     const Comm& comm = comms_[one.comm];
     chain_ = {comm.frame};
-    const auto chain = one.stack == nullptr ? std::span(&one.place, 1) : one.stack->frames;
+    const auto chain = one.stack == nullptr ? std::span(&one.location, 1) : one.stack->frames;
     frames_.append(chain, FrameNames::Order::RootFirst, comm.is_java, chain_);
     row_nodes_.push_back(parts_.tree.node_of(chain_));
   }
@@ -483,7 +483,7 @@ std::vector<std::uint32_t> PageSamples::lines() {
   const std::vector<PageTree::Node>& nodes = parts_.tree.nodes();
   std::vector<std::uint64_t> weights(nodes.size());
   for (std::size_t row = 0; row < rows_.size(); ++row) weights[row_nodes_[row]] += rows_[row].weight;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> heaviest(places_of_frames_.size());
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> heaviest(addresses_of_frames_.size());
   for (std::uint32_t frame = 0; frame < heaviest.size(); ++frame) heaviest[frame].second = frame;
   for (std::size_t node = nodes.size(); node-- > 1;) {  // a node stands behind its caller
     weights[nodes[node].parent] += weights[node];
@@ -496,14 +496,14 @@ std::vector<std::uint32_t> PageSamples::lines() {
   std::vector<std::uint32_t> lines(parts_.tree.frames().size());
   if (names_.how(Content::Paths) == How::Hash) return lines;
   for (const auto& [weight, frame] : std::span(heaviest).first(count))
-    lines[frame] = parts_.texts.number_of(source_line(session_.resolver(), places_of_frames_[frame]));
+    lines[frame] = parts_.texts.number_of(source_line(session_.resolver(), addresses_of_frames_[frame]));
   return lines;
 }
 
 std::vector<PageColumn> PageSamples::columns(const PageTree::Order& order) {
   std::vector<PageColumn> columns;
   PageColumn node("node", ColumnForm::Numbers);
-  rows_of_samples_.each([&](std::uint32_t row) { node.add(order.places[row_nodes_[row]]); });
+  rows_of_samples_.each([&](std::uint32_t row) { node.add(order.positions[row_nodes_[row]]); });
   for (PageColumn* column : {&times_, &cpus_, &of_threads_, &of_events_, &node, &weights_of_samples_})
     columns.push_back(std::move(*column));
   if (has_cgroups_) columns.push_back(std::move(cgroups_));
@@ -534,9 +534,9 @@ std::vector<PageColumn> PageSamples::sums(const PageTree::Order& order, const st
   struct Sum {
     std::uint64_t weight = 0, samples = 0;
   };
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> sums;  // by event and place
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> sums;  // by event and position
   for (std::size_t row = 0; row < rows_.size(); ++row) {
-    Sum& sum = sums[{rows_[row].event, order.places[row_nodes_[row]]}];
+    Sum& sum = sums[{rows_[row].event, order.positions[row_nodes_[row]]}];
     sum.weight += rows_[row].weight;
     sum.samples += rows_[row].samples;
   }
@@ -622,7 +622,7 @@ std::vector<PageColumn> shared_columns(const PageParts& parts, const PageTree::O
   PageColumn parent("node.parent", ColumnForm::Numbers), frame("node.frame", ColumnForm::Numbers);
   for (std::size_t i = 0; i < order.nodes.size(); ++i) {
     const PageTree::Node& node = parts.tree.nodes()[order.nodes[i]];
-    parent.add(order.places[node.parent] - i);
+    parent.add(order.positions[node.parent] - i);
     frame.add(node.frame);
   }
   for (PageColumn* column : {&sizes, &bytes, &name, &module, &kind, &parent, &frame})

@@ -84,8 +84,8 @@ class PageTree {
   // The nodes in the order of a page: siblings by name, callees before their caller, so that a subtree is a
   // range.
   struct Order {
-    std::vector<std::uint32_t> nodes;   // by place
-    std::vector<std::uint32_t> places;  // by node
+    std::vector<std::uint32_t> nodes;      // by position
+    std::vector<std::uint32_t> positions;  // by node
   };
   Order order(const PageTexts& texts) const;
 
@@ -218,9 +218,9 @@ class PageSamples : public Sink {
   enum class Take : std::uint8_t { Everything, Stacks };
   PageSamples(Session& session, const PageNames& names, PageParts& parts, std::uint64_t most, Take take);
 
-  bool looks_up() const override { return false; }
-  bool takes_others() const override { return false; }
-  Places places() const override { return places_; }
+  bool resolves_addresses() const override { return false; }
+  bool takes_non_samples() const override { return false; }
+  MergeBy merge_by() const override { return merge_by_; }
   Flow on_sample(const ResolvedSample& sample) override;
 
   // After the run: looks up the remaining names.
@@ -242,7 +242,7 @@ class PageSamples : public Sink {
     std::uint32_t event = 0;  // in the capture
     std::uint32_t comm = 0;   // in comms_
     const Stack* stack = nullptr;
-    std::uint32_t place = 0;  // of samples without a stack
+    std::uint32_t location = 0;  // of samples without a stack
     std::uint64_t weight = 0, samples = 0;
   };
   struct Comm {
@@ -282,9 +282,9 @@ class PageSamples : public Sink {
   StackEvents weights_;
   EventSchemas schemas_;
   PeriodFields periods_;
-  std::vector<FrameAddress> places_of_frames_;  // the first address of each frame
+  std::vector<FrameAddress> addresses_of_frames_;  // the first address of each frame
   FrameNames frames_;
-  Places places_;
+  MergeBy merge_by_;
   bool reads_payloads_;
   std::uint64_t left_out_ = 0;
 

@@ -33,19 +33,19 @@ RawValue of_function(Show, Row row) {
 RawValue of_size(Show, Row row) {
   return row.function->name().empty() ? RawValue() : number(row.function->end() - row.function->start);
 }
-RawValue of_place(Show show, Row row) {
-  const FactAddress place = place_at(show, show.fact(row));
-  return place.has_name() ? text(place.function->name()) : address(place.address);
+RawValue of_location(Show show, Row row) {
+  const FactAddress at = fact_address(show, show.fact(row));
+  return at.has_name() ? text(at.function->name()) : address(at.address);
 }
-RawValue of_place_address(Show show, Row row) {
-  return address(place_at(show, show.fact(row)).location->ip.value);
+RawValue of_branch_address(Show show, Row row) {
+  return address(fact_address(show, show.fact(row)).location->ip.value);
 }
 // With the address, which distinguishes rows.
 RawValue of_touched(Show show, Row row) {
-  const FactAddress place = place_at(show, show.fact(row));
-  const std::uint64_t at = place.location->ip.value;
-  return place.has_name() ? text(fmt::format("{}+{:#x}", place.function->name(), at - place.runtime_start()))
-                          : address(at);
+  const FactAddress at = fact_address(show, show.fact(row));
+  const std::uint64_t ip = at.location->ip.value;
+  return at.has_name() ? text(fmt::format("{}+{:#x}", at.function->name(), ip - at.runtime_start()))
+                       : address(ip);
 }
 RawValue of_blocked(Show show, Row row) {
   const std::string shown = show.use.key->show(show, row);  // with a blank before each word
@@ -82,14 +82,14 @@ constexpr RawRow kRawRows[] = {
     {"p_stage_cyc", of_samples},
     {"parallelism", of_fact},
     {"addr", [](Show, Row row) { return address(row.function->first_ip); }},
-    {"symbol_from", of_place},
-    {"symbol_to", of_place},
+    {"symbol_from", of_location},
+    {"symbol_to", of_location},
     {"mispredict", of_prediction},
     {"abort", of_flag},
     {"in_tx", of_flag},
     {"cycles", of_fact},
-    {"addr_from", of_place_address},
-    {"addr_to", of_place_address},
+    {"addr_from", of_branch_address},
+    {"addr_to", of_branch_address},
     {"symbol_daddr", of_touched},
     {"symbol_iaddr", of_touched},
     {"phys_daddr", of_address},

@@ -808,7 +808,7 @@ std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const R
     // A branch is filtered by the address of its sample.
     const Function& function =
         rows.branches != nullptr
-            ? (*rows.functions)[rows.functions->of_place(rows.branches->known(facts).own)]
+            ? (*rows.functions)[rows.functions->of_location(rows.branches->known(facts).own)]
             : counted;
     const std::string_view path = function.module == nullptr ? std::string_view() : function.module->path;
     const std::string_view name =

@@ -30,15 +30,15 @@ ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_
                      options.fields.find("cgroup") != std::string::npos || asks_for_parallelism(options)) {}
 
 // By address, if rows or columns distinguish addresses of one function.
-Sink::Places ReportSink::places() const {
+Sink::MergeBy ReportSink::merge_by() const {
   const bool shows_addresses =
       !plan_ || needs_records_ || options_->is_walked || options_->is_verbose ||
       !WantedAddresses(options_->filter).empty() ||
       options_->reading.session.symbols.source_lines == symbolize::SourceLines::Yes ||
       std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
-        return use.key->of == KeyOf::Place || use.key->has_lines;
+        return use.key->of == KeyOf::Address || use.key->has_lines;
       });
-  return shows_addresses ? Places::Addresses : Places::Functions;
+  return shows_addresses ? MergeBy::Address : MergeBy::Function;
 }
 
 Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
@@ -48,21 +48,21 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
       return Flow::Stop;
     }
   }
-  if (!switch_.accepts(sample)) return Flow::GoOn;
+  if (!switch_.accepts(sample)) return Flow::Continue;
   const auto& cpus = options_->filter.cpus;
-  if (!cpus.empty() && std::ranges::find(cpus, sample.raw->cpu) == cpus.end()) return Flow::GoOn;
+  if (!cpus.empty() && std::ranges::find(cpus, sample.fields->cpu) == cpus.end()) return Flow::Continue;
   if (waits_) {
     if (const auto wait = waits_->take(sample)) add_wait(*wait);
   } else if (mode_ == ReportMode::Branches) {
     plan_->branches->add(*profile_, sample);
     if (plan_->cycles) plan_->cycles->add(sample);
   } else if (mode_ == ReportMode::Memory) {
-    profile_->add(sample, std::max<std::uint64_t>(sample.raw->weight, 1));
+    profile_->add(sample, std::max<std::uint64_t>(sample.fields->weight, 1));
   } else if (const auto weight = weight_->of(sample)) {
     add_sample(sample, *weight);
   }
   if (plan_->names) plan_->names->name_new();
-  return Flow::GoOn;
+  return Flow::Continue;
 }
 
 // Threads can add up rows and weights that depend only on the address of a sample.
@@ -77,13 +77,16 @@ SumView* ReportSink::sums() {
 
 SumShape ReportSink::shape() const {
   SumShape shape = sum_shape_;
-  if (!shape.by_stack) shape.places = places();
+  if (!shape.by_stack) shape.merge_by = merge_by();
   return shape;
 }
 
 std::uint32_t ReportSink::row_of(const SumGroup& row) {
-  const std::uint32_t number = profile_->row_for(
-      {.event = row.event, .place = row.place, .thread = row.thread, .comm = row.comm, .stack = row.stack});
+  const std::uint32_t number = profile_->row_for({.event = row.event,
+                                                  .location = row.location,
+                                                  .thread = row.thread,
+                                                  .comm = row.comm,
+                                                  .stack = row.stack});
   if (plan_->names) plan_->names->name_new();
   return number;
 }
@@ -109,7 +112,7 @@ void ReportSink::add_sample(const ResolvedSample& sample, std::uint64_t weight) 
 
 void ReportSink::add_wait(const Wait& wait) {
   profile_->add({.event = wait.event,
-                 .place = wait.place,
+                 .location = wait.location,
                  .facts = wait.kept,
                  .thread = wait.thread,
                  .comm = wait.comm,
@@ -222,7 +225,7 @@ Result<> ReportSink::arrange() {
   if (options_->socket) {
     socket_fact_ = shape.facts.size();
     shape.facts.push_back([facts = &plan_->facts](const ResolvedSample& sample) -> std::uint64_t {
-      return facts->socket_of(sample.raw->cpu).value_or(~0U);
+      return facts->socket_of(sample.fields->cpu).value_or(~0U);
     });
   }
   if (shows_latency(plan_->columns) || !options_->parallelism.empty()) {
@@ -249,7 +252,7 @@ void ReportSink::make_names() {
   // -v shows the first address of each row.
   const bool by_address =
       options_->is_verbose || std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
-        return use.key->of == KeyOf::Place || use.key->has_lines;
+        return use.key->of == KeyOf::Address || use.key->has_lines;
       });
   plan_->functions.emplace(*session_, plan_->graph.key, by_address ? Grain::Addresses : Grain::Functions,
                            options_->has_folders ? SourceNames::WithFolders : SourceNames::Bare);
@@ -367,11 +370,11 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   options.keeps_filtered = options_->has_levels;
   if (options_->hides_idle)
     options.is_left_out = [&functions](const ProfileRow& row) {
-      return is_idle(functions[functions.of_place(row.location)]);
+      return is_idle(functions[functions.of_location(row.location)]);
     };
   if (!plan_->branches) return options;
-  const auto is_unknown = [&functions](std::uint32_t place) {
-    return !functions[functions.of_place(place)].has_symbol();
+  const auto is_unknown = [&functions](std::uint32_t location) {
+    return !functions[functions.of_location(location)].has_symbol();
   };
   options.level_of = [this](std::span<const std::uint64_t> facts) {
     return plan_->branches->known(facts).level;
@@ -452,7 +455,7 @@ Result<std::optional<ReportColumns>> ReportSink::columns_of(const std::string& s
   auto columns = make_columns(request, plan_->facts);
   if (!columns) return std::move(columns.error());
   for (KeyUse& use : columns->keys) {
-    if (use.key->of == KeyOf::Place || use.key->of == KeyOf::Chain || use.key->has_lines ||
+    if (use.key->of == KeyOf::Address || use.key->of == KeyOf::Chain || use.key->has_lines ||
         use.key->has_mapped_bytes)
       return std::optional<ReportColumns>();
     if (use.key->read == nullptr) continue;
@@ -630,17 +633,17 @@ std::optional<Error> ReportSink::failure() const {
 }
 
 std::vector<std::string> ReportSink::unmatched_names() const {
-  struct Names {
+  struct NameFilter {
     std::string_view option, what;
     const std::vector<std::string>* wanted;
     std::set<std::string> known;
   };
   const Filter& filter = options_->filter;
-  std::array<Names, 3> all = {{{"--comms", "command", &filter.comms, {}},
+  std::array<NameFilter, 3> all = {{{"--comms", "command", &filter.comms, {}},
                                {"--dsos", "DSO", &filter.dsos, {}},
                                {"--symbols", "symbol", &filter.symbols, {}}}};
   std::vector<std::string> lines;
-  const bool has_any = std::ranges::any_of(all, [](const Names& one) { return !one.wanted->empty(); });
+  const bool has_any = std::ranges::any_of(all, [](const NameFilter& one) { return !one.wanted->empty(); });
   if (!has_any || !profile_ || empty()) return lines;
   for (std::uint32_t number = 0; number < profile_->rows().size(); ++number) {
     const Function& function = functions()[names()[number].function];
@@ -651,7 +654,7 @@ std::vector<std::string> ReportSink::unmatched_names() const {
     }
     if (!filter.symbols.empty()) all[2].known.emplace(function.name());
   }
-  for (const Names& one : all) {
+  for (const NameFilter& one : all) {
     const std::vector<std::string> known(one.known.begin(), one.known.end());
     for (const std::string& wanted : *one.wanted) {
       if (one.known.contains(wanted) || (wanted.starts_with("0x") && &one == &all[2])) continue;

@@ -28,18 +28,18 @@ class ReportSink : public Sink, private SumView {
   Result<> arrange();
   bool is_arranged() const { return profile_.has_value() || failure_; }
 
-  bool takes_others() const override { return needs_records_ || !plan_; }
-  Places places() const override;
+  bool takes_non_samples() const override { return needs_records_ || !plan_; }
+  MergeBy merge_by() const override;
   SumView* sums() override;
 
   Flow on_sample(const ResolvedSample& sample) override;
-  Flow on_other(const OtherEvent& other) override {
+  Flow on_non_sample(const NonSampleRecord& other) override {
     if (plan_)
       plan_->facts.take(*other.record);
     else
       early_.take(*other.record);
     if (options_->shows_thread_values) values_.add(other);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
 
   // The error if an option turned out to be wrong when samples came.

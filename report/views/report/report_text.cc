@@ -936,8 +936,8 @@ std::string range_of(Resolver& resolver, const CycleBlock& block, Names names) {
 // share are sorted by name, descending.
 std::vector<BlockRow> rows_of(const Entries& entries, std::span<const std::uint32_t> rows,
                               BlockCycles& cycles, std::uint64_t& average_total) {
-  using Place = std::tuple<std::string_view, std::uint64_t, std::uint64_t>;
-  std::map<Place, BlockRow> blocks;
+  using BlockKey = std::tuple<std::string_view, std::uint64_t, std::uint64_t>;
+  std::map<BlockKey, BlockRow> blocks;
   std::unordered_map<std::uint32_t, std::vector<CycleBlock>> known;  // by symbol
   for (const std::uint32_t row : rows) {
     const Function* const function = entries.facts(row).function;
@@ -949,7 +949,7 @@ std::vector<BlockRow> rows_of(const Entries& entries, std::span<const std::uint3
     }
   }
   std::vector<BlockRow> all;
-  for (auto& [place, row] : blocks) all.push_back(std::move(row));
+  for (auto& [key, row] : blocks) all.push_back(std::move(row));
   std::ranges::stable_sort(all, std::greater(), [](const BlockRow& row) { return row.function->name(); });
   std::ranges::stable_sort(all, std::greater(), [&cycles](const BlockRow& row) {
     constexpr double kSteps = 100000;  // resolution of shares in perf

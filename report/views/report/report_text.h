@@ -32,7 +32,7 @@ struct TextOptions {
   bool is_quiet = false;            // -q: rows only
   bool has_colour = false;
   bool has_children = false;
-  bool has_groups = false;        // events stand side by side where they are a group's
+  bool has_groups = false;        // events of a group are printed side by side
   std::size_t top = 0;            // rows; 0: all
   std::size_t room = 0;           // columns that rows fit into; 0: no limit
   std::string symbol_filter;      // part of the names to show; empty: all

@@ -47,10 +47,10 @@ TaskList::Task& TaskList::find_or_make(std::uint32_t pid, std::uint32_t tid) {
   return found->second;
 }
 
-Sink::Flow TaskList::on_other(const OtherEvent& other) {
+Sink::Flow TaskList::on_non_sample(const NonSampleRecord& other) {
   namespace abi = format::abi;
   const auto cpumode = static_cast<std::uint8_t>(other.view->misc & abi::kCpumodeMask);
-  if (cpumode == abi::kCpumodeGuestKernel || cpumode == abi::kCpumodeGuestUser) return Flow::GoOn;
+  if (cpumode == abi::kCpumodeGuestKernel || cpumode == abi::kCpumodeGuestUser) return Flow::Continue;
   if (const auto* const map = std::get_if<format::MmapRecord>(other.record)) {
     take(*map, cpumode == abi::kCpumodeKernel);
   } else if (const auto* const task = std::get_if<format::TaskRecord>(other.record)) {
@@ -59,7 +59,7 @@ Sink::Flow TaskList::on_other(const OtherEvent& other) {
   } else {
     std::visit([this](const auto& record) { take(record); }, *other.record);
   }
-  return failure_ ? Flow::Stop : Flow::GoOn;
+  return failure_ ? Flow::Stop : Flow::Continue;
 }
 
 void TaskList::take(const format::CommRecord& record) {
@@ -224,18 +224,18 @@ std::size_t digits(std::uint32_t number) { return std::to_string(static_cast<std
 
 }  // namespace
 
-void ThreadValues::add(const OtherEvent& other) {
+void ThreadValues::add(const NonSampleRecord& other) {
   const auto* const read = std::get_if<format::ReadRecord>(other.record);
   if (read == nullptr || read->values.size() == 0) return;
   const std::uint64_t thread = std::uint64_t{read->pid} << 32 | read->tid;
   const auto [number, is_new] = row_of_.try_emplace(thread, rows_.size());
   if (is_new) rows_.push_back({read->pid, read->tid, {}});
   Row& row = rows_[number->second];
-  const auto [known, is_new_event] = place_of_.try_emplace(other.event_index, events_.size());
+  const auto [known, is_new_event] = column_of_.try_emplace(other.event_index, events_.size());
   if (is_new_event) events_.push_back(other.event_index);
-  const std::size_t place = known->second;
-  if (row.values.size() <= place) row.values.resize(place + 1);
-  row.values[place] += read->values.entry(0).value;
+  const std::size_t column = known->second;
+  if (row.values.size() <= column) row.values.resize(column + 1);
+  row.values[column] += read->values.entry(0).value;
 }
 
 void ThreadValues::write(TextOutput& out, const Session& session, Names names, ValueForm form) const {

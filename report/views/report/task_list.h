@@ -26,8 +26,8 @@ class TaskList : public Sink {
   enum class Maps : std::uint8_t { No, Yes };
   explicit TaskList(Maps maps);
 
-  Flow on_sample(const ResolvedSample&) override { return Flow::GoOn; }
-  Flow on_other(const OtherEvent& other) override;
+  Flow on_sample(const ResolvedSample&) override { return Flow::Continue; }
+  Flow on_non_sample(const NonSampleRecord& other) override;
 
   // The error if mappings did not fit into memory.
   const std::optional<Error>& failure() const { return failure_; }
@@ -77,7 +77,7 @@ enum class ValueForm : std::uint8_t {
 
 class ThreadValues {
  public:
-  void add(const OtherEvent& other);  // ignores records other than READ
+  void add(const NonSampleRecord& other);  // ignores records other than READ
   void write(TextOutput& out, const Session& session, Names names, ValueForm form) const;
 
  private:
@@ -90,8 +90,8 @@ class ThreadValues {
   std::vector<std::size_t> events_;  // in the order of their first values
   std::vector<Row> rows_;            // the same
   // Indices: a capture can have as many threads and events as records.
-  std::unordered_map<std::size_t, std::size_t> place_of_;  // by event
-  std::unordered_map<std::uint64_t, std::size_t> row_of_;  // by process and thread
+  std::unordered_map<std::size_t, std::size_t> column_of_;  // by event
+  std::unordered_map<std::uint64_t, std::size_t> row_of_;   // by process and thread
 };
 
 }  // namespace tacho::report

@@ -282,7 +282,7 @@ class ScriptPen : public Pen {
       : text_(session, options.fields, options.reading.names, times, options.frames, naming) {}
   Flow on_sample(const ResolvedSample& sample) override {
     text_.write(written_, sample);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   std::size_t size() const override { return written_.size(); }
   void swap_buffers() override {
@@ -328,8 +328,10 @@ class ScriptSink : public Sink, private TextView {
     return Done{};
   }
 
-  bool looks_up() const override { return !text_ || names_other_places(*session_, options_->fields); }
-  bool takes_others() const override { return !options_->shown.empty(); }
+  bool resolves_addresses() const override {
+    return !text_ || names_other_addresses(*session_, options_->fields);
+  }
+  bool takes_non_samples() const override { return !options_->shown.empty(); }
 
   TextView* text() override {
     // As in perf, where a name can depend on how often it was resolved.
@@ -337,22 +339,22 @@ class ScriptSink : public Sink, private TextView {
                                   !session_->resolver().names_are_plain();
     const bool is_usual = text_ && !counts_questions && options_->shown.empty() &&
                           !options_->switches.is_asked_for() && text_->can_fork() &&
-                          !names_other_places(*session_, options_->fields);
+                          !names_other_addresses(*session_, options_->fields);
     return is_usual ? this : nullptr;
   }
 
   Flow on_sample(const ResolvedSample& sample) override {
     if (!ready()) return Flow::Stop;
-    if (!switch_.accepts(sample)) return Flow::GoOn;
+    if (!switch_.accepts(sample)) return Flow::Continue;
     text_->write(*out_, sample);
     out_->line_end();
-    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+    return out_->is_done() ? Flow::Stop : Flow::Continue;
   }
 
-  Flow on_other(const OtherEvent& event) override {
-    if (options_->shown.empty() || !options_->shows(*event.record)) return Flow::GoOn;
+  Flow on_non_sample(const NonSampleRecord& event) override {
+    if (options_->shown.empty() || !options_->shows(*event.record)) return Flow::Continue;
     if (!ready()) return Flow::Stop;
-    if (!session_->filter().accepts_cpu(event.id.cpu)) return Flow::GoOn;
+    if (!session_->filter().accepts_cpu(event.id.cpu)) return Flow::Continue;
     text_->write_start(*out_, event);
     if (const auto* poke = std::get_if<format::TextPokeRecord>(event.record)) {
       write_text_poke(*out_, *poke, session_->resolver().kernel_frames(poke->address).front(),
@@ -361,7 +363,7 @@ class ScriptSink : public Sink, private TextView {
       write_record(*out_, event.view->type, *event.record, options_->reading.names);
     }
     out_->line_end();
-    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+    return out_->is_done() ? Flow::Stop : Flow::Continue;
   }
 
   bool ready() {
@@ -381,7 +383,7 @@ class ScriptSink : public Sink, private TextView {
   Flow put(Pen& pen, std::size_t begin, std::size_t end) override {
     out_->text(static_cast<ScriptPen&>(pen).text().substr(begin, end - begin));
     out_->line_end();
-    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+    return out_->is_done() ? Flow::Stop : Flow::Continue;
   }
 
   TimeText times() const {
@@ -407,16 +409,16 @@ class FormSink : public Sink {
         switch_(switches),
         writer_(std::move(writer)),
         // In a pipe it is not yet known whether payloads have addresses.
-        looks_up_(session.layout().is_pipe || writer_.names_other_places()),
+        resolves_addresses_(session.layout().is_pipe || writer_.names_other_addresses()),
         out_(&out) {}
-  bool looks_up() const override { return looks_up_; }
-  bool takes_others() const override { return false; }
+  bool resolves_addresses() const override { return resolves_addresses_; }
+  bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!knows_events_ && !find_events()) return Flow::Stop;
-    if (!switch_.accepts(sample)) return Flow::GoOn;
+    if (!switch_.accepts(sample)) return Flow::Continue;
     writer_.write(*out_, sample);
     out_->line_end();
-    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+    return out_->is_done() ? Flow::Stop : Flow::Continue;
   }
 
   Writer& writer() { return writer_; }
@@ -437,7 +439,7 @@ class FormSink : public Sink {
   EventSwitch switch_;
   bool knows_events_ = false;
   Writer writer_;
-  bool looks_up_;
+  bool resolves_addresses_;
   TextOutput* out_;
 };
 

@@ -62,22 +62,22 @@ const std::string& ScriptJson::name_of_event(std::size_t index) {
 
 void ScriptJson::describe_numbers(FieldSink& to, const ResolvedSample& sample) const {
   const format::EventAttr& attr = sample.event().attr;
-  const format::Sample& raw = *sample.raw;
+  const format::Sample& fields = *sample.fields;
   if (attr.samples(abi::kSampleTid)) {
-    to.number("pid", raw.pid);
-    to.number("tid", raw.tid);
+    to.number("pid", fields.pid);
+    to.number("tid", fields.tid);
   }
-  if (attr.samples(abi::kSampleCpu)) to.number("cpu", raw.cpu);
-  if (attr.samples(abi::kSampleTime)) to.number("time", raw.time);
+  if (attr.samples(abi::kSampleCpu)) to.number("cpu", fields.cpu);
+  if (attr.samples(abi::kSampleTime)) to.number("time", fields.time);
 }
 
 // Writes the payload by its description; without one, as bytes.
 void ScriptJson::describe_content(FieldSink& to, const ResolvedSample& sample) {
   if (!sample.event().attr.samples(abi::kSampleRaw)) return;
   const PayloadSchema* const schema = schemas_.of(sample.event_index);
-  if (schema == nullptr) return to.bytes("raw", sample.raw->raw);
+  if (schema == nullptr) return to.bytes("raw", sample.fields->raw);
   to.begin_object("fields");
-  describe_payload(to, *schema, sample.raw->raw, sample.order);
+  describe_payload(to, *schema, sample.fields->raw, sample.order);
   to.end_object();
   if (has_named_addresses(*schema)) describe_addresses(to, *schema, sample);
 }
@@ -89,9 +89,9 @@ void ScriptJson::describe_addresses(FieldSink& to, const PayloadSchema& schema,
   for (const PayloadField& field : schema.fields) {
     if (!is_named_address(field)) continue;
     if (is_list(field)) to.begin_list(field.name);
-    const std::uint32_t count = is_list(field) ? shown_elements(field, sample.raw->raw, sample.order) : 1;
+    const std::uint32_t count = is_list(field) ? shown_elements(field, sample.fields->raw, sample.order) : 1;
     for (std::uint32_t i = 0; i < count; ++i) {
-      const auto value = read_field(field, sample.raw->raw, sample.order, i);
+      const auto value = read_field(field, sample.fields->raw, sample.order, i);
       if (!value) break;
       to.begin_object(is_list(field) ? std::string_view() : std::string_view(field.name));
       if (const auto* const frame = frame_at(session_->resolver(), sample, bits_of(*value)))
@@ -103,7 +103,7 @@ void ScriptJson::describe_addresses(FieldSink& to, const PayloadSchema& schema,
   to.end_object();
 }
 
-bool ScriptJson::names_other_places() {
+bool ScriptJson::names_other_addresses() {
   for (std::size_t i = 0; i < session_->events().size(); ++i) {
     const PayloadSchema* const schema = schemas_.of(i);
     if (schema != nullptr && has_named_addresses(*schema)) return true;
@@ -112,8 +112,8 @@ bool ScriptJson::names_other_places() {
 }
 
 // The frames of one address, innermost first, joined by commas; usually one.
-std::string_view ScriptJson::place_json(const Location& location) {
-  if (const auto known = places_.find(location.number); known.data() != nullptr) return known;
+std::string_view ScriptJson::location_json(const Location& location) {
+  if (const auto known = frames_.find(location.number); known.data() != nullptr) return known;
   TextBuffer made;
   for (const symbolize::Frame& frame : resolver_->frames(location)) {
     if (made.size() > 0) made.character(',');
@@ -121,7 +121,7 @@ std::string_view ScriptJson::place_json(const Location& location) {
     describe_frame(to, frame);
     to.finish();
   }
-  return places_.keep(location.number, made.view());
+  return frames_.keep(location.number, made.view());
 }
 
 std::string_view ScriptJson::stack_json(const ResolvedSample& sample) {
@@ -129,7 +129,7 @@ std::string_view ScriptJson::stack_json(const ResolvedSample& sample) {
   stack_.character('[');
   const auto add = [&](const Location& location) {
     if (stack_.size() > 1) stack_.character(',');
-    stack_.text(place_json(location));
+    stack_.text(location_json(location));
   };
   if (sample.stack == nullptr) {
     add(*sample.location);
@@ -148,7 +148,7 @@ void ScriptJson::write(TextBuffer& out, const ResolvedSample& sample) {
   describe_numbers(to, sample);
   to.number("period", sample.period);
   for (const NumberRow& row : kNumbers) {
-    if (attr.samples(row.bit)) row.describe(to, *sample.raw);
+    if (attr.samples(row.bit)) row.describe(to, *sample.fields);
   }
   if (sample.stack != nullptr || attr.samples(abi::kSampleIp)) to.json("stack", stack_json(sample));
   describe_content(to, sample);
@@ -236,25 +236,25 @@ const std::string& ImporterText::name_of_event(std::size_t index) {
   return event_names_[index];
 }
 
-void ImporterText::write_place(TextBuffer& out, const Location& location) {
-  std::string_view text = places_.find(location.number);
+void ImporterText::write_location(TextBuffer& out, const Location& location) {
+  std::string_view text = lines_.find(location.number);
   if (text.data() == nullptr) {
     TextBuffer lines;
     for (const symbolize::Frame& frame : resolver_->frames(location)) write_frame_line(lines, frame);
-    text = places_.keep(location.number, lines.view());
+    text = lines_.keep(location.number, lines.view());
   }
   out.text(text);
 }
 
 void ImporterText::write(TextBuffer& out, const ResolvedSample& sample) {
-  const std::uint64_t time = sample.raw->time == ~std::uint64_t{0} ? 0 : sample.raw->time;
+  const std::uint64_t time = sample.fields->time == ~std::uint64_t{0} ? 0 : sample.fields->time;
   out.text(comm_of(sample.comm));
   out.character(' ');
   out.decimal(shown(sample.pid()));
   out.character('/');
   out.decimal(shown(sample.tid()));
   out.text(" [");
-  out.zero_filled(shown(sample.raw->cpu), 3);
+  out.zero_filled(shown(sample.fields->cpu), 3);
   out.text("] ");
   out.decimal(time / kSecond);
   out.character('.');
@@ -265,9 +265,9 @@ void ImporterText::write(TextBuffer& out, const ResolvedSample& sample) {
   out.text(name_of_event(sample.event_index));
   out.text(": \n");
   if (sample.stack == nullptr) {
-    write_place(out, *sample.location);
+    write_location(out, *sample.location);
   } else {
-    for (const std::uint32_t number : sample.stack->frames) write_place(out, resolver_->location(number));
+    for (const std::uint32_t number : sample.stack->frames) write_location(out, resolver_->location(number));
   }
   out.character('\n');
 }
@@ -426,7 +426,7 @@ std::size_t Columns::usual_width(std::size_t index) const {
   return column.own->name == "pid" || column.own->name == "tid" ? kId : 0;
 }
 
-bool Columns::names_other_places() const {
+bool Columns::names_other_addresses() const {
   return std::ranges::any_of(columns_, [](const Column& column) {
     return std::ranges::any_of(column.fields, [](const PayloadField* field) {
       return field != nullptr && is_named_address(*field);
@@ -446,7 +446,7 @@ std::string Columns::element_text(const PayloadField& field, const FieldValue& v
 ColumnValue Columns::field_cell(const Column& column, const ResolvedSample& sample) {
   const PayloadField& field = *column.fields[sample.event_index];
   const NumberText& number_text = column.number_texts[sample.event_index];
-  const format::Bytes payload = sample.raw->raw;
+  const format::Bytes payload = sample.fields->raw;
   ColumnValue cell;
   if (is_internet_address(field)) {
     cell.text = internet_address(field, payload, sample.order);

@@ -31,7 +31,7 @@ class ScriptJson {
   // Writes the line with its end: always one JSON object in valid UTF-8, for any capture.
   void write(TextBuffer& out, const ResolvedSample& sample);
   // Whether frames are written for addresses in payloads, besides the samples' own addresses.
-  bool names_other_places();
+  bool names_other_addresses();
 
  private:
   const std::string& name_of_event(std::size_t index);
@@ -39,13 +39,13 @@ class ScriptJson {
   void describe_content(FieldSink& to, const ResolvedSample& sample);
   void describe_addresses(FieldSink& to, const PayloadSchema& schema, const ResolvedSample& sample);
   std::string_view stack_json(const ResolvedSample& sample);
-  std::string_view place_json(const Location& location);
+  std::string_view location_json(const Location& location);
 
   Session* session_;
   Resolver* resolver_;
   EventSchemas schemas_;
   std::vector<std::string> event_names_;
-  KeptTexts places_;  // the JSON of the frames, by number of the address
+  KeptTexts frames_;  // the JSON of the frames, by location number
   TextBuffer stack_;  // scratch
 };
 
@@ -66,18 +66,18 @@ class ImporterText {
   // "COMM PID/TID [CPU] SECONDS: PERIOD EVENT: ", a line for each frame, leaf first, and an empty line.
   void write(TextBuffer& out, const ResolvedSample& sample);
   // Addresses in payloads are not written.
-  static bool names_other_places() { return false; }
+  static bool names_other_addresses() { return false; }
 
  private:
   const std::string& comm_of(std::string_view comm);
   const std::string& name_of_event(std::size_t index);
-  void write_place(TextBuffer& out, const Location& location);
+  void write_location(TextBuffer& out, const Location& location);
 
   Session* session_;
   Resolver* resolver_;
   std::unordered_map<const char*, std::string> comms_;
   std::vector<std::string> event_names_;
-  KeptTexts places_;  // the lines, by number of the address
+  KeptTexts lines_;  // by location number
 };
 
 // The columns of `tacho script --columns`: values of the sample itself, and fields of its payload or
@@ -107,7 +107,7 @@ class Columns {
   bool has_line(std::size_t event) const { return event < has_line_.size() && has_line_[event]; }
   ColumnValue cell(std::size_t column, const ResolvedSample& sample);
   // Whether addresses besides the samples' own are resolved.
-  bool names_other_places() const;
+  bool names_other_addresses() const;
 
  private:
   enum class What : std::uint8_t { Own, Event, Symbol, Dso, Fields };
@@ -159,7 +159,7 @@ class ColumnsText {
         widths_(columns_.size()),
         needed_(columns_.size()) {}
 
-  bool names_other_places() const { return columns_.names_other_places(); }
+  bool names_other_addresses() const { return columns_.names_other_addresses(); }
   void write(TextOutput& out, const ResolvedSample& sample);
   // Writes the lines that are kept. Call it at the end, and before a long wait.
   void flush(TextOutput& out);

@@ -214,12 +214,12 @@ void write_record(TextBuffer& out, std::uint32_t type, const Record& record, Nam
   out.character('\n');
 }
 
-void write_text_poke(TextBuffer& out, const format::TextPokeRecord& record, const symbolize::Frame& place,
+void write_text_poke(TextBuffer& out, const format::TextPokeRecord& record, const symbolize::Frame& frame,
                      Names names) {
   std::string function;
-  if (!place.function.empty())
-    function = fmt::format("{}+0x{:x}", printable(place.function, names),
-                           place.shown_address - place.function_start);
+  if (!frame.function.empty())
+    function = fmt::format("{}+0x{:x}", printable(frame.function, names),
+                           frame.shown_address - frame.function_start);
   out.text(fmt::format("PERF_RECORD_TEXT_POKE {:x} {} old len {} new len {}\n", record.address, function,
                        record.old_bytes.size(), record.new_bytes.size()));
   write_bytes(out, "Old bytes:", record.old_bytes);
@@ -290,7 +290,7 @@ void write_bpf_output(TextBuffer& out, Bytes payload, Names names) {
   }
 }
 
-bool names_other_places(const Session& session, const FieldChoice& fields) {
+bool names_other_addresses(const Session& session, const FieldChoice& fields) {
   const bool has_addresses = std::ranges::any_of(session.features().schemas, has_named_addresses);
   for (const format::Event& event : session.events()) {
     const Fields shown = fields.of(event.attr);
@@ -412,14 +412,14 @@ void ScriptText::write_trace(TextBuffer& out, const ResolvedSample& sample) {
                     });
   }
   const std::uint64_t id = sample.event().attr.config;
-  if (traces_->write_plain(out, id, sample.raw->raw, sample.order)) return;
-  const auto text = traces_->of(id, sample.raw->raw, sample.raw->cpu, sample.order);
+  if (traces_->write_plain(out, id, sample.fields->raw, sample.order)) return;
+  const auto text = traces_->of(id, sample.fields->raw, sample.fields->cpu, sample.order);
   if (text && (comms_.mode() == Names::Raw || is_plain(*text))) {
     out.text(*text);
   } else if (text) {
     write_tabbed(out, *text);
   } else if (const PayloadSchema* schema = schemas_.of(sample.event_index)) {
-    out.text(show_payload(*schema, sample.raw->raw, sample.order, comms_.mode()));
+    out.text(show_payload(*schema, sample.fields->raw, sample.order, comms_.mode()));
   }
 }
 
@@ -427,13 +427,13 @@ void ScriptText::write_payload(TextBuffer& out, const ResolvedSample& sample, co
   AddressName name;
   if (has_named_addresses(schema))
     name = [&](std::uint64_t address) { return address_name(session_->resolver(), sample, address); };
-  out.text(show_payload(schema, sample.raw->raw, sample.order, comms_.mode(), name));
+  out.text(show_payload(schema, sample.fields->raw, sample.order, comms_.mode(), name));
 }
 
 void ScriptText::write_address(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
-  out.hex(sample.raw->addr, 16);
+  out.hex(sample.fields->addr, 16);
   if (!has_symbol_address(sample.event().attr)) return;
-  const Location& location = sample.locate(sample.raw->addr);
+  const Location& location = sample.locate(sample.fields->addr);
   const symbolize::Frame& frame = resolver_->frame(location);
   if (fields.has(Field::Sym)) {
     out.character(' ');
@@ -442,13 +442,13 @@ void ScriptText::write_address(TextBuffer& out, const ResolvedSample& sample, co
   if (fields.has(Field::Dso)) write_module(out, frame, comms_.mode());
 }
 
-void ScriptText::write_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+void ScriptText::write_location(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
   if ((sample.stack != nullptr || sample.frames) && has_chain(sample)) {
     out.character('\n');
     return write_chain(out, sample, fields);
   }
   out.character(' ');
-  out.hex(sample.raw->ip, 16);
+  out.hex(sample.fields->ip, 16);
   if (fields.has(Field::Sym) || fields.has(Field::Dso) || fields.has(Field::Srcline))
     lines_of(fields).write_alone(out, *sample.location);
 }
@@ -457,7 +457,7 @@ void ScriptText::write_branch_sample(TextBuffer& out, const ResolvedSample& samp
   Fields without_line = fields;
   without_line.remove(Field::Srcline);
   const bool is_line_last = sample.stack == nullptr || !has_chain(sample);
-  if (fields.has(Field::Ip)) write_place(out, sample, is_line_last ? without_line : fields);
+  if (fields.has(Field::Ip)) write_location(out, sample, is_line_last ? without_line : fields);
   const format::EventAttr& attr = sample.event().attr;
   if (fields.has(Field::Addr) || (attr.samples(abi::kSampleAddr) && !fields_->is_changed(attr))) {
     out.text(" => ");
@@ -484,8 +484,8 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
   const format::EventAttr& attr = sample.event().attr;
   const Fields fields = fields_->of(attr);
   if (fields.empty()) return;
-  LineStart start{comms_.of(sample.comm), sample.pid(),     sample.tid(),       sample.raw->cpu,
-                  sample.raw->time,       sample.raw->misc, abi::kRecordSample, true};
+  LineStart start{comms_.of(sample.comm), sample.pid(),        sample.tid(),       sample.fields->cpu,
+                  sample.fields->time,    sample.fields->misc, abi::kRecordSample, true};
   start.is_comm_padded = !(fields.has(Field::Ip) && has_chain(sample));
   write_line_start(out, fields, start, times_);
   if (fields.has(Field::Period)) {
@@ -505,20 +505,20 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
       fields.has(Field::Payload) && has_raw ? schemas_.of(sample.event_index) : nullptr;
   if (schema != nullptr) write_payload(out, sample, *schema);
   if (fields.has(Field::Synth) && has_raw && attr.type == abi::kSynth)
-    write_synth(out, attr.config, sample.raw->raw, sample.order);
+    write_synth(out, attr.config, sample.fields->raw, sample.order);
   if (fields.has(Field::Addr)) write_address(out, sample, fields);
-  if (fields.has_any(SampleFieldsText::kBeforePlace)) more_.write_before_place(out, sample, fields);
-  if (fields.has(Field::Ip)) write_place(out, sample, fields);
-  if (fields.has_any(SampleFieldsText::kAfterPlace)) more_.write_after_place(out, sample, fields);
+  if (fields.has_any(SampleFieldsText::kBeforeLocation)) more_.write_before_location(out, sample, fields);
+  if (fields.has(Field::Ip)) write_location(out, sample, fields);
+  if (fields.has_any(SampleFieldsText::kAfterLocation)) more_.write_after_location(out, sample, fields);
   const bool dumps = schema == nullptr || fields_->asks_for(attr, Field::BpfOutput);
   if (fields.has(Field::BpfOutput) && attr.is_bpf_output() && dumps)
-    write_bpf_output(out, sample.raw->raw, comms_.mode());
+    write_bpf_output(out, sample.fields->raw, comms_.mode());
   if (fields.has_any(InstructionText::kFields)) write_instructions(out, sample, fields);
   if (fields.has_any(SampleFieldsText::kAtEnd)) more_.write_at_end(out, sample, fields);
   write_end(out, sample, fields);
 }
 
-void ScriptText::write_start(TextBuffer& out, const OtherEvent& event) {
+void ScriptText::write_start(TextBuffer& out, const NonSampleRecord& event) {
   const format::EventAttr& attr = session_->events()[event.event_index].attr;
   const Fields fields = fields_->of(attr);
   LineStart start;

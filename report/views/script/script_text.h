@@ -77,7 +77,7 @@ RecordGroup group_of(const format::Record& record);
 // Writes "PERF_RECORD_COMM exec: dd:12/12" with the line's end.
 void write_record(TextBuffer& out, std::uint32_t type, const format::Record& record, Names names);
 // The same for changed kernel code, with the function that it is in.
-void write_text_poke(TextBuffer& out, const format::TextPokeRecord& record, const symbolize::Frame& place,
+void write_text_poke(TextBuffer& out, const format::TextPokeRecord& record, const symbolize::Frame& frame,
                      Names names);
 
 // Safe forms of names, made once for each name that is not safe itself. The bytes of the names must stay
@@ -110,7 +110,7 @@ struct FrameShape {
 };
 
 // Whether texts of `fields` resolve addresses other than the samples' own.
-bool names_other_places(const Session& session, const FieldChoice& fields);
+bool names_other_addresses(const Session& session, const FieldChoice& fields);
 
 class ScriptText {
  public:
@@ -123,7 +123,7 @@ class ScriptText {
   // of the samples' own addresses are needed.
   bool can_fork() const;
   // Writes "comm tid ..." for the line of another record.
-  void write_start(TextBuffer& out, const OtherEvent& event);
+  void write_start(TextBuffer& out, const NonSampleRecord& event);
   // Reports what the text lacks because the system refused something. Call it once, at the end.
   void report(format::Diagnostics& diagnostics) const;
 
@@ -138,7 +138,7 @@ class ScriptText {
   void write_instructions(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   void write_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   void write_branch_sample(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
-  void write_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_location(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   bool has_chain(const ResolvedSample& sample) const;
   void learn_events();
 

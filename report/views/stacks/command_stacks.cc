@@ -72,7 +72,7 @@ class Threads : public Sink {
 
   Flow on_sample(const ResolvedSample& sample) override {
     const PayloadSchema* const schema = schemas_.of(sample.event_index);
-    if (sample.event().name != kEvent || schema == nullptr) return Flow::GoOn;
+    if (sample.event().name != kEvent || schema == nullptr) return Flow::Continue;
     ThreadNow thread;
     thread.pid = sample.pid();
     thread.tid = sample.tid();
@@ -80,14 +80,14 @@ class Threads : public Sink {
     thread.stack = sample.stack;
     for (const PayloadField& field : schema->fields) take(field, sample, thread);
     threads_.push_back(std::move(thread));
-    return Flow::GoOn;
+    return Flow::Continue;
   }
 
   const std::vector<ThreadNow>& all() const { return threads_; }
 
  private:
   static void take(const PayloadField& field, const ResolvedSample& sample, ThreadNow& thread) {
-    const auto value = read_field(field, sample.raw->raw, sample.order);
+    const auto value = read_field(field, sample.fields->raw, sample.order);
     if (!value) return;
     if (field.name == "state") thread.state = show_value(field, *value, Names::Raw);
     if (field.name == "call" && name_of(field, *value) != "none")
@@ -100,7 +100,7 @@ class Threads : public Sink {
       thread.file = *text;
     if (field.name != "args") return;
     for (std::uint32_t i = 0; i < kArguments; ++i)
-      if (const auto one = read_field(field, sample.raw->raw, sample.order, i))
+      if (const auto one = read_field(field, sample.fields->raw, sample.order, i))
         thread.arguments[i] = bits_of(*one);
   }
 
@@ -164,9 +164,9 @@ std::vector<JoinedStack> joined(Session& session, const std::vector<ThreadNow>& 
   std::vector<JoinedStack> stacks;
   for (const ThreadNow& thread : threads) {
     auto frames = frames_of(session, thread);
-    const auto [place, is_new] = known.emplace(key_of(thread, frames), stacks.size());
+    const auto [entry, is_new] = known.emplace(key_of(thread, frames), stacks.size());
     if (is_new) stacks.push_back({std::move(frames), {}});
-    stacks[place->second].threads.push_back(&thread);
+    stacks[entry->second].threads.push_back(&thread);
   }
   std::ranges::stable_sort(stacks, std::greater<>(),
                            [](const JoinedStack& each) { return each.threads.size(); });

@@ -45,7 +45,7 @@ constexpr std::uint32_t kNoFunction = ~std::uint32_t{0};
 bool is_kernel(const Location& location) { return location.cpumode == abi::kCpumodeKernel; }
 
 ExpressionValue value_of(const PayloadField& field, const ResolvedSample& sample) {
-  const auto value = read_field(field, sample.raw->raw, sample.order);
+  const auto value = read_field(field, sample.fields->raw, sample.order);
   if (!value) return {};
   if (const auto* const real = std::get_if<double>(&*value)) return ExpressionValue::of_real(*real);
   if (const auto* const whole = std::get_if<std::uint64_t>(&*value)) return ExpressionValue::of(*whole);
@@ -82,8 +82,8 @@ class Summarizer : public Sink {
     find_waits();
   }
 
-  bool looks_up() const override { return false; }
-  bool takes_others() const override { return false; }
+  bool resolves_addresses() const override { return false; }
+  bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override;
   CaptureSummary finish(std::size_t most);
 
@@ -127,7 +127,7 @@ class Summarizer : public Sink {
   FunctionTable functions_;
   std::unordered_map<std::uint32_t, std::uint32_t> rows_;  // functions by their symbol
   std::vector<EventInUse> events_;
-  std::vector<std::size_t> event_of_;  // by place in the summary's events: the session's
+  std::vector<std::size_t> event_of_;  // by index in the summary's events: the session's
   std::optional<Waits> waits_;
   std::map<std::pair<std::string_view, std::uint32_t>, WaitRow> wait_rows_;  // by thread's name and function
   std::unordered_map<std::uint32_t, std::uint32_t> where_;  // by stack: the function that it waits in
@@ -174,14 +174,14 @@ void Summarizer::find_waits() {
 
 Sink::Flow Summarizer::on_sample(const ResolvedSample& sample) {
   ++summary_.samples;
-  const std::uint64_t time = sample.raw->time;
+  const std::uint64_t time = sample.fields->time;
   if (sample.event().attr.samples(abi::kSampleTime)) {
     if (!summary_.time) summary_.time.emplace(time, time);
     summary_.time->first = std::min(summary_.time->first, time);
     summary_.time->second = std::max(summary_.time->second, time);
   }
   profile_.add(sample, weights_.of(sample).value_or(0));
-  if (sample.event_index >= events_.size()) return Flow::GoOn;  // a pipe named it behind the first sample
+  if (sample.event_index >= events_.size()) return Flow::Continue;  // a pipe named it behind the first sample
   EventInUse& event = events_[sample.event_index];
   event.has_stacks |= sample.stack != nullptr && !sample.stack->frames.empty();
   periods_.see(sample);
@@ -190,9 +190,9 @@ Sink::Flow Summarizer::on_sample(const ResolvedSample& sample) {
     for (FieldInUse& one : event.fields)
       add_values(one.summary.values, one.how, value_of(*one.field, sample), count, sample);
   }
-  if (!waits_) return Flow::GoOn;
+  if (!waits_) return Flow::Continue;
   if (const auto wait = waits_->take(sample)) add_wait(*wait);
-  return Flow::GoOn;
+  return Flow::Continue;
 }
 
 void Summarizer::add_wait(const Wait& wait) {
@@ -209,9 +209,9 @@ void Summarizer::add_wait(const Wait& wait) {
 
 std::uint32_t Summarizer::waiting_function(const Stack& stack) {
   std::optional<std::uint32_t> of_kernel;
-  for (const std::uint32_t place : stack.frames) {
-    const std::uint32_t function = functions_.of_frame(place).front();
-    if (!is_kernel(session_.resolver().location(place))) return row_of(function);
+  for (const std::uint32_t location : stack.frames) {
+    const std::uint32_t function = functions_.of_frame(location).front();
+    if (!is_kernel(session_.resolver().location(location))) return row_of(function);
     const bool is_scheduler = std::ranges::count(kScheduler, functions_[function].name()) != 0;
     if (!of_kernel && !is_scheduler) of_kernel = row_of(function);
   }
@@ -244,9 +244,9 @@ void Summarizer::list_events() {
   });
   std::vector<EventSummary> events;
   std::vector<std::size_t> event_of;
-  std::vector<std::size_t> place(events_.size());
+  std::vector<std::size_t> index(events_.size());
   for (const std::size_t i : order) {
-    place[event_of_[i]] = events.size();
+    index[event_of_[i]] = events.size();
     events.push_back(std::move(summary_.events[i]));
     event_of.push_back(event_of_[i]);
   }
@@ -255,7 +255,7 @@ void Summarizer::list_events() {
   for (const std::size_t event : event_of_) {
     for (FieldInUse& one : events_[event].fields) {
       if (one.summary.values.count() == 0) continue;
-      one.summary.event = place[event];
+      one.summary.event = index[event];
       summary_.fields.push_back(std::move(one.summary));
     }
   }
@@ -311,10 +311,10 @@ void Summarizer::list_processes(std::size_t most) {
 // The function in which the row's samples were taken, or as a caller the innermost user function, if any.
 std::uint32_t Summarizer::function_of(std::size_t row, bool is_caller) {
   const Stack* const stack = is_caller ? profile_.stack_of(row) : nullptr;
-  if (stack == nullptr) return functions_.of_place(profile_.rows()[row].location);
-  for (const std::uint32_t place : stack->frames)
-    if (!is_kernel(session_.resolver().location(place))) return functions_.of_frame(place).front();
-  return functions_.of_place(profile_.rows()[row].location);
+  if (stack == nullptr) return functions_.of_location(profile_.rows()[row].location);
+  for (const std::uint32_t location : stack->frames)
+    if (!is_kernel(session_.resolver().location(location))) return functions_.of_frame(location).front();
+  return functions_.of_location(profile_.rows()[row].location);
 }
 
 void Summarizer::list_functions(std::size_t most) {
@@ -323,9 +323,9 @@ void Summarizer::list_functions(std::size_t most) {
   const bool has_period = summary_.events[*summary_.chosen].unit != "samples";
   for (const std::uint32_t row : profile_.rows_of(block)) {
     const Weight& own = profile_.rows()[row].only;
-    const Location& place = session_.resolver().location(profile_.rows()[row].location);
-    const bool has_place = place.ip.value != 0 || profile_.stack_of(row) != nullptr;
-    if (!has_place) continue;  // the event has no addresses
+    const Location& location = session_.resolver().location(profile_.rows()[row].location);
+    const bool has_address = location.ip.value != 0 || profile_.stack_of(row) != nullptr;
+    if (!has_address) continue;  // the event has no addresses
     SummaryWeight& weight = weights[row_of(function_of(row, summary_.functions_are_callers))];
     weight.samples += own.samples;
     weight.period += has_period ? own.period : own.samples;

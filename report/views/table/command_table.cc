@@ -101,12 +101,12 @@ class TableSink : public Sink {
 
   Flow on_sample(const ResolvedSample& sample) override {
     TableEvent* const event = counts_.event(sample.event_index);
-    if (event == nullptr || !intervals_.has(sample)) return Flow::GoOn;
+    if (event == nullptr || !intervals_.has(sample)) return Flow::Continue;
     intervals_.move_to(time_of(sample, *event), [this] { write(); });
     auto keys = counts_.keys_of(*event, sample);
     if (has_whole()) TableCounts::add(whole_, TableCounts::Keys(keys), *event, sample);
     TableCounts::add(rows_, std::move(keys), *event, sample);
-    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+    return out_->is_done() ? Flow::Stop : Flow::Continue;
   }
 
   void write_finished_interval() {
@@ -161,8 +161,8 @@ class TableSink : public Sink {
   bool has_whole() const { return options_->reading.follows && intervals_.is_on(); }
 
   std::uint64_t time_of(const ResolvedSample& sample, const TableEvent& event) {
-    if (event.count == nullptr) return sample.raw->time;
-    return readings_[&event].time_of(sample.raw->time, intervals_);
+    if (event.count == nullptr) return sample.fields->time;
+    return readings_[&event].time_of(sample.fields->time, intervals_);
   }
   // The JSON writer makes names safe itself.
   Names cell_names() const {

@@ -35,7 +35,7 @@ std::vector<std::string> Browser::paths_of(const std::vector<BrowsedNode>& nodes
 
 Browser::Memory Browser::remember() const {
   Memory memory{.open = {},
-                .cursor = cursor_ == Place() ? std::string() : rows_->identity(cursor_.row),
+                .cursor = cursor_ == Position() ? std::string() : rows_->identity(cursor_.row),
                 .line = cursor_.line,
                 .above = cursor_.row - std::min(cursor_.row, top_.row),
                 .scrolled = scrolled_,
@@ -93,9 +93,9 @@ void Browser::graphs_changed() {
   cursor_.line = std::min(cursor_.line, lines_of(cursor_.row));
 }
 
-void Browser::move_to(Place place) {
-  if (place.row >= rows_->size()) return;
-  cursor_ = {place.row, std::min(place.line, lines_of(place.row))};
+void Browser::move_to(Position position) {
+  if (position.row >= rows_->size()) return;
+  cursor_ = {position.row, std::min(position.line, lines_of(position.row))};
 }
 
 std::uint32_t Browser::function_at_cursor() const {
@@ -109,23 +109,23 @@ std::size_t Browser::lines_of(std::size_t row) const {
   return found == open_.end() ? 0 : found->second.lines.size();
 }
 
-bool Browser::step_down(Place& place) const {
-  if (place.line < lines_of(place.row)) {
-    ++place.line;
+bool Browser::step_down(Position& position) const {
+  if (position.line < lines_of(position.row)) {
+    ++position.line;
     return true;
   }
-  if (place.row + 1 >= rows_->size()) return false;
-  place = {place.row + 1, 0};
+  if (position.row + 1 >= rows_->size()) return false;
+  position = {position.row + 1, 0};
   return true;
 }
 
-bool Browser::step_up(Place& place) const {
-  if (place.line > 0) {
-    --place.line;
+bool Browser::step_up(Position& position) const {
+  if (position.line > 0) {
+    --position.line;
     return true;
   }
-  if (place.row == 0) return false;
-  place = {place.row - 1, lines_of(place.row - 1)};
+  if (position.row == 0) return false;
+  position = {position.row - 1, lines_of(position.row - 1)};
   return true;
 }
 
@@ -197,10 +197,10 @@ void Browser::make_lines(Open& one) {
   }
 }
 
-char Browser::sign_of(Place place) const {
-  if (place.line > 0) return open_.at(place.row).lines[place.line - 1].sign;
-  if (open_.contains(place.row)) return '-';
-  return rows_->has_graph(place.row) ? '+' : ' ';
+char Browser::sign_of(Position position) const {
+  if (position.line > 0) return open_.at(position.row).lines[position.line - 1].sign;
+  if (open_.contains(position.row)) return '-';
+  return rows_->has_graph(position.row) ? '+' : ' ';
 }
 
 bool Browser::is_open_here() const { return sign_of(cursor_) == '-'; }
@@ -277,14 +277,15 @@ bool Browser::on_key(const KeyPress& press) {
     case Key::Click:
     case Key::DoubleClick: {
       if (press.row < first_ || press.row >= first_ + height_) return false;
-      Place place = top_;
+      Position position = top_;
       for (std::size_t row = first_; row < press.row; ++row)
-        if (!step_down(place)) return true;
+        if (!step_down(position)) return true;
       if (is_empty()) return true;
       const bool is_sign =
-          press.column <= (place.line == 0 ? 1 : 2 + open_.at(place.row).lines[place.line - 1].indent);
-      const bool was_here = cursor_ == place;
-      cursor_ = place;
+          press.column <=
+          (position.line == 0 ? 1 : 2 + open_.at(position.row).lines[position.line - 1].indent);
+      const bool was_here = cursor_ == position;
+      cursor_ = position;
       if (is_sign || was_here || press.key == Key::DoubleClick) toggle();
       return true;
     }
@@ -330,12 +331,12 @@ void Browser::keep_in_sight(std::size_t height) {
   top_.line = std::min(top_.line, lines_of(top_.row));
   if (cursor_ < top_) top_ = cursor_;
   // From the cursor up: the top is at most a screen away.
-  Place highest = cursor_;
+  Position highest = cursor_;
   for (std::size_t i = 1; i < height && step_up(highest); ++i) {
   }
   top_ = std::max(top_, highest);
   // And no empty lines below the last row, as far as there are rows above.
-  Place last = top_;
+  Position last = top_;
   std::size_t shown = 1;
   while (shown < height && step_down(last)) ++shown;
   while (shown < height && step_up(top_)) ++shown;
@@ -399,9 +400,9 @@ void Browser::draw_row(Frame& frame, std::size_t at, std::size_t row,
   }
 }
 
-void Browser::draw_line(Frame& frame, std::size_t at, Place place) const {
-  const Open& one = open_.at(place.row);
-  const Line& line = one.lines[place.line - 1];
+void Browser::draw_line(Frame& frame, std::size_t at, Position position) const {
+  const Open& one = open_.at(position.row);
+  const Line& line = one.lines[position.line - 1];
   const BrowsedNode& node = one.nodes[line.node];
   std::string text(line.indent, ' ');
   text += line.sign;
@@ -428,14 +429,14 @@ void Browser::draw(Frame& frame, std::size_t first, std::size_t height) {
   height_ = std::max<std::size_t>(height, 1);
   if (is_empty()) return frame.put(first, 2, Style::Notice, "no rows");
   keep_in_sight(height_);
-  Place place = top_;
+  Position position = top_;
   for (std::size_t i = 0; i < height; ++i) {
-    if (place.line == 0)
-      draw_row(frame, first + i, place.row, columns);
+    if (position.line == 0)
+      draw_row(frame, first + i, position.row, columns);
     else
-      draw_line(frame, first + i, place);
-    frame.rows[first + i].is_selected = place == cursor_;
-    if (!step_down(place)) break;
+      draw_line(frame, first + i, position);
+    frame.rows[first + i].is_selected = position == cursor_;
+    if (!step_down(position)) break;
   }
 }
 
@@ -453,15 +454,15 @@ std::string Browser::text() const {
     add(head);
   }
   if (is_empty()) return text;
-  Place place;
+  Position position;
   do {
     Frame line({kMostColumns, 1});
-    if (place.line == 0)
-      whole.draw_row(line, 0, place.row, columns);
+    if (position.line == 0)
+      whole.draw_row(line, 0, position.row, columns);
     else
-      whole.draw_line(line, 0, place);
+      whole.draw_line(line, 0, position);
     add(line);
-  } while (whole.step_down(place));
+  } while (whole.step_down(position));
   return text;
 }
 

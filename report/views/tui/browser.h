@@ -52,10 +52,10 @@ class BrowsedRows {
 class Browser {
  public:
   // Where a line stands: a row, and the line of its open graph from 1 up; 0: the row itself.
-  struct Place {
+  struct Position {
     std::size_t row = 0, line = 0;
-    bool operator==(const Place&) const = default;
-    auto operator<=>(const Place&) const = default;
+    bool operator==(const Position&) const = default;
+    auto operator<=>(const Position&) const = default;
   };
 
   // `rows` must outlive it, and call changed() when they are others.
@@ -74,8 +74,8 @@ class Browser {
   std::string text() const;
 
   bool is_empty() const { return rows_->size() == 0; }
-  Place cursor() const { return cursor_; }
-  void move_to(Place place);
+  Position cursor() const { return cursor_; }
+  void move_to(Position position);
   // The function at the cursor within a graph; nothing at a row itself: the row says it.
   bool is_at_frame() const { return cursor_.line > 0; }
   std::uint32_t function_at_cursor() const;
@@ -96,7 +96,7 @@ class Browser {
     bool has_head = true, is_wide = false;
   };
   Memory remember() const;
-  // After the constructor. Rows that are gone are closed, and a cursor on one stays in its place.
+  // After the constructor. Rows that are gone are closed, and a cursor on one stays in its position.
   void restore(const Memory& memory);
 
  private:
@@ -116,25 +116,25 @@ class Browser {
   static void make_lines(Open& one);
   static std::vector<std::string> paths_of(const std::vector<BrowsedNode>& nodes);
   std::size_t lines_of(std::size_t row) const;
-  bool step_down(Place& place) const;
-  bool step_up(Place& place) const;
+  bool step_down(Position& position) const;
+  bool step_up(Position& position) const;
   void move(std::ptrdiff_t lines);
   void toggle();
   void close_or_leave();
   bool is_open_here() const;
-  char sign_of(Place place) const;
+  char sign_of(Position position) const;
   void keep_in_sight(std::size_t height);
   void draw_head(Frame& frame, std::size_t at, const std::vector<BrowsedColumn>& columns) const;
   void draw_row(Frame& frame, std::size_t at, std::size_t row,
                 const std::vector<BrowsedColumn>& columns) const;
-  void draw_line(Frame& frame, std::size_t at, Place place) const;
+  void draw_line(Frame& frame, std::size_t at, Position position) const;
   std::vector<BrowsedColumn> fitted(std::size_t width) const;
   // On the frame, as scrolled to the right.
   void put(Frame& frame, std::size_t at, std::size_t column, Style style, std::string_view text) const;
 
   const BrowsedRows* rows_;
   std::map<std::size_t, Open> open_;
-  Place cursor_, top_;
+  Position cursor_, top_;
   std::size_t height_ = 1;    // of the last drawing
   std::size_t first_ = 0;     // the frame's row of top_ there
   std::size_t scrolled_ = 0;  // columns, with is_wide_

@@ -62,7 +62,7 @@ std::string CodeView::show(const HitFunction& function) {
   AnnotatedCode code = source_->annotate(function, event_, members_);
   if (code.lines.empty()) {
     const bool is_kernel = function.module->kind == symbolize::ModuleKind::Kernel;
-    return fmt::format("{}: {}{}", function.name, code.lack,
+    return fmt::format("{}: {}{}", function.name, code.missing_reason,
                        is_kernel ? "; -k VMLINUX names the kernel's file" : "");
   }
   open(function, std::move(code));
@@ -72,7 +72,7 @@ std::string CodeView::show(const HitFunction& function) {
 void CodeView::open(const HitFunction& function, AnnotatedCode code) {
   function_ = &function;
   code_ = std::move(code);
-  message_ = code_.lack;
+  message_ = code_.missing_reason;
   cursor_ = top_ = left_ = 0;
   make_rows();
   go_hottest(0);
@@ -172,8 +172,8 @@ void CodeView::follow() {
     return;
   }
   const Shown here{function_, cursor_};
-  if (std::string lack = show(*called); !lack.empty())
-    message_ = std::move(lack);
+  if (std::string reason = show(*called); !reason.empty())
+    message_ = std::move(reason);
   else
     before_.push_back(here);
 }
@@ -187,8 +187,8 @@ void CodeView::next_function(int step) {
     message_ = step > 0 ? "this is the function with least samples" : "this is the hottest function";
     return;
   }
-  if (std::string lack = show(*functions[static_cast<std::size_t>(at)]); !lack.empty())
-    message_ = std::move(lack);
+  if (std::string reason = show(*functions[static_cast<std::size_t>(at)]); !reason.empty())
+    message_ = std::move(reason);
 }
 
 void CodeView::search(bool is_forward, bool begins_here) {
@@ -378,7 +378,7 @@ std::size_t CodeView::sources_of(std::uint64_t offset) const {
   }));
 }
 
-std::string CodeView::place_of(const CodeRow& row) const {
+std::string CodeView::address_column(const CodeRow& row) const {
   if (row.kind == Kind::Source) return has_numbers_ ? fmt::format("{}", row.source_line) : std::string();
   if (row.kind == Kind::Function || !has_addresses_) return {};
   const CodeLine& line = code_.lines[row.line];
@@ -450,9 +450,9 @@ void CodeView::draw(Frame& frame) {
     x += head.size();
   }
   frame.put(1, x, Style::Heading, "│");
-  std::size_t place = 4;
+  std::size_t width = 4;
   for (std::size_t i = 0; i < height_ && top_ + i < rows_.size(); ++i)
-    place = std::max(place, place_of(rows_[top_ + i]).size());
+    width = std::max(width, address_column(rows_[top_ + i]).size());
   for (std::size_t i = 0; i < height_ && top_ + i < rows_.size(); ++i) {
     const CodeRow& row = rows_[top_ + i];
     const std::size_t at = first_ + i;
@@ -468,10 +468,10 @@ void CodeView::draw(Frame& frame) {
     if (is_code && code_.has_branches)
       frame.put(at, branches_at, Style::Normal, branches_of(code_.lines[row.line].branches));
     frame.put(at, x, Style::Normal, "│");
-    const std::string left = place_of(row);
-    frame.put(at, x + 1 + place - std::min(place, left.size()), is_code ? Style::Address : Style::Quiet,
+    const std::string left = address_column(row);
+    frame.put(at, x + 1 + width - std::min(width, left.size()), is_code ? Style::Address : Style::Quiet,
               left);
-    std::size_t column = x + place + 2;
+    std::size_t column = x + width + 2;
     if (has_arrows_) {
       frame.put(at, column, Style::Jump, row.arrows);
       column += columns_of(row.arrows);

@@ -75,7 +75,7 @@ class CodeView {
   void move(std::ptrdiff_t rows);
   void go_to_line(std::size_t line);
   std::string number(std::uint32_t event, const HitCount& count) const;
-  std::string place_of(const CodeRow& row) const;
+  std::string address_column(const CodeRow& row) const;
   std::string branches_of(const BranchHits& hits) const;
   std::size_t sources_of(std::uint64_t offset) const;
   std::string status() const;

@@ -63,10 +63,10 @@ class LiveSink : public Sink {
            std::string opened_text)
       : session_(session), options_(options), opened_(opened), opened_text_(std::move(opened_text)) {}
   Flow on_sample(const ResolvedSample& sample) override {
-    if (options_.has_table && !takes(sample)) return failure_ ? Flow::Stop : Flow::GoOn;
+    if (options_.has_table && !takes(sample)) return failure_ ? Flow::Stop : Flow::Continue;
     return of_now().on_sample(sample);
   }
-  Flow on_other(const OtherEvent& other) override { return of_now().on_other(other); }
+  Flow on_non_sample(const NonSampleRecord& other) override { return of_now().on_non_sample(other); }
   void begin_anew() {
     walked_.reset();
     events_.reset();
@@ -617,10 +617,10 @@ Result<cli::ExitStatus> show(TopOptions& options) {
   report.reading.session.input = "-";
   report.reading.file_seconds = 0;  // sessions come and go for hours
   report.reading.paging = Paging::Never;
-  const std::string lack = options.is_text ? std::string() : why_no_screen();
-  if (lack.empty() && !options.is_text) return show_screen(options);
-  std::fprintf(stderr, "tacho top: %s%srows are printed as text, every %.1f s\n", lack.c_str(),
-               lack.empty() ? "" : ": ", static_cast<double>(options.delay) / 1000);
+  const std::string no_screen = options.is_text ? std::string() : why_no_screen();
+  if (no_screen.empty() && !options.is_text) return show_screen(options);
+  std::fprintf(stderr, "tacho top: %s%srows are printed as text, every %.1f s\n", no_screen.c_str(),
+               no_screen.empty() ? "" : ": ", static_cast<double>(options.delay) / 1000);
   return show_text(options);
 }
 

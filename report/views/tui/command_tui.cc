@@ -254,8 +254,8 @@ class Walker : private CaptureReadings {
   Shown finish(const Reading& reading) {
     Shown shown(Symbols::Used);
     shown.notes = reading.rows().notes();
-    if (code_ != nullptr && walk_ && !walk_->code_lacks().empty()) {
-      std::ranges::move(walk_->code_lacks().lines(printable(input())), std::back_inserter(shown.notes));
+    if (code_ != nullptr && walk_ && !walk_->missing_code().empty()) {
+      std::ranges::move(walk_->missing_code().lines(printable(input())), std::back_inserter(shown.notes));
       shown.status = cli::kIncomplete;
     }
     // Those of the first session are reported by the command.
@@ -272,28 +272,28 @@ class Walker : private CaptureReadings {
     before.memory.times.chosen = current->times;
     has_before_ = true;
     std::unique_ptr<Reading> next;
-    std::string lack;
+    std::string failure;
     do {
       read_otherwise();
       next.reset();
       auto session = open(wanted_);
       if (!session) {
-        lack = session.error().what;
+        failure = session.error().what;
         break;
       }
       next = std::make_unique<Reading>(std::move(*session), options_);
       const auto done = read(*next);
-      if (!done) lack = done.error().what;
-    } while (lack.empty() && flow_ == Walk::Flow::ReadAgain);
+      if (!done) failure = done.error().what;
+    } while (failure.empty() && flow_ == Walk::Flow::ReadAgain);
     has_before_ = false;
-    if (lack.empty() && flow_ == Walk::Flow::Stay) {
+    if (failure.empty() && flow_ == Walk::Flow::Stay) {
       if (is_stopped_)
-        lack = "reading was stopped: rows are as before";
+        failure = "reading was stopped: rows are as before";
       else if (next->rows().empty())
-        lack =
+        failure =
             box_ ? "no sample is in that box: rows are as before" : "no sample is there: rows are as before";
     }
-    if (lack.empty()) return next;
+    if (failure.empty()) return next;
     walk_.reset();
     wanted_ = std::move(before.wanted);
     options_ = std::move(before.options);
@@ -301,7 +301,7 @@ class Walker : private CaptureReadings {
     times_ = std::move(before.times);
     is_times_known_ = before.is_times_known;
     memory_ = std::move(before.memory);
-    message_ = std::move(lack);
+    message_ = std::move(failure);
     flow_ = Walk::Flow::Stay;
     return current;
   }
@@ -399,7 +399,7 @@ class Walker : private CaptureReadings {
         is_whole = true;
         if (code_ != nullptr) {
           if (auto begun = walk_->begin_with_code(*code_); !begun) return begun;
-          if (!walk_->code_lacks().empty() && walk_->is_at_list()) return Done{};
+          if (!walk_->missing_code().empty() && walk_->is_at_list()) return Done{};
         }
         if (const std::string base = std::exchange(wanted_base_, {}); !base.empty()) walk_->compare(base);
       }
@@ -501,16 +501,16 @@ Result<cli::ExitStatus> show_report(ReportOptions& options, const std::string& b
   const bool is_asked_for = options.face == ReportFace::Screen;
   const bool is_possible = options.face != ReportFace::Text && text_option.empty() && is_on_terminal() &&
                            options.reading.session.input != "-";
-  const std::string lack = is_possible ? why_no_screen() : std::string();
-  if (is_possible && lack.empty()) return walk_report(options, base);
+  const std::string no_screen = is_possible ? why_no_screen() : std::string();
+  if (is_possible && no_screen.empty()) return walk_report(options, base);
   if (is_asked_for && !text_option.empty())
     return use_error(
         fmt::format("{} is of text, which --stdio prints; the screen has no such thing", text_option));
   if (is_asked_for) {
-    return use_error((lack.empty() ? "the screen needs a terminal for input and output" : lack) +
+    return use_error((no_screen.empty() ? "the screen needs a terminal for input and output" : no_screen) +
                      "; tacho report --stdio prints text");
   }
-  if (!lack.empty()) std::fprintf(stderr, "tacho: %s: text is printed\n", lack.c_str());
+  if (!no_screen.empty()) std::fprintf(stderr, "tacho: %s: text is printed\n", no_screen.c_str());
   return print_report(options);
 }
 
@@ -544,8 +544,8 @@ Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments) 
     const bool is_asked_for = options.face == CodeFace::Screen;
     const bool is_possible = options.face != CodeFace::Text && text_option.empty() && is_on_terminal() &&
                              options.reading.session.input != "-";
-    const std::string lack = is_possible ? why_no_screen() : std::string();
-    if (is_possible && lack.empty()) {
+    const std::string no_screen = is_possible ? why_no_screen() : std::string();
+    if (is_possible && no_screen.empty()) {
       ReportOptions report;
       report.reading = options.reading;
       report.sort = "comm,dso,symbol";
@@ -556,9 +556,9 @@ Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments) 
     if (is_asked_for)
       return use_error(!text_option.empty()
                            ? fmt::format("{} is of text; the screen has no such thing", text_option)
-                           : (lack.empty() ? "the screen needs a terminal for input and output" : lack) +
+                           : (no_screen.empty() ? "the screen needs a terminal for input and output" : no_screen) +
                                  "; tacho annotate --stdio prints text");
-    if (!lack.empty()) std::fprintf(stderr, "tacho: %s: text is printed\n", lack.c_str());
+    if (!no_screen.empty()) std::fprintf(stderr, "tacho: %s: text is printed\n", no_screen.c_str());
     return print_annotate(options);
   });
 }

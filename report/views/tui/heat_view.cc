@@ -76,13 +76,13 @@ void HeatView::fit(ScreenSize size) {
   while (cursor_.row + 1 < map_.rows.size() && map_.rows[cursor_.row].high < before.low) ++cursor_.row;
 }
 
-std::pair<HeatView::Place, HeatView::Place> HeatView::corners() const {
-  const Place other = mark_.value_or(cursor_);
+std::pair<HeatView::Cell, HeatView::Cell> HeatView::corners() const {
+  const Cell other = mark_.value_or(cursor_);
   return {{std::min(other.column, cursor_.column), std::min(other.row, cursor_.row)},
           {std::max(other.column, cursor_.column), std::max(other.row, cursor_.row)}};
 }
 
-std::uint64_t HeatView::samples_in(Place first, Place last) const {
+std::uint64_t HeatView::samples_in(Cell first, Cell last) const {
   std::uint64_t samples = 0;
   for (std::size_t column = first.column; column <= last.column; ++column)
     for (std::size_t row = first.row; row <= last.row; ++row) samples += map_.at(column, row);
@@ -159,7 +159,7 @@ HeatView::Flow HeatView::on_key(const KeyPress& press) {
       const std::size_t column =
           press.column < kTextMargin ? map_.columns : (press.column - kTextMargin) / wide_;
       if (press.row == 0 || press.row > height_ || line >= map_.rows.size() || column >= map_.columns) break;
-      const Place at{column, map_.rows.size() - 1 - line};
+      const Cell at{column, map_.rows.size() - 1 - line};
       if (std::exchange(cursor_, at) == at) return Flow::Chosen;
       break;
     }

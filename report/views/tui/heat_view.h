@@ -34,13 +34,13 @@ class HeatView {
  private:
   HeatView(SampleChoice choice, HeatQuestion question)
       : choice_(std::move(choice)), question_(std::move(question)) {}
-  struct Place {
+  struct Cell {
     std::size_t column = 0, row = 0;
-    bool operator==(const Place&) const = default;
+    bool operator==(const Cell&) const = default;
   };
   void fit(ScreenSize size);
-  std::uint64_t samples_in(Place first, Place last) const;
-  std::pair<Place, Place> corners() const;  // of the box: its lowest and its highest
+  std::uint64_t samples_in(Cell first, Cell last) const;
+  std::pair<Cell, Cell> corners() const;  // of the box: its lowest and its highest
   void move(std::ptrdiff_t columns, std::ptrdiff_t rows);
   std::string box_line() const;
 
@@ -51,8 +51,8 @@ class HeatView {
   std::optional<HeatGrid> grid_;
   HeatMap map_;  // as wide and high as the screen allows
   ScreenSize fitted_{0, 0};
-  Place cursor_;
-  std::optional<Place> mark_;
+  Cell cursor_;
+  std::optional<Cell> mark_;
   std::size_t top_ = 0, height_ = 1,
               wide_ = 1;  // of the last drawing; top_: rows that are scrolled away above
 };

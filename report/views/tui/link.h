@@ -52,15 +52,15 @@ class WalkSink : public Sink {
           return event.attr.samples(format::abi::kSampleBranchStack);
         });
   }
-  Places places() const override { return Places::Addresses; }
-  bool takes_others() const override { return has_branches_ || rows_.takes_others(); }
+  MergeBy merge_by() const override { return MergeBy::Address; }
+  bool takes_non_samples() const override { return has_branches_ || rows_.takes_non_samples(); }
   Flow on_sample(const ResolvedSample& sample) override {
-    if (times_ != nullptr && sample.raw->time != 0) times_->add(sample.raw->time);
+    if (times_ != nullptr && sample.fields->time != 0) times_->add(sample.fields->time);
     hits_.add(sample);
     if (has_branches_) hits_.add_branches(sample);
     return rows_.on_sample(sample);
   }
-  Flow on_other(const OtherEvent& other) override { return rows_.on_other(other); }
+  Flow on_non_sample(const NonSampleRecord& other) override { return rows_.on_non_sample(other); }
 
   ReportSink& rows() { return rows_; }
   const CodeHits& hits() const { return hits_; }

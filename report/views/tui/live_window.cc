@@ -25,7 +25,7 @@ void put(std::byte* at, Number value) {
 }
 
 // Where the time stands in a record that is no sample; 0: nowhere.
-std::size_t place_of_time(const RecordView& view, const format::EventAttr& attr) {
+std::size_t time_offset(const RecordView& view, const format::EventAttr& attr) {
   const std::size_t trailer = format::sample_id_size(attr);
   if (trailer == 0 || !attr.samples(abi::kSampleTime)) return 0;
   const std::size_t before = attr.samples(abi::kSampleTid) ? sizeof(std::uint64_t) : 0;
@@ -166,7 +166,7 @@ void LiveWindow::take(const OrderedRecord& record, const format::EventAttr& attr
   const RecordView& view = record.view;
   const auto kept = [&] {
     return Kept{std::make_shared<const std::vector<std::byte>>(view.bytes.begin(), view.bytes.end()),
-                place_of_time(view, attr)};
+                time_offset(view, attr)};
   };
   format::Cursor in = view.body();
   switch (view.type) {

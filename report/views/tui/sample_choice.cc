@@ -58,16 +58,17 @@ bool ChosenSamples::accepts(const ResolvedSample& sample) {
   if (choice_.comm && sample.comm != *choice_.comm) return false;
   if (choice_.socket) {
     const auto& topology = session_.features().environment.cpu_topology;
-    const std::uint32_t cpu = sample.raw->cpu;
+    const std::uint32_t cpu = sample.fields->cpu;
     const bool is_known = topology && cpu < topology->cpus.size();
     if ((is_known ? topology->cpus[cpu].socket : ~0U) != *choice_.socket) return false;
   }
   if (choice_.box) {
     if (!box_source_.takes(sample.event_index)) return false;
     const auto value = box_source_.value_of(sample);
-    if (!value || !choice_.box->box.has(sample.raw->time, *value)) return false;
+    if (!value || !choice_.box->box.has(sample.fields->time, *value)) return false;
   }
-  if (!choice_.looks_at_functions() || accepts_function(functions_.of_place(sample.place))) return true;
+  if (!choice_.looks_at_functions() || accepts_function(functions_.of_location(sample.location_number)))
+    return true;
   return choice_.looks_at_callers && sample.stack != nullptr && accepts_stack(*sample.stack);
 }
 

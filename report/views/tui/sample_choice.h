@@ -60,12 +60,12 @@ class ChosenSamples : public Sink {
   // Finds the field of the choice's box; once the events are known.
   Result<> find();
 
-  Places places() const override { return to_.places(); }
-  bool takes_others() const override { return to_.takes_others(); }
+  MergeBy merge_by() const override { return to_.merge_by(); }
+  bool takes_non_samples() const override { return to_.takes_non_samples(); }
   Flow on_sample(const ResolvedSample& sample) override {
-    return accepts(sample) ? to_.on_sample(sample) : Flow::GoOn;
+    return accepts(sample) ? to_.on_sample(sample) : Flow::Continue;
   }
-  Flow on_other(const OtherEvent& other) override { return to_.on_other(other); }
+  Flow on_non_sample(const NonSampleRecord& other) override { return to_.on_non_sample(other); }
 
  private:
   enum class Answer : std::uint8_t { Unasked, No, Yes };

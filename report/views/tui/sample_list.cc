@@ -33,9 +33,9 @@ class SampleList::Collector : public Sink {
       list_.widths_.push_back(columns_of(list_.names_.back()));
     }
   }
-  bool takes_others() const override { return false; }
+  bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
-    if (!columns_.has_line(sample.event_index)) return Flow::GoOn;
+    if (!columns_.has_line(sample.event_index)) return Flow::Continue;
     text_.clear();
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const ColumnValue value = columns_.cell(i, sample);
@@ -51,7 +51,7 @@ class SampleList::Collector : public Sink {
       return Flow::Stop;
     }
     list_.lines_.push_back({keep(), static_cast<std::uint32_t>(text_.size()), sample.stack, sample.location});
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   bool is_full() const { return is_full_; }
 

@@ -64,9 +64,9 @@ std::vector<std::uint64_t> TimeCounts::columns(std::size_t count) const {
   return columns;
 }
 
-TimeStrip::TimeStrip(const TimeCounts& counts, Place place) : counts_(&counts), place_(std::move(place)) {
-  if (place_.cursor < counts.begin() || place_.cursor >= counts.end()) place_.cursor = counts.begin();
-  place_.is_open = true;
+TimeStrip::TimeStrip(const TimeCounts& counts, State state) : counts_(&counts), state_(std::move(state)) {
+  if (state_.cursor < counts.begin() || state_.cursor >= counts.end()) state_.cursor = counts.begin();
+  state_.is_open = true;
 }
 
 std::size_t TimeStrip::column_of(std::uint64_t time) const {
@@ -83,19 +83,19 @@ std::uint64_t TimeStrip::begin_of(std::size_t column) const {
 }
 
 void TimeStrip::move_to(std::size_t column) {
-  place_.cursor = begin_of(std::min(column, width_ - 1));
-  if (column_of(place_.cursor) < column && column < width_) ++place_.cursor;
+  state_.cursor = begin_of(std::min(column, width_ - 1));
+  if (column_of(state_.cursor) < column && column < width_) ++state_.cursor;
 }
 
 std::string TimeStrip::range() const {
-  const std::uint64_t other = place_.mark.value_or(place_.cursor);
-  const auto [first, last] = std::minmax({column_of(place_.cursor), column_of(other)});
+  const std::uint64_t other = state_.mark.value_or(state_.cursor);
+  const auto [first, last] = std::minmax({column_of(state_.cursor), column_of(other)});
   return seconds(begin_of(first)) + "," + seconds(std::max(begin_of(last + 1), std::uint64_t{1}) - 1);
 }
 
 TimeStrip::Flow TimeStrip::on_key(const KeyPress& press) {
   constexpr std::size_t kPage = 10;  // columns
-  const std::size_t column = column_of(place_.cursor);
+  const std::size_t column = column_of(state_.cursor);
   switch (press.key) {
     case Key::Left:
       move_to(column - std::min<std::size_t>(column, 1));
@@ -121,30 +121,30 @@ TimeStrip::Flow TimeStrip::on_key(const KeyPress& press) {
       move_to(press.column);
       return Flow::Stay;
     case Key::Backspace:
-      place_.mark.reset();
-      place_.chosen.reset();
+      state_.mark.reset();
+      state_.chosen.reset();
       return Flow::All;
     case Key::Escape:
-      place_.is_open = false;
+      state_.is_open = false;
       return Flow::Leave;
     case Key::Enter: {
       const auto [first, last] =
-          std::minmax({column_of(place_.cursor), column_of(place_.mark.value_or(place_.cursor))});
-      place_.chosen.emplace(begin_of(first), std::max(begin_of(last + 1), std::uint64_t{1}) - 1);
+          std::minmax({column_of(state_.cursor), column_of(state_.mark.value_or(state_.cursor))});
+      state_.chosen.emplace(begin_of(first), std::max(begin_of(last + 1), std::uint64_t{1}) - 1);
       return Flow::Chosen;
     }
     default:
       break;
   }
   if (press.is('T') || press.is('q')) {
-    place_.is_open = false;
+    state_.is_open = false;
     return Flow::Leave;
   }
   if (!press.is(' ')) return Flow::Unknown;
-  if (place_.mark)
-    place_.mark.reset();
+  if (state_.mark)
+    state_.mark.reset();
   else
-    place_.mark = place_.cursor;
+    state_.mark = state_.cursor;
   return Flow::Stay;
 }
 
@@ -153,15 +153,15 @@ void TimeStrip::draw(Frame& frame, std::size_t first) {
   first_ = first;
   const auto counts = counts_->columns(width_);
   const std::uint64_t most = std::max<std::uint64_t>(*std::ranges::max_element(counts), 1);
-  const std::size_t cursor = column_of(place_.cursor), mark = column_of(place_.mark.value_or(place_.cursor));
+  const std::size_t cursor = column_of(state_.cursor), mark = column_of(state_.mark.value_or(state_.cursor));
   const auto is_in = [&](std::size_t column) {
-    if (place_.mark) return column >= std::min(cursor, mark) && column <= std::max(cursor, mark);
-    return place_.chosen && column >= column_of(place_.chosen->first) &&
-           column <= column_of(place_.chosen->second);
+    if (state_.mark) return column >= std::min(cursor, mark) && column <= std::max(cursor, mark);
+    return state_.chosen && column >= column_of(state_.chosen->first) &&
+           column <= column_of(state_.chosen->second);
   };
   frame.bar(first, Style::Bar,
             fmt::format("Samples over time: {} at {} s{}", counts[cursor], short_seconds(begin_of(cursor)),
-                        place_.mark ? fmt::format(", marked from {} s", short_seconds(begin_of(mark))) : ""));
+                        state_.mark ? fmt::format(", marked from {} s", short_seconds(begin_of(mark))) : ""));
   for (std::size_t row = 0; row < kBars; ++row) {
     // One run for all columns of a style.
     for (std::size_t column = 0; column < width_;) {

@@ -37,20 +37,20 @@ class TimeStrip {
   static constexpr std::size_t kRows = 6;
 
   // What was chosen, to be kept when the capture was read again.
-  struct Place {
+  struct State {
     std::uint64_t cursor = 0;                                       // ns
     std::optional<std::uint64_t> mark;                              // the other end of what is being chosen
     std::optional<std::pair<std::uint64_t, std::uint64_t>> chosen;  // first and last ns of what rows count
     bool is_open = false;
   };
   // `counts` must outlive it, and has some.
-  TimeStrip(const TimeCounts& counts, Place place);
+  TimeStrip(const TimeCounts& counts, State state);
 
   // Chosen: rows shall count range() only. All: everything.
   enum class Flow : std::uint8_t { Stay, Leave, Chosen, All, Unknown };
   Flow on_key(const KeyPress& press);
   void draw(Frame& frame, std::size_t first);
-  const Place& place() const { return place_; }
+  const State& state() const { return state_; }
   // As --time takes it: "123.000000000,124.500000000".
   std::string range() const;
 
@@ -60,7 +60,7 @@ class TimeStrip {
   void move_to(std::size_t column);
 
   const TimeCounts* counts_;
-  Place place_;
+  State state_;
   std::size_t width_ = 1, first_ = 0;  // of the last drawing
 };
 

@@ -62,7 +62,7 @@ Walk::Memory Walk::remember() const {
                 .browser = list().remember(),
                 .shows_debug = shows_debug_,
                 .message = message_,
-                .times = strip_ ? strip_->place() : times_place_,
+                .times = strip_ ? strip_->state() : strip_state_,
                 .is_compared = compared_ != nullptr,
                 .compares_callees = compared_ && compared_->rows->has_callees(),
                 .compared_order = compared_ ? compared_->rows->order() : ComparedRows::Order::Delta};
@@ -74,7 +74,7 @@ void Walk::restore(const Memory& memory) {
   menu_.reset();
   shows_debug_ = memory.shows_debug;
   message_ = memory.message;
-  times_place_ = memory.times;
+  strip_state_ = memory.times;
   if (memory.times.is_open && times_ != nullptr && !times_->empty()) strip_.emplace(*times_, memory.times);
   if (memory.sort != rows_.sort_keys()) (void)rows_.sort_by(memory.sort);
   for (const auto& one : memory.before)
@@ -410,15 +410,15 @@ Result<> Walk::begin_with_code(const AnnotateOptions& options) {
 // Of the event that is chosen.
 void Walk::open_hottest() {
   const EventBlock& events = sink_.profile().blocks()[rows_.choice().block];
-  code_lacks_ = {};
+  missing_code_ = {};
   auto code = std::make_unique<CodeView>(*code_source_, events.leader, events.members, annotated_->code);
   for (const HitFunction* const function : code_source_->hottest_of(events.leader)) {
     if (code->show(*function).empty()) {
       code_ = std::move(code);
-      code_lacks_ = {};
+      missing_code_ = {};
       return;
     }
-    code_lacks_.add(*function, code_source_->annotate(*function, events.leader, events.members));
+    missing_code_.add(*function, code_source_->annotate(*function, events.leader, events.members));
   }
   message_ = "no function with samples of this event has code here";
   if (rows_.blocks().size() > 1) offer_events();
@@ -602,7 +602,7 @@ void Walk::open_times() {
                                : "T: times are known when all is read, of samples that have them";
     return;
   }
-  strip_.emplace(*times_, times_place_);
+  strip_.emplace(*times_, strip_state_);
 }
 
 // Nothing: the key is the list's.
@@ -613,7 +613,7 @@ std::optional<Walk::Flow> Walk::on_times_key(const KeyPress& press) {
     case TimeStrip::Flow::Stay:
       break;
     case TimeStrip::Flow::Leave:
-      times_place_ = strip_->place();
+      strip_state_ = strip_->state();
       strip_.reset();
       break;
     case TimeStrip::Flow::Chosen:
@@ -1014,10 +1014,9 @@ Walk::Flow Walk::on_key(const KeyPress& press) {
 std::string Walk::status() const {
   if (!message_.empty()) return message_;
   if (shows_debug_) {
-    const auto place = list().cursor();
-    return fmt::format("row {} of {}, line {} of its graph; {} functions, {} rows of the profile",
-                       place.row + 1, rows_.size(), place.line, sink_.functions().size(),
-                       sink_.profile().rows().size());
+    const auto at = list().cursor();
+    return fmt::format("row {} of {}, line {} of its graph; {} functions, {} rows of the profile", at.row + 1,
+                       rows_.size(), at.line, sink_.functions().size(), sink_.profile().rows().size());
   }
   if (!progress_.empty()) return progress_ + "  h: help  Esc: stop reading  q: leave";
   if (!sandwiches_.empty()) return "h: help  Enter: open  a: annotate  x: its callers and callees  q: back";

@@ -53,7 +53,7 @@ class Walk {
   // Leaving it leaves the view. Fails where there is no such function. The options must outlive this.
   Result<> begin_with_code(const AnnotateOptions& options);
   // Functions that have no code, where none has any; empty: code is shown.
-  const CodeLacks& code_lacks() const { return code_lacks_; }
+  const MissingCode& missing_code() const { return missing_code_; }
   void say(std::string message) { message_ = std::move(message); }
   // Stands behind the list's title: "last 20 s".
   void note(std::string note) { note_ = std::move(note); }
@@ -82,7 +82,7 @@ class Walk {
     Browser::Memory browser;
     bool shows_debug = false;
     std::string message;
-    TimeStrip::Place times;
+    TimeStrip::State times;
     bool is_compared = false, compares_callees = false;
     ComparedRows::Order compared_order = ComparedRows::Order::Delta;
   };
@@ -161,7 +161,7 @@ class Walk {
   std::string note_, progress_;
   const TimeCounts* times_ = nullptr;
   std::optional<TimeStrip> strip_;
-  TimeStrip::Place times_place_;  // while it is closed
+  TimeStrip::State strip_state_;  // while it is closed
   std::optional<std::string> wanted_times_;
   std::optional<std::optional<BoxChoice>> wanted_box_;
   std::optional<BoxChoice> box_;
@@ -191,7 +191,7 @@ class Walk {
   std::unique_ptr<CodeSource> code_source_;            // once something is annotated
   std::unique_ptr<CodeView> code_;
   const AnnotateOptions* annotated_ = nullptr;  // of begin_with_code(); null: the list is below code
-  CodeLacks code_lacks_;
+  MissingCode missing_code_;
   std::optional<FlameView> flame_;
   std::unique_ptr<SampleList> samples_;
   std::unique_ptr<HeatView> heat_;

@@ -47,7 +47,7 @@ class FinishUnwindTest : public testing::Test {
   Words walked(std::size_t most = 100) {
     finish_unwind(walk_, copy_, most, [this](std::uint64_t address, bool is_return, std::uint16_t& end) {
       const auto found = rows_.find(address - (is_return ? 1 : 0));
-      if (found == rows_.end()) end = lack_;
+      if (found == rows_.end()) end = end_;
       return found == rows_.end() ? std::nullopt : std::optional(found->second);
     });
     Words result = walk_.frames;
@@ -58,7 +58,7 @@ class FinishUnwindTest : public testing::Test {
   StackCopy copy_;
   CallchainMerger::Walk walk_;
   std::map<std::uint64_t, unwind::RowFinder::Found> rows_;
-  std::uint16_t lack_ = TACHO_END_NO_MAPPING;
+  std::uint16_t end_ = TACHO_END_NO_MAPPING;
 };
 
 TEST_F(FinishUnwindTest, GoesByRowsToTheFirstFunction) {
@@ -208,7 +208,7 @@ TEST_F(FinishUnwindTest, NoMoreFramesThanAskedFor) {
 
 TEST_F(FinishUnwindTest, AFileThatIsGoneLeavesWhatTheKernelFound) {
   walk_.frames = {0x1000, 0x2001, 0x3001};
-  lack_ = TACHO_END_NO_TABLE;
+  end_ = TACHO_END_NO_TABLE;
   EXPECT_EQ(walked(), (Words{0x1000, 0x2001, 0x3001, TACHO_END_NO_TABLE}));
 }
 

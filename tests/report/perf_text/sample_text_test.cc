@@ -76,7 +76,7 @@ class KeepsStacks : public Sink {
  public:
   Flow on_sample(const ResolvedSample& sample) override {
     stacks.push_back(sample.stack);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   std::vector<const Stack*> stacks;
 };

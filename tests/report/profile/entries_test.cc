@@ -45,7 +45,7 @@ class IntoProfile : public Sink {
   IntoProfile(Profile& profile) : profile_(&profile) {}
   Flow on_sample(const ResolvedSample& sample) override {
     profile_->add(sample, sample.period);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
 
  private:
@@ -231,7 +231,7 @@ TEST(Entries, AFunctionStandsAboveWhatItCallsWhenAllItsTimeIsSpentThere) {
   const Report report({{.chain = {1, 3, 2}, .leaf = 1, .period = 5}}, "sym", ChainOrder::Caller, true);
   EXPECT_EQ(report.names({{Column::Kind::Children}}),
             (std::vector<std::string>{"[k] f1", "[k] f2", "[k] f3"}))
-      << "the row of the sample's own place has the whole chain";
+      << "the row of the sample's own location has the whole chain";
 }
 
 TEST(Entries, EventsWithoutPeriodsAreWeighedBySamples) {

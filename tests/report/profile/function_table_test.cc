@@ -24,11 +24,11 @@ class Stacks : public Sink {
   Flow on_sample(const ResolvedSample& sample) override {
     if (sample.stack != nullptr)
       frames.insert(frames.end(), sample.stack->frames.begin(), sample.stack->frames.end());
-    places.push_back(sample.location->number);
+    locations.push_back(sample.location->number);
     stacks.push_back(sample.stack);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
-  std::vector<std::uint32_t> frames, places;  // numbers of locations, of all samples
+  std::vector<std::uint32_t> frames, locations;  // numbers of locations, of all samples
   std::vector<const Stack*> stacks;
 };
 
@@ -89,7 +89,7 @@ std::vector<std::uint32_t> chain_of(FunctionTable& table, const Stack& stack) {
   return ids;
 }
 
-TEST(FunctionTable, PlacesOfOneFunctionAreOneFunction) {
+TEST(FunctionTable, LocationsOfOneFunctionAreOneFunction) {
   const Ran ran({kernel_sample({kKernel + 0x10, kKernel + 0x110, kKernel + 0x20})});
   ASSERT_EQ(ran.sink.frames.size(), 3u);
   FunctionTable table(*ran.session);
@@ -99,7 +99,7 @@ TEST(FunctionTable, PlacesOfOneFunctionAreOneFunction) {
   const std::uint32_t third = table.of_frame(ran.sink.frames[2])[0];
   EXPECT_EQ(first, third);
   EXPECT_NE(first, second);
-  EXPECT_EQ(table.of_place(ran.sink.places[0]), first);
+  EXPECT_EQ(table.of_location(ran.sink.locations[0]), first);
   EXPECT_EQ(table.size(), 2u);
   EXPECT_EQ(table[first].name(), "alpha");
   EXPECT_EQ(table[second].name(), "beta");
@@ -108,7 +108,7 @@ TEST(FunctionTable, PlacesOfOneFunctionAreOneFunction) {
   EXPECT_EQ(table[first].source, 'k');
 }
 
-TEST(FunctionTable, WithTheKeyAddressEachPlaceStandsForItself) {
+TEST(FunctionTable, WithTheKeyAddressEachLocationIsOfItsOwn) {
   const Ran ran({kernel_sample({kKernel + 0x10, kKernel + 0x20})});
   FunctionTable table(*ran.session, ChainKey::Address);
   const Function& one = table[table.of_frame(ran.sink.frames[0])[0]];
@@ -117,31 +117,31 @@ TEST(FunctionTable, WithTheKeyAddressEachPlaceStandsForItself) {
   EXPECT_EQ(one.symbol, two.symbol) << "a row of --sort sym is the function all the same";
 }
 
-// A chain's unknown frame is known by the address that was sampled, a sample's own place by that in its
+// A chain's unknown frame is known by the address that was sampled, a sample's own location by that in its
 // module: perf's report shows both.
-TEST(FunctionTable, AnUnknownPlaceIsItsAddress) {
+TEST(FunctionTable, AnUnknownLocationIsItsAddress) {
   const Ran ran({user_sample(5, 0x1234), user_sample(6, 0x5234), user_sample(7, 0x9234)});
   ASSERT_EQ(ran.sink.frames.size(), 3u);
   FunctionTable table(*ran.session);
   const Function& chain = table[table.of_frame(ran.sink.frames[0])[0]];
   EXPECT_TRUE(chain.name().empty());
   EXPECT_EQ(chain.start, 0x1234u);
-  const Function& alone = table[table.of_place(ran.sink.places[0])];
+  const Function& alone = table[table.of_location(ran.sink.locations[0])];
   EXPECT_EQ(alone.start, 0x234u);
-  const Function& other_module = table[table.of_place(ran.sink.places[1])];
+  const Function& other_module = table[table.of_location(ran.sink.locations[1])];
   EXPECT_EQ(other_module.start, 0x234u);
   EXPECT_NE(alone.module, other_module.module);
   EXPECT_EQ(alone.module_number, other_module.module_number) << "a row of --sort dso goes by the short name";
   EXPECT_EQ(alone.symbol, other_module.symbol) << "a row of --sort sym goes by the address alone";
   EXPECT_NE(alone.chain_key, other_module.chain_key);
-  EXPECT_EQ(table.of_place(ran.sink.places[2]), table.of_place(ran.sink.places[0]))
+  EXPECT_EQ(table.of_location(ran.sink.locations[2]), table.of_location(ran.sink.locations[0]))
       << "one module, mapped at two addresses";
   EXPECT_EQ(table[chain_of(table, *ran.sink.stacks[0])[0]].start, 0x1234u);
   EXPECT_EQ(table[chain_of(table, *ran.sink.stacks[2])[0]].start, 0x9234u)
-      << "the same place in another process";
+      << "the same location in another process";
 }
 
-TEST(FunctionTable, AFileMappedTwiceInAProcessHasTwoPlaces) {
+TEST(FunctionTable, AFileMappedTwiceInAProcessHasTwoLocations) {
   const Ran ran({user_sample(7, 0x9234), user_sample(7, 0xb234), user_sample(7, 0x9234)});
   FunctionTable table(*ran.session);
   std::vector<std::uint64_t> starts;

@@ -25,12 +25,12 @@ struct Case {
   ResolvedSample sample(const Thread& thread, const Location& location, const Stack* with,
                         std::size_t event = 0) {
     ResolvedSample made;
-    made.raw = &raw;
+    made.fields = &raw;
     made.event_index = event;
     made.thread = &thread;
     made.comm = thread.comm;
     made.location = &location;
-    made.place = location.number;
+    made.location_number = location.number;
     made.stack = with;
     return made;
   }
@@ -71,9 +71,9 @@ TEST(Profile, KnowsTheRowsOfEachBlock) {
 
 TEST(Profile, TellsApartOnlyWhatItIsAskedTo) {
   Case c;
-  ProfileShape places;
-  places.by_stack = places.by_comm = false;
-  Profile profile({{0, 1}}, places);
+  ProfileShape shape;
+  shape.by_stack = shape.by_comm = false;
+  Profile profile({{0, 1}}, shape);
   profile.add(c.sample(c.one, c.here, &c.stack), 1);
   profile.add(c.sample(c.two, c.here, nullptr), 1);
   EXPECT_EQ(profile.rows().size(), 1U);
@@ -102,8 +102,8 @@ TEST(Profile, EventsOfAGroupShareRowsWithAWeightEach) {
 TEST(Profile, FactsTellRowsApart) {
   Case c;
   ProfileShape shape;
-  shape.facts = {[](const ResolvedSample& s) -> std::uint64_t { return s.raw->cpu; },
-                 [](const ResolvedSample& s) -> std::uint64_t { return s.raw->time / 10; }};
+  shape.facts = {[](const ResolvedSample& s) -> std::uint64_t { return s.fields->cpu; },
+                 [](const ResolvedSample& s) -> std::uint64_t { return s.fields->time / 10; }};
   Profile profile({{0, 1}}, std::move(shape));
   for (const auto& [cpu, time] : {std::pair(0U, 10U), {1U, 10U}, {0U, 19U}, {0U, 20U}, {1U, 11U}}) {
     c.raw.cpu = cpu;

@@ -47,7 +47,7 @@ struct Weighed : Sink {
   }
   Flow on_sample(const ResolvedSample& sample) override {
     if (const auto weight = choice->of(sample)) total += *weight;
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   std::string_view what;
   WeightChoice* choice = nullptr;

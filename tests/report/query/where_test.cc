@@ -89,8 +89,8 @@ class Samples : public Sink {
     session->run(*this);
   }
   Flow on_sample(const ResolvedSample& sample) override {
-    shown += std::to_string(sample.raw->time);
-    return Flow::GoOn;
+    shown += std::to_string(sample.fields->time);
+    return Flow::Continue;
   }
   std::string shown;
 };

@@ -180,7 +180,7 @@ std::vector<std::byte> capture_of(const std::vector<Made>& records, Maker& maker
   return capture.file();
 }
 
-// What stands for a place in the tests.
+// Text of a location in these tests.
 std::string shown(std::string_view path, std::uint64_t address) {
   return std::string(path) + "+" + std::to_string(address);
 }
@@ -192,7 +192,7 @@ class ByHand {
     std::string comm;
     std::uint32_t pid = 0, tid = 0;
     std::uint64_t period = 0;
-    std::string place, frames;
+    std::string location, frames;
   };
   std::vector<Sample> samples;
   std::size_t damaged = 0, lost = 0;
@@ -312,17 +312,17 @@ class Summed : public Sink, public SumView {
   SumView* sums() override { return this; }
   Flow on_sample(const ResolvedSample&) override {
     ++others;
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   SumShape shape() const override { return shape_; }
-  Places places() const override { return shape_.places; }
+  MergeBy merge_by() const override { return shape_.merge_by; }
   std::uint32_t row_of(const SumGroup& row) override {
     Resolver& resolver = session_->resolver();
     std::string text;
     if (shape_.by_comm) text += std::string(row.comm) + " ";
     if (shape_.by_thread)
       text += std::to_string(row.thread->pid) + "/" + std::to_string(row.thread->tid) + " ";
-    if (shape_.by_place) text += shown(resolver.location(row.place)) + " ";
+    if (shape_.by_location) text += shown(resolver.location(row.location)) + " ";
     if (row.stack != nullptr)
       for (const std::uint32_t frame : row.stack->frames) text += shown(resolver.location(frame)) + ";";
     return static_cast<std::uint32_t>(totals.of(text));
@@ -345,7 +345,7 @@ Totals summed_by_hand(const ByHand& read, const SumShape& shape) {
     std::string text;
     if (shape.by_comm) text += sample.comm + " ";
     if (shape.by_thread) text += std::to_string(sample.pid) + "/" + std::to_string(sample.tid) + " ";
-    if (shape.by_place) text += sample.place + " ";
+    if (shape.by_location) text += sample.location + " ";
     if (shape.by_stack) text += sample.frames;
     Total& total = totals.rows[totals.of(text)].second;
     total.period += sample.period == 0 && shape.counts_nought ? 1 : sample.period;
@@ -361,7 +361,7 @@ class Written : public Sink, public TextView {
    public:
     explicit Nib(Session& session) : session_(&session) {}
     Flow on_sample(const ResolvedSample& sample) override {
-      written_ += std::string(sample.comm) + " " + std::to_string(sample.raw->time) + " " +
+      written_ += std::string(sample.comm) + " " + std::to_string(sample.fields->time) + " " +
                   shown(*sample.location) + " ";
       if (sample.frames)
         for (const Location& frame : *sample.frames) written_ += shown(frame) + ";";
@@ -369,7 +369,7 @@ class Written : public Sink, public TextView {
         for (const std::uint32_t frame : sample.stack->frames)
           written_ += shown(session_->resolver().location(frame)) + ";";
       written_ += "\n";
-      return Flow::GoOn;
+      return Flow::Continue;
     }
     std::size_t size() const override { return written_.size(); }
     void swap_buffers() override { turned_ = std::exchange(written_, {}); }
@@ -381,11 +381,11 @@ class Written : public Sink, public TextView {
   };
   explicit Written(Session& session) : session_(&session) {}
   TextView* text() override { return this; }
-  bool takes_others() const override { return false; }
+  bool takes_non_samples() const override { return false; }
   std::unique_ptr<Pen> fork(std::mutex*) override { return std::make_unique<Nib>(*session_); }
   Flow put(Pen& pen, std::size_t begin, std::size_t end) override {
     all += static_cast<Nib&>(pen).turned().substr(begin, end - begin);
-    return all.size() < most ? Flow::GoOn : Flow::Stop;
+    return all.size() < most ? Flow::Continue : Flow::Stop;
   }
   Flow on_sample(const ResolvedSample& sample) override {  // with one job
     if (!one_) one_.emplace(*session_);
@@ -431,7 +431,7 @@ TEST_P(Captures, SumsAreThoseOfTheRecordsReadByHand) {
   const SumShape shapes[] = {{},
                              {.by_stack = false},
                              {.by_comm = false, .by_thread = true, .counts_nought = true},
-                             {.by_place = false}};
+                             {.by_location = false}};
   for (const SumShape& shape : shapes) {
     const Totals expected = summed_by_hand(by_hand_, shape);
     for (const unsigned jobs : kJobs) {
@@ -463,7 +463,7 @@ TEST_P(Captures, TextIsThatOfTheRecordsReadByHand) {
   for (const Made& made : records_) {
     if (made.kind != Made::Kind::Sample) continue;
     expected +=
-        sample->comm + " " + std::to_string(made.time) + " " + sample->place + " " + sample->frames + "\n";
+        sample->comm + " " + std::to_string(made.time) + " " + sample->location + " " + sample->frames + "\n";
     ++sample;
   }
   for (const unsigned jobs : kJobs) {
@@ -555,16 +555,16 @@ TEST(ForkedViews, SamplesWithEmptyPayloadStacksAreApartByTheirAddresses) {
 }
 
 // More combinations than are kept at a time.
-TEST(ForkedViews, PlacesOfNamesAreFewAndTheirSumsWhole) {
+TEST(ForkedViews, MergedLocationsAreFewAndTheirSumsWhole) {
   constexpr std::uint64_t kSamples = 300'000;
   const test::TemporaryFile file(capture_with_names(kSamples).file());
-  for (const Sink::Places places : {Sink::Places::Names, Sink::Places::Functions}) {
+  for (const Sink::MergeBy merge_by : {Sink::MergeBy::Name, Sink::MergeBy::Function}) {
     std::vector<std::pair<std::string, Total>> first;
     for (const unsigned jobs : kJobs) {
       auto session = open(file, jobs);
       ASSERT_TRUE(session);
-      const bool has_stacks = places == Sink::Places::Names;
-      Summed view(*session, {.by_stack = has_stacks, .by_place = !has_stacks, .places = places});
+      const bool has_stacks = merge_by == Sink::MergeBy::Name;
+      Summed view(*session, {.by_stack = has_stacks, .by_location = !has_stacks, .merge_by = merge_by});
       session->run(view);
       Total all;
       for (const auto& [text, total] : view.totals.rows)
@@ -572,7 +572,7 @@ TEST(ForkedViews, PlacesOfNamesAreFewAndTheirSumsWhole) {
       EXPECT_EQ(all, (Total{kSamples * (kSamples + 1) / 2, kSamples}));
       if (first.empty()) first = view.totals.rows;
       EXPECT_TRUE(view.totals.rows == first) << jobs << " jobs";
-      // One, two, three and what has no name; of places also each address without a name.
+      // One, two, three and what has no name; of functions also each address without a name.
       EXPECT_LE(first.size(), has_stacks ? 4u : 0x110u);
     }
   }

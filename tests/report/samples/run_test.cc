@@ -28,7 +28,7 @@ class Looker : public Sink {
  public:
   explicit Looker(Session& session, Others which = Others::No, std::size_t most = ~std::size_t{0})
       : session_(&session), others_(which), most_(most) {}
-  bool takes_others() const override { return others_ == Others::Yes; }
+  bool takes_non_samples() const override { return others_ == Others::Yes; }
   Flow on_sample(const ResolvedSample& sample) override {
     const format::Features& features = session_->features();
     found += features.attachment("perf-map/" + std::to_string(samples)) != nullptr ? 1 : 0;
@@ -36,11 +36,11 @@ class Looker : public Sink {
     names += sample.event().name.size() + sample.comm.size() + sample.thread->comm.size();
     for (const symbolize::Frame& frame : session_->resolver().frames(*sample.location))
       names += frame.function.size();
-    return ++samples == most_ ? Flow::Stop : Flow::GoOn;
+    return ++samples == most_ ? Flow::Stop : Flow::Continue;
   }
-  Flow on_other(const OtherEvent&) override {
+  Flow on_non_sample(const NonSampleRecord&) override {
     ++others;
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   std::size_t samples = 0, others = 0, found = 0, names = 0;
 
@@ -135,12 +135,12 @@ TEST(Run, NamesThatChangeAreThoseOfTheSamplesTimeAndTheLastAfterTheRun) {
   ASSERT_TRUE(session);
   class Comms : public Sink {
    public:
-    bool takes_others() const override { return false; }
+    bool takes_non_samples() const override { return false; }
     Flow on_sample(const ResolvedSample& sample) override {
       ++seen[std::string(sample.comm)];
       during = sample.thread->comm;
       thread = sample.thread;
-      return Flow::GoOn;
+      return Flow::Continue;
     }
     std::map<std::string, std::uint64_t> seen;
     std::string during;
@@ -156,15 +156,15 @@ TEST(Run, NamesThatChangeAreThoseOfTheSamplesTimeAndTheLastAfterTheRun) {
 // What a view that shows functions alone gets: equal to what all others get, but for addresses of a function.
 class Functions : public Sink {
  public:
-  Functions(Session& session, Places places) : session_(&session), places_(places) {}
-  bool takes_others() const override { return false; }
-  Places places() const override { return places_; }
+  Functions(Session& session, MergeBy merge_by) : session_(&session), merge_by_(merge_by) {}
+  bool takes_non_samples() const override { return false; }
+  MergeBy merge_by() const override { return merge_by_; }
   Flow on_sample(const ResolvedSample& sample) override {
-    starts.push_back({sample.raw->ip, sample.raw->pid, sample.raw->tid, sample.raw->cpu, sample.period,
-                      sample.raw->misc, sample.event_index});
+    starts.push_back({sample.fields->ip, sample.fields->pid, sample.fields->tid, sample.fields->cpu,
+                      sample.period, sample.fields->misc, sample.event_index});
     numbers.push_back(sample.location->number);
     distinct.insert(sample.location->number);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   // After the run.
   std::vector<std::string> names() {
@@ -182,10 +182,10 @@ class Functions : public Sink {
 
  private:
   Session* session_;
-  Places places_;
+  MergeBy merge_by_;
 };
 
-TEST(Run, AViewOfFunctionsGetsOnePlaceForEachAndTheSameNames) {
+TEST(Run, AViewMergedByFunctionGetsOneLocationForEachAndTheSameNames) {
   CaptureBuilder capture;
   capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
   capture.comm(5, 5, "java").mmap(5, 0x1000, 0x2000, 0, "//anon");
@@ -212,8 +212,8 @@ TEST(Run, AViewOfFunctionsGetsOnePlaceForEachAndTheSameNames) {
   const test::TemporaryFile file(capture.file());
   auto by_address = open(file), by_function = open(file);
   ASSERT_TRUE(by_address && by_function);
-  Functions all(*by_address, Sink::Places::Addresses);
-  Functions few(*by_function, Sink::Places::Functions);
+  Functions all(*by_address, Sink::MergeBy::Address);
+  Functions few(*by_function, Sink::MergeBy::Function);
   by_address->run(all);
   by_function->run(few);
   ASSERT_EQ(all.starts.size(), kSamples);
@@ -228,13 +228,13 @@ TEST(Run, AViewOfFunctionsGetsOnePlaceForEachAndTheSameNames) {
 // Keeps the stacks of samples, for after the run.
 class Stacks : public Sink {
  public:
-  Stacks(Session& session, Places places) : session_(&session), places_(places) {}
-  bool takes_others() const override { return false; }
-  Places places() const override { return places_; }
+  Stacks(Session& session, MergeBy merge_by) : session_(&session), merge_by_(merge_by) {}
+  bool takes_non_samples() const override { return false; }
+  MergeBy merge_by() const override { return merge_by_; }
   Flow on_sample(const ResolvedSample& sample) override {
     stacks.push_back(sample.stack);
     distinct.insert(sample.stack->number);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   std::vector<std::string> names() {
     std::vector<std::string> all;
@@ -252,7 +252,7 @@ class Stacks : public Sink {
 
  private:
   Session* session_;
-  Places places_;
+  MergeBy merge_by_;
 };
 
 TEST(Run, AViewOfNamesGetsOneStackForEachChainOfNames) {
@@ -277,8 +277,8 @@ TEST(Run, AViewOfNamesGetsOneStackForEachChainOfNames) {
   const test::TemporaryFile file(capture.file());
   auto by_address = open(file), by_name = open(file);
   ASSERT_TRUE(by_address && by_name);
-  Stacks all(*by_address, Sink::Places::Addresses);
-  Stacks few(*by_name, Sink::Places::Names);
+  Stacks all(*by_address, Sink::MergeBy::Address);
+  Stacks few(*by_name, Sink::MergeBy::Name);
   by_address->run(all);
   by_name->run(few);
   ASSERT_EQ(all.stacks.size(), kSamples);

@@ -19,16 +19,16 @@ using test::SampleFields;
 class Collector : public Sink {
  public:
   Flow on_sample(const ResolvedSample& sample) override {
-    std::string text = std::string(sample.comm) + " " + std::to_string(sample.raw->time) + " " +
+    std::string text = std::string(sample.comm) + " " + std::to_string(sample.fields->time) + " " +
                        std::to_string(sample.period) + " " + sample.event().name;
     if (sample.stack != nullptr)
       stacks.push_back(sample.stack->number), text += " #" + std::to_string(sample.stack->frames.size());
     lines.push_back(std::move(text));
-    return lines.size() == stop_after ? Flow::Stop : Flow::GoOn;
+    return lines.size() == stop_after ? Flow::Stop : Flow::Continue;
   }
-  Flow on_other(const OtherEvent& event) override {
+  Flow on_non_sample(const NonSampleRecord& event) override {
     others.push_back(std::string(format::record_name(event.view->type)));
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   std::vector<std::string> lines, others;
   std::vector<std::uint32_t> stacks;
@@ -105,7 +105,7 @@ TEST(Session, EqualCallChainsAreOneStackUntilTheMappingsChange) {
   const Ran ran = run(capture.file());
   ASSERT_EQ(ran.sink.stacks.size(), 3u);
   EXPECT_EQ(ran.sink.stacks[0], ran.sink.stacks[1]);
-  EXPECT_NE(ran.sink.stacks[0], ran.sink.stacks[2]) << "another process's addresses mean other places";
+  EXPECT_NE(ran.sink.stacks[0], ran.sink.stacks[2]) << "another process's addresses are other locations";
   EXPECT_TRUE(ran.sink.lines[0].ends_with("#3")) << "marks are no frames";
 }
 
@@ -146,13 +146,13 @@ TEST(Session, OrItsOutermostFramesAreKept) {
       Flow on_sample(const ResolvedSample& sample) override {
         ip = sample.location->ip.value;
         frames.assign(sample.stack->frames.begin(), sample.stack->frames.end());
-        return Flow::GoOn;
+        return Flow::Continue;
       }
       std::vector<std::uint32_t> frames;
       std::uint64_t ip = 0;
     } sink;
     session->run(sink);
-    EXPECT_EQ(sink.ip, 0x11u) << "the sample's own place is no frame that was left out";
+    EXPECT_EQ(sink.ip, 0x11u) << "the sample's own location is no frame that was left out";
     std::vector<std::uint64_t> addresses;
     for (const std::uint32_t frame : sink.frames)
       addresses.push_back(session->resolver().location(frame).ip.value);
@@ -264,7 +264,7 @@ TEST(Session, WhatIsLeftOutDoesNotMoveTheEndOfRoundsForOthers) {
   EXPECT_EQ(some.sink.lines, expected);
 }
 
-TEST(Session, FiltersByTheNamesOfASamplesPlace) {
+TEST(Session, FiltersByTheNamesOfASamplesLocation) {
   CaptureBuilder capture;
   capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
   capture.mmap(5, 0x1000, 0x1000, 0, "/bin/one").mmap(5, 0x2000, 0x1000, 0, "/bin/two");
@@ -284,7 +284,8 @@ TEST(Session, FiltersByTheNamesOfASamplesPlace) {
   EXPECT_EQ(count([](Filter& f) { f.symbols = {"2010"}; }), 1u) << "an address";
   EXPECT_EQ(count([](Filter& f) { f.symbols = {"0x2000"}, f.symbol_range = 0x11; }), 1u);
   EXPECT_EQ(count([](Filter& f) { f.symbols = {"0x2000"}, f.symbol_range = 0x10; }), 0u);
-  EXPECT_EQ(count([](Filter& f) { f.symbol_part = "x"; }), 0u) << "places without a name have no such part";
+  EXPECT_EQ(count([](Filter& f) { f.symbol_part = "x"; }), 0u)
+      << "locations without a name have no such part";
 }
 
 // What a sink was given of one sample's stack: the addresses.
@@ -306,7 +307,7 @@ std::vector<std::uint64_t> lbr_chain(const SampleFields& fields, std::uint64_t b
       for (const std::uint32_t number : sample.stack->frames)
         found.push_back(session_->resolver().location(number).ip.value);
       own = sample.location->ip.value;
-      return Flow::GoOn;
+      return Flow::Continue;
     }
     std::vector<std::uint64_t> found;
     std::uint64_t own = 0;
@@ -390,7 +391,7 @@ TEST(Session, ASinkCanStopTheReading) {
 // What session.h does on two threads where there are two processors: samples with call chains, shown by name.
 class NamesCollector : public Collector {
  public:
-  bool takes_others() const override { return false; }
+  bool takes_non_samples() const override { return false; }
 };
 
 // Rounds of one sample each; a kernel mapping, for which the reading thread waits until all is shown, after
@@ -477,7 +478,7 @@ TEST(ScriptText, PrintsALineWithoutCallChain) {
     explicit Writer(ScriptText text) : text_(std::move(text)) {}
     Flow on_sample(const ResolvedSample& sample) override {
       text_.write(out, sample);
-      return Flow::GoOn;
+      return Flow::Continue;
     }
     TextBuffer out;
 

@@ -32,12 +32,13 @@ class StackTableTest : public testing::Test {
   std::uint64_t changes_ = 0;
   std::vector<std::uint64_t> addresses(const Stack& stack) const {
     std::vector<std::uint64_t> all;
-    for (const std::uint32_t number : stack.frames) all.push_back(places_.locations()[number].ip.value);
+    for (const std::uint32_t number : stack.frames)
+      all.push_back(location_table_.locations()[number].ip.value);
     return all;
   }
   symbolize::AddressSpaces spaces_;
-  PlaceTable places_;
-  StackTable stacks_{places_};
+  LocationTable location_table_;
+  StackTable stacks_{location_table_};
   const Words one_{abi::kContextUser, 0x1000, 0x2000}, two_{abi::kContextUser, 0x1000, 0x3000};
 };
 
@@ -58,7 +59,8 @@ TEST_F(StackTableTest, AllButTheFirstBehindAMarkAreReturnAddresses) {
   const auto callers = [&] {
     Words found;
     for (const std::uint32_t number : ask(chain).frames)
-      if (places_.locations()[number].is_caller) found.push_back(places_.locations()[number].ip.value);
+      if (location_table_.locations()[number].is_caller)
+        found.push_back(location_table_.locations()[number].ip.value);
     return found;
   };
   EXPECT_EQ(callers(), Words{}) << "they are one chain for perf";
@@ -124,7 +126,7 @@ TEST_F(StackTableTest, AChainAndWhatWasUnwoundOfItAreToldApartByWhereItBegins) {
   const Stack& unwound = ask_both(one_, more);
   EXPECT_NE(unwound.number, recorded.number);
   EXPECT_EQ(addresses(unwound), addresses(recorded));
-  EXPECT_TRUE(places_.locations()[unwound.frames.back()].is_unwound);
+  EXPECT_TRUE(location_table_.locations()[unwound.frames.back()].is_unwound);
 }
 
 using FortyWords = std::array<std::uint64_t, 40>;

@@ -62,7 +62,7 @@ TEST_F(ArchiveTest, WhatIsAsLargeAsItMayBeIsRead) {
   const auto archive = read_archive(path, kMegabyte + 3 * 512);
   ASSERT_TRUE(archive) << archive.error().what;
   EXPECT_TRUE(archive->files.empty());
-  EXPECT_TRUE(archive->lacks.empty());
+  EXPECT_TRUE(archive->ignored.empty());
   EXPECT_FALSE(read_archive(path, kMegabyte));
 }
 

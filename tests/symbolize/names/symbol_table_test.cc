@@ -288,7 +288,7 @@ TEST(SymbolTable, CodeWithoutASymbolIsOfTheFunctionAroundIt) {
 
 // What any thread may see is what the questions answer, or that they must be asked.
 TEST(SymbolTable, WhatIsSeenIsWhatIsFound) {
-  using Kind = SymbolTable::Sight::Kind;
+  using Kind = SymbolTable::RowLookup::Kind;
   std::mt19937 random(11);
   std::size_t symbols = 0, nothing = 0, unsure = 0;
   for (int round = 0; round < 200; ++round) {
@@ -308,7 +308,7 @@ TEST(SymbolTable, WhatIsSeenIsWhatIsFound) {
     add(random() % 4);
     table.finish();
     for (std::uint64_t address = 0xf0; address < 0x340; ++address) {
-      const auto seen = table.see(address), caller = table.see_caller(address);
+      const auto seen = table.try_row_at(address), caller = table.try_caller_row_at(address);
       const auto row = table.row_at(address), of_caller = table.row_at(table.call_before(address));
       if (seen.kind == Kind::Symbol) {
         ASSERT_EQ(row, seen.row) << address;
@@ -331,13 +331,13 @@ TEST(SymbolTable, WhatIsSeenIsWhatIsFound) {
 }
 
 TEST(SymbolTable, OfAnswersWhatIsSeenIsWhatIsFound) {
-  using Kind = SymbolTable::Sight::Kind;
+  using Kind = SymbolTable::RowLookup::Kind;
   SymbolTable table;
   table.add({.start = 0x100, .end = 0x120, .name = "one"});
   table.add({.start = 0x120, .end = 0x140, .name = "__restore_rt"});
   table.finish_with({{0x110, 0}, {0x11f, 0}, {0x120, 1}, {0x128, 1}, {0x200, SymbolTable::kNoSymbol}});
   for (std::uint64_t address = 0x100; address < 0x210; ++address) {
-    const auto seen = table.see(address), caller = table.see_caller(address);
+    const auto seen = table.try_row_at(address), caller = table.try_caller_row_at(address);
     if (seen.kind == Kind::Symbol) {
       EXPECT_EQ(table.row_at(address), seen.row);
     }
@@ -351,9 +351,9 @@ TEST(SymbolTable, OfAnswersWhatIsSeenIsWhatIsFound) {
       EXPECT_FALSE(table.row_at(table.call_before(address)));
     }
   }
-  EXPECT_EQ(table.see(0x110).row, 0u);
-  EXPECT_EQ(table.see(0x128).kind, Kind::Symbol);
-  EXPECT_EQ(table.see_caller(0x120).kind, Kind::Unsure) << "a signal trampoline may begin there";
+  EXPECT_EQ(table.try_row_at(0x110).row, 0u);
+  EXPECT_EQ(table.try_row_at(0x128).kind, Kind::Symbol);
+  EXPECT_EQ(table.try_caller_row_at(0x120).kind, Kind::Ambiguous) << "a signal trampoline may begin there";
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ TEST(PageTree, DepthIsNoRecursion) {
   std::vector<std::uint32_t> chain(1'000'000, made.frame("f"));
   const auto node = made.tree.node_of(chain);
   const PageTree::Order order = made.tree.order(made.texts);
-  EXPECT_EQ(order.places[node], 0u);
-  EXPECT_EQ(order.places[0], chain.size());
+  EXPECT_EQ(order.positions[node], 0u);
+  EXPECT_EQ(order.positions[0], chain.size());
 }
 
 TEST(PageColumns, NumbersAreLeb128AndZigzag) {

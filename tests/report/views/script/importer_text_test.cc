@@ -26,7 +26,7 @@ class Collector : public Sink {
   explicit Collector(Session& session) : writer_(session) {}
   Flow on_sample(const ResolvedSample& sample) override {
     writer_.write(out, sample);
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   TextBuffer out;
 

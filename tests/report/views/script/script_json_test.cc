@@ -22,7 +22,7 @@ class Collector : public Sink {
     TextBuffer out;
     json_.write(out, sample);
     lines.emplace_back(out.view());
-    return Flow::GoOn;
+    return Flow::Continue;
   }
   std::vector<std::string> lines;
 
@@ -67,7 +67,7 @@ TEST(ScriptJson, ASampleIsOneObjectWithWhatItsEventSampled) {
                 "\n"});
 }
 
-TEST(ScriptJson, WithoutACallChainTheStackIsThePlaceOfTheSample) {
+TEST(ScriptJson, WithoutACallChainTheStackIsTheSamplesLocation) {
   CaptureBuilder capture;
   capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
   capture.sample(usual_sample());

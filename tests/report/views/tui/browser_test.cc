@@ -83,7 +83,7 @@ TEST(Browser, RowsThatAreMadeAnewAreOpenAsBefore) {
   anew.first = 2;
   Browser other(anew);
   other.restore(memory);
-  EXPECT_EQ(other.cursor(), (Browser::Place{2, 1}));
+  EXPECT_EQ(other.cursor(), (Browser::Position{2, 1}));
   const std::string after = drawn(other, {80, 20});
   EXPECT_NE(after.find(">     start\n   - main\n      - 60.00% a\n"), std::string::npos) << after;
   // Gone: closed, and the cursor is at the first row.
@@ -91,7 +91,7 @@ TEST(Browser, RowsThatAreMadeAnewAreOpenAsBefore) {
   others.first = 100;
   Browser third(others);
   third.restore(memory);
-  EXPECT_EQ(third.cursor(), Browser::Place());
+  EXPECT_EQ(third.cursor(), Browser::Position());
   EXPECT_EQ(drawn(third, {80, 20}).find("start"), std::string::npos);
 }
 
@@ -102,7 +102,7 @@ TEST(Browser, ACursorThatWasNotMovedStaysAtTheFirstRow) {
   anew.first = 3;
   Browser other(anew);
   other.restore(browser.remember());
-  EXPECT_EQ(other.cursor(), Browser::Place());
+  EXPECT_EQ(other.cursor(), Browser::Position());
 }
 
 TEST(Browser, OpensAllOfItAsPerfDrawsIt) {
@@ -137,7 +137,7 @@ TEST(Browser, LeftClosesOrGoesToTheParent) {
   EXPECT_EQ(browser.cursor().line, 2u);
   EXPECT_EQ(drawn(browser, {80, 5}).find("60.00%"), std::string::npos) << "it is closed now";
   press(browser, Key::Left);
-  EXPECT_EQ(browser.cursor(), (Browser::Place{0, 0}));
+  EXPECT_EQ(browser.cursor(), (Browser::Position{0, 0}));
   press(browser, Key::Left);
   EXPECT_EQ(drawn(browser, {80, 3}).find("start"), std::string::npos);
 }

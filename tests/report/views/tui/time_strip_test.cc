@@ -64,7 +64,7 @@ TEST(TimeStrip, ARangeIsWhatTimeTakes) {
   EXPECT_EQ(strip.range(), "11.000000000,11.999999999");
   EXPECT_TRUE(parse_times(strip.range(), {}));
   EXPECT_EQ(strip.on_key(key(Key::Backspace)), TimeStrip::Flow::All);
-  EXPECT_FALSE(strip.place().mark || strip.place().chosen);
+  EXPECT_FALSE(strip.state().mark || strip.state().chosen);
   EXPECT_EQ(strip.on_key(key(static_cast<Key>('a'))), TimeStrip::Flow::Unknown);
   EXPECT_EQ(strip.on_key(key(Key::Escape)), TimeStrip::Flow::Leave);
 }
