@@ -139,7 +139,7 @@ std::optional<int> handle_recorder_help(const RecordOptions& options, std::strin
 // The view ends when nothing more comes; when it ended first, as head makes it end, there was no more to do.
 int end_live(LiveView& view, const Result<Recorded>& recorded, FileState file_state,
              const StopSignals& signals) {
-  if (!recorded && file_state == FileState::None) view.give_up();
+  if (!recorded && file_state == FileState::None) view.kill();
   const int shown = view.finish();
   if (recorded) return recorded->status != cli::kWhole ? recorded->status : shown;
   if (recorded.error().code == EPIPE) return shown;
@@ -214,7 +214,7 @@ int run_top(const std::vector<std::string>& command_line) {
   auto view = LiveView::start(std::move(parsed->top.view), parsed->top.has_screen);
   if (!view) return fail(view.error(), "top");
   if (auto done = choose_output(options.output, options.files, look_at_standard_output()); !done) {
-    view->give_up();
+    view->kill();
     return fail(done.error(), "top");
   }
   options.files.to_screen = true;
@@ -224,7 +224,7 @@ int run_top(const std::vector<std::string>& command_line) {
   FileState file_state = FileState::None;
   const auto recorded = record_events(options, command_line, *signals, file_state);
   if (!recorded && file_state == FileState::None)
-    view->give_up();
+    view->kill();
   else if (recorded && recorded->stop_signal != 0 && parsed->top.has_screen)
     view->terminate();
   const int shown = view->finish();

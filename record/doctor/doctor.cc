@@ -59,7 +59,7 @@ std::uint64_t held_capabilities() {
   return at == std::string::npos ? 0 : number_of(std::string_view(status).substr(at + kField.size()), 16);
 }
 
-// "none [integrity] confidentiality": the one in brackets.
+// The word in brackets, of "none [integrity] confidentiality".
 std::string lockdown_of(const std::string& text) {
   const auto begin = text.find('['), end = text.find(']');
   return begin == std::string::npos || end == std::string::npos ? ""
@@ -104,7 +104,7 @@ void look_at_names(HostFacts& facts) {
     facts.tracefs = folder;
     facts.can_read_tracefs = can_access(facts.tracefs + "/events/sched/sched_switch/format", R_OK);
   }
-  // A user without the right to search the folder sees nothing in it, mounted or not.
+  // Without the right to search the directory its content is invisible, but mountinfo shows the mount.
   if (facts.tracefs.empty() && text_of("/proc/self/mountinfo").find(" - tracefs ") != std::string::npos)
     facts.tracefs = "/sys/kernel/tracing";
   facts.shows_kernel_symbols = find_kernel_text(text_of("/proc/kallsyms")).has_value();
@@ -158,11 +158,11 @@ struct Capability {
   std::string_view name, loss;
 };
 constexpr std::array<Capability, 5> kCapabilities{
-    {{38, "cap_perfmon", "other people's processes, the kernel's side and -a"},
+    {{38, "cap_perfmon", "processes of other users, kernel mode or -a"},
      {39, "cap_bpf", "BPF programs"},
      {34, "cap_syslog", "names of kernel functions"},
-     {19, "cap_sys_ptrace", "mappings of other people's processes, so the names in them"},
-     {2, "cap_dac_read_search", "tracepoints, whose descriptions root alone may read"}}};
+     {19, "cap_sys_ptrace", "symbols in processes of other users (their mappings cannot be read)"},
+     {2, "cap_dac_read_search", "tracepoints (only root can read tracefs)"}}};
 constexpr unsigned kSysAdmin = 21;
 constexpr unsigned kIpcLock = 14;
 constexpr std::uint64_t kRingBytes = (std::uint64_t{2} << 20) + (std::uint64_t{256} << 10);  // of a CPU
@@ -181,9 +181,9 @@ Finding kernel(const HostFacts& facts) {
   Finding found = good("kernel", facts.kernel + " (" + facts.machine + ")");
   if (!facts.has_build_ids) {
     found.consequence =
-        "mappings carry no build ids (Linux 5.12), so a file that changes later gives wrong names";
+        "MMAP records have no build ids (before Linux 5.12): a file that changes later gives wrong symbols";
   } else if (!facts.counts_losses) {
-    found.consequence = "losses are counted for each CPU and not for each event (Linux 6.0)";
+    found.consequence = "lost samples are counted by CPU, not by event (before Linux 6.0)";
   }
   if (!found.consequence.empty()) found.state = State::Limited;
   return found;
@@ -209,7 +209,7 @@ Finding paranoid(const HostFacts& facts) {
   if (holds_or_admin(facts, 38) || facts.host.perf_event_paranoid < 0) return found;
   found.state = State::Limited;
   found.consequence = facts.host.perf_event_paranoid >= 2
-                          ? "without cap_perfmon only own processes outside of the kernel can be recorded"
+                          ? "without cap_perfmon only user mode of own processes can be recorded"
                           : "without cap_perfmon tracepoints cannot be recorded";
   found.remedy = "sudo sysctl kernel.perf_event_paranoid=-1";
   return found;
@@ -234,15 +234,14 @@ Finding tracepoints(const HostFacts& facts) {
 
 Finding kernel_names(const HostFacts& facts) {
   const std::string value = "kernel.kptr_restrict is " + std::to_string(facts.kptr_restrict);
-  if (facts.shows_kernel_symbols) return good("names of the kernel", value);
-  // At 0 every user who may sample the kernel can read them; at 1 it takes the capability; above, nothing
-  // helps.
+  if (facts.shows_kernel_symbols) return good("kernel symbols", value);
+  // kptr_restrict 0: readable by all users who may sample the kernel; 1: with CAP_SYSLOG; 2: by nobody.
   const std::string remedy = facts.kptr_restrict > 1 ? "sudo sysctl kernel.kptr_restrict=1  (and run as root)"
                              : facts.kptr_restrict == 1
                                  ? "sudo sysctl kernel.kptr_restrict=0  (or run as root)"
                                  : "sudo setcap cap_syslog+ep " + facts.program + "  (or run as root)";
-  return {"names of the kernel", State::Limited, value + "; /proc/kallsyms hides its addresses",
-          "kernel frames have no names", remedy};
+  return {"kernel symbols", State::Limited, value + "; addresses in /proc/kallsyms are hidden",
+          "kernel frames have no symbols", remedy};
 }
 
 Finding btf(const HostFacts& facts) {
@@ -256,7 +255,8 @@ Finding lockdown(const HostFacts& facts) {
   if (facts.lockdown != "confidentiality")
     return good("lockdown", facts.lockdown.empty() ? "none" : facts.lockdown);
   return {"lockdown", State::Limited, facts.lockdown,
-          "BPF programs may not read the kernel's memory, nor perf its side", "boot with lockdown=integrity"};
+          "BPF programs cannot read kernel memory, and perf events cannot sample kernel mode",
+          "boot with lockdown=integrity"};
 }
 
 Finding probes(const HostFacts& facts) {
@@ -264,14 +264,14 @@ Finding probes(const HostFacts& facts) {
   const std::string both =
       "kprobes: " + yes_or_no(facts.has_kprobes) + ", uprobes: " + yes_or_no(facts.has_uprobes);
   if (facts.has_kprobes && facts.has_uprobes) return good("probes", both);
-  std::string places, settings;
-  const auto add_missing = [&](std::string_view place, std::string_view setting) {
-    places.append(places.empty() ? "" : " and ").append(place);
+  std::string targets, settings;
+  const auto add_missing = [&](std::string_view target, std::string_view setting) {
+    targets.append(targets.empty() ? "" : " and ").append(target);
     settings.append(settings.empty() ? "" : " and ").append(setting);
   };
-  if (!facts.has_kprobes) add_missing("functions of the kernel", "CONFIG_KPROBE_EVENTS=y");
-  if (!facts.has_uprobes) add_missing("functions of programs", "CONFIG_UPROBE_EVENTS=y");
-  return {"probes", State::Limited, both, "neither events nor BPF programs can be put on " + places,
+  if (!facts.has_kprobes) add_missing("kernel functions", "CONFIG_KPROBE_EVENTS=y");
+  if (!facts.has_uprobes) add_missing("user functions", "CONFIG_UPROBE_EVENTS=y");
+  return {"probes", State::Limited, both, "events and BPF programs cannot be attached to " + targets,
           "boot a kernel with " + settings};
 }
 
@@ -292,7 +292,7 @@ void programs(const HostFacts& facts, std::vector<Finding>& findings) {
 Finding unwinding(const HostFacts& facts) {
   if (facts.unwinding_refusal.empty()) return good("unwinding", "in the kernel (-g, --call-graph ehframe)");
   return {"unwinding", State::Limited, "not in the kernel: " + facts.unwinding_refusal,
-          "-g copies stacks, 8 KB each, and unwinds them when the recording ends; --call-graph ehframe "
+          "-g records stack copies of 8 KB and unwinds them when the recording ends; --call-graph ehframe "
           "cannot be used",
           holds_or_admin(facts, 39) ? "" : "sudo setcap cap_perfmon,cap_bpf+ep " + facts.program};
 }
@@ -310,14 +310,14 @@ Finding cgroups(const HostFacts& facts) {
                                             facts.cgroup_mount);
   if (facts.cgroup_refusal.empty()) return found;
   found.state = State::Limited;
-  found.value += "; no events of one: " + facts.cgroup_refusal;
+  found.value += "; no cgroup events: " + facts.cgroup_refusal;
   found.consequence = "-G cannot be used";
   if (facts.cgroup_mount.empty()) found.remedy = "sudo mount -t cgroup2 none /sys/fs/cgroup";
   if (!facts.system_refusal.empty()) found.remedy = "sudo sysctl kernel.perf_event_paranoid=-1";
   return found;
 }
 
-// With CAP_IPC_LOCK these limits do not apply.
+// Not limited with CAP_IPC_LOCK, or if perf_event_paranoid is -1.
 Finding ring_memory(const HostFacts& facts) {
   const bool is_bound =
       !holds(facts, kIpcLock) && facts.host.perf_event_paranoid >= 0 && facts.locked_bytes < kUnlimited;
@@ -330,7 +330,8 @@ Finding ring_memory(const HostFacts& facts) {
   const std::string value =
       fmt::format("{}, {:.1f} MB allowed", needs, static_cast<double>(allowed) / (1 << 20));
   if (allowed >= wanted) return good("ring memory", value);
-  return {"ring memory", State::Limited, value, "rings are smaller than by default, and full sooner",
+  return {"ring memory", State::Limited, value,
+          "rings are smaller than the default, so more samples are lost",
           fmt::format("sudo sysctl kernel.perf_event_mlock_kb={}", (kRingBytes >> 10) + 32)};
 }
 
@@ -338,14 +339,14 @@ Finding descriptors(const HostFacts& facts) {
   const std::uint64_t wanted = 64 + 16 * facts.host.online_cpus.size();
   if (facts.descriptors >= wanted) return good("descriptors", std::to_string(facts.descriptors));
   return {"descriptors", State::Limited, std::to_string(facts.descriptors),
-          "an event takes one for each CPU and watched thread", "ulimit -Hn 65536  (as root)"};
+          "an event needs one for each CPU and thread", "ulimit -Hn 65536  (as root)"};
 }
 
 Finding rate(const HostFacts& facts) {
   const std::string value = std::to_string(facts.host.max_sample_rate) + " Hz";
   if (facts.host.max_sample_rate >= 4000) return good("sample rate", value + " at most");
   return {"sample rate", State::Limited, value + " at most",
-          "clocks sample less often than the 4000 Hz of the default",
+          "events are sampled at less than the default of 4000 Hz",
           "sudo sysctl kernel.perf_event_max_sample_rate=100000"};
 }
 
@@ -359,12 +360,12 @@ cli::CommandLine command_line(bool& json) {
   line.program = "tacho doctor";
   line.synopsis = "[--json]";
   line.description =
-      "Reports what this user can record on this host: each capability, the consequence if it is missing, "
-      "and "
-      "the command that fixes it. Events are opened and empty BPF programs are loaded for a moment; nothing "
-      "is "
-      "changed. tacho doctor FILE reports what a capture lacks on another machine (tacho doctor FILE "
-      "--help).";
+      "Reports what this user can record on this host: for each capability its state, what cannot be "
+      "recorded "
+      "without it, and the command that fixes it. It opens events and loads empty BPF programs to see "
+      "whether "
+      "the kernel allows it, and changes nothing. tacho doctor FILE reports what a capture needs on another "
+      "machine (tacho doctor FILE --help).";
   line.options = {
       cli::flag("--json",
                 "One JSON object: recording (whether it is possible) and findings, each with name, "
@@ -388,13 +389,12 @@ std::vector<Finding> judge(const HostFacts& facts) {
       rights(facts),
       paranoid(facts),
       sampling("own processes", facts.own_refusal, State::Missing, "nothing can be recorded", remedy),
-      sampling("the kernel's side", facts.kernel_refusal, State::Limited,
-               "own processes are recorded outside of the kernel alone: events get :u", remedy),
-      sampling("the whole system", facts.system_refusal, State::Limited, "-a, -C and -G cannot be used",
-               remedy),
+      sampling("kernel mode", facts.kernel_refusal, State::Limited,
+               "own processes are recorded in user mode only: events get the modifier u", remedy),
+      sampling("system-wide", facts.system_refusal, State::Limited, "-a, -C and -G cannot be used", remedy),
       sampling(
           "hardware counters", facts.hardware_refusal, State::Limited,
-          "cycles, instructions and the like cannot be recorded; -e cpu-clock samples by time",
+          "cycles, instructions and other counters cannot be recorded; use -e cpu-clock",
           facts.own_refusal.empty() ? "on a virtual machine: give it a PMU (qemu -cpu host,pmu=on)" : remedy),
       tracepoints(facts),
       kernel_names(facts),

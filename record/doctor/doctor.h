@@ -1,5 +1,5 @@
-// `tacho doctor`: what this host can record, what is missing, and the command that fixes it. Looking
-// changes nothing.
+// `tacho doctor`: what this user can record on this host, what is missing, and the command that fixes it.
+// Changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ namespace tacho::record {
 
 struct HostFacts {
   std::string kernel, machine;  // "6.1.0-56-amd64", "x86_64"
-  std::string program;          // the path of this one
+  std::string program;          // the path of tacho-record
   bool is_root = false;
   std::uint64_t capabilities = 0;  // bits of CapEff
   std::string lockdown;            // "none", "integrity", "confidentiality"; empty: the kernel has none
 
   Host host;
-  // Why the kernel refuses such an event; empty: it takes it.
+  // The kernel's error for an event; empty: it can be opened.
   std::string own_refusal;       // a clock on this process
-  std::string kernel_refusal;    // the same with the kernel's side
+  std::string kernel_refusal;    // the same with kernel mode
   std::string system_refusal;    // a clock on a CPU
   std::string hardware_refusal;  // cycles
   std::string cgroup_refusal;    // a clock in a cgroup
-  bool counts_losses = false;    // for each event (read format LOST)
-  bool has_build_ids = false;    // with mappings
+  bool counts_losses = false;    // PERF_FORMAT_LOST
+  bool has_build_ids = false;    // in MMAP2 records
 
   std::string tracefs;  // where it is mounted; empty: nowhere
   bool can_read_tracefs = false;
@@ -35,8 +35,8 @@ struct HostFacts {
   int kptr_restrict = 0;
   bool has_btf = false;
   std::vector<bpf::ProgramTrial> programs;
-  std::string unwinding_refusal;  // why stacks cannot be unwound in the kernel; empty: they can
-  std::string clang;              // empty: there is none
+  std::string unwinding_refusal;  // why the BPF unwinder cannot be loaded; empty: it can
+  std::string clang;              // path; empty: not found
 
   std::string cgroup_mount;
   bool has_cgroups_v1 = false;     // the mount is of version 1
@@ -46,18 +46,15 @@ struct HostFacts {
 };
 HostFacts look_at_host();
 
-// `tacho doctor`: what this host can record, what follows from what is missing, and the command that fixes
-// it.
-
 struct Finding {
   enum class State : std::uint8_t { Good, Limited, Missing };
   std::string name;
   State state = State::Good;
   std::string value;        // what was seen
-  std::string consequence;  // what cannot be done; empty when all is well
-  std::string remedy;       // a command or an option; empty when there is none
+  std::string consequence;  // what cannot be recorded; empty if Good
+  std::string remedy;       // a command or an option; empty: none
 };
-// Judges the facts one by one.
+// One finding for each capability of the host.
 std::vector<Finding> judge(const HostFacts& facts);
 // Whether anything can be recorded here by this user.
 bool can_record(const HostFacts& facts);
@@ -65,7 +62,7 @@ bool can_record(const HostFacts& facts);
 std::string doctor_text(const std::vector<Finding>& findings, bool can_record);
 std::string doctor_json(const std::vector<Finding>& findings, bool can_record);
 
-// `arguments`: those after "doctor". Returns the exit status.
+// `arguments`: after "doctor". Returns the exit status.
 int run_doctor(const std::vector<std::string>& arguments);
 
 }  // namespace tacho::record

@@ -67,7 +67,7 @@ struct Line {
 
 constexpr const char* kTracepointKind = "Tracepoint event";
 
-// The words of perf list. Each chooses the lines whose kind has `kind` in it.
+// The words of perf list. Each one selects the lines whose kind contains `kind`.
 struct KindWord {
   std::string_view word, also, kind;
 };
@@ -99,7 +99,7 @@ bool matches(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-// Whether the kernel has it here: opens it on this process, which needs the fewest rights.
+// Whether the kernel supports the event: opens it for this process, which needs the fewest rights.
 bool can_be_opened(const NamedEvent& named) {
   PlannedEvent event;
   event.attr.type = named.type;
@@ -124,7 +124,7 @@ void add_pmus(std::vector<Line>& lines, const Pmus& pmus) {
     if (!pmu) continue;
     for (const PmuEvent& event : pmu->events)
       lines.push_back({fmt::format("{}/{}/", name, event.name), "", "Kernel PMU event", {event.terms}});
-    // Probes have words of their own.
+    // uprobe and kprobe: add_forms() has their syntax.
     if (pmu->fields.empty() || name == "uprobe" || name == "kprobe") continue;
     Line raw{fmt::format("{}/.../", name), "", "Kernel PMU by its fields", {}};
     for (const PmuField& field : pmu->fields)
@@ -134,16 +134,16 @@ void add_pmus(std::vector<Line>& lines, const Pmus& pmus) {
 }
 
 void add_forms(std::vector<Line>& lines, const Pmus& pmus) {
-  lines.push_back({"rNNN", "", "Raw number of a counter, hexadecimal", {}});
+  lines.push_back({"rNNN", "", "Raw event number, hexadecimal", {}});
   lines.push_back({"mem:ADDRESS[/LENGTH][:rwx]", "", "Hardware breakpoint", {}});
   if (pmus.read("uprobe")) {
-    lines.push_back({"uprobe:FILE:FUNCTION[+OFFSET]", "", "Probe of a program or library", {}});
-    lines.push_back({"uretprobe:FILE:FUNCTION", "", "Probe of a return", {}});
-    lines.push_back({"usdt:FILE:PROVIDER:NAME", "", "Marker in a program or library", {}});
+    lines.push_back({"uprobe:FILE:FUNCTION[+OFFSET]", "", "Probe at a user function", {}});
+    lines.push_back({"uretprobe:FILE:FUNCTION", "", "Probe at the return of a user function", {}});
+    lines.push_back({"usdt:FILE:PROVIDER:NAME", "", "USDT marker", {}});
   }
   if (pmus.read("kprobe")) {
-    lines.push_back({"kprobe:FUNCTION[+OFFSET]", "", "Probe of the kernel", {}});
-    lines.push_back({"kretprobe:FUNCTION", "", "Probe of a return in the kernel", {}});
+    lines.push_back({"kprobe:FUNCTION[+OFFSET]", "", "Probe at a kernel function", {}});
+    lines.push_back({"kretprobe:FUNCTION", "", "Probe at the return of a kernel function", {}});
   }
 }
 
@@ -163,15 +163,15 @@ Result<> add_tracepoints(std::vector<Line>& lines, const ListOptions& options) {
   return Done{};
 }
 
-// Makers' names, where libpfm4 is installed: of this host's processors if their counters can be opened, and
-// of all that it knows when one is named ("skl::*").
-void add_makers_names(std::vector<Line>& lines, const std::string& pattern) {
-  const bool is_asked_for = pattern.find("::") != std::string::npos;
+// Event names of libpfm4, if it is installed: of this host's CPUs if their counters can be opened; if the
+// pattern names a PMU ("skl::*"), of all that it has.
+void add_pfm_names(std::vector<Line>& lines, const std::string& pattern) {
+  const bool names_pmu = pattern.find("::") != std::string::npos;
   const auto cycles = find_named_event("cycles");
-  if (!is_asked_for && !(cycles && can_be_opened(*cycles))) return;
+  if (!names_pmu && !(cycles && can_be_opened(*cycles))) return;
   const auto library = PfmLibrary::open();
   if (!library) return;
-  library->each_event(is_asked_for ? PfmLibrary::Which::All : PfmLibrary::Which::Here,
+  library->each_event(names_pmu ? PfmLibrary::Which::All : PfmLibrary::Which::Here,
                       [&lines](const std::string& name, const std::string& description) {
                         lines.push_back({name, "", "libpfm4, --pfm-events", {description}});
                       });
@@ -200,29 +200,21 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
   line.program = "tacho list";
   line.synopsis = "[hw] [sw] [cache] [pmu] [tracepoint] [bpf | recorders] [GLOB] [-v]";
   line.description =
-      "Lists the events that tacho record can record here: counters and caches of the processor where there "
-      "are "
-      "some (by their makers' names too, where libpfm4 is installed), software events, the kernel's "
-      "PMUs, and tracepoints; with the word bpf the BPF "
-      "programs "
-      "that are loaded now, by any process: where they are attached, which processes hold them and what they "
-      "cost; "
-      "with the word recorders the tools that "
-      "tacho record -e NAME carries: what each shows, and the names that other tools have for it. "
-      "With uprobe:FILE:, usdt:FILE: or kprobe: before it, the functions and markers that probes can be put "
-      "on. "
-      "A GLOB ('sched:*') or a part of a "
-      "name "
-      "chooses among them, and hw, sw, cache, pmu, pfm or tracepoint before it events of these kinds, as in "
-      "perf list.";
+      "Lists the events that can be recorded here: hardware and cache counters (with libpfm4 also by the CPU "
+      "vendor's names), software events, PMU events and tracepoints. A GLOB ('sched:*') or a part of a name "
+      "selects events, and hw, sw, cache, pmu, pfm or tracepoint their kinds, as in perf list. "
+      "uprobe:FILE:GLOB, kprobe:GLOB and usdt:FILE:GLOB list functions and USDT markers for probes. "
+      "tacho list recorders lists the ready-made BPF tools of tacho record -e NAME. tacho list bpf lists the "
+      "loaded BPF programs of all processes: where they are attached, which processes hold them, and their "
+      "run "
+      "times.";
   line.options.push_back(cli::flag(
-      "-v,--verbose",
-      "Also the fields of tracepoints and PMUs, and of some functions the arguments that a probe can read",
+      "-v,--verbose", "Also the fields of tracepoints and PMUs, and the arguments of up to 20 functions",
       options.fields));
   line.options.push_back(
       {"--cost", cli::Takes::Optional, "SECONDS",
-       "With bpf: measure for so long (1 to 60; default: 1) what the programs cost. The kernel's statistics "
-       "are on for that time, which costs each run of a program some 20 ns",
+       "With bpf: measure the programs' run times for SECONDS (1 to 60; default: 1). Meanwhile the kernel's "
+       "statistics are enabled, which adds some 20 ns to each run of a program",
        [&options](std::string_view text) -> Result<> {
          const auto seconds =
              text.empty() ? Result<std::uint64_t>(1) : cli::parse_number("--cost", text, 1, 60);
@@ -232,8 +224,8 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
        }});
   line.options.push_back(cli::flag(
       "--json",
-      "One JSON object a line: name and kind of events, functions and markers (with -v their fields), "
-      "name, tells and preset of recorders, all that is known of BPF programs",
+      "One JSON object for each line: name and kind of events, functions and markers (with -v their fields); "
+      "name, tells (what it shows) and preset of recorders; all details of BPF programs",
       options.json));
   line.words = [&options](std::vector<std::string> words) -> Result<> {
     options.programs = words.front() == "bpf";
@@ -244,7 +236,7 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
       words.erase(words.begin());
     }
     if (words.empty()) return Done{};
-    if (words.size() > 1) return use_error("one pattern at a time: " + words[1]);
+    if (words.size() > 1) return use_error("more than one pattern: " + words[1]);
     options.pattern = words.front();
     return Done{};
   };
@@ -254,8 +246,8 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
       "  tacho list sw\n"
       "  tacho list 'syscalls:sys_enter_open*' -v\n"
       "  tacho list recorders\n"
-      "  tacho list 'uprobe:/bin/bash:read*'     functions of a program; with -v what they are called with\n"
-      "  tacho list bpf --cost=5                 runs a second, time of each, share of a CPU\n"
+      "  tacho list 'uprobe:/bin/bash:read*'     functions of a program; with -v their arguments\n"
+      "  tacho list bpf --cost=5                 runs per second, time of a run, share of a CPU\n"
       "\n"
       "Exit status: 0, 1 for a wrong command line or when nothing matches, 2 when tracefs cannot be read.";
   const auto outcome = cli::parse(line, arguments);
@@ -272,7 +264,7 @@ Result<std::string> list_events(const ListOptions& options) {
   add_named(lines);
   add_pmus(lines, pmus);
   add_forms(lines, pmus);
-  add_makers_names(lines, options.pattern);
+  add_pfm_names(lines, options.pattern);
   const auto tracepoints = add_tracepoints(lines, options);
   std::erase_if(lines, [&options](const Line& line) { return !is_of(options.kinds, line); });
   std::string out;
@@ -301,12 +293,13 @@ namespace {
 
 using format::printable;
 
-// Debugging information is read once for each function.
+// Functions whose arguments are listed: debugging information is read again for each one.
 constexpr std::size_t kMostExplained = 20;
 
-struct Place {
+// A function or USDT marker.
+struct ProbeTarget {
   std::string name, details;
-  std::string in_source = {};  // as a C++ source calls it; empty: as it is
+  std::string source_name = {};  // the demangled name; empty: the same
 };
 
 const ProbeRow* row_of(std::string_view pattern) {
@@ -315,18 +308,18 @@ const ProbeRow* row_of(std::string_view pattern) {
   return row == std::end(kProbes) || word.size() == pattern.size() ? nullptr : &*row;
 }
 
-// An exact name matches only itself.
-void choose(std::vector<Place>& places, const std::string& pattern) {
-  std::ranges::sort(places, {}, &Place::name);
-  const auto same_name = [](const Place& a, const Place& b) { return a.name == b.name; };
-  places.erase(std::unique(places.begin(), places.end(), same_name), places.end());
-  const auto exact = std::ranges::find(places, pattern, &Place::name);
-  if (exact != places.end()) {
-    places = {*exact};
+// Keeps the targets that match, sorted. A pattern that is exactly a name matches only that one.
+void choose(std::vector<ProbeTarget>& targets, const std::string& pattern) {
+  std::ranges::sort(targets, {}, &ProbeTarget::name);
+  const auto same_name = [](const ProbeTarget& a, const ProbeTarget& b) { return a.name == b.name; };
+  targets.erase(std::unique(targets.begin(), targets.end(), same_name), targets.end());
+  const auto exact = std::ranges::find(targets, pattern, &ProbeTarget::name);
+  if (exact != targets.end()) {
+    targets = {*exact};
     return;
   }
-  std::erase_if(places, [&](const Place& one) {
-    return !matches(pattern, one.name) && (one.in_source.empty() || !matches(pattern, one.in_source));
+  std::erase_if(targets, [&](const ProbeTarget& one) {
+    return !matches(pattern, one.name) && (one.source_name.empty() || !matches(pattern, one.source_name));
   });
 }
 
@@ -353,49 +346,50 @@ std::string signature_of(const std::string& path, format::Bytes file, const std:
   return found ? std::string() : found.error().what;
 }
 
-Result<std::vector<Place>> kernel_places(const std::string& pattern) {
+Result<std::vector<ProbeTarget>> kernel_targets(const std::string& pattern) {
   const auto kallsyms = format::read_file("/proc/kallsyms");
   if (!kallsyms) return kallsyms.error();
-  std::vector<Place> places;
+  std::vector<ProbeTarget> targets;
   std::vector<std::string> names = kernel_function_names(format::as_text(*kallsyms));
-  for (const std::string& name : names) places.push_back({name, {}});
-  choose(places, pattern);
-  if (places.empty()) return nothing_matches("the kernel", pattern, std::move(names));
-  return places;
+  for (const std::string& name : names) targets.push_back({name, {}});
+  choose(targets, pattern);
+  if (targets.empty()) return nothing_matches("the kernel", pattern, std::move(names));
+  return targets;
 }
 
-Result<std::vector<Place>> marker_places(const std::string& path, format::Bytes file,
-                                         const std::string& pattern) {
+Result<std::vector<ProbeTarget>> marker_targets(const std::string& path, format::Bytes file,
+                                                const std::string& pattern) {
   const auto markers = usdt_markers(file);
   if (!markers) return Error{markers.error()}.in(path);
-  std::vector<Place> places;
+  std::vector<ProbeTarget> targets;
   std::vector<std::string> names;
   for (const UsdtMarker& marker : *markers) {
     const std::size_t count = marker_arguments(marker.arguments).size();
-    places.push_back(
+    targets.push_back(
         {marker.provider + ":" + marker.name,
          count == 0 ? "no arguments" : fmt::format("arg1 to arg{}: {}", count, marker.arguments)});
-    names.push_back(places.back().name);
+    names.push_back(targets.back().name);
   }
-  choose(places, pattern);
-  if (places.empty()) return nothing_matches(path + ": it", pattern, std::move(names));
-  return places;
+  choose(targets, pattern);
+  if (targets.empty()) return nothing_matches(path + ": it", pattern, std::move(names));
+  return targets;
 }
 
-Result<std::vector<Place>> function_places(const std::string& path, format::Bytes file,
-                                           const std::string& pattern) {
+Result<std::vector<ProbeTarget>> function_targets(const std::string& path, format::Bytes file,
+                                                  const std::string& pattern) {
   auto names = function_names(file);
   if (!names) return std::move(names.error()).in(path);
-  std::vector<Place> places;
-  for (const std::string& name : *names) places.push_back({name, {}, source_name(name).value_or("")});
-  choose(places, pattern);
-  if (places.empty()) return nothing_matches(path + ": it", pattern, std::move(*names));
-  return places;
+  std::vector<ProbeTarget> targets;
+  for (const std::string& name : *names) targets.push_back({name, {}, source_name(name).value_or("")});
+  choose(targets, pattern);
+  if (targets.empty()) return nothing_matches(path + ": it", pattern, std::move(*names));
+  return targets;
 }
 
-void explain(std::vector<Place>& places, const ProbeRow& row, const std::string& path, format::Bytes file) {
-  if (row.at_return || places.size() > kMostExplained) return;
-  for (Place& one : places) {
+void explain(std::vector<ProbeTarget>& targets, const ProbeRow& row, const std::string& path,
+             format::Bytes file) {
+  if (row.at_return || targets.size() > kMostExplained) return;
+  for (ProbeTarget& one : targets) {
     if (row.kind == ProbeKind::Kernel) one.details = signature_of(one.name);
     if (row.kind == ProbeKind::User) one.details = signature_of(path, file, one.name);
   }
@@ -407,8 +401,8 @@ bool asks_for_probes(std::string_view pattern) { return row_of(pattern) != nullp
 
 Result<std::string> list_probes(const ListOptions& options) {
   if (!options.kinds.empty())
-    return use_error(
-        fmt::format("'{}' lists places for probes: leave out '{}'", options.pattern, options.kinds.front()));
+    return use_error(fmt::format("'{}' lists functions and markers for probes: leave out '{}'",
+                                 options.pattern, options.kinds.front()));
   const ProbeRow& row = *row_of(options.pattern);
   std::string rest = options.pattern.substr(row.word.size() + 1), path;
   std::vector<std::byte> file;
@@ -420,28 +414,28 @@ Result<std::string> list_probes(const ListOptions& options) {
     if (!bytes) return use_error(bytes.error().what);
     file = std::move(*bytes);
   }
-  auto places = row.kind == ProbeKind::Kernel   ? kernel_places(rest)
-                : row.kind == ProbeKind::Marker ? marker_places(path, file, rest)
-                                                : function_places(path, file, rest);
-  if (!places) return std::move(places.error());
-  if (options.fields) explain(*places, row, path, file);
+  auto targets = row.kind == ProbeKind::Kernel   ? kernel_targets(rest)
+                 : row.kind == ProbeKind::Marker ? marker_targets(path, file, rest)
+                                                 : function_targets(path, file, rest);
+  if (!targets) return std::move(targets.error());
+  if (options.fields) explain(*targets, row, path, file);
   std::string out;
   const std::string prefix = std::string(row.word) + ":" + (path.empty() ? "" : path + ":");
   const std::string_view kind = row.kind == ProbeKind::Marker ? "Marker"
                                 : row.at_return               ? "Return of a function"
                                                               : "Function";
-  for (const Place& one : *places) {
+  for (const ProbeTarget& one : *targets) {
     if (options.json) {
       JsonLine json;
       json.text("name", prefix + one.name);
       json.text("kind", kind);
-      if (!one.in_source.empty()) json.text("source_name", one.in_source);
+      if (!one.source_name.empty()) json.text("source_name", one.source_name);
       if (options.fields && !one.details.empty()) json.text("arguments", one.details);
       out += json.finished();
       continue;
     }
     out += fmt::format("  {:<50} [{}]\n", printable(prefix + one.name), kind);
-    if (!one.in_source.empty()) out += fmt::format("      {}\n", printable(one.in_source));
+    if (!one.source_name.empty()) out += fmt::format("      {}\n", printable(one.source_name));
     if (options.fields && !one.details.empty()) out += fmt::format("      {}\n", printable(one.details));
   }
   return out;
@@ -451,7 +445,7 @@ namespace {
 
 using format::printable;
 
-// Of no run there is no time.
+// Nanoseconds of one run; "-" without runs.
 std::string time_of_one(std::uint64_t runs, std::uint64_t nanoseconds) {
   return runs == 0 ? "-" : std::to_string(nanoseconds / runs);
 }
@@ -491,9 +485,9 @@ std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
     if (!with_details) continue;
     for (const std::string& holder : program.holders)
       out += fmt::format("{}held by: {}\n", indent, printable(holder));
-    out += fmt::format(
-        "{}loaded by user {}; {} bytes, {} of machine code; {} runs skipped as one was under way\n", indent,
-        program.loaded_by, program.translated_bytes, program.machine_bytes, program.skipped);
+    out += fmt::format("{}loaded by user {}; {} bytes, {} of machine code; {} runs skipped (recursion)\n",
+                       indent, program.loaded_by, program.translated_bytes, program.machine_bytes,
+                       program.skipped);
   }
   return out;
 }
@@ -551,7 +545,8 @@ namespace {
 
 using format::printable;
 
-// Probes on functions that the recorder finds: of programs, of the kernel (follow), or either (func).
+// Hooks of a recorder that attaches to functions by name: of programs, of the kernel (follow), or both
+// (func).
 std::string function_hooks(const bpf::UserObject& object) {
   constexpr std::string_view kOfUser =
       "  uprobe.multi: the entry and the return of all functions at once (Linux 6.6)\n"
@@ -574,7 +569,7 @@ std::string hooks_in_words(const bpf::UserObject& object) {
     group = each.group;
     out += fmt::format("  {}{}{}\n", is_second ? "or " : "",
                        printable(fmt::format("{}", fmt::join(each.sections, " and "))),
-                       each.optional ? " (where there is one)" : "");
+                       each.optional ? " (if the kernel has it)" : "");
   }
   return out;
 }
@@ -586,8 +581,8 @@ std::string fields_in_words(const format::PayloadSchema& schema) {
   return printable(fmt::format("{}", fmt::join(names, ", ")));
 }
 
-// The names that --filter may use.
-std::string asked_in_words(const bpf::UserObject& object) {
+// What --filter may use for the object's events.
+std::string filter_names(const bpf::UserObject& object) {
   const auto& channels = object.channels();
   const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
   const auto is_sent_at_once = [&](const bpf::Channel& each) {
@@ -600,26 +595,27 @@ std::string asked_in_words(const bpf::UserObject& object) {
   return of_thread ? "pid, tid, uid, gid, cpu, comm and cgroup" : "";
 }
 
-// For a recorder without an object: its options are terms of the event.
+// Help of `profile`, which is not a BPF object: its options are terms of the event cpu-clock.
 std::string clock_help(const RecorderRow& row) {
   return fmt::format(
       "{}: {}\n\nOptions, as {}/NAME=VALUE,.../:\n"
-      "  {:<24} samples a second and CPU that is busy; otherwise 99\n"
-      "  {:<24} fp, ehframe, dwarf, or no: how stacks are taken; otherwise as with -g\n"
+      "  {:<24} samples per second of each busy CPU (default: 99)\n"
+      "  {:<24} fp, ehframe, dwarf or no (default: as -g)\n"
       "  {:<24} most frames of a stack\n"
-      "\nIt is the event cpu-clock, and takes --filter and the modifiers u (only programs) and k (only the "
-      "kernel): profile/hz=99/u.\n"
+      "\nIt is the event cpu-clock, with --filter and the modifiers u (user mode only) and k (kernel mode "
+      "only): "
+      "profile/hz=99/u.\n"
       "\nThen: {}\n",
       row.name, row.summary, row.name, "hz", "call-graph", "max-stack", row.view);
 }
 
-// Of one that is a probe of one's own.
+// Help of a recorder whose hook is an option (a probe or tracepoint).
 std::string probe_help(const RecorderRow& row) {
   std::string out =
       fmt::format("{}: {}\n\nOptions, as {}/NAME=VALUE,.../:\n", row.name, row.summary, row.name);
   for (const ProbeRecorderOption& option : probe_recorder_options(row.name))
     out += fmt::format("  {:<24} {}\n", option.name, option.help);
-  return out + fmt::format("\nHooks:\n  the probe or tracepoint that is named\n\nThen: {}\n", row.view);
+  return out + fmt::format("\nHooks:\n  the probe or tracepoint of the options\n\nThen: {}\n", row.view);
 }
 
 }  // namespace
@@ -672,8 +668,8 @@ Result<std::string> recorder_help(const EventRequest& request) {
     out += fmt::format("  {:<10} {}\n", printable(channel.event),
                        channel.schema ? fields_in_words(*channel.schema) : "");
   out += "\nHooks:\n" + hooks_in_words(*object);
-  if (const std::string about = asked_in_words(*object); !about.empty())
-    out += fmt::format("\n--filter may ask about {} (docs/recording.md).\n", about);
+  if (const std::string names = filter_names(*object); !names.empty())
+    out += fmt::format("\n--filter can use {} (docs/recording.md).\n", names);
   if (row != nullptr) out += fmt::format("\nThen: {}\n", row->view);
   return out;
 }

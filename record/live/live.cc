@@ -25,9 +25,11 @@
 namespace tacho::record {
 namespace {
 
-constexpr int kScreenPipe = 1 << 20;  // bytes; of a view that draws meanwhile
+constexpr int kScreenPipe =
+    1 << 20;  // bytes of the pipe to a screen view, which reads nothing while it draws
 constexpr std::string_view kEachEvent = "script --columns auto";
-constexpr std::string_view kFollowing[] = {"script", "table", "hist"};  // views that show what still grows
+constexpr std::string_view kFollowing[] = {"script", "table",
+                                           "hist"};  // views that print while the capture grows
 
 bool has_option(const std::vector<std::string>& words, std::string_view name) {
   return std::ranges::any_of(words, [name](const std::string& word) {
@@ -41,18 +43,20 @@ cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& wo
   line.synopsis = "[--view VIEW] [--interval TIME] EVENT [OPTION]... [-- COMMAND]";
   line.description =
       "Records and prints at the same time: a line for each event, or a table or histograms each second and "
-      "totals at the end. EVENT is a recorder (tacho list recorders) or an event of tacho record -e; OPTIONs "
-      "are those of tacho record: -a, -p PID, -g, --duration. It ends with the COMMAND, or at Ctrl-C.";
+      "totals at the end. EVENT is a recorder (tacho list recorders) or any event of tacho record -e, and "
+      "OPTION "
+      "any option of tacho record: -a, -p PID, -g, --duration. It ends with the COMMAND, or at Ctrl-C.";
   line.options = {
       cli::text(
           "--view", "VIEW",
-          "the command that shows it, with its options: script, table or hist, as in 'table --by comm'. "
-          "Default: what the recorder suggests, else script --columns auto",
+          "the view and its options: script, table or hist, as in 'table --by comm' (default: the recorder's "
+          "view, else script --columns auto)",
           options.view),
-      cli::text("--interval", "TIME",
-                "from one table or histogram to the next, in seconds or as in 100ms (default: 1); maps of "
-                "summaries are read as often",
-                options.interval),
+      cli::text(
+          "--interval", "TIME",
+          "time between tables or histograms, in seconds or with a unit as in 100ms (default: 1); maps of "
+          "BPF programs are read at the same interval",
+          options.interval),
   };
   static constexpr cli::AbsentOption kAbsent[] = {
       {"-e,--event", cli::Takes::Value, "the first word is the event: tacho live open -a"}};
@@ -64,9 +68,9 @@ cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& wo
   };
   line.epilog =
       "Examples:\n"
-      "  tacho live open/failed/ -a                  files that programs look for and do not find\n"
+      "  tacho live open/failed/ -a                  files that could not be opened\n"
       "  tacho live --view 'table --by call,error' syscall -p 4711\n"
-      "  tacho live execsnoop -- make                what a build starts\n"
+      "  tacho live execsnoop -- make                programs that a build runs\n"
       "\n"
       "Nothing is kept; tacho record writes captures, and --follow reads one that grows.\n"
       "\n"
@@ -75,7 +79,8 @@ cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& wo
   return line;
 }
 
-// In the child: its input is the pipe, and Ctrl-C is for the recorder, whose end is its own.
+// In the child: executes the view with the pipe as its input. Without a screen it ignores Ctrl-C: that ends
+// the recording, and the end of the pipe ends the view. `failed`: gets errno if it cannot be executed.
 [[noreturn]] void become_view(const std::string& program, std::vector<std::string>& words, int input,
                               int failed, bool has_screen) {
   std::vector<char*> arguments;
@@ -106,15 +111,13 @@ Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments
   options.outcome = *outcome;
   if (options.outcome == cli::Parsed::HelpShown) return options;
   if (words.empty())
-    return use_error(
-        "names no event, as in tacho live open -a; tacho list recorders lists the recorders that it carries");
+    return use_error("no event is given, as in tacho live open -a; tacho list recorders lists the recorders");
   if (words.front().starts_with('-'))
-    return use_error(
-        fmt::format("'{}' stands before the event; options of the recording stand behind it: tacho "
-                    "live EVENT {} ...",
-                    words.front(), words.front()));
+    return use_error(fmt::format(
+        "'{}' is an option of the recording: write it after the event, as in tacho live EVENT {} ...",
+        words.front(), words.front()));
   options.recording = {"-q", "-o", "-"};
-  // Maps are read as often as they are shown.
+  // Maps are read at the same interval as they are shown.
   const std::vector<std::string> own(words.begin(), std::ranges::find(words, "--"));
   if (!has_option(own, "--interval"))
     options.recording.insert(options.recording.end(), {"--interval", options.interval});
@@ -125,8 +128,8 @@ Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments
 
 namespace {
 
-// What the rows of `tacho top` set beside the recording.
-struct TopGathered {
+// Values of the options of `tacho top` itself.
+struct TopValues {
   std::vector<std::string> view{"top"};
   std::chrono::milliseconds delay{2000}, window{15'000};
   bool is_text = false, wants_no_stacks = false, hides_kernel = false, hides_user = false;
@@ -143,7 +146,7 @@ cli::Option duration(std::string names, std::string help, std::chrono::milliseco
           }};
 }
 
-// An option of the view, passed on as it is.
+// An option that is passed on to the view unchanged.
 cli::Option passed_on(std::string names, cli::Takes takes, std::string value, std::string help,
                       std::vector<std::string>& to) {
   const std::string last = names.substr(names.rfind(',') + 1);
@@ -154,38 +157,37 @@ cli::Option passed_on(std::string names, cli::Takes takes, std::string value, st
           }};
 }
 
-CommandShape shape_of(TopGathered& to) {
+CommandShape shape_of(TopValues& to) {
   using cli::Takes;
   CommandShape shape;
   shape.program = "tacho top";
   shape.synopsis = "[-e EVENT] [-a | -p PID[,PID] | -G CGROUP | COMMAND] [OPTION]...";
   shape.description =
-      "Shows what runs now: functions with their call graphs, refreshed every two seconds, in the view that "
-      "tacho report has on a terminal. Without -p, -t, -u, -C, -G or a COMMAND it is the whole system. Rows "
-      "count "
-      "the last 15 to 30 seconds, so that its memory stays the same however long it runs. h lists the keys; "
-      "f "
-      "freezes the rows, z counts anew at each refresh, w writes what is counted as a capture, q leaves. "
-      "Where "
-      "there is no terminal, rows are printed as text.";
+      "Shows the functions that run now, with call graphs, refreshed every two seconds. The screen is that "
+      "of "
+      "tacho report. Without -p, -t, -u, -C, -G or a COMMAND it shows the whole system. Samples of the last "
+      "15 to "
+      "30 seconds are counted, so memory is bounded. Keys: h help, f freeze, z count anew at each refresh, w "
+      "write the samples to a capture, q quit. Without a terminal, rows are printed as text.";
   shape.options = {
-      duration("-d,--delay", "From one refresh to the next, in seconds or as in 500ms. Default: 2", to.delay),
-      duration("--window", "How long a sample counts at least, and at most twice that. Default: 15",
+      duration("-d,--delay", "Time between refreshes, in seconds or with a unit as in 500ms (default: 2)",
+               to.delay),
+      duration("--window", "Count the samples of at least the last TIME, at most twice that (default: 15)",
                to.window),
-      passed_on("-s,--sort", Takes::Value, "KEYS",
-                "What makes a row, as for tacho report. Default: dso,symbol", to.view),
+      passed_on("-s,--sort", Takes::Value, "KEYS", "Sort keys, as for tacho report (default: dso,symbol)",
+                to.view),
       passed_on("--children", Takes::Nothing, "",
-                "Rows also count what they call (the default, with call graphs)", to.view),
-      passed_on("--no-children", Takes::Nothing, "", "Rows count their own samples alone", to.view),
-      passed_on("--percent-limit", Takes::Value, "PERCENT", "The least share of a row", to.view),
-      cli::flag("-U,--hide_user_symbols", "Only what runs in the kernel", to.hides_user),
-      cli::flag("-K,--hide_kernel_symbols", "Only what runs outside of the kernel", to.hides_kernel),
+                "Count samples of callees for their callers too (the default with call graphs)", to.view),
+      passed_on("--no-children", Takes::Nothing, "", "Count samples of callees for themselves only", to.view),
+      passed_on("--percent-limit", Takes::Value, "PERCENT", "Show only rows of at least PERCENT", to.view),
+      cli::flag("-U,--hide_user_symbols", "Only kernel mode", to.hides_user),
+      cli::flag("-K,--hide_kernel_symbols", "Only user mode", to.hides_kernel),
       passed_on("--show-idle", Takes::Nothing, "",
-                "Count the kernel's idle loop too, which is left out, as by perf top", to.view),
-      passed_on("-z,--zero", Takes::Nothing, "", "Count anew at each refresh, as the key z does", to.view),
+                "Also count the kernel's idle loop (left out by default, as by perf top)", to.view),
+      passed_on("-z,--zero", Takes::Nothing, "", "Count anew at each refresh, like the key z", to.view),
       cli::flag("--no-call-graph", "No call graphs", to.wants_no_stacks),
       {"-o,--output", Takes::Value, "FILE",
-       "The capture that the key w writes, with a number where that exists. Default: top.data",
+       "The capture that the key w writes; gets a number if it exists (default: top.data)",
        [&to](std::string_view text) -> Result<> {
          to.view.push_back("--keep=" + std::string(text));
          return Done{};
@@ -196,14 +198,13 @@ CommandShape shape_of(TopGathered& to) {
       "Examples:\n"
       "  tacho top                       the whole system, 99 samples a second of each CPU\n"
       "  tacho top -p 4711 -d 1          a process\n"
-      "  tacho top -e offcputime         what threads wait for\n"
-      "  tacho top -e syscall -g         system calls: a table, whose rows open\n"
+      "  tacho top -e offcputime         off-CPU time by stack\n"
+      "  tacho top -e syscall -g         a table of system calls with call graphs\n"
       "  tacho top --stdio | head -40    as text\n"
       "\n"
-      "Exit status: 0 when it was left, or that of COMMAND when that ended by itself; 1 wrong use; 2 when "
+      "Exit status: 0 after q, or that of COMMAND if it ended by itself; 1 for a wrong command line; 2 if "
       "the "
-      "kernel\n"
-      "refuses.";
+      "kernel refuses.";
   return shape;
 }
 
@@ -214,8 +215,8 @@ bool is_terminal() {
 
 }  // namespace
 
-// The table that a recorder alone is shown by, as options of the view: of `tacho table` and `tacho hist` the
-// same, of `tacho script` one of the usual keys. None: its stacks are what it is about.
+// Options of the view for a table of a single recorder's events, made from its view: `table` and `hist` keep
+// their keys, `script` gets default keys. Empty: functions and call graphs are shown instead.
 std::vector<std::string> table_of(const std::vector<EventRequest>& events) {
   if (events.size() != 1) return {};
   const EventRequest& event = events.front();
@@ -246,14 +247,15 @@ std::vector<std::string> table_of(const std::vector<EventRequest>& events) {
 
 Result<ParsedTop> parse_top_options(const std::vector<std::string>& arguments) {
   constexpr std::uint64_t kUsualFrequency = 99;
-  TopGathered to;
+  TopValues to;
   auto parsed = parse_options(arguments, shape_of(to));
   if (!parsed) return std::move(parsed.error());
   ParsedTop out{.recording = std::move(*parsed), .top = {}};
   if (out.recording.outcome == cli::Parsed::HelpShown) return out;
   RecordOptions& options = out.recording.options;
   SamplingOptions& sampling = options.sampling;
-  if (to.hides_kernel && to.hides_user) return use_error("-K and -U: together they leave nothing");
+  if (to.hides_kernel && to.hides_user)
+    return use_error("-K and -U cannot be combined: no samples would be left");
   sampling.all_user |= to.hides_kernel;
   sampling.all_kernel |= to.hides_user;
   if (!sampling.frequency && !sampling.period && !sampling.most_frequent)
@@ -281,7 +283,7 @@ Result<ParsedTop> parse_top_options(const std::vector<std::string>& arguments) {
 
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
-  bool is_quoted = false, is_open = false;  // a word is
+  bool is_quoted = false, is_open = false;  // is_open: inside of a word
   for (const char letter : text) {
     if (letter == '\'') {
       is_quoted = !is_quoted;
@@ -311,8 +313,8 @@ Result<std::vector<std::string>> live_view(const LiveOptions& options,
       !words.empty() && std::ranges::find(kFollowing, words.front()) != std::end(kFollowing);
   if (!is_following && !options.view.empty())
     return use_error(
-        fmt::format("--view: '{}' does not show what still comes; script, table and hist do", options.view));
-  // Calls are printed in order only when all have returned.
+        fmt::format("--view: '{}' cannot print while recording; script, table and hist can", options.view));
+  // The view `calls` needs all calls to have returned: a table by function is shown instead.
   const bool are_calls = !words.empty() && words.front() == "calls";
   if (!is_following) words = {"table"};
   if (are_calls) words.insert(words.end(), {"--by", "function"});
@@ -327,17 +329,16 @@ Result<std::vector<std::string>> live_view(const LiveOptions& options,
 
 Result<LiveView> LiveView::start(std::vector<std::string> words, bool has_screen) {
   const auto program = report_program();
-  if (!program)
-    return Error{"tacho-report is not installed beside tacho-record, and is needed to show the recording"};
-  std::array<int, 2> ends{}, news{};
+  if (!program) return Error{"tacho live needs tacho-report in the same directory as tacho-record"};
+  std::array<int, 2> ends{}, error_ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
   const format::Fd input(ends[0]), output(ends[1]);
-  if (::pipe2(news.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
-  const format::Fd failure(news[0]);
-  format::Fd failed(news[1]);
+  if (::pipe2(error_ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
+  const format::Fd failure(error_ends[0]);
+  format::Fd failed(error_ends[1]);
   words.insert(words.begin(), *program);
   if (has_screen) (void)::fcntl(input.get(), F_SETPIPE_SZ, kScreenPipe);
-  std::signal(SIGCHLD, SIG_DFL);  // ignored by the parent, its end would not be reported
+  std::signal(SIGCHLD, SIG_DFL);  // if the parent ignored it, waitpid() could not report the view's status
   const pid_t pid = ::fork();
   if (pid < 0) return system_error("fork", errno);
   if (pid == 0) become_view(*program, words, input.get(), failed.get(), has_screen);
@@ -355,7 +356,7 @@ LiveView::~LiveView() {
   if (pid_ > 0) static_cast<void>(finish());
 }
 
-void LiveView::give_up() { static_cast<void>(::kill(pid_, SIGKILL)); }
+void LiveView::kill() { static_cast<void>(::kill(pid_, SIGKILL)); }
 void LiveView::terminate() { static_cast<void>(::kill(pid_, SIGTERM)); }
 
 int LiveView::finish() {

@@ -1,4 +1,4 @@
-// `tacho live`: a recording and a view of it, joined by a pipe.
+// `tacho live` and `tacho top`: a recording, and a view (tacho-report) that reads it through a pipe.
 #pragma once
 
 #include <sys/types.h>
@@ -17,19 +17,19 @@ struct LiveOptions {
   cli::Parsed outcome = cli::Parsed::Run;
   std::vector<std::string> recording;  // the command line of the recording, which writes to standard output
   std::string view;                    // "table --by comm"; empty: what the recorder suggests
-  std::string interval = "1";          // from one table to the next: seconds, or as in 100ms
+  std::string interval = "1";          // time between tables: seconds, or with a unit as in 100ms
 };
 Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments);
 
-// The words of the view's command line: a recorder alone suggests one; otherwise a line an event is
-// printed. A use error: a view that does not print while events arrive.
+// The words of the view's command line. Default: the view of the recorder if there is one event, else a line
+// for each event. A use error if the view does not print while events arrive.
 Result<std::vector<std::string>> live_view(const LiveOptions& options,
                                            const std::vector<EventRequest>& events);
 
-// "script --where 'a == 1'" in words, as a shell parts them by blanks and single quotes.
+// Splits "script --where 'a == 1'" into words at blanks; single quotes keep blanks, as in a shell.
 std::vector<std::string> words_of(std::string_view text);
 
-// `tacho top`: the same with the interactive view, or rows as text where there is no terminal.
+// `tacho top`: the view is on the screen, or rows as text without a terminal.
 struct TopOptions {
   std::vector<std::string> view;  // the words of its command line
   bool has_screen = false;
@@ -40,22 +40,21 @@ struct ParsedTop {
 };
 Result<ParsedTop> parse_top_options(const std::vector<std::string>& arguments);
 
-// The view as a program that reads what we write to standard output. Ctrl-C does not end it: it shows what
-// comes until there is no more.
+// The view as a child process that reads the recording. Ctrl-C does not end it: it shows events until the
+// pipe is closed.
 class LiveView {
  public:
-  // From here on standard output is the pipe to it.
-  // `has_screen`: Ctrl-C ends it.
+  // Standard output of this process is the pipe from now on. `has_screen`: Ctrl-C ends the view.
   static Result<LiveView> start(std::vector<std::string> words, bool has_screen = false);
   LiveView(LiveView&& other) noexcept;
   LiveView& operator=(LiveView&&) = delete;
   ~LiveView();
 
-  // Nothing was recorded, and the view is ended before it says so.
-  void give_up();
-  // It leaves the terminal as it was, and ends.
+  // SIGKILL: the recording failed, and the view must not report an empty capture.
+  void kill();
+  // SIGTERM: the view restores the terminal and exits.
   void terminate();
-  // The view's input ends: waits for it. Its exit status, 128 + the signal that ended it.
+  // Closes the pipe and waits for the view. Returns its exit status, or 128 + the signal that ended it.
   int finish();
 
  private:

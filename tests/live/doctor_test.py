@@ -16,8 +16,8 @@ class Doctor(programs.Scratch):
 
     def test_its_statements_are_true(self):
         findings = self.findings()
-        for name, words in [("own processes", ["-e", "cpu-clock:u"]), ("the kernel's side", ["-e", "cpu-clock"]),
-                            ("the whole system", ["-a"]), ("tracepoints", ["-e", "sched:sched_switch"]),
+        for name, words in [("own processes", ["-e", "cpu-clock:u"]), ("kernel mode", ["-e", "cpu-clock"]),
+                            ("system-wide", ["-a"]), ("tracepoints", ["-e", "sched:sched_switch"]),
                             ("cgroups", ["-e", "cpu-clock", "-G", "/"])]:
             with self.subTest(finding=name):
                 done = self.tacho("record", "-q", "-o", "x.data", *words, "--", "true", status=None)

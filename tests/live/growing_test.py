@@ -252,7 +252,7 @@ class Growing(programs.Scratch):
 
     def test_wrong_use_is_answered(self):
         for words, said in [((), "names no event"), (("-a", "open"), "'-a'"), (("open", "-o", "x", "--", "true"), "nothing is kept here"),
-                            (("--view", "report", "open", "--", "true"), "'report' does not show what still comes"),
+                            (("--view", "report", "open", "--", "true"), "'report' cannot print while recording"),
                             (("opne", "--", "true"), "opne")]:
             done = self.run_program(programs.BIN / "tacho", "live", *words, status=None)
             self.assertNotEqual(done.returncode, 0, words)

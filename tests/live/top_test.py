@@ -361,7 +361,7 @@ class Top(programs.Scratch):
         one.wait_for(r"^\$ *$")
 
     def test_wrong_use_and_refusals(self):
-        for words, said in ((("-K", "-U"), "together they leave nothing"), (("-d", "x"), "-d"), (("--sortt", "x"), "--sort"),
+        for words, said in ((("-K", "-U"), "-K and -U cannot be combined"), (("-d", "x"), "-d"), (("--sortt", "x"), "--sort"),
                             (("-e", "opne"), "opne"), (("-p", "2147483647"), "2147483647")):
             done = self.run_program(programs.BIN / "tacho", "top", *words, status=None)
             self.assertNotEqual(done.returncode, 0, words)

@@ -115,7 +115,7 @@ TEST(Doctor, HiddenKernelNamesAreFixedByTheirSetting) {
        {std::pair(0, "setcap cap_syslog+ep /usr/bin/tacho-record"), std::pair(1, "kernel.kptr_restrict=0"),
         std::pair(2, "kernel.kptr_restrict=1")}) {
     facts.kptr_restrict = restricted;
-    EXPECT_NE(finding(facts, "names of the kernel").remedy.find(remedy), std::string::npos) << restricted;
+    EXPECT_NE(finding(facts, "kernel symbols").remedy.find(remedy), std::string::npos) << restricted;
   }
 }
 
