@@ -8,8 +8,8 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kIndent = 3;        // columns of a level of a graph, as perf's
-constexpr std::size_t kMostOpened = 512;  // rows that one key opens
+constexpr std::size_t kIndent = 3;        // columns of a call graph's level, as in perf
+constexpr std::size_t kMostOpened = 512;  // most rows that a key opens
 constexpr std::size_t kScroll = 8;        // columns
 
 }  // namespace
@@ -22,7 +22,7 @@ void Browser::changed(std::size_t at) {
   top_ = {};
 }
 
-// Of each node: the frames from the root to its last one.
+// By node: the frames from the root to its last one.
 std::vector<std::string> Browser::paths_of(const std::vector<BrowsedNode>& nodes) {
   std::vector<std::string> paths(nodes.size());
   for (std::size_t node = 0; node < nodes.size(); ++node) {
@@ -157,8 +157,8 @@ void Browser::open_all(std::size_t row) {
   if (rows_->has_graph(row)) set_all(open(row), true);
 }
 
-// As perf's browser: frames of a node stand below each other, its children behind its last one. A node at the
-// top without siblings cannot be folded to its first frame.
+// As in perf's browser: each frame of a node has a line, and children follow its last frame. A top node without
+// siblings cannot be folded to its first frame.
 void Browser::make_lines(Open& one) {
   struct Level {
     std::uint32_t node = 0, child = 0;
@@ -219,7 +219,7 @@ void Browser::toggle() {
   make_lines(one);
 }
 
-// Closes what is open at the cursor, or goes to the line that it hangs below.
+// Closes the node at the cursor, or moves to its parent.
 void Browser::close_or_leave() {
   if (is_empty()) return;
   if (is_open_here()) return toggle();
@@ -330,12 +330,12 @@ void Browser::keep_in_sight(std::size_t height) {
   cursor_.line = std::min(cursor_.line, lines_of(cursor_.row));
   top_.line = std::min(top_.line, lines_of(top_.row));
   if (cursor_ < top_) top_ = cursor_;
-  // From the cursor up: the top is at most a screen away.
+  // Scrolls so that the cursor is on the screen.
   Position highest = cursor_;
   for (std::size_t i = 1; i < height && step_up(highest); ++i) {
   }
   top_ = std::max(top_, highest);
-  // And no empty lines below the last row, as far as there are rows above.
+  // No empty lines below the last row while there are rows above the screen.
   Position last = top_;
   std::size_t shown = 1;
   while (shown < height && step_down(last)) ++shown;
@@ -343,11 +343,11 @@ void Browser::keep_in_sight(std::size_t height) {
 }
 
 std::vector<BrowsedColumn> Browser::fitted(std::size_t width) const {
-  constexpr std::size_t kBetween = 2;  // and before the first
+  constexpr std::size_t kBetween = 2;  // columns between columns, and before the first
   std::vector<BrowsedColumn> columns = rows_->columns();
   if (is_wide_) return columns;
   if (columns.empty()) return columns;
-  // The last column, mostly the function, gets two fifths of the width where others can give it room.
+  // The last column, mostly the function, gets at least two fifths of the width; other names are shortened.
   const std::size_t room = width > kBetween ? width - kBetween : 1;
   const std::size_t last =
       columns.back().is_name ? std::min(columns.back().width, 2 * room / 5) : columns.back().width;

@@ -1,5 +1,5 @@
-// The list of a report's rows with their call graphs, opened and closed: where the cursor is, what is open,
-// what stands on which line of the screen. Where rows come from it does not know; nor does it know curses.
+// Browser: a scrolled list of a report's rows with call graphs that open and close. It has the cursor, what is
+// open, and the layout of the lines. It depends neither on the profile nor on curses.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ namespace tacho::report {
 struct BrowsedColumn {
   std::string header;
   std::size_t width = 0;
-  bool is_name = false;   // gives up room, cut in the middle
-  bool is_right = false;  // the header
-  bool is_share = false;  // its text is a percentage, coloured by it
+  bool is_name = false;   // may be shortened in the middle
+  bool is_right = false;  // right-aligned header
+  bool is_share = false;  // a percentage, coloured by its value
 };
 
-// A node of a call graph: frames that follow each other without a choice.
+// A node of a call graph: frames with one callee each.
 struct BrowsedNode {
   std::vector<std::string> frames;
-  std::vector<std::uint32_t> functions;  // of the frames: what annotating and zooming go by
-  std::string share;                     // "22.76%"; empty: not shown, as no other node is beside it
+  std::vector<std::uint32_t> functions;  // of the frames, for annotating and zooming
+  std::string share;                     // "22.76%"; empty: it has no siblings, so none is shown
   std::uint32_t first_child = 0, children = 0;
   std::uint64_t weight = 0;
 };
@@ -36,13 +36,13 @@ class BrowsedRows {
   virtual ~BrowsedRows() = default;
   virtual std::size_t size() const = 0;
   virtual std::vector<BrowsedColumn> columns() const = 0;
-  // A text for each column, not cut and not padded, and in `share` what of 100 it is where it is one.
+  // A text for each column, neither shortened nor padded; `share`: percent, for percentages.
   struct Cell {
     std::string text;
     double share = 0;
   };
   virtual std::vector<Cell> cells(std::size_t row) const = 0;
-  // What it is of, without its numbers: the same in rows that are made anew.
+  // Identifies the row by its names: the same after another reading.
   virtual std::string identity(std::size_t row) const = 0;
   virtual bool has_graph(std::size_t row) const = 0;
   // Node 0 is the root, without frames.
@@ -51,52 +51,52 @@ class BrowsedRows {
 
 class Browser {
  public:
-  // Where a line stands: a row, and the line of its open graph from 1 up; 0: the row itself.
+  // A line: a row, and a line of its call graph from 1 on; 0: the row itself.
   struct Position {
     std::size_t row = 0, line = 0;
     bool operator==(const Position&) const = default;
     auto operator<=>(const Position&) const = default;
   };
 
-  // `rows` must outlive it, and call changed() when they are others.
+  // `rows` must outlive it. Call changed() when the rows change.
   explicit Browser(const BrowsedRows& rows);
 
-  // Rows are others now: nothing is open, the cursor stands at row `at` or the last.
+  // There are other rows: closes all call graphs; the cursor is at row `at`, or at the last row.
   void changed(std::size_t at = 0);
-  // Rows are the same, their call graphs have other texts: what is open stays open.
+  // The same rows have other texts: open call graphs stay open.
   void graphs_changed();
-  // Whether the key means something here, and was done.
+  // Handles a key; false: it is not one of the list's keys.
   bool on_key(const KeyPress& press);
-  // Draws `height` rows of the frame from `first` on, the head included.
+  // Draws `height` lines of the frame from `first` on, with the header.
   void draw(Frame& frame, std::size_t first, std::size_t height);
 
-  // All rows with the call graphs that are open, names whole.
+  // Text of all rows with their open call graphs, with full names.
   std::string text() const;
 
   bool is_empty() const { return rows_->size() == 0; }
   Position cursor() const { return cursor_; }
   void move_to(Position position);
-  // The function at the cursor within a graph; nothing at a row itself: the row says it.
+  // The function of the call graph's line at the cursor; nullopt: the cursor is at a row.
   bool is_at_frame() const { return cursor_.line > 0; }
   std::uint32_t function_at_cursor() const;
   bool is_wide() const { return is_wide_; }
-  // Opens all of a row's graph.
+  // Opens all of a row's call graph.
   void open_all(std::size_t row);
 
-  // Where the cursor is and what is open, for rows that are made anew: by names, as their numbers change.
+  // The cursor and the open call graphs, to restore them after another reading: by names, since numbers change.
   struct Memory {
     struct OpenRow {
       std::string row;
-      std::set<std::string> first_open, last_open;  // nodes, by the frames that lead to them
+      std::set<std::string> first_open, last_open;  // nodes, by the frames on the path to them
     };
     std::vector<OpenRow> open;
-    std::string cursor;  // empty: the first row, whichever it is
+    std::string cursor;  // empty: the first row
     std::size_t line = 0, above = 0,
-                scrolled = 0;  // above: rows between the screen's first one and the cursor
+                scrolled = 0;  // above: rows between the first one on the screen and the cursor
     bool has_head = true, is_wide = false;
   };
   Memory remember() const;
-  // After the constructor. Rows that are gone are closed, and a cursor on one stays in its position.
+  // Call it after the constructor. If the cursor's row is gone, the cursor keeps its number.
   void restore(const Memory& memory);
 
  private:
@@ -107,7 +107,7 @@ class Browser {
   };
   struct Open {
     std::vector<BrowsedNode> nodes;
-    std::vector<bool> first_open, last_open;  // of each node: its further frames, its children
+    std::vector<bool> first_open, last_open;  // by node: whether its other frames, its children are shown
     std::vector<Line> lines;
   };
 
@@ -129,14 +129,14 @@ class Browser {
                 const std::vector<BrowsedColumn>& columns) const;
   void draw_line(Frame& frame, std::size_t at, Position position) const;
   std::vector<BrowsedColumn> fitted(std::size_t width) const;
-  // On the frame, as scrolled to the right.
+  // Draws at the horizontal scroll position.
   void put(Frame& frame, std::size_t at, std::size_t column, Style style, std::string_view text) const;
 
   const BrowsedRows* rows_;
   std::map<std::size_t, Open> open_;
   Position cursor_, top_;
-  std::size_t height_ = 1;    // of the last drawing
-  std::size_t first_ = 0;     // the frame's row of top_ there
+  std::size_t height_ = 1;    // when last drawn
+  std::size_t first_ = 0;     // the frame's line of top_, when last drawn
   std::size_t scrolled_ = 0;  // columns, with is_wide_
   bool has_head_ = true, is_wide_ = false;
 };

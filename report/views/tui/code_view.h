@@ -16,16 +16,16 @@
 
 namespace tacho::report {
 
-// The functions of a capture that have samples, with their code.
+// The functions with samples, and their code.
 class CodeSource {
  public:
   // Both must outlive it.
   CodeSource(Session& session, const CodeHits& hits, AsmSyntax syntax = AsmSyntax::Att);
-  // Those that are shown, for a caller that leaves some out.
+  // The functions that are shown.
   std::vector<HitFunction>& functions() { return functions_; }
-  // The one that an address of a module is in; null: no sample is in it.
+  // The function at an address of a module; null: it has no samples.
   const HitFunction* find(const symbolize::Module* module, std::uint64_t address) const;
-  // One of this name, where the address is another one's, as of inlined calls and PLTs.
+  // A function by name, if its address is in another function, as for inlined calls and PLT entries.
   const HitFunction* find(std::string_view name) const;
   AnnotatedCode annotate(const HitFunction& function, std::uint32_t event, std::uint32_t members);
   // The functions with samples of an event, hottest first.
@@ -46,19 +46,19 @@ class CodeView {
  public:
   // `source` must outlive it.
   CodeView(CodeSource& source, std::uint32_t event, std::uint32_t members, const CodeOptions& options = {});
-  // Why it cannot be shown; empty: it is.
+  // Shows a function. Returns why it cannot be shown; empty: it is.
   std::string show(const HitFunction& function);
 
-  // Keep: text() is to be written into a file. Views: others of the same samples are wanted.
+  // Keep: write text() to a file. Views: open the menu of other views.
   enum class Flow : std::uint8_t { Stay, Leave, Help, Keep, Views };
   Flow on_key(const KeyPress& press);
   void draw(Frame& frame);
   const HitFunction& function() const { return *function_; }
-  // As tacho annotate prints the function.
+  // The text of tacho annotate.
   std::string text();
 
  private:
-  // The instructions whose address is shown (perf's offset levels).
+  // Instructions whose address is shown (offset levels of perf annotate).
   enum class Addresses : std::uint8_t { OfTargets, OfTargetsAndCalls, All };
   struct Shown {
     const HitFunction* function = nullptr;
@@ -67,7 +67,7 @@ class CodeView {
   ShownCode shown_code() const;
   void make_rows();
   bool on_option_key(const KeyPress& press);
-  double share_of(std::size_t row) const;  // of the first event, in percent
+  double share_of(std::size_t row) const;  // percent, of the first event
   void go_hottest(int step);
   void follow();
   void next_function(int step);
@@ -87,7 +87,7 @@ class CodeView {
   AnnotatedCode code_;
   CodeOptions options_;
   std::vector<CodeRow> rows_;
-  std::vector<Shown> before_;  // functions that calls were followed from
+  std::vector<Shown> before_;  // the functions from which calls were followed
   std::size_t cursor_ = 0, top_ = 0, height_ = 1, left_ = 0, first_ = 1;
   bool has_arrows_ = true, has_jump_counts_ = false, has_numbers_ = true, tells_line_ = false;
   bool has_full_address_ = false, has_addresses_ = true, has_cycle_range_ = false;

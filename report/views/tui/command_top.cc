@@ -45,20 +45,19 @@ struct TopOptions {
   ReportOptions report;
   std::uint64_t delay = 2000, window = 15'000;  // ms
   bool zeroes = false, is_text = false, shows_idle = false;
-  // Of a recorder: the table that is shown first.
+  // Of a recorder: show its table first.
   bool has_table = false;
   bool has_buckets = false,
-       has_keys = true;  // of a histogram: its powers of two are rows, for each of the keys
+       has_keys = true;  // histogram: one for each key; otherwise one for all
   TableQuestion table;
   std::string table_columns, table_where;
-  std::string kept = "top.data";  // the captures that w writes
+  std::string kept = "top.data";  // path of captures that the key w writes
 };
 
-// The sink of a reading whose counts may begin anew. Nothing is made before the first record: of a pipe the
-// events are not known earlier.
+// Sink of one session of tacho top. Its sinks are made at the first record: in a pipe, events come after the start.
 class LiveSink : public Sink {
  public:
-  // `opened`: the row of the table whose samples the list counts; nothing: all.
+  // `opened`: the table's row whose samples the list counts; nullopt: all.
   LiveSink(Session& session, const TopOptions& options, const std::optional<TableCounts::Keys>& opened,
            std::string opened_text)
       : session_(session), options_(options), opened_(opened), opened_text_(std::move(opened_text)) {}
@@ -72,15 +71,15 @@ class LiveSink : public Sink {
     events_.reset();
     rows_.clear();
   }
-  // Null: no sample came yet.
+  // Null: no sample yet.
   WalkSink* walked() { return walked_ && !walked_->rows().empty() ? &*walked_ : nullptr; }
   std::optional<Error> failure() {
     return failure_ ? failure_ : walked_ ? walked_->rows().failure() : std::nullopt;
   }
-  // Null: its events are not known yet.
+  // Null: the events are not known yet.
   const TableCounts* table() const { return counts_ ? &*counts_ : nullptr; }
   const TableCounts::Rows& table_rows() const { return rows_; }
-  // The events of the row that is opened, one by one; null: none is, or it has none.
+  // The list of the opened row's events; null: no row is open, or it has none.
   SampleList* events() const { return events_ && events_->size() > 0 ? events_.get() : nullptr; }
 
  private:
@@ -95,7 +94,7 @@ class LiveSink : public Sink {
     }
     return counts_->find(options_.table, options_.table_columns, {}, session_);
   }
-  // Counts it in the table. Whether the list counts it too.
+  // Counts the sample in the table. Returns whether the list counts it too.
   bool takes(const ResolvedSample& sample) {
     if (!counts_) {
       if (auto found = find_table(); !found) {
@@ -129,7 +128,7 @@ class LiveSink : public Sink {
       }
       events_ = std::move(*list);
     }
-    (void)events_->sink().on_sample(sample);  // when it is full, it keeps what it has
+    (void)events_->sink().on_sample(sample);  // a full list ignores further samples
   }
 
   Session& session_;
@@ -137,19 +136,19 @@ class LiveSink : public Sink {
   const std::optional<TableCounts::Keys>& opened_;
   std::string opened_text_;
   std::unique_ptr<SampleList> events_;
-  std::unique_ptr<SampleCondition> where_;  // of the table; null: none
+  std::unique_ptr<SampleCondition> where_;  // --where of the table; null: none
   std::optional<TableCounts> counts_;
   TableCounts::Rows rows_;
   std::optional<WalkSink> walked_;
   std::optional<Error> failure_;
 };
 
-// The recording is read by one reader that goes on for all time, into the window. A session reads the window
-// through a pipe, and is another one whenever the window's older half goes: what it knows of processes,
-// places and stacks goes with it.
+// tacho top. One reader reads the recording into a LiveWindow. A session reads the window through a pipe; when the
+// older half of the window is dropped a new session starts, so memory for processes, locations and stacks is
+// bounded too.
 class Top {
  public:
-  // `link`: null for text.
+  // `link`: to the screen; null: rows are printed as text.
   Top(TopOptions& options, const SessionOptions& wanted, TextOutput& out, Link* link)
       : options_(options),
         wanted_(wanted),
@@ -180,15 +179,14 @@ class Top {
   }
 
  private:
-  // Events, their names and the fields of their payloads stand before the first record of the kernel.
+  // Reads the records of events and payload schemas, which precede the first kernel record.
   void wait_for_head() {
     show_waiting();
     while (!is_over_ && !has_kernel_record_ && !has_ended_) collect(Clock::now());
     if (reader_->events().empty()) is_over_ = true;
   }
 
-  // Reads the recording into the window until then, and does what keys say. Rows that stand still go on
-  // standing meanwhile.
+  // Reads the recording into the window until `until`, and handles keys.
   void collect(Clock::time_point until) {
     constexpr unsigned kBetween = 4096;  // records
     OrderedRecord record;
@@ -210,7 +208,7 @@ class Top {
     }
   }
 
-  // A key, or several. When nothing more comes they are waited for.
+  // Handles keys. Waits for one if the recording has ended.
   void take_keys() {
     if (link_ == nullptr) {
       is_over_ = is_over_ || out_.is_done() || (has_ended_ && is_last_shown_);
@@ -238,7 +236,7 @@ class Top {
       is_due_ = !is_frozen_;
     } else if (is_at_list && press->is('z')) {
       zeroes_ = !zeroes_;
-      say(zeroes_ ? "rows count what came since the refresh before" : "rows count the whole window");
+      say(zeroes_ ? "rows count samples since the previous refresh" : "rows count the whole window");
       reads_whole_window_ = true;
     } else if (is_at_list && press->is('w')) {
       write_capture();
@@ -286,7 +284,7 @@ class Top {
 
   void on_events_key(const KeyPress& press) {
     const auto flow = events_->on_key(press);
-    if (flow == SampleList::Flow::Unknown) events_->say("that key means nothing here; Esc: back");
+    if (flow == SampleList::Flow::Unknown) events_->say("no such key here; Esc: back");
     if (flow != SampleList::Flow::Leave) return;
     shows_events_ = false;
     is_due_ = true;
@@ -296,7 +294,7 @@ class Top {
     reads_anew_ = true;
   }
 
-  // Something stands over the rows, whose keys it takes.
+  // An overlay of the rows gets the keys.
   bool is_covered() const {
     if (shows_events_ && events_ != nullptr) return true;
     return shows_table_ ? table_->is_held() : walk_.has_value() && !walk_->is_at_list();
@@ -305,17 +303,17 @@ class Top {
   void say(std::string message) {
     if (shows_table_) return table_->say(std::move(message));
     if (walk_) return walk_->say(std::move(message));
-    message_ = std::move(message);  // for the next rows
+    message_ = std::move(message);  // shown with the next rows
   }
   bool is_held() const { return is_frozen_ || is_covered(); }
 
-  // The session that is read has no place for what follows.
+  // Drops the older half of the window; the session cannot go on after that.
   void turn(Clock::time_point now) {
     window_.turn(now);
     reads_whole_window_ = true;
   }
 
-  // One session, until the window turns.
+  // Runs one session, until the window's older half is dropped.
   Result<> run_session() {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return system_error("a pipe", errno);
@@ -340,7 +338,7 @@ class Top {
     control.cancel = stop.get_token();
     control.progress = [&](const ReadProgress& read) {
       feed();
-      // The last record is a mark.
+      // The last record is a FINISHED_ROUND.
       if (read.bytes_read + format::kRecordHeaderSize < fed_bytes_ || !is_all_fed()) return;
       show_and_collect(sink);
       if (is_over_ || reads_whole_window_ || failure_) stop.request_stop();
@@ -354,7 +352,7 @@ class Top {
   }
 
   void show_and_collect(LiveSink& sink) {
-    // What the window holds already was counted before: the rows of then stay for one interval more.
+    // Samples in the window were already counted: the old rows are shown for one more interval.
     const bool begins_anew = std::exchange(is_catching_up_, false) && zeroes_ && memory_;
     reads_anew_ = is_due_ = false;
     if (begins_anew)
@@ -364,7 +362,7 @@ class Top {
     if (is_over_ || failure_) return;
     const auto now = Clock::now();
     if (window_.is_full(now)) turn(now);
-    // A key may have asked for another reading while rows were drawn.
+    // A key may have requested another session.
     if (!reads_anew_) collect(now + milliseconds(options_.delay));
     window_.finish_round();
     if (is_over_) return;
@@ -380,7 +378,7 @@ class Top {
     walk_.reset();
   }
 
-  // Rows of what the session has read by now, in the place of those before.
+  // Shows rows of the samples that the session has read so far.
   void show(LiveSink& sink) {
     leave_rows();
     is_last_shown_ = has_ended_;
@@ -397,7 +395,7 @@ class Top {
     walked->rows().settle();
     events_ = sink.events();
     has_stacks_ = walked->rows().profile().looks_at_stacks();
-    // Without call chains the functions are those of the recorder's own probe.
+    // Without call chains all samples are in the function of the recorder's probe.
     if (std::exchange(is_just_opened_, false)) shows_events_ = !has_stacks_ && events_ != nullptr;
     walk_.emplace(walked->rows(), options_.report, walked->hits(), Walk::Of::Live);
     if (memory_) {
@@ -405,7 +403,7 @@ class Top {
       walk_->restore(*memory_);
     }
     walk_->note(note());
-    if (has_ended_) say("the recording has ended; q: leave, w: write it");
+    if (has_ended_) say("the recording has ended; q: quit, w: write it");
     if (!message_.empty()) walk_->say(std::exchange(message_, {}));
     if (link_ != nullptr) return draw();
     print();
@@ -439,7 +437,7 @@ class Top {
       Frame empty(link_->size());
       empty.bar(0, Style::Bar, opened_text_ + ", " + note_of_times());
       empty.put(empty.size.height / 2U, 2, Style::Normal,
-                "No event of it is in the window any more (Esc: back)");
+                "The window has no event of this row any more (Esc: back)");
       return empty;
     }
     if (shows_events_ && events_ != nullptr) {
@@ -455,8 +453,8 @@ class Top {
     waiting.bar(0, Style::Bar, "tacho top: no sample yet");
     if (waiting.size.height > 1)
       waiting.bar(waiting.size.height - std::size_t{1}, Style::Bar,
-                  has_ended_ ? "the recording has ended; q: leave" : "q: leave");
-    waiting.draws = !memory_;  // the rows of before stay
+                  has_ended_ ? "the recording has ended; q: quit" : "q: quit");
+    waiting.draws = !memory_;  // the old rows are still shown
     return waiting;
   }
 
@@ -470,7 +468,7 @@ class Top {
     if (link_ != nullptr) draw();
   }
 
-  // The list as it would be on a screen of so many rows.
+  // The list as text, as on a screen of `rows` lines.
   void print() {
     const auto width =
         static_cast<std::uint16_t>(std::clamp<std::size_t>(options_.report.reading.width, 100, 1000));
@@ -486,7 +484,7 @@ class Top {
     out_.flush();
   }
 
-  // Head, older half, newer half: what the session reads from its beginning on.
+  // Starts the input of a session: header, older half and newer half of the window (part_ 0 to 2).
   Result<> begin_feeding() {
     head_.clear();
     const auto write = [this](format::Bytes bytes) -> Result<> {
@@ -508,9 +506,9 @@ class Top {
     return part_ == 0 ? &head_ : part_ == 1 ? &window_.older() : &window_.newer();
   }
   bool is_all_fed() const { return part_ == 2 && at_ == window_.newer().size(); }
-  // As much as the pipe takes.
+  // Writes as much as fits into the pipe.
   void feed() {
-    // The window turned, and another session will read it.
+    // The older half was dropped: a new session will read the window.
     if (reads_whole_window_) return;
     for (;;) {
       const std::vector<std::byte>& bytes = *part();
@@ -543,7 +541,7 @@ class Top {
                     **path));
   }
 
-  // What a key of the view asked to be written.
+  // Writes a file that a key of the view requested.
   void write_text() {
     const Walk::KeptText& text = walk_->kept();
     const std::array parts = {std::as_bytes(std::span(text.text))};
@@ -564,28 +562,28 @@ class Top {
   LiveWindow window_;
 
   format::Fd to_;                   // the session's pipe
-  bool has_kernel_record_ = false;  // of the recording
+  bool has_kernel_record_ = false;  // the recording has one
   std::vector<std::byte> head_;
-  std::size_t part_ = 0, at_ = 0;  // what is fed next
+  std::size_t part_ = 0, at_ = 0;  // the next part and offset to write to the session
   std::uint64_t fed_bytes_ = 0;
 
   std::optional<Walk> walk_;
   std::optional<Walk::Memory> memory_;
-  std::unique_ptr<LiveTable> table_;  // of a recorder; null: there is none
+  std::unique_ptr<LiveTable> table_;  // a recorder's table; null: none
   bool shows_table_ = false, is_table_known_ = false;
-  std::optional<TableCounts::Keys> opened_;  // the row of it that the list counts
+  std::optional<TableCounts::Keys> opened_;  // the table's row that the list counts
   std::string opened_text_;
-  SampleList* events_ = nullptr;  // of that row; null: none
+  SampleList* events_ = nullptr;  // list of that row's events; null: none
   bool shows_events_ = false, has_stacks_ = false, is_just_opened_ = false;
   std::string message_;
   std::optional<Error> failure_;
   bool zeroes_;
   bool is_first_ = true, is_catching_up_ = false, skips_older_ = false;
-  bool is_drawn_ = true;  // else a key changed what is shown
+  bool is_drawn_ = true;  // false: a key changed what is shown
   bool is_frozen_ = false, is_due_ = false, is_over_ = false;
   bool has_ended_ = false, is_last_shown_ = false;
-  bool reads_anew_ = false;          // the sort keys changed: collect() ends
-  bool reads_whole_window_ = false;  // by another session
+  bool reads_anew_ = false;          // the sort keys changed: collect() returns
+  bool reads_whole_window_ = false;  // with a new session
   bool has_other_sort_ = false;
 };
 
@@ -615,7 +613,7 @@ Result<cli::ExitStatus> show(TopOptions& options) {
   if (report.sort.empty()) report.sort = "dso,symbol";
   if (auto prepared = prepare_report(report); !prepared) return std::move(prepared.error());
   report.reading.session.input = "-";
-  report.reading.file_seconds = 0;  // sessions come and go for hours
+  report.reading.file_seconds = 0;  // no limit: the session's time is not that of a file
   report.reading.paging = Paging::Never;
   const std::string no_screen = options.is_text ? std::string() : why_no_screen();
   if (no_screen.empty() && !options.is_text) return show_screen(options);
@@ -632,24 +630,24 @@ Result<cli::ExitStatus> run_top(const std::vector<std::string>& arguments) {
   line.program = "tacho-report top";
   line.options.insert(
       line.options.begin(),
-      {cli::number("--delay", "MS", "from one refresh to the next", 1, kMostMilliseconds, options.delay),
-       cli::number("--window", "MS", "how long each half of the window is", 1, kMostMilliseconds,
+      {cli::number("--delay", "MS", "time between refreshes", 1, kMostMilliseconds, options.delay),
+       cli::number("--window", "MS", "duration of each half of the window", 1, kMostMilliseconds,
                    options.window),
        cli::flag("--zero", "count anew at each refresh", options.zeroes),
-       cli::flag("--show-idle", "count the kernel's idle loop too", options.shows_idle),
+       cli::flag("--show-idle", "also count the kernel's idle loop", options.shows_idle),
        cli::flag("--text", "print text", options.is_text),
-       cli::text("--keep", "FILE", "what w writes", options.kept),
+       cli::text("--keep", "FILE", "path of captures that the key w writes", options.kept),
        cli::flag("--table", "show a table first, as tacho table", options.has_table),
-       cli::flag("--table-buckets", "its rows are a histogram's, as tacho hist", options.has_buckets),
+       cli::flag("--table-buckets", "the table is a histogram, as tacho hist", options.has_buckets),
        {"--table-without-keys", cli::Takes::Nothing, "", "one histogram",
         [&options](std::string_view) -> Result<> {
           options.has_keys = false;
           return Done{};
         }},
-       cli::text("--table-by", "KEYS", "as table's --by", options.table.by),
-       cli::text("--table-columns", "LIST", "as table's --columns", options.table_columns),
-       cli::text("--table-where", "EXPR", "as table's --where", options.table_where),
-       {"--table-value", cli::Takes::Value, "EXPR", "as table's --value",
+       cli::text("--table-by", "KEYS", "like --by of tacho table", options.table.by),
+       cli::text("--table-columns", "LIST", "like --columns of tacho table", options.table_columns),
+       cli::text("--table-where", "EXPR", "like --where of tacho table", options.table_where),
+       {"--table-value", cli::Takes::Value, "EXPR", "like --value of tacho table",
         [&options](std::string_view text) -> Result<> {
           auto value = cli::parse_expression("--value", text);
           if (!value) return std::move(value.error());

@@ -8,7 +8,7 @@
 
 namespace tacho::report {
 
-// For tacho-record. On a terminal the interactive view, else rows as text every so often.
+// Run by tacho-record. The interactive view on a terminal, else rows as text at intervals.
 Result<cli::ExitStatus> run_top(const std::vector<std::string>& arguments);
 
 }  // namespace tacho::report

@@ -554,10 +554,11 @@ Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments) 
       return walk_report(report, {}, &options);
     }
     if (is_asked_for)
-      return use_error(!text_option.empty()
-                           ? fmt::format("{} is of text; the screen has no such thing", text_option)
-                           : (no_screen.empty() ? "the screen needs a terminal for input and output" : no_screen) +
-                                 "; tacho annotate --stdio prints text");
+      return use_error(
+          !text_option.empty()
+              ? fmt::format("{} is of text; the screen has no such thing", text_option)
+              : (no_screen.empty() ? "the screen needs a terminal for input and output" : no_screen) +
+                    "; tacho annotate --stdio prints text");
     if (!no_screen.empty()) std::fprintf(stderr, "tacho: %s: text is printed\n", no_screen.c_str());
     return print_annotate(options);
   });

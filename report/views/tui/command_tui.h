@@ -8,7 +8,7 @@
 
 namespace tacho::report {
 
-// As text where it is not for a terminal.
+// Prints text if standard output is not a terminal.
 Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments);
 Result<cli::ExitStatus> run_tui(const std::vector<std::string>& arguments);

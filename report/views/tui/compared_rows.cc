@@ -42,7 +42,7 @@ void ComparedRows::order_by(Order order) {
   sort();
 }
 
-// By the size of the difference, as perf diff's delta-abs.
+// By absolute difference, as delta-abs of perf diff.
 void ComparedRows::sort() {
   std::ranges::stable_sort(rows_, std::ranges::greater(), [this](const Row& row) {
     return order_ == Order::Delta    ? std::abs(row.delta())

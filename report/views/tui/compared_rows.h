@@ -1,4 +1,4 @@
-// The rows of two captures side by side: shares before and after, and the difference, as perf diff has them.
+// Rows of two captures: percent before and after, and the difference, as in perf diff.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,22 @@ namespace tacho::report {
 
 class ComparedRows : public BrowsedRows {
  public:
-  // Both must outlive it. Rows are the same where the texts of their keys are.
+  // Both must outlive it. Rows are matched by the texts of their keys.
   ComparedRows(const WalkedRows& after, const WalkedRows& before) : after_(&after), before_(&before) {
     changed(true);
   }
 
-  // After `after` shows other rows. `has_before`: `before` shows its rows of the same choice; else it has
-  // none.
+  // Call it when `after` shows other rows. `has_before`: `before` shows the rows of the same choice; otherwise it
+  // has none.
   void changed(bool has_before);
-  // Shares of functions by themselves, or with what they call.
+  // Self, or with callees (children).
   bool has_callees() const { return has_callees_; }
   void count_callees(bool does);
   enum class Order : std::uint8_t { Delta, Before, After };
   Order order() const { return order_; }
   void order_by(Order order);
 
-  // The row's number in `after`; nothing: only `before` has it.
+  // The row's number in `after`; nullopt: only `before` has it.
   std::optional<std::size_t> row_after(std::size_t row) const { return rows_[row].after; }
 
   std::size_t size() const override { return rows_.size(); }
@@ -44,7 +44,7 @@ class ComparedRows : public BrowsedRows {
  private:
   struct Row {
     std::optional<std::size_t> after, before;
-    double share_after = 0, share_before = 0;  // of 100
+    double share_after = 0, share_before = 0;  // percent
     double delta() const { return share_after - share_before; }
   };
   void sort();

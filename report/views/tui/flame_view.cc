@@ -18,7 +18,7 @@ FlameView::FlameView(std::string title, const std::vector<BrowsedNode>& nodes) :
   struct Level {
     std::uint32_t node, child;
     std::size_t box;
-    std::uint64_t at;  // where the next child begins
+    std::uint64_t at;  // start of the next child
   };
   const std::uint64_t all = nodes.empty() ? 0 : nodes[0].weight;
   boxes_.push_back({.name = "all", .function = {}, .weight = all, .own = all});
@@ -54,7 +54,7 @@ std::optional<std::uint32_t> FlameView::function() const { return boxes_[selecte
 
 bool FlameView::is_in_zoom(const Box& box) const {
   const Box& zoom = boxes_[zoomed_];
-  // A caller of what is zoomed into is as wide as all of it.
+  // Callers of the zoomed frame have the full width.
   return box.begin < zoom.begin + zoom.weight && zoom.begin < box.begin + box.weight;
 }
 
@@ -70,7 +70,7 @@ FlameView::Columns FlameView::columns_of_box(const Box& box, std::size_t width) 
   return {column(box.begin), column(box.begin + box.weight)};
 }
 
-// The next box of the same depth that is wide enough to be seen.
+// The next box of the same depth that is at least a column wide.
 std::size_t FlameView::neighbour(bool is_right) const {
   std::size_t found = selected_;
   for (std::size_t i = 0; i < boxes_.size(); ++i) {
@@ -145,7 +145,7 @@ FlameView::Flow FlameView::on_key(const KeyPress& press) {
 std::string FlameView::status() const {
   const Box& box = boxes_[selected_];
   const std::string shares = fmt::format(
-      ": {:.2f}% of all, {:.2f}% by itself, {:.2f}% of the zoom", share(box.weight, boxes_[0].weight),
+      ": {:.2f}% of all, {:.2f}% self, {:.2f}% of the zoom", share(box.weight, boxes_[0].weight),
       share(box.own, boxes_[0].weight), share(box.weight, boxes_[zoomed_].weight));
   const std::string_view keys = "  h: help  q: back";
   const std::size_t used = shares.size() + keys.size();
@@ -160,7 +160,7 @@ void FlameView::draw(Frame& frame) {
   std::size_t deepest = 0;
   for (const Box& box : boxes_) deepest = std::max(deepest, box.depth);
   top_ = std::min(top_, deepest + 1 > height_ ? deepest + 1 - height_ : 0);
-  // What is selected is seen.
+  // Scrolls to the selected box.
   const std::size_t depth = boxes_[selected_].depth;
   if (depth < top_) top_ = depth;
   if (depth >= top_ + height_) top_ = depth + 1 - height_;

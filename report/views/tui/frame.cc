@@ -16,7 +16,7 @@ constexpr std::size_t kLongestKeptName = 200;  // bytes
 struct Range {
   char32_t first, last;
 };
-// Marks that take no column (Unicode's Mn, Me and Cf of common scripts), ascending.
+// Code points without width (Unicode Mn, Me and Cf of common scripts), ascending.
 constexpr Range kJoining[] = {
     {0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},   {0x5bf, 0x5bf},   {0x5c1, 0x5c2},
     {0x5c4, 0x5c5},   {0x5c7, 0x5c7},   {0x610, 0x61a},   {0x64b, 0x65f},   {0x670, 0x670},
@@ -99,7 +99,7 @@ std::string fit_middle(std::string_view text, std::size_t width) {
   const std::size_t kept = width - kCut.size();
   const std::string_view begin = fit_begin(text, kept - kept / 2);
   std::string_view end = from_column(text, all - kept / 2);
-  // A wide character may have been cut before it: then one column more is gone.
+  // If the cut is inside of a wide character, one more column is removed.
   while (columns_of(end) > kept / 2) end.remove_prefix(first_character(end).second);
   return std::string(begin).append(kCut).append(end);
 }
@@ -123,7 +123,7 @@ std::string text_of(const FrameRow& row) {
 
 void Frame::put(std::size_t row, std::size_t column, Style style, std::string_view text) {
   if (row >= rows.size() || column >= size.width || text.empty()) return;
-  // Four bytes a column are the most that can be shown.
+  // At most four bytes for each column are needed.
   constexpr std::size_t kMostBytes = 16;
   const std::string safe = printable(text.substr(0, kMostBytes * size.width));
   rows[row].runs.push_back(
@@ -186,7 +186,7 @@ std::string encode(const Frame& frame) {
 }
 
 Result<Frame> decode_frame(format::Bytes bytes) {
-  const Error broken{"a frame of the screen makes no sense"};
+  const Error broken{"damaged frame from the reading process"};
   const auto style_of = [](std::uint8_t number) {
     return number < static_cast<std::uint8_t>(Style::kCount) ? static_cast<Style>(number) : Style::Normal;
   };
@@ -245,7 +245,7 @@ Result<KeyPress> decode_key(format::Bytes bytes) {
   for (std::uint16_t* const number : {&press.size.width, &press.size.height, &press.row, &press.column})
     *number = in.read<std::uint16_t>();
   if (in.failed() || press.size.width > kMostSide || press.size.height > kMostSide)
-    return Error{"a key of the screen makes no sense"};
+    return Error{"damaged key from the terminal process"};
   return press;
 }
 

@@ -79,7 +79,7 @@ struct Frame {
   bool waits = true;    // for a key; false: the frame shows how far work is
   bool begins = false;  // the first of a process: keys before it were another's
   bool draws = true;    // false: wait for a key without drawing
-  // So many bytes stand in the file in memory (Screen::kept()), to be written under kept_path(); 0: none. The
+  // Number of bytes in the memfd Screen::kept() to be written to kept_path(); 0: none. The
   // answer is Key::Kept or Key::NotKept.
   std::uint64_t kept_bytes = 0;
   KeptAs kept_as = KeptAs::Capture;

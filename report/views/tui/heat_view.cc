@@ -11,9 +11,9 @@
 namespace tacho::report {
 namespace {
 
-// Of the grid: a screen has a tenth of them at least.
+// Of the grid, which is merged to the size of the screen.
 constexpr std::size_t kMostColumns = 400, kMostRows = 64, kFewestRows = 10;
-constexpr std::size_t kBelow = 4;  // lines: marks, times, the box, keys
+constexpr std::size_t kBelow = 4;  // lines below the map: ticks, times, the box, keys
 constexpr std::ptrdiff_t kPage = 10;
 
 }  // namespace
@@ -45,12 +45,12 @@ Result<std::unique_ptr<HeatView>> HeatView::read(CaptureReadings& readings, cons
   facts.title = facts.period != 0 ? "offset in each " + period_text(facts.period) : facts.name;
   const std::string of = source.event_name().empty() ? question.event : source.event_name();
   if (!of.empty()) facts.title += " of " + printable(of);
-  // The fullest box is where a person looks first.
+  // The cursor starts at the box with most samples.
   view->cursor_ = {view->map_.columns, view->map_.rows.size()};
   return view;
 }
 
-// The map that fits into the screen. The cursor stays where it was, by time and value.
+// Merges the grid to the size of the screen. The cursor keeps its time and value.
 void HeatView::fit(ScreenSize size) {
   const std::size_t height = size.height > kBelow + 1 ? size.height - kBelow - 1 : 1;
   const std::size_t room = size.width > kTextMargin + kFewestRows ? size.width - kTextMargin : kFewestRows;
@@ -112,7 +112,7 @@ Result<TextPage> HeatView::stands_out(CaptureReadings& readings) const {
   auto lines = written_lines([&](TextOutput& out) {
     write_box_text(out, facts_, BoxFacts{chosen_box.box, {}, {}, 0, 0}, sink.all(), findings);
   });
-  return TextPage("What stands out", std::move(lines));
+  return TextPage("More frequent in the box than outside", std::move(lines));
 }
 
 void HeatView::move(std::ptrdiff_t columns, std::ptrdiff_t rows) {
@@ -200,7 +200,7 @@ void HeatView::draw(Frame& frame) {
   frame.bar(0, Style::Bar, fit_middle(facts_.title, std::max<std::size_t>(room, 1)) + numbers);
   const auto classes = count_classes(map_, facts_, kHeatDigits);
   const auto [first, last] = corners();
-  const std::size_t line_of_cursor = rows - 1 - cursor_.row;  // the highest values stand above
+  const std::size_t line_of_cursor = rows - 1 - cursor_.row;  // high values are at the top
   if (line_of_cursor < top_) top_ = line_of_cursor;
   if (line_of_cursor >= top_ + shown) top_ = line_of_cursor + 1 - shown;
   top_ = std::min(top_, rows - shown);
@@ -214,7 +214,7 @@ void HeatView::draw(Frame& frame) {
           column >= first.column && column <= last.column && row >= first.row && row <= last.row;
       if (count == 0 && !is_chosen) continue;
       const std::size_t number = count == 0 ? 0 : class_of(count, classes);
-      // Few classes are as far apart in colour as many.
+      // Spreads the colours over the classes, few or many.
       const std::size_t heat =
           classes.size() <= 1 ? kHeatStyles - 1 : number * (kHeatStyles - 1) / (classes.size() - 1);
       std::string text(wide_, ' ');

@@ -45,16 +45,16 @@ Result<> HistView::read() {
   page_.emplace("Histogram of " + printable(options_.event) + ": " + printable(options_.field) +
                     (is_whole ? "" : ", reading was stopped"),
                 std::move(lines),
-                "q: back  l: width of rows  k: one for each comm, cpu, ...  arrows: scroll");
+                "q: back  l: row width  k: one for each comm, cpu, ...  arrows: scroll");
   return done;
 }
 
 void HistView::ask(bool is_for_rows) {
   asks_for_rows_ = is_for_rows;
   if (is_for_rows)
-    question_.emplace("Width of rows (1000, 100us; nothing: powers of two):", rows_text_);
+    question_.emplace("Row width (1000, 100us; empty: powers of two):", rows_text_);
   else
-    question_.emplace("A histogram for each (comm, cpu, a field; nothing: one):",
+    question_.emplace("A histogram for each (comm, cpu, a field; empty: one):",
                       options_.by == kNoKey ? "" : options_.by);
 }
 

@@ -1,4 +1,4 @@
-// A histogram of a field on the screen: the text of `tacho hist`.
+// HistView: the text of `tacho hist` on the screen.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace tacho::report {
 
 class HistView {
  public:
-  // Reads it. `readings` must outlive it. An error is a line about what is missing.
+  // Reads the samples. `readings` must outlive it. The error is shown in the status line.
   static Result<std::unique_ptr<HistView>> read(CaptureReadings& readings, const SampleChoice& choice,
                                                 const std::string& event, const std::string& field);
 
@@ -35,7 +35,7 @@ class HistView {
   std::string rows_text_;  // width of rows as typed; empty: powers of two
   std::optional<TextPage> page_;
   std::optional<Question> question_;
-  bool asks_for_rows_ = false;  // else for keys
+  bool asks_for_rows_ = false;  // otherwise for keys
   std::string message_;
 };
 

@@ -16,20 +16,20 @@
 
 namespace tacho::report {
 
-// Sends frames to the screen; each is answered by a key.
+// Sends frames to the screen, and gets a key for each.
 class Link {
  public:
   // `keys`: Screen::keys(); `kept`: Screen::kept().
   Link(TextOutput& out, int keys, int kept) : out_(out), keys_(keys), kept_(kept) {}
 
-  // Nothing: the screen is gone.
+  // nullopt: the terminal process has exited.
   std::optional<KeyPress> show(Frame frame);
-  // A key that was pressed by now, or Key::None; the screen stays as it is.
+  // The next key without waiting, or Key::None; draws nothing.
   std::optional<KeyPress> ask();
-  // Before the first frame: sends an empty one to learn the size.
+  // The screen's size. Before the first frame it sends an empty one to get it.
   ScreenSize size();
-  // Lets the screen write a file of `parts`. `frame` is what the screen shows meanwhile; `name` as for
-  // kept_path(). The path, for a message; nothing: the screen is gone.
+  // Has the terminal process write a file with the bytes of `parts`; `frame` is shown meanwhile, `name` as for
+  // kept_path(). Returns the path; nullopt: the terminal process has exited.
   Result<std::optional<std::string>> keep(Frame frame, KeptAs as, const std::string& name,
                                           std::span<const format::Bytes> parts);
 
@@ -40,13 +40,13 @@ class Link {
   bool begins_ = true;
 };
 
-// Rows and annotated code of one reading.
+// Sink for rows and annotated code.
 class WalkSink : public Sink {
  public:
-  // `times`: counts when samples were taken, if not null.
+  // `times`: counts samples over time; may be null.
   WalkSink(Session& session, const ReportOptions& options, TimeCounts* times = nullptr)
       : rows_(session, options, false), hits_(session.events().size()), times_(times) {
-    // Of a pipe the events are not known yet.
+    // In a pipe, events come after the start.
     has_branches_ =
         session.layout().is_pipe || std::ranges::any_of(session.events(), [](const format::Event& event) {
           return event.attr.samples(format::abi::kSampleBranchStack);

@@ -16,15 +16,15 @@ std::vector<std::string> help_lines() {
           "",
           "  Up Down PgUp PgDn  move; also Space (page down), Home, End",
           "  Enter, a click     open this row: functions and call graphs, or its events",
-          "  v                  in an opened row: its events one by one; Esc: back",
+          "  v                  in an opened row: list its events; Esc: back",
           "  Tab                the functions of all events; Esc: back",
           "  < >                sort by the column to the left, to the right",
-          "  /                  show rows whose keys have this in them",
-          "  f                  freeze: the rows stay as they are; again: go on",
-          "  z                  zero the counts at each refresh, or count the whole window",
-          "  w                  write what is counted as a capture",
+          "  /                  show rows whose keys contain a text",
+          "  f                  freeze the rows; again: go on",
+          "  z                  count anew at each refresh, or the whole window",
+          "  w                  write the counted samples to a capture",
           "  H n                names of columns on and off; whole names",
-          "  q Ctrl-C           leave"};
+          "  q Ctrl-C           quit"};
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ void LiveTable::add_table(const TableCounts& counts, const TableCounts::Rows& ro
   }
 }
 
-// One histogram after another, in the order of their keys.
+// Histograms one after the other, in the order of their keys.
 void LiveTable::add_buckets(const TableCounts::Rows& rows, std::size_t keys) {
   const Distribution powers;
   for (auto begin = rows.begin(); begin != rows.end();) {
@@ -104,7 +104,7 @@ void LiveTable::add_buckets(const TableCounts::Rows& rows, std::size_t keys) {
   }
 }
 
-// Rows that the filter lets through, in the order that was chosen.
+// Rows that pass the filter, in the chosen order.
 void LiveTable::show() {
   shown_.clear();
   for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -120,7 +120,7 @@ void LiveTable::show() {
     if (*order_ < keys) {
       const std::string& left = rows_[a].texts.at(*order_);
       const std::string& right = rows_[b].texts.at(*order_);
-      // Names of numbers are in the order of names.
+      // Keys are compared as text, also if they are numbers.
       const auto is_number = [](const std::string& text) {
         return text.find_first_not_of("0123456789") == text.npos;
       };
@@ -134,7 +134,7 @@ void LiveTable::show() {
   });
 }
 
-// Keys get up to half of the width; the last numbers are left out where that is too little.
+// Keys get up to half of the width. Number columns that do not fit are left out.
 void LiveTable::fit(std::size_t width) {
   constexpr std::size_t kBetween = 2;
   std::size_t keys = 0, numbers = 0;
@@ -238,7 +238,7 @@ LiveTable::Flow LiveTable::on_key(const KeyPress& press) {
     const bool is_row = browser_.on_key(press);
     if (is_row && (press.key == Key::DoubleClick || browser_.cursor() == before)) return open_here();
   } else if (!browser_.on_key(press) && press.key != Key::None && press.key != Key::Resize) {
-    message_ = "that key means nothing here; h: help";
+    message_ = "no such key here; h: help";
   }
   return Flow::Stay;
 }
@@ -261,7 +261,7 @@ Frame LiveTable::draw(ScreenSize size) {
   browser_.draw(frame, 1, size.height - std::size_t{2});
   frame.bar(size.height - std::size_t{1}, Style::Bar,
             !message_.empty() ? message_
-                              : "h: help  Enter: open  < >: sort  /: filter  f: freeze  w: write  q: leave");
+                              : "h: help  Enter: open  < >: sort  /: filter  f: freeze  w: write  q: quit");
   if (question_) question_->draw(frame);
   return frame;
 }

@@ -1,4 +1,4 @@
-// The table of a recorder in tacho top: the rows of `tacho table`, with a cursor, sorted by any column,
+// LiveTable: the table of a recorder in tacho top. Rows of `tacho table` with a cursor, sorted by any column and
 // filtered by their keys.
 #pragma once
 
@@ -19,23 +19,22 @@ class LiveTable : private BrowsedRows {
   LiveTable(const LiveTable&) = delete;
   LiveTable& operator=(const LiveTable&) = delete;
 
-  // Shows these rows. The cursor stays at its row, and the order that was chosen stays. Buckets: the last of
-  // each row's keys is the number of a power of two (Distribution), whose rows are shown as a histogram,
-  // those without values between them too; the keys before it are of the events, or none.
+  // Shows these rows; the cursor's row and the sort order are kept. Buckets: the last key of each row is the number
+  // of a power of two (Distribution), and rows with equal other keys are shown as a histogram, with empty buckets.
   enum class Form : std::uint8_t { Table, Buckets };
   void update(const TableCounts& counts, const TableCounts::Rows& rows, Form form);
-  // Stands behind the title: "last 20 s".
+  // Shown after the title: "last 20 s".
   void note(std::string note) { note_ = std::move(note); }
   void say(std::string message) { message_ = std::move(message); }
 
-  // Open: the row at the cursor. All: the list of all functions. Unknown: a key of the caller, or none.
+  // Open: open the row at the cursor. All: show all functions. Unknown: not one of the table's keys.
   enum class Flow : std::uint8_t { Stay, Open, All, Quit };
   Flow on_key(const KeyPress& press);
   Frame draw(ScreenSize size);
-  // A question or a page is open: keys are theirs, and rows stand still.
+  // Whether a question or a page is open, which gets all keys; rows are not refreshed then.
   bool is_held() const { return question_.has_value() || page_.has_value(); }
 
-  // Of the row at the cursor; nothing: there is none.
+  // The keys of the row at the cursor; nullopt: there is no row.
   std::optional<TableCounts::Keys> keys_here() const;
   // "call read, error OK"
   std::string text_here() const;
@@ -45,7 +44,7 @@ class LiveTable : private BrowsedRows {
     TableCounts::Keys keys;
     std::vector<std::string> texts;
     std::vector<ExpressionValue> numbers;
-    std::string bar;  // of a bucket
+    std::string bar;  // of a histogram
   };
   void add_row(Row row);
   void add_table(const TableCounts& counts, const TableCounts::Rows& rows);
@@ -66,8 +65,8 @@ class LiveTable : private BrowsedRows {
   std::vector<Row> rows_;                                // in the order of the table
   std::vector<std::size_t> shown_;                       // of rows_
   std::vector<std::size_t> key_widths_, number_widths_;  // columns of the screen
-  std::size_t numbers_ = 0;                              // that fit beside the keys, from the left
-  std::optional<std::size_t> order_;                     // a column, keys first; nothing: the table's own
+  std::size_t numbers_ = 0;                              // number columns that fit beside the keys
+  std::optional<std::size_t> order_;                     // a column, keys first; nullopt: the table's order
   std::string filter_, note_, message_;
   Browser browser_;
   std::optional<Question> question_;

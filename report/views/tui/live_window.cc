@@ -14,8 +14,8 @@ using format::Bytes;
 using format::RecordView;
 
 constexpr std::uint32_t kKernelPid = ~0U;
-constexpr std::size_t kMiscAt = 4, kPidAt = format::kRecordHeaderSize;  // bytes into a record
-// Where records were lost, ends of processes are lost, too: beyond so many the longest unseen ones go.
+constexpr std::size_t kMiscAt = 4, kPidAt = format::kRecordHeaderSize;  // offsets in a record
+// If EXIT records are lost, processes stay: beyond this number those that were not seen for longest are removed.
 constexpr std::size_t kMostProcesses = std::size_t{1} << 16;
 constexpr std::size_t kMostOfKernel = std::size_t{1} << 14;  // mappings
 
@@ -24,7 +24,7 @@ void put(std::byte* at, Number value) {
   std::memcpy(at, &value, sizeof value);
 }
 
-// Where the time stands in a record that is no sample; 0: nowhere.
+// Offset of the time in a record other than a sample; 0: it has none.
 std::size_t time_offset(const RecordView& view, const format::EventAttr& attr) {
   const std::size_t trailer = format::sample_id_size(attr);
   if (trailer == 0 || !attr.samples(abi::kSampleTime)) return 0;
@@ -39,7 +39,7 @@ void LiveWindow::append(Bytes record) {
   newer_.records.insert(newer_.records.end(), record.begin(), record.end());
 }
 
-// A record that begins with a process and a thread, as that of these.
+// A copy of a record that starts with pid and tid, with these ids.
 void LiveWindow::append_as(const Kept& kept, std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
   if (kept.bytes == nullptr) return;
   const std::size_t start = newer_.records.size();
@@ -69,7 +69,7 @@ LiveWindow::Thread& LiveWindow::thread(std::uint32_t pid, std::uint32_t tid) {
 
 void LiveWindow::begin_thread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent_pid,
                               std::uint32_t parent_tid) {
-  if (threads_.contains(tid)) end_thread(tid);  // its end was lost, or its number is used again
+  if (threads_.contains(tid)) end_thread(tid);  // the EXIT record was lost, or the tid is used again
   Thread from;
   if (const auto parent = threads_.find(parent_tid); parent != threads_.end()) from = parent->second;
   if (pid != parent_pid) {
@@ -127,7 +127,7 @@ void LiveWindow::take_name(const RecordView& view, Kept kept) {
   one.name = {std::move(plain), kept.time_at};
 }
 
-// Registered, or not any more.
+// KSYMBOL: registered or unregistered.
 void LiveWindow::take_symbol(const RecordView& view, Kept kept) {
   format::Cursor in = view.body();
   const std::uint64_t address = in.u64();
@@ -142,7 +142,7 @@ void LiveWindow::take_symbol(const RecordView& view, Kept kept) {
   append(view.bytes);
 }
 
-// The sample's process and thread, if this half does not have them.
+// Writes the records of the sample's process and thread if this half does not have them.
 void LiveWindow::show(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
   Thread& one = thread(pid, tid);
   Process& of = process(pid);
@@ -245,7 +245,7 @@ void LiveWindow::forget_unseen() {
   std::erase_if(threads_, [this](const auto& one) { return !processes_.contains(one.second.pid); });
 }
 
-// Of what came before the mark before the last one nothing older is expected: two marks let all go out.
+// A reader shows records up to the round before the last one, so two FINISHED_ROUND records make it show all.
 void LiveWindow::finish_round() {
   std::array<std::byte, format::kRecordHeaderSize> mark{};
   put(mark.data(), static_cast<std::uint32_t>(abi::kRecordFinishedRound));

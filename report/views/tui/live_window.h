@@ -27,12 +27,12 @@ class LiveWindow {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `half`: how long a half may become; `most_bytes`: of both.
+  // `half`: the duration of a half; `most_bytes`: limit of both halves.
   LiveWindow(Clock::duration half, std::size_t most_bytes) : half_(half), most_bytes_(most_bytes / 2) {
     older_.begin = newer_.begin = Clock::now();
   }
 
-  // Kernel records in the order of time, in this machine's byte order. `attr`: of the record's event.
+  // Adds a kernel record: in time order, in host byte order. `attr`: of the record's event.
   void take(const OrderedRecord& record, const format::EventAttr& attr);
   // Writes FINISHED_ROUND, so that readers show all records so far.
   void finish_round();
@@ -42,13 +42,13 @@ class LiveWindow {
   // The newer half becomes the older one.
   void turn(Clock::time_point now);
 
-  // Records, to stand behind the head of a capture.
+  // Records that follow the header of a capture.
   const std::vector<std::byte>& older() const { return older_.records; }
   const std::vector<std::byte>& newer() const { return newer_.records; }
-  // When the older half begins, or the newer one where that is empty.
+  // Start time of the older half, or of the newer one if the older one is empty.
   Clock::time_point begin() const { return older_.records.empty() ? newer_.begin : older_.begin; }
   std::uint64_t lost() const { return older_.lost + newer_.lost; }
-  // Processes and threads that are known, for tests.
+  // Number of known processes and threads, for tests.
   std::size_t processes() const { return processes_.size(); }
   std::size_t threads() const { return threads_.size(); }
 
@@ -58,10 +58,10 @@ class LiveWindow {
     std::uint64_t lost = 0;
     Clock::time_point begin;
   };
-  // A record that later samples need: a mapping, a name, a kernel symbol.
+  // A sideband record that later samples need: mapping, comm, ksymbol.
   struct Kept {
     std::shared_ptr<const std::vector<std::byte>> bytes;  // null: none
-    std::size_t time_at = 0;                              // where its time stands; 0: it has none
+    std::size_t time_at = 0;                              // offset of its time; 0: it has none
   };
   struct Mapping {
     std::uint64_t begin = 0, end = 0;
@@ -70,10 +70,10 @@ class LiveWindow {
   using Mappings = std::vector<Mapping>;
   struct Process {
     std::shared_ptr<Mappings>
-        mappings;  // shared with its parent until one of them maps something; may be null
+        mappings;  // shared with the parent until one of them adds a mapping; may be null
     std::size_t threads = 0;
     std::uint64_t shown_in = 0;  // number of the half that has its mappings
-    std::uint64_t seen_in = 0;   // likewise, of its last record
+    std::uint64_t seen_in = 0;   // the same of its last record
   };
   struct Thread {
     std::uint32_t pid = 0;
@@ -101,9 +101,9 @@ class LiveWindow {
   std::uint64_t number_ = 1;  // of the newer half
   std::unordered_map<std::uint32_t, Process> processes_;
   std::unordered_map<std::uint32_t, Thread> threads_;
-  std::vector<std::uint32_t> ended_;                  // threads; their last samples may still come
-  std::vector<Kept> kernel_;                          // its mappings
-  std::unordered_map<std::uint64_t, Kept> symbols_;   // of code made at run time in the kernel, by address
+  std::vector<std::uint32_t> ended_;                  // exited threads, whose last samples may still come
+  std::vector<Kept> kernel_;                          // mappings
+  std::unordered_map<std::uint64_t, Kept> symbols_;   // KSYMBOL records by address
   std::unordered_map<std::uint64_t, Kept> cgroups_;   // by id
   std::unordered_map<std::uint32_t, Kept> programs_;  // BPF, by id
   format::SampleParser parser_;

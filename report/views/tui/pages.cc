@@ -199,7 +199,7 @@ void Question::draw(Frame& frame) const {
   const std::size_t room = frame.size.width;
   const std::size_t used = columns_of(label_) + 1;
   const std::size_t length = columns_of(text_);
-  // Of a long answer its end.
+  // Of a long text the end is shown.
   const std::size_t hidden = used + length + 1 > room ? used + length + 1 - room : 0;
   frame.put(row, 0, Style::Bar, label_ + " ");
   frame.put(row, used, Style::Bar, from_column(text_, hidden));
@@ -213,59 +213,59 @@ struct KeyRow {
   std::string_view keys, what;
 };
 
-// The help page of the list, in perf's order.
+// Keys of the list, in the order of perf's help.
 constexpr KeyRow kListKeys[] = {
     {"h ? F1", "this page"},
     {"Up Down PgUp PgDn", "move; also Space (page down), Home, End"},
-    {"q Ctrl-C", "leave; where something stands in place of the list, q: back"},
-    {"Esc", "undo the last zoom; without one, ask whether to leave"},
+    {"q Ctrl-C", "quit; in other views than the list q: back"},
+    {"Esc", "undo the last zoom; without one, ask whether to quit"},
     {"Tab Shift-Tab", "next, previous event"},
-    {"Enter", "open or close the call graph here by one level"},
-    {"Right Left", "open it; close it or go to its parent"},
+    {"Enter", "open or close one level of the call graph at the cursor"},
+    {"Right Left", "open a level; close it or go to its parent"},
     {"+ -", "open or close one level; close"},
-    {"e c", "open or close all of this row's call graph; close"},
-    {"E C", "the same of all rows"},
-    {"m", "menu of what can be done with this row"},
-    {"a", "annotate the function here"},
-    {"x", "callers and callees of the function here"},
+    {"e c", "open or close the row's whole call graph; close it"},
+    {"E C", "the same for all rows"},
+    {"m", "menu of actions for the row"},
+    {"a", "annotate the function at the cursor"},
+    {"x", "callers and callees of the function at the cursor"},
     {"g f", "flame graph in characters: arrows, Enter zooms, Esc: back"},
     {"d t k", "zoom into its module, its thread, the kernel; again: out"},
     {"S", "zoom into its socket, where rows name it (o: socket)"},
-    {"/", "show functions whose names have this in them"},
+    {"/", "show functions whose names contain a text"},
     {"T", "samples over time: Space marks, Enter counts that time"},
-    {"v", "samples of this row one by one; Enter: fields, call chain"},
-    {"l", "samples of all rows that are shown, likewise"},
-    {"M", "heat map: times by values of a field, of all these rows"},
-    {"b", "histogram of a field, of all these rows"},
-    {"B", "compare with a capture from before; again: end"},
+    {"v", "list the row's samples; Enter: fields, call chain"},
+    {"l", "list the samples of all rows"},
+    {"M", "heat map of a field of all rows: time by value"},
+    {"b", "histogram of a field of all rows"},
+    {"B", "compare with an earlier capture; again: end"},
     {"o", "sort by other keys"},
     {"< >", "sort by the column to the left, to the right"},
     {"W", "count periods or samples"},
-    {"F", "100 % are all samples, or the samples shown here"},
-    {"L", "the least share of a row"},
-    {"H", "names of columns on and off"},
-    {"n w", "whole names: Left and Right scroll then"},
+    {"F", "percent of all samples, or of the shown samples"},
+    {"L", "hide rows below a percentage"},
+    {"H", "column headers on and off"},
+    {"n w", "full names; Left and Right scroll"},
     {"V", "modules in call graphs on and off"},
     {"0-9", "sort by the n-th event of a group"},
     {"i", "the capture's header"},
-    {"P", "write these rows into perf.hist.0, perf.hist.1, ..."},
+    {"P", "write these rows to perf.hist.0, perf.hist.1, ..."},
     {"r", "menu of other views of these samples"},
-    {"s", "another capture in the working directory"},
-    {"D", "a line about what is shown"},
-    {"Ctrl-L Ctrl-Z", "draw anew; stop, and go on with fg"},
-    {"mouse", "click: go there; on a sign or twice: open; wheel: move"},
+    {"s", "open another capture in the working directory"},
+    {"D", "status line with numbers of rows and functions"},
+    {"Ctrl-L Ctrl-Z", "redraw; suspend (continue with fg)"},
+    {"mouse", "click: move; on + or - or twice: open; wheel: scroll"},
 };
 constexpr KeyRow kComparedKeys[] = {
     {"< >", "sort by the column to the left, to the right"},
-    {"I", "shares of functions by themselves, or with what they call"},
+    {"I", "percent of functions self, or with callees"},
     {"B Esc", "back to the rows of one capture"},
 };
 constexpr KeyRow kHeatKeys[] = {
     {"arrows", "move to another box; PgUp PgDn: by ten columns; Home, End"},
-    {"Space", "mark a corner: the box goes from there to the cursor"},
-    {"Enter", "the list counts this box; Esc there: all again"},
-    {"v", "its samples one by one"},
-    {"x", "what is more frequent in it than outside"},
+    {"Space", "mark a corner: selects the box from there to the cursor"},
+    {"Enter", "count only this box in the list; Esc there: all"},
+    {"v", "list its samples"},
+    {"x", "functions and values more frequent in it than outside"},
     {"q Esc", "back"},
 };
 constexpr KeyRow kSamplesKeys[] = {
@@ -275,33 +275,33 @@ constexpr KeyRow kSamplesKeys[] = {
     {"q Esc", "back"},
 };
 constexpr KeyRow kHistKeys[] = {
-    {"l", "width of rows, as 1000 or 100us; empty: powers of two"},
-    {"k", "a histogram for each comm, cpu or value of a field"},
+    {"l", "row width, as 1000 or 100us; empty: powers of two"},
+    {"k", "one histogram for each comm, cpu or value of a field"},
     {"q Esc", "back"},
 };
-// Those of tacho top. The first three stand in for keys of the list.
+// Keys of tacho top. The first three replace keys of the list.
 constexpr KeyRow kLiveKeys[] = {
-    {"f", "freeze: the rows stay as they are; again: go on"},
-    {"z", "zero the counts at each refresh, or count the whole window"},
-    {"w", "write what is counted as a capture"},
-    {"g n", "the flame graph; whole names"},
+    {"f", "freeze the rows; again: go on"},
+    {"z", "count anew at each refresh, or the whole window"},
+    {"w", "write the counted samples to a capture"},
+    {"g n", "flame graph; full names"},
 };
 constexpr KeyRow kCodeKeys[] = {
-    {"Tab Shift-Tab", "next and previous of the hottest lines"},
-    {"H", "the hottest line"},
-    {"Enter Right", "follow the jump or call; at a return: to the caller"},
-    {"< >", "the function with more, with less samples"},
+    {"Tab Shift-Tab", "next and previous hot line"},
+    {"H", "go to the hottest line"},
+    {"Enter Right", "follow the jump or call; at a return: go to the caller"},
+    {"< >", "the function with more, with fewer samples"},
     {"/ ? n", "search down, up, again"},
     {"s", "source lines on and off"},
-    {"o f", "addresses on and off; of the file, not of the function"},
-    {"O", "addresses of jump targets, of these and calls, of all"},
-    {"j J", "arrows of jumps; how many jumps lead to a line"},
-    {"k l", "numbers of source lines; file and line at the cursor"},
+    {"o f", "addresses on and off; file addresses or offsets"},
+    {"O", "show addresses of jump targets, also of calls, of all"},
+    {"j J", "jump arrows; number of jumps to a line"},
+    {"k l", "source line numbers; file and line at the cursor"},
     {"t", "percent, period, samples"},
-    {"p b", "percent of the function or of all; of periods or samples"},
-    {"c", "least and most cycles beside the mean, of branch stacks"},
-    {"w", "whole paths of source files"},
-    {"P", "write this code into FUNCTION.annotation"},
+    {"p b", "percent of the function or of all; periods or samples"},
+    {"c", "min and max cycles besides the mean, from branch stacks"},
+    {"w", "full paths of source files"},
+    {"P", "write this code to FUNCTION.annotation"},
     {"r", "menu of other views of these samples"},
     {"q Esc Left", "back"},
 };

@@ -1,5 +1,5 @@
-// What stands over or in place of the list: pages of text, menus, questions. Each knows its keys and how it
-// is drawn; what follows of an answer is the view's.
+// Overlays of the list: text pages, menus, questions. Each handles its keys and draws itself; the view acts on
+// the answer.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@
 
 namespace tacho::report {
 
-// The lines of what a text view writes.
+// The text that `write` prints, as lines.
 std::vector<std::string> written_lines(const std::function<void(TextOutput&)>& write);
 
-// Lines to scroll: help, the capture's header.
+// A scrolled text: help, the capture's header.
 class TextPage {
  public:
   TextPage(std::string title, std::vector<std::string> lines,
            std::string keys = "arrows, Space: scroll  q: back")
       : title_(std::move(title)), keys_(std::move(keys)), lines_(std::move(lines)) {}
-  // False: the key leaves the page.
+  // False: the key closes the page.
   bool on_key(const KeyPress& press);
   void draw(Frame& frame);
 
@@ -33,7 +33,7 @@ class TextPage {
   std::size_t top_ = 0, left_ = 0, height_ = 1;
 };
 
-// The page of keys (?). Those of the view at hand stand first. `is_live`: of tacho top.
+// The help page: keys of all views, those of `here` first. `is_live`: in tacho top.
 enum class KeysOf : std::uint8_t { List, Code, Samples, HeatMap, Histogram };
 std::vector<std::string> help_lines(KeysOf here, bool is_live);
 
@@ -50,10 +50,10 @@ class Menu {
   std::string title_;
   std::vector<std::string> items_;
   std::size_t at_ = 0, top_ = 0;
-  std::size_t first_row_ = 0, rows_ = 0, column_ = 0, width_ = 0;  // of the last drawing
+  std::size_t first_row_ = 0, rows_ = 0, column_ = 0, width_ = 0;  // when last drawn
 };
 
-// A line of text to be typed, at the bottom.
+// A line for text input at the bottom of the screen.
 class Question {
  public:
   Question(std::string label, std::string text) : label_(std::move(label)), text_(std::move(text)) {}

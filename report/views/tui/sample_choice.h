@@ -1,5 +1,5 @@
-// The samples behind the rows of the list: what chooses them, and readings of the capture that count them.
-// Rows hold sums; a view of single samples reads the capture again.
+// Filters for the samples of the list's rows, and further readings of the capture with them: rows are sums, so a
+// view of single samples has to read the capture again.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace tacho::report {
 
 class ReportSink;
 
-// A box of a heat map as a filter: `question` finds the field whose values it bounds.
+// A box of a heat map as a filter. `question`: the field of its values.
 struct BoxChoice {
   HeatQuestion question;
   HeatBox box;
@@ -32,18 +32,18 @@ struct BoxChoice {
 };
 
 struct SampleChoice {
-  std::optional<std::pair<std::size_t, std::size_t>> events;  // the first, and how many; nothing: all
+  std::optional<std::pair<std::size_t, std::size_t>> events;  // index of the first, count; nullopt: all
   std::optional<std::uint32_t> tid;
   std::optional<std::string> comm;
-  std::optional<std::uint32_t> socket;  // by the header's topology
-  // Of functions: a sample is taken when its own one, or with `looks_at_callers` one of its call chain, meets
-  // all.
-  std::optional<std::string> module;  // path; empty: none is known
+  std::optional<std::uint32_t> socket;  // from the topology in the header
+  // Conditions on functions: one function of the sample must meet all of them. With `looks_at_callers` any of its
+  // call chain, otherwise its own.
+  std::optional<std::string> module;  // path; empty: unknown module
   bool has_kernel_only = false;
   std::string symbol;  // part of the name
   struct Named {
     std::string name, module;  // module: short name
-    std::uint64_t start = 0;   // of one without a name
+    std::uint64_t start = 0;   // for functions without a name
   };
   std::optional<Named> function;
   bool looks_at_callers = false;
@@ -52,12 +52,12 @@ struct SampleChoice {
   bool looks_at_functions() const { return module || has_kernel_only || !symbol.empty() || function; }
 };
 
-// Gives the samples of a choice to another sink.
+// Sink that passes the samples of a choice on.
 class ChosenSamples : public Sink {
  public:
   // All must outlive it.
   ChosenSamples(Session& session, const SampleChoice& choice, Sink& to);
-  // Finds the field of the choice's box; once the events are known.
+  // Finds the field of the choice's box. Call it when the events are known.
   Result<> find();
 
   MergeBy merge_by() const override { return to_.merge_by(); }
@@ -83,23 +83,23 @@ class ChosenSamples : public Sink {
   ByNumber<Answer> of_stack_{Answer::Unasked};  // by number
 };
 
-// Reads the capture of the list again, and the one it is compared with.
+// Further readings of the list's capture, and of the one it is compared with.
 class CaptureReadings {
  public:
   virtual ~CaptureReadings() = default;
-  // Another session, not run yet, with the options of the list's one after `change`.
+  // A new session with the list's options, changed by `change`.
   virtual Result<Session> open(const std::function<void(SessionOptions&)>& change) = 0;
-  // Runs it, and shows how far it is; a key may end it early. Whether all was read.
+  // Runs it and shows the progress. False: a key stopped it.
   virtual bool run(Session& session, Sink& sink) = 0;
-  // The rows of the capture that this one is compared with, which have the facts for these sort keys. `path`:
-  // empty: the one of before.
+  // The rows of the capture to compare with, with the facts for these sort keys. `path` empty: the one compared with
+  // before.
   virtual Result<const ReportSink*> base(const std::string& path, const std::string& sort) = 0;
   virtual const std::string& base_name() const = 0;
   // The capture's name, for messages.
   virtual const std::string& input() const = 0;
   // Other captures in the working directory, by name.
   virtual std::vector<std::string> captures() const = 0;
-  // The next reading is of that capture.
+  // Makes later readings use that capture.
   virtual Result<> change_to(const std::string& path) = 0;
 };
 

@@ -14,16 +14,16 @@ namespace tacho::report {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 20, kMostBytes = std::size_t{512} << 20;
-constexpr std::size_t kWidest = 40;      // columns of a cell that others stand behind
+constexpr std::size_t kWidest = 40;      // columns of a cell, except the last one
 constexpr std::size_t kCellScroll = 10;  // columns
-constexpr char kBetween = '\t';          // safe texts have none
+constexpr char kBetween = '\t';          // printable() texts have no tabs
 
 std::string counted(std::size_t number) { return with_commas(static_cast<double>(number)); }
 
 }  // namespace
 
-// Makes the lines. Texts are made at once: names of addresses in payloads are known at the sample's time
-// only.
+// Sink that makes the lines. It formats each sample immediately: addresses in payloads can be resolved only at the
+// sample's time.
 class SampleList::Collector : public Sink {
  public:
   Collector(SampleList& list, Columns columns) : list_(list), columns_(std::move(columns)) {
@@ -102,7 +102,7 @@ Result<std::unique_ptr<SampleList>> SampleList::read(CaptureReadings& readings, 
   if (!opened) return std::move(opened.error());
   std::unique_ptr<SampleList> list(new SampleList(std::move(title)));
   Session& session = list->owned_.emplace(std::move(*opened));
-  if (choice.events) {  // columns are those of its fields
+  if (choice.events) {  // its fields are columns
     auto& events = session.filter().events;
     events.clear();
     for (std::size_t i = 0; i < choice.events->second; ++i)
@@ -114,10 +114,10 @@ Result<std::unique_ptr<SampleList>> SampleList::read(CaptureReadings& readings, 
   if (auto found = chosen.find(); !found) return std::move(found.error());
   const bool is_whole = readings.run(session, chosen);
   if (!is_whole) list->note_ = "reading was stopped";
-  if (list->collector_->is_full()) list->note_ = "the first ones: T in the list chooses a time, zooms others";
+  if (list->collector_->is_full()) list->note_ = "only the first ones: T in the list selects a time range, zooms filter";
   if (list->lines_.empty())
-    return Error{is_whole ? "no sample is behind these rows"
-                          : "reading was stopped before a sample of these rows was met"};
+    return Error{is_whole ? "these rows have no samples"
+                          : "reading was stopped before the first sample of these rows"};
   return list;
 }
 
@@ -166,7 +166,7 @@ TextPage SampleList::page_of(const Line& line) {
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   } else {
-    lines.insert(lines.end(), {"", "It has no call chain."});
+    lines.insert(lines.end(), {"", "No call chain."});
     if (line.location != nullptr) {
       TextBuffer text;
       frames_->write_alone(text, *line.location);
@@ -187,7 +187,7 @@ void SampleList::search(bool begins_here) {
     const std::size_t at = (cursor_ + step) % lines_.size();
     if (std::string_view(lines_[at].text, lines_[at].size).find(searched_) == std::string_view::npos)
       continue;
-    if (at < cursor_) message_ = "found from the first sample on";
+    if (at < cursor_) message_ = "search continued at the first sample";
     cursor_ = at;
     return;
   }
@@ -243,7 +243,7 @@ SampleList::Flow SampleList::on_key(const KeyPress& press) {
       break;
     case Key::Click:
     case Key::DoubleClick: {
-      constexpr std::size_t kFirst = 2;  // below the title and the names of columns
+      constexpr std::size_t kFirst = 2;  // first line: below title and column headers
       if (press.row < kFirst || press.row >= kFirst + height_ || top_ + press.row - kFirst >= lines_.size())
         break;
       const std::size_t at = top_ + press.row - kFirst;
@@ -277,7 +277,7 @@ std::string SampleList::status() const {
 
 void SampleList::draw(Frame& frame) {
   if (page_) return page_->draw(frame);
-  constexpr std::size_t kBeside = 3;  // title, names of columns, last line
+  constexpr std::size_t kBeside = 3;  // other lines: title, column headers, last line
   height_ = frame.size.height > kBeside ? frame.size.height - kBeside : 1;
   if (cursor_ < top_) top_ = cursor_;
   if (cursor_ >= top_ + height_) top_ = cursor_ + 1 - height_;

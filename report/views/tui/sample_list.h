@@ -1,5 +1,5 @@
-// Samples one by one: a line each with its thread, time, CPU, event and decoded fields, as `tacho script
-// --columns` writes them, and a page with its call chain.
+// SampleList: one line for each sample (thread, time, CPU, event and decoded fields, as in `tacho script
+// --columns`), and a page with its call chain.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@
 
 namespace tacho::report {
 
-// The columns of its lines.
+// Columns of the lines.
 inline constexpr std::string_view kListedColumns = "all";
 
 class SampleList {
  public:
-  // Reads them. `title` says which they are. An error is a line about what is missing.
+  // Reads the samples of a choice, which `title` describes. The error is shown in the status line.
   static Result<std::unique_ptr<SampleList>> read(CaptureReadings& readings, const SampleChoice& choice,
                                                   std::string title);
 
-  // Of the samples that sink() gets while a session runs, which must outlive it; once the events are known.
+  // A list of the samples that sink() gets from `session`, which must outlive it. Call it when the events are known.
   static Result<std::unique_ptr<SampleList>> collect(Session& session, std::string title);
   ~SampleList();
   Sink& sink();
@@ -40,7 +40,7 @@ class SampleList {
 
  private:
   class Collector;
-  // One sample. The text is its cells with a tab between them.
+  // One sample. The text is its cells, separated by tabs.
   struct Line {
     const char* text = nullptr;
     std::uint32_t size = 0;
@@ -58,7 +58,7 @@ class SampleList {
   std::string status() const;
 
   std::optional<Session> owned_;
-  Session* session_ = nullptr;  // has the names of call chains
+  Session* session_ = nullptr;  // resolves call chains
   std::unique_ptr<Collector> collector_;
   std::string title_, note_, message_, searched_;
   std::vector<std::string> names_;  // of columns

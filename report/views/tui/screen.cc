@@ -1,4 +1,4 @@
-// Before the includes: the macros of curses ("lines", "columns") would change other sources of a common unit.
+// Before the includes: curses defines macros ("lines", "columns") that would break other sources of a unity build.
 #define NCURSES_WIDECHAR 1
 #define NCURSES_NOMACROS 1
 #include "report/views/tui/screen.h"
@@ -37,8 +37,8 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-// What a signal handler needs to give the terminal back: bytes that leave the screen, and the modes from
-// before. A handler has no other way to know them.
+// What a signal handler needs to restore the terminal: the escape sequence that leaves the screen, and the terminal's
+// modes from before. Global, since a handler has no argument for them.
 struct GivenBack {
   std::array<char, 256> bytes{};
   std::size_t size = 0;
@@ -53,7 +53,7 @@ GivenBack& given_back() {
 
 constexpr std::array kDeadly = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
 
-// Only calls that are allowed in a handler.
+// Async-signal-safe calls only.
 void leave_and_die(int signal) {
   GivenBack& back = given_back();
   if (back.is_needed.exchange(false)) {
@@ -87,11 +87,11 @@ void note_how_to_leave() {
 // Foreground and background of each style; -1: the terminal's own.
 struct Look {
   short foreground, background;
-  attr_t mono;  // without colours
+  attr_t mono;  // for terminals without colours
 };
 constexpr std::array<Look, static_cast<std::size_t>(Style::kCount)> kLooks = {{
     {-1, -1, A_NORMAL},                     // Normal
-    {COLOR_WHITE, COLOR_BLUE, A_REVERSE},   // Bar, as perf's root
+    {COLOR_WHITE, COLOR_BLUE, A_REVERSE},   // Bar, as in perf
     {-1, -1, A_BOLD},                       // Heading
     {COLOR_RED, -1, A_BOLD},                // High
     {COLOR_GREEN, -1, A_NORMAL},            // Medium
@@ -107,11 +107,11 @@ constexpr std::array<Look, static_cast<std::size_t>(Style::kCount)> kLooks = {{
     {COLOR_BLACK, COLOR_YELLOW, A_BOLD},    // Heat4
     {COLOR_WHITE, COLOR_RED, A_BOLD}        // Heat5
 }};
-// The same where a terminal has 256 colours: from dark blue to yellow, as `tacho heatmap` has them.
+// Heat1 to Heat5 with 256 colours: dark blue to yellow, as in `tacho heatmap`.
 constexpr std::array<short, kHeatStyles> kHeatColours = {24, 31, 66, 179, 227};
 constexpr short kSelectedPair = 32;
 
-// Line drawing and arrows, where the terminal's characters are not Unicode's.
+// ASCII replacements of line drawing and arrows, if the locale is not UTF-8.
 char plain_of(char32_t character) {
   switch (character) {
     case U'│':
@@ -147,11 +147,11 @@ bool has_a_child_ended() {
 
 struct Screen::State {
   format::Fd keys, to_keys;
-  format::Fd kept;           // a file in memory: what frames keep
-  std::string capture_path;  // empty: captures are not kept
+  format::Fd kept;           // memfd with the content of a file to be written
+  std::string capture_path;  // empty: captures are not written
   std::FILE* input = stdin;
-  KeyPress last_key;    // a file is kept after its key alone, as the process that makes frames is untrusted
-  std::string pending;  // bytes of frames that are not whole yet
+  KeyPress last_key;    // a file is written only after its key, since the reading process is untrusted
+  std::string pending;  // bytes of an incomplete frame
   SCREEN* screen = nullptr;
   bool is_open = false, has_colours = false, is_unicode = false;
   ScreenSize last;
@@ -212,7 +212,7 @@ int Screen::keys() const { return state_->keys.get(); }
 int Screen::kept() const { return state_->kept.get(); }
 void Screen::keep_captures(std::string path) { state_->capture_path = std::move(path); }
 
-// The file gets a name that nothing has, so that no file is written over and no link is followed.
+// Writes the file under a new name (O_EXCL): never overwrites a file or follows a link.
 KeyPress Screen::State::keep(const Frame& frame) {
   constexpr unsigned kMostNames = 10'000;
   const auto failed = [](int code) {
@@ -268,7 +268,7 @@ Result<> Screen::State::open() {
     ::tcgetattr(terminal(), &given_back().modes);
     ::use_tioctl(TRUE);
     screen = ::newterm(nullptr, stdout, input);
-    if (screen == nullptr) return Error{"curses knows no terminal '" + std::string(variable("TERM")) + "'"};
+    if (screen == nullptr) return Error{"curses has no description of the terminal '" + std::string(variable("TERM")) + "'"};
     ::set_escdelay(25);
     has_colours = ::has_colors() && variable("NO_COLOR").empty();
     if (has_colours) {
@@ -284,13 +284,12 @@ Result<> Screen::State::open() {
     }
     note_how_to_leave();
   }
-  // Ctrl-C is a signal: it ends this process also while the other one is at work.
+  // Ctrl-C stays a signal, so that it ends this process also while the other one is busy.
   ::cbreak();
   ::noecho();
   ::nonl();
   ::keypad(::stdscr, TRUE);
-  // Home and End as terminals send them that are not what TERM says: tmux below TERM=xterm, the Linux
-  // console.
+  // Home and End of terminals with a wrong TERM: tmux with TERM=xterm, the Linux console.
   for (const auto& [sequence, key] : {std::pair{"\033[1~", KEY_HOME},
                                       {"\033[7~", KEY_HOME},
                                       {"\033[H", KEY_HOME},
@@ -303,7 +302,7 @@ Result<> Screen::State::open() {
   ::meta(::stdscr, TRUE);
   termios modes{};
   if (::tcgetattr(terminal(), &modes) == 0) {
-    modes.c_cc[VSUSP] = _POSIX_VDISABLE;  // Ctrl-Z is a key: the screen is left before this process stops
+    modes.c_cc[VSUSP] = _POSIX_VDISABLE;  // Ctrl-Z is read as a key, so that the terminal is restored before this process stops
     modes.c_iflag &= ~static_cast<tcflag_t>(IXON);
     ::tcsetattr(terminal(), TCSADRAIN, &modes);
   }
@@ -350,13 +349,13 @@ Result<> Screen::State::take(std::string_view text) {
 Result<> Screen::State::show(const Frame& frame) {
   if (auto done = open(); !done) return done;
   if (frame.begins) {
-    // Keys that were meant for a process that is gone.
+    // Drops keys that an earlier reading process did not read.
     std::array<char, kKeyBytes> key{};
     pollfd news{keys.get(), POLLIN, 0};
     while (::poll(&news, 1, 0) > 0 && ::read(keys.get(), key.data(), key.size()) > 0) {
     }
   }
-  // The first frame asks for the size only.
+  // The first frame is empty and requests the size.
   if (frame.draws && frame.size == size()) draw(frame);
   return frame.kept_bytes != 0 ? answer(keep(frame)) : answer(frame.waits);
 }
@@ -377,7 +376,7 @@ void Screen::State::draw_run(int row, const StyledText& run) {
   while (!rest.empty()) {
     const auto [character, size] = first_character(rest);
     rest.remove_prefix(size);
-    // What the system's width is counts here: curses goes by it.
+    // wcwidth() of the system decides here, since curses uses it.
     wchar_t shown = static_cast<wchar_t>(character);
     if (!is_unicode || ::wcwidth(shown) < 0) shown = static_cast<wchar_t>(plain_of(character));
     const int width = std::max(::wcwidth(shown), 0);
@@ -418,8 +417,8 @@ ScreenSize Screen::State::size() {
   return {size.ws_col, size.ws_row};
 }
 
-// One key for each frame; None, if the frame does not wait and nothing was pressed, or the other process
-// ended.
+// The answer to a frame: a key; None, if the frame does not wait and no key was pressed, or the other process
+// exited.
 Result<> Screen::State::answer(bool waits) { return answer(read_key(waits)); }
 
 Result<> Screen::State::answer(KeyPress press) {
@@ -432,7 +431,7 @@ Result<> Screen::State::answer(KeyPress press) {
 }
 
 KeyPress Screen::State::read_key(bool waits) {
-  constexpr int kLookEvery = 200;  // ms: whether the other process ended
+  constexpr int kLookEvery = 200;  // ms between checks whether the other process exited
   for (;;) {
     ::timeout(waits ? kLookEvery : 0);
     wint_t code = 0;
@@ -447,7 +446,7 @@ KeyPress Screen::State::read_key(bool waits) {
       return {.key = Key::Resize, .size = {}};
     }
     if (!waits || has_a_child_ended()) return {};
-    // A terminal that hung up is at its end for good.
+    // A terminal that hung up gives no more keys.
     pollfd news{terminal(), POLLIN, 0};
     if (::poll(&news, 1, 0) > 0 && (news.revents & (POLLHUP | POLLERR)) != 0) ::raise(SIGHUP);
   }
@@ -493,7 +492,7 @@ KeyPress Screen::State::key_of(int result, wint_t code) {
   constexpr wint_t kStop = 26, kErase = 8, kRedraw = 12;  // Ctrl-Z, Ctrl-H, Ctrl-L
   if (code == kStop) {
     close();
-    ::kill(0, SIGSTOP);  // the whole job, as the terminal would
+    ::kill(0, SIGSTOP);  // the process group, as the terminal would
     (void)open();
     ::clearok(::stdscr, TRUE);
     return {.key = Key::Resize, .size = {}};

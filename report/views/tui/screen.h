@@ -1,5 +1,5 @@
-// The terminal as a screen: draws frames, gives keys, and leaves the terminal as it was, by curses. It knows
-// nothing of captures. It lives in the process that owns the terminal; frames come from the one that reads.
+// Screen: draws frames and reads keys with curses, and restores the terminal. It is in the process that owns the
+// terminal; frames come from the sandboxed process that reads the capture.
 #pragma once
 
 #include <functional>
@@ -13,26 +13,26 @@
 
 namespace tacho::report {
 
-// Why this terminal shows text only ("TERM=dumb has no cursor to move"); empty: it can show a screen.
+// Why this terminal cannot show a screen ("TERM=dumb has no cursor to move"); empty: it can.
 std::string why_no_screen();
 
 class Screen {
  public:
-  // Keys come from standard input, or where that is something else from the terminal of this process.
-  // Keys go into a pipe, from whose other end the process that makes frames reads them.
+  // Reads keys from standard input if it is a terminal, else from /dev/tty. Keys are written to a pipe, from which
+  // the reading process gets them.
   static Result<Screen> make();
   Screen(Screen&&) noexcept;
   Screen& operator=(Screen&&) = delete;
-  ~Screen();  // leaves the screen
+  ~Screen();  // restores the terminal
 
-  // For the process that makes frames: where a key waits after each frame that was written.
+  // For the reading process: its end of the pipe, with one key for each frame.
   int keys() const;
-  // The file in memory for what frames keep (Frame::kept_bytes). A kept file gets the first free path of
-  // kept_path(), after the key w for captures, P for others.
+  // A memfd with the content of a file to be written (Frame::kept_bytes). The file gets the first free path of
+  // kept_path(): after the key w for captures, P for others.
   int kept() const;
-  // Captures are kept under this path. Without it they are refused.
+  // Path for captures. Without it captures are not written.
   void keep_captures(std::string path);
-  // What is written to it are frames; its end leaves the screen. The screen must outlive it.
+  // An output to which frames are written; its end restores the terminal. The screen must outlive it.
   OutputFile output();
 
  private:

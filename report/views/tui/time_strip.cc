@@ -33,10 +33,10 @@ void TimeCounts::join_pairs() {
 }
 
 void TimeCounts::add(std::uint64_t time) {
-  constexpr std::uint64_t kLatest = std::uint64_t{1} << 62;  // no clock says more
+  constexpr std::uint64_t kLatest = std::uint64_t{1} << 62;  // ns; later times are damage
   time = std::min(time, kLatest);
   if (counts_.empty()) begin_ = time - time % width_;
-  // Some samples are older than the first one.
+  // A sample may be older than the first one read.
   while (time < begin_) {
     const std::uint64_t missing = begin_ / width_ - time / width_;
     if (missing + counts_.size() > kMost) {
@@ -55,7 +55,7 @@ void TimeCounts::add(std::uint64_t time) {
 std::vector<std::uint64_t> TimeCounts::columns(std::size_t count) const {
   std::vector<std::uint64_t> columns(count);
   if (count == 0) return columns;
-  if (counts_.size() < count) {  // each interval is as wide as it lasts
+  if (counts_.size() < count) {  // there are more columns than intervals
     for (std::size_t column = 0; column < count && !counts_.empty(); ++column)
       columns[column] = counts_[column * counts_.size() / count];
     return columns;
@@ -78,7 +78,7 @@ std::size_t TimeStrip::column_of(std::uint64_t time) const {
 std::uint64_t TimeStrip::begin_of(std::size_t column) const {
   const auto all = static_cast<double>(counts_->end() - counts_->begin());
   const double share = static_cast<double>(column) / static_cast<double>(width_);
-  // Half a nanosecond more: column_of() of it is this column.
+  // Rounded up, so that column_of() of it is this column.
   return counts_->begin() + static_cast<std::uint64_t>(all * share + 0.5);
 }
 
@@ -163,7 +163,7 @@ void TimeStrip::draw(Frame& frame, std::size_t first) {
             fmt::format("Samples over time: {} at {} s{}", counts[cursor], short_seconds(begin_of(cursor)),
                         state_.mark ? fmt::format(", marked from {} s", short_seconds(begin_of(mark))) : ""));
   for (std::size_t row = 0; row < kBars; ++row) {
-    // One run for all columns of a style.
+    // Columns of one style are written together.
     for (std::size_t column = 0; column < width_;) {
       const std::size_t begin = column;
       const bool inside = is_in(begin);

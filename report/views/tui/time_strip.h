@@ -1,4 +1,4 @@
-// When samples were taken: a histogram along the width of the screen, on which a time range is chosen.
+// TimeStrip: a histogram of samples over time, along the width of the screen, to select a time range.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace tacho::report {
 
-// Samples counted in a few thousand intervals of equal length, which grow with the capture.
+// Numbers of samples in up to a few thousand intervals of equal width, which doubles as the capture gets longer.
 class TimeCounts {
  public:
   void add(std::uint64_t time);  // ns
   bool empty() const { return counts_.empty(); }
-  // What the counts stand for, ns; the end is behind the last interval.
+  // The range of the counts in ns; the end is past the last interval.
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return begin_ + counts_.size() * width_; }
-  // The same in so many columns.
+  // The counts joined into `columns`.
   std::vector<std::uint64_t> columns(std::size_t count) const;
 
  private:
@@ -33,25 +33,25 @@ class TimeCounts {
 
 class TimeStrip {
  public:
-  // Rows of the screen: a line above, bars, and a line of times.
+  // Lines of the screen: title, bars, times.
   static constexpr std::size_t kRows = 6;
 
-  // What was chosen, to be kept when the capture was read again.
+  // Cursor and selection, kept over readings of the capture.
   struct State {
     std::uint64_t cursor = 0;                                       // ns
-    std::optional<std::uint64_t> mark;                              // the other end of what is being chosen
-    std::optional<std::pair<std::uint64_t, std::uint64_t>> chosen;  // first and last ns of what rows count
+    std::optional<std::uint64_t> mark;                              // the other end of the selection
+    std::optional<std::pair<std::uint64_t, std::uint64_t>> chosen;  // first and last ns that the rows count
     bool is_open = false;
   };
-  // `counts` must outlive it, and has some.
+  // `counts` must outlive it and not be empty.
   TimeStrip(const TimeCounts& counts, State state);
 
-  // Chosen: rows shall count range() only. All: everything.
+  // Chosen: count range() only. All: count all samples.
   enum class Flow : std::uint8_t { Stay, Leave, Chosen, All, Unknown };
   Flow on_key(const KeyPress& press);
   void draw(Frame& frame, std::size_t first);
   const State& state() const { return state_; }
-  // As --time takes it: "123.000000000,124.500000000".
+  // The selection as a value of --time: "123.000000000,124.500000000".
   std::string range() const;
 
  private:
@@ -61,7 +61,7 @@ class TimeStrip {
 
   const TimeCounts* counts_;
   State state_;
-  std::size_t width_ = 1, first_ = 0;  // of the last drawing
+  std::size_t width_ = 1, first_ = 0;  // when last drawn
 };
 
 }  // namespace tacho::report

@@ -20,7 +20,7 @@ bool is_yes(const KeyPress& press) { return press.key == Key::Enter || press.is(
 
 }  // namespace
 
-// The callers and the callees of one function: two rows.
+// Two rows for one function: its callers and its callees.
 class Walk::Sides : public BrowsedRows {
  public:
   Sides(WalkedRows& rows, std::uint32_t symbol, const std::string& name)
@@ -82,7 +82,7 @@ void Walk::restore(const Memory& memory) {
   if (const auto choice = rows_.found(memory.choice))
     rows_.choose(*choice);
   else
-    message_ = "what was zoomed into has no samples any more";
+    message_ = "the zoomed thread or module has no samples any more";
   browser_.changed();
   if (memory.is_compared) compare({});
   if (compared_) {
@@ -125,7 +125,7 @@ void Walk::choose(const RowChoice& choice) {
   compare_choice();
 }
 
-// The other capture's rows follow the choice.
+// The other capture's rows get the same choice.
 void Walk::compare_choice() {
   if (!compared_) return;
   const auto alike = compared_->before->alike(rows_);
@@ -147,7 +147,7 @@ void Walk::compare(const std::string& path) {
   if (rows_.sort_keys() != compared->before->sort_keys()) {
     const auto is_sorted = compared->before->sort_by(rows_.sort_keys());
     if (!is_sorted || !*is_sorted) {
-      message_ = is_sorted ? "B: not by these sort keys" : is_sorted.error().what;
+      message_ = is_sorted ? "B: not with these sort keys" : is_sorted.error().what;
       return;
     }
   }
@@ -155,7 +155,7 @@ void Walk::compare(const std::string& path) {
   compared->browser = std::make_unique<Browser>(*compared->rows);
   compared_ = std::move(compared);
   RowChoice choice = rows_.choice();
-  choice.percent_limit = 0;  // a row that one side leaves out would seem to be missing there
+  choice.percent_limit = 0;  // otherwise a row below the limit in one capture would seem to be missing there
   choose(choice);
 }
 
@@ -168,7 +168,7 @@ bool Walk::on_compared_key(const KeyPress& press) {
     }
     rows.count_callees(!rows.has_callees());
     message_ =
-        rows.has_callees() ? "shares of functions with what they call" : "shares of functions by themselves";
+        rows.has_callees() ? "percent of functions with callees" : "percent of functions self";
   } else if (press.is('<') || press.is('>')) {
     using Order = ComparedRows::Order;
     constexpr std::array kOrders = {Order::Before, Order::After, Order::Delta};
@@ -303,9 +303,9 @@ void Walk::offer_actions() {
                      }));
   if (sandwiches_.empty() && readings_ != nullptr) {
     if (const Function* const function = function_here())
-      items.emplace_back("Samples of " + function_name(*function) + " one by one ('v')",
+      items.emplace_back("Samples of " + function_name(*function) + " ('v')",
                          stay([this] { list_samples(true); }));
-    items.emplace_back("Samples of all these rows one by one ('l')", stay([this] { list_samples(false); }));
+    items.emplace_back("Samples of all rows ('l')", stay([this] { list_samples(false); }));
     items.emplace_back("Heat map of a field ('M')", stay([this] { offer_fields(true); }));
     items.emplace_back("Histogram of a field ('b')", stay([this] { offer_fields(false); }));
   }
@@ -377,13 +377,13 @@ void Walk::on_compare() {
     return;
   }
   if (readings_ == nullptr || !progress_.empty()) {
-    message_ = of_ == Of::Live ? "B: a capture can be compared; w writes one" : "B: when all is read";
+    message_ = of_ == Of::Live ? "B: a capture can be compared; w writes one" : "B: when the capture is read";
     return;
   }
-  // As perf diff, which takes what the recorder kept aside.
+  // The default is that of perf diff: the previous recording.
   std::string before = readings_->input() + ".old";
   if (::access(before.c_str(), R_OK) != 0) before.clear();
-  ask("Capture from before:", std::move(before), [this](const std::string& text) {
+  ask("Earlier capture:", std::move(before), [this](const std::string& text) {
     if (!text.empty()) compare(text);
     return Flow::Stay;
   });
@@ -407,7 +407,7 @@ Result<> Walk::begin_with_code(const AnnotateOptions& options) {
   return Done{};
 }
 
-// Of the event that is chosen.
+// Functions of the selected event.
 void Walk::open_hottest() {
   const EventBlock& events = sink_.profile().blocks()[rows_.choice().block];
   missing_code_ = {};
@@ -420,7 +420,7 @@ void Walk::open_hottest() {
     }
     missing_code_.add(*function, code_source_->annotate(*function, events.leader, events.members));
   }
-  message_ = "no function with samples of this event has code here";
+  message_ = "no code is available for the functions with samples of this event";
   if (rows_.blocks().size() > 1) offer_events();
 }
 
@@ -451,7 +451,7 @@ Walk::Flow Walk::on_code_key(const KeyPress& press) {
   return Flow::Stay;
 }
 
-// As perf report's P: the rows that are shown, with the call graphs that are open.
+// Key P, as in perf report: the shown rows with open call graphs.
 Walk::Flow Walk::keep_rows() {
   const bool is_list = sandwiches_.empty();
   kept_ = {.as = KeptAs::Rows, .name = {}, .text = is_list ? title_of_rows() : sandwiches_.back()->title};
@@ -459,7 +459,7 @@ Walk::Flow Walk::keep_rows() {
   return Flow::Keep;
 }
 
-// What perf's scripts are for: other views of the same samples.
+// The menu of key r: other views of the same samples (perf has scripts there).
 void Walk::offer_views() {
   std::vector<std::pair<std::string, std::function<Flow()>>> items;
   const auto add = [&items](std::string text, auto call) {
@@ -470,20 +470,20 @@ void Walk::offer_views() {
   };
   const bool has_samples = readings_ != nullptr && of_ == Of::Capture;
   if (has_samples && code_) {
-    add("Samples of " + code_->function().name + " one by one",
+    add("Samples of " + code_->function().name,
         [this] { list_samples_of(code_->function()); });
   } else if (has_samples) {
     if (const Thread* const thread = thread_here(); thread != nullptr && rows_.has_thread_key())
-      add(fmt::format("Samples of thread {}({}) one by one", thread->comm, thread->tid), [this, thread] {
+      add(fmt::format("Samples of thread {}({})", thread->comm, thread->tid), [this, thread] {
         SampleChoice choice = samples_of_list();
         choice.tid = thread->tid;
         list_samples(choice, fmt::format("{}, Thread: {}({})", title_of_list(), thread->comm, thread->tid));
       });
     if (const Function* const function = function_here())
-      add("Samples of " + function_name(*function) + " one by one", [this] { list_samples(true); });
+      add("Samples of " + function_name(*function), [this] { list_samples(true); });
   }
   if (has_samples) {
-    add("All these samples one by one", [this] { list_samples(false); });
+    add("All these samples", [this] { list_samples(false); });
     add("Heat map of a field", [this] { offer_fields(true); });
     add("Histogram of a field", [this] { offer_fields(false); });
   }
@@ -497,7 +497,7 @@ void Walk::offer_views() {
 
 void Walk::offer_captures() {
   if (readings_ == nullptr || of_ == Of::Live || !progress_.empty()) {
-    message_ = of_ == Of::Live ? "s: what is recorded now is shown" : "s: when all is read";
+    message_ = of_ == Of::Live ? "s: tacho top shows only its recording" : "s: when the capture is read";
     return;
   }
   std::vector<std::pair<std::string, std::function<Flow()>>> items;
@@ -525,7 +525,7 @@ void Walk::annotate() {
   const HitFunction* found = nullptr;
   if (function->module != nullptr && function->has_symbol() && !function->is_inlined)
     found = code_source_->find(function->module, function->start);
-  // Code of inlined calls is in the function around it.
+  // The code of an inlined function is in its caller.
   if (found == nullptr && function->has_symbol()) found = code_source_->find(function->name());
   if (found == nullptr) {
     message_ = fmt::format("No samples for the \"{}\" symbol. Probably appeared just in a callchain",
@@ -553,7 +553,7 @@ void Walk::sandwich() {
   one->browser = std::make_unique<Browser>(*one->rows);
   one->browser->open_all(0);
   one->browser->open_all(1);
-  one->title = fmt::format("{}: {} of all, itself and what it calls", name, rows_.share_of(function->symbol));
+  one->title = fmt::format("{}: {} of all with callees", name, rows_.share_of(function->symbol));
   sandwiches_.push_back(std::move(one));
 }
 
@@ -574,7 +574,7 @@ Walk::Flow Walk::on_flame_key(const KeyPress& press) {
   } else if (press.key == Key::F1 || press.is('h') || press.is('?')) {
     show_help();
   } else {
-    message_ = "that key means nothing here; h: help, Esc: back";
+    message_ = "no such key here; h: help, Esc: back";
   }
   return Flow::Stay;
 }
@@ -598,14 +598,14 @@ void Walk::show_header() {
 
 void Walk::open_times() {
   if (times_ == nullptr || times_->empty()) {
-    message_ = of_ == Of::Live ? "T: a capture has times to choose; w writes one"
-                               : "T: times are known when all is read, of samples that have them";
+    message_ = of_ == Of::Live ? "T: not in tacho top; w writes a capture, which has times to select"
+                               : "T: when the capture is read, if its samples have times";
     return;
   }
   strip_.emplace(*times_, strip_state_);
 }
 
-// Nothing: the key is the list's.
+// nullopt: the key is for the list.
 std::optional<Walk::Flow> Walk::on_times_key(const KeyPress& press) {
   switch (strip_->on_key(press)) {
     case TimeStrip::Flow::Unknown:
@@ -628,17 +628,17 @@ std::optional<Walk::Flow> Walk::on_times_key(const KeyPress& press) {
 
 std::string Walk::why_no_samples(std::string_view key) const {
   const std::string start = std::string(key) + ": ";
-  if (of_ == Of::Live) return start + "a capture has single samples to read again; w writes one";
-  if (readings_ == nullptr || !progress_.empty()) return start + "when all is read";
+  if (of_ == Of::Live) return start + "not in tacho top; w writes a capture, whose samples can be read again";
+  if (readings_ == nullptr || !progress_.empty()) return start + "when the capture is read";
   const bool has_plain_rows = mode_of(sink_.session(), options_) == ReportMode::Samples &&
                               !options_.waits.is_asked_for && !options_.switches.is_asked_for() &&
                               !options_.socket && options_.parallelism.empty() && !options_.parent &&
                               options_.filter.dsos.empty() && options_.filter.symbols.empty();
-  if (!has_plain_rows) return start + "not with these options: tacho script, heatmap and hist read samples";
+  if (!has_plain_rows) return start + "not with these options; use tacho script, heatmap or hist";
   return {};
 }
 
-// The samples that the rows which are shown count.
+// The samples of the shown rows.
 SampleChoice Walk::samples_of_list() const {
   const RowChoice& choice = rows_.choice();
   const EventBlock& events = sink_.profile().blocks()[choice.block];
@@ -655,7 +655,7 @@ SampleChoice Walk::samples_of_list() const {
   return samples;
 }
 
-// What was zoomed into is worth more room than the count.
+// If the title is too long, the number of samples is left out, not the zooms.
 std::string Walk::title_of_rows(std::size_t width) const {
   std::string title = rows_.title(WalkedRows::Count::Yes);
   std::string note = note_.empty() ? std::string() : ", " + note_;
@@ -666,7 +666,7 @@ std::string Walk::title_of_rows(std::size_t width) const {
 }
 
 std::string Walk::title_of_list() const {
-  // "Samples: 10  of event 'cpu-clock', Thread: x" without the count, which the view has itself.
+  // "Samples: 10  of event 'cpu-clock', Thread: x" without the number, which the view shows itself.
   std::string title = rows_.title(WalkedRows::Count::No);
   if (const auto at = title.find("of event"); at != title.npos) title = "Samples " + title.substr(at);
   return box_ ? title + ", " + box_->text : title;
@@ -696,11 +696,11 @@ void Walk::list_samples(bool of_row) {
     const auto row = row_here();
     const Function* const function = function_here();
     if (!row || function == nullptr) {
-      message_ = compared_ ? "only the capture before has that row" : "no row is at the cursor";
+      message_ = compared_ ? "only the earlier capture has that row" : "no row is at the cursor";
       return;
     }
     if (const SortKey* const key = rows_.other_key()) {
-      message_ = fmt::format("v: not of rows by '{}'; l lists the samples of all rows", key->name);
+      message_ = fmt::format("v: not for rows by '{}'; l lists the samples of all rows", key->name);
       return;
     }
     const RowFacts facts = rows_.facts(*row);
@@ -749,7 +749,7 @@ void Walk::offer_fields(bool is_map) {
     return schema == nullptr ||
            std::ranges::find(schema->fields, name, &PayloadField::name) == schema->fields.end();
   };
-  // The field that shows itself stands first, those that every tracepoint or probe has (__probe_ip) last.
+  // The event's main value is first; fields of every tracepoint or probe (__probe_ip) are last.
   const PayloadField* const usual = schema == nullptr ? nullptr : value_field(*schema);
   std::vector<const PayloadField*> fields;
   for (std::size_t i = 0; schema != nullptr && i < schema->fields.size(); ++i) {
@@ -861,7 +861,7 @@ bool Walk::on_zoom_key(const KeyPress& press) {
     else
       choice.socket.reset();
     if (choice.socket == rows_.choice().socket) {
-      message_ = "S: rows have no socket: o, then for example socket,symbol";
+      message_ = "S: rows have no socket; sort by it first (o: socket,symbol)";
       return true;
     }
   } else if (press.is('k')) {
@@ -909,7 +909,7 @@ Walk::Flow Walk::on_list_key(const KeyPress& press) {
   if (on_page_key(press)) return Flow::Stay;
   if (!sandwiches_.empty()) {
     if (!sandwiches_.back()->browser->on_key(press))
-      message_ = "that key means nothing here; h: help, Esc: back";
+      message_ = "no such key here; h: help, Esc: back";
     return Flow::Stay;
   }
   if (press.is('B')) {
@@ -957,7 +957,7 @@ Walk::Flow Walk::on_list_key(const KeyPress& press) {
     choice.member = member;
     choose(choice);
   } else if (!list().on_key(press) && press.key != Key::Resize) {
-    message_ = "that key means nothing here; h: help";
+    message_ = "no such key here; h: help";
   }
   return Flow::Stay;
 }
@@ -995,7 +995,7 @@ Walk::Flow Walk::on_key(const KeyPress& press) {
     if (answer == Menu::Answer::None) return Flow::Stay;
     const std::size_t chosen = menu_->chosen();
     menu_.reset();
-    // An action may offer another menu, whose actions take the place of these.
+    // The action is moved out first, since it may open another menu, which replaces the actions.
     if (answer == Menu::Answer::Chosen) return std::exchange(menu_actions_.at(chosen), nullptr)();
     return annotated_ != nullptr && !code_ ? Flow::Quit : Flow::Stay;
   }
@@ -1018,12 +1018,12 @@ std::string Walk::status() const {
     return fmt::format("row {} of {}, line {} of its graph; {} functions, {} rows of the profile", at.row + 1,
                        rows_.size(), at.line, sink_.functions().size(), sink_.profile().rows().size());
   }
-  if (!progress_.empty()) return progress_ + "  h: help  Esc: stop reading  q: leave";
-  if (!sandwiches_.empty()) return "h: help  Enter: open  a: annotate  x: its callers and callees  q: back";
-  if (compared_) return "h: help  Enter: open  /: filter  < >: sort  I: with callees  B: end  q: leave";
-  if (strip_) return "h: help  Space: mark  Enter: count this time  Backspace: all  q: close";
-  if (of_ == Of::Live) return "h: help  Enter: open  /: filter  a: annotate  f: freeze  w: write  q: leave";
-  return "h: help  Enter: open  /: filter  a: annotate  t d k: zoom  x: callers  q: leave";
+  if (!progress_.empty()) return progress_ + "  h: help  Esc: stop reading  q: quit";
+  if (!sandwiches_.empty()) return "h: help  Enter: open  a: annotate  x: callers and callees  q: back";
+  if (compared_) return "h: help  Enter: open  /: filter  < >: sort  I: with callees  B: end  q: quit";
+  if (strip_) return "h: help  Space: mark  Enter: count this range  Backspace: all  q: close";
+  if (of_ == Of::Live) return "h: help  Enter: open  /: filter  a: annotate  f: freeze  w: write  q: quit";
+  return "h: help  Enter: open  /: filter  a: annotate  t d k: zoom  x: callers  q: quit";
 }
 
 Frame Walk::draw(ScreenSize size) {

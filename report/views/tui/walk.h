@@ -1,5 +1,5 @@
-// The interactive view of a report: what keys do, and what the screen shows. It runs where the capture is
-// read; on_key() and draw() are all of it, so that tests need no terminal.
+// Walk: the interactive view of a report. It runs in the reading process. Its interface is on_key() and draw(), so
+// tests need no terminal.
 #pragma once
 
 #include <functional>
@@ -27,18 +27,18 @@ namespace tacho::report {
 
 class Walk {
  public:
-  // Keep: kept() is to be written into a file.
+  // Keep: write kept() to a file.
   enum class Flow : std::uint8_t { Stay, Quit, ReadAgain, Keep };
-  // Live: of a recording that goes on. It has keys more, which its caller takes (live_keys()).
+  // Live: of a running recording (tacho top). Its additional keys are handled by the caller (live_keys()).
   enum class Of : std::uint8_t { Capture, Live };
 
-  // What is passed must outlive it. `hits`: of the same run.
+  // Arguments must outlive it. `hits`: of the same run.
   Walk(ReportSink& sink, const ReportOptions& options, const CodeHits& hits, Of of = Of::Capture);
 
   Flow on_key(const KeyPress& press);
   Frame draw(ScreenSize size);
-  // With Flow::ReadAgain: the sort keys that the profile had no facts for; the time that rows shall count (as
-  // --time takes it; empty: all), or nothing where that stays; likewise the box of a heat map.
+  // With Flow::ReadAgain: sort keys for which the profile has no facts; the time range to count (a value of --time;
+  // empty: all; nullopt: unchanged); the same for the box of a heat map.
   const std::string& wanted_sort() const { return wanted_sort_; }
   const std::string& sort_keys() const { return rows_.sort_keys(); }
   const std::optional<std::string>& wanted_times() const { return wanted_times_; }
@@ -49,32 +49,32 @@ class Walk {
     std::string text;
   };
   const KeptText& kept() const { return kept_; }
-  // Shows code in place of the list: of the functions that the options name the one with most samples.
-  // Leaving it leaves the view. Fails where there is no such function. The options must outlive this.
+  // Shows annotated code instead of the list: the function with most samples of those that the options choose.
+  // Leaving it ends the view. An error if there is none. The options must outlive this.
   Result<> begin_with_code(const AnnotateOptions& options);
-  // Functions that have no code, where none has any; empty: code is shown.
+  // If no function has code: those without; empty: code is shown.
   const MissingCode& missing_code() const { return missing_code_; }
   void say(std::string message) { message_ = std::move(message); }
-  // Stands behind the list's title: "last 20 s".
+  // Shown after the list's title: "last 20 s".
   void note(std::string note) { note_ = std::move(note); }
-  // Stands before the hints in the last line: "34 of 100 MB read".
+  // Shown before the key hints in the last line: "34 of 100 MB read".
   void progress(std::string progress) { progress_ = std::move(progress); }
-  // When samples were taken, to choose a range from; must outlive this. Null: unknown.
+  // Samples over time, to select a range; must outlive this. Null: unknown.
   void times(const TimeCounts* times) { times_ = times; }
-  // For what needs single samples, or another capture; must outlive this. Null: there are none.
+  // Further readings, for views of single samples and other captures; must outlive this. Null: not possible.
   void readings(CaptureReadings* readings) { readings_ = readings; }
-  // The box of a heat map that the rows are of.
+  // The box of a heat map that the rows count.
   void box(const std::optional<BoxChoice>& box) { box_ = box; }
-  // Shows the rows beside those of this capture; empty: the one of before.
+  // Compares with this capture; empty: the one compared with before.
   void compare(const std::string& path);
 
-  // Nothing stands over the list or in its place, which would be gone with these rows.
+  // Whether the list is shown, without an overlay or another view.
   bool can_undo() const { return !before_.empty() || strip_ || box_ || compared_; }
   bool is_at_list() const {
     return sandwiches_.empty() && !code_ && !flame_ && !page_ && !menu_ && !question_ && !samples_ &&
            !heat_ && !hist_;
   }
-  // What a person chose, for the rows of another reading.
+  // The user's choices, to restore them after another reading.
   struct Memory {
     std::string sort;
     WalkedRows::NamedChoice choice;
@@ -99,7 +99,7 @@ class Walk {
   bool on_page_key(const KeyPress& press);
   Browser& list() { return compared_ ? *compared_->browser : browser_; }
   const Browser& list() const { return compared_ ? *compared_->browser : browser_; }
-  // The number of the row at the cursor; nothing: there is none, or only the compared capture has it.
+  // The number of the row at the cursor; nullopt: there is none, or only the compared capture has it.
   std::optional<std::size_t> row_here() const;
   void choose(const RowChoice& choice);
   void compare_choice();
@@ -108,7 +108,7 @@ class Walk {
   std::string why_no_samples(std::string_view key) const;
   SampleChoice samples_of_list() const;
   std::string title_of_list() const;
-  // `width`: columns that it shall fit; 0: any.
+  // `width`: columns; 0: no limit.
   std::string title_of_rows(std::size_t width = 0) const;
   void list_samples(bool of_row);
   void list_samples(const SampleChoice& choice, std::string title);
@@ -137,7 +137,7 @@ class Walk {
   void ask_for_filter();
   void ask_for_limit();
   void ask_for_sort();
-  void on_compare();  // begins or ends
+  void on_compare();  // starts or ends the comparison
   void next_order(bool is_forward);
   void annotate();
   void sandwich();
@@ -145,7 +145,7 @@ class Walk {
   Flow on_flame_key(const KeyPress& press);
   void show_help();
   void show_header();
-  // Of the row or frame at the cursor; null: there is none.
+  // The function of the row or frame at the cursor; null: there is none.
   const Function* function_here() const;
   const Thread* thread_here() const;
   std::string function_name(const Function& function) const;
@@ -156,8 +156,8 @@ class Walk {
   const CodeHits& hits_;
   WalkedRows rows_;
   Browser browser_;
-  std::vector<RowChoice> before_;  // zooms, to be undone
-  std::string message_;            // for one key
+  std::vector<RowChoice> before_;  // choices before each zoom, for Esc
+  std::string message_;            // shown until the next key
   std::string note_, progress_;
   const TimeCounts* times_ = nullptr;
   std::optional<TimeStrip> strip_;
@@ -171,7 +171,7 @@ class Walk {
   std::string wanted_sort_;
   bool shows_debug_ = false;
 
-  // The list beside the rows of another capture.
+  // The list with the rows of another capture.
   struct Compared {
     std::string path;
     std::unique_ptr<WalkedRows> before;
@@ -180,7 +180,7 @@ class Walk {
   };
   std::unique_ptr<Compared> compared_;
 
-  // The callers and callees of a function, in place of the list.
+  // The view of a function's callers and callees.
   class Sides;
   struct Sandwich {
     std::unique_ptr<Sides> rows;
@@ -188,9 +188,9 @@ class Walk {
     std::string title;
   };
   std::vector<std::shared_ptr<Sandwich>> sandwiches_;  // the last one is shown
-  std::unique_ptr<CodeSource> code_source_;            // once something is annotated
+  std::unique_ptr<CodeSource> code_source_;            // made when code is first annotated
   std::unique_ptr<CodeView> code_;
-  const AnnotateOptions* annotated_ = nullptr;  // of begin_with_code(); null: the list is below code
+  const AnnotateOptions* annotated_ = nullptr;  // of begin_with_code(); null: leaving code shows the list
   MissingCode missing_code_;
   std::optional<FlameView> flame_;
   std::unique_ptr<SampleList> samples_;
@@ -203,7 +203,7 @@ class Walk {
   std::function<Flow(const std::string&)> answered_;
   std::function<void(const std::string&)> answer_changed_;
   std::function<void()> answer_left_;
-  bool wants_yes_ = false;  // any key but Enter and y is a no
+  bool wants_yes_ = false;  // the question is answered by y or Enter; other keys mean no
 };
 
 }  // namespace tacho::report

@@ -135,8 +135,8 @@ bool WalkedRows::is_in_module(const Function& function) const {
 void WalkedRows::count() {
   EntryOptions options = sink_->entry_options(choice_.block);
   options.first_member = choice_.member;
-  // A zoom into a module leaves samples of other modules out. Rows that count what they call keep them, as
-  // functions of the module may call those: filter() hides the rows of other modules, as perf does.
+  // Without children, a zoom into a module leaves samples of other modules out. With children they are kept, since
+  // functions of the module may have called them; filter() then hides the rows of other modules, as perf does.
   const bool refuses_modules = !text_.has_children && (choice_.module || choice_.has_kernel_only);
   if (choice_.thread != nullptr || choice_.socket || refuses_modules) {
     options.filtered_by = [this, refuses_modules, before = std::move(options.filtered_by), choice = choice_,
@@ -280,7 +280,7 @@ std::vector<BrowsedRows::Cell> WalkedRows::cells(std::size_t row) const {
   return cells;
 }
 
-// The texts of its keys.
+// The texts of a row's keys.
 std::string WalkedRows::identity(std::size_t row) const {
   const ReportCells texts(text_, columns_, sink_->facts());
   const RowFacts facts = entries_->facts(rows_[row]);
@@ -394,12 +394,11 @@ std::string WalkedRows::frame_text(std::uint32_t id) const {
   return text;
 }
 
-// A share stands where siblings have a choice, or where one is lighter than what hangs there, as in perf's
-// browser.
+// A percentage is shown for siblings, and for an only child that has less than its parent, as in perf's browser.
 std::vector<BrowsedNode> WalkedRows::nodes_of(std::span<const Strand> strands, std::uint64_t row_total,
                                               std::optional<double> least) const {
   GraphOptions options = text_.graph.value_or(GraphOptions());
-  // Flat and folded have no tree; what is browsed is one.
+  // The styles flat and folded have no tree, so the browser uses graph.
   if (options.form != GraphForm::Fractal) options.form = GraphForm::Graph;
   if (least) options.min_percent = *least;
   tree_.build(strands, graph_limit(options, totals_.weights[0]));
@@ -433,8 +432,8 @@ std::vector<BrowsedNode> WalkedRows::nodes_of(std::span<const Strand> strands, s
   return nodes;
 }
 
-// The parts of call chains above or below a function, the function first. A sample counts once: callees hang
-// on the outermost call of a recursion, callers on the innermost.
+// Parts of call chains, from a function to its callers or to its callees. Each sample is counted once: in a
+// recursion callees are those of the outermost call, callers those of the innermost.
 std::vector<Strand> WalkedRows::strands_of(std::optional<std::uint32_t> symbol, Side side) {
   const Profile& profile = sink_->profile();
   const NamedRows& names = sink_->names();
