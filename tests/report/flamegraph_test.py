@@ -140,7 +140,7 @@ class FlameGraph(programs.Scratch):
         self.assertEqual(gone, {(): (2, "q4"), ("m",): (2, "q4"), ("m", "b"): (1, "q4"), ("m", "old"): (1, "q4"),
                                 ("m", "old", "deep"): (1, "q4")})
         texts = [one.text for one in picture.root.iter("{http://www.w3.org/2000/svg}text")]
-        self.assertIn("Gone: 40.00 % of what was before", texts)
+        self.assertIn("Gone: 40.00 % of the total before", texts)
         self.assertTrue(picture.notes[0].startswith("after: a.folded, "), picture.notes)
         self.assertTrue(picture.notes[1].startswith("before: before.folded, "), picture.notes)
 
@@ -238,7 +238,7 @@ class FlameGraph(programs.Scratch):
         self.assertEqual([picture.root.get(f"data-{key}") for key in ("before", "after", "per", "units")],
                          ["2000", "2000", "app:request", "20"])
         self.assertIn("cycles per app:request: 100 before (10 of them), 180 after (20)", picture.notes)
-        self.assertIn("Gone: 10.00 % of what was before", [one.text for one in picture.root.iter(f"{SVG}text")])
+        self.assertIn("Gone: 10.00 % of the total before", [one.text for one in picture.root.iter(f"{SVG}text")])
         self.assertNotIn("app:request", {frame.name for frame in picture.panes[0]}, "what counts is not drawn")
         # Of shares leaf_a's fell.
         shares = self.draw(*words[:4], "--event", "cycles", *SYMBOLS, *WIDE, status=None)
@@ -323,7 +323,7 @@ class FlameGraph(programs.Scratch):
     def test_lines_that_are_no_stacks_are_reported(self):
         (self.folder / "a.folded").write_text("a;b 3\nnothing\n")
         said = self.tacho("flamegraph", "--folded", "a.folded", status=3).stderr.decode()
-        self.assertIn("1 of 2 lines are no folded stacks, the first is line 2", said)
+        self.assertIn("1 of 2 lines are not folded stacks and are left out, the first is line 2", said)
         self.assertIn("no.folded", self.tacho("flamegraph", "--folded", "no.folded", status=2).stderr.decode())
 
     def test_an_empty_capture_is_a_picture_of_nothing(self):

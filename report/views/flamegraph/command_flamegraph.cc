@@ -23,8 +23,8 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kMostFrames = 20'000;  // more nodes than that make browsers slow
-constexpr std::size_t kMostGone = 5'000;     // of these, for what is not there any more
+constexpr std::size_t kMostFrames = 20'000;  // more would make browsers slow
+constexpr std::size_t kMostGone = 5'000;     // of them: in the graph of frames that are gone
 constexpr double kLeastWithLine = 1;         // px: thinner frames have no source line
 
 constexpr std::string_view kExamples =
@@ -47,13 +47,13 @@ struct Options {
   std::uint64_t width = 1200;
   double least_width = 0.1;                     // px
   bool is_inverted = false, has_roots = false;  // has_roots: --by was given
-  std::vector<std::string> also;                // captures beside that of -i
-  std::vector<std::string> base;                // of a difference: what was before
+  std::vector<std::string> also;                // more captures, added to that of -i
+  std::vector<std::string> base;                // the captures before, for a difference
   WidthOf width_of = WidthOf::After;
   bool is_normalized = false;
 
   bool is_difference() const { return !base.empty() || source.slow.is_asked_for(); }
-  // Whether the captures of each side are compared with each other.
+  // Whether each side has several captures, so that noise is known.
   bool has_noise() const { return base.size() >= 2 && !also.empty(); }
 };
 
@@ -83,28 +83,25 @@ Result<> set_width_of(Options& options, std::string_view text) {
 }
 
 std::string palettes_help() {
-  std::string help = "what a frame's colour says, of";
+  std::string help = "the meaning of colours:";
   for (const FlamePalette& palette : flame_palettes())
     help += fmt::format("{} {}: {}", palette.name == "safe" ? "" : ";", palette.name, palette.help);
-  return help + " (default: safe; wait with --off-cpu, change with --base); in a browser p shows the others";
+  return help + " (default: safe; wait with --off-cpu, change with --base); in a browser p changes it";
 }
 
 cli::Option files_option(std::string name, std::string help, std::vector<std::string>& files) {
   return {name, cli::Takes::Value, "FILE,...", std::move(help),
           [name, &files](std::string_view text) -> Result<> {
             for (std::string& file : parse_name_list(text)) files.push_back(std::move(file));
-            return files.empty() ? use_error(name + " names no file") : Result<>(Done{});
+            return files.empty() ? use_error(name + ": no file is given") : Result<>(Done{});
           }};
 }
 
 cli::CommandLine describe(Options& options) {
   auto line = command_line("flamegraph",
-                           "Draws the stacks of a capture as a flame graph: one SVG file without parts "
-                           "elsewhere, which any viewer of "
-                           "pictures shows. In a browser it can be zoomed (click), searched (/), walked "
-                           "through by arrow keys, turned "
-                           "over and filtered; ? lists the keys, and the address keeps what is shown. A "
-                           "frame is as wide as the weight "
+                           "Draws the stacks of a capture as a flame graph: one self-contained SVG file for any viewer. A "
+                           "browser can zoom (click), search (/), select by arrow keys, invert and filter; ? lists "
+                           "the keys, and the URL has the state. The width of a frame is the weight "
                            "of its stacks, as tacho folded prints them.");
   line.epilog = std::string(kExamples) + line.epilog;
   auto& rows = line.options;
@@ -115,12 +112,12 @@ cli::CommandLine describe(Options& options) {
                            "that was recorded)",
                            options.title));
   rows.push_back(cli::number("--width", "PX",
-                             "of the picture where no script runs; a browser uses all of its window "
+                             "width without a script; in a browser the graph fills the window "
                              "(default: 1200)",
                              200, 100'000, options.width));
   rows.push_back(
       {"--min-width", cli::Takes::Value, "PX",
-       "frames that are thinner, at that width, are left out and counted (default: 0.1); of the others "
+       "leave out frames below this width (default: 0.1); of the others "
        "the widest 20,000 are drawn",
        [&options](std::string_view text) -> Result<> {
          const std::string number(text);
@@ -131,43 +128,39 @@ cli::CommandLine describe(Options& options) {
          return Done{};
        }});
   rows.push_back(
-      cli::flag("--inverted", "callers above what they call: an icicle graph", options.is_inverted));
+      cli::flag("--inverted", "callers at the top: an icicle graph", options.is_inverted));
   rows.push_back(cli::flag("--reverse",
-                           "callees first: below stand the functions that were running, above them who "
-                           "called",
+                           "start from the running functions, with their callers above them",
                            options.source.is_reversed));
   rows.push_back(files_option(
-      "--also", "more captures (with --folded: folded stacks), which are added to that of -i", options.also));
+      "--also", "more captures (with --folded: folded stacks) to add to that of -i", options.also));
   rows.push_back(files_option("--base",
-                              "draw a difference to these captures (with --folded: folded stacks), which are "
-                              "added up: a frame's colour says "
-                              "whether its share of all grew (orange) or fell (blue), and what is not there "
-                              "any more stands in a graph of its "
-                              "own. Changes below 0.05 points are grey. With two or more captures here, and "
-                              "more with --also, so are changes "
-                              "below the noise: the difference between the largest and the smallest share "
-                              "that a frame has in the captures "
-                              "before, plus the same of those after",
+                              "draw the difference from the sum of these captures (with --folded: folded stacks): "
+                              "frames whose percentage grew are orange, those whose percentage fell are blue; "
+                              "frames that are gone are in a second graph. Changes below 0.05 points are grey. "
+                              "With several captures here and with --also, changes below the noise are grey too: "
+                              "the range of the frame's percentages in the captures before plus that in those "
+                              "after",
                               options.base));
   rows.push_back(
       cli::text("--per", "EVENT",
-                "with --base: compare what each EVENT cost, not shares. Weights are divided by how often "
-                "EVENT happened (the sum of the periods of its samples); changes are in points of all that "
-                "one EVENT cost before. EVENT itself is not drawn",
+                "with --base: compare costs per EVENT, not percentages. Weights are divided by the number of "
+                "EVENTs (the sum of their periods); changes are in percent of the cost of an EVENT before. "
+                "EVENT itself is not drawn",
                 options.source.per));
   add_slow_options(rows, options.source.slow, "draw a difference within the capture");
   rows.push_back(
       {"--width-of", cli::Takes::Value, "WHAT",
-       "with --base, how wide frames are: after (the default), before, larger or common: of each stack "
-       "the larger or the common part",
+       "with --base: the width of frames: after (the default), before, larger or common; larger and "
+       "common are taken stack by stack",
        [&options](std::string_view text) { return set_width_of(options, text); }});
   rows.push_back(cli::flag("--normalize",
-                           "with --base: as if there had been as much before as there is after",
+                           "with --base: scale the totals before to those after",
                            options.is_normalized));
   rows.push_back(
       {"--by", cli::Takes::Value, "LIST",
-       "what stands below the functions, outermost first: of comm, pid, tid, cpu, cgroup and event, or "
-       "none (default: comm, and event below it where several have samples)",
+       "root frames, outermost first: a list of comm, pid, tid, cpu, cgroup and event, or none (default: "
+       "comm; event,comm if several events have samples)",
        [&options](std::string_view text) -> Result<> {
          auto roots = parse_flame_roots(text);
          if (!roots) return std::move(roots.error());
@@ -176,37 +169,37 @@ cli::CommandLine describe(Options& options) {
          return Done{};
        }});
   rows.push_back(cli::text("--highlight", "REGEX",
-                           "mark the functions whose names match, and say their share: an extended regular "
+                           "mark functions whose names match, and print their percentage: an extended regular "
                            "expression",
                            options.highlight));
   rows.push_back({"--palette", cli::Takes::Value, "NAME", palettes_help(),
                   [&options](std::string_view text) { return set_palette(options, text); }});
   rows.push_back(
       cli::text("--folded", "FILE",
-                "draw folded stacks, lines of root;...;leaf and a number, in place of a capture; - is "
+                "draw folded stacks (lines of root;...;leaf and a number) instead of a capture; - is "
                 "standard input",
                 options.folded));
   rows.push_back(event_list_option("--event-filter,--event",
-                                   "default: all, below their names where several have samples",
+                                   "default: all; if several have samples, below their names",
                                    options.source.event));
   rows.push_back(
       cli::text("--weight", "WHAT",
-                "what makes a frame wide: period (a period of 0 counts 1), samples, or a field of the "
+                "the width of frames: period (a period of 0 counts 1), samples, or a field of the "
                 "payload or tracepoint (default: the payload's field tagged role:weight, else period)",
                 options.source.weight));
   add_filter_options(rows, options.reading.session.filter);
   add_wait_options(rows, options.source.waits);
   rows.push_back(
       cli::flag("--wall",
-                "all time of each thread, from its begin to its end: on the CPU, runnable, and blocked by "
-                "what it waits for, with who ended the wait behind a frame '-- waker --' (recorded by -g -e "
+                "all time of each thread, from start to end: on CPU, runnable, and blocked by "
+                "a wait, with the waker after a frame '-- waker --' (recorded by -g -e "
                 "cpu-clock,offcpu,waking,runqlat, or cpu-clock, sched:sched_switch and sched:sched_waking); "
                 "--by then takes comm, pid and tid (default: comm,tid)",
                 options.source.is_wall));
   return line;
 }
 
-// The union of what matches: a match in what another match calls is in it already.
+// The total of all matches: a match below another match is not counted again.
 double share_of_marked(const FlameTree& tree, const FlameFrames& frames, const NamePattern& pattern) {
   std::vector<std::optional<bool>> known(frames.size());
   std::vector<bool> is_inside(tree.nodes().size());
@@ -225,13 +218,13 @@ double share_of_marked(const FlameTree& tree, const FlameFrames& frames, const N
   return tree.width() > 0 ? sum / tree.width() : 0;
 }
 
-// A picture while it is made: frames, their tree, and notes.
+// The picture: frames, their tree, and notes.
 struct Picture {
   FlameFrames frames;
   FlameTree tree{frames.number_of("all", "", FrameKind::All)};
   FlameLook look;
-  FlameWeight units;                                        // how often --per's event happened
-  std::function<std::string(std::uint32_t frame)> line_of;  // its source line; empty: none has one
+  FlameWeight units;                                        // number of --per's events
+  std::function<std::string(std::uint32_t frame)> line_of;  // the frame's source line; empty function: no frame has one
 };
 
 std::string join(const std::vector<std::string>& texts, std::string_view between) {
@@ -245,7 +238,7 @@ std::string_view usual_palette(const Options& options, bool is_difference) {
   return options.source.waits.is_asked_for && !options.source.is_wall ? "wait" : "safe";
 }
 
-// Source lines of frames that are wide enough: so few that looking them up takes little time.
+// Source lines of frames of at least kLeastWithLine: few, so that looking them up is fast.
 void add_lines(Picture& picture, std::span<const FlamePane> panes, double width) {
   if (!picture.line_of) return;
   picture.look.lines.resize(picture.frames.size());
@@ -261,8 +254,8 @@ void add_lines(Picture& picture, std::span<const FlamePane> panes, double width)
   }
 }
 
-// For costs per event, weights before become those of as many events as there were after. As parts of what so
-// many cost before, the shares of a frame are then its costs per event.
+// For costs per event: scales the weights before to the number of events after. Fractions of the scaled total are
+// then costs per event.
 void divide_by_units(Picture& picture) {
   FlameLook& look = picture.look;
   const FlameWeight units = picture.units, sum = picture.tree.sum();
@@ -315,9 +308,9 @@ void draw(Picture& picture, TextOutput& out, const Options& options, std::vector
   if (gone && gone->width() > 0) {
     const bool is_slow = options.source.slow.is_asked_for();
     const double share = 100 * gone->width() / look.all.before;
-    panes[0].heading = is_slow ? "In slow intervals" : "What is there now";
+    panes[0].heading = is_slow ? "In slow intervals" : "After";
     panes.push_back({is_slow ? fmt::format("Never in slow intervals: {:.2f} % of the others", share)
-                             : fmt::format("Gone: {:.2f} % of what was before", share),
+                             : fmt::format("Gone: {:.2f} % of the total before", share),
                      "gone", &*gone, choose_frames(*gone, picture.frames, least, kMostGone)});
   }
   std::size_t left_out = 0;
@@ -327,7 +320,7 @@ void draw(Picture& picture, TextOutput& out, const Options& options, std::vector
   write_flame_svg(out, picture.frames, panes, look);
 }
 
-// When a file was changed last, which for a capture is when its recording ended.
+// The time of the file's last change: for a capture the end of the recording.
 std::string date_of(const std::string& path) {
   struct stat status {};
   if (path == "-" || ::stat(path.c_str(), &status) != 0) return {};
@@ -342,7 +335,7 @@ std::string origin_of(Session& session, const std::vector<std::string>& events) 
   return with_origin(printable(join(events, ", ")), session.features().environment);
 }
 
-// The captures of both sides while they are read.
+// Reads the captures of both sides.
 struct Sides {
   Result<FlameFacts> read(Session& session, TextOutput& out, const std::string& name, Side side);
   Result<> read_more(Side side, const SessionOptions& like, TextOutput& out, Shown& shown);
@@ -388,15 +381,15 @@ Result<> Sides::read_more(Side side, const SessionOptions& like, TextOutput& out
     const auto read = this->read(*session, out, name, side);
     if (!read) return Error(read.error()).in(option + " " + printable(name));
     if (read->unit != facts.unit && read->has_samples && facts.has_samples)
-      return use_error(option + " " + printable(name) + ": its stacks are weighed by " + read->unit +
+      return use_error(option + " " + printable(name) + ": stacks are weighted by " + read->unit +
                        ", those of " + printable(like.input) + " by " + facts.unit +
-                       "; --event and --weight choose one for both");
+                       "; use --event and --weight to choose one");
     session->report_missing_symbols();
     for (std::string& line : findings_text(session->diagnostics(), name))
       shown.notes.push_back(std::move(line));
     if (session->diagnostics().incomplete()) shown.status = cli::kIncomplete;
     if (!read->has_samples)
-      shown.notes.push_back("tacho flamegraph: " + printable(name) + " holds no samples");
+      shown.notes.push_back("tacho flamegraph: " + printable(name) + " has no samples");
   }
   return Done{};
 }
@@ -411,7 +404,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   auto facts = sides.read(session, out, wanted.input, Side::After);
   if (!facts) return std::move(facts.error());
   sides.facts = std::move(*facts);
-  // Before source lines are looked up: nothing is missing where a file has none.
+  // Before source lines are looked up: a file without source lines is not reported as missing.
   session.report_missing_symbols();
   Shown shown(Symbols::NotUsed);
   for (const Side side : {Side::After, Side::Before})
@@ -430,18 +423,18 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   draw(picture, out, options, std::move(sides.notes));
   if (!sides.facts.has_samples)
     shown.notes.emplace_back(
-        "tacho flamegraph: the capture holds no samples, or none that the options ask for");
+        "tacho flamegraph: the capture has no samples, or none that pass the filters");
   for (const std::string& note : sides.facts.notes) shown.notes.push_back("tacho flamegraph: " + note);
   return shown;
 }
 
-// A thread's time is that of all its events on all processors.
+// All events and CPUs are needed for a thread's time.
 Result<> check_wall(Options& options) {
   if (options.source.slow.is_asked_for())
-    return use_error("--wall shows the whole time of threads, and goes without --slowest and --slow-where");
-  if (!options.folded.empty()) return use_error("--wall is drawn from a capture, and not from folded stacks");
+    return use_error("--wall shows all time of threads: leave out --slowest and --slow-where");
+  if (!options.folded.empty()) return use_error("--wall needs a capture: leave out --folded");
   if (!options.source.weight.empty() || !options.source.event.empty())
-    return use_error("--wall: threads are weighed by time; leave --weight and --event out");
+    return use_error("--wall: the weight is time; leave out --weight and --event");
   if (auto fit = check_wall_filter(options.reading.session.filter); !fit) return fit;
   if (!options.has_roots) options.source.roots = {FlameRoot::Comm, FlameRoot::Tid};
   const bool are_of_threads = std::ranges::all_of(options.source.roots, [](FlameRoot root) {
@@ -450,7 +443,7 @@ Result<> check_wall(Options& options) {
   return are_of_threads ? Result<>(Done{}) : use_error("--wall: --by takes comm, pid and tid");
 }
 
-// Of folded text nothing but the text is read: no worker, no symbols.
+// Folded stacks are text: no worker and no symbols are needed.
 Result<FoldedText> read_folded(const std::string& name, const Options& options, Picture& picture, Side side) {
   std::ifstream file;
   if (name != "-") {
@@ -466,7 +459,7 @@ Result<FoldedText> read_folded(const std::string& name, const Options& options, 
   if (read.faults > 0)
     std::fprintf(
         stderr,
-        "tacho: %s: %zu of %zu lines are no folded stacks, the first is line %zu: they are left out\n",
+        "tacho: %s: %zu of %zu lines are not folded stacks and are left out, the first is line %zu\n",
         printable(name).c_str(), read.faults, read.lines, read.first_fault);
   return read;
 }
@@ -507,7 +500,7 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
   return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
     options.reading.paging = Paging::Never;
     if (options.reading.output.empty() && ::isatty(STDOUT_FILENO) != 0)
-      return use_error("a picture is no text for a terminal; name its file: -o graph.svg");
+      return use_error("standard output is a terminal; write the picture to a file: -o graph.svg");
     if (!options.highlight.empty()) {
       const NamePattern pattern(options.highlight);
       if (!pattern.is_sound()) return use_error("--highlight: " + pattern.fault());
@@ -518,7 +511,7 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
     const bool has_others = has_base || has_per || !options.also.empty() || !options.folded.empty();
     if (slow.is_asked_for() && (has_others || options.source.waits.is_asked_for))
       return use_error(
-          "--slowest and --slow-where compare parts of one capture, without --base, --also, --per, "
+          "--slowest and --slow-where compare parts of one capture: leave out --base, --also, --per, "
           "--folded and --off-cpu");
     const bool is_difference = options.is_difference() || !options.folded.empty();
     if (has_per && (!has_base || !options.folded.empty() || options.is_normalized))

@@ -61,8 +61,8 @@ std::vector<double> FlameTree::shares_of(const CaptureWeights& capture, double c
   return shares;
 }
 
-// The rule that --help states: captures of one side differ by chance, so a change counts when it is larger
-// than the largest difference within before and the largest within after together.
+// The rule of --help: captures of one side differ by chance, so a change is significant if it is larger than the
+// sum of the largest difference among those before and the largest among those after.
 bool FlameTree::measure_noise() {
   for (const Side side : {Side::Before, Side::After})
     if (std::ranges::count(captures_, side, &CaptureWeights::side) < 2) return false;
@@ -103,9 +103,8 @@ double width_of(const FlameWeight& weight, WidthOf width) {
 
 }  // namespace
 
-// Children stand behind their parents, so from the last to the first every node is whole when it is added.
-// The larger or the common part is that of each stack: of a frame it may be more, or less, than that of its
-// totals.
+// Children are after their parents, so in reverse order each node has its final value when it is added.
+// The larger or common part is taken stack by stack, so for a frame it may differ from that of its totals.
 void FlameTree::add_up(WidthOf width) {
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     Node& node = nodes_[i];
@@ -161,7 +160,7 @@ FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, dou
     wide += i == 0 || nodes[i].width > 0 ? 1 : 0;
     if (i == 0 || (nodes[i].width > 0 && nodes[i].width >= thinnest)) chosen.push_back(i);
   }
-  // A parent is as wide as its children at least and stands before them, so none is left out while a child
+  // A parent is at least as wide as its children and is before them, so none is left out while a child
   // stays.
   if (chosen.size() > most) {
     const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
@@ -172,7 +171,7 @@ FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, dou
     std::nth_element(chosen.begin(), end, chosen.end(), is_before);
     chosen.erase(end, chosen.end());
   }
-  // Children of one parent together, by name; then each parent's are a run of `chosen`.
+  // Sorted by parent and name, so that the children of a parent are adjacent in `chosen`.
   const std::vector<std::uint32_t> ranks = frames.ranks();
   std::ranges::sort(chosen, [&](std::uint32_t a, std::uint32_t b) {
     const auto parent = [&](std::uint32_t node) { return node == 0 ? 0 : nodes[node].parent + 1; };
@@ -217,9 +216,9 @@ constexpr int kRow = 17, kBox = 16, kGap = 10;  // px; flamegraph.js has the sam
 
 constexpr FlamePalette kPalettes[] = {
     {"safe", "kind of code, in colours that differ for readers with red-green colour blindness"},
-    {"warm", "kind of code, in the colours that flame graphs had first"},
+    {"warm", "kind of code, in the colours of the first flame graphs"},
     {"module", "module"},
-    {"wait", "kind of code, in cold colours for waits, and warm ones for who ended them"},
+    {"wait", "kind of code, cold colours for waits and warm ones for wakers"},
     {"change",
      "change of the share of all, with --base, or of the cost per event, with --per: orange is more, blue "
      "is less"},
@@ -241,20 +240,21 @@ constexpr KindRow kKinds[] = {
     {FrameKind::Waker, "waker", 0xb9a7e6, 0xb9a7e6, 0xf2b45a},
     {FrameKind::Group, "thread", 0xe4dfd6, 0xe9dfcf, 0xdfe4ea},
     {FrameKind::All, "", 0xe4dfd6, 0xe9dfcf, 0xdfe4ea},
-    {FrameKind{'c'}, "", 0xd5cfa8, 0xd5cfa8, 0xb8cbd0},  // functions of a module that the script joined
+    {FrameKind{'c'}, "", 0xd5cfa8, 0xd5cfa8, 0xb8cbd0},  // a module whose functions the script joined
     {FrameKind::OnCpu, "on the CPU", 0xe8835f, 0xe8835f, 0xe8835f},
     {FrameKind::Runnable, "runnable", 0xd8c63c, 0xd8c63c, 0xd8c63c},
     {FrameKind::Waiting, "waiting", 0x93a7cf, 0x93a7cf, 0x93a7cf},
 };
 constexpr std::uint32_t kModules[] = {0xf2b45a, 0x74b9ea, 0x5ec9a5, 0xf3e173, 0xe0a3c6,
                                       0xb9a7e6, 0xd3b48c, 0x9ad1e0, 0xc6d67a, 0xf0a08c};
-// More than before, from little to much; less; about as much. Orange and blue, whatever the eyes.
+// More than before, from little to much; less; about equal. Orange and blue are distinguishable with red-green
+// colour blindness.
 constexpr std::uint32_t kMore[] = {0xfbe3c4, 0xf9cd93, 0xf3ae57, 0xe58a1f};
 constexpr std::uint32_t kLess[] = {0xd3e6f5, 0xaed2ee, 0x7db5e2, 0x4c97d3};
 constexpr std::uint32_t kSame = 0xdcdcdc;
 constexpr std::uint32_t kLetters = 0x1b1b1b, kLettersDark = 0xf5f5f5;
-constexpr std::uint32_t kMatch = 0x9c179e, kMatchDark = 0xf0a6f5;  // with the letters of the other mode
-constexpr std::uint32_t kMark = 0x33404d;                          // with bright letters in both
+constexpr std::uint32_t kMatch = 0x9c179e, kMatchDark = 0xf0a6f5;  // with the text colour of the other mode
+constexpr std::uint32_t kMark = 0x33404d;                          // with bright text in both
 constexpr double kShades[] = {1, 0.94, 0.88};
 constexpr double kDark = 0.45;
 
@@ -270,7 +270,7 @@ struct Fill {
   std::string selector;
   std::uint32_t light, dark;
 };
-// What every class of frames is filled with.
+// Fill colours of the classes of frames.
 std::vector<Fill> fills() {
   std::vector<Fill> all;
   const auto add = [&](std::string selector, std::uint32_t colour, double shade = 1) {
@@ -294,14 +294,14 @@ std::vector<Fill> fills() {
   return all;
 }
 
-// As flamegraph.js has it.
+// The same as in flamegraph.js.
 unsigned hash_of(std::string_view text) {
   unsigned hash = 5;
   for (const char c : text.substr(0, 200)) hash = (hash * 31 + static_cast<std::uint8_t>(c)) % 1'000'003;
   return hash;
 }
 
-// The class of a frame whose share of everything changed, as flamegraph.js has it.
+// The class of a frame by the change of its percentage; the same as in flamegraph.js.
 std::string change_class(double was, double is, double noise) {
   const double size = std::abs(is - was);
   const int step = size < std::max(0.0005, noise) ? 0
@@ -368,7 +368,7 @@ std::string style() {
 // ---- words
 // --------------------------------------------------------------------------------------------------
 
-// A number in an attribute: whole ones without ".000".
+// A number in an attribute; integers without ".000".
 std::string plain_number(double value) {
   return value == std::floor(value) && std::abs(value) < 9e15 ? fmt::format("{:.0f}", value)
                                                               : fmt::format("{:.3f}", value);
@@ -382,7 +382,7 @@ struct Legend {
   std::string text;
 };
 
-// The modules with the most weight of their own.
+// The modules with the most self weight.
 std::vector<Legend> module_legend(const FlameFrames& frames, std::span<const FlamePane> panes) {
   std::map<std::string_view, double> weights;
   for (const FlameTree::Node& node : panes.front().tree->nodes())
@@ -494,7 +494,7 @@ class SvgPicture {
                     y));
   }
 
-  // Of the frames that are drawn, each once: a name stands once in the file, however often it is drawn.
+  // The drawn frames, each once: a name is in the file once, however often it is drawn.
   void names() {
     constexpr std::uint32_t kNone = ~0U;
     numbers_.assign(frames_.size(), kNone);
@@ -550,7 +550,7 @@ class SvgPicture {
         if (node.total.after > 0) text(fmt::format(" a=\"{}\"", plain_number(node.total.after)));
         if (node.noise > 0) text(fmt::format(" e=\"{:.6f}\"", node.noise));
       }
-      // Who has no script can point at what is wide enough.
+      // A tool tip without a script, for frames that are wide enough.
       if (width >= 1) {
         text(fmt::format("><title>{} ({}, {:.2f} %)</title></rect>\n", xml_text(frame.name), amount(node),
                          100 * share_of(node.width, pane.tree->width())));

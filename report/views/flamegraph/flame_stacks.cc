@@ -133,7 +133,7 @@ class UnitCount {
   double count_ = 0;
 };
 
-// Adds up samples by what stands below their stack, and by the stack.
+// Adds up samples by root frames and stack.
 class FlameSink : public Sink, private SumView {
  public:
   FlameSink(Session& session, const FlameSource& source, UnitCount units, std::optional<SlowIntervals> slow,
@@ -185,7 +185,7 @@ class FlameSink : public Sink, private SumView {
       if (weights[row].before == 0 && weights[row].after == 0) continue;
       const auto frames = std::span(stacks_).subspan(starts_[row], ends_[row] - starts_[row]);
       stack.assign(frames.begin(), frames.end());
-      // Several events stand below their names.
+      // With several events, each one's name is a root frame.
       if (are_several && !has_event)
         stack.insert(source_.is_reversed ? stack.end() : stack.begin(), rows_[row]->event);
       take(stack, weights[row]);

@@ -1,13 +1,12 @@
-// The script inside a picture of `tacho flamegraph`. The picture is whole without it; this adds zoom, search, keys
-// and other ways to look at the same frames. It asks no network for anything, and puts names into the document as
-// text alone.
+// The script in an SVG of `tacho flamegraph`: zoom, search, keys and other views of the same frames. The SVG is complete
+// without it. The script uses no network, and adds names to the document only as text nodes.
 //
-// What it reads: <metadata class="modules">, <metadata class="names"> (a line each: "KIND MODULE NAME") and
-// <metadata class="lines"> (of each name its source line, or nothing), and in each <g class="pane"> one <rect> for
-// each frame, callers before what they call: n= the number of its name, w= its width, s= the part that is its own; in
-// a difference b= what it weighed before, a= after, and e= the noise of its share. Its row is its depth.
+// Input: <metadata class="modules">, <metadata class="names"> (one line each: "KIND MODULE NAME"), <metadata
+// class="lines"> (the source line of each name, may be empty), and in each <g class="pane"> one <rect> for each frame,
+// callers first: n= number of its name, w= total, s= self; in a difference b= total before, a= total after, e= noise of
+// the percentage. A frame's row is its depth.
 //
-// What is shown is in the address behind #: so a reload shows the same, and back and forward undo and redo.
+// The state is in the URL fragment, so that a reload shows the same, and back and forward undo and redo.
 (() => {
 const svg = document.currentScript.ownerSVGElement, view = document.defaultView;
 const ROW = 17, BOX = 16, GAP = 10, LETTER = 6.9, LEAST = 0.3;
@@ -30,8 +29,8 @@ const names = lines('names').map((line, i) => {
 
 // ---- trees ------------------------------------------------------------------------------------------------------
 
-// Frames by number; a frame stands behind its parent. `self` is a function's own. What no drawn child has is more, where
-// children were too thin to be drawn: `own`, and of a difference `ownBefore` and `ownAfter`.
+// Frames by number; a frame is after its parent. `self` is the function's own weight. `own` is its total
+// without drawn children: more than `self` if children were too thin to be drawn; in a difference `ownBefore`, `ownAfter`.
 const SUMS = [['own', 'total'], ['ownBefore', 'before'], ['ownAfter', 'after']];
 const newTree = () =>
     ({name: [], parent: [], self: [], noise: [], own: [], total: [], ownBefore: [], before: [], ownAfter: [], after: []});
@@ -76,7 +75,7 @@ const readTree = (rects) => {
   return addUp(tree);
 };
 
-// The tree with one function's calls alone, and some functions left out or joined:
+// The tree with only the calls of one function (`focus`), without functions (`hide`, `modules`), or with recursion joined;
 // `how` = {focus, hide, recursion, modules}.
 const changedTree = (base, how) => {
   if (how.focus === '' && how.hide.length === 0 && how.modules.length === 0 && !how.recursion) return base;
@@ -117,7 +116,7 @@ const changedTree = (base, how) => {
   return addUp(tree);
 };
 
-// ---- what is asked for: the address behind # ----------------------------------------------------------------------
+// ---- the state in the URL fragment ---------------------------------------------------------------------------------
 
 const initial = () => ({
   zoom: panes.map(() => 0), search: '', inverted: setup.inverted === '1', palette: setup.palette,
@@ -139,22 +138,22 @@ const readState = () => {
   return read;
 };
 const addressOf = (wanted) => {
-  const usual = initial(), told = new URLSearchParams();
-  if (wanted.zoom.some((zoom) => zoom !== 0)) told.set('zoom', wanted.zoom.join(','));
-  if (wanted.search !== '') told.set('search', wanted.search);
-  if (wanted.inverted !== usual.inverted) told.set('inverted', wanted.inverted ? '1' : '0');
-  if (wanted.palette !== usual.palette) told.set('palette', wanted.palette);
-  if (wanted.focus !== '') told.set('focus', wanted.focus);
-  wanted.hide.forEach((name) => told.append('hide', name));
-  wanted.modules.forEach((name) => told.append('module', name));
-  if (wanted.recursion) told.set('recursion', '1');
-  return '#' + told.toString();
+  const usual = initial(), params = new URLSearchParams();
+  if (wanted.zoom.some((zoom) => zoom !== 0)) params.set('zoom', wanted.zoom.join(','));
+  if (wanted.search !== '') params.set('search', wanted.search);
+  if (wanted.inverted !== usual.inverted) params.set('inverted', wanted.inverted ? '1' : '0');
+  if (wanted.palette !== usual.palette) params.set('palette', wanted.palette);
+  if (wanted.focus !== '') params.set('focus', wanted.focus);
+  wanted.hide.forEach((name) => params.append('hide', name));
+  wanted.modules.forEach((name) => params.append('module', name));
+  if (wanted.recursion) params.set('recursion', '1');
+  return '#' + params.toString();
 };
-// A step that "back" undoes. Every one goes through the address, so that links and reloads show the same.
+// A new state, which the browser's back undoes. Every change goes through the URL, so that links and reloads show it.
 const go = (changes) => {
   const address = addressOf({...state, ...changes});
   if (address === (location.hash || '#')) return;
-  location.hash = address;  // an event "hashchange" follows
+  location.hash = address;  // fires the event hashchange
 };
 const changesTree = (a, b) => a.focus !== b.focus || a.recursion !== b.recursion ||
     a.hide.join('\n') !== b.hide.join('\n') || a.modules.join('\n') !== b.modules.join('\n');
@@ -186,7 +185,7 @@ const apply = () => {
 
 // ---- search -------------------------------------------------------------------------------------------------------
 
-// Bare text is found whatever its case; /regex/ and /regex/i are regular expressions.
+// Plain text is searched case-insensitively; /regex/ and /regex/i are regular expressions.
 const testOf = (text) => {
   const form = /^\/([^]+)\/(i?)$/.exec(text);
   if (!form) {
@@ -214,7 +213,7 @@ const findMatches = () => {
     });
   });
 };
-// What the matches below `top` weigh together: a match within a match counts once.
+// The total of the matches below `top`; a match within a match is counted once.
 const matched = (pane, top) => {
   const {parent, total} = pane.tree, isCounted = new Uint8Array(total.length);
   let sum = 0, count = 0;
@@ -235,28 +234,28 @@ const UNIT = setup.unit;
 const amount = (value) => `${Math.round(value).toLocaleString('en-US')} ${UNIT}`.trim();
 const share = (part, whole) => whole > 0 ? `${(100 * part / whole).toFixed(2)} %` : '0.00 %';
 const signed = (value) => `${value < 0 ? '\u2212' : '+'}${Math.abs(value).toFixed(2)}`;
-// Of what is gone the shares are those of everything before.
+// Percentages of the graph of frames that are gone are of the total before.
 const allOf = (pane) => pane.kind === 'gone' ? Number(setup.before) : pane.base.total[0];
 const facts = (pane, i) => {
   const {name, parent, self, total} = pane.tree, top = state.zoom[pane.number], all = allOf(pane);
-  const told = [name[i].text];
+  const lines = [name[i].text];
   const where = [name[i].module, KINDS[name[i].kind], name[i].line].filter((word) => word).join(', ');
-  if (where !== '') told.push(where);
+  if (where !== '') lines.push(where);
   const shares = [`${share(total[i], all)} of all`];
   if (top !== 0) shares.push(`${share(total[i], total[top])} of the view`);
   if (parent[i] > 0) shares.push(`${share(total[i], total[parent[i]])} of its caller`);
-  told.push(`total ${amount(total[i])}: ${shares.join(', ')}`);
-  told.push(`self ${amount(self[i])}: ${share(self[i], all)} of all`);
+  lines.push(`total ${amount(total[i])}: ${shares.join(', ')}`);
+  lines.push(`self ${amount(self[i])}: ${share(self[i], all)} of all`);
   if (isDifference) {
     const [was, is, noise] = changeOf(pane, i).map((part) => 100 * part);
     const points = `${signed(is - was)} points` + (setup.noise ? ` (noise ${noise.toFixed(2)})` : '');
     const cost = (weight) => `${+(weight / Number(setup.units)).toPrecision(4)} ${UNIT}`.trim();
-    told.push(setup.per === undefined ? `${setup.was} ${was.toFixed(2)} %, ${setup.is} ${is.toFixed(2)} %: ${points}` :
+    lines.push(setup.per === undefined ? `${setup.was} ${was.toFixed(2)} %, ${setup.is} ${is.toFixed(2)} %: ${points}` :
         `per ${setup.per} ${cost(pane.tree.before[i])} before, ${cost(pane.tree.after[i])} after: ${points} of all before`);
   }
-  return told;
+  return lines;
 };
-// Of a difference the shares of all, before and after, and the noise of both.
+// In a difference: fractions of the total before and after, and their noise.
 const changeOf = (pane, i) => [
   Number(setup.before) > 0 ? pane.tree.before[i] / Number(setup.before) : 0,
   Number(setup.after) > 0 ? pane.tree.after[i] / Number(setup.after) : 0,
@@ -294,7 +293,7 @@ const classOf = (pane, i) => {
   }
   return `${name.kind}${'xaorw'.includes(name.kind) ? 0 : hashOf(name.text) % 3}`;
 };
-// As the picture's maker has it (flame_svg.cc).
+// The same as in flame_graph.cc.
 const changeClass = (was, is, noise) => {
   const difference = is - was, size = Math.abs(difference);
   const step = size < Math.max(0.0005, noise) ? 0 : size < 0.002 ? 1 : size < 0.01 ? 2 : size < 0.05 ? 3 : 4;
@@ -320,7 +319,7 @@ const lettersOf = (text, width) => {
   return shown;
 };
 
-// [class, words] of the colours that are shown.
+// [class, text] of the legend.
 const legendOf = () => {
   const {tree} = panes[0];
   if (state.palette === 'change') return [
@@ -346,14 +345,14 @@ const drawLegend = () => {
 };
 
 let width = 1200, bottom = 0;
-// A deep stack makes a graph higher than the window: where it is read from comes into sight.
+// If the graph is higher than the window, scrolls to its root.
 const showRoot = () => {
   const pane = panes[current];
   view.scrollTo(0, state.inverted ? 0 : Math.max(pane.bottom + 44 - view.innerHeight, 0));
   placeFoot();
 };
 const draw = () => {
-  // Without the scroll bar.
+  // Width without the scroll bar.
   width = Math.max(Math.min(view.innerWidth, document.documentElement.clientWidth || view.innerWidth), 200);
   svg.setAttribute('class', 'live ' + state.palette);
   drawLegend();
@@ -437,13 +436,13 @@ const placeCursor = (pane) => {
   pane.cursor.setAttribute('width', Math.max(pane.w[i], 2));
 };
 
-// ---- around the picture -------------------------------------------------------------------------------------------
+// ---- head and foot of the picture -------------------------------------------------------------------------------------------
 
 const {html, svgElement, foreign, helpOf, addTip, showTip: showTipOf, hideTip} = pictureOf(svg);
 const button = (text, title, action) => {
   const made = html('button', {type: 'button', title}, text);
   made.addEventListener('click', (event) => {
-    event.stopPropagation();  // a click beside the list of keys closes it
+    event.stopPropagation();  // a click outside of the help closes it
     action();
   });
   return made;
@@ -481,7 +480,7 @@ const panes = [...svg.querySelectorAll('g.pane')].map((group, index) => {
   const isMarked = new Set();
   rects.forEach((rect, i) => {
     if (rect.getAttribute('class').split(' ').includes('marked')) isMarked.add(base.name[i]);
-    rect.textContent = '';  // its <title>: there are better words
+    rect.textContent = '';  // removes its <title>: the tool tip has more
     rect.frame = i;
     rect.pane = index;
   });
@@ -512,7 +511,7 @@ const helpBox = helpOf(KEYS);
 const help = foreign('helps', helpBox);
 
 const placeFoot = () => {
-  // What stands above the graph stays in sight, unless that leaves too little of the window.
+  // The head stays visible when scrolled, unless it takes more than 40 % of the window.
   const isLow = headBox.getBoundingClientRect().height < 0.4 * view.innerHeight;
   head.setAttribute('x', isLow ? view.scrollX : 0);
   head.setAttribute('y', isLow ? view.scrollY : 0);
@@ -546,7 +545,7 @@ const select = (pane, i) => {
   placeCursor(pane);
   say(pane, i);
   if (!pane.isShown[i]) return;
-  // Into what is seen.
+  // Scrolls to the frame.
   const box = pane.cursor.getBoundingClientRect(), below = view.innerHeight - 50;
   if (box.top < headBox.getBoundingClientRect().bottom || box.bottom > below) view.scrollBy(0, box.top - view.innerHeight / 2);
 };
@@ -569,7 +568,7 @@ const toMatch = (step) => {
   }
 };
 
-// The frame beside, above or below the selected one, of what is shown.
+// The next visible frame in the direction of an arrow key.
 const move = (key) => {
   const pane = panes[current], {parent} = pane.tree, i = pane.selected;
   if (!pane.isShown[i] || !hasCursor) return select(pane, state.zoom[current]);
@@ -583,7 +582,7 @@ const move = (key) => {
     }
     return widest < 0 ? undefined : select(pane, widest);
   }
-  // Of the frames in the same row the nearest on that side.
+  // The nearest frame in the same row on that side.
   let nearest = -1;
   for (let other = 0; other < parent.length; other++) {
     if (other === i || !pane.isShown[other] || pane.row[other] !== pane.row[i]) continue;
@@ -651,7 +650,7 @@ document.addEventListener('keydown', (event) => {
   }
   event.preventDefault();
 });
-// While a word is typed its matches show; they become a step of the history with Enter, or when the field is left.
+// Matches are shown while typing. Enter, or leaving the field, adds the search to the history.
 searchField.addEventListener('input', () => {
   state.search = searchField.value;
   findMatches();
@@ -662,7 +661,7 @@ searchField.addEventListener('change', () => go({search: searchField.value}));
 paletteField.addEventListener('change', () => go({palette: paletteField.value}));
 svg.addEventListener('click', (event) => {
   const rect = event.target;
-  hideTip();  // another frame will be there
+  hideTip();  // another frame will be at the pointer
   if (!helpBox.hidden && !helpBox.contains(rect)) act['?']();
   if (rect.frame === undefined) return;
   const pane = panes[rect.pane];
@@ -674,7 +673,7 @@ svg.addEventListener('pointerleave', showTip);
 view.addEventListener('scroll', placeFoot);
 view.addEventListener('resize', () => draw());
 view.addEventListener('hashchange', apply);
-// Firefox knows how high texts are when all is loaded.
+// Firefox has the heights of texts only after load.
 view.addEventListener('load', () => {
   draw();
   showRoot();
