@@ -1,4 +1,4 @@
-// The least that script and folded could cost: what a program takes that knows all names before it starts.
+// A lower bound for the cost of script and folded: a program that has all names before it starts.
 //   text_floor FILE...
 // For each capture of call chains, wall time, medians of seven, one thread, text to /dev/null:
 //   walk   read the file, find where each record ends, hash every word of it

@@ -72,7 +72,7 @@ struct Expression {
 // An error names `option` and the column (error_at() in cli/message_text.h).
 Result<Expression> parse_expression(std::string_view option, std::string_view text);
 
-// Whether the whole of `text` matches `pattern`, in which * stands for any number of bytes and ? for one.
+// Whether the whole of `text` matches `pattern`, in which * matches any number of bytes and ? one byte.
 // Takes time proportional to the product of the two lengths at most.
 bool looks_like(std::string_view text, std::string_view pattern);
 

@@ -7,7 +7,7 @@ if(TACHO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       CCACHE_SLOPPINESS=pch_defines,time_macros ${TACHO_CCACHE})
 endif()
 
-# What every target of ours is compiled with, and nothing that is not ours.
+# Compile options of the project's own targets.
 add_library(project_options INTERFACE)
 target_compile_features(project_options INTERFACE cxx_std_20)
 target_include_directories(project_options INTERFACE ${PROJECT_SOURCE_DIR})

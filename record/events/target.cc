@@ -491,7 +491,7 @@ Result<std::string> find(const std::string& mount, const std::string& name, Name
   }
   return use_error(
       option + "there is no " + what + " '" + name +
-      "'; names that only the runtime knows are not found (docker inspect -f '{{.Id}}' NAME prints the "
+      "'; names given by the container runtime are not found (docker inspect -f '{{.Id}}' NAME prints the "
       "id). Running here:" +
       listed(all));
 }

@@ -18,7 +18,7 @@ namespace {
 namespace abi = format::abi;
 
 // The used part of libpfm4's interface, stable since 2010; its headers are not needed to build. The structs
-// begin with their size, by which libpfm4 knows their version.
+// begin with their size, which identifies their version to libpfm4.
 constexpr const char* kLibrary = "libpfm.so.4";
 constexpr int kSuccess = 0;
 // pfm_os_t: PFM_OS_PERF_EVENT_EXT, perf_event_attr with perf's own modifiers.
@@ -26,7 +26,7 @@ constexpr int kPerfEventExtended = 2;
 constexpr int kKernelAndUser = 0x01 | 0x08;  // levels of privilege
 constexpr int kMostPmus = 4096;
 constexpr int kUnitMask = 1;    // a type of attribute
-constexpr int kGenericPmu = 3;  // a type of PMU: the kernel's generic events, which perf's parser knows
+constexpr int kGenericPmu = 3;  // type of the PMU of the kernel's generic events, which perf's parser handles
 
 struct EncodeArguments {
   perf_event_attr* attr = nullptr;

@@ -18,7 +18,7 @@
 
 namespace tacho::record {
 
-// Ids of events that replace others: their records get the ids that the capture knows.
+// Ids of events that replace others: their records get the ids that are in the capture.
 
 // Events of a CPU that comes back online have new ids, which are not in the capture's header.
 class RenamedIds {

@@ -57,7 +57,7 @@ cli::CommandLine describe(Options& options) {
   line.program = "tacho stacks";
   line.synopsis = "-p PID | -t TID | -a [-o FILE] [options]; stacks FILE [options]";
   line.description =
-      "Shows where every thread stands now, running or blocked: its state, the system call it is in, the "
+      "Shows the current stack of every thread, running or blocked: its state, the system call it is in, the "
       "mutex "
       "it waits for and who has it, and its stack, in the kernel and outside of it. Threads with equal "
       "stacks "
@@ -314,7 +314,8 @@ bool print_missing(const ThreadsNow& now, bool is_quiet) {
   std::vector<std::pair<std::string, std::size_t>> reasons;
   for (const ThreadStack& each : now.threads) {
     if (each.missing_reason.empty()) continue;
-    const auto known = std::ranges::find(reasons, each.missing_reason, &std::pair<std::string, std::size_t>::first);
+    const auto known =
+        std::ranges::find(reasons, each.missing_reason, &std::pair<std::string, std::size_t>::first);
     if (known != reasons.end()) {
       ++known->second;
     } else {

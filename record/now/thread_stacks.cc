@@ -168,7 +168,7 @@ void copy_stack(ThreadStack& thread) {
   thread.stack = read_memory(thread.tid, thread.registers[kStackPlace], kMostStack, code);
   if (!thread.stack.empty()) return;
   thread.missing_reason = code == EPERM ? "its memory cannot be read: root, or CAP_SYS_PTRACE, may"
-                              : system_error("its stack cannot be read", code).what;
+                                        : system_error("its stack cannot be read", code).what;
 }
 
 ThreadState state_of(const bpf::ListedThread& thread) {
@@ -411,7 +411,8 @@ Result<std::vector<ThreadStack>> threads_of_proc(const TargetTasks& tasks, const
     notes.emplace_back("stacks of the kernel are missing: /proc/PID/stack cannot be read (root may)");
   std::vector<ThreadStack*> to_stop;
   for (ThreadStack& thread : threads) {
-    const bool has_user_code = std::exchange(thread.missing_reason, {}).empty() && thread.state != ThreadState::Zombie;
+    const bool has_user_code =
+        std::exchange(thread.missing_reason, {}).empty() && thread.state != ThreadState::Zombie;
     if (!has_user_code) continue;
     if (thread.state == ThreadState::Uninterruptible && !thread.registers.empty())
       copy_stack(thread);  // it would not stop

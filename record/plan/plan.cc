@@ -478,7 +478,7 @@ class Planner {
     return object.walk_use.in_payloads && std::ranges::count(object.rings_with_stacks, map) != 0;
   }
 
-  // The recorder makes the event's samples, with the fields that it knows. Returns whether stacks were
+  // The recorder makes the event's samples, with the fields that it has. Returns whether stacks were
   // requested for them.
   static bool leave_to_recorder(PlannedEvent& event) {
     format::EventAttr& attr = event.attr;

@@ -21,12 +21,12 @@
 #define ARGUMENTS 6
 
 // Arguments of the probe: the event's payload, and whether it goes beyond `level`.
-struct told {
+struct call_report {
   uint64_t duration_ns, function, level, returned, arguments[ARGUMENTS];
   uint64_t has_values;
 };
 // Its first instruction is one that the kernel imitates.
-void tacho_call_ended(const struct told* told);
+void tacho_call_ended(const struct call_report* report);
 __asm__(
     ".text\n"
     ".globl tacho_call_ended\n"
@@ -142,12 +142,12 @@ static uint64_t now(void) {
 }
 
 static void tell(const struct begun* call, uint32_t level, uint64_t returned, bool has_values) {
-  struct told told = {
+  struct call_report report = {
       .function = call->function, .level = level, .returned = returned, .has_values = has_values};
-  told.duration_ns = now() - call->time_ns;
-  if (told.duration_ns < min_ns || level > most_depth) return;
-  memcpy(told.arguments, call->arguments, sizeof told.arguments);
-  tacho_call_ended(&told);
+  report.duration_ns = now() - call->time_ns;
+  if (report.duration_ns < min_ns || level > most_depth) return;
+  memcpy(report.arguments, call->arguments, sizeof report.arguments);
+  tacho_call_ended(&report);
 }
 
 // Calls that were left without a return (longjmp) lie below the stack as it is.
@@ -364,7 +364,7 @@ __asm__(
     ".globl tacho_function_returns\n"
     ".type tacho_function_returns, @function\n"
     "tacho_function_returns:\n"
-    "  push $0\n"  // where the way back will stand
+    "  push $0\n"  // slot for the return address
     "  push %rax\n"
     "  push %rdx\n"
     "  push %rbp\n"

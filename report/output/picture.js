@@ -30,9 +30,9 @@ const pictureOf = (svg) => {
     tipBox.hidden = true;
     tip.setAttribute('width', 0);
   };
-  const showTip = (event, told, room, widest) => {
+  const showTip = (event, lines, room, widest) => {
     const GAP = 10, TALLEST = 400;
-    tipBox.replaceChildren(...told.map((line, i) => html(i === 0 ? 'strong' : 'div', {}, line)));
+    tipBox.replaceChildren(...lines.map((line, i) => html(i === 0 ? 'strong' : 'div', {}, line)));
     tipBox.hidden = false;
     const wide = Math.min(widest, room - 2 * GAP);
     tip.setAttribute('width', wide);

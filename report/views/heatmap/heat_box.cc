@@ -230,7 +230,7 @@ void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
     counted.tally.inside += tally.inside;
     counted.tally.outside += tally.outside;
   }
-  // Of functions with the same counts the deepest one stands for all: the others are mostly its callers.
+  // Of functions with equal counts only the deepest one is listed: the others are mostly its callers.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint32_t>> by_counts;
   for (const auto& [function, counted] : functions)
     by_counts[{counted.tally.inside, counted.tally.outside}].push_back(function);

@@ -567,7 +567,7 @@ class Picture {
     text("</g>\n");
   }
 
-  // The least value of a row stands at its lower edge.
+  // A row's label is its least value, at its lower edge.
   void value_labels(double high) {
     text("<g class=\"axis values\">\n");
     const auto step = static_cast<std::size_t>(std::ceil(15 / row_));

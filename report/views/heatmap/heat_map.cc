@@ -95,7 +95,7 @@ HeatMap HeatGrid::finish(std::size_t most_columns, std::size_t most_rows) const 
   map.columns = count_of(map.interval, first_, last_);
   const Distribution rows = shown_rows(most_rows);
   const std::int64_t lowest_row = rows.index_of(lowest_);
-  // Powers of two that are too many stand together.
+  // If there are too many powers of two, adjacent ones share a row.
   const std::uint64_t count = count_of(rows, lowest_, highest_);
   const std::uint64_t together = (count + most_rows - 1) / most_rows;
   for (std::uint64_t row = 0; row < count; row += together) {

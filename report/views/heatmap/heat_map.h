@@ -133,7 +133,7 @@ class HeatSource {
   bool takes_later_ = false;  // events that a pipe describes later
   const PayloadField* field_ = nullptr;
   const OwnValue* own_ = nullptr;
-  const PayloadField* count_ = nullptr;  // of samples that stand for many values
+  const PayloadField* count_ = nullptr;  // number of values that a sample represents
   std::uint64_t period_ = 0;
   std::string name_, unit_, event_name_;
   bool is_offset_by_default_ = false;

@@ -273,7 +273,7 @@ view.addEventListener('pointerup', () => {
 view.addEventListener('scroll', placeFoot);
 view.addEventListener('resize', draw);
 view.addEventListener('hashchange', fromAddress);
-view.addEventListener('load', draw);  // Firefox knows how high texts are when all is loaded
+view.addEventListener('load', draw);  // Firefox has the heights of texts only after load
 
 fillHead();
 staticHead.remove();

@@ -65,7 +65,7 @@ PageTree::Order PageTree::order(const PageTexts& texts) const {
   std::ranges::sort(sorted, [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
   for (std::uint32_t rank = 0; rank < sorted.size(); ++rank) ranks[sorted[rank]] = rank;
 
-  // Callees of a node stand from starts[node] on.
+  // The callees of a node start at starts[node].
   const std::size_t count = nodes_.size();
   std::vector<std::uint32_t> by_rank(count), starts(count + 1), callees(count);
   std::iota(by_rank.begin(), by_rank.end(), 0U);
@@ -485,7 +485,7 @@ std::vector<std::uint32_t> PageSamples::lines() {
   for (std::size_t row = 0; row < rows_.size(); ++row) weights[row_nodes_[row]] += rows_[row].weight;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> heaviest(addresses_of_frames_.size());
   for (std::uint32_t frame = 0; frame < heaviest.size(); ++frame) heaviest[frame].second = frame;
-  for (std::size_t node = nodes.size(); node-- > 1;) {  // a node stands behind its caller
+  for (std::size_t node = nodes.size(); node-- > 1;) {  // a node is after its caller
     weights[nodes[node].parent] += weights[node];
     if (nodes[node].frame >= heaviest.size()) continue;
     std::uint64_t& most = heaviest[nodes[node].frame].first;
@@ -618,7 +618,7 @@ std::vector<PageColumn> shared_columns(const PageParts& parts, const PageTree::O
     module.add(frame.module);
     kind.add_byte(static_cast<char>(frame.kind));
   }
-  // A caller stands behind: how far.
+  // The distance to the caller, which is after its callees.
   PageColumn parent("node.parent", ColumnForm::Numbers), frame("node.frame", ColumnForm::Numbers);
   for (std::size_t i = 0; i < order.nodes.size(); ++i) {
     const PageTree::Node& node = parts.tree.nodes()[order.nodes[i]];
