@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""-e alloc: memory that a program did not give back, of programs that know what they asked for, in all views."""
+"""-e alloc: outstanding memory of programs with known allocations, in all views."""
 import csv
 import io
 import os
@@ -10,8 +10,8 @@ import unittest
 
 import programs
 
-# keeps(): 300 blocks of 1000 bytes and 20 of 5000, of which the first 100 go again; gives(): none is left; others(): one of
-# each way to ask. What is left: 200 * 1000 + 20 * 5000, and 1000 + 7000 + 640 + 128 + 320 + 33 bytes.
+# keeps(): 300 blocks of 1000 bytes, of which 100 are freed, and 20 of 5000; gives(): frees all; others(): one block by each
+# allocating function. Outstanding at the end: 200 * 1000 + 20 * 5000, and 1000 + 7000 + 640 + 128 + 320 + 33 bytes.
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include <malloc.h>
@@ -47,7 +47,7 @@ int main(void) {
 }
 """
 KEPT, OTHERS = 300_000, 1000 + 7000 + 640 + 128 + 320 + 33 + 99
-# Blocks go in another thread than they came in, and a child gives back what its parent asked for.
+# Blocks are freed by another thread, and a child frees blocks of its parent.
 THREADS = r"""
 #include <pthread.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ int main(void) {
   return wait(0) < 0;
 }
 """
-# Its own: 10 blocks at its start, 5 after a byte on standard input, and then it waits for another byte to end.
+# Allocates 10 blocks at the start, 5 after a byte on standard input, and exits after another byte.
 WAITS = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ int main(void) {
 }
 """
 
-# Keeps 300 files open of 500.
+# Opens 500 files and keeps 300 of them open.
 OPENS = r"""
 #include <fcntl.h>
 #include <unistd.h>
@@ -118,7 +118,7 @@ class Alloc(programs.Scratch):
         return self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", event, *words, status=status).stderr.decode()
 
     def functions(self, *words):
-        """Bytes by the innermost function of the program itself, as folded stacks tell them."""
+        """{innermost function of the program: bytes}, from folded stacks."""
         found = {}
         for line in self.tacho("folded", "-i", "out.data", *words).stdout.decode().splitlines():
             stack, weight = line.rsplit(" ", 1)
@@ -146,7 +146,7 @@ class Alloc(programs.Scratch):
 
     def test_other_threads_and_processes_give_back(self):
         self.record("memleak", "--", self.built / "threads")
-        # The child's own memory is another one: what it gives back is the parent's still.
+        # The child frees its copy: the parent's block is still outstanding.
         self.assertEqual({name: weight for name, weight in self.functions().items() if name == "fills"}, {"fills": 16 * 700})
 
     def test_options_choose_blocks(self):
@@ -158,7 +158,7 @@ class Alloc(programs.Scratch):
         self.assertEqual(self.functions(), {})
         self.record("alloc/sample=10,min_bytes=2000/", "--", self.built / "known")
         [(count, _)] = self.sums("comm").values()
-        self.assertLessEqual(count, 21)  # of 500 that go, 20 and one
+        self.assertLessEqual(count, 21)  # 20 of the 500 that are freed, and one
 
     def test_memory_before_execve_does_not_count(self):
         self.record("alloc/min_bytes=500/", "--", "sh", "-c", f"{self.built}/known; exec {self.built}/known")
@@ -167,7 +167,7 @@ class Alloc(programs.Scratch):
         self.assertNotIn("known", self.sums("comm"))
 
     def start(self, program):
-        """A program of which each step() waits for the one before."""
+        """A program that is advanced step by step."""
         process = subprocess.Popen([self.built / program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         for done in (process.stdin.close, process.stdout.close, process.wait, process.kill):
             self.addCleanup(done)
@@ -228,7 +228,7 @@ class Alloc(programs.Scratch):
         stacks = [line.rsplit(" ", 1) for line in self.tacho("folded", "-i", "out.data", "--where", "blocks >= 300").stdout.decode().splitlines()]
         files = [(stack, int(weight)) for stack, weight in stacks if re.search("alloc_(empty_)?file", stack)]
         self.assertTrue(files, (said, lines, stacks))
-        # 500 were opened, and 200 of them closed. A file is some 200 bytes, which all have.
+        # 500 were opened, and 200 of them closed. struct file has some 200 bytes.
         for stack, weight in files:
             self.assertEqual(weight % 300, 0, stack)
         if programs.shutil.which("perf"):

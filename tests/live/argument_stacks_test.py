@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Probes with arguments have whole stacks, each that of its own arguments, in code without frame pointers."""
+"""Probes with arguments have complete stacks of the same call, in code without frame pointers."""
 import os
 import re
 import shutil
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
 }
 """
 CALLS = 600
-NEEDED = 0.95  # on a busy machine a copy of a stack may find no room before its table is there
+NEEDED = 0.95  # on a busy machine the ring of stack copies may be full before the unwind table is loaded
 UPROBES = Path("/sys/bus/event_source/devices/uprobe/type")
 KPROBES = Path("/sys/bus/event_source/devices/kprobe")
 
@@ -106,7 +106,7 @@ class StacksOfArguments(programs.Scratch):
         said = self.record("-g", *events, "-e", "uretprobe:./program:descend(ret)", "-e", "cpu-clock", "-F", "999")
         for place in places:
             samples = self.samples(place)
-            if place.startswith("usdt"):  # it tells nothing of the thread
+            if place.startswith("usdt"):  # it depends on no thread
                 for fields, names in samples:
                     fields["who"] = "thread" if "in_thread" in names else "?"
             self.check(samples, said)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Recorders beside bpftrace: both watch the same run of a load, at the same hooks, and must tell the same of it. Where
-bpftrace is not installed (Debian: bpftrace) or refuses a probe, the test says so and is skipped."""
+"""Recorders and bpftrace, run at the same time on the same load with the same hooks, must agree. If
+bpftrace is not installed (Debian: bpftrace) or refuses a probe, the test is skipped with the reason."""
 import csv
 import io
 import json
@@ -27,7 +27,7 @@ int main(void) {
 }
 """
 HAS_PROBES = Path("/sys/bus/event_source/devices/kprobe").exists()
-# bpftrace hears everybody: the programs have names that nobody else's have.
+# bpftrace is system-wide: the programs have unique names.
 LOADS = {"opens": OPENS, "reads": READS, "waits": WAITS, "crowd": CROWD, "asks": ASKS, "known": KNOWN}
 
 
@@ -55,7 +55,7 @@ class BesideBpftrace(programs.Scratch):
             (self.folder / own(f"./{name}")).symlink_to(self.built / name)
 
     def started(self, script):
-        """bpftrace, when its probes are there."""
+        """Waits until bpftrace has attached its probes."""
         out, said = self.folder / "theirs", self.folder / "theirs.err"
         with out.open("wb") as to, said.open("wb") as errors:
             process = subprocess.Popen(["bpftrace", "-f", "json", "-e", own(script)], stdout=to, stderr=errors, cwd=self.folder,
@@ -70,7 +70,7 @@ class BesideBpftrace(programs.Scratch):
         return process
 
     def end(self, process):
-        """It overhears a Ctrl-C that comes while it is not waiting for events; a second one while it ends is too many."""
+        """Ends bpftrace. It misses a Ctrl-C while it is not waiting for events, and a second one while it ends is an error."""
         until = time.monotonic() + programs.PATIENCE
         while process.poll() is None and time.monotonic() < until:
             process.send_signal(signal.SIGINT)
@@ -81,7 +81,7 @@ class BesideBpftrace(programs.Scratch):
         self.assertEqual(process.returncode, 0, "bpftrace does not end")
 
     def beside(self, script, event, *command, options=()):
-        """Runs the command under both. What bpftrace's maps held in the end, by their names."""
+        """Runs the command with both. Returns bpftrace's maps at the end, by name."""
         process = self.started(script)
         self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", event, *options, "--", *map(own, command))
         self.end(process)
@@ -97,7 +97,7 @@ class BesideBpftrace(programs.Scratch):
         return list(csv.DictReader(io.StringIO(self.tacho("table", "-i", "out.data", "--csv", *words).stdout.decode())))
 
     def counts(self, key, where=None, column="count"):
-        """By a key: how often, or the sum of the values."""
+        """{key: count or sum of values}."""
         rows = self.rows("--by", key, "--columns", column, *(["--where", where] if where else []))
         return {row[key]: int(float(row[column])) for row in rows}
 
@@ -139,17 +139,17 @@ class BesideBpftrace(programs.Scratch):
                              'tracepoint:sched:sched_switch { if (args->prev_state == 0) { @since[args->prev_pid] = nsecs; }\n'
                              '  if (@since[args->next_pid]) { if (args->next_comm == "crowd") { @count = count(); '
                              '@sum = sum(nsecs - @since[args->next_pid]); } delete(@since[args->next_pid]); } }', "runqlat", "./crowd")
-        # A new program's first wait is one of its parent's name.
+        # The first wait of a new process still has its parent's comm.
         self.check_waits(theirs, 'comm == "crowd"', delta=3 + theirs["count"] // 20)
 
     def check_waits(self, theirs, where, delta=2):
-        """As many, and as long, of a wait or two that only one of both saw, as each reads the clock at a moment of its own."""
+        """The same number and sum of waits, except for one or two seen by only one of both, since each reads the clock itself."""
         [row] = self.rows("--by", "comm", "--columns", "count,sum", "--where", where)
         self.assertAlmostEqual(int(row["count"]), theirs["count"], delta=delta)
         self.assertAlmostEqual(float(row["sum"]) / theirs["sum"], 1, delta=0.1)
 
     def beside_sleepers(self, asleep, event):
-        """What bpftrace tells of the waits that begin in such a state, of a program that naps."""
+        """bpftrace's waits that start in the given state, of a program that sleeps."""
         theirs = self.beside(f'tracepoint:sched:sched_switch {{ if (args->prev_comm == "waits" && {asleep}) '
                              '{ @since[args->prev_pid] = nsecs; }\n  if (@since[args->next_pid]) { @count = count(); '
                              '@sum = sum(nsecs - @since[args->next_pid]); delete(@since[args->next_pid]); } }', event, "./waits")
@@ -206,7 +206,7 @@ class BesideBpftrace(programs.Scratch):
 
     @unittest.skipUnless(HAS_PROBES, "this kernel has no kprobes (tests/vm boots one)")
     def test_functions_of_the_kernel(self):
-        # An error is a large number for bpftrace.
+        # bpftrace prints a negative errno as a large number.
         said = '/comm == "reads" && retval >= 4096 && retval < 0x7fffffff/'
         theirs = self.beside(f'kretprobe:vfs_read {said} {{ @read = sum(retval); @reads[retval] = count(); }}\n'
                              f'kretprobe:vfs_write {said} {{ @written = sum(retval); }}', "vfsio", "./reads")
@@ -239,7 +239,7 @@ class BesideBpftrace(programs.Scratch):
         theirs = self.beside('profile:hz:199 /comm == "crowd"/ { @samples = count(); }', "profile/hz=199/", "./crowd")
         text = self.tacho("script", "-i", "out.data", "-F", "comm,time,event", "-G").stdout.decode()
         ours = sum(line.split()[0] == own('"crowd"').strip('"') for line in text.splitlines() if line.strip())
-        # bpftrace's clock ticks for a processor, ours for the thread: on a busy machine that is not the same moment.
+        # bpftrace's clock event is per CPU, tacho's per thread: on a busy machine they tick at different times.
         self.assertAlmostEqual(ours / theirs["samples"], 1, delta=0.35)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho bpf: the programs that are loaded, and their code with source lines, beside what bpftool prints."""
+"""tacho bpf: loaded programs and their code with source lines, compared with bpftool."""
 import json
 import re
 import shutil
@@ -11,7 +11,7 @@ import programs
 
 RECORDERS = "lock,offcpu,offcputime,runqlat,open,exec,syscount,klock,signals,tcp"
 BPFTOOL = shutil.which("bpftool") or shutil.which("bpftool", path="/usr/sbin:/sbin")
-# Instructions that the kernel made after Linux 6.1, which bpftool 7.1 prints as older ones.
+# Instructions newer than Linux 6.1, which bpftool 7.1 prints as older ones.
 NEWER = [(re.compile(r"r(\d+) = &\(void __percpu \*\)\(r(\d+)\)"), r"r\1 = r\2"), (re.compile(r"= \(s(?:8|16|32)\)"), "= ")]
 
 
@@ -43,7 +43,7 @@ class BpfCode(programs.Scratch):
         return self.run_program(programs.BIN / "tacho", "bpf", *words).stdout.decode()
 
     def code_of(self, number, *words):
-        """None: the program, of another recorder, has ended."""
+        """None: the program, of another recorder, was unloaded."""
         done = self.run_program(programs.BIN / "tacho", "bpf", "-s", number, *words, status=None)
         if done.returncode == 1 and b"has no BPF program" in done.stderr:
             return None
@@ -54,7 +54,7 @@ class BpfCode(programs.Scratch):
         return [json.loads(line) for line in self.bpf("--json", *words).splitlines()]
 
     def each_code(self):
-        """Loaded programs, one for each that has other instructions."""
+        """Loaded programs with different instructions."""
         return {row["tag"]: row for row in self.loaded()}.values()
 
     def of_capture(self, *words):
@@ -65,7 +65,7 @@ class BpfCode(programs.Scratch):
         theirs = {row["id"]: row for row in json.loads(self.run_program(BPFTOOL, "-j", "prog", "show").stdout)}
         maps = {row["id"]: row for row in json.loads(self.run_program(BPFTOOL, "-j", "map", "show").stdout)}
         ours = {row["id"]: row for row in self.loaded()}
-        both = set(ours) & set(theirs)  # others come and go
+        both = set(ours) & set(theirs)  # other programs are loaded and unloaded meanwhile
         self.assertGreater(len(both), 20)
         for number in both:
             mine, other = ours[number], theirs[number]
@@ -88,7 +88,7 @@ class BpfCode(programs.Scratch):
             number = str(program["id"])
             theirs = self.run_program(BPFTOOL, "prog", "dump", "xlated", "id", number, "linum", status=None)
             if theirs.returncode != 0:
-                continue  # it has ended
+                continue  # it was unloaded
             mine = self.code_of(number)
             if mine is None:
                 continue
@@ -98,7 +98,7 @@ class BpfCode(programs.Scratch):
 
     @unittest.skipUnless(shutil.which("objdump"), "needs objdump")
     def test_the_same_machine_code_as_objdump(self):
-        """And as bpftool, where it was built with a disassembler; without one, as Debian's, it gives no machine code at all."""
+        """Also the same as bpftool, if that was built with a disassembler (not Debian's)."""
         compared = lines = 0
         for program in list(self.each_code())[:30]:
             number = str(program["id"])
@@ -129,7 +129,7 @@ class BpfCode(programs.Scratch):
         self.recorder.terminate()
         self.recorder.wait()
         self.assertIn("call __htab_map_lookup_elem#", live)
-        # Packed, without the kernel's list of symbols: with the names of what programs call.
+        # Packed, without kallsyms: calls have names from the pack.
         self.assertNotIn("# attached : kallsyms", self.tacho("header", "-i", "x.data").stdout.decode())
         self.assertEqual(self.tacho("bpf", "x.data", "-s", str(program["id"])).stdout.decode(), live)
         mine = next(row for row in self.of_capture("-s", "leave_tracepoint") if row["tag"] == program["tag"])

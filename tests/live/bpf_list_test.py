@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The BPF programs that are loaded now: as bpftool tells of them, with what they cost."""
+"""tacho list bpf: loaded BPF programs, compared with bpftool, and their costs."""
 import json
 import re
 import shutil
@@ -74,7 +74,7 @@ class Listing(programs.Scratch):
         theirs = {program["id"]: program for program in json.loads(self.run_program("bpftool", "-j", "prog", "show").stdout)}
         for row in self.rows().values():
             program = theirs.get(int(row[ID]))
-            if program is not None:  # it was there already
+            if program is not None:  # it was loaded before
                 self.assertEqual((row[TYPE], row[TAG], row[NAME]), (program["type"], program["tag"], program["name"]))
         self.assertTrue(theirs)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""BPF objects of users: values for their globals, and which events they bring."""
+"""User BPF objects: values of their globals, and their events."""
 import re
 import subprocess
 import unittest
@@ -221,7 +221,7 @@ class Family(programs.Scratch):
         return self.run_program(programs.BIN / "tacho-record", "-o", "out.data", *words).stderr.decode()
 
     def record_waiting(self, event, target, *options):
-        """Of a family that begins when the recording has."""
+        """Records a process family that starts after the recording."""
         family = self.start("wait")
         environment = {"HOME": str(self.folder), "PATH": "/usr/bin:/bin"}
         recorder = subprocess.Popen(
@@ -274,7 +274,7 @@ class Family(programs.Scratch):
     def test_every_nth_and_a_ceiling(self):
         for program in ("asks", "tells"):
             event = f"./{program}.bpf.c"
-            # On one CPU the counting is exact; a program that does not ask is thinned out in the order of reading.
+            # On one CPU the sampling is exact; events of a program that does not call tacho_wants() are sampled when they are read.
             self.record("-e", event, "--sample-rate", "1/10", "--", "taskset", "-c", "0", programs.BIN / "getppid_load", "1000")
             self.assertEqual(self.samples(), 100, program)
             errors = self.record("-e", event, "--max-rate", "50", "--", programs.BIN / "getppid_load", "10000")
@@ -324,7 +324,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 @programs.needs_perf
 class Rings(Family):
-    """The tests of Family through ring buffers, and their own."""
+    """The tests of Family with ring buffers, and others."""
 
     def setUp(self):
         super().setUp()

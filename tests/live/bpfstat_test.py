@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""-e bpfstat: what BPF programs cost, beside programs whose number of runs is known; and iterators of a user's own."""
+"""-e bpfstat: costs of BPF programs, with programs of a known number of runs; and user iterators."""
 import csv
 import io
 import unittest
@@ -7,7 +7,7 @@ import unittest
 import programs
 
 CALLS = 20_000
-# What is needed of the kernel's types: reading all of vmlinux.h takes a minute where a machine is emulated.
+# Only the needed kernel types: compiling vmlinux.h takes a minute on an emulated machine.
 TYPES = """
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -30,7 +30,7 @@ int counts_getppid(void *context) {
 }
 char LICENSE[] SEC("license") = "GPL";
 """
-# The kernel's threads by name, as an iterator finds them each time.
+# Kernel threads by name, found by an iterator at each reading.
 TASKS = TYPES + """
 #include <tacho/event.h>
 struct task_key { char name[16] ROLE("key"); __u32 tid; };
@@ -53,7 +53,7 @@ int each(struct bpf_iter__task *context) {
 char LICENSE[] SEC("license") = "GPL";
 """
 
-# Two summaries that one iterator fills; it counts its own runs.
+# An iterator that fills two summaries and counts its runs.
 TWICE = TYPES + """
 #include <tacho/event.h>
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u64); } first SEC(".maps");
@@ -96,7 +96,7 @@ class Costs(programs.Scratch):
         self.assertIn("counts_getppid", rows, rows)
         row = rows["counts_getppid"]
         self.assertTrue(CALLS <= int(row["count"]) <= CALLS + 2000, row)
-        # What the program itself counted; the two are read one after the other.
+        # The program's own count; the two are read one after the other.
         own = int(self.rows("--event", "asked_for", "--by", "event", "--columns", "count")[0]["count"])
         self.assertLess(abs(own - int(row["count"])), 2000)
         self.assertEqual(row["type"], "BPF_PROG_TYPE_TRACEPOINT")
@@ -115,7 +115,7 @@ class Costs(programs.Scratch):
         self.record("-a", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.01; done", program=TASKS)
         rows = {row["name"]: int(row["count"]) for row in self.rows("--event", "switches", "--by", "name", "--columns", "count")}
         self.assertGreater(sum(rows.values()), 5, rows)
-        # What switched before the recording began is not counted: a machine's threads have millions of those.
+        # Switches before the recording, which may be millions, are not counted.
         self.assertLess(sum(rows.values()), 1_000_000)
 
     def test_an_iterator_runs_once_for_all_summaries_of_its_object(self):
@@ -124,7 +124,7 @@ class Costs(programs.Scratch):
                 self.record("-a", *words, "--", "sleep", "0.35", program=TWICE)
                 runs = {row["event"]: int(row["count"]) for row in self.rows("--by", "event", "--columns", "count")}
                 self.assertEqual(runs["first_runs"], runs["second_runs"], runs)
-                # A sample for each reading, which tells of the one run since the last.
+                # One sample for each reading, of the one run since the previous one.
                 samples = self.tacho("script", "-i", "b.data", "--event", "first_runs", "-F", "time").stdout.decode().splitlines()
                 self.assertEqual(runs["first_runs"], len(samples), runs)
 

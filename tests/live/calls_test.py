@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""-e calls and tacho calls: a program every call of which is known, in all views."""
+"""-e calls and tacho calls, with a program whose calls are all known, in all views."""
 import json
 import re
 import subprocess
@@ -112,7 +112,7 @@ class Calls(programs.Scratch):
             self.assertTrue(main["begin"] <= row["begin"] and row["begin"] + row["duration"] <= main["begin"] + main["duration"])
 
     def test_calls_that_the_kernel_cannot_watch_are_lost_and_counted(self):
-        """It watches 64 returns of a thread: main and 63 calls of rec."""
+        """The kernel allows 64 uretprobes in flight in a thread: main and 63 calls of rec."""
         made("deep", DEEP, self.folder)
         for event in ("calls/binary='./deep'/", "func/name='./deep:*'/"):
             with self.subTest(event):
@@ -126,7 +126,7 @@ class Calls(programs.Scratch):
         self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", "calls/binary='./deep'/", "--", "./deep", "1000", "3")
         self.assertIn("2814", self.tacho("calls", "-i", "c.data", "--report").stderr.decode())
         self.assertEqual({row["depth"] for row in self.rows_of_deep()}, set(range(1, 65)))
-        # What is deeper than asked for is no loss.
+        # Calls below the given depth do not count as lost.
         said = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", "calls/binary='./deep',depth=10/", "--", "./deep", "1000", "3")
         self.assertRegex(said.stderr.decode(), r"\(28 samples, 0 lost\)")
 
@@ -150,12 +150,12 @@ class Calls(programs.Scratch):
             self.assertIn(wanted, calls)
         self.assertTrue(any(re.fullmatch(r"seven\(a=1, b=2, c=3, d=4, e=5, f=6, g=\?\) = 28;", call) for call in calls), calls)
         self.assertTrue(any(call.startswith("main(argc=1, argv=0x") for call in calls), calls)
-        # The capture has them: the program is gone.
+        # The names are in the capture: the program was deleted.
         (self.folder / "known").unlink()
         self.assertIn("signs(a=-5, b=65531, c='x', is=true) = -5;", self.calls())
         rows = [row for row in self.rows() if row["function"] == "signs"]
         self.assertEqual(rows[0]["arguments"][0], {"name": "a", "type": "int", "value": -5})
-        # Without debugging information there are names alone.
+        # Without debugging information there are only names.
         made("known", TYPED, self.folder)
         subprocess.run(["strip", "-g", "known"], cwd=self.folder, check=True)
         self.record()
@@ -195,7 +195,7 @@ class Calls(programs.Scratch):
 
     def test_the_life_of_one_object(self):
         address = self.record()
-        # Registers are shown as they are: in a call without arguments they may have earlier values.
+        # Registers are shown unchanged: without arguments they may have earlier values.
         counts = self.counts("--object", address)
         self.assertEqual((counts["outer"], counts["leaf"]), (3, 6))
         self.assertNotIn("again", counts)
@@ -204,7 +204,7 @@ class Calls(programs.Scratch):
         self.record(",depth=2")
         self.assertEqual(self.counts(), {"main": 1, "outer": 3, "naps": 1})
         self.record(",min_us=15000")
-        counts = self.counts()  # others may have to wait so long for a CPU, but not many of them
+        counts = self.counts()  # other calls may wait so long for a CPU, but not many
         self.assertEqual((counts["main"], counts["naps"]), (1, 1))
         self.assertLess(sum(counts.values()), 12, counts)
         self.record(",functions='[ol]*'")
@@ -212,7 +212,7 @@ class Calls(programs.Scratch):
         self.assertEqual({row["depth"] for row in self.rows() if row["function"] == "outer"}, {1})
 
     def test_probes_stand_where_they_cost_least(self):
-        """Behind the mark of a function's begin; the function is the same, and its arguments are."""
+        """Probes are after endbr64; function and arguments are the same."""
         try:
             made("known", TYPED, self.folder, "-fcf-protection=full", "-O0")
         except subprocess.CalledProcessError:
@@ -245,8 +245,8 @@ class Calls(programs.Scratch):
             self.record(options)
             return time.monotonic() - begun
 
-        # Attaching, running and detaching. Probes that go one after another wait for the whole machine each time; how long
-        # a busy one takes for anything is told by a recording of three functions.
+        # Attaching, running and detaching: detaching probes one by one waits for an RCU grace period each time. The time of a
+        # recording of three functions is the reference for the load of the machine.
         rounds = []
         for _ in range(3):
             rounds.append((took(",functions='f[012]'"), took()))
@@ -257,7 +257,7 @@ class Calls(programs.Scratch):
         self.fail(f"seconds for 3 and for 301 functions: {rounds}")
 
     def test_functions_that_keep_their_return_address_are_left_out(self):
-        # Statically linked it has the C library's own, by which longjmp() finds back.
+        # Statically linked, so that functions of the C library, which longjmp() passes, are traced too.
         try:
             made("known", PROGRAM, self.folder, "-static")
         except subprocess.CalledProcessError:
@@ -277,7 +277,7 @@ class Calls(programs.Scratch):
         return done.stdout.decode().strip()
 
     def test_programs_that_tell_their_calls(self):
-        """As test_every_call_that_returns_is_there has them, without a breakpoint in the program."""
+        """The calls of test_every_call_that_returns_is_there, without breakpoints in the program."""
         if not (programs.BIN / "libtacho-calls.so").exists():
             self.skipTest("libtacho-calls.so is not built")
         for flags in (["-pg"], ["-pg", "-mfentry"], ["-pg", "-fcf-protection=full"], ["-finstrument-functions"]):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every recorder of the catalogue makes a capture that reads on a machine with nothing of this one, for a user without
-rights: the same text there as here in every view; and perf reads it, too."""
+"""Captures of all recorders are read on a machine without files of this one, by a user without
+rights: every view prints the same text there and here, and perf reads them too."""
 import re
 import sys
 import unittest
@@ -54,7 +54,7 @@ CASES = {
     "trace": ("trace/probe='uprobe:./known:leaf(n=arg1:s32)'/", ["-g"], ["./known"]),
     "argdist": ("argdist/probe='uprobe:./known:leaf(n=arg1:s32)',value=n/", [], ["./known"]),
 }
-# May have nothing to tell on a quiet machine.
+# May have no events on an idle machine.
 MAY_BE_EMPTY = {"klock", "pagecache", "tcpretrans"}
 VIEWS = [["script"], ["script", "--columns", "auto"], ["table", "--by", "comm"], ["hist", "--by", "none"], ["folded"],
          ["report", "--stdio", "--no-children"]]
@@ -80,7 +80,7 @@ class Catalogue(Travels):
         return [line.split()[0] for line in text.splitlines()]
 
     def test_every_row_of_the_catalogue_is_one_of_these(self):
-        """A row that is another one's name tells the same events."""
+        """A row that is an alias has the same events."""
         def events(name):
             text = self.run_program(programs.BIN / "tacho-record", "-e", f"{name}/help/").stdout.decode()
             reported = re.search(r"(?s)\nEvents:\n(.*?)\n\n", text)
@@ -104,7 +104,7 @@ class Catalogue(Travels):
                 far = self.run_program(*there.command(view[0], "-i", place, *view[1:]), status=None)
                 self.assertEqual(far.returncode, here.returncode, far.stderr)
                 self.assert_same_text(far.stdout, here.stdout)
-                # Only hist says that an event has no value.
+                # Only hist reports that an event has no value.
                 if view[0] != "hist":
                     self.assertEqual(here.returncode, 0, here.stderr)
 
@@ -133,7 +133,7 @@ class Catalogue(Travels):
 
 
 def add_tests():
-    """One for each recorder, so that one that cannot be had here is skipped alone."""
+    """Adds a test for each recorder, so that an unavailable one is skipped alone."""
     for name in CASES:
         def test(self, name=name):
             self.check(name)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Containers as the kernel makes them: cgroups and namespaces. What is recorded of one, and nothing else."""
+"""Containers (cgroups and namespaces): a recording of one has its events and no others."""
 import os
 import re
 import shutil
@@ -12,7 +12,7 @@ import programs
 
 
 def cgroup_mount():
-    """Where version 2 is mounted, if cgroups can be made there."""
+    """The mount of cgroup version 2, if cgroups can be made there."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         if " - cgroup2 " in line and os.access(line.split()[4], os.W_OK):
             return Path(line.split()[4])
@@ -26,7 +26,7 @@ POD = "12ab34cd-0000-4000-8000-000000005eed"
 
 class CgroupCase(programs.Scratch):
     def cgroup(self, path):
-        """A cgroup of the test; it and those above it that the test made are gone at the end."""
+        """Makes a cgroup; it and its parents made by the test are removed at the end."""
         folder = MOUNT / path
         for each in [*reversed(folder.parents), folder]:
             if MOUNT in each.parents and not each.exists():
@@ -39,11 +39,11 @@ class CgroupCase(programs.Scratch):
         for _ in range(100):
             try:
                 return folder.rmdir()
-            except OSError:  # a process in it is not quite gone
+            except OSError:  # a process in it has not exited completely
                 subprocess.run(["sleep", "0.05"], check=False)
 
     def load_in(self, folder, name):
-        """A program that runs in the cgroup and calls getppid until the test is over."""
+        """A program that runs in the cgroup and calls getppid until the test ends."""
         load = self.folder / name
         if not load.exists():
             os.link(programs.BIN / "getppid_load", load) if os.stat(self.folder).st_dev == os.stat(
@@ -71,7 +71,7 @@ class Cgroups(CgroupCase):
         self.outside = self.load_in(self.cgroup(f"tacho-{os.getpid()}.slice/x.service"), "outside")
 
     def comms(self, *options, status=0):
-        # As many calls as it takes, however busy the machine is.
+        # A fixed number of calls, on any load.
         done = self.run_program(programs.BIN / "tacho-record", *options, "-e", "syscalls:sys_enter_getppid", "-o", "c.data",
                                 "--", "sleep", "1", status=status)
         if status:
@@ -141,7 +141,7 @@ class Namespaces(CgroupCase):
         return new.hex()
 
     def container(self):
-        """The number, outside, of the process that is number 1 inside."""
+        """The outer pid of the process with pid 1 inside."""
         process = subprocess.Popen(
             ["sh", "-c", f"echo $$ > {self.group}/cgroup.procs && exec unshare --pid --fork --mount --cgroup --net --uts "
              f"--ipc --root={self.root} /bin/load 60000 1 1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -165,13 +165,13 @@ class Namespaces(CgroupCase):
         found = re.findall(rf"MMAP2 {pid}/{pid}: \[[^]]*<(\w+)>\]: r-xp (\S*libc.so.6)",
                            self.text("script", "--show-mmap-events"))
         self.assertEqual({build_id for build_id, _ in found}, {self.build_id}, "the container's libc, not the host's")
-        # The record has its namespaces on the lines that follow.
+        # The following lines have the record's namespaces.
         reported = self.text("script", "--show-namespace-events").split(f"PERF_RECORD_NAMESPACES {pid}/{pid} ")[1:]
         self.assertTrue(any(f"{mount:#x}" in text[:500] for text in reported), (f"{mount:#x}", [text[:500] for text in reported]))
         cgroups = self.text("report", "--stdio", "--sort", "cgroup")
         self.assertIn(f"/docker-{ID}.scope", cgroups)
         self.assertIn("load", self.text("report", "--stdio", "--sort", "comm,cgroup"))
-        # A path as the container sees it leads to the host's libc here, which must name nothing.
+        # The container's path is that of the host's libc here, whose symbols must not be used.
         names = ["script", "--comm", "load", "-F", "ip,sym,symoff"]
         if found[0][1] == f"/{self.libc.relative_to(self.root)}":
             self.assertNotIn("syscall+", self.text(*names))
@@ -193,7 +193,7 @@ class Namespaces(CgroupCase):
         self.same_scripts("c.data", "--show-namespace-events", "--show-cgroup-events")
 
     def test_new_processes_have_namespace_records(self):
-        # Not packed: what a pack has of it, as its files were held open, held_files_test looks at.
+        # Not packed: held_files_test tests packs of pinned files.
         recorder = subprocess.Popen([str(programs.BIN / "tacho-record"), "-a", "-g", "--no-pack", "-e",
                                      "syscalls:sys_enter_getppid", "-o", "c.data"], cwd=self.folder, stderr=subprocess.PIPE)
         self.addCleanup(recorder.stderr.close)

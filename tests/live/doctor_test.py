@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tacho doctor says of this very host is so: what it calls possible works, what it calls missing is refused."""
+"""tacho doctor is right about this host: what it calls ok works, what it calls missing is refused."""
 import json
 import unittest
 

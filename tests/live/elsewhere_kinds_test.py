@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Programs of many kinds, recorded on one machine and read on another: Rust, Go, a JIT, a root with a C library of its own,
-a process behind a BPF program, kernel modules. What is not installed is skipped."""
+a process with a BPF program, kernel modules. Kinds that are not installed are skipped."""
 import json
 import os
 import re
@@ -39,7 +39,7 @@ int main(void) {
   return read(0, &byte, 1) + sum == 1;
 }
 """
-# The program inside must be there until the recorder, the parent of this, has its files open.
+# The program inside must run until the recorder, the parent of this, has opened its files.
 INSIDE = """
 import os, subprocess, sys, time
 def is_held(name):
@@ -58,7 +58,7 @@ while not (is_held("/program") and is_held("/libc.so.6")) and time.monotonic() <
 process.stdin.close()
 sys.exit(process.wait() or time.monotonic() >= limit)
 """
-# Takes some ms of a processor for each call.
+# Each call takes some ms of CPU time.
 BPF = """#include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 struct { __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY); __uint(key_size, 4); __uint(value_size, 4); } channel SEC(".maps");
@@ -86,7 +86,7 @@ class Kinds(Travels):
         return self.folder / name
 
     def travel(self, words, names, record=("-e", EVENT, "-g"), **more):
-        """Names stand in the text elsewhere, which is the host's, and doctor counts what has none."""
+        """The text elsewhere is that of the host, with names, and doctor counts unnamed frames."""
         there = self.machine()
         self.tacho("record", "-o", "x.data", *record, "--", *words, **more)
         capture = self.folder / "x.data"
@@ -162,11 +162,11 @@ class Kinds(Travels):
         chosen = [function for function in functions(name) if function.endswith("_file_open")]
         if chosen:
             return chosen[0], ["cat", programs.BIN / "tacho"]
-        # A disk in memory, where modules may be loaded.
+        # A RAM disk, if modules may be loaded.
         if os.environ.get("TACHO_MAY_CHANGE_MACHINE") and not functions("brd"):
             subprocess.run(["modprobe", "brd", "rd_nr=1", "rd_size=1024"], capture_output=True, check=False)
         if "brd_submit_bio" in functions("brd") and Path("/dev/ram0").exists():
-            # Not through the page cache, for which older kernels have another function of the driver.
+            # Direct I/O: for the page cache older kernels use another function of the driver.
             return "brd_submit_bio", ["dd", "if=/dev/ram0", "of=/dev/null", "bs=64k", "count=8", "iflag=direct", "status=none"]
         return self.skipTest(f"the file system of {self.folder} ({name}) is no module, and brd is none that is loaded")
 
@@ -181,7 +181,7 @@ class Kinds(Travels):
         self.run_program("cc", "-O1", "-o", program, programs.ROOT / "tests/compat/jitter.c")
         (self.folder / "dumps").mkdir()
         there = self.machine()
-        # Its functions count down for some ms each.
+        # Its functions take some ms each.
         self.tacho("record", "--no-pack", "-k", "mono", "-e", "cpu-clock", "-c", "1000000", "-g", "-o", "x.data", "--", program,
                    self.folder / "dumps")
         packed = self.pack(self.folder / "x.data")

@@ -49,20 +49,20 @@ class Elsewhere(Travels):
         for before, after in [(original, packed), (ours, self.pack(ours))]:
             for words in [["script"], ["report", "--stdio"], ["evlist", "-v"]]:
                 with self.subTest(capture=before.name, words=words):
-                    # The tip at the end of perf's report is another one each time.
+                    # perf report ends with a random tip.
                     texts = [re.sub(rb"# \(Tip: .*", b"", self.perf(*words, "-i", path).stdout) for path in (after, before)]
                     self.assert_same_text(*texts)
 
     @programs.needs_perf
     @unittest.skipUnless(shutil.which("bzip2"), "needs bzip2, with which perf archive packs")
     def test_what_perf_archive_wrote_is_a_source(self):
-        """As it is, and unpacked as perf says; both where the program is gone, and perf's cache with it."""
+        """The archive itself, and unpacked as perf says; without the program and perf's cache."""
         for way in ("--from", "--buildid-dir"):
             with self.subTest(way=way):
                 shutil.copy(self.folder / "traveller", self.folder / "program")
-                # perf archive takes the files that samples themselves are in, and not those of their callers.
+                # perf archive has only the files of sampled addresses, not of callers.
                 record = ["record", "-q", "-e", "cpu-clock:u", "-c", "100000", "-g", "-o", "perf.data", "--", "./program", "200000"]
-                # perf 6.1 dies at times of an assertion of its own where it fills its cache.
+                # perf 6.1 sometimes aborts by an assertion when it fills its cache.
                 if self.perf(*record, status=None).returncode != 0:
                     self.perf(*record)
                 whole = self.tacho("script", "-i", "perf.data", status=None).stdout
@@ -119,7 +119,7 @@ class Elsewhere(Travels):
         packed = original.with_suffix(".packed")
         self.tacho("pack", original, "-o", packed, "--level", "elf", status=None)
         self.compare(there, original, packed, [["script"], ["folded"], ["report", "--stdio", "--no-children"]])
-        # The file is a tenth of itself without what describes it to debuggers.
+        # Without debugging information the file has a tenth of its size.
         (self.folder / "traveller").unlink()
         text = self.run_program(*there.command("script", "-i", "/captures/stacks.packed", "--no-inline"), status=None).stdout
         self.assertEqual(text.count(b" linkers_name+"), 60, text[:2000])
@@ -128,11 +128,11 @@ class Elsewhere(Travels):
         self.assertIn("they are unwound with the copies of files that the capture has\n", said)
         self.assertRegex(said, r"copies of files: [1-9]\d* programs and libraries are in the capture")
         self.assertNotIn("run tacho pack on the host", said)
-        # By the names alone no stack goes on behind the library's function.
+        # With names only, stacks end at the library's function.
         self.tacho("pack", original, "-o", "names.packed", status=None)
         place = there.bring(self.folder / "names.packed")
         self.assertNotIn(b" main+", self.run_program(*there.command("script", "-i", place), status=None).stdout)
-        # What was packed stays when it is packed again, and a lower level says what it leaves out.
+        # Packing again keeps the pack, and a lower level reports what it leaves out.
         self.tacho("pack", packed, status=None)
         self.assertIn(b"# attached : elf/", self.tacho("header", "-i", packed).stdout)
         said = self.tacho("pack", packed, "--level", "code", status=None).stderr
@@ -187,12 +187,12 @@ class Elsewhere(Travels):
         self.assertIn(b"# attached : kallsyms", self.tacho("header", "-i", whole).stdout)
         before = self.tacho("script", "-i", capture).stdout
         self.tacho("pack", capture, status=None)
-        # 70 KB of it describe the unwinder's code, translated and for the processor.
+        # 70 KB of it are the unwinder's BPF and machine code.
         self.assertLess(capture.stat().st_size, 95 * 1000)
         self.assert_same_text(self.tacho("script", "-i", capture).stdout, before)
 
     def test_the_commands_of_the_documentation(self):
-        """The first three of docs/elsewhere.md; the reader's where there is nothing of the host, nor of the sources."""
+        """The first three commands of docs/elsewhere.md; the reader's run without files of the host and sources."""
         lines = [line.strip() for line in (programs.ROOT / "docs/elsewhere.md").read_text().splitlines() if line.startswith("    tacho ")]
         record, doctor, report = (shlex.split(re.split(r"\s{3,}", line)[0]) for line in lines[:3])
         self.assertEqual([words[1] for words in (record, doctor, report)], ["record", "doctor", "report"])

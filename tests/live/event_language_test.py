@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""perf's event language with what this machine can open: perf reads every capture and prints the same of it as tacho
-does, and what cannot be opened is refused in words."""
+"""perf's event syntax with events of this machine: perf reads every capture and prints the same as tacho
+does; events that cannot be opened are refused with a message."""
 import os
 import re
 import subprocess
@@ -51,15 +51,15 @@ class EventLanguage(programs.Scratch):
         for clock in ("realtime", "boottime"):
             self.record("-k", clock, "-e", "page-faults")
             said = self.record("-k", clock, "-e", "sched:sched_switch", status=None)
-            if said.returncode != 0:  # kernels differ in which events they stamp with it
+            if said.returncode != 0:  # kernels differ in which events may use it
                 self.assertIn(f"the kernel refuses the clock {clock} (-k)", said.stderr.decode())
         said = self.record("-k", "2", "-e", "page-faults", status=None).stderr.decode()  # CLOCK_PROCESS_CPUTIME_ID
         self.assertIn("the kernel refuses the clock 2 (-k)", said)
 
     def test_terms_choose_stacks_for_one_event(self):
         self.record("-e", "page-faults/period=1,call-graph=dwarf,stack-size=2048/u,cpu-clock/max-stack=3/k,cs/period=1/")
-        # Not the stacks: with mappings in another ring than the samples, perf 6.1 unwinds some of the dynamic loader's
-        # wrongly, in captures of its own -a too.
+        # Without stacks: perf 6.1 unwinds some stacks of the dynamic loader wrongly if mappings and samples are in different
+        # rings, also in captures of perf record -a.
         self.scripts("-F", "comm,pid,tid,time,event,period")
         attrs = self.attrs().splitlines()
         self.assertIn("sample_stack_user: 2048", attrs[0])
@@ -154,7 +154,7 @@ class EventLanguage(programs.Scratch):
         if not os.path.exists("/sys/bus/event_source/devices/msr/events/tsc"):
             self.skipTest("this machine has no PMU msr")
         done = self.record("-e", "msr/tsc/", status=None)
-        # It counts and does not sample: the kernel knows, and the message says which event it is.
+        # It can only count, not sample: the message names the event.
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(b"event 'msr/tsc/' on CPU 0: its PMU takes no samples", done.stderr)
 

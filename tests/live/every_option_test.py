@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every event, target and option that a user of perf record may type, one by one: it makes a capture that can be read, or is
-refused in one line that says what is missing here and what to do. `-v` prints what became of each."""
+"""Every event, target and option of perf record, one by one: each makes a capture that can be read, or is
+refused in one line that says what is missing and what to do. `-v` prints the outcome of each."""
 import os
 import re
 import subprocess
@@ -14,7 +14,7 @@ NO_BRANCHES = r"records no branches"
 NO_KPROBES = r"kprobe|without CONFIG_KPROBES|the kernel"
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 
-# What stands behind -e; a second word: what a refusal may say where this machine cannot.
+# Arguments of -e; second item: text of a refusal that is allowed on this machine.
 EVENTS = [
     ("cycles", NO_COUNTERS), ("cycles:u", NO_COUNTERS), ("instructions,branches", NO_COUNTERS), ("L1-dcache-load-misses", NO_COUNTERS),
     ("LLC-loads", NO_COUNTERS), ("r1a8", NO_COUNTERS), ("r1a8:u", NO_COUNTERS), ("cpu/event=0x3c,umask=1/", NO_COUNTERS),
@@ -73,7 +73,7 @@ FILES = [
 
 
 def rows(table):
-    """Each as the words and what a refusal may say, or None."""
+    """(words, allowed text of a refusal or None) of each."""
     for row in table:
         words, may_say = row if isinstance(row, tuple) else (row, None)
         yield ([words] if isinstance(words, str) else words), may_say
@@ -90,7 +90,7 @@ class EveryOption(programs.Scratch):
             print("", *self.reported, sep="\n")
 
     def words_for(self, words):
-        """With a process, a cgroup and pipes of this moment in the place of their names."""
+        """Replaces names by an existing process, cgroup and pipes."""
         if any("PID" in word or word == "USER" or "=USER" in word for word in words):
             self.sleeper = subprocess.Popen(["sh", "-c", "while sleep 0.02; do :; done"])
             self.addCleanup(self.sleeper.wait)

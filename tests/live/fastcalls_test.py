@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""-e fastcalls: what a program may do without that the library in it ends it, or loses its calls."""
+"""-e fastcalls: the preloaded library neither breaks unusual programs nor loses their calls."""
 import json
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ import unittest
 
 import programs
 
-# Two fibers that main enters by turns; TURN is how. The second half of each runs in another thread.
+# Two fibers that main enters in turns by TURN. The second half of each runs in another thread.
 FIBERS = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -65,7 +65,7 @@ int main(int argc, char **) {
 }
 """
 
-# Threads that end in the midst of their calls.
+# Threads that exit inside of calls.
 ENDS = r"""
 #include <pthread.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ int main(void) {
 }
 """
 
-# A handler leaves two hundred times, most of them while leaf() is noted.
+# A signal handler leaves by longjmp() two hundred times, mostly while leaf() is being reported.
 LEAVES = r"""
 #include <setjmp.h>
 #include <signal.h>
@@ -198,7 +198,7 @@ class FastCalls(programs.Scratch):
         self.assertEqual(self.counts()["main"], 1)
 
     def test_functions_of_the_binary_alone_have_their_returns_replaced(self):
-        """Nobody has looked whether the others bear it."""
+        """Returns of other libraries are not replaced: they may not support it."""
         self.made("int other(int n) { return n + 1; }\n", "-pg", "-shared", "-fPIC", name="libother.so")
         self.made("int other(int);\nint own(int n) { return other(n); }\nint main(void) { return own(1) != 2; }\n", "-pg", "./libother.so")
         self.record()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--filter: what the kernel leaves out before it walks a stack, of sampled events, probes and BPF objects."""
+"""--filter of sampled events, probes and BPF objects, applied in the kernel before a stack is walked."""
 import os
 import re
 import subprocess
@@ -68,7 +68,7 @@ class Filters(programs.Scratch):
 
 @programs.needs_root
 class OfSamples(Filters):
-    """page-faults and context switches happen in numbers that are known or many; nothing here counts clock ticks."""
+    """Page faults and context switches, whose numbers are known or large; no clock ticks."""
     FAULTS = ["-a", "-e", "page-faults", "-c", "1"]
     SHELL = ["--", "sh", "-c", "for i in 1 2 3; do /bin/true; /bin/echo; done"]
 
@@ -169,7 +169,7 @@ class OfObjects(Filters):
                            status=status)
 
     def test_members_of_the_payload(self):
-        # Counted by the program, other threads' calls included: which numbers come is known, how many is not.
+        # Numbered by the program over all threads: the numbers are known, how many are recorded is not.
         errors = self.load("filled", "number & 1 == 0 && half <= -3")
         numbers = self.numbers()
         self.assertGreater(len(numbers), 10, errors)
@@ -199,7 +199,7 @@ class OfObjects(Filters):
         self.assertIn("there is no 'nosuch'", self.load("filled", "nosuch > 5", status=1))
 
     def test_recorders(self):
-        """Some are asked when their event is filled, some when what it tells of begins, some of members alone."""
+        """Some are checked when the event is filled, some at the start of what it describes, some for members only."""
         opens = ["--", "sh", "-c", "for i in 1 2 3; do cat /etc/hostname /etc/nosuch; head -c1 /etc/hostname; done"]
         comms = lambda: {line.strip() for line in self.script("comm")}
         paths = lambda: set(re.findall(r'path="([^"]*)"', "\n".join(self.script("event,payload"))))
@@ -237,10 +237,10 @@ class OfObjects(Filters):
         self.assertTrue(all(number % 2 == 0 and number < 64 for number in numbers), numbers)
 
     def control(self, *commands, event="./ring.bpf.c"):
-        """Runs the recorder, and in the place of each command that is a number so many calls. What it said."""
+        """Runs the recorder; a command that is a number means that many calls. Returns its messages."""
         for name in ("commands", "answers"):
             os.mkfifo(self.folder / name)
-        # Calls of others, who may run beside the test, are none of this recording.
+        # Calls of other processes are not in this recording.
         recorder = subprocess.Popen(
             [programs.BIN / "tacho-record", "-o", "out.data", "-a", "-e", event, "--filter", 'comm == "getppid_load"', "--max-rate",
              "1000", "-D", "-1", "--control", "fifo:commands,answers"], cwd=self.folder, stderr=subprocess.PIPE, text=True,
@@ -265,7 +265,7 @@ class OfObjects(Filters):
         return said
 
     def test_nothing_counts_while_samples_are_off(self):
-        """The program stays attached; its calls are neither too many nor lost then, though more than the ring holds."""
+        """While events are off, the attached program writes no events, so that its ring is not full and none counts as lost."""
         said = self.control(100000, "enable", 20, "disable", 100000, "stop")
         self.assertRegex(said, r" 0 lost\)")
         self.assertNotIn("more than --max-rate", said)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""-e follow: calls of the kernel's functions that take one kind of object, and the life of one of them."""
+"""-e follow: calls of kernel functions that take one type of object, and the life of one object."""
 import json
 import re
 import unittest
@@ -62,7 +62,7 @@ class Disk(Follow):
         return ["dd", f"if={self.disk}", "of=/dev/null", f"bs={BLOCK}", f"count={count}", f"skip={skip}", "iflag=direct"]
 
     def test_one_bio_is_followed(self):
-        """Reads of known places, past the page cache: each is a bio, which its thread submits and another one ends."""
+        """Direct reads at known offsets: each is a bio, submitted by its thread and ended by another one."""
         said = self.record("type=struct bio,show=bi_iter.bi_sector,bi_iter.bi_size,bi_opf,bi_bdev.bd_dev,functions=*submit_bio*,"
                            "start=submit_bio,stop=bio_endio", *self.reads(5, 77))
         self.assertRegex(said, r"follow: [1-9]\d+ functions of the kernel take a struct bio \*; [1-9]\d* are followed")

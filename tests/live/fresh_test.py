@@ -1,4 +1,4 @@
-"""script/fresh makes a machine that leaves nothing behind: here with a stand-in for debootstrap, which makes none."""
+"""script/fresh removes its machine completely; debootstrap is replaced by a stub."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ import unittest
 import programs
 from programs import PATIENCE, ROOT
 
-# Mounts and waits as a bootstrap does that takes long; a child of it has a session of its own.
+# Mounts and waits as a long bootstrap; a child of it has its own session.
 DEBOOTSTRAP = """#!/bin/sh
 mkdir -p "$3/proc" && mount -t proc proc "$3/proc" || exit 1
 setsid sleep 1000 &
@@ -27,7 +27,7 @@ case $1 in
 esac
 """
 
-# What is cloned takes longer than all the rest, and nobody looks into it here.
+# Cloning takes longer than all the rest, and its result is not used here.
 GIT = """#!/bin/sh
 [ "$1" != clone ] || for folder; do :; done
 [ "$1" != clone ] || mkdir "$folder"
@@ -70,7 +70,7 @@ class Fresh(unittest.TestCase):
     def start(self, *options, **more):
         path = f"{self.tools}:/usr/sbin:/usr/bin:/sbin:/bin"
         environment = {**os.environ, "PATH": path, "TMPDIR": str(self.scratch), **more}
-        # A shell cannot trap what was ignored when it began, as SIGINT is where the tests run in the background.
+        # A shell cannot trap a signal that was ignored at its start, as SIGINT is for tests in the background.
         command = ["env", "-u", "CCACHE_DIR", "--default-signal=INT,TERM", ROOT / "script/fresh", *options]
         return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 

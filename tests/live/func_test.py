@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""-e func: calls of functions, counted and timed in the kernel, of a program every call of which is known."""
+"""-e func: function calls counted and timed in the kernel, with a program whose calls are all known."""
 import csv
 import io
 import os
@@ -9,7 +9,7 @@ import unittest
 
 import programs
 
-# 5 threads call leaf() 1000 times each, deep(3) calls itself down to 0, naps() takes 20 ms 3 times, hands_over() ends in a jump.
+# 5 threads call leaf() 1000 times each, deep(3) calls itself down to 0, naps() takes 20 ms 3 times, hands_over() ends in a tail call.
 PROGRAM = r"""
 #include <pthread.h>
 #include <time.h>
@@ -43,7 +43,7 @@ class Func(programs.Scratch):
         cls.built = programs.built_once(cls, {"base": "int main(void) { return 0; }"})
         source = PROGRAM.replace("__attribute__((musttail_if_any)) ", "")
         (cls.built / "known.c").write_text(source)
-        # The compiler makes a jump of the call at the end of hands_over().
+        # The compiler makes a tail call at the end of hands_over().
         subprocess.run(["cc", "-O1", "-fno-inline", "-foptimize-sibling-calls", "-pthread", "-o", cls.built / "known", cls.built / "known.c"], check=True)
 
     def setUp(self):
@@ -67,7 +67,7 @@ class Func(programs.Scratch):
         self.record("funccount/name='./known:*'/")
         counts = self.counts()
         self.assertEqual({name: counts.get(name) for name in CALLS}, CALLS)
-        # Nothing was timed, so there is no time.
+        # Without times.
         fields = self.tacho("script", "-i", "out.data", "-F", "+payload").stdout.decode()
         self.assertRegex(fields, r"calls=5000\b")
         self.assertNotIn("ns=", fields)
@@ -76,7 +76,7 @@ class Func(programs.Scratch):
         self.assertRegex(self.tacho(*view.split()[1:], "-i", "out.data").stdout.decode(), r"(?m)^leaf +5000$")
         self.record("func/name='./known:[dhjlnmw]*'/")
         counts = self.counts()
-        if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 6):  # does not tell whose return it is
+        if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 6):  # does not report which function returns
             counts["hands_over"] = CALLS["hands_over"]
         self.assertEqual(counts, CALLS)
         self.assertIn("known", self.tacho("script", "-i", "out.data").stdout.decode())
@@ -94,7 +94,7 @@ class Func(programs.Scratch):
         self.assertRegex(shown, r"function leaf, 5000 values")
         self.record("func/name='./known:*',min_us=15000/")
         counts = self.counts()
-        # Others may have to wait so long for a CPU, but not all of them.
+        # Other calls may wait so long for a CPU, but not all.
         self.assertEqual((counts["main"], counts["naps"]), (1, 3))
         self.assertLess(counts.get("leaf", 0), 1000)
         self.record("func/name='./known:leaf',sample=10/")
@@ -103,7 +103,7 @@ class Func(programs.Scratch):
     def test_functions_of_a_library(self):
         self.record("func/name='libc.so.6:nanosleep'/", options=["-g"])
         [(name, count)] = self.counts().items()
-        self.assertEqual((name.strip("_"), count), ("nanosleep", 3))  # the library has it by two names
+        self.assertEqual((name.strip("_"), count), ("nanosleep", 3))  # the library has two symbols for it
 
     def test_each_call_by_its_time(self):
         self.record("funcslower/binary='./known',functions='*',min_us=15000/")
@@ -114,7 +114,7 @@ class Func(programs.Scratch):
         for event, said in (("func", "functions are missing: name="), ("func/name='./nosuch:*'/", "./nosuch: no such file"),
                             ("func/name='./known:zzz*'/", "has no function that matches 'zzz*'"),
                             ("func/name='libc.so.6:strlen'/", "is an IFUNC: calls go to one of several functions"),
-                            ("func/name='no_such_function_*'/", "")):  # of a kernel that has probes
+                            ("func/name='no_such_function_*'/", "")):  # on a kernel with kprobes
             with self.subTest(event):
                 done = self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", event, "--", "true", status=None)
                 self.assertNotEqual(done.returncode, 0)
@@ -126,7 +126,7 @@ class Func(programs.Scratch):
         said = self.record("func/name='__do_sys_getppid'/", programs.BIN / "getppid_load", "1234", status=None)
         if "no function that matches" in said or "CONFIG_DYNAMIC_FTRACE" in said:
             self.skipTest(said)
-        [(name, row)] = self.table("count", "sum").items()  # by whichever of the names that the function has
+        [(name, row)] = self.table("count", "sum").items()  # by any of the function's symbols
         self.assertIn("sys_getppid", name)
         self.assertEqual(int(row["count"]), 1234, said)
         self.assertGreater(int(row["sum"]), 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Captures that are shown while they are recorded: --follow of a file, and tacho live. What is opened, and when, is
-said by the test; nothing is assumed about how long anything takes."""
+"""Captures that are shown while they are recorded: --follow of a file, and tacho live. Which files are opened, and when, is
+controlled by the test, without assumptions about durations."""
 import os
 import signal
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import programs
 
-# Opens the files whose names come on its standard input.
+# Opens the files named on its standard input.
 # The shell opens the files itself: dash forgets a SIGINT that comes while it starts a program (in its handler, between
 # vfork() and exec()), and would wait for the next name for ever.
 LOOP = 'while read name; do true < "$name"; done 2>/dev/null; exit 7'
@@ -18,7 +18,7 @@ EVENT = "open/path='/nosuch'/"
 
 
 class Lines:
-    """The lines that a program writes, as they come."""
+    """The lines of a program's output, as they arrive."""
 
     def __init__(self, stream):
         self.lines, self.is_over, self.news = [], False, threading.Condition()
@@ -54,7 +54,7 @@ class Growing(programs.Scratch):
         self.addCleanup(self.errors.close)
 
     def start(self, *words, **more):
-        """A program in a session of its own, whose processes are gone when the test is."""
+        """Starts a program in its own session, whose processes are killed at the end of the test."""
         program = subprocess.Popen([str(programs.BIN / "tacho"), *words], cwd=self.folder, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=self.errors, start_new_session=True, **more)
         self.addCleanup(self.end, program)
@@ -79,7 +79,7 @@ class Growing(programs.Scratch):
         return program.wait(programs.PATIENCE)
 
     def left_of(self, program):
-        """Processes of its session that still run; zombies do not count."""
+        """Running processes of its session, without zombies."""
         left = []
         for folder in Path("/proc").iterdir():
             try:
@@ -99,7 +99,7 @@ class Growing(programs.Scratch):
 
     @staticmethod
     def reported(process):
-        """What it is and what it waits for."""
+        """Command and state of a process, for messages."""
         folder = Path("/proc") / process
         try:
             words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -126,7 +126,7 @@ class Growing(programs.Scratch):
                                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def read_rest(self, follower, lines):
-        """Its status, and what it said."""
+        """Its exit status and messages."""
         lines.to_the_end()
         with follower.stderr, follower.stdout:
             said = follower.stderr.read().decode()
@@ -146,7 +146,7 @@ class Growing(programs.Scratch):
         self.assertEqual((status, said), (0, "tacho: grows.data: its recorder has finished it\n"))
         self.assertEqual([line.split() for line in lines.lines],
                          [["comm", "error", "path"]] + [["sh", "ENOENT", "/nosuch/" + name] for name in ("one", "two", "three")])
-        # The same of a capture that was finished before.
+        # The same for a finished capture.
         done = self.tacho("script", "--follow", "-i", "grows.data", "--columns", "comm,error,path")
         self.assertEqual(len(done.stdout.splitlines()), 4)
 
@@ -160,7 +160,7 @@ class Growing(programs.Scratch):
         follower.send_signal(signal.SIGINT)
         status, said = self.read_rest(follower, lines)
         self.assertEqual((status, said), (0, "tacho: grows.data: stopped; its recorder may go on\n"))
-        # The last rows are those of everything, without a begin.
+        # The last rows are totals, without a start time.
         self.assertEqual(sorted(line for line in lines.lines if line.startswith(",")), [",/nosuch/one,2", ",/nosuch/two,1"])
         self.assertIsNone(recorder.poll())
         recorder.stdin.close()
@@ -209,7 +209,7 @@ class Growing(programs.Scratch):
             self.open_file(live, name)
             lines.wait_for("/nosuch/" + name)
         self.open_file(live, "one")
-        os.killpg(live.pid, signal.SIGINT)  # as the terminal does
+        os.killpg(live.pid, signal.SIGINT)  # as a terminal does
         text = "\n".join(lines.to_the_end())
         whole = text.rsplit("open: ", 1)[1]
         self.assertNotIn(" from ", whole.splitlines()[0])
@@ -239,7 +239,7 @@ class Growing(programs.Scratch):
             self.assertIsNone(live.poll(), self.said())
         live.stdout.close()
         try:
-            for _ in range(10 * programs.PATIENCE):  # what finds out is the next line
+            for _ in range(10 * programs.PATIENCE):  # it is noticed at the next line
                 self.open_file(live, "two")
                 if live.poll() is not None:
                     break
@@ -247,7 +247,7 @@ class Growing(programs.Scratch):
         except BrokenPipeError:
             pass
         self.wait_for(live)
-        live.stdin.close()  # its command goes on: nobody asked it to end
+        live.stdin.close()  # its command goes on: it was not to be ended
         self.assert_nothing_left(live)
 
     def test_wrong_use_is_answered(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A process runs a program of a file system that stops answering, as a network's does: recordings begin, go on and end all the same."""
+"""A recorded process runs a program from a file system that stops answering, as a network file system may: recordings start, continue and end normally."""
 import os
 import re
 import shutil
@@ -11,7 +11,7 @@ import unittest
 
 import programs
 
-# What is recorded: a program whose file is deleted as soon as the recorder, its parent, has it open.
+# The recorded program: its file is deleted as soon as the recorder, its parent, has opened it.
 LOAD = r"""
 import os, subprocess, sys, time
 
@@ -33,12 +33,12 @@ while not is_held("/passing"):
     time.sleep(0.02)
 os.unlink("passing")
 """
-TIME = "10"  # seconds for all files; one may take two fifths of that
+TIME = "10"  # time limit for all files; one may take two fifths of it
 SERVER = programs.ROOT / "tests/support/hanging_file.py"
 
 
 class OnHangingFile(programs.Scratch):
-    """A process that runs a program of such a file system."""
+    """A process that runs a program from such a file system."""
     PROGRAM, WORDS = programs.BIN / "bare_load", ["forks"]
 
     def setUp(self):
@@ -67,7 +67,7 @@ class OnHangingFile(programs.Scratch):
 class HangingFile(OnHangingFile):
     def setUp(self):
         super().setUp()
-        self.load.stdout.readline()  # it runs, and is in memory
+        self.load.stdout.readline()  # it runs, and its pages are in memory
         self.server.send_signal(signal.SIGSTOP)
 
     def test_recordings_begin_and_end(self):
@@ -89,7 +89,7 @@ class HangingFile(OnHangingFile):
         found = re.search(r"files held open while it recorded: (\d+)", said)
         self.assertTrue(found, said)
         self.assertGreaterEqual(int(found.group(1)), 1)
-        # They were not in vain: the file is gone, and its names are there.
+        # The deleted file's symbols are in the capture.
         self.assertFalse((self.folder / "passing").exists())
         text = self.tacho("script", "-i", "x.data", "-F", "comm,ip,sym,dso").stdout.decode()
         self.assertRegex(text, r"(?m)^\s+[0-9a-f]+ main \(.*/passing\)$")
@@ -98,11 +98,11 @@ class HangingFile(OnHangingFile):
 @programs.needs_root
 @unittest.skipUnless(os.path.exists("/dev/fuse"), "needs /dev/fuse")
 class SilentFile(OnHangingFile):
-    """Of a file system that takes questions and answers none: who asked cannot be ended (state D)."""
+    """A file on a file system that never answers: a process that accesses it hangs in state D."""
     PROGRAM, WORDS = shutil.which("dd"), ["if=/dev/zero", "of=/dev/null", "bs=64k"]
 
     def record_and_hang(self):
-        """A capture with samples in the program, whose file system takes questions and answers none from then on."""
+        """A capture with samples in the program; afterwards its file system never answers."""
         self.tacho("record", "-o", "x.data", "--no-pack", "-F", "499", "-e", "cpu-clock", "-g", "-p", self.load.pid, "--", "sleep", "0.3")
         self.tacho("script", "-i", "x.data", "-F", "ip,sym")  # its file can be read
         self.fall_silent()
@@ -124,7 +124,7 @@ class SilentFile(OnHangingFile):
         self.record_and_hang()
         done = self.tacho("pack", "x.data", "-o", "packed.data", "--max-file-time", TIME, status=3)
         self.assertIn(f"{self.folder}/hanging/file: its names are missing", done.stderr.decode())
-        # Names of the kernel are in it.
+        # The kernel's symbols are in the capture.
         self.assertRegex(self.tacho("header", "-i", "packed.data").stdout.decode(), r"packed symbols : names of \d\d")
 
     def test_an_unattended_recording_ends(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that are gone when a recording ends are read all the same: the recorder held them open from their first mapping on."""
+"""Symbols of files that are deleted before the recording ends: the recorder keeps files open from their first mapping on."""
 import os
 import platform
 import re
@@ -10,8 +10,7 @@ import programs
 
 EVENT = "syscalls:sys_enter_getppid"
 
-# Asks for its parent in a function of its own, and again in code made at run time when it is told to; then it waits until
-# its input ends.
+# Calls getppid() in a function, and in JIT code if requested; then waits for the end of its input.
 PROGRAM = r"""
 #include <fcntl.h>
 #include <stdio.h>
@@ -54,7 +53,7 @@ int main(int count, char** words) {
 """
 LIBRARY = "__attribute__((noinline)) int in_the_library(int (*call)(void)) { return call() + 1; }\n"
 
-# What is recorded: starts each, waits until the recorder, its parent, has the file open, and lets it end without a trace.
+# The recorded command: starts each program, waits until the recorder, its parent, has opened the file, and deletes it.
 LOAD = r"""
 import os, subprocess, sys, time
 
@@ -92,7 +91,7 @@ needs_refusals = unittest.skipUnless(LIBRARY_OF_REFUSALS.exists(), "needs the li
 
 
 def refusing(call, number):
-    """Words before a program, whose call of that number the system refuses."""
+    """Command prefix by which the given system call of a program fails."""
     return ["env", f"LD_PRELOAD={LIBRARY_OF_REFUSALS}", f"TACHO_REFUSE={call}:{number}"]
 
 
@@ -149,7 +148,7 @@ class HeldFiles(programs.Scratch):
         def with_names(comm, *names):
             return sum(all(name in stack for name in names) for stack in stacks(comm))
 
-        # syscall() has no frame pointer, by which its caller would be seen.
+        # syscall() has no frame pointer, so its caller would be missing.
         self.assertEqual(with_names("deleted", " main (", "/deleted)"), 5, text)
         self.assertEqual(with_names("program", " in_the_library (/libown.so)", " main (/program)"), 5, text)
         if has_code:
@@ -160,7 +159,7 @@ class HeldFiles(programs.Scratch):
         self.compile("maker", "program.c")
         for kind, named in (("code", 5), ("old", 0), ("foreign", 0)):
             with self.subTest(kind=kind):
-                # It ends by itself: nobody but the recorder's thread could say when the list is held.
+                # It ends by itself: the test cannot know when the recorder has opened the list.
                 self.run_program(programs.BIN / "tacho-record", "-q", "-e", EVENT, "--call-graph", "fp", "-o", "x.data", "--", "sh", "-c",
                                  f"sleep 2 | ./maker {kind}")
                 text = self.tacho("script", "-i", "x.data", "-F", "comm,ip,sym,dso").stdout.decode()
@@ -184,7 +183,7 @@ class HeldFiles(programs.Scratch):
         self.compile("one", "-Wl,--build-id=none", "program.c")
         for number in range(20):
             shutil.copy(self.folder / "one", self.folder / f"copy{number}")
-        # Of 100 descriptors a quarter is for such files, and of these a half for files that may stay.
+        # A quarter of 100 descriptors is for such files, and half of these for files that may be kept.
         said = self.run_program("prlimit", "--nofile=100:100", programs.BIN / "tacho-record", "-v", "-e", EVENT, "-g", "-o",
                                 "x.data", "--", "sh", "-c",
                                 "for i in $(seq 0 19); do ./copy$i < /dev/null; done").stderr.decode()
@@ -193,7 +192,7 @@ class HeldFiles(programs.Scratch):
         held, refused = map(int, found.groups())
         self.assertLessEqual(held, 12)
         self.assertGreaterEqual(refused, 8)
-        # They are there still.
+        # They still exist.
         self.assertEqual(self.tacho("script", "-i", "x.data", "-F", "ip,sym").stdout.count(b"call_of_the_vanished"), 100)
 
 

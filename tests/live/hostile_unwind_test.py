@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs with damaged unwind information, recorded while they run: the recorder lives, and so do other stacks.
+"""Running programs with damaged unwind information: the recorder survives, and other stacks are unaffected.
 
 Each mutant is a copy of one program, recursion and system calls in it, with bytes of its .eh_frame, its index or its headers
 changed; it runs as before, since nothing throws. TACHO_MUTANTS says how many (default: 200; 5000 take a minute), TACHO_SEED
@@ -19,7 +19,7 @@ MOST_MEMORY = 400 << 10  # KiB of the recorder
 
 
 def sections_of(elf):
-    """(offset, size) by name, and where the section headers stand."""
+    """{section: (offset, size)}, and the offset of the section headers."""
     table, = struct.unpack_from("<Q", elf, 40)
     size, count, names = struct.unpack_from("<HHH", elf, 58)
     rows = [struct.unpack_from("<IIQQQQ", elf, table + i * size) for i in range(count)]
@@ -46,12 +46,12 @@ def mutant(elf, dice):
                 piece = struct.pack("<I", dice.choice((0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffff0)))
             elif kind == 3:
                 piece = dice.randbytes(dice.randrange(1, 33))
-            else:  # what stands elsewhere
+            else:  # section contents at another offset
                 source = begin + dice.randrange(size)
                 piece = elf[source:source + dice.randrange(1, 65)]
             piece = piece[:begin + size - at]
             made[at:at + len(piece)] = piece
-        else:  # sections that are elsewhere, longer or gone: nobody needs them to run
+        else:  # sections moved, enlarged or removed: not needed to run the program
             row = headers + dice.randrange(len(sections)) * 64
             struct.pack_into("<Q", made, row + dice.choice((16, 24, 32)), dice.choice((0, 1, 0x1000, 1 << 29, 1 << 40, 2**64 - 1)))
     return bytes(made)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A processor that goes and comes back while it is recorded: it is recorded again, with stacks, programs and probes, within a
-second, and what happened is reported at once and in the capture.
+"""A CPU that goes offline and comes back while it is recorded: it is recorded again, with stacks, programs and probes, within a
+second, and this is reported at once and in the capture.
 
 It changes the machine, so it only runs where TACHO_MAY_CHANGE_MACHINE=1 says that nobody minds (tests/vm)."""
 import os
@@ -66,7 +66,7 @@ class Hotplug(programs.Scratch):
         self.busy_on(1, seconds)
 
     def events_of(self, cpu, *options):
-        """How many samples of each event the CPU has, and the times of them."""
+        """Number and times of the CPU's samples, by event."""
         text = self.tacho("script", "-i", "h.data", "-F", "cpu,time,event", *options).stdout.decode()
         found = {}
         for at, time_text, event in re.findall(r"^\s*\[(\d+)\]\s+([\d.]+):\s+(\S+):", text, re.MULTILINE):
@@ -75,7 +75,7 @@ class Hotplug(programs.Scratch):
         return found
 
     def assert_whole_stacks_since(self, time_text):
-        """The user's side of stacks comes from a walk, which is another event of the CPU."""
+        """User stacks come from the unwinder, which is another event of the CPU."""
         text = self.tacho("script", "-i", "h.data", "--time", f"{time_text},", "-C", "1", "--comms", "dd", "-F", "ip,sym",
                           "--event", "cpu-clock").stdout.decode()
         stacks = [stack for stack in text.split("\n\n") if stack.strip()]
@@ -164,7 +164,7 @@ class Hotplug(programs.Scratch):
         self.assertGreater(len(self.events_of(1)["cpu-clock"]), 20)
 
     def test_one_that_nobody_saw_away(self):
-        """As while the machine sleeps: the recorder stands still as well."""
+        """As during suspend: the recorder does not run either."""
         run = self.started("-a", "-e", "cpu-clock")
         for count in (1, 2):
             run.send_signal(signal.SIGSTOP)
@@ -237,7 +237,7 @@ char LICENSE[] SEC("license") = "GPL";
 
     @unittest.skipUnless(HAS_FOUR, "needs four processors")
     def test_rings_of_cpus_that_come_later(self):
-        """More memory than users may lock, which depends on the processors that are online."""
+        """More memory than the mlock limit, which depends on the number of online CPUs."""
         for cpu in (1, 2, 3):
             SWITCHES[cpu].write_text("0")
         run = self.started("-a", "-v", "-m", "1024", "-e", "cpu-clock", "-g")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The file at the path of a recorded program may be another one by now. Whatever it is, its names are never shown for the
+"""The file at the path of a recorded program may have been replaced: its symbols are never shown for the
 program that ran; the file is named, with what is wrong with it. Each mixture is read with its own wrong thing only."""
 import os
 import re
@@ -44,7 +44,7 @@ class Identity(programs.Scratch):
         return done.stdout.decode(errors="replace")
 
     def refuse(self, *options, names):
-        """Nothing wrong is shown, and what is wrong is said of the file."""
+        """No wrong symbol is shown, and a message says what is wrong with the file."""
         text = self.script(*options)
         self.assertNotIn("wrong_", text)
         self.assertNotIn("right_", text, "there is nothing left that could say so")
@@ -81,7 +81,7 @@ class Identity(programs.Scratch):
             self.right.rmdir() if self.right.is_dir() and not self.right.is_symlink() else self.right.unlink()
 
     def stripped(self):
-        """The program that ran, without its symbols: whatever names it from outside must be of its build."""
+        """The program that ran, without symbols: other symbol sources must have its build id."""
         self.run_program("strip", "-o", self.right, self.kept)
 
     def test_a_debug_link_to_another_build(self):
@@ -119,7 +119,7 @@ class Identity(programs.Scratch):
         place = root / str(self.right).lstrip("/")
         place.parent.mkdir(parents=True)
         shutil.copy(self.wrong, place)
-        shutil.copy(self.kept, self.right)  # here it would be right, but --symfs names another machine
+        shutil.copy(self.kept, self.right)  # this file would match, but --symfs is for another machine
         self.refuse("--symfs", root, names="right: .*another build id")
 
     def test_packed_names_come_before_the_file_there_now(self):
@@ -129,7 +129,7 @@ class Identity(programs.Scratch):
         self.assertIn("right_outer", before)
         shutil.copy(self.wrong, self.right)
         self.assertEqual(self.script(), before)
-        # A pack that is made now has nothing new to say, and loses nothing.
+        # Packing now adds and loses nothing.
         self.tacho("pack", "a.data", status=None)
         self.assertEqual(self.script(), before)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import programs
 
-# Reads /dev/zero six times, 4096 bytes more each time, and asks for its parent as often.
+# Reads /dev/zero six times, 4096 bytes more each time, and calls getppid() as often.
 READER = r"""
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -37,8 +37,8 @@ needs_kprobes = unittest.skipUnless(has_kprobes, "needs a kernel with kprobes (t
 
 
 def readable_disk():
-    """A block device with at least 1 MiB that may be read, or nothing."""
-    for disk in sorted(Path("/sys/block").glob("[!lrz]*")):  # no loop, ram and zram devices
+    """A readable block device of at least 1 MiB, or None."""
+    for disk in sorted(Path("/sys/block").glob("[!lrz]*")):  # not loop, ram and zram devices
         try:
             with open(Path("/dev") / disk.name, "rb"):
                 if int((disk / "size").read_text()) >= 2048:
@@ -125,7 +125,7 @@ class Functions(KernelProbes):
 class Trampolines(KernelProbes):
     def test_programs_at_entry_and_return_tell_arguments_and_results(self):
         self.record("-a", "-g", "-e", programs.ROOT / "tests/live/kernel_calls.bpf.c")
-        # What the dynamic loader read comes first.
+        # First are the reads of the dynamic loader.
         self.assertEqual(self.payloads("asked", "bytes")[-6:], SIZES)
         self.assertEqual(self.payloads("given", "result")[-6:], SIZES)
         self.assertEqual(len(self.payloads("asked", "bytes")), len(self.payloads("given", "result")))

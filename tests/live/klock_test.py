@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""-e klock: waits for the kernel's own locks, beside the kernel's tracepoints of the same recording."""
+"""-e klock: waits for kernel locks, compared with the kernel's tracepoints in the same recording."""
 import csv
 import io
 import unittest
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import programs
 
-# Three threads of one process map memory, which is written to while the list of mappings is locked, and unmap it.
+# Three threads of one process map, touch and unmap memory, and so wait for mmap_lock.
 MAPS = r"""
 #define _GNU_SOURCE
 #include <pthread.h>

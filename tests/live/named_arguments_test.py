@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Arguments of functions by the names of their debugging information: the program prints what it calls with, and every
+"""Probe arguments by their names in debugging information: the program prints its arguments, and every
 sample has the same, whichever compiler made it and however hard it optimised."""
 import os
 import random
@@ -113,7 +113,7 @@ class NamedArguments(programs.Scratch):
         subprocess.run([compiler, "-g", *options, "-o", self.folder / name, self.folder / f"{name}.{suffix}"], check=True)
 
     def ask(self, name, *wanted, function="handle", program="program"):
-        """The lines of tacho-report, which tell where the arguments are."""
+        """The lines of tacho-report with the locations of arguments."""
         symbols = self.run_program("nm", "program").stdout.decode()
         start = int(re.search(rf"([0-9a-f]+) [tT] {function}\n", symbols).group(1), 16)
         headers = self.run_program("readelf", "-lW", "program").stdout.decode()
@@ -133,7 +133,7 @@ class NamedArguments(programs.Scratch):
                                         "value rcx 32 4 signed register 0", "value rsp 0 8 signed memory 16",
                                         "value r9 0 8 signed register 0", "value rsp 0 1 unsigned memory 32",
                                         "value rdi 0 8 text address 20 40", "value rdi 0 8 pointer memory 0"])
-                # The first register is for where the result goes.
+                # The first register has the address of the result.
                 self.assertEqual(self.ask("program", "first", "second", function="big"),
                                  ["value rsi 0 4 signed register 0", "value rdx 0 2 signed register 0"])
 

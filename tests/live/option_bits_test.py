@@ -14,12 +14,12 @@ SIDES = [["--all-user"], ["--all-kernel"], ["-i"], ["-s"], ["--switch-events"], 
          ["-B"], ["--buildid-all"], ["-N"]]
 RATES = [[], ["-c", "100000"], ["-F", "max"], ["-F", "99", "--strict-freq"], ["-k", "monotonic"],
          ["-k", "CLOCK_MONOTONIC_RAW"], ["-k", "boot"]]
-# Written with every event here, so that readers find id, time, processor and period at one place.
+# tacho writes them with every event, so that id, time, CPU and period have the same offsets in all records.
 OURS_TOO = {"IDENTIFIER", "CPU", "PERIOD", "CGROUP"}
-# Mappings and names come with an event of their own here, as they do from perf -a.
+# tacho records mappings and comms with a dummy event, as perf -a does.
 SIDEBAND = {"mmap", "mmap2", "mmap_data", "comm", "comm_exec", "task", "ksymbol", "bpf_event", "build_id", "namespaces",
             "cgroup"}
-# When the reader is woken.
+# Wake-up of the reader.
 WAKING = {"watermark", "wakeup_events", "wakeup_watermark"}
 
 
@@ -44,7 +44,7 @@ class Options(programs.Scratch):
 @programs.needs_root
 @programs.needs_perf
 class OptionBits(Options):
-    """The bits, of recordings of a program that does nothing."""
+    """Attribute bits, from recordings of a program that does nothing."""
     def test_bits(self):
         for options in STACKS + FIELDS + SIDES + RATES:
             with self.subTest(options=" ".join(options)):
@@ -58,7 +58,7 @@ class OptionBits(Options):
                     self.assertIn(bit, ours, "in every capture")
 
     def test_without_build_ids_there_are_none(self):
-        """Beside another recorder, the kernel marks mappings of this one as if they had some."""
+        """If another recorder runs, the kernel marks this one's mappings as if they had build ids."""
         self.capture([programs.BIN / "tacho-record"], ["-B"], "ours.data")
         self.assertNotRegex(self.text_of("buildid-list", "-i", "ours.data"), "[0-9a-f]{40}")
         self.assertNotIn("build_id: 1", self.text_of("evlist", "-v", "-i", "ours.data"))
@@ -68,12 +68,12 @@ class OptionBits(Options):
 @programs.needs_root
 @programs.needs_perf
 class OptionTexts(Options):
-    """The texts."""
+    """Texts of perf script and tacho script."""
     def test_texts(self):
         for options in STACKS + FIELDS + [side for side in SIDES if side != ["-B"]] + RATES:
             with self.subTest(options=" ".join(options)):
                 self.capture([programs.BIN / "tacho-record"], options, "ours.data")
-                # perf takes very long to find what was inlined.
+                # perf takes very long to find inlined calls.
                 self.same_scripts("ours.data", *(["--no-inline"] if "dwarf" in " ".join(options) else []))
 
     def test_stacks_of_the_loader_end_where_they_end_in_captures_of_perf(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A recorder that a user writes from nothing, examples/held_files.bpf.c: in every view, and in perf, without a change to
+"""A user's recorder, examples/held_files.bpf.c, in every view and in perf, without changes to
 any of them. The load knows which files it holds open, for how long at least, and in which function it opened them."""
 import csv
 import io
@@ -52,7 +52,7 @@ class OwnRecorder(programs.Scratch):
         self.assertEqual([(row["comm"], row["count"]) for row in rows], [("holder", str(TIMES))])
         self.assertGreaterEqual(int(rows[0]["sum"]), TIMES * LONG_MS * 1_000_000)
         self.assertIn(f"{TIMES} values", self.view("hist", "--event", "held", *long))
-        # The weight of a stack is the time that files were held.
+        # The weight of a stack is the time for which files were open.
         folded = dict(line.rsplit(" ", 1) for line in self.view("folded", *long).splitlines())
         [stack] = folded
         self.assertRegex(stack, r"^holder;.*;main;take_long;\w*open\w*$")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""At its end a recording has names put into its capture by the tacho-report beside it; whatever becomes of that, the capture
-is whole and the exit status is the command's."""
+"""tacho-record has tacho-report pack symbols into the capture at the end; if that fails, the capture
+is complete and the exit status is that of the command."""
 import shutil
 import signal
 import subprocess
@@ -16,7 +16,7 @@ class Packing(programs.Scratch):
         return self.run_program(program, *options, *RECORD, status=status).stderr.decode()
 
     def beside(self, script):
-        """A copy of tacho-record beside a tacho-report that is this shell script."""
+        """A copy of tacho-record next to a tacho-report that is this shell script."""
         (self.folder / "bin").mkdir()
         shutil.copy(programs.BIN / "tacho-record", self.folder / "bin")
         if script is not None:
@@ -32,14 +32,14 @@ class Packing(programs.Scratch):
 
     def test_names_are_in_the_capture(self):
         said = self.record()
-        # The size is that of the end.
+        # The reported size is that after packing.
         size = (self.folder / "x.data").stat().st_size / (1 << 20)
         self.assertIn(f"Captured and wrote {size:.3f} MB x.data (5 samples, 0 lost) ]", said)
         self.assertLessEqual(len([line for line in said.splitlines() if "has begun" not in line]), 3, said)
-        # 70 KB of it describe the unwinder's code, translated and for the processor: 89,947 bytes were seen.
+        # 70 KB of it are the unwinder's BPF and machine code: 89,947 bytes were seen.
         self.assertLess((self.folder / "x.data").stat().st_size, 95_000)
         self.assertFalse(self.attached())
-        # The kernel's addresses mean nothing without a list of its symbols, and there is none but the pack.
+        # Kernel symbols can come only from the pack: there is no kallsyms.
         self.assertIn(b"call_at_depth", self.tacho("script", "-i", "x.data", "--symfs", self.folder).stdout)
         self.assertEqual(self.samples(), 5)
 
@@ -81,7 +81,7 @@ class Packing(programs.Scratch):
         words = " ".join(map(str, [programs.BIN / "tacho-record", "-e", "page-faults", "-o", "disk/x.data", "--", "true"]))
         said = self.run_program("unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size=5m,mode=700 none disk && {words}")
         self.assertIn("no space for a second copy beside it; tacho pack disk/x.data packs them", said.stderr.decode())
-        # A capture of 2 MB needs no 64 more.
+        # Packing a capture of 2 MB takes less than 64 MB.
         said = self.run_program("unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size=20m,mode=700 none disk && {words}")
         self.assertNotIn("no space", said.stderr.decode())
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The time between two plain events, `tacho hist --between`, of waits whose length the program that waits says itself."""
+"""`tacho hist --between`: the time between two events, for waits whose durations the program prints."""
 import re
 
 import programs
@@ -39,7 +39,7 @@ class Pairs(programs.Scratch):
         self.assertIn("ns, 12 values\n", out)
         rows = [tuple(map(int, row)) for row in ROW.findall(out)]
         self.assertEqual(sum(count for *_, count in rows), 12)
-        # Every wait is as long as was asked for, and not longer than the program saw it.
+        # Every wait takes at least the requested time, and at most the time that the program measured.
         least, middle, most = [int(word.split()[1]) for word in out.splitlines()[-1].split(", ")]
         self.assertGreaterEqual(least, 2_000_000)
         self.assertGreaterEqual(most, 30_000_000)
@@ -49,7 +49,7 @@ class Pairs(programs.Scratch):
         self.assertGreaterEqual(sum(count for low, _, count in rows if low >= 29_500_000), 6)
 
     def test_kinds_of_times_and_threads_do_not_mix(self):
-        """Two programs at once: each wait has its own end."""
+        """Two programs at once: each wait is paired with its own end."""
         self.tacho("record", "-o", "out.data", "-e", ENTER, "-e", EXIT, "--", "sh", "-c",
                    f"{self.built}/waits & {self.built}/waits > /dev/null; wait")
         out = self.tacho("hist", "-i", "out.data", "--between", f"{ENTER},{EXIT}", "--by", "tid", "--percentiles", "0").stdout.decode()

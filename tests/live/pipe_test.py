@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A recording into a pipe, read on the other side while it runs: by tacho and by perf."""
+"""A recording into a pipe, read by tacho and perf while it runs."""
 import subprocess
 import unittest
 
@@ -12,7 +12,7 @@ FIELDS = ["-F", "comm,tid,cpu,time,event,ip,sym"]
 @programs.needs_root
 class Pipe(programs.Scratch):
     def record_into(self, reader, *words):
-        """What a reader makes of a recording that is piped into it, and what the recorder said."""
+        """A reader's output for a piped recording, and the recorder's messages."""
         recorder = subprocess.Popen([programs.BIN / "tacho", "record", *words], cwd=self.folder, stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE)
         done = subprocess.run(reader, cwd=self.folder, stdin=recorder.stdout, capture_output=True, timeout=60)
@@ -34,17 +34,17 @@ class Pipe(programs.Scratch):
                 self.assertIn(b"call_at_depth+", done.stdout)
 
     def test_a_pipe_is_read_when_no_file_is_named(self):
-        """Also beside a perf.data: as perf does it."""
+        """Also if there is a perf.data, as in perf."""
         (self.folder / "perf.data").write_bytes(b"another one")
         for view in (["script"], ["report", "--stdio"]):
             done, status, said = self.record_into([programs.BIN / "tacho", *view], "-e", EVENT, "-o", "-", *self.load(9))
             self.assertEqual((done.returncode, status), (0, 0), said + done.stderr.decode())
             self.assertIn(EVENT.encode(), done.stdout)
-        refused = self.tacho("script", status=2)  # nothing is piped into this one
+        refused = self.tacho("script", status=2)  # standard input is not a pipe here
         self.assertIn(b"perf.data", refused.stderr)
 
     def test_nothing_of_a_recording_is_damage(self):
-        """What the recorder says again at the end (how stacks were walked) takes the place of what it said first."""
+        """Records written again at the end (results of unwinding) replace the first ones."""
         for options in (["-g"], ["-g", "-a"], ["-g", "-z0", "-e", f"{EVENT},sched:sched_switch"]):
             done, status, said = self.record_into(["tee", "copy.pipe"], *options, "-o", "-", *self.load(30))
             self.assertEqual(status, 0, said)

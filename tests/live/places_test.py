@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whatever stands where a file should be: as output, as what a report reads, as a file with symbols, as a program to load.
+"""Special files instead of regular ones: as output, as input of a report, as symbol file, as BPF program.
 It is refused in words, or nothing bad comes of it; nobody waits for a FIFO, and what was there is there afterwards."""
 import os
 import socket
@@ -10,12 +10,12 @@ from pathlib import Path
 import programs
 
 NOBODY = 65534
-PATIENCE = 20  # seconds: hanging is what this is about
+PATIENCE = 20  # seconds: the test is about hanging
 
 
 class Places(programs.Scratch):
     def make(self, name):
-        """Makes something at `name` that is no ordinary file of this user, and returns its path."""
+        """Makes a special file at `name`, and returns its path."""
         path = self.folder / name
         kind = name.split(".")[0]
         if kind == "fifo":
@@ -80,7 +80,7 @@ class Places(programs.Scratch):
                     self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
                     self.assertEqual((os.lstat(path).st_ino, os.lstat(path).st_mode), (before.st_ino, before.st_mode))
                     self.assertFalse((self.folder / "ran").exists(), "refused before the command runs")
-        # Links are moved, never followed.
+        # Links are renamed, never followed.
         for kind in ("endless_link", "link_to_nothing", "link", "hard_link"):
             for form, more in forms.items():
                 with self.subTest(kind=kind, form=form):
@@ -102,7 +102,7 @@ class Places(programs.Scratch):
                     self.clear()
                     path = self.make(f"{kind}.data")
                     done = self.run_briefly(programs.BIN / "tacho-report", *command, path)
-                    # Without a list of symbols a report goes on, and says so.
+                    # Without kallsyms a report continues with a message.
                     self.assertIn(done.returncode, (0, 1, 2) if command[-1] == "--kallsyms" else (1, 2), done.stderr)
                     self.assertIn(path.name.encode(), done.stderr)
                     self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
@@ -121,7 +121,7 @@ class Places(programs.Scratch):
 
     @programs.needs_root
     def test_as_a_file_with_symbols(self):
-        """What a capture names as code is something else when it is read."""
+        """A file that the capture names is a special file when it is read."""
         program = self.folder / "symbols"
         program.write_bytes(Path("/bin/dd").read_bytes())
         program.chmod(0o755)

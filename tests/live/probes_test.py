@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Probes by name: every call is one sample, perf and tacho print the same of them, and nothing is left behind."""
+"""Probes by name: every call is one sample, perf and tacho print the same, and no probe is left behind."""
 import os
 import re
 import shutil
@@ -106,7 +106,7 @@ class Probes(programs.Scratch):
         os.kill(recorder.pid, signal.SIGKILL)
         recorder.wait()
         self.assertEqual(before, [place.read_text() if place.exists() else "" for place in LEFT_BEHIND])
-        # A breakpoint that stayed would end this: the program does not expect one.
+        # A breakpoint left behind would kill the program (SIGTRAP).
         self.run_program("./program")
 
     def test_places_are_listed(self):
@@ -186,7 +186,7 @@ class Arguments(programs.Scratch):
         return [line.split(event + ":", 1)[1].strip() for line in text.splitlines() if event + ":" in line]
 
     def test_of_a_function_by_position_and_register(self):
-        """Of the command and what it starts, though a probe itself follows no children."""
+        """Also in child processes, although a probe event is not inherited."""
         errors = self.record("-e", "uprobe:./sized:sized(name=arg1:string, size=arg2:s32, flags=arg3:x64, %dx:u16)")
         found = self.payloads("uprobe:./sized:sized")
         self.assertEqual(len(found), 4, errors)

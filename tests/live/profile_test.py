@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""-e profile: samples of the clock with stacks, in one word and beside other recorders."""
+"""-e profile: clock samples with stacks, alone and with other recorders."""
 import unittest
 
 import programs

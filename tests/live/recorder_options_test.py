@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Options that all recorders have: a control group, asked in the kernel; and one recorder twice in a command."""
+"""Options of all recorders: a cgroup, checked in the kernel; and one recorder twice in a command."""
 import csv
 import io
 import os
@@ -41,13 +41,13 @@ class RecorderOptions(programs.Scratch):
 
     def test_only_a_cgroup_and_its_children(self):
         outer, inner, name = self.make_groups()
-        # cat in the outer one, wc in the inner one, tail in none of them: each opens what is not there.
+        # cat in the outer one, wc in the inner one, tail in neither: each opens a missing file.
         everybody = ["--", "sh", "-c", f"(echo 0 > {outer}/cgroup.procs; exec cat /nosuch/cat); "
                                        f"(echo 0 > {inner}/cgroup.procs; exec wc /nosuch/wc); tail /nosuch/tail; true"]
         for group, expected in ((name, {"cat", "wc"}), (name + "/inner", {"wc"}), ("/", {"cat", "wc", "tail"})):
             self.record("-e", f"open/path='/nosuch',cgroup='{group}'/", *everybody)
             self.assertEqual(self.counts("path"), {f"/nosuch/{one}": 1 for one in expected}, group)
-        # Of threads that are not the current one, too: who waits to run.
+        # Also for threads other than the current one: runnable ones.
         self.record("-a", "-e", f"runqlat/cgroup='{name}/inner'/", "--", "sh", "-c",
                     f"(echo 0 > {inner}/cgroup.procs; for i in 1 2 3 4 5; do sleep 0.01; done); cat /dev/null; true")
         waited = self.counts("comm")
@@ -55,7 +55,7 @@ class RecorderOptions(programs.Scratch):
         self.assertLessEqual(set(waited), {"sh", "sleep"})
 
     def test_why_a_recorder_records_no_events(self):
-        """In a line for each of them."""
+        """One line for each of them."""
         said = self.record("-e", "open/path='/nosuch/path',failed/,bio/max/", "--", "true")
         [line] = [line for line in said.splitlines() if "open: no events recorded" in line]
         self.assertIn("no events recorded of the command and what it starts (-a records all processes); ", line)

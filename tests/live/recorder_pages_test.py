@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/recorders: each recorder of the catalogue has its page, with the five parts that one needs: the question, an example with
-what it printed, its cost, its hooks and kernels, and how its captures are read elsewhere."""
+"""docs/recorders: each recorder has a page with five parts: the question, an example with
+output, its cost, its hooks and kernels, and reading its captures elsewhere."""
 import json
 import re
 import unittest
@@ -8,7 +8,7 @@ import unittest
 import programs
 
 def schemas_in(value):
-    """Of what `tacho header --json` prints: each payload, wherever it stands."""
+    """All payload schemas in the output of `tacho header --json`."""
     if isinstance(value, dict):
         if "fields" in value and "event" in value:
             yield value
@@ -84,7 +84,7 @@ class Pages(programs.Scratch):
             self.assertIn(f"({page.name})", front)
 
     def test_other_names_of_recorders_are_on_some_page(self):
-        """On some page, so that who looks for a tool finds it."""
+        """Every other name of a recorder is on some page, so that it can be found."""
         all_pages = " ".join(page.read_text() for page in PAGES.glob("*.md"))
         text = self.run_program(programs.BIN / "tacho", "list", "recorders").stdout.decode()
         self.assertEqual([name for name in (line.split()[0] for line in text.splitlines()) if not re.search(rf"\b{name}\b", all_pages)], [])

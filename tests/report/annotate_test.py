@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho annotate on made captures: a kernel whose file -k names, programs whose symbols, code and lines are broken."""
+"""tacho annotate on generated captures: a kernel with -k VMLINUX, and programs with damaged symbols, code and line tables."""
 import json
 import shutil
 import struct
@@ -33,7 +33,7 @@ helper:
 
 
 def program(size, st_size, code=b"\x90"):
-    """An ELF file: `size` bytes of code at 0x1000, a function whose symbol says `st_size`."""
+    """An ELF file with `size` bytes of code at 0x1000 and a function symbol of `st_size` bytes."""
     text = (code * (size // len(code) + 1))[:size]
     strings = b"\0hot\0"
     symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 0x12, 0, 1, 0x1000, st_size)
@@ -91,7 +91,7 @@ class Annotate(programs.Scratch):
         self.assertEqual(self.annotate("kernel_loop").stdout.decode(), text)
 
     def write_core(self, name="kcore", start=None, note=True, code=b"", address=made.KERNEL_TEXT):
-        """A core file of the kernel's memory: a segment of code, and what the kernel says of itself."""
+        """A kcore file: a segment of kernel code, and the note VMCOREINFO."""
         text = b"OSRELEASE=6.1.0\nSYMBOL(_stext)=%x\n" % (made.KERNEL_TEXT if start is None else start)
         notes = struct.pack("<III", 11, len(text), 0) + b"VMCOREINFO\0\0" + text.ljust((len(text) + 3) // 4 * 4, b"\0") if note else b""
         at = 64 + 2 * 56
@@ -118,7 +118,7 @@ class Annotate(programs.Scratch):
             done = self.annotate("--kcore", core, *words, status=3)
             self.assertIn(f"the file of --kcore {why}", done.stderr.decode())
             self.assertEqual(done.stdout, b"")
-        # The copy of perf record --kcore does not say whose it is.
+        # The copy made by perf record --kcore has no VMCOREINFO.
         done = self.annotate("--kcore", self.write_core(code=code, note=False), *words)
         self.assertIn(b"the file of --kcore does not say of which kernel it is", done.stderr)
         self.assertEqual(done.stdout.decode(), text)
@@ -168,7 +168,7 @@ class Annotate(programs.Scratch):
         self.assertGreater(self.annotate(status=3).stdout.count(b"\n"), 1 << 17)
 
     def test_a_line_of_a_source_file_may_be_anything(self):
-        """Escape sequences of a terminal do not come through."""
+        """Terminal escape sequences in source lines are made safe."""
         compiler = shutil.which("cc")
         if compiler is None:
             self.skipTest("needs a C compiler")

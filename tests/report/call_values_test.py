@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Types of functions: what tacho-report says of a program's, and what tacho calls makes of them and of the registers that a
+"""Function prototypes: what tacho-report reads of a program's, and the argument values that tacho calls makes from them and the registers in a
 capture has."""
 import json
 import shutil
@@ -48,7 +48,7 @@ LARGE = 2**64
 
 
 def zstd(content, blanks=0):
-    """One frame with the bytes as they are, and ends of lines behind them, which take four bytes for each 128 KiB."""
+    """A zstd frame with the bytes uncompressed, followed by line feeds in RLE blocks (four bytes for each 128 KiB)."""
     most = 1 << 17
     blocks = [(0, content[at:at + most], len(content[at:at + most])) for at in range(0, len(content), most)]
     blocks += [(1, b"\n", min(most, blanks - at)) for at in range(0, blanks, most)]
@@ -177,7 +177,7 @@ class Values(programs.Scratch):
         self.assertEqual(spans[-1]["args"], {"n": -1, "kind": "BOLD", "is": True, "returned": "back"})
 
     def test_json_has_what_json_has_for_it(self):
-        """No address is null, a letter is a letter, and quotes are escaped once."""
+        """A null pointer is null, a char is a string of one character, and quotes are escaped once."""
         types = b"enum\t1\ta\"b\n" + self.function("argument\t0\tt8\tchar *\tt\nargument\t1\tp8\tvoid *\tp\nargument\t2\tc1\tchar\tc\n"
                                                     "argument\t3\te4:0\tkind\tkind\nargument\t4\tt8\tchar *\tt\n", "\tp8\tvoid *")
         for words, get in ((("--json",), lambda text: [one["value"] for one in json.loads(text)["arguments"]]),

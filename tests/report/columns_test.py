@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho script --columns: a line a sample, the columns that were asked for, in three forms."""
+"""tacho script --columns: one line for each sample with the given columns, as text, CSV and JSON."""
 import csv
 import io
 import json
@@ -14,7 +14,7 @@ ERRORS = ((0, "OK"), (2, "ENOENT"))
 
 class Columns(programs.Scratch):
     def write(self, more=()):
-        """Two kinds of events; one has a field that is called as what every sample has, and a list."""
+        """Two events; one has a field with the name of a sample value, and a list."""
         capture = made_payload.capture(
             open=[Field("lat", unit="ns", role="value"), Field("error", ENUM, 4, enumerators=ERRORS),
                   Field("mode", size=4, format="oct"), Field("path", TEXT, 1, 64)],
@@ -37,7 +37,7 @@ class Columns(programs.Scratch):
         self.assertEqual(head.split(), ["comm", "lat", "error", "mode", "path"])
         self.assertEqual([line.split() for line in lines],
                          [["spin", "1", "OK", "0644", "/etc/a,b"], ["spin", "10", "ENOENT", "0644", "/tmp/\\x1b[31m"]])
-        # Numbers end where their name ends, texts begin where it begins.
+        # Numbers are right-aligned with their heading, texts left-aligned.
         for line in lines:
             end = head.index("lat") + 3
             self.assertTrue(line[end - 1].isdigit() and line[end] == " ", line)
@@ -52,7 +52,7 @@ class Columns(programs.Scratch):
         both = self.rows("--columns", "auto")
         self.assertEqual([row["event"] for row in both], ["open", "open", "close"])
         self.assertEqual([row["lat"] for row in both], [1, 10, None])
-        # A field hides the sample's own value; that one has its long name.
+        # A payload field hides the sample value of the same name, which is then sample.NAME.
         self.assertEqual([row["pid"] for row in both], [None, None, 77])
         self.assertEqual({row["sample.pid"] for row in both}, {4242})
         self.assertEqual((both[2]["list"], both[2]["at"]), ("1,2,3", "0xffff880000000000"))
@@ -66,7 +66,7 @@ class Columns(programs.Scratch):
         self.assertEqual((of_close["sample.pid"], of_close["pid"]), (4242, 77))
 
     def test_numbers_of_the_kernels_tracepoints_are_written_as_people_do(self):
-        """The fields as tracepoints have them; what they mean goes by their names."""
+        """Fields of tracepoints are shown by name (system calls, errors, states), which is decided by field names."""
         capture = made_payload.capture(**{
             "raw_syscalls:sys_exit": [Field("id", made_payload.SIGNED), Field("ret", made_payload.SIGNED)],
             "sched:sched_switch": [Field("prev_state", made_payload.SIGNED)],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A command reads what its output shows: no symbols for rows without functions, no bytes of hardware traces."""
+"""A command reads only what its output needs: no symbols for rows without functions, no AUX data."""
 import os
 import struct
 import subprocess
@@ -8,10 +8,10 @@ import sys
 import made_capture as made
 import programs
 
-SIZE_AT, HEAD = 48, 104  # in a file's head: the size of its records; and where it ends
+SIZE_AT, HEAD = 48, 104  # in the file header: offset of the data size; size of the header
 TRACE = 4 << 30  # bytes
 MOST_MEMORY = 64 << 20  # bytes
-MOST_TIME = 1.0  # s of processors: ten times what it takes; reading the trace takes more
+MOST_TIME = 1.0  # seconds of CPU time: ten times what it takes, less than reading the trace
 
 
 class Costs(programs.Scratch):
@@ -23,7 +23,7 @@ class Costs(programs.Scratch):
         (self.folder / "perf.data").write_bytes(capture.file())
 
     def report(self, *words):
-        """Its text, and what it says of symbols: the list of the kernel's is no such list, the program is not there."""
+        """The report's text and its messages about symbols: kallsyms is damaged and the program is missing."""
         (self.folder / "kallsyms").write_text("no list of symbols\n")
         done = self.tacho("report", "--kallsyms", "kallsyms", "--symfs", ".", *words, status=None)
         return done.stdout.decode(), done.stderr.decode()
@@ -56,8 +56,8 @@ class Costs(programs.Scratch):
         after = capture.data[len(before):]
         head = bytearray(whole[:at])
         struct.pack_into("<Q", head, SIZE_AT, len(before) + len(trace) + TRACE + len(after))
-        head[SIZE_AT + 8:HEAD] = bytes(HEAD - SIZE_AT - 8)  # no sections behind the records
-        with open(self.folder / "perf.data", "wb") as file:  # with a hole in it
+        head[SIZE_AT + 8:HEAD] = bytes(HEAD - SIZE_AT - 8)  # no feature sections
+        with open(self.folder / "perf.data", "wb") as file:  # sparse
             file.write(head + before + trace)
             file.seek(TRACE, os.SEEK_CUR)
             file.write(after)
@@ -71,7 +71,7 @@ class Costs(programs.Scratch):
                 self.assertEqual(took.stdout.count(b"\n"), lines, words)
 
 
-# Runs a program; behind what it says, its time and memory.
+# Runs a program, and prints its CPU time and memory after its output.
 MEASURED = """
 import resource, subprocess, sys
 done = subprocess.run(sys.argv[1:])

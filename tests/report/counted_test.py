@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Values that BPF programs counted in slots and read at an interval: notes of tables, histograms and conditions."""
+"""Summaries: values that BPF programs counted in buckets, read at an interval, in tables, histograms and conditions."""
 import json
 import struct
 
@@ -10,12 +10,12 @@ from made_payload import Field
 
 CMDLINE = 11
 SECOND = 1_000_000_000
-SLOTS = ((0, 3), (2, 1), (8, 5), (16384, 7))  # least value, how many
+SLOTS = ((0, 3), (2, 1), (8, 5), (16384, 7))  # bucket's least value, count
 
 
 class Counted(programs.Scratch):
     def write(self, interval=None, form="log2", slots=SLOTS, readings=4, sums=False, mark=("--",)):
-        """Each reading, a second after the one before, has all slots."""
+        """One reading each second, with all buckets."""
         fields = [Field("took", unit="ns", format=form), Field("times", role="count")]
         if sums:
             fields.append(Field("total", unit="ns", role="sum"))
@@ -46,7 +46,7 @@ class Counted(programs.Scratch):
     def test_one_reading_is_one_interval(self):
         note = "'op' was counted in the kernel and read once, so all of it is in one interval; record with --interval to spread it over time"
         for readings, has_note, mark in ((1, True, ["--"]), (2, False, ["--"]), (1, True, []), (2, False, [])):
-            self.write(readings=readings, mark=mark)  # the command's own --interval is not the recorder's
+            self.write(readings=readings, mark=mark)  # --interval of the view differs from that of the recording
             for view in (["table", "--by", "event", "--columns", "count"], ["hist", "--field", "took"]):
                 self.assertEqual(note in self.output(*view, "--interval", "1")[1], has_note)
                 self.assertEqual(self.output(*view)[1], "")
@@ -69,7 +69,7 @@ class Counted(programs.Scratch):
         out, _ = self.output("table", "--by", "took", "--columns", "count", "--sort", "took")
         self.assertEqual([line.split() for line in out.splitlines() if "->" in line],
                          [["0", "->", "1", "12"], ["2", "->", "3", "4"], ["8", "->", "15", "20"], ["16384", "->", "32767", "28"]])
-        # For programs: the least value.
+        # In JSON the bucket is its least value.
         out, _ = self.output("table", "--by", "took", "--columns", "count", "--sort", "took", "--json")
         self.assertEqual([json.loads(line)["took"] for line in out.splitlines()], [0, 2, 8, 16384])
         self.write(form="linear:100", slots=((0, 1), (300, 2)))

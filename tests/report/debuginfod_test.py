@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Servers of debug files are asked when that is wanted, for modules that samples hit, once: what they do not have is not
-asked again, and one that does not answer holds nobody for longer than was granted."""
+"""debuginfod servers are used only with --debuginfod, for modules with samples, once for each: a missing file is not
+requested again, and a server that does not answer delays at most for the timeout."""
 import ctypes.util
 import http.server
 import struct

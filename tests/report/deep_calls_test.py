@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho calls of captures that claim more than programs do: very deep stacks, and events of very many values."""
+"""tacho calls on hostile captures: very deep stacks, and events with very many values."""
 import json
 import resource
 import struct
@@ -19,7 +19,7 @@ class DeepCalls(programs.Scratch):
         return self.tacho("calls", *words, status=status)
 
     def made(self, first_to_last):
-        """A capture of one thread's calls, (when the sample was written, duration, function, depth) each."""
+        """A capture with calls of one thread: (time of the sample, duration, function, depth) each."""
         capture = made_payload.capture(call=CALL)
         trailer = struct.pack("<QQ", 1, made.MAIN)
         capture.data += b"".join(
@@ -29,7 +29,7 @@ class DeepCalls(programs.Scratch):
         return capture
 
     def nested(self, functions):
-        """Calls, each in the one before, and all in one another: the innermost returned first."""
+        """Nested calls: the innermost returns first."""
         return self.made(
             (made.STEP * 2 - depth, made.STEP * 2 - 2 * depth, functions[depth - 1], depth)
             for depth in range(len(functions), 0, -1))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An event is chosen by the name that is shown, in every view, also where the capture has no name for it."""
+"""--event takes the names that are shown, in every view, also for events without a name in the capture."""
 import json
 from pathlib import Path
 
@@ -14,7 +14,7 @@ GUEST_LEFT_OUT = 1 << 20
 
 class EventNames(programs.Scratch):
     def write(self):
-        """Three events; the section with their names is missing."""
+        """Three events, without the feature EVENT_DESC, which has names."""
         usual = made.USUAL | made.CALLCHAIN
         capture = made.Capture(made.Event("", made.HARDWARE, CYCLES, usual, flags=KERNEL_LEFT_OUT),
                                made.Event("", made.SOFTWARE, PAGE_FAULTS, usual, flags=GUEST_LEFT_OUT),
@@ -41,7 +41,7 @@ class EventNames(programs.Scratch):
         return counts
 
     def check(self, capture):
-        """Every name that is listed chooses the samples that have it, and those alone."""
+        """Every listed name selects exactly the samples of its events."""
         names = self.names_in(capture)
         all_counts = self.counts(capture)
         self.assertEqual(sorted(all_counts), sorted(names))

@@ -7,10 +7,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCES = ["views/dump/command_dump.cc", "decode/record_fields.cc"]
 
-# A name is the first text given to a sink, or to a helper that takes the sink first; or it begins a row of the
-# table of an attribute's fields.
+# A name is the first string argument of a sink's method, or of a helper with a sink as first argument; or it begins a row
+# of the table of attribute fields.
 NAME = re.compile(r'(?:\bto\.\w+\(|\(to, |^\s*\{)"([a-z0-9_]+)"', re.MULTILINE)
-# Words in backquotes that are no names of fields.
+# Words in backquotes that are not field names.
 NOT_NAMES = {"xxhsum -H3", "tacho dump", "tacho dump --json", "tacho header --json", '"0x..."', "\\xNN", "\\\\", '\\"'}
 
 

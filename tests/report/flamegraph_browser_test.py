@@ -42,10 +42,10 @@ class FlameGraphInABrowser(programs.Scratch):
         self.tacho("flamegraph", "--folded", "a.folded", "-o", "a.svg", *words)
         self.browser.open(self.folder / "a.svg")
 
-    # What is seen.
+    # What the browser shows.
 
     def shown(self):
-        """{name: (x, width)} of the widest frame of each name; names as the labels have them."""
+        """{label: (x, width)} of the widest frame with each label."""
         return self.browser.run("""
             const names = document.querySelector('metadata.names').textContent.split('\\n').map((n) => n.split(' ').slice(2).join(' '));
             const found = {};
@@ -59,7 +59,7 @@ class FlameGraphInABrowser(programs.Scratch):
             .map((r) => [+r.getAttribute('x'), +r.getAttribute('y'), +r.getAttribute('width'), r.getAttribute('class')]);""")
 
     def click(self, label, alt=False):
-        """On the frame below a label, as a hand does."""
+        """Clicks at the frame below a label with real pointer events."""
         x, y = self.browser.run("""for (const text of document.querySelectorAll('g.labels text'))
             if (!text.hasAttribute('display') && text.textContent === arguments[0]) {
               const box = text.getBoundingClientRect();
@@ -78,7 +78,7 @@ class FlameGraphInABrowser(programs.Scratch):
         self.settle()
 
     def settle(self):
-        """hashchange comes later."""
+        """Waits for hashchange, which is asynchronous."""
         self.browser.driver.execute_async_script("setTimeout(arguments[0], 30);")
 
     def press(self, *keys):
@@ -150,7 +150,7 @@ class FlameGraphInABrowser(programs.Scratch):
         self.assertEqual(self.said()[1], first)
 
     def test_keys_walk_through_the_frames(self):
-        self.press("\ue015")  # down: the first key shows where it is
+        self.press("\ue015")  # the first arrow key selects the root
         self.assertIn("all", self.said()[1])
         for name in ("app", "main", "draw", "blit"):
             self.press("\ue013")
@@ -240,7 +240,7 @@ class FlameGraphInABrowser(programs.Scratch):
     def resize(self, width):
         self.browser.size(width)
         self.addCleanup(self.browser.size, 1280)
-        for _ in range(100):  # "resize" comes when the browser has time
+        for _ in range(100):  # "resize" is asynchronous
             self.settle()
             if self.rects()[0][2] == width - 20:
                 return
@@ -303,7 +303,7 @@ class FlameGraphInABrowser(programs.Scratch):
         self.assertEqual(self.tip_of(2)[-1], "before 52.00 %, after 58.00 %: +6.00 points (noise 8.00)")
         look = "return [...document.querySelectorAll('g.frames rect')].map((r) => r.getAttribute('class'))"
         self.assertEqual(self.browser.run(look), ["d0"] * 4)
-        self.press("r")  # frames made anew keep their noise
+        self.press("r")  # frames of a new tree keep their noise
         self.assertEqual(self.browser.run(look), ["d0"] * 4)
         self.assertIn("as much, within the noise", self.browser.run("return document.querySelector('.legend').textContent"))
 
@@ -352,7 +352,7 @@ class FlameGraphInABrowser(programs.Scratch):
     def test_a_window_of_another_size_is_filled(self):
         for width in (700, 1900, 1280):
             self.resize(width)
-        self.browser.size(1280, 300)  # lower than the graph: its foot is in sight
+        self.browser.size(1280, 300)  # the window is lower than the graph: the foot is visible
         self.addCleanup(self.browser.size, 1280)
         self.settle()
         self.press("\ue013", "\ue013")
@@ -367,7 +367,7 @@ class FlameGraphInABrowser(programs.Scratch):
         self.assertAlmostEqual(bottom, 0, delta=1, msg="first the graph's root is in sight")
         for y in (100, 33, 150):
             self.browser.run("scrollTo(0, arguments[0])", y)
-            for _ in range(50):  # the head follows in the next frame that the browser draws
+            for _ in range(50):  # the head moves in the next animation frame
                 self.settle()
                 seen = self.browser.run("return [scrollY, document.querySelector('.headbox').getBoundingClientRect().top]")
                 if seen == [y, 0]:
@@ -397,7 +397,7 @@ class FlameGraphInABrowser(programs.Scratch):
         self.assertIn("palette=module", self.fragment())
 
     def test_an_image_viewer_shows_the_graph(self):
-        # In <img> no script runs, as in viewers of pictures.
+        # In <img> no script runs, as in picture viewers.
         (self.folder / "a.html").write_text('<img id="i" src="a.svg">')
         self.browser.open(self.folder / "a.html")
         size = self.browser.run("const i = document.querySelector('#i'); return [i.naturalWidth, i.naturalHeight];")

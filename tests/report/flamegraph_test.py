@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho flamegraph: frames and widths are those of the folded text, whatever the names, and the same every time."""
+"""tacho flamegraph: frames and widths agree with the folded text for any names, and the output is reproducible."""
 import collections
 import struct
 import subprocess
@@ -183,7 +183,7 @@ class FlameGraph(programs.Scratch):
         self.assertIn("as much, within the noise", [one.text for one in picture.root.iter(f"{SVG}text")])
         self.assertEqual([note.split(",")[0] for note in picture.notes],
                          ["after: a.folded", "after: a2", "before: b1", "before: b2"])
-        # With one capture on a side nobody knows.
+        # With one capture on each side the noise is not known.
         for words in (["--base", "b1,b2"], ["--also", "a2", "--base", "b1"]):
             picture = self.draw_folded(text(56, 20), *words)
             self.assertEqual({frame.noise for frame in picture.panes[0]}, {0})
@@ -212,7 +212,7 @@ class FlameGraph(programs.Scratch):
         self.assertIn("no.data", self.tacho("flamegraph", "-i", capture, "--also", "no.data", status=2).stderr.decode())
 
     def requests(self, name, count, period=1, **weights):
-        """A capture in which `count` requests took so many cycles in each function."""
+        """A capture of `count` requests with the given cycles in each function."""
         sample_type = made.USUAL | made.CALLCHAIN
         capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, sample_type),
                                made.Event("app:request", made.TRACEPOINT, 77, sample_type, 1)).started()
@@ -225,7 +225,7 @@ class FlameGraph(programs.Scratch):
         return name
 
     def test_costs_per_event_are_compared(self):
-        # 10 requests of 100 cycles before; after, 20 with 100 in leaf_b that took 10, and none in main.
+        # Before: 10 requests of 100 cycles. After: 20 requests; leaf_b takes 100 instead of 10 cycles, main none.
         self.requests("before", 10, a=800, b=100, main=100)
         self.requests("after", 20, period=4, a=1600, b=2000)
         words = ["-i", "after", "--base", "before", "--per", "request", *SYMBOLS, *WIDE]
@@ -240,7 +240,7 @@ class FlameGraph(programs.Scratch):
         self.assertIn("cycles per app:request: 100 before (10 of them), 180 after (20)", picture.notes)
         self.assertIn("Gone: 10.00 % of the total before", [one.text for one in picture.root.iter(f"{SVG}text")])
         self.assertNotIn("app:request", {frame.name for frame in picture.panes[0]}, "what counts is not drawn")
-        # Of shares leaf_a's fell.
+        # The percentage of leaf_a fell.
         shares = self.draw(*words[:4], "--event", "cycles", *SYMBOLS, *WIDE, status=None)
         self.assertEqual(next(frame for frame in shares.panes[0] if frame.name == "leaf_a").classes, ["q4"])
 
@@ -248,7 +248,7 @@ class FlameGraph(programs.Scratch):
         for number, (count, cost) in enumerate(((10, 1000), (20, 2200), (10, 1300), (10, 1100))):
             self.requests(f"{number}", count, a=cost)
         picture = self.draw("-i", "2", "--also", "3", "--base", "0,1", "--per", "app:request", *SYMBOLS, *WIDE, status=None)
-        # 100 and 110 a request before, 130 and 110 after; before 3,200 for 30.
+        # Cycles per request: before 100 and 110 (3,200 for 30 requests), after 130 and 110.
         self.assertAlmostEqual(picture.panes[0][0].noise, (10 + 20) / (3200 / 30), delta=1e-6)
         self.assertEqual(picture.panes[0][0].classes, ["d0"], "120 is 13.3 more")
 
@@ -268,9 +268,9 @@ class FlameGraph(programs.Scratch):
         lines = {frame.name: frame.line for frame in picture.panes[0]}
         self.assertEqual(lines["(anonymous namespace)::nested<2>"], "shapes.cc:37")
         self.assertEqual({frame.line for frame in picture.panes[0] if frame.kind in "kt"}, {""})
-        # Those of inlined calls are in the call.
+        # Lines of inlined calls are those of the call site.
         self.assertRegex(next(frame.line for frame in picture.panes[0] if frame.kind == "i"), r"^shapes\.cc:\d+$")
-        # And without lines nothing is said to be missing: nobody asked.
+        # A file without lines is not reported: lines are optional here.
         alone = self.tacho("flamegraph", "-i", GOLDEN / "captures/threads.data", *SYMBOLS, status=None)
         folded = self.tacho("folded", "-i", GOLDEN / "captures/threads.data", *SYMBOLS, status=None)
         self.assertEqual((alone.returncode, alone.stderr), (folded.returncode, folded.stderr))

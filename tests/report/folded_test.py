@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tacho folded begins each line with the thread's name, whatever its letters, and with the event's where several have
-samples; --as-perf has what stackcollapse-perf.pl reads in perf's text."""
+"""tacho folded starts each line with the thread's name, with any characters in it, and with the event's name if several have
+samples; --as-perf prints what stackcollapse-perf.pl makes of perf script."""
 import struct
 
 import made_capture as made

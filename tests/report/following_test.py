@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--follow of a capture that is far ahead of who reads it: it ends at the signal, not when it has caught up."""
+"""--follow of a capture that grows faster than it is read: Ctrl-C ends it at once, without catching up."""
 import signal
 import struct
 import subprocess
@@ -8,12 +8,12 @@ import made_capture as made
 import programs
 
 FINISHED_ROUND = 68
-HEAD, DATA_SIZE, FEATURE_BITS = 104, 48, 72  # bytes of a file's head, and where in it
+HEAD, DATA_SIZE, FEATURE_BITS = 104, 48, 72  # size of the file header, and offsets in it
 SAMPLES, ROUND = 200_000, 500
 
 
 def growing(capture):
-    """The file of a capture as it is before its recorder has finished it: no size of the data, no sections."""
+    """A capture as it is while recording: data size 0, no feature sections."""
     whole = capture.file()
     data_at, = struct.unpack_from("<Q", whole, DATA_SIZE - 8)
     head = bytearray(whole[:data_at + len(capture.data)])
@@ -45,7 +45,7 @@ class Following(programs.Scratch):
         self.backlog()
         for number in (signal.SIGINT, signal.SIGTERM):
             program = self.follow()
-            # Nobody reads on until the signal is there: the pipe holds the program long before its end.
+            # Nothing reads the output until the signal: the full pipe stops the program far from the end.
             self.assertIn(b"cycles", program.stdout.readline())
             program.send_signal(number)
             text = program.stdout.read()

@@ -32,7 +32,7 @@ class HeatMapInABrowser(programs.Scratch):
         self.assertEqual(self.browser.requests(), [])
 
     def draw(self, name="io", field="lat", unit="ns", words=()):
-        """Four columns of a second, and rows of a power of two from 16 to 127: 1, 2, 3 samples of 16, 32 and 64 in each."""
+        """Four columns of a second, and rows for powers of two from 16 to 127; in each column 1, 2 and 3 samples of 16, 32 and 64."""
         capture = made_payload.capture(**{name: [Field(field, unit=unit, role="value")]})
         for second in range(4):
             for value in (16, 32, 33, 64, 65, 66):
@@ -43,7 +43,7 @@ class HeatMapInABrowser(programs.Scratch):
         self.browser.open(self.folder / "a.svg")
 
     def settle(self):
-        """hashchange comes later."""
+        """Waits for hashchange, which is asynchronous."""
         self.browser.driver.execute_async_script("setTimeout(arguments[0], 30);")
 
     def press(self, *keys, shift=False):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho heatmap: boxes have the right samples, and what was planted in a box stands out there."""
+"""tacho heatmap: boxes have the right samples, and --box finds what was planted in a box."""
 import json
 import random
 import re
@@ -35,7 +35,7 @@ class HeatMap(programs.Scratch):
         (self.folder / name).write_bytes(capture.file())
 
     def plant(self):
-        """2,000 requests of two threads in ten seconds; from 4 to 6 s a third one alone makes those of 1 to 1.1 ms."""
+        """2,000 requests of two threads in ten seconds; from 4 to 6 s a third thread makes all requests of 1 to 1.1 ms."""
         chance = random.Random(3)
         fields = dict(io=[Field("lat", unit="ns", role="value"), Field("op", ENUM, 4, enumerators=((0, "READ"), (1, "WRITE"))),
                           Field("size", size=4), Field("file", TEXT, 1, 8)])
@@ -58,7 +58,7 @@ class HeatMap(programs.Scratch):
         return sum(begin <= time < end and low <= value <= high for time, value, _ in self.samples)
 
     def check_boxes(self, shown, offset_in=0):
-        """Of the JSON object: every box has the samples in it."""
+        """Checks the JSON object: the count of every box."""
         interval, begin = round(shown["interval"] * SECOND), round(shown["begin"] * SECOND)
         seen = {(box["column"], box["row"]): box["count"] for box in shown["boxes"]}
         for column in range(shown["columns"]):
@@ -161,7 +161,7 @@ class HeatMap(programs.Scratch):
                     self.assertEqual(row["count"], sum(row["low"] <= value <= row["high"] for value in right), (name, row))
             reported = self.json("--field", name, "--box", "..," + (f"{min(right)}..{max(right)}" if right else ".."))
             self.assertEqual((reported["inside"], reported["outside"]), (5, 0))
-            # What chooses the samples for other commands does so here, too: also where fractions were cut off.
+            # The printed --where condition selects the same samples in other commands, also of truncated fractions.
             for one in right or []:
                 reported = self.json("--field", name, "--box", f"..,{one}..{one}")
                 self.assertEqual(self.selected(reported["samples"]), reported["inside"], (name, one))
@@ -191,7 +191,7 @@ class HeatMap(programs.Scratch):
         self.write(capture)
         self.assertIn("tacho heatmap -i perf.data --event read", self.heatmap(status=1)[1])
         self.assertEqual([self.json("--event", name)["samples"] for name in ("read", "write")], [20, 10])
-        # Offsets and what every sample has are of all events, and the event is a field of theirs.
+        # Offsets and sample values are for all events; the event is then one of the compared fields.
         self.assertEqual(self.json("--offset")["samples"], 30)
         reported = self.json("--field", "period", "--box", "..,..", "--event", "write")
         self.assertEqual((reported["inside"], reported["outside"]), (10, 0))
@@ -230,13 +230,13 @@ class HeatMap(programs.Scratch):
     # ---- boxes
 
     def selected(self, command):
-        """How many samples the command prints, an object each."""
+        """Number of samples that the command prints as JSON."""
         words = shlex.split(command)
         self.assertEqual(words[:2], ["tacho", "script"])
         return len(self.tacho(*words[1:], "--json", status=None).stdout.splitlines())
 
     def drawn(self, command):
-        """How many samples the flame graph has."""
+        """Number of samples in the flame graph."""
         words = shlex.split(command)
         self.assertEqual(words[:2], ["tacho", "flamegraph"])
         self.tacho(*words[1:], *SYMBOLS, status=None)
@@ -259,7 +259,7 @@ class HeatMap(programs.Scratch):
         self.assertEqual([(row["name"], row["module"]) for row in first["function"]], [("leaf_b", "spin")])
         self.assertEqual({(row["name"], row["value"]) for row in first["field"]}, {("comm", "writer"), ("op", "WRITE")})
         self.assertEqual([row["frames"] for row in first["stack"]], [["main", "leaf_b"]])
-        # Nothing comes before these, and what is as frequent outside does not come at all.
+        # These are first, and what is equally frequent outside is not listed.
         self.assertEqual(len({row["g2"] for row in reported["rows"][:5]}), 1)
         self.assertTrue(all(row["g2"] < reported["rows"][0]["g2"] for row in reported["rows"][5:]))
         self.assertEqual(reported["rows"][0]["kind"], "thread")
@@ -277,7 +277,7 @@ class HeatMap(programs.Scratch):
         self.assertIn("op WRITE", text)
 
     def test_unique_values_do_not_come_first(self):
-        """Every sample has a size that no other one has; half of the box's samples are of one operation."""
+        """Every sample has a unique size; half of the box's samples have one operation."""
         capture = made_payload.capture(io=[Field("lat", unit="ns", role="value"), Field("unique"), Field("op", size=4)])
         for number in range(400):
             is_inside = number % 40 == 0
@@ -332,7 +332,7 @@ class HeatMap(programs.Scratch):
             begin = shown["begin"] + box["column"] * shown["interval"] + shown["interval"] / 3
             value = shown["rows"][box["row"]]["low"]
             reported = self.json("--box", f"{begin:.9f},{value}")
-            # The text has other boxes: JSON is of the picture's.
+            # Text has other boxes than JSON, which has those of the picture.
             self.assertEqual((reported["box"], reported["inside"]), (box["box"], box["count"]))
 
     def test_names_stay_text(self):

@@ -19,7 +19,7 @@ class Hist(programs.Scratch):
         return done.stdout.decode(), done.stderr.decode()
 
     def histograms(self, *words):
-        """(heading, rows, percentiles) of each."""
+        """(heading, rows, percentiles) of each histogram."""
         found = []
         for block in self.output(*words)[0].split("\n\n"):
             heading, _, *lines = block.splitlines()
@@ -28,7 +28,7 @@ class Hist(programs.Scratch):
         return found
 
     def write_operations(self):
-        """One each millisecond, of random latency."""
+        """One operation each millisecond, of random latency."""
         chance = random.Random(7)
         self.values = []
         capture = made_payload.capture(op=[Field("lat", unit="ns", role="value"), Field("kind", TEXT, 1, 8)])
@@ -77,7 +77,7 @@ class Hist(programs.Scratch):
                          ["       ...    21 rows without values", "       ...    99951 rows without values"])
         rows = [ROW.match(line).groups() for line in lines if ROW.match(line)]
         self.assertEqual([int(low) for low, _, _ in rows], [3, 4, 5, *range(6, 27), 48, 100_000])
-        # Powers of two are never so many.
+        # There are never that many powers of two.
         self.assertNotIn("without", self.output()[0])
 
     def test_parts_of_powers_show_every_value(self):
@@ -87,7 +87,7 @@ class Hist(programs.Scratch):
         self.assertEqual(sum(count for *_, count in rows), 1050)
         self.assertEqual(rows[-1][0], 1 << 59)
         self.assertIn("                 ...    63 rows without values", lines)
-        # More of them than the thousand of --linear.
+        # More rows than the limit of 1,000 of --linear.
         values = [part << power for power in range(20) for part in range(64, 128)]
         self.write_values(values)
         lines = self.output("--log", "64")[0].splitlines()[2:]
@@ -121,7 +121,7 @@ class Hist(programs.Scratch):
         self.assertEqual(followed, self.output("--interval", "100ms")[0] + "\n" + whole)
 
     def write_pairs(self, issues):
-        """(time in ms, event, device, sector) of events that name the sector differently, and with another type."""
+        """Writes (time in ms, event, device, sector); the two events have different names and types for the sector."""
         capture = made_payload.capture(
             issue=[Field("dev", size=4), Field("sector", SIGNED, 4)], done=[Field("device", size=4), Field("where"), Field("kind", TEXT, 1, 8)])
         for at, event, device, sector in sorted(issues):
@@ -146,11 +146,11 @@ class Hist(programs.Scratch):
             self.assertRegex(heading, r"kind [rw], 30 values$")
 
     def test_events_without_a_partner_are_counted(self):
-        # Sector 7 comes twice before it is done, 8 never ends, 9 never began.
+        # Sector 7 starts twice before it ends, 8 never ends, 9 never starts.
         self.write_pairs([(0, 0, 1, 7), (5, 0, 1, 7), (9, 1, 1, 7), (20, 0, 1, 8), (30, 1, 1, 9)])
         out, said = self.output("--between", "issue,done", "--key", "sector,where")
         self.assertIn("1 value\n", out)
-        self.assertIn("2097152 -> 4194303", out)  # 4 ms: from the later one
+        self.assertIn("2097152 -> 4194303", out)  # 4 ms: from the later start
         self.assertEqual(said, "tacho hist: 2 events 'issue' had no end in the capture\n"
                                "tacho hist: 1 event 'done' had no begin in it\n")
 
@@ -187,9 +187,9 @@ class Hist(programs.Scratch):
         self.assertEqual([rows for _, rows, _ in found], [[(2097152, 4194303, 24)], [(4194304, 8388607, 12)]])
 
     def test_many_keys_that_never_end_are_given_up(self):
-        """Long keys: more bytes than both generations of waiting first events may hold."""
+        """Long keys: more bytes than the limit for pending first events."""
         capture = made_payload.capture(begin=[Field("name", TEXT, 1, 60_000)], end=[Field("name", TEXT, 1, 60_000)])
-        capture.data = bytearray(capture.data)  # grows without being copied each time
+        capture.data = bytearray(capture.data)  # appending in place, not by copying
         for number in range(2800):
             capture.sample(event=0, raw=str(number).encode().ljust(60_000, b"x"))
         for number in (2799, 0):

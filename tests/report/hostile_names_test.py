@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Names with every byte there is, in every place where a capture has names: no command's text lets one through that a
-terminal would act on, all text is UTF-8, and JSON always parses. --raw-names gives the bytes."""
+"""Names with every byte value, everywhere in a capture: no command prints a byte to which a
+terminal would react, all text is UTF-8, and JSON always parses. --raw-names prints the bytes."""
 import json
 import struct
 
@@ -146,7 +146,7 @@ class HostileNames(programs.Scratch):
         return done
 
     def assert_safe(self, output):
-        for number, line in enumerate(output.decode("utf-8").split("\n"), 1):  # strict: raises when it is none
+        for number, line in enumerate(output.decode("utf-8").split("\n"), 1):  # strict: raises if it is not UTF-8
             unsafe = {hex(ord(c)) for c in line if ord(c) in UNSAFE}
             self.assertEqual(unsafe, set(), f"line {number}: {ascii(line)}")
 

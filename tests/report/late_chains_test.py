@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Without children, `report` names call chains of the rows that are heavy enough for a graph only: nobody sees that.
+"""Without children, `report` resolves call chains only for rows heavy enough for a graph: the output is the same.
 
-`--ignore-callees` with a name that nobody has changes no text either, but needs every chain."""
+The reference is `--ignore-callees` with a name that does not occur, which needs every chain."""
 import random
 
 import made_capture as made
@@ -15,7 +15,7 @@ FORMS = [[], ["-g", "caller"], ["-g", "graph,20"], ["-g", "graph,5,callee,functi
          ["--max-stack", "2"], ["-n", "--show-total-period"], ["-U"], ["--top", "3"], ["--weight", "samples"],
          ["--percentage", "relative", "--symbol-filter", "a"], ["--symbol-filter", "e", "-g", "graph,10"], ["--no-inline"],
          ["--inline=all"], ["-s", "srcline"], ["-s", "sym,srcline"], ["-s", "addr"], ["-s", "time"], ["-F", "overhead,overhead_children,sym"]]
-CODE = 0x700000000000  # nobody's: every address is a function of its own
+CODE = 0x700000000000  # unmapped: every address is a function
 
 
 class LateChains(programs.Scratch):
@@ -24,7 +24,7 @@ class LateChains(programs.Scratch):
         every = self.tacho("report", *SYMBOLS, "--stdio", "--no-children", "-i", capture, "--ignore-callees", "^nobody has this$",
                            *words, status=None)
         self.assertEqual(usual.returncode, every.returncode)
-        # Nobody has looked for symbols of programs that only chains of light rows lead through.
+        # No symbols were read for programs that occur only in chains of light rows.
         self.assertLessEqual(set(usual.stderr.splitlines()), set(every.stderr.splitlines()))
         self.assert_same_text(usual.stdout, every.stdout)
         return usual.stdout.count(b"\n")
@@ -43,7 +43,7 @@ class LateChains(programs.Scratch):
             capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN)).started()
             functions = [CODE + 16 * i for i in range(chance.choice([3, 10, 60]))]
             for _ in range(chance.choice([1, 30, 400])):
-                # Few callees, so that rows weigh differently; chains of no frame and with recursion, too.
+                # Few callees, so that rows have different weights; also empty chains and recursion.
                 chain = [chance.choice(functions) for _ in range(chance.randrange(6))]
                 leaf = functions[min(chance.randrange(len(functions)), chance.randrange(len(functions)))]
                 capture.sample(ip=leaf, chain=chance.choice([[], [made.CONTEXT_USER, leaf, *chain]]),

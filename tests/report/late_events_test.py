@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A pipe that tells of an event after samples were there: no view takes it for one that it knows."""
+"""A pipe that describes an event after its first samples: no view takes it for another event."""
 import struct
 
 import made_capture as made
@@ -8,7 +8,7 @@ import programs
 from made_payload import Field
 
 ATTR, FINISHED_ROUND, SAMPLE = 64, 68, 9
-LATE, MANY = 77, 64  # the id of the late event; how many there are
+LATE, MANY = 77, 64  # the id of the first late event; their number
 CALL = [Field("time", unit="ns", role="value"), Field("function", role="function", format="uaddr"), Field("depth", role="depth")]
 WAIT = [Field("time", unit="ns", role="value"), Field("queued", unit="ns", role="queued")]
 WAKE = [Field("pid", size=4, role="wakes"), Field("pad", size=4)]
@@ -30,7 +30,7 @@ print fmt: "%s {1}=%u", "{2}", REC->{1}
 
 
 def tracing_record(count, field, how):
-    """Descriptions of `count` tracepoints, as TRACING_DATA of a pipe."""
+    """A TRACING_DATA record of a pipe, with `count` tracepoints."""
     data = b"\x17\x08\x44tracing0.6\0" + bytes([0, 8]) + struct.pack("<I", 4096)
     data += b"header_page\0" + bytes(8) + b"header_event\0" + bytes(8) + struct.pack("<I", 0)
     texts = [FORMAT.format(number + 1, field, how).encode() for number in range(count)]
@@ -41,7 +41,7 @@ def tracing_record(count, field, how):
 
 
 class LateDescriptions(programs.Scratch):
-    COUNT = 200  # more than are parsed together
+    COUNT = 200  # more than one batch
 
     def write(self, again):
         events = [made.Event(f"made:event{number + 1}", made.TRACEPOINT, number + 1, made.USUAL | made.RAW) for number in range(self.COUNT)]
@@ -88,8 +88,8 @@ class LateDescriptions(programs.Scratch):
 
 
 class SectionsAgain(programs.Scratch):
-    """A pipe that brings its header's sections again while samples are shown by the first."""
-    SECTIONS = (TRACING_DATA, 78, 80)  # and EVENT_UPDATE, of which some are pieces of sections, and FEATURE
+    """A pipe with the same feature sections again after samples."""
+    SECTIONS = (TRACING_DATA, 78, 80)  # also EVENT_UPDATE, which may be parts of sections, and FEATURE
 
     def records(self, pipe):
         at = 16
@@ -127,7 +127,7 @@ class SectionsAgain(programs.Scratch):
 
 class LateEvents(programs.Scratch):
     def pipe(self, capture):
-        """Two samples, and behind them more events with a sample of each."""
+        """Two samples, then more events with one sample each."""
         (self.folder / "perf.data").write_bytes(capture.file())
         self.tacho("convert", "-i", "perf.data", "-o", "pipe.data", "--to", "pipe", "--plain")
         pipe = (self.folder / "pipe.data").read_bytes()
@@ -140,7 +140,7 @@ class LateEvents(programs.Scratch):
         self.assertEqual(len(samples), 2)
         last = bytearray(samples[-1])
         time, = struct.unpack_from("<Q", last, 32)
-        pipe += 2 * made.record(FINISHED_ROUND, 0, b"")  # the samples until here come before anything else is read
+        pipe += 2 * made.record(FINISHED_ROUND, 0, b"")  # samples up to here are shown before the rest is read
         for i in range(MANY):
             struct.pack_into("<Q", last, 8, LATE + i)
             struct.pack_into("<Q", last, 32, time + (i + 1) * made.STEP)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Call graphs whose text is long (-g graph,0): they go out row by row, and are not kept."""
+"""Long call graphs (-g graph,0): they are printed row by row, and not kept in memory."""
 import os
 import struct
 import subprocess
@@ -9,10 +9,10 @@ import made_capture as made
 import programs
 
 ROWS, CALLERS, DEPTH = 1000, 20, 100
-CODE = 0x700000000000  # nobody's: every address is a row of its own
+CODE = 0x700000000000  # unmapped: every address is a row
 MIB = 1 << 20
 SANITIZED = b"__asan_init" in (programs.BIN / "tacho-report").read_bytes()
-HEAD, DATA_SIZE = 104, 48  # bytes of a file's head, and where in it
+HEAD, DATA_SIZE = 104, 48  # size of the file header, and offsets in it
 
 
 class LongGraphs(programs.Scratch):
@@ -21,7 +21,7 @@ class LongGraphs(programs.Scratch):
         capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN)).started()
         tails = [struct.pack(f"<{DEPTH}Q", *(CODE + 0x100000 * (caller + 1) + 16 * frame for frame in range(DEPTH)))
                  for caller in range(CALLERS)]
-        # Written as it is made, by a small process: what it holds counts as its children's.
+        # Written in pieces: this process must stay small, since RUSAGE_CHILDREN starts at its size.
         file = open(self.folder / "perf.data", "wb")
         self.addCleanup(file.close)
         whole = capture.file()
@@ -35,11 +35,11 @@ class LongGraphs(programs.Scratch):
                     "<QQIIQIIQQQQ", 1, ip, made.PID, made.PID, capture.time, 0, 0, 1000 + row, DEPTH + 2, made.CONTEXT_USER, ip) + tail))
         size = file.tell() - data_at
         file.seek(DATA_SIZE)
-        file.write(struct.pack("<Q", size) + bytes(HEAD - DATA_SIZE - 8))  # and no sections behind it
+        file.write(struct.pack("<Q", size) + bytes(HEAD - DATA_SIZE - 8))  # no feature sections
         file.close()
 
     def report(self, *words):
-        """Bytes of text, and the most memory that was held."""
+        """Bytes of the text, and peak memory."""
         with open(self.folder / "text", "wb") as text:
             program = subprocess.Popen([str(programs.BIN / "tacho-report"), "report", "--no-children", "--percent-limit", "0", *words],
                                        cwd=self.folder, stdin=subprocess.DEVNULL, stdout=text, stderr=subprocess.DEVNULL)

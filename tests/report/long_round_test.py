@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rounds that are longer than what may wait in memory, as recorders with large rings and copied stacks leave them."""
+"""Rounds that exceed the memory limit of sorting, as recorders with large rings and stack copies write them."""
 import ctypes
 import re
 import struct
@@ -10,7 +10,7 @@ import programs
 
 FINISHED_ROUND, COMPRESSED, COMPRESSED_FEATURE = 68, 81, 27
 BYTES = 8000  # of a payload
-EACH = 32     # samples in a frame
+EACH = 32     # samples in a zstd frame
 BLOCKS = 400  # frames: 100 MB of records, from 40 KB
 
 
@@ -24,7 +24,7 @@ def packed(content):
 
 class LongRound(programs.Scratch):
     def capture(self, time_of, behind=0):
-        """`time_of`: block and number in it -> ns after the start. `behind`: so many sound rounds follow."""
+        """`time_of`: (block, number in it) -> ns after the start. `behind`: number of sorted rounds after it."""
         feature = struct.pack("<5I", 1, 1, 1, 4, 1 << 20)
         capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.RAW),
                                features={COMPRESSED_FEATURE: feature}).started()
@@ -37,7 +37,7 @@ class LongRound(programs.Scratch):
             data += made.record(COMPRESSED, 0, packed(capture.data))
         if behind:
             data += 3 * made.record(FINISHED_ROUND, 0, b"")
-        for first in range(0, 2 * behind, 2):  # of two frames, the later samples in the first one
+        for first in range(0, 2 * behind, 2):  # two frames, with the later samples in the first one
             for block in (first + 1, first):
                 capture.data = b""
                 for i in range(EACH):
@@ -63,7 +63,7 @@ class LongRound(programs.Scratch):
         self.assertEqual(said, "")
 
     def test_an_order_that_cannot_be_held_is_given_up_and_reported(self):
-        """Each frame has samples of the whole time."""
+        """Each frame has samples of the whole time range."""
         self.capture(lambda block, i: i * BLOCKS + block)
         times, said = self.times(status=3)
         self.assertEqual(len(set(times)), len(times))

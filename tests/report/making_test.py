@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Captures that are made of others (convert, redact) are made by a process that may do nothing else: what comes out is what one
-process makes alone; when it is killed, another one makes it, and nothing of the first stays."""
+"""convert and redact write captures in a sandboxed process: the output is that of one
+process without a sandbox; if it is killed, another one starts over, and nothing of the first stays."""
 import os
 import random
 import signal
@@ -57,7 +57,7 @@ class Making(programs.Scratch):
         for way in WAYS:
             with self.subTest(" ".join(map(str, way))):
                 self.assertEqual(self.made(way, "apart.data"), self.made(way, "here.data", "--no-worker"))
-                # Again, so that there is one to be kept.
+                # Again, so that the output exists already.
                 before = (self.folder / "apart.data").read_bytes()
                 self.made(way, "apart.data")
                 self.assertEqual((self.folder / "apart.data.old").read_bytes(), before)
@@ -92,7 +92,7 @@ class Making(programs.Scratch):
                 self.assertEqual([path.name for path in self.folder.iterdir() if path.name.startswith(".")], [])
 
     def test_a_pipe_that_pauses_amid_a_round_is_as_its_file(self):
-        """Nothing that is older than what came before the pause is out of order, and the silence is no row of rounds."""
+        """Records after the pause that are older than those before are not out of order, and the pause adds no empty rounds."""
         self.run_program(programs.BIN / "tacho-report", "convert", "-i", UNWOUND, "-o", "piped.data", "--to", "pipe", "--plain")
         records = records_of((self.folder / "piped.data").read_bytes())
         first = [type_ for type_, _ in records].index(SAMPLE)
@@ -102,7 +102,7 @@ class Making(programs.Scratch):
         third = len(samples) // 3
         self.assertGreater(third, 3)
         mark = struct.pack("<IHH", FINISHED_ROUND, 0, 8)
-        # The last round has its samples the other way round.
+        # The samples of the last round are in reverse order.
         last = samples[2 * third:][::-1]
         parts = [PIPE_HEAD + b"".join([*head, *samples[:third], mark, *samples[third:2 * third], mark, *last[:third // 2]]),
                  b"".join([*last[third // 2:], *end, mark])]

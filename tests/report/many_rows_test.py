@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""More rows and functions than are named while a capture is read, and than are sorted with their words beside them."""
+"""More rows and functions than are named while reading, and than are sorted with their texts in memory."""
 import csv
 import io
 import struct
@@ -9,8 +9,8 @@ import programs
 
 ROWS = (1 << 18) + 20_000
 CALLERS = [0x700100000000 + 16 * number for number in range(3)]
-CODE = 0x700000000000  # nobody's: every address is a function of its own
-SIZE_AT, HEAD = 48, 104  # in a file's head: the size of its records; and where it ends
+CODE = 0x700000000000  # unmapped: every address is a function
+SIZE_AT, HEAD = 48, 104  # in the file header: offset of the data size; size of the header
 
 
 class ManyRows(programs.Scratch):
@@ -22,13 +22,13 @@ class ManyRows(programs.Scratch):
         sample = struct.Struct("<IHHQQIIQIIQQQQQ")
         samples = bytearray()
         for row in range(ROWS):
-            weight = row * 7919 % ROWS + 1  # each once, in no order
+            weight = row * 7919 % ROWS + 1  # each once, shuffled
             samples += sample.pack(9, made.USER, sample.size, 1, CODE + 16 * row, made.PID, made.PID, capture.time + row + 1, 0, 0,
                                    weight, 3, made.CONTEXT_USER, CODE + 16 * row, CALLERS[row % 3])
         data = capture.data + samples
         head = bytearray(whole[:at])
         struct.pack_into("<Q", head, SIZE_AT, len(data))
-        head[SIZE_AT + 8:HEAD] = bytes(HEAD - SIZE_AT - 8)  # no sections behind the records
+        head[SIZE_AT + 8:HEAD] = bytes(HEAD - SIZE_AT - 8)  # no feature sections
         (self.folder / "perf.data").write_bytes(head + data)
 
     def test_the_text_is_the_same_for_any_number_of_jobs(self):
@@ -43,7 +43,7 @@ class ManyRows(programs.Scratch):
             self.assertIn(b"--jobs", self.tacho("report", "--jobs", text, status=1).stderr)
 
     def rows(self, *words):
-        """(address, value) of each, as they are shown."""
+        """(address, value) of each row, in the order of the text."""
         text = self.tacho("report", "-s", "sym", "--csv", *words).stdout.decode()
         lines = [line for line in text.splitlines() if line and not line.startswith("#")]
         table = list(csv.DictReader(io.StringIO("\n".join(lines))))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho pack: a pack that no reader would take is refused, and the capture stays as it is."""
+"""tacho pack: a pack that readers would reject is refused, and the capture is unchanged."""
 import shutil
 import struct
 import unittest
@@ -7,7 +7,7 @@ import unittest
 import made_capture as made
 import programs
 
-CODE = 0x100000000  # made at run time: one function, that a perf map names
+CODE = 0x100000000  # JIT code: one function, in a perf map
 PAGE = 4096
 
 
@@ -15,7 +15,7 @@ class Pack(programs.Scratch):
     def write(self, addresses, chain=1000):
         capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)).started()
         capture.mapped(made.PID, CODE, 1 << 40, 0, "//anon")
-        pieces = []  # joined in the end: appending to what is large already copies it
+        pieces = []  # joined at the end: += would copy it each time
         for begin in range(0, addresses, chain):
             capture.data, before = b"", capture.data
             pieces.append(before)
@@ -45,7 +45,7 @@ class Pack(programs.Scratch):
         self.assertEqual({path.name for path in self.folder.iterdir()}, {"perf.data", f"perf-{made.PID}.map"})
 
     def build(self):
-        """A program of two functions, and where they are in it."""
+        """A program of two functions, and their addresses."""
         (self.folder / "program.c").write_text("__attribute__((noinline)) int leaf(int x) { return x * 3 + 1; }\n"
                                                "int main(int count, char** words) { (void)words; return leaf(count); }\n")
         self.run_program("cc", "-O1", "-o", "program", "program.c")
@@ -71,29 +71,29 @@ class Pack(programs.Scratch):
         names = [line.split()[1] for line in self.tacho("script", "-i", "perf.data", "-F", "ip,sym", status=None).stdout.splitlines()]
         self.assertEqual(names, [b"gone::run", b"gone::run", b"[unknown]", b"__kernel_rt_sigreturn"])
         self.tacho("pack", "perf.data", "-o", "packed.data", status=None)
-        # What is not understood by its readers goes; the pack has the names.
+        # Damaged parts are removed; the pack has the names.
         self.tacho("redact", "packed.data", "public.data", status=None)
         names = [line.split()[1] for line in self.tacho("script", "-i", "public.data", "-F", "ip,sym", status=None).stdout.splitlines()]
         self.assertEqual(names, [b"gone::run", b"gone::run", b"[unknown]", b"__kernel_rt_sigreturn"])
 
     @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
     def test_where_the_file_has_more_code_than_was_packed_it_is_read(self):
-        """A run through functions of which the first and the last are packed."""
+        """Code over several functions, of which the first and the last are packed."""
         program, symbols = self.build()
-        begin, end = symbols["_start"], symbols["leaf"]  # others lie between them
+        begin, end = symbols["_start"], symbols["leaf"]  # with others between them
         capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.BRANCH_STACK, branch=1 << 3)).started()
         capture.mapped(made.PID, CODE, 0x8000, 0, str(program))
         flags = made.branch_flags(predicted=1)
         capture.sample(ip=CODE + begin, branches=[(CODE + end, CODE + begin, flags), (CODE + end, CODE + begin, flags)])
         (self.folder / "perf.data").write_bytes(capture.file())
         self.tacho("pack", "perf.data", "-o", "code.data", "--level", "code")
-        def instructions(capture):  # names are packed of places that were hit, and not of all that lie between
+        def instructions(capture):  # names are packed only for addresses with samples
             text = self.tacho("script", "-F", "ip,brstackinsn", "-i", capture, status=None).stdout
             return [line for line in text.splitlines() if b"insn: " in line]
         expected = instructions("perf.data")
         self.assertRegex(b"\n".join(expected), rb"%016x\tinsn: [0-9a-f ]+\t# PRED" % (CODE + end))
         self.assertEqual(instructions("code.data"), expected)
-        # A file of the same name with other code in it: what was packed stands.
+        # A file of the same name with other code: the packed names are used.
         other = bytearray(program.read_bytes())
         other[begin] ^= 0xff
         program.write_bytes(other)
@@ -120,7 +120,7 @@ class Pack(programs.Scratch):
         self.assertIn(b"leaf", without)
         self.assertNotEqual(without, expected)
         self.assertEqual(self.tacho(*show, "-i", "code.data").stdout, expected)
-        # A pack that is made again of it has what it had, by level; redaction leaves it.
+        # Packing again keeps what the level includes; redaction keeps it too.
         self.tacho("pack", "code.data", "-o", "again.data", "--level", "code")
         self.assertEqual(self.tacho(*show, "-i", "again.data").stdout, expected)
         self.assertIn(b", code, ", self.tacho("header", "-i", "again.data").stdout)

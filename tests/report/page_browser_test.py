@@ -19,7 +19,7 @@ if browser.webdriver:
 
 ENTER, ESCAPE, LEFT, UP, RIGHT, DOWN, SHIFT = "\ue007", "\ue00c", "\ue012", "\ue013", "\ue014", "\ue015", "\ue008"
 CHAIN = [2**64 - 512, made.LEAF_A + 4, made.MAIN + 9]
-JIT, FILE = 0x7f0000000000, 0x7f1000000000  # where code made at run time and a file of a hostile name are mapped
+JIT, FILE = 0x7f0000000000, 0x7f1000000000  # addresses of JIT code and of a file with a hostile name
 GOLDEN = programs.ROOT / "tests/golden"
 SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
 NAMES = ["</script><img src=x onerror=window.hit=1>", "'\"`${window.hit=1}&lt;b&gt;", "right\u202eleft \u05d0\u05d1", "x" * 10_000,
@@ -54,7 +54,7 @@ class PageInABrowser(programs.Scratch):
             ask();""")
 
     def open_payloads(self, names=NAMES):
-        """Threads, payloads, files and functions with such names; sizes of 1 to 64 KiB."""
+        """A page of threads, payloads, files and functions with hostile names; sizes of 1 to 64 KiB."""
         made_events = made_payload.capture(True, read=[Field("size", unit="bytes", role="value"), Field("path", TEXT, 1, 10_016)])
         made_events.mapped(made.PID, JIT, 0x10000, 0, "//anon").mapped(made.PID, FILE, 0x1000, 0, "/tmp/" + names[0])
         (self.folder / f"perf-{made.PID}.map").write_text("".join(
@@ -70,19 +70,19 @@ class PageInABrowser(programs.Scratch):
         self.tacho("page", "-o", "page.html", "--perf-map-dir", self.folder, status=None)
         self.open()
 
-    # What is seen.
+    # What the browser shows.
 
     def folded(self, *words):
         return folded_lines(self.tacho("folded", *self.capture, *words, status=None).stdout.decode())
 
     def shown_folded(self):
-        """The text that the page itself gives."""
+        """The folded text that the page offers."""
         self.browser.driver.find_element(By.XPATH, "//button[text()='Folded text']").click()
         text = self.browser.run("const box = document.querySelector('#folded'), text = box.querySelector('textarea').value; box.close(); return text")
         return folded_lines(text)
 
     def frames(self):
-        """[x, y, width] of the frames in sight, widest first."""
+        """[x, y, width] of the visible frames, widest first."""
         return self.browser.run("return document.querySelector('canvas.flame').drawn.map(([, x, y, w]) => [x, y, w]).sort((a, b) => b[2] - a[2])")
 
     def selection(self):
@@ -98,7 +98,7 @@ class PageInABrowser(programs.Scratch):
         return self.browser.run("return location.hash")
 
     def settle(self):
-        """hashchange and what is drawn come later."""
+        """Waits for hashchange and drawing, which are asynchronous."""
         self.browser.driver.execute_async_script("const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done()), 30);")
 
     def press(self, *keys):
@@ -110,7 +110,7 @@ class PageInABrowser(programs.Scratch):
         self.browser.run("document.querySelector(arguments[0]).focus()", selector)
 
     def pointer(self, selector, *points):
-        """Presses at the first point of an element, and lets go at the last; points as parts of its size."""
+        """Drags from the first point of an element over the others; points are fractions of its size."""
         x, y, width, height = self.browser.run("""const element = document.querySelector(arguments[0]);
             element.scrollIntoView({block: 'center'});
             const box = element.getBoundingClientRect();
@@ -389,7 +389,7 @@ class PageInABrowser(programs.Scratch):
         self.assertTrue(all(a != b for a, b in zip(looks["light"], looks["dark"])))
 
     def test_words_stand_out_from_their_ground(self):
-        """Contrast of at least 4.5, dark and light, of everything that has letters; WCAG's formula."""
+        """All text has a contrast of at least 4.5 by the formula of WCAG, dark and light."""
         self.open_golden("unwound")
         for scheme in ("light", "dark"):
             self.browser.prefers(scheme)
@@ -432,7 +432,7 @@ class PageInABrowser(programs.Scratch):
         self.click(".functions td.name button")
 
     def cpu_milliseconds(self):
-        """Of the page's main thread, in scripts: what else runs on this machine does not count."""
+        """CPU time of scripts in the page's main thread, which does not depend on the machine's load."""
         metrics = self.browser.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
         return 1000 * next(metric["value"] for metric in metrics if metric["name"] == "ScriptDuration")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho page: its data are the capture's, its policy allows nothing but what is inside, and names stay data."""
+"""tacho page: its data are those of the capture, its content security policy forbids external resources, and names stay text."""
 import re
 import struct
 
@@ -63,7 +63,7 @@ class PageOfACapture(programs.Scratch):
         self.assertTrue(page.texts[by_name["from"][0]].startswith("0xffffffff81"))
 
     def test_weights_have_the_unit_of_the_field_that_is_the_period(self):
-        """As the other pictures say it, whether or not that is the field which stands for the payload."""
+        """The same unit as in other pictures, whether or not the field is the event's main value."""
         fields = [Field("took", unit="us", role="value"), Field("size", unit="bytes", role="sum")]
         for period, unit in ((lambda took, size: size, "bytes"), (lambda took, size: 7, "samples")):
             capture = made_payload.capture(True, read=fields)
@@ -107,7 +107,7 @@ class PageOfACapture(programs.Scratch):
         self.assertIn("holds the first 40 samples and leaves 69 out", done.stderr.decode())
 
     def hostile(self, names):
-        """A capture whose threads and payloads are called so."""
+        """A capture of threads and payloads with these names."""
         capture = made_payload.capture(True, read=[Field("size", unit="bytes", role="value"), Field("path", TEXT, 1, 64)])
         for name in names:
             raw = name.encode()[:63]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tacho/event.h promises of a payload's fields: roles, formats, and names that the sample itself has as well."""
+"""Roles and formats of payload fields (tacho/event.h), and fields with the names of sample values."""
 import json
 import struct
 
@@ -8,7 +8,7 @@ import made_payload
 import programs
 from made_payload import ENUM, TEXT, Field
 
-CHAIN = [2**64 - 512, made.LEAF_A + 4, made.MAIN + 9]  # a mark: user addresses follow
+CHAIN = [2**64 - 512, made.LEAF_A + 4, made.MAIN + 9]  # PERF_CONTEXT_USER
 
 
 class PayloadRoles(programs.Scratch):
@@ -160,7 +160,7 @@ class PayloadRoles(programs.Scratch):
                                            "free\n"))
 
     def addressed(self, chains=False):
-        """A payload with a stack of the kernel's and of the process's, and an address of each."""
+        """A payload with a kernel and a user stack, and an address of each."""
         capture = made_payload.capture(chains, io=[
             Field("at", format="uaddr"), Field("from", format="kaddr"), Field("kernel", count=4, role="stack"),
             Field("user", count=3, role="stack", format="uaddr")])
@@ -201,7 +201,7 @@ class PayloadRoles(programs.Scratch):
         capture = made_payload.capture(io=[Field("bytes"), Field("stack", count=64, role="stack")])
         capture.sample(raw=struct.pack("<QQ", 5, made.MAIN + 9))
         capture.sample(raw=struct.pack("<Q", 5))
-        capture.sample(raw=struct.pack("<QQQ", 5, 2**64 - 1, made.MAIN + 9))  # no address: a corrupt chain to perf
+        capture.sample(raw=struct.pack("<QQQ", 5, 2**64 - 1, made.MAIN + 9))  # not an address: perf takes the chain for corrupt
         self.write(capture)
         out, _ = self.output("script", "--json", status=None)
         stacks = [[frame["ip"] for frame in json.loads(line)["stack"]] for line in out.splitlines()]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A pipe whose header sections come before its events (perf inject writes such) is read as any other."""
+"""A pipe whose header sections come before its events (perf inject writes such) is read like any other."""
 import struct
 
 import programs

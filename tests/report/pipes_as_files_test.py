@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a view shows of a pipe is what it shows of the file, although it learns of the pipe's events with its first sample."""
+"""A view shows the same for a pipe as for the file, although a pipe describes its events after the start."""
 import struct
 
 import made_capture as made
@@ -25,7 +25,7 @@ class PipesAsFiles(programs.Scratch):
 
     def test_of_every_kind(self):
         for capture in sorted((GOLDEN / "captures").glob("*.data")):
-            # A file's header says that there are branches, and perf shows these then; a pipe's does not.
+            # A file's header has a flag for branches, by which perf shows them; a pipe has none.
             views = [words for words in VIEWS if "--csv" not in words or capture.name != "predicted-branches.data"]
             self.compare(capture, views)
 
@@ -99,7 +99,7 @@ class PipesAsFiles(programs.Scratch):
             (self.folder / "whole").unlink()
 
     def unwound_pipe(self):
-        """The records of a pipe with copies of stacks, and the build id of its program, which is not among them."""
+        """The records of a pipe with stack copies, and its program's build id, which they do not have."""
         self.tacho("convert", "--to", "pipe", "--plain", "-i", GOLDEN / "captures/unwound.data", "-o", "piped")
         pipe, at, records, build_id = (self.folder / "piped").read_bytes(), 16, [], b""
         while at < len(pipe):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tacho redact: what is planted into every place that a capture has is found before and in no byte after, and what was kept
-is shown as before. Records are made here: what a live recording holds is tests/live/redact_test.py's."""
+"""tacho redact: tokens planted everywhere in a capture are found before and in no byte after, and what is kept
+is shown as before. Captures are generated here; tests/live/redact_test.py uses recordings."""
 import ctypes
 import json
 import struct
@@ -14,9 +14,9 @@ HOSTNAME, CMDLINE, BUILD_ID, CLOCK_DATA, ATTACHMENTS, UNKNOWN = 3, 11, 2, 29, 22
 TOKEN = "pl4nted"
 STACK_USER, CGROUP_RECORD, NAMESPACES_RECORD, COMM_RECORD = 1 << 13, 19, 16, 3
 USE_CLOCKID = 1 << 25
-KERNEL_BASE = 0xffffffff9a600000  # where KASLR put this kernel
+KERNEL_BASE = 0xffffffff9a600000  # load address of this kernel (KASLR)
 MODULE = 0xffffffffc0123000
-OBJECT = 0xffff8881234567c0  # what the kernel allocated
+OBJECT = 0xffff8881234567c0  # a heap address of the kernel
 BREAKPOINT, THREAD_MAP = 5, 73
 
 
@@ -25,7 +25,7 @@ def strings(*texts):
 
 
 def attachments(**contents):
-    """The section's body; of names the '_' is a '/'."""
+    """The section's body; '_' in names means '/'."""
     zstd = bytes_of.library()
     zstd.ZSTD_compress.restype = ctypes.c_ulonglong
     body = struct.pack("<II", 1, len(contents))
@@ -45,7 +45,7 @@ def programs_attached(*sections):
 
 
 class Redacted(made.Capture):
-    """Tokens in every place: see the names of the classes."""
+    """Tokens in all parts of a capture: see the class names."""
 
     def __init__(self):
         regs = 1 << 7  # SP
@@ -66,7 +66,7 @@ class Redacted(made.Capture):
         self.mapped(0xffffffff, MODULE, 0x1000, 0, "[ext4]", misc=made.KERNEL)
         self.named(TOKEN)
         self.mapped(made.PID, made.START, 0x2000, 0, f"/home/{TOKEN}/src/spin")
-        # Bytes behind the name's end are nobody's, and stay in perf's own captures.
+        # Bytes after the name's NUL are uninitialized in perf's captures.
         name = b"/usr/lib/libc.so\0" + TOKEN.encode()
         body = struct.pack("<IIQQQIIQQII", made.PID, made.PID, 0x7f0000000000, 0x1000, 0, 8, 1, 77, 0, 5, 2)
         self.data += made.record(10, made.USER, body + name + self.trailer())
@@ -80,7 +80,7 @@ class Redacted(made.Capture):
         return self
 
     def stacked(self, ip, misc, stack):
-        """A sample with registers and a copied stack, half of which is nothing that was copied."""
+        """A sample with registers and a stack copy, half of which is unused."""
         self.time += made.STEP
         chain = [made.CONTEXT_KERNEL, ip] if misc == made.KERNEL else [made.CONTEXT_USER, ip]
         body = struct.pack("<QQIIQQIIQ", 1, ip, made.PID, made.PID, self.time, 0x7ffdeadbeef0, 0, 0, 1000)
@@ -139,7 +139,7 @@ class Redact(programs.Scratch):
                 self.assertIn(TOKEN.encode(), rest)
                 if text is not None:
                     self.assertNotIn(text, rest)
-        # A user's name goes with the host, the rest of the path stays.
+        # The user name in a path is redacted with the host name, the rest of the path is kept.
         self.redact("--keep", "all", "--hide", "host")
         self.assertRegex(self.records()["MMAP2"][-2]["filename"], r"^/home/[a-z2-7]{10}/src/spin$")
 
@@ -225,7 +225,7 @@ class Redact(programs.Scratch):
         said = self.tacho("redact", "in.data", "--dry-run").stdout.decode()
         self.assertIn(f'comm        1 names: hashed, e.g. "{TOKEN}" becomes "', said)
         self.assertIn("stacks      96 bytes: dropped\n", said)
-        self.assertNotIn("/etc/", said)  # payloads and stacks are counted, and not shown
+        self.assertNotIn("/etc/", said)  # payloads and stacks are counted, not listed
         self.assertNotIn("HOME", said)
         self.assertIn("stacks      96 bytes: dropped\n", self.tacho("redact", "in.data", "out.data", "--dry-run").stdout.decode())
         self.assertEqual(self.capture.read_bytes(), before)
@@ -266,7 +266,7 @@ class Redact(programs.Scratch):
         self.assertFalse((self.folder / "x").exists())
 
     def write(self, *names, type_=made.SOFTWARE, mapped=(), config1=0, **features):
-        """A capture with events of these names."""
+        """A capture with these event names."""
         events = [made.Event(name, type_, 0, made.USUAL, config1=config1) for name in names]
         capture = made.Capture(*events, features={int(bit[1:]): body for bit, body in features.items()})
         kernel = struct.pack("<IIQQQ", 0xffffffff, 0, KERNEL_BASE, 0x2000000, KERNEL_BASE)
@@ -396,7 +396,7 @@ class Redact(programs.Scratch):
         self.assert_clean([b" mine\n", b"/usr/bin/mine", b"[kernel.kallsyms]"])
         self.assertEqual(len(self.records()["SAMPLE"]), 1)
         self.assertEqual(self.capture.read_bytes(), capture)
-        # Lists of threads, and samples that do not say whose they are.
+        # Thread lists, and samples without a tid.
         event = made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL & ~made.TID)
         made_here = made.Capture(event)
         made_here.data += made.record(THREAD_MAP, 0, struct.pack("<QQ16s", 1, 99, TOKEN.encode()))
@@ -439,7 +439,7 @@ class Redact(programs.Scratch):
 
     @staticmethod
     def with_a_broken_record(whole):
-        """The last record but one says that it is longer than what is left."""
+        """The size of the last record but one exceeds the rest of the data."""
         at, size = struct.unpack_from("<QQ", whole, 40)
         last = at
         while last + 8 < at + size and last + struct.unpack_from("<H", whole, last + 6)[0] < at + size:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`report --json` and `--csv`: what parsers make of them, and that their numbers are the text's."""
+"""`report --json` and `--csv`: parsed results, with the numbers of the text."""
 import csv
 import io
 import json

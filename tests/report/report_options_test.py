@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every option of `perf report -h` (6.1) and of `perf script -h`: tacho has it, or says what to do instead. None is
-unknown, and none is guessed to be another one."""
+"""Every option of `perf report -h` (6.1) and of `perf script -h`: tacho has it, or prints what to use instead. None is
+unknown or taken for an abbreviation of another one."""
 import os
 import re
 import resource
@@ -77,7 +77,7 @@ class ReportOptions(programs.Scratch):
 
 
 class HostileCaptures(programs.Scratch):
-    """Small captures that ask for much: report answers in seconds and in little memory."""
+    """Small hostile captures that could need much time or memory: report takes seconds and little memory."""
 
     def report(self, capture, *words, **more):
         (self.folder / "perf.data").write_bytes(capture.file())
@@ -129,7 +129,7 @@ class HostileCaptures(programs.Scratch):
             self.assertEqual(b"a group of 1500 events is shown event by event" in done.stderr, members == 1500)
 
     def test_functions_of_many_events_cost_what_their_samples_cost(self):
-        # Eight times as many events, each with a function of its own: not sixty-four times the work.
+        # Eight times as many events, each with its own function, must not take sixty-four times as long.
         def seconds(count):
             events = [made.Event(f"e{number}", made.SOFTWARE, 0, made.USUAL) for number in range(count)]
             capture = made.Capture(*events).started()
@@ -139,7 +139,7 @@ class HostileCaptures(programs.Scratch):
             done = self.report(capture, "--percent-limit", "101", status=None)
             self.assertEqual(done.stdout.count(b"# Samples: "), count)
             return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-        # The first are 8 ms, which a busy machine doubles.
+        # The first one takes 8 ms, and twice that on a busy machine.
         self.assertLess(seconds(10_000), 20 * seconds(1_250) + 0.3)
 
     def test_read_records_of_many_threads(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rows with equal numbers stand in one order: by the other keys, by name, by address, whatever order samples come in."""
+"""Rows with equal numbers are sorted by the other keys, by name, by address, for any order of samples."""
 import csv
 import io
 import random

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A part of a packed capture (tacho convert --time and --events, tacho redact --pid): of what was packed it keeps what its
-samples need, and nothing else."""
+"""A part of a packed capture (tacho convert --time and --events, tacho redact --pid) keeps the symbols that its
+samples need, and no others."""
 import re
 import shutil
 import struct
@@ -13,7 +13,7 @@ import programs
 
 FIRST, SECOND, MADE = 0x100000000, 0x200000000, 0x300000000
 OTHER_PID = 99
-SAMPLE_TIME = 21  # the section of the first and the last sample
+SAMPLE_TIME = 21  # SAMPLE_TIME: first and last time
 CODE = """__attribute__((noinline)) int %(name)s_early(int x) { return x * 3 + 1; }
 __attribute__((noinline)) int %(name)s_late(int x) { return x * 5 + 1; }
 int main(int count, char** words) { (void)words; return %(name)s_early(count) + %(name)s_late(count); }
@@ -39,7 +39,7 @@ class Slices(programs.Scratch):
         (self.folder / f"perf-{OTHER_PID}.map").write_text(f"{MADE:x} 400 made_by_another\n")
 
     def capture(self, features=None):
-        """Two halves in time, and of one event more than of the other; another process has a function of its own."""
+        """Two halves in time; one event has more functions than the other, and another process has its own function."""
         events = [made.Event(name, made.SOFTWARE, config, made.USUAL) for name, config in (("cpu-clock", 0), ("page-faults", 2))]
         capture = made.Capture(*events, features=features).started()
         for program, base in (("first", FIRST), ("second", SECOND)):
@@ -58,7 +58,7 @@ class Slices(programs.Scratch):
         (self.folder / "in.data").write_bytes(capture.file())
 
     def pack(self, level):
-        for source in self.folder.glob("*.c"):  # --level code packs sources whole, with all names in them
+        for source in self.folder.glob("*.c"):  # --level code packs whole source files, with all names in them
             source.unlink()
         self.tacho("pack", "in.data", "-o", "packed.data", "--level", level, "--perf-map-dir", self.folder, status=None)
 
@@ -73,7 +73,7 @@ class Slices(programs.Scratch):
         return sorted(re.findall(rf"# attached : elf/\S*{self.folder.name}/(first|second)\b", self.tacho("header", "-i", capture).stdout.decode()))
 
     def check(self, part, names, *selection):
-        """The names are in it, and no others; what it shows is what the whole one shows of these samples."""
+        """The copy has exactly these names, and shows what the original shows for these samples."""
         content = bytes_of.capture(self.folder / part)
         self.assertEqual([name for name in [*NAMES, "made_by_another"] if name.encode() in content], names)
         for view in VIEWS if selection else []:
@@ -105,7 +105,7 @@ class Slices(programs.Scratch):
         self.assertEqual(said, b"")
 
     def test_parts_of_one_moment(self):
-        """As of summaries that a recorder read once: there is no length to take parts of."""
+        """A capture of one point in time (a summary read once): percentages of its duration are not possible."""
         capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL)).started()
         for _ in range(3):
             capture.time -= made.STEP
@@ -126,7 +126,7 @@ class Slices(programs.Scratch):
         self.assertEqual(shown.split()[1::2], [b"second_late", b"made_late"])
 
     def test_of_a_capture_that_does_not_describe_its_events(self):
-        """Views make names of the attributes then, which are others than the samples are asked for by."""
+        """Views then make event names from the attributes."""
         self.capture({made.EVENT_DESC: None})
         self.pack("code")
         early = ["--time", f",{self.half / 1e9:.9f}"]
@@ -147,7 +147,7 @@ class Slices(programs.Scratch):
             self.assertEqual((self.folder / "part.data").read_bytes(), (self.folder / "named.data").read_bytes())
 
     def test_of_a_program_without_names(self):
-        """Its code and its copy are all there is of it."""
+        """Only its code is packed."""
         self.run_program("cc", "-O1", "-nostdlib", "-static-pie", "-Wl,-e,main", "-Wl,--build-id", "-o", "second", "second.c")
         for line in self.run_program("nm", "second").stdout.decode().splitlines():
             if line.endswith("second_late"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--slowest of tacho flamegraph and tacho folded: what threads do in their slowest intervals, against the others."""
+"""--slowest of tacho flamegraph and tacho folded: what threads do in their slowest intervals, compared with the others."""
 import struct
 import unittest
 
@@ -17,7 +17,7 @@ FAST, SLOW = 90, 10  # intervals
 
 class Slowest(programs.Scratch):
     def write(self):
-        """Every tenth interval takes another path: leaf_b, for 8 of its 10 samples. recurse is never in an interval of its
+        """Every tenth interval is slow: 8 of its 10 samples are in leaf_b. recurse is never in an interval of its
         thread: it runs between them, and in another thread meanwhile."""
         capture = made.Capture(
             made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN),
@@ -55,7 +55,7 @@ class Slowest(programs.Scratch):
 
     def test_the_planted_path_is_the_difference(self):
         self.write()
-        # The short ones within slow ones are intervals as well: 110.
+        # The short intervals within slow ones count too: 110.
         whole = self.draw("--slowest", "9%")
         self.assertEqual(self.sums(whole), {"main": (FAST * 2000, SLOW * 10_000), "leaf_a": (FAST * 2000, SLOW * 2000),
                                             "leaf_b": (0, SLOW * 8000)})
@@ -80,7 +80,7 @@ class Slowest(programs.Scratch):
         return done.stdout.decode() if status == 0 else done.stderr.decode()
 
     def plain(self):
-        """Requests without a latency of their own, from one event to another of the same number: every fourth is slow, and in
+        """Requests without a latency field, from one event to another with the same id: every fourth one is slow, and in
         leaf_b."""
         id_ = [Field("id")]
         capture = made.Capture(
@@ -93,7 +93,7 @@ class Slowest(programs.Scratch):
             for _ in range(8 if is_slow else 2):
                 capture.sample(ip=made.LEAF_B if is_slow else made.LEAF_A, chain=[made.CONTEXT_USER, made.LEAF_B if is_slow else made.LEAF_A])
             capture.sample(event=2, raw=struct.pack("<Q", number))
-            capture.sample(ip=made.RECURSE, chain=[made.CONTEXT_USER, made.RECURSE])  # in none
+            capture.sample(ip=made.RECURSE, chain=[made.CONTEXT_USER, made.RECURSE])  # in no interval
         (self.folder / "a.data").write_bytes(capture.file())
 
     def test_intervals_of_plain_events(self):

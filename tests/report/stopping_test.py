@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A worker (sandbox/process.h) and the process that waits for it, as others see them: Ctrl-Z stops both and `fg` continues
-both; of one that dies while a capture comes through a pipe, and before there is text, one line is said."""
+"""A worker (sandbox/process.h) and the process that waits for it, as seen by a shell: Ctrl-Z stops both, `fg` continues
+both; if the worker dies while it reads a pipe, before any text, one line is printed."""
 import contextlib
 import os
 import signal
@@ -32,7 +32,7 @@ class Stopping(programs.Scratch):
             time.sleep(0.01)
 
     def start(self, *words):
-        """Reads a pipe that this process writes; in a group of its own, as a shell starts it."""
+        """Starts tacho on a pipe from this process, in its own process group, as a shell does."""
         return subprocess.Popen([programs.BIN / "tacho-report", *words], cwd=self.folder, stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0,
                                 env=dict(os.environ, LC_ALL="C.UTF-8", ASAN_OPTIONS="detect_leaks=0"))
@@ -49,7 +49,7 @@ class Stopping(programs.Scratch):
             capture.sample(ip=0x1000 + number)
             if number % 1000 == 999:
                 pieces.append(capture.data + made.record(FINISHED_ROUND, 0, b""))
-                capture.data = b""  # appending to what is large already copies it
+                capture.data = b""  # += would copy it each time
         capture.data = b"".join(pieces) + capture.data
         (self.folder / "file.data").write_bytes(capture.file())
         return self.tacho("convert", "-i", "file.data", "-o", "-").stdout
@@ -61,7 +61,7 @@ class Stopping(programs.Scratch):
                 program = self.start(*words)
                 worker = self.worker_of(program)
                 for _ in range(2):
-                    # It may still be on its way to where it hears signals.
+                    # It may not have installed its signal handlers yet.
                     self.wait_until(lambda: len(os.listdir(f"/proc/{program.pid}/task")) == 2, "its thread is there")
                     os.kill(program.pid, signal.SIGTSTP)
                     self.wait_until(lambda: state_of(program.pid) == "T", "it is stopped")
@@ -74,7 +74,7 @@ class Stopping(programs.Scratch):
                     self.assertEqual(len(text.splitlines()), 1000)
 
     def test_a_copy_of_a_pipe_that_a_signal_ends_is_whole(self):
-        """As far as it came: what its writer says within three seconds belongs to it, and no more."""
+        """A signal ends a copy: records that arrive within three seconds are included."""
         content = self.piped(20000)
         whole = len(self.tacho("script", "-i", "file.data").stdout.splitlines())
         half = len(content) // 2

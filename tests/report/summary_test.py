@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho summary: its numbers are those of the views that show more, it fits a screen, and its commands work."""
+"""tacho summary: its numbers agree with the detailed views, it fits on a screen, and the commands that it prints work."""
 import json
 import os
 import pty
@@ -31,7 +31,7 @@ class SummaryView(programs.Scratch):
         return json.loads(text)["reports"]
 
     def by_process(self, capture, said):
-        """{number: samples, or where periods are weights these} of the chosen event, as tacho script lists them."""
+        """{pid: weight} of the chosen event from tacho script; the weight is the period, or 1."""
         sums = {}
         for line in self.tacho("script", "--json", "-i", capture, *SYMBOLS, status=None).stdout.splitlines():
             sample = json.loads(line)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho table: groups, numbers and orders against the same numbers counted here."""
+"""tacho table: groups, numbers and sort orders, compared with numbers counted here."""
 import csv
 import io
 import json
@@ -90,7 +90,7 @@ class Table(programs.Scratch):
 
     def test_counted_values_are_in_the_interval_in_which_they_came(self):
         capture = made_payload.capture(op=[Field("kind", ENUM, 4, enumerators=KINDS, role="key"), Field("times", size=4, role="count")])
-        # Read each second, a little early or late; the recording ends 0.3 s after the last time.
+        # Readings each second, with jitter; the recording ends 0.3 s after the last one.
         for time, times in ((6_000_000_000, 10), (7_000_400_000, 20), (7_999_900_000, 30), (8_300_000_000, 5)):
             for kind in (0, 1):
                 capture.time = time - made.STEP
@@ -103,7 +103,7 @@ class Table(programs.Scratch):
         self.assertEqual([row["count"] for row in rows], [10 + 11 + 20 + 21, 30 + 31 + 5 + 6])
 
     def test_readings_without_a_count_leave_a_gap(self):
-        """A recorder writes nothing of a reading in which nothing was counted, and filters take what others have counted."""
+        """A reading without counts writes no samples, and a filter may remove all samples of a reading."""
         capture = made_payload.capture(op=[Field("kind", ENUM, 4, enumerators=KINDS, role="key"), Field("times", size=4, role="count")])
         for second in (1, 2, 3, 60, 61):
             for kind in ((0, 1) if second in (3, 60) else (0,)):
@@ -151,7 +151,7 @@ class Table(programs.Scratch):
         self.assertTrue(safe <= {cell.strip('"') for row in cells(out) for cell in row}, out)
 
     def test_samples_without_times_are_in_no_interval(self):
-        """And the others are where their own times put them."""
+        """The other samples are in the intervals of their times."""
         events = [made.Event("timed", made.SOFTWARE, 0, made.USUAL), made.Event("timeless", made.SOFTWARE, 2, made.USUAL & ~made.TIME)]
         capture = made.Capture(*events).started()
         for number in range(4):
@@ -210,7 +210,7 @@ class Table(programs.Scratch):
                          [f"function {0x1280}", f"function {0x12a0}"])
 
     def test_events_of_different_recorders_are_named(self):
-        """One table has one value and one set of keys: a note names the events that are not in it, and how to show them."""
+        """A table has one value and one set of keys: a note lists events that are not in it, and how to show them."""
         capture = made_payload.capture(op=[Field("lat", unit="ns"), Field("file", TEXT, 1, 4, role="key")],
                                        cache=[Field("pages", unit="pages"), Field("what", TEXT, 1, 4, role="key")])
         for event in range(2):

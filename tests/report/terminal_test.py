@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a person at a terminal sees: a pager, colours, and how far a long reading is; and that pipes and files see none
+"""Output to a terminal: pager, colours and progress; pipes and files get none
 of it."""
 import os
 import re
@@ -50,8 +50,8 @@ class Terminal(programs.Scratch):
 
     @staticmethod
     def mark_the_end(process, slave):
-        """Writes END to the terminal behind all that the process wrote. The slave stays open until END is read: the
-        master of a terminal that nobody holds any more gives an error, and may give it before the last words."""
+        """Writes END to the terminal after the process's output. The slave stays open until END is read: the
+        master of a closed terminal returns an error, perhaps before the last output."""
         try:
             process.wait(timeout=60)
         except subprocess.TimeoutExpired:
@@ -189,7 +189,7 @@ class Terminal(programs.Scratch):
             made.sample()
         (self.folder / "many.data").write_bytes(made.file())
         pipe = self.tacho("convert", "-i", "many.data", "-o", "-", "--plain").stdout
-        # A filter that refuses every sample leaves a person waiting just as long.
+        # Progress is also shown if a filter rejects every sample.
         for words in [], ["--comms", "nosuch"]:
             with self.subTest(words=words):
                 with open(self.folder / "text", "wb") as text:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The terminal view's screens of single samples, through tmux: what each shows is what the text command prints."""
+"""Views of single samples on the terminal, through tmux: they show what the text commands print."""
 import os
 import random
 import re
@@ -35,7 +35,7 @@ class Samples(programs.Scratch):
         return one
 
     def plant(self, name="perf.data", count=2000, share=10):
-        """Requests of two threads in ten seconds, and of a third one, whose latency is 1 to 1.1 ms from 4 to 6 s: one of `share`."""
+        """Requests of two threads in ten seconds, and of a third one with a latency of 1 to 1.1 ms from 4 to 6 s: every `share`-th."""
         chance = random.Random(3)
         capture = made_payload.capture(chains=True, io=[
             Field("lat", unit="ns", role="value"), Field("op", ENUM, 4, enumerators=((0, "READ"), (1, "WRITE"))),
@@ -122,10 +122,10 @@ class Samples(programs.Scratch):
         self.assertNotIn("reader", shown)
         one.keys("q", "Escape")
         one.wait_until_gone("Symbol:")
-        # Callers have the samples of what they call.
+        # Callers have the samples of their callees.
         one.keys("Home", "/", "m", "a", "i", "n", "Enter", "v")
         comm = re.search(r"^. +\d+\.\d+% .* (\w+) +spin +\[\.\] main", one.wait_for(r"^1 of "), re.M)
-        self.assertIsNone(comm)  # the list is covered
+        self.assertIsNone(comm)  # an overlay is over the list
         title = one.lines()[0]
         of = re.search(r", of (\w+), in or below main", title)[1]
         one.wait_for(f"^1 of {sum(line.split()[0] == of for line in script[1:]):,} ")
@@ -172,7 +172,7 @@ class Samples(programs.Scratch):
                 one.close()
 
     def cells(self, lines):
-        """The boxes of a map's lines: rows of digits, the highest values first, with the number before them."""
+        """The boxes of a map: lines of digits after their label, highest values first."""
         return [re.fullmatch(r"( *\S+(?: \w+)?) \|(.*)", line.rstrip()).groups() for line in lines if re.match(r" *\S+(?: \w+)? \|", line)]
 
     def test_heat_maps(self):
@@ -243,7 +243,7 @@ class Samples(programs.Scratch):
         one.wait_for("^from 100 s until ")
 
     def shares(self, name):
-        """By module and function: the share in the text of the report, of samples by themselves."""
+        """{(module, function): self percentage} from the text of the report."""
         lines = self.text("report", "--stdio", "--no-children", "-g", "none", "--sort", "comm,dso,sym", "-i", name, *self.WORDS)
         return {tuple(match.groups()[1:]): float(match[1]) for line in lines
                 if (match := re.match(r" +(\d+\.\d+)%  (\S+) +(\S+) +(\[.\] \S+)", line))}
@@ -280,7 +280,7 @@ class Samples(programs.Scratch):
                 self.assertEqual([numbers[1] or 0 for _, numbers in rows], sorted((numbers[1] or 0 for _, numbers in rows), reverse=True))
                 one.keys("<")
                 one.wait_for("sorted by Before")
-                # With what functions call: main has all of it.
+                # With callees: main has 100 %.
                 one.keys("I")
                 one.wait_for(r"^\S? +\S+%  +\S+%  .* main$")
                 one.keys("/", "m", "a", "i", "n", "Enter")
@@ -304,7 +304,7 @@ class Samples(programs.Scratch):
                 one.close()
 
     def views(self, one):
-        """Opens each view of its own and yields its name; it is left afterwards."""
+        """Opens each of the other views, yields its name, and leaves it."""
         for name, keys, shown in (("list", ["l"], "^1 of 2,000 "), ("map", ["M", "Enter"], "Enter: count this box"),
                                   ("histogram", ["b", "Enter"], "count     distribution"),
                                   ("sample", ["l", "Enter"], "Call chain, callers below"),
@@ -330,7 +330,7 @@ class Samples(programs.Scratch):
                 one.wait_for(shown.replace("^1 of", "of").replace("Call chain, callers below", "^time "))
 
     def test_a_capture_that_was_a_pipe_has_all_views(self):
-        """Its events are known only when its first records are read."""
+        """A pipe describes its events in its first records."""
         self.plant("closed.data")
         (self.folder / "perf.data").write_bytes(self.tacho("convert", "-i", "closed.data", "-o", "-").stdout)
         one = self.open()
@@ -359,7 +359,7 @@ class Samples(programs.Scratch):
                               capture_output=True, timeout=60)
 
     def top(self, *words):
-        """What tacho top shows of a recorder's events, as text: the title, and the rows without the blanks that align them."""
+        """Text of tacho top for a recorder's events: title, and rows without alignment."""
         done = self.run_top(*words)
         self.assertEqual(done.returncode, 0, done.stderr)
         text = done.stdout.decode()
@@ -373,7 +373,7 @@ class Samples(programs.Scratch):
                 expected = [squeezed(line) for line in self.text("table", "--event", "io", *words)]
                 title, rows = self.top("--table", *(f"--table-{word[2:]}" if word.startswith("--") else word for word in words))
                 self.assertTrue(title.startswith(expected[0] + ": "), (title, expected[0]))
-                # Numbers that do not fit beside the keys are left out.
+                # Number columns that do not fit are left out.
                 self.assertEqual(len(rows), len(expected) - 1)
                 for row, line in zip(rows, expected[1:]):
                     self.assertTrue(line.startswith(row), (row, line))
@@ -409,7 +409,7 @@ class Samples(programs.Scratch):
         for line, (before, delta, module, function) in zip(shown, expected):
             self.assertRegex(line, rf" {re.escape(module)} +{re.escape(function)}")
             self.assertEqual(line[2:10].strip(), before.strip())
-            # perf shows no difference of a row that the capture after lacks.
+            # perf shows no difference for a row without samples in the capture after.
             self.assertEqual(line[22:30].strip(), delta.strip() or f"-{before.strip()}")
 
     def test_help_names_the_keys(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tacho report on a terminal, through tmux: what it shows is what --stdio prints, its keys do what perf's do, and
-whatever ends it leaves the terminal as it was."""
+"""tacho report on a terminal, through tmux: it shows what --stdio prints, its keys are perf's, and
+the terminal is restored however it ends."""
 import os
 import re
 import shutil
@@ -39,7 +39,7 @@ def at_both_sizes(test):
 
 
 def rows_of(text):
-    """The rows of a report's text without their call graphs, and without the first column, where a screen has the
+    """The rows of a report's text without call graphs and without the first column, where the screen has the
     signs of these."""
     return [line[1:].rstrip() for line in text.split("\n") if re.match(r" {3,10}\d", line)]
 
@@ -52,7 +52,7 @@ class Tui(programs.Scratch):
         return one
 
     def write_capture(self, name="spin", function_samples=((6, "leaf"), (3, "other"))):
-        """A capture with call chains of a program that is there, with its source."""
+        """A capture with call chains of an existing program with source."""
         if shutil.which("cc") is None or shutil.which("nm") is None:
             self.skipTest("needs a C compiler")
         root = self.folder / "root"
@@ -78,7 +78,7 @@ class Tui(programs.Scratch):
         return ["report", "--symfs", "root", "--buildid-dir", "none"]
 
     def open(self, one, *more):
-        """The view of the capture of two events, at the rows of the first."""
+        """Opens the view of a capture with two events, at the first one's rows."""
         one.run(*self.write_capture(), *more)
         one.wait_for("Available samples")
         return one.keys("Enter")
@@ -106,7 +106,7 @@ class Tui(programs.Scratch):
                 lines = one.lines()
                 self.assertIn(first.split("# Samples: ")[1].split("\n")[0], lines[0])
                 got = [line[1:].rstrip() for line in lines[2:59]]
-                # Columns of a screen are aligned by what is seen, those of the text by bytes, as perf's.
+                # The screen aligns columns by width, the text by bytes, as perf.
                 aligned = [line if line.isascii() else " ".join(line.split()) for line in got[:len(expected)]]
                 self.assertEqual(aligned, [line if line.isascii() else " ".join(line.split()) for line in expected[:57]])
                 compared += 1
@@ -186,7 +186,7 @@ class Tui(programs.Scratch):
         one.type("sym")
         one.wait_for(r"^  Children      Self  Symbol")
         one.keys("o", "C-u")
-        one.type("cpu,sym")  # the profile does not have the processors: the capture is read again
+        one.type("cpu,sym")  # the profile has no CPUs: the capture is read again
         one.wait_for("Available samples|CPU")
         one.keys("Enter")
         one.wait_for(r"Children +Self +CPU +Symbol")
@@ -226,24 +226,24 @@ class Tui(programs.Scratch):
                 one.close()
 
     def test_keys_of_annotated_code_are_perfs(self):
-        """Each key of perf's table for code: what the screen shows after it, and not before, or the other way round."""
+        """Each key of perf's annotate browser: what appears or disappears on the screen."""
         one = self.open(self.screen(100, 40))
         one.wait_for(r"\] top")
         one.keys("/", "l", "e", "a", "f", "Enter", "a")
         one.wait_for(r"^ 100\.00 │")
-        one.keys("l")  # the file and line at the cursor, which tell where it is
+        one.keys("l")  # the file and line at the cursor
         hot, loop, jump = r"code\.c:3$", r"code\.c:4$", r"code\.c:4$"
         one.wait_for(hot)
-        table = (  # keys, what is shown then, what is gone then
+        table = (  # keys, text that appears, text that disappears
             (["Down", "Down"], loop, hot),
             (["H"], hot, loop),                                     # the hottest line
             (["Down", "Down"], loop, hot),
-            (["Tab"], hot, loop),                                   # the next hottest: there is one
+            (["Tab"], hot, loop),                                   # the next hot line: there is only one
             (["Down", "Down"], loop, hot),
             (["BTab"], hot, loop),
             (["s"], None, r"for \(int i = 0"),                      # source off
             (["s"], r"for \(int i = 0", None),
-            (["J"], r"│ *1 +8 ┌►", None),                             # how many jumps lead there
+            (["J"], r"│ *1 +8 ┌►", None),                             # number of jumps to the line
             (["J"], None, r"│ *1 +8 ┌►"),
             (["j"], None, "┌►"),                                    # arrows
             (["j"], "┌►", None),
@@ -251,7 +251,7 @@ class Tui(programs.Scratch):
             (["o"], r"│ +8 ┌►", None),
             (["f"], r"│ *1131 ┌►", r"│ +8 ┌►"),                     # addresses of the file
             (["f"], r"│ +8 ┌►", r"│ *1131 ┌►"),
-            (["k"], None, r"│ +4 +for"),                            # numbers of lines
+            (["k"], None, r"│ +4 +for"),                            # line numbers
             (["k"], r"│ +4 +for", None),
             (["t"], "Period │", "Percent │"),
             (["t"], "Samples │", "Period │"),
@@ -260,7 +260,7 @@ class Tui(programs.Scratch):
             (["p"], r"^ 100\.00 │", r"^ +66\.67 │"),
             (["b"], r"local hits\]", r"local period\]"),
             (["b"], r"local period\]", r"local hits\]"),
-            (["O"], "offsets of jump targets$", r"│ +3 +movl"),       # of jump targets alone
+            (["O"], "offsets of jump targets$", r"│ +3 +movl"),       # of jump targets only
             (["O"], "offsets of jump targets and calls$", None),
             (["O"], r"│ +3 +movl", None),                             # of all
             (["c"], "the capture has no branch stacks", None),
@@ -268,11 +268,11 @@ class Tui(programs.Scratch):
             (["r"], "Views of these samples", None),
             (["q"], None, "Views of these samples"),
             (["/", "j", "n", "e", "Enter"], jump, None),
-            (["/", "C-u", "z", "z", "Enter"], "zz", None),          # not found: says it
+            (["/", "C-u", "z", "z", "Enter"], "zz", None),          # not found: a message
             (["?", "C-u", "m", "o", "v", "l", "Enter"], hot, None),  # upwards
             (["/", "C-u", "a", "d", "d", "Enter"], loop, hot),
             (["Home", "n"], loop, None),
-            (["l"], "q: back", loop),                               # the hint again
+            (["l"], "q: back", loop),                               # the key hints again
             (["h"], "^Annotated code", "Percent │"),
             (["q"], "Percent │", "^Annotated code"),
             ([">"], r"^other  /opt/program", r"^leaf  /opt/program"),
@@ -295,7 +295,7 @@ class Tui(programs.Scratch):
 
     @at_both_sizes
     def test_annotate_opens_the_code_by_itself(self, width, height):
-        """As perf annotate: of the function that is named, or the hottest; q leaves."""
+        """As perf annotate: the named function, or the hottest one; q quits."""
         words = ["annotate", *self.write_capture()[1:]]
         one = self.screen(width, height)
         one.run(*words, "--event", "cpu-clock")
@@ -326,7 +326,7 @@ class Tui(programs.Scratch):
         one.keys("q")
         one.wait_for(r"^\$ *$")
         one.type("clear")
-        one.run(*words, "leaf")  # of two events a list comes first, as in a report
+        one.run(*words, "leaf")  # with two events a menu is first, as in a report
         one.wait_for("Available samples")
         one.keys("Down", "Enter")
         one.wait_for(r"^leaf  /opt/program")
@@ -420,7 +420,7 @@ class Tui(programs.Scratch):
         one.wait_for("no such event in the group")
 
     def test_the_page_has_each_key_of_perf(self):
-        """docs/terminal.md, and what ? shows, name every key of perf's tables."""
+        """docs/terminal.md and the help page have every key of perf's tables."""
         text = (programs.ROOT / "docs" / "terminal.md").read_text()
         tables = {"## Keys of the list": "Up Down PgUp PgDn Space Home End Right Left h ? F1 q Ctrl-C Esc Enter m Tab Shift-Tab + e c E C a"
                                          " d t S k / F L H V i P r s D 0 9",
@@ -437,7 +437,7 @@ class Tui(programs.Scratch):
             shown = {key for line in helped[title].splitlines() for key in line[2:21].split()}
             for key in keys.split():
                 self.assertIn(key, named, title)
-                if key not in ("0", "9", "Space", "Home", "End"):  # named otherwise: "0-9", behind PgUp PgDn
+                if key not in ("0", "9", "Space", "Home", "End"):  # listed differently: "0-9", after PgUp PgDn
                     self.assertIn(key, shown, title)
 
     @at_both_sizes
@@ -524,7 +524,7 @@ class Tui(programs.Scratch):
         one.wait_for("^reading was stopped: rows are as before")
         self.assertEqual(one.lines()[:-2], before)
         one.keys("End", "o", "C-u")
-        one.type("sym")  # those that are in memory are all there
+        one.type("sym")  # all rows of the profile are there
         one.wait_for(r"^  Children +Self  Symbol")
         one.keys("q")
         one.wait_for(r"^\$ *$")
@@ -533,7 +533,7 @@ class Tui(programs.Scratch):
         self.write_large()
         one = self.screen(120)
         one.run("report", "-i", "large.data", "--symfs", "root", "--buildid-dir", "none")
-        # Machines read that within half a second: the reader is held up, as by a slow disk.
+        # Reading takes less than half a second, so the reader is slowed down, as by a slow disk.
         shell, end, shown = one.shell(), time.monotonic() + screen.PATIENCE, ""
         while not re.search(r"\d+ of \d+ MB read", shown) and time.monotonic() < end:
             readers = [reader for report in screen.children(shell) for reader in screen.children(report)
@@ -669,7 +669,7 @@ class Tui(programs.Scratch):
 
     @at_both_sizes
     def test_hostile_names(self, width, height):
-        """Escape sequences, direction overrides, wide characters, and a name of 10,000 letters."""
+        """Escape sequences, direction overrides, wide characters, and a name of 10,000 characters."""
         one = self.screen(width, height)
         before = one.state()
         for name in ("\033]0;title\007\033[2J", "\u202eevil\u200b", "名前のプログラム", "x" * 10_000, "e\u0301" * 40):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Code without symbols: one row for each function that .eh_frame describes, here and where the binary is not."""
+"""Code without symbols: one row for each function in .eh_frame, with and without the binary."""
 import bisect
 import collections
 import json
@@ -22,7 +22,7 @@ class Unnamed(programs.Scratch):
         return [path.resolve() for path in found if path.is_absolute() and path.exists()]
 
     def functions(self, path):
-        """[start, end) of each function that .eh_frame describes, as offsets in the file."""
+        """[start, end) of each function in .eh_frame, as file offsets."""
         loads = [tuple(int(word, 16) for word in line.split()[1:5]) for line in
                  self.run_program("readelf", "-lW", path).stdout.decode().splitlines() if line.split()[:1] == ["LOAD"]]
         ranges = []
@@ -82,7 +82,7 @@ class Unnamed(programs.Scratch):
         path = Path("/bin/ls").resolve()
         functions = self.functions(path)
         neighbours = [(a, b) for a, b in zip(functions, functions[1:]) if a[1] == b[0]]
-        # A caller whose call is its last instruction: the address behind is another function's.
+        # A call as last instruction: its return address is in the next function.
         chains = [[b[0], a[1], functions[0][0] + 1] for a, b in neighbours] + [[a[0], a[1]] for a in functions[::3]]
         self.write(path, [], chains)
         self.tacho("pack", "a.data", "-o", "packed.data", status=None)

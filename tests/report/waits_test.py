@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--off-cpu and --wakers of tacho folded and tacho report: waits by their time, with their wakers, of captures in
+"""--off-cpu and --wakers of tacho folded and tacho report: time of waits, with their wakers, of captures in
 which every switch and wake-up is known."""
 import csv
 import io
@@ -37,7 +37,7 @@ class Waits(programs.Scratch):
                       "sched:sched_waking": [Field("pid", size=4), Field("pad", size=4)], **dict(more)})
 
     def take(self, event, tid, functions, *values):
-        """A sample of a thread with that kernel stack, leaf first."""
+        """Adds a sample of a thread with a kernel stack, leaf first."""
         chain = [made.CONTEXT_KERNEL, *(AT[name] + 4 for name in functions)]
         self.capture.sample(self.events.index(event), ip=chain[1], misc=made.KERNEL, chain=chain, tid=tid,
                             raw=struct.pack(*values))
@@ -58,12 +58,12 @@ class Waits(programs.Scratch):
         return {stack: int(weight) for stack, weight in lines}, done.stderr.decode()
 
     def rows(self, *words):
-        """The rows of a report by their function, each with its own and its children's nanoseconds."""
+        """{function: (self, children)} of a report's rows, in ns."""
         lines = csv.DictReader(io.StringIO(self.view("report", "--csv", "-s", "comm,sym", *words).stdout.decode()))
         return {(line["comm"], line["symbol"]): (int(line["period"]), int(line["children_period"])) for line in lines}
 
     def graphs(self, *words):
-        """The call graphs of a report as folded stacks: those below the rows of the places where threads went to sleep."""
+        """The call graphs of a report as folded stacks, of rows of functions that went to sleep."""
         document = json.loads(self.view("report", "--json", "-s", "comm", "-g", "graph,0,caller", *words).stdout)
         stacks = {}
 
@@ -80,7 +80,7 @@ class Waits(programs.Scratch):
         return stacks
 
     def chain(self):
-        """main waits for the waker, which waits for the first one, which an interrupt had ended a wait of."""
+        """main waits for the waker, which waits for the first thread, which was woken by an interrupt."""
         self.plain()
         self.switch(FIRST, SLEEPING, MAIN)
         self.wakes(MAIN, FIRST, ["do_wake", "timer_tick", "asm_sysvec_apic_timer_interrupt", "busy", "entry"])
@@ -105,7 +105,7 @@ class Waits(programs.Scratch):
         return name
 
     def test_waits_per_event_are_compared(self):
-        # 2 steps for each of 2 requests before; after, as much in all for 4 of them.
+        # Before: 2 requests of 2 steps. After: 4 requests, with the same total.
         self.requests("before", 2, 3, 1)
         self.requests("after", 4, 2, 2)
         words = ["-i", "after", "--base", "before", "--off-cpu", "--kallsyms", "kallsyms", "--min-width", "0"]
@@ -131,12 +131,12 @@ class Waits(programs.Scratch):
         slept = 5 * STEP  # main
         self.assertEqual(rows["main", "schedule"], (slept, slept))
         self.assertEqual(rows["main", "do_wait"], (0, slept))
-        self.assertEqual(rows["main", "'-- waker --"], (0, slept))  # once, though two wakers stand in the chain
+        self.assertEqual(rows["main", "'-- waker --"], (0, slept))  # once, although the chain has two wakers
         self.assertEqual(rows["main", "the waker"], (0, slept))
         self.assertEqual(rows["main", "busy"], (0, slept))  # where the first one woke the waker
         self.assertEqual(rows["first", "[irq]"], (0, 3 * STEP))
         self.assertNotIn(("main", "[irq]"), rows)
-        self.assertNotIn(("first", "busy"), rows)  # what the interrupt hit
+        self.assertNotIn(("first", "busy"), rows)  # what the interrupt interrupted
         self.assertNotIn(("main", "-- waker --"), self.rows("--off-cpu"))
 
     def test_waits_without_a_recorded_end_are_counted(self):
@@ -208,7 +208,7 @@ class Waits(programs.Scratch):
         self.assertIn("--off-cpu: no event of the capture is a wait", self.view("report", "--off-cpu", status=1).stderr.decode())
 
     def test_without_asking_waits_are_taken_and_not_who_ended_them(self):
-        """Whichever event comes first; their wakers are shown and can be filtered."""
+        """In any order of events; wakers are shown and can be filtered."""
         self.begin(waking=[Field("blocked_ns", role="value"), Field("woken_tid", size=4, role="wakes"), Field("pad", size=4)],
                    wait=[Field("off_ns", role="value"), Field("runq_ns", role="queued")])
         self.take("waking", WAKER, ("do_wake", "entry"), "<QII", 500, MAIN, 0)
@@ -225,10 +225,10 @@ class Waits(programs.Scratch):
     def test_a_wait_is_the_time_between_two_switches(self):
         self.plain()
         self.switch(MAIN, SLEEPING, WAKER)
-        self.switch(WAKER, RUNNING, 0)    # put aside: no wait
-        self.switch(0, RUNNING, MAIN)     # the idle one
-        self.switch(MAIN, IDLE, FIRST)    # a worker of the kernel that idles
-        self.switch(FIRST, SLEEPING, MAIN)  # and this wait has no end
+        self.switch(WAKER, RUNNING, 0)    # preempted: no wait
+        self.switch(0, RUNNING, MAIN)     # the idle thread
+        self.switch(MAIN, IDLE, FIRST)    # an idle kernel worker
+        self.switch(FIRST, SLEEPING, MAIN)  # this wait does not end
         lines, said = self.folded("--off-cpu")
         self.assertEqual(lines, {"main;entry;do_wait;schedule": 2 * STEP})
         self.assertEqual(said, "tacho folded: left out: waits that went on when the capture ended: 1\n")
@@ -241,7 +241,7 @@ class Waits(programs.Scratch):
             self.wakes(FIRST, MAIN)  # it is awake
             self.switch(WAKER, RUNNING, MAIN)
         self.switch(MAIN, SLEEPING, WAKER)
-        self.switch(WAKER, RUNNING, MAIN)  # nobody was seen
+        self.switch(WAKER, RUNNING, MAIN)  # no waker was seen
         lines, said = self.folded("--wakers")
         self.assertEqual(lines, {"main;entry;do_wait;schedule;-- waker --;do_wake;entry;the_waker": 6 * STEP,
                                  "main;entry;do_wait;schedule": STEP})
@@ -259,7 +259,7 @@ class Waits(programs.Scratch):
     def test_what_a_timer_ends_says_so(self):
         self.plain()
         for interrupt in (["__hrtimer_run_queues", "asm_sysvec_apic_timer_interrupt", "busy", "entry"], ["asm_common_interrupt", "entry"],
-                          ["__hrtimer_run_queues", "busy"]):  # late: in a thread of the kernel
+                          ["__hrtimer_run_queues", "busy"]):  # deferred: in a kernel thread
             self.switch(MAIN, SLEEPING, WAKER)
             self.wakes(WAKER, MAIN, ["do_wake", *interrupt])
             self.switch(WAKER, RUNNING, MAIN)
@@ -270,7 +270,7 @@ class Waits(programs.Scratch):
                                  before + "__hrtimer_run_queues;busy;[timer]": 2 * STEP})
 
     def test_what_the_recorder_saw_counts(self):
-        """The event of a wake-up by a timer is one of the woken thread, with [timer] as the waker's name."""
+        """A wake-up by a timer is an event of the woken thread with the waker [timer]."""
         self.begin(**{"sched:sched_switch": [Field("prev_state"), Field("next_pid", size=4), Field("pad", size=4)],
                       "waking": [Field("woken_tid", size=4, role="wakes"), Field("pad", size=4),
                                  Field("waker", made_payload.TEXT, 1, 16, role="waker")]})

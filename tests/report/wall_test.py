@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--wall of tacho flamegraph and folded: the time of threads, of captures in which every moment is known."""
+"""--wall of tacho flamegraph and folded: all time of threads, of captures in which every state change is known."""
 import re
 import struct
 
@@ -41,7 +41,7 @@ class Wall(programs.Scratch):
         self.capture = made.Capture(*channels, *([CLOCK] if clock else []),
                                     features={made_payload.PAYLOAD_SCHEMAS: made_payload.schemas(**events)})
         self.zero = self.capture.time
-        self.capture.time = 0  # of what was there before
+        self.capture.time = 0  # before the recording
         self.capture.started()
         for name, tid in (("main", MAIN), ("other", OTHER)):
             self.capture.named(name, tid)
@@ -50,7 +50,7 @@ class Wall(programs.Scratch):
         self.capture.time = self.zero + ms * MS
 
     def take(self, ms, event, tid, functions, *values, period=1000):
-        """A sample of a thread with that kernel stack, leaf first."""
+        """Adds a sample of a thread with a kernel stack, leaf first."""
         self.at(ms)
         self.capture.time -= made.STEP
         chain = [made.CONTEXT_KERNEL, *(AT[name] + 4 for name in functions)] if functions else []
@@ -83,7 +83,7 @@ class Wall(programs.Scratch):
         return self.tacho(name, "--kallsyms", "kallsyms", "--wall", *words, status=status)
 
     def times(self, *words):
-        """{(thread's number, state and stack): ms}, of folded text; stderr."""
+        """({(tid, state and stack): ms} of folded text, stderr)."""
         done = self.view("folded", "--tid", *words)
         times = {}
         for line in done.stdout.decode().splitlines():
@@ -101,7 +101,7 @@ class Wall(programs.Scratch):
         return sums
 
     def switches(self):
-        """main naps while the worker, which is forked, runs, is put aside, wakes main and ends."""
+        """main sleeps while the worker is forked, runs, is preempted, wakes main and exits."""
         self.begin(SWITCHES)
         self.runs(0, MAIN, "busy", "entry")
         self.runs(3, MAIN, "busy", "entry")
@@ -128,11 +128,11 @@ class Wall(programs.Scratch):
         self.assertEqual(times[MAIN, "[runnable];entry;do_nanosleep;schedule"], 5)
         self.assertEqual(times[WORKER, "[runnable];entry;schedule"], 10)
         self.assertEqual(times[OTHER, "[blocked: lock];entry;futex_wait;schedule"], 20)  # until the recording ends
-        self.assertEqual(times[OTHER, "[on-CPU]"], 10)  # no sample says where
+        self.assertEqual(times[OTHER, "[on-CPU]"], 10)  # no sample has its stack
         self.assertEqual(said, "")
 
     def recorders(self):
-        """The same, as -e offcpu,waking,runqlat tell it. Who waits when the recording begins is not seen."""
+        """The same as events of -e offcpu,waking,runqlat. Waits at the start of the recording are not seen."""
         self.begin(RECORDERS)
         self.runs(0, MAIN, "busy", "entry")
         self.runs(3, MAIN, "busy", "entry")
@@ -143,7 +143,7 @@ class Wall(programs.Scratch):
         self.queued(40, WORKER, 10, "preempted")
         self.take(45, "waking", WORKER, ("do_wake", "entry"), "<QII", 35 * MS, MAIN, 0)
         self.task(49, EXIT, WORKER)
-        self.queued(50, MAIN, 5, "woken")  # before the same wait from offcpu; in other tests after it
+        self.queued(50, MAIN, 5, "woken")  # before the offcpu event of the same wait; in other tests after it
         self.off(50, MAIN, 40, 5)
         self.runs(58, MAIN, "busy", "entry")
         self.runs(60, MAIN, "entry")
@@ -171,7 +171,7 @@ class Wall(programs.Scratch):
             self.assertEqual(self.states(times, MAIN), {"[on-CPU]": 20, "[runnable]": 5, "[blocked: sleep]": 15}, first)
 
     def test_a_wait_that_was_not_recorded_is_no_time_on_the_cpu(self):
-        self.begin(RECORDERS)  # an idle worker of the kernel: offcpu leaves its waits out
+        self.begin(RECORDERS)  # an idle kernel worker, whose waits offcpu leaves out
         self.runs(0, MAIN, "busy")
         for ms in range(10, 100, 10):
             self.queued(ms, OTHER, 1, "woken")
@@ -247,7 +247,7 @@ class Wall(programs.Scratch):
         self.begin(SWITCHES)
         self.runs(0, MAIN, "busy")
         self.switch(10, MAIN, SLEEPING, OTHER)
-        for ms in range(50, 55):  # it is back: five samples of a millisecond
+        for ms in range(50, 55):  # on CPU again: five samples of a millisecond
             self.take(ms, "cpu-clock", MAIN, ("busy",), period=MS)
         self.switch(60, MAIN, SLEEPING, OTHER)
         times, said = self.times()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--where chooses the same samples in every view, of a file and of a pipe."""
+"""--where selects the same samples in every view, for a file and for a pipe."""
 import json
 import struct
 
@@ -8,7 +8,7 @@ import made_payload
 import programs
 from made_payload import TEXT, Field
 
-CHAIN = [2**64 - 512, made.LEAF_A + 4, made.MAIN + 9]  # a mark: user addresses follow
+CHAIN = [2**64 - 512, made.LEAF_A + 4, made.MAIN + 9]  # PERF_CONTEXT_USER
 CONDITION = 'delay > 5us && comm != "other"'
 
 
@@ -78,7 +78,7 @@ class Where(programs.Scratch):
 
 
 class Names(programs.Scratch):
-    """Addresses of code in a payload are asked for by the names of their functions."""
+    """Code addresses in a payload are compared by function name."""
 
     def write(self):
         at = {"vfs_read": made.KERNEL_TEXT + 0x1000, "vfs_write": made.KERNEL_TEXT + 0x2000}

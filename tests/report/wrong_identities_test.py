@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Twenty-three mixtures of a capture with what is not of it: files, lists of kernel symbols, maps of made code, packs of other
+"""Twenty-three combinations of a capture with wrong symbol sources: files, kallsyms, perf maps, packs of other
 builds, hosts, boots and processes. None gives a wrong name: each is reported, or the right file is found."""
 import bz2
 import fcntl
@@ -25,7 +25,7 @@ int main(int count, char** words) { (void)words; return (int)%(name)s_middle(cou
 """
 MORE = "__attribute__((noinline, used)) long wrong_more(long x) { return x ^ 7; }\n"
 PATH, BASE, SIZE = "/opt/program", 0x555555554000, 0x4000
-WITH_BUILD_ID = 1 << 14  # of a mapping's misc
+WITH_BUILD_ID = 1 << 14  # bits of misc of an MMAP2 record
 KERNEL_SIZE, KERNEL_CALL, MODULE_AT = 0x1000000, 0x1234, 0xffffffffc0200000
 HOSTNAME, OS_RELEASE, BUILD_ID = 3, 4, 2
 MADE_CODE = 0x7f0000000000
@@ -47,7 +47,7 @@ def jitdump(pid, name):
 
 
 class Event(made.Event):
-    """One whose mappings come with build ids, and whose times are of CLOCK_MONOTONIC."""
+    """An event with build ids in MMAP2 records, and times of CLOCK_MONOTONIC."""
 
     def attr(self):
         attr = bytearray(super().attr())
@@ -83,7 +83,7 @@ class WrongIdentities(programs.Scratch):
         raise AssertionError(f"{file} has no {name}")
 
     def write(self, name="perf.data", program=True, kernel=False, made_code=False, features=None, build_id=None):
-        """A capture of samples in the program, the kernel with a module, or code made at run time."""
+        """A capture with samples in the program, the kernel with a module, or JIT code."""
         capture = made.Capture(Event("cpu-clock", made.SOFTWARE, 0, made.USUAL), features=features)
         capture.data += made.record(1, made.KERNEL, struct.pack("<IIQQQ", 0xffffffff, 0, made.KERNEL_TEXT, KERNEL_SIZE, made.KERNEL_TEXT)
                                     + made.text_field("[kernel.kallsyms]_text", 24) + capture.trailer())
@@ -154,7 +154,7 @@ class WrongIdentities(programs.Scratch):
         return done.stderr.decode()
 
     def test_archives_that_perf_makes(self):
-        """Files in them count by their own build ids, whatever the archive calls them, and nothing gets such a name."""
+        """Files in archives are identified by their build ids, not by their names in the archive."""
         self.write()
         escapes = ["../../../../escaped", "/tmp/tacho-escaped", "opt/program/elf"]
         for name, mode in (("archive.tar.bz2", "w:bz2"), ("archive.tar", "w")):
@@ -174,7 +174,7 @@ class WrongIdentities(programs.Scratch):
                     self.assertEqual("right_leaf" in self.script(*self.options, capture="packed.data"), is_there)
 
     def test_archives_in_archives(self):
-        """As perf archive --all makes them. What is in one within that is nobody's."""
+        """As perf archive --all makes them. An archive in a nested one is ignored."""
         self.write()
         (self.folder / "noise.bz2").write_bytes(bz2.compress(b"noise" * 1000))
         inner = self.right
@@ -206,7 +206,7 @@ class WrongIdentities(programs.Scratch):
         cut, damaged = "it is truncated", "its bzip2 part is damaged"
         for name, content, reasons in (
                 ("cut short", packed[:len(packed) // 2], [cut]),
-                # Where the codes are that end a part, its end may be what is missed.
+                # If the damage is in the end code of a block, the reported error is a missing end.
                 *((f"damaged {at} before its end", packed[:-at] + bytes(size) + packed[size - at:], [damaged, cut])
                   for at, size in ((2000, 1000), (40_000, 30), (3000, 30), (60, 8))),
                 ("another sum", plain[:second] + b"N" + plain[second + 1:], ["its tar is damaged"]),
@@ -224,7 +224,7 @@ class WrongIdentities(programs.Scratch):
             self.assertFalse((self.folder / "packed.data").exists())
 
     def test_archives_of_which_a_part_is_taken(self):
-        """One line for each reason, with as many files as it is true of."""
+        """One line for each reason, with the number of files."""
         self.write()
         copies = 513
         with tarfile.open(self.folder / "many.tar", "w") as tar:
@@ -234,7 +234,7 @@ class WrongIdentities(programs.Scratch):
         said = self.pack_from("many.tar", 3)
         self.assertIn(f"tacho: --from many.tar: one of its files is ignored: {too_many}\n", said)
         self.assertIn("right_leaf", self.script(*self.options, capture="packed.data"))
-        # And then one that is larger than all together may be, and cut short.
+        # Then one that exceeds the size limit and is truncated.
         huge = tarfile.TarInfo("huge")
         huge.size = (1 << 30) + 512
         end = (self.folder / "many.tar").read_bytes().rstrip(b"\0")
@@ -263,10 +263,10 @@ class WrongIdentities(programs.Scratch):
                     if is_right:
                         self.assertIn(b"right_leaf", done.stdout)
                         self.assertEqual((done.returncode, done.stderr), (0, b""))
-                    elif b"wrong_" in done.stdout:  # it was shown when the build id was not there yet
+                    elif b"wrong_" in done.stdout:  # shown before the build id was read
                         self.assertRegex(done.stderr.decode(), said)
                         self.assertEqual(done.returncode, 3)
-                    else:  # a report names its rows in the end
+                    else:  # a report resolves symbols at the end
                         self.assertEqual(view, ["report"])
                         self.assertIn(b"another build id", done.stderr)
 
@@ -302,7 +302,7 @@ class WrongIdentities(programs.Scratch):
         self.run_program("objcopy", "--strip-all", *more, self.right, self.place)
 
     def test_a_program_that_was_replaced_while_it_ran(self):
-        """perf's table of build ids has the id of the last file at the path; the inodes of the mappings distinguish them."""
+        """perf's build-id table has the id of the last file at the path; the inodes in MMAP2 records distinguish the files."""
         mine, program = os.uname(), self.folder / "program"
         shutil.copy(self.right, program)
         there = program.stat()
@@ -418,9 +418,9 @@ class WrongIdentities(programs.Scratch):
                 self.refuse(*self.options, "--kallsyms", "list", said=said)
 
     def test_another_boot_of_the_same_kernel(self):
-        """The kernel has moved as a whole, which its reference symbol tells; where its modules lay then nobody knows."""
+        """The kernel was at another address, known from its reference symbol; addresses of its modules then are not known."""
         self.write(program=False, kernel=True)
-        # A module's names of that boot would fit the recorded addresses.
+        # Symbols of a module of that boot would match the recorded addresses.
         (self.folder / "list").write_text(kallsyms(moved=0x4000000, module="wrong_module"))
         text = self.script(*self.options, "--kallsyms", "list", said=r"mod.*kallsyms has no symbols of it")
         self.assertIn("right_kernel", text)
@@ -453,7 +453,7 @@ class WrongIdentities(programs.Scratch):
         self.assertIn("right_map", self.script("--perf-map-dir", "maps"))
 
     def test_names_of_a_map_whose_process_is_gone_are_a_guess(self):
-        """Whether another process of that number made the map since cannot be known then."""
+        """A later process with the same pid may have written the map."""
         pid = next(pid for pid in range(4_190_000, 4_194_000) if not os.path.exists(f"/proc/{pid}") and not os.path.exists(f"/tmp/perf-{pid}.map"))
         mine = os.uname()
         strings = {HOSTNAME: made.header_string(mine.nodename), OS_RELEASE: made.header_string(mine.release)}
