@@ -29,7 +29,8 @@ class Aliases {
   static constexpr std::size_t kLength = 10;  // characters, 5 bits each
   // With a random key, which only this object has. Fails when the system gives no random numbers.
   static Result<Aliases> create();
-  // With a key made from `text`: the same text gives the same aliases. With the key, words can be found by trying them.
+  // With a key made from `text`: the same text gives the same aliases. With the key, words can be found by
+  // trying them.
   static Aliases of_key(std::string_view text);
 
   // An alias of letters and digits; the empty text stays empty.

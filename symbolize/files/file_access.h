@@ -1,5 +1,6 @@
 // Access to files of modules: decides which may be read, and records which one is being read. If a sandboxed
-// process dies, its supervisor (sandbox/process.h) can name the file, and the next process gets no access to it.
+// process dies, its supervisor (sandbox/process.h) can name the file, and the next process gets no access to
+// it.
 #pragma once
 
 #include <string>

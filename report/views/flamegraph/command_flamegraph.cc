@@ -98,11 +98,12 @@ cli::Option files_option(std::string name, std::string help, std::vector<std::st
 }
 
 cli::CommandLine describe(Options& options) {
-  auto line = command_line("flamegraph",
-                           "Draws the stacks of a capture as a flame graph: one self-contained SVG file for any viewer. A "
-                           "browser can zoom (click), search (/), select by arrow keys, invert and filter; ? lists "
-                           "the keys, and the URL has the state. The width of a frame is the weight "
-                           "of its stacks, as tacho folded prints them.");
+  auto line = command_line(
+      "flamegraph",
+      "Draws the stacks of a capture as a flame graph: one self-contained SVG file for any viewer. A "
+      "browser can zoom (click), search (/), select by arrow keys, invert and filter; ? lists "
+      "the keys, and the URL has the state. The width of a frame is the weight "
+      "of its stacks, as tacho folded prints them.");
   line.epilog = std::string(kExamples) + line.epilog;
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
@@ -115,33 +116,31 @@ cli::CommandLine describe(Options& options) {
                              "width without a script; in a browser the graph fills the window "
                              "(default: 1200)",
                              200, 100'000, options.width));
-  rows.push_back(
-      {"--min-width", cli::Takes::Value, "PX",
-       "leave out frames below this width (default: 0.1); of the others "
-       "the widest 20,000 are drawn",
-       [&options](std::string_view text) -> Result<> {
-         const std::string number(text);
-         char* end = nullptr;
-         options.least_width = std::strtod(number.c_str(), &end);
-         const bool is_sound = end != number.c_str() && *end == '\0' && options.least_width >= 0;
-         if (!is_sound) return use_error("--min-width: '" + number + "' is no number from 0 up");
-         return Done{};
-       }});
-  rows.push_back(
-      cli::flag("--inverted", "callers at the top: an icicle graph", options.is_inverted));
-  rows.push_back(cli::flag("--reverse",
-                           "start from the running functions, with their callers above them",
+  rows.push_back({"--min-width", cli::Takes::Value, "PX",
+                  "leave out frames below this width (default: 0.1); of the others "
+                  "the widest 20,000 are drawn",
+                  [&options](std::string_view text) -> Result<> {
+                    const std::string number(text);
+                    char* end = nullptr;
+                    options.least_width = std::strtod(number.c_str(), &end);
+                    const bool is_sound = end != number.c_str() && *end == '\0' && options.least_width >= 0;
+                    if (!is_sound) return use_error("--min-width: '" + number + "' is no number from 0 up");
+                    return Done{};
+                  }});
+  rows.push_back(cli::flag("--inverted", "callers at the top: an icicle graph", options.is_inverted));
+  rows.push_back(cli::flag("--reverse", "start from the running functions, with their callers above them",
                            options.source.is_reversed));
-  rows.push_back(files_option(
-      "--also", "more captures (with --folded: folded stacks) to add to that of -i", options.also));
-  rows.push_back(files_option("--base",
-                              "draw the difference from the sum of these captures (with --folded: folded stacks): "
-                              "frames whose percentage grew are orange, those whose percentage fell are blue; "
-                              "frames that are gone are in a second graph. Changes below 0.05 points are grey. "
-                              "With several captures here and with --also, changes below the noise are grey too: "
-                              "the range of the frame's percentages in the captures before plus that in those "
-                              "after",
-                              options.base));
+  rows.push_back(files_option("--also", "more captures (with --folded: folded stacks) to add to that of -i",
+                              options.also));
+  rows.push_back(
+      files_option("--base",
+                   "draw the difference from the sum of these captures (with --folded: folded stacks): "
+                   "frames whose percentage grew are orange, those whose percentage fell are blue; "
+                   "frames that are gone are in a second graph. Changes below 0.05 points are grey. "
+                   "With several captures here and with --also, changes below the noise are grey too: "
+                   "the range of the frame's percentages in the captures before plus that in those "
+                   "after",
+                   options.base));
   rows.push_back(
       cli::text("--per", "EVENT",
                 "with --base: compare costs per EVENT, not percentages. Weights are divided by the number of "
@@ -154,9 +153,8 @@ cli::CommandLine describe(Options& options) {
        "with --base: the width of frames: after (the default), before, larger or common; larger and "
        "common are taken stack by stack",
        [&options](std::string_view text) { return set_width_of(options, text); }});
-  rows.push_back(cli::flag("--normalize",
-                           "with --base: scale the totals before to those after",
-                           options.is_normalized));
+  rows.push_back(
+      cli::flag("--normalize", "with --base: scale the totals before to those after", options.is_normalized));
   rows.push_back(
       {"--by", cli::Takes::Value, "LIST",
        "root frames, outermost first: a list of comm, pid, tid, cpu, cgroup and event, or none (default: "
@@ -168,10 +166,11 @@ cli::CommandLine describe(Options& options) {
          options.has_roots = true;
          return Done{};
        }});
-  rows.push_back(cli::text("--highlight", "REGEX",
-                           "mark functions whose names match, and print their percentage: an extended regular "
-                           "expression",
-                           options.highlight));
+  rows.push_back(
+      cli::text("--highlight", "REGEX",
+                "mark functions whose names match, and print their percentage: an extended regular "
+                "expression",
+                options.highlight));
   rows.push_back({"--palette", cli::Takes::Value, "NAME", palettes_help(),
                   [&options](std::string_view text) { return set_palette(options, text); }});
   rows.push_back(
@@ -223,8 +222,9 @@ struct Picture {
   FlameFrames frames;
   FlameTree tree{frames.number_of("all", "", FrameKind::All)};
   FlameLook look;
-  FlameWeight units;                                        // number of --per's events
-  std::function<std::string(std::uint32_t frame)> line_of;  // the frame's source line; empty function: no frame has one
+  FlameWeight units;  // number of --per's events
+  std::function<std::string(std::uint32_t frame)>
+      line_of;  // the frame's source line; empty function: no frame has one
 };
 
 std::string join(const std::vector<std::string>& texts, std::string_view between) {
@@ -254,8 +254,8 @@ void add_lines(Picture& picture, std::span<const FlamePane> panes, double width)
   }
 }
 
-// For costs per event: scales the weights before to the number of events after. Fractions of the scaled total are
-// then costs per event.
+// For costs per event: scales the weights before to the number of events after. Fractions of the scaled total
+// are then costs per event.
 void divide_by_units(Picture& picture) {
   FlameLook& look = picture.look;
   const FlameWeight units = picture.units, sum = picture.tree.sum();
@@ -388,8 +388,7 @@ Result<> Sides::read_more(Side side, const SessionOptions& like, TextOutput& out
     for (std::string& line : findings_text(session->diagnostics(), name))
       shown.notes.push_back(std::move(line));
     if (session->diagnostics().incomplete()) shown.status = cli::kIncomplete;
-    if (!read->has_samples)
-      shown.notes.push_back("tacho flamegraph: " + printable(name) + " has no samples");
+    if (!read->has_samples) shown.notes.push_back("tacho flamegraph: " + printable(name) + " has no samples");
   }
   return Done{};
 }
@@ -422,8 +421,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   };
   draw(picture, out, options, std::move(sides.notes));
   if (!sides.facts.has_samples)
-    shown.notes.emplace_back(
-        "tacho flamegraph: the capture has no samples, or none that pass the filters");
+    shown.notes.emplace_back("tacho flamegraph: the capture has no samples, or none that pass the filters");
   for (const std::string& note : sides.facts.notes) shown.notes.push_back("tacho flamegraph: " + note);
   return shown;
 }
@@ -458,8 +456,7 @@ Result<FoldedText> read_folded(const std::string& name, const Options& options, 
       });
   if (read.faults > 0)
     std::fprintf(
-        stderr,
-        "tacho: %s: %zu of %zu lines are not folded stacks and are left out, the first is line %zu\n",
+        stderr, "tacho: %s: %zu of %zu lines are not folded stacks and are left out, the first is line %zu\n",
         printable(name).c_str(), read.faults, read.lines, read.first_fault);
   return read;
 }

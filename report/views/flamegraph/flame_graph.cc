@@ -61,8 +61,8 @@ std::vector<double> FlameTree::shares_of(const CaptureWeights& capture, double c
   return shares;
 }
 
-// The rule of --help: captures of one side differ by chance, so a change is significant if it is larger than the
-// sum of the largest difference among those before and the largest among those after.
+// The rule of --help: captures of one side differ by chance, so a change is significant if it is larger than
+// the sum of the largest difference among those before and the largest among those after.
 bool FlameTree::measure_noise() {
   for (const Side side : {Side::Before, Side::After})
     if (std::ranges::count(captures_, side, &CaptureWeights::side) < 2) return false;
@@ -247,8 +247,8 @@ constexpr KindRow kKinds[] = {
 };
 constexpr std::uint32_t kModules[] = {0xf2b45a, 0x74b9ea, 0x5ec9a5, 0xf3e173, 0xe0a3c6,
                                       0xb9a7e6, 0xd3b48c, 0x9ad1e0, 0xc6d67a, 0xf0a08c};
-// More than before, from little to much; less; about equal. Orange and blue are distinguishable with red-green
-// colour blindness.
+// More than before, from little to much; less; about equal. Orange and blue are distinguishable with
+// red-green colour blindness.
 constexpr std::uint32_t kMore[] = {0xfbe3c4, 0xf9cd93, 0xf3ae57, 0xe58a1f};
 constexpr std::uint32_t kLess[] = {0xd3e6f5, 0xaed2ee, 0x7db5e2, 0x4c97d3};
 constexpr std::uint32_t kSame = 0xdcdcdc;

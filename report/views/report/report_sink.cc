@@ -640,8 +640,8 @@ std::vector<std::string> ReportSink::unmatched_names() const {
   };
   const Filter& filter = options_->filter;
   std::array<NameFilter, 3> all = {{{"--comms", "command", &filter.comms, {}},
-                               {"--dsos", "DSO", &filter.dsos, {}},
-                               {"--symbols", "symbol", &filter.symbols, {}}}};
+                                    {"--dsos", "DSO", &filter.dsos, {}},
+                                    {"--symbols", "symbol", &filter.symbols, {}}}};
   std::vector<std::string> lines;
   const bool has_any = std::ranges::any_of(all, [](const NameFilter& one) { return !one.wanted->empty(); });
   if (!has_any || !profile_ || empty()) return lines;

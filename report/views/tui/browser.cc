@@ -157,8 +157,8 @@ void Browser::open_all(std::size_t row) {
   if (rows_->has_graph(row)) set_all(open(row), true);
 }
 
-// As in perf's browser: each frame of a node has a line, and children follow its last frame. A top node without
-// siblings cannot be folded to its first frame.
+// As in perf's browser: each frame of a node has a line, and children follow its last frame. A top node
+// without siblings cannot be folded to its first frame.
 void Browser::make_lines(Open& one) {
   struct Level {
     std::uint32_t node = 0, child = 0;

@@ -1,5 +1,5 @@
-// Browser: a scrolled list of a report's rows with call graphs that open and close. It has the cursor, what is
-// open, and the layout of the lines. It depends neither on the profile nor on curses.
+// Browser: a scrolled list of a report's rows with call graphs that open and close. It has the cursor, what
+// is open, and the layout of the lines. It depends neither on the profile nor on curses.
 #pragma once
 
 #include <cstddef>
@@ -83,7 +83,8 @@ class Browser {
   // Opens all of a row's call graph.
   void open_all(std::size_t row);
 
-  // The cursor and the open call graphs, to restore them after another reading: by names, since numbers change.
+  // The cursor and the open call graphs, to restore them after another reading: by names, since numbers
+  // change.
   struct Memory {
     struct OpenRow {
       std::string row;

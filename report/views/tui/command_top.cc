@@ -54,7 +54,8 @@ struct TopOptions {
   std::string kept = "top.data";  // path of captures that the key w writes
 };
 
-// Sink of one session of tacho top. Its sinks are made at the first record: in a pipe, events come after the start.
+// Sink of one session of tacho top. Its sinks are made at the first record: in a pipe, events come after the
+// start.
 class LiveSink : public Sink {
  public:
   // `opened`: the table's row whose samples the list counts; nullopt: all.
@@ -143,9 +144,9 @@ class LiveSink : public Sink {
   std::optional<Error> failure_;
 };
 
-// tacho top. One reader reads the recording into a LiveWindow. A session reads the window through a pipe; when the
-// older half of the window is dropped a new session starts, so memory for processes, locations and stacks is
-// bounded too.
+// tacho top. One reader reads the recording into a LiveWindow. A session reads the window through a pipe;
+// when the older half of the window is dropped a new session starts, so memory for processes, locations and
+// stacks is bounded too.
 class Top {
  public:
   // `link`: to the screen; null: rows are printed as text.

@@ -19,8 +19,8 @@ class ComparedRows : public BrowsedRows {
     changed(true);
   }
 
-  // Call it when `after` shows other rows. `has_before`: `before` shows the rows of the same choice; otherwise it
-  // has none.
+  // Call it when `after` shows other rows. `has_before`: `before` shows the rows of the same choice;
+  // otherwise it has none.
   void changed(bool has_before);
   // Self, or with callees (children).
   bool has_callees() const { return has_callees_; }

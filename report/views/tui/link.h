@@ -28,8 +28,8 @@ class Link {
   std::optional<KeyPress> ask();
   // The screen's size. Before the first frame it sends an empty one to get it.
   ScreenSize size();
-  // Has the terminal process write a file with the bytes of `parts`; `frame` is shown meanwhile, `name` as for
-  // kept_path(). Returns the path; nullopt: the terminal process has exited.
+  // Has the terminal process write a file with the bytes of `parts`; `frame` is shown meanwhile, `name` as
+  // for kept_path(). Returns the path; nullopt: the terminal process has exited.
   Result<std::optional<std::string>> keep(Frame frame, KeptAs as, const std::string& name,
                                           std::span<const format::Bytes> parts);
 

@@ -1,5 +1,5 @@
-// LiveTable: the table of a recorder in tacho top. Rows of `tacho table` with a cursor, sorted by any column and
-// filtered by their keys.
+// LiveTable: the table of a recorder in tacho top. Rows of `tacho table` with a cursor, sorted by any column
+// and filtered by their keys.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,9 @@ class LiveTable : private BrowsedRows {
   LiveTable(const LiveTable&) = delete;
   LiveTable& operator=(const LiveTable&) = delete;
 
-  // Shows these rows; the cursor's row and the sort order are kept. Buckets: the last key of each row is the number
-  // of a power of two (Distribution), and rows with equal other keys are shown as a histogram, with empty buckets.
+  // Shows these rows; the cursor's row and the sort order are kept. Buckets: the last key of each row is the
+  // number of a power of two (Distribution), and rows with equal other keys are shown as a histogram, with
+  // empty buckets.
   enum class Form : std::uint8_t { Table, Buckets };
   void update(const TableCounts& counts, const TableCounts::Rows& rows, Form form);
   // Shown after the title: "last 20 s".

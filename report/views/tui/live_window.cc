@@ -15,7 +15,8 @@ using format::RecordView;
 
 constexpr std::uint32_t kKernelPid = ~0U;
 constexpr std::size_t kMiscAt = 4, kPidAt = format::kRecordHeaderSize;  // offsets in a record
-// If EXIT records are lost, processes stay: beyond this number those that were not seen for longest are removed.
+// If EXIT records are lost, processes stay: beyond this number those that were not seen for longest are
+// removed.
 constexpr std::size_t kMostProcesses = std::size_t{1} << 16;
 constexpr std::size_t kMostOfKernel = std::size_t{1} << 14;  // mappings
 

@@ -1,5 +1,5 @@
-// Filters for the samples of the list's rows, and further readings of the capture with them: rows are sums, so a
-// view of single samples has to read the capture again.
+// Filters for the samples of the list's rows, and further readings of the capture with them: rows are sums,
+// so a view of single samples has to read the capture again.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ struct SampleChoice {
   std::optional<std::uint32_t> tid;
   std::optional<std::string> comm;
   std::optional<std::uint32_t> socket;  // from the topology in the header
-  // Conditions on functions: one function of the sample must meet all of them. With `looks_at_callers` any of its
-  // call chain, otherwise its own.
+  // Conditions on functions: one function of the sample must meet all of them. With `looks_at_callers` any of
+  // its call chain, otherwise its own.
   std::optional<std::string> module;  // path; empty: unknown module
   bool has_kernel_only = false;
   std::string symbol;  // part of the name
@@ -91,8 +91,8 @@ class CaptureReadings {
   virtual Result<Session> open(const std::function<void(SessionOptions&)>& change) = 0;
   // Runs it and shows the progress. False: a key stopped it.
   virtual bool run(Session& session, Sink& sink) = 0;
-  // The rows of the capture to compare with, with the facts for these sort keys. `path` empty: the one compared with
-  // before.
+  // The rows of the capture to compare with, with the facts for these sort keys. `path` empty: the one
+  // compared with before.
   virtual Result<const ReportSink*> base(const std::string& path, const std::string& sort) = 0;
   virtual const std::string& base_name() const = 0;
   // The capture's name, for messages.

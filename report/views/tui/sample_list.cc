@@ -22,8 +22,8 @@ std::string counted(std::size_t number) { return with_commas(static_cast<double>
 
 }  // namespace
 
-// Sink that makes the lines. It formats each sample immediately: addresses in payloads can be resolved only at the
-// sample's time.
+// Sink that makes the lines. It formats each sample immediately: addresses in payloads can be resolved only
+// at the sample's time.
 class SampleList::Collector : public Sink {
  public:
   Collector(SampleList& list, Columns columns) : list_(list), columns_(std::move(columns)) {
@@ -114,7 +114,8 @@ Result<std::unique_ptr<SampleList>> SampleList::read(CaptureReadings& readings, 
   if (auto found = chosen.find(); !found) return std::move(found.error());
   const bool is_whole = readings.run(session, chosen);
   if (!is_whole) list->note_ = "reading was stopped";
-  if (list->collector_->is_full()) list->note_ = "only the first ones: T in the list selects a time range, zooms filter";
+  if (list->collector_->is_full())
+    list->note_ = "only the first ones: T in the list selects a time range, zooms filter";
   if (list->lines_.empty())
     return Error{is_whole ? "these rows have no samples"
                           : "reading was stopped before the first sample of these rows"};

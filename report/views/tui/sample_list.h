@@ -27,7 +27,8 @@ class SampleList {
   static Result<std::unique_ptr<SampleList>> read(CaptureReadings& readings, const SampleChoice& choice,
                                                   std::string title);
 
-  // A list of the samples that sink() gets from `session`, which must outlive it. Call it when the events are known.
+  // A list of the samples that sink() gets from `session`, which must outlive it. Call it when the events are
+  // known.
   static Result<std::unique_ptr<SampleList>> collect(Session& session, std::string title);
   ~SampleList();
   Sink& sink();

@@ -1,4 +1,5 @@
-// Before the includes: curses defines macros ("lines", "columns") that would break other sources of a unity build.
+// Before the includes: curses defines macros ("lines", "columns") that would break other sources of a unity
+// build.
 #define NCURSES_WIDECHAR 1
 #define NCURSES_NOMACROS 1
 #include "report/views/tui/screen.h"
@@ -37,8 +38,8 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-// What a signal handler needs to restore the terminal: the escape sequence that leaves the screen, and the terminal's
-// modes from before. Global, since a handler has no argument for them.
+// What a signal handler needs to restore the terminal: the escape sequence that leaves the screen, and the
+// terminal's modes from before. Global, since a handler has no argument for them.
 struct GivenBack {
   std::array<char, 256> bytes{};
   std::size_t size = 0;
@@ -268,7 +269,8 @@ Result<> Screen::State::open() {
     ::tcgetattr(terminal(), &given_back().modes);
     ::use_tioctl(TRUE);
     screen = ::newterm(nullptr, stdout, input);
-    if (screen == nullptr) return Error{"curses has no description of the terminal '" + std::string(variable("TERM")) + "'"};
+    if (screen == nullptr)
+      return Error{"curses has no description of the terminal '" + std::string(variable("TERM")) + "'"};
     ::set_escdelay(25);
     has_colours = ::has_colors() && variable("NO_COLOR").empty();
     if (has_colours) {
@@ -302,7 +304,8 @@ Result<> Screen::State::open() {
   ::meta(::stdscr, TRUE);
   termios modes{};
   if (::tcgetattr(terminal(), &modes) == 0) {
-    modes.c_cc[VSUSP] = _POSIX_VDISABLE;  // Ctrl-Z is read as a key, so that the terminal is restored before this process stops
+    modes.c_cc[VSUSP] = _POSIX_VDISABLE;  // Ctrl-Z is read as a key, so that the terminal is restored before
+                                          // this process stops
     modes.c_iflag &= ~static_cast<tcflag_t>(IXON);
     ::tcsetattr(terminal(), TCSADRAIN, &modes);
   }

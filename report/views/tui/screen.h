@@ -1,5 +1,5 @@
-// Screen: draws frames and reads keys with curses, and restores the terminal. It is in the process that owns the
-// terminal; frames come from the sandboxed process that reads the capture.
+// Screen: draws frames and reads keys with curses, and restores the terminal. It is in the process that owns
+// the terminal; frames come from the sandboxed process that reads the capture.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,8 @@ std::string why_no_screen();
 
 class Screen {
  public:
-  // Reads keys from standard input if it is a terminal, else from /dev/tty. Keys are written to a pipe, from which
-  // the reading process gets them.
+  // Reads keys from standard input if it is a terminal, else from /dev/tty. Keys are written to a pipe, from
+  // which the reading process gets them.
   static Result<Screen> make();
   Screen(Screen&&) noexcept;
   Screen& operator=(Screen&&) = delete;
@@ -27,8 +27,8 @@ class Screen {
 
   // For the reading process: its end of the pipe, with one key for each frame.
   int keys() const;
-  // A memfd with the content of a file to be written (Frame::kept_bytes). The file gets the first free path of
-  // kept_path(): after the key w for captures, P for others.
+  // A memfd with the content of a file to be written (Frame::kept_bytes). The file gets the first free path
+  // of kept_path(): after the key w for captures, P for others.
   int kept() const;
   // Path for captures. Without it captures are not written.
   void keep_captures(std::string path);

@@ -11,7 +11,8 @@
 
 namespace tacho::report {
 
-// Numbers of samples in up to a few thousand intervals of equal width, which doubles as the capture gets longer.
+// Numbers of samples in up to a few thousand intervals of equal width, which doubles as the capture gets
+// longer.
 class TimeCounts {
  public:
   void add(std::uint64_t time);  // ns

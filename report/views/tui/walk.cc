@@ -167,8 +167,7 @@ bool Walk::on_compared_key(const KeyPress& press) {
       return true;
     }
     rows.count_callees(!rows.has_callees());
-    message_ =
-        rows.has_callees() ? "percent of functions with callees" : "percent of functions self";
+    message_ = rows.has_callees() ? "percent of functions with callees" : "percent of functions self";
   } else if (press.is('<') || press.is('>')) {
     using Order = ComparedRows::Order;
     constexpr std::array kOrders = {Order::Before, Order::After, Order::Delta};
@@ -470,8 +469,7 @@ void Walk::offer_views() {
   };
   const bool has_samples = readings_ != nullptr && of_ == Of::Capture;
   if (has_samples && code_) {
-    add("Samples of " + code_->function().name,
-        [this] { list_samples_of(code_->function()); });
+    add("Samples of " + code_->function().name, [this] { list_samples_of(code_->function()); });
   } else if (has_samples) {
     if (const Thread* const thread = thread_here(); thread != nullptr && rows_.has_thread_key())
       add(fmt::format("Samples of thread {}({})", thread->comm, thread->tid), [this, thread] {
@@ -908,8 +906,7 @@ Walk::Flow Walk::on_list_key(const KeyPress& press) {
   if (press.is('P')) return keep_rows();
   if (on_page_key(press)) return Flow::Stay;
   if (!sandwiches_.empty()) {
-    if (!sandwiches_.back()->browser->on_key(press))
-      message_ = "no such key here; h: help, Esc: back";
+    if (!sandwiches_.back()->browser->on_key(press)) message_ = "no such key here; h: help, Esc: back";
     return Flow::Stay;
   }
   if (press.is('B')) {

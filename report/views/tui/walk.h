@@ -1,5 +1,5 @@
-// Walk: the interactive view of a report. It runs in the reading process. Its interface is on_key() and draw(), so
-// tests need no terminal.
+// Walk: the interactive view of a report. It runs in the reading process. Its interface is on_key() and
+// draw(), so tests need no terminal.
 #pragma once
 
 #include <functional>
@@ -37,8 +37,8 @@ class Walk {
 
   Flow on_key(const KeyPress& press);
   Frame draw(ScreenSize size);
-  // With Flow::ReadAgain: sort keys for which the profile has no facts; the time range to count (a value of --time;
-  // empty: all; nullopt: unchanged); the same for the box of a heat map.
+  // With Flow::ReadAgain: sort keys for which the profile has no facts; the time range to count (a value of
+  // --time; empty: all; nullopt: unchanged); the same for the box of a heat map.
   const std::string& wanted_sort() const { return wanted_sort_; }
   const std::string& sort_keys() const { return rows_.sort_keys(); }
   const std::optional<std::string>& wanted_times() const { return wanted_times_; }
@@ -49,8 +49,8 @@ class Walk {
     std::string text;
   };
   const KeptText& kept() const { return kept_; }
-  // Shows annotated code instead of the list: the function with most samples of those that the options choose.
-  // Leaving it ends the view. An error if there is none. The options must outlive this.
+  // Shows annotated code instead of the list: the function with most samples of those that the options
+  // choose. Leaving it ends the view. An error if there is none. The options must outlive this.
   Result<> begin_with_code(const AnnotateOptions& options);
   // If no function has code: those without; empty: code is shown.
   const MissingCode& missing_code() const { return missing_code_; }

@@ -135,8 +135,9 @@ bool WalkedRows::is_in_module(const Function& function) const {
 void WalkedRows::count() {
   EntryOptions options = sink_->entry_options(choice_.block);
   options.first_member = choice_.member;
-  // Without children, a zoom into a module leaves samples of other modules out. With children they are kept, since
-  // functions of the module may have called them; filter() then hides the rows of other modules, as perf does.
+  // Without children, a zoom into a module leaves samples of other modules out. With children they are kept,
+  // since functions of the module may have called them; filter() then hides the rows of other modules, as
+  // perf does.
   const bool refuses_modules = !text_.has_children && (choice_.module || choice_.has_kernel_only);
   if (choice_.thread != nullptr || choice_.socket || refuses_modules) {
     options.filtered_by = [this, refuses_modules, before = std::move(options.filtered_by), choice = choice_,
@@ -394,7 +395,8 @@ std::string WalkedRows::frame_text(std::uint32_t id) const {
   return text;
 }
 
-// A percentage is shown for siblings, and for an only child that has less than its parent, as in perf's browser.
+// A percentage is shown for siblings, and for an only child that has less than its parent, as in perf's
+// browser.
 std::vector<BrowsedNode> WalkedRows::nodes_of(std::span<const Strand> strands, std::uint64_t row_total,
                                               std::optional<double> least) const {
   GraphOptions options = text_.graph.value_or(GraphOptions());

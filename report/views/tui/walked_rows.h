@@ -1,5 +1,5 @@
-// WalkedRows: rows of a report that are zoomed, filtered and sorted from the profile, without reading the capture
-// again.
+// WalkedRows: rows of a report that are zoomed, filtered and sorted from the profile, without reading the
+// capture again.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ class WalkedRows : public BrowsedRows {
   std::uint64_t samples_of(std::uint32_t block) const;
   const RowChoice& choice() const { return choice_; }
   void choose(const RowChoice& choice);
-  // Sets sort keys (--sort). False: the profile lacks facts for them, so the capture must be read again. An error
-  // names a wrong key.
+  // Sets sort keys (--sort). False: the profile lacks facts for them, so the capture must be read again. An
+  // error names a wrong key.
   Result<bool> sort_by(const std::string& keys);
   const std::string& sort_keys() const { return sort_; }
 
