@@ -251,7 +251,7 @@ class Growing(programs.Scratch):
         self.assert_nothing_left(live)
 
     def test_wrong_use_is_answered(self):
-        for words, said in [((), "names no event"), (("-a", "open"), "'-a'"), (("open", "-o", "x", "--", "true"), "nothing is kept here"),
+        for words, said in [((), "no event is given"), (("-a", "open"), "'-a'"), (("open", "-o", "x", "--", "true"), "nothing is kept here"),
                             (("--view", "report", "open", "--", "true"), "'report' cannot print while recording"),
                             (("opne", "--", "true"), "opne")]:
             done = self.run_program(programs.BIN / "tacho", "live", *words, status=None)

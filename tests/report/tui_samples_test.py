@@ -137,7 +137,7 @@ class Samples(programs.Scratch):
         self.plant()
         one = self.open(100, 24, "--sort", "cpu,sym")
         one.keys("v")
-        one.wait_for("v: not of rows by 'cpu'; l lists the samples of all rows")
+        one.wait_for("v: not for rows by 'cpu'; l lists the samples of all rows")
         one.keys("l")
         one.wait_for("^1 of 2,000 ")
 
@@ -214,7 +214,7 @@ class Samples(programs.Scratch):
                 one.keys("v")
                 one.wait_for(f"^1 of {inside:,} ")
                 one.keys("q", "x")
-                shown = one.wait_for("What stands out")
+                shown = one.wait_for("More frequent in the box than outside")
                 self.assertIn(f"{inside:,} samples in the box, {2000 - inside:,} outside", shown)
                 one.keys("q", "Enter")
                 one.wait_for(f"^Samples: {inside if inside < 1000 else '1K'} ")
@@ -416,9 +416,9 @@ class Samples(programs.Scratch):
         self.plant()
         one = self.open(100, 60)
         one.keys("?")
-        one.wait_for("heat map: times by values of a field")
+        one.wait_for("heat map of a field of all rows")
         one.keys("End")
-        one.wait_for("width of rows, as 1000 or 100us")
+        one.wait_for("row width, as 1000 or 100us")
 
 
 if __name__ == "__main__":

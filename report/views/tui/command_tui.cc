@@ -345,7 +345,7 @@ class Walker : private CaptureReadings {
   bool look(const ReadProgress& read) {
     if (!walk_) {
       const auto press = link_.show(
-          progress_frame(link_.size(), input(), read, has_before_ ? "Esc: stop  q: leave" : "q: leave"));
+          progress_frame(link_.size(), input(), read, has_before_ ? "Esc: stop  q: quit" : "q: quit"));
       if (press && press->key == Key::Escape && has_before_) return true;
       if (press && !press->is('q')) return false;
       flow_ = Walk::Flow::Quit;

@@ -62,9 +62,9 @@ const KeyOfPerf kKeys[] = {
     {key('k'), "zooms into the kernel", {}, ", DSO: [kernel]"},
     {key('k'), "again: out", {key('k')}, {}, ", DSO: [kernel]"},
     // As in perf, rows must have the sort key socket; with it see walk_test.cc.
-    {key('S'), "zooms into a socket", {}, "S: rows have no socket: o, then"},
+    {key('S'), "zooms into a socket", {}, "S: rows have no socket; sort by it"},
     {key('/'), "asks for a part of symbols", {}, "Symbol to show:"},
-    {Key::Enter, "filters", {key('/'), key('f'), key('3')}, "  q: leave", "Symbol to show:"},
+    {Key::Enter, "filters", {key('/'), key('f'), key('3')}, "  q: quit", "Symbol to show:"},
     {key('F'), "shares of what is shown", {Key::End, key('t')}, "100.00%"},
     {key('L'), "asks for the least share", {}, "Percent limit (0-100):"},
     {Key::Enter, "leaves out rows", {key('L'), Key::Backspace, key('5'), key('0')}, {}, "40.00%"},
@@ -79,9 +79,9 @@ const KeyOfPerf kKeys[] = {
     {key('s'), "another file of the folder", {}, "Another capture in this directory"},
     {Key::Enter, "reads it", {key('s')}, {}, {}, {}, Walk::Flow::ReadAgain},
     {key('D'), "a line about the rows", {}, "row 1 of "},
-    {key('0'), "sorts by the n-th event of a group", {}, {}, "that key means nothing here"},
+    {key('0'), "sorts by the n-th event of a group", {}, {}, "no such key here"},
     {key('1'), "there is no such event", {}, "no such event in the group"},
-    {key('%'), "an unknown key", {}, "that key means nothing here; h: help"},
+    {key('%'), "an unknown key", {}, "no such key here; h: help"},
 };
 
 TEST(PerfKeys, EachDoesWhatItDoesInPerf) {

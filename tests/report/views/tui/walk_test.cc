@@ -161,7 +161,7 @@ TEST(Walk, CallersAndCalleesAreOfAllChains) {
   walked.press(Key::Enter);
   walked.type("x");
   const auto lines = walked.lines();
-  EXPECT_EQ(lines[0], "f1: 70.00% of all, itself and what it calls");
+  EXPECT_EQ(lines[0], "f1: 70.00% of all with callees");
   EXPECT_EQ(lines[2], "-   70.00%  callers of f1");
   EXPECT_EQ(lines[3], "     f1");
   EXPECT_EQ(lines[4], "     f0");
@@ -294,7 +294,7 @@ TEST(Walk, ABoxOfAHeatMapIsAskedForAsAFilter) {
 TEST(Walk, ACaptureIsComparedWithItself) {
   Walked walked;
   walked.type("B");
-  EXPECT_TRUE(walked.shows("Capture from before:"));
+  EXPECT_TRUE(walked.shows("Earlier capture:"));
   walked.press(static_cast<Key>(21));
   walked.type("nowhere");
   walked.press(Key::Enter);
