@@ -44,7 +44,7 @@ SymbolTable& PackedSource::table(Unnamed unnamed) {
   if (table_) return *table_;
   SymbolTable& table = table_.emplace();
   table.reserve(module_->symbols.size());
-  std::vector<SymbolTable::Range> ranges;
+  std::vector<FunctionRanges::Range> ranges;
   for (const PackedSymbol& symbol : module_->symbols) {
     if (symbol.name == 0) ranges.push_back({symbol.start, symbol.end});
     table.add({.start = symbol.start,
@@ -73,7 +73,7 @@ SymbolTable& PackedSource::table(Unnamed unnamed) {
   if (ranges.empty() || unnamed == Unnamed::Addresses) return table;
   const std::string_view path = text(module_->path);
   table.add_unnamed(std::string(path.substr(path.rfind('/') + 1)) + "+0x",
-                    [all = std::move(ranges)] { return all; });
+                    std::make_unique<FunctionRangeList>(std::move(ranges)));
   return table;
 }
 

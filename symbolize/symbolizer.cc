@@ -136,19 +136,20 @@ SymbolSources::Known& Symbolizer::State::known(const Module& module) {
 void Symbolizer::State::name_ranges(SymbolSource& source, const Module& module) {
   const bool is_asked_for = options.unnamed == Unnamed::Functions && module.kind == ModuleKind::User;
   if (!is_asked_for || !source.is_of_file || source.table) return;
-  SymbolTable::Ranges ranges = [this, &module]() -> std::vector<SymbolTable::Range> {
+  const auto open = [this, &module]() -> std::unique_ptr<FunctionRanges> {
     const ScopedRead reading(options.name_access, module.path);
-    if (reading.is_refused()) return {};
+    if (reading.is_refused()) return nullptr;
     return module_files.function_ranges(module);
   };
-  if (!source.own && !source.embedded) {
-    std::vector<SymbolTable::Range> all = ranges();
-    if (all.empty()) return;
-    source.own = std::make_unique<SymbolTable>();
-    ranges = [all = std::move(all)] { return all; };
+  std::string prefix = std::string(module.short_name) + "+0x";
+  if (SymbolTable* const last = source.embedded ? source.embedded.get() : source.own.get(); last != nullptr) {
+    last->add_unnamed(std::move(prefix), open);
+    return;
   }
-  SymbolTable& asked_last = source.embedded ? *source.embedded : *source.own;
-  asked_last.add_unnamed(std::string(module.short_name) + "+0x", std::move(ranges));
+  std::unique_ptr<FunctionRanges> functions = open();
+  if (functions == nullptr || functions->size() == 0) return;
+  source.own = std::make_unique<SymbolTable>();
+  source.own->add_unnamed(std::move(prefix), std::move(functions));
 }
 
 // The order: files named by options, the capture's symbol pack, the files at the recorded paths, packs of

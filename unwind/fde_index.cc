@@ -50,7 +50,7 @@ std::int64_t FdeIndex::number(std::uint64_t at) const {
   return static_cast<std::int32_t>(in.u32());
 }
 
-std::optional<std::uint64_t> FdeIndex::fde_address(std::uint64_t pc) const {
+std::optional<FdeIndex::Entry> FdeIndex::find(std::uint64_t pc) const {
   const auto wanted = static_cast<std::int64_t>(pc - section_.address);
   std::uint64_t low = 0, high = count_;  // the last pair that does not start behind `pc`
   while (low < high) {
@@ -62,7 +62,8 @@ std::optional<std::uint64_t> FdeIndex::fde_address(std::uint64_t pc) const {
     }
   }
   if (low == 0) return std::nullopt;
-  return section_.address + static_cast<std::uint64_t>(number((low - 1) * kPairSize + 4));
+  return Entry{static_cast<std::uint32_t>(low - 1),
+               section_.address + static_cast<std::uint64_t>(number((low - 1) * kPairSize + 4))};
 }
 
 }  // namespace tacho::unwind

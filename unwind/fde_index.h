@@ -18,9 +18,14 @@ class FdeIndex {
   // From .eh_frame_hdr or PT_GNU_EH_FRAME; nothing: it has no sorted table.
   static std::optional<FdeIndex> of(const ElfImage& image);
 
-  // The ELF address of the last FDE whose function starts at or before `pc`, by the table. The caller checks
-  // that the FDE exists and covers `pc`.
-  std::optional<std::uint64_t> fde_address(std::uint64_t pc) const;
+  // The last entry whose function starts at or before `pc`. The caller checks that the FDE exists and covers
+  // `pc`.
+  struct Entry {
+    std::uint32_t number = 0;       // below size()
+    std::uint64_t fde_address = 0;  // in ELF
+  };
+  std::optional<Entry> find(std::uint64_t pc) const;
+  std::size_t size() const { return static_cast<std::size_t>(count_); }
   std::size_t bytes() const { return section_.bytes.size(); }  // memory in use
 
  private:

@@ -52,8 +52,9 @@ Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<b
 
 std::optional<std::uint64_t> RowFinder::fde_offset(std::uint64_t address) {
   if (index_) {
-    const auto place = index_->fde_address(address);
-    return place ? std::optional(*place - frames_.address) : std::nullopt;  // parse_fde() checks it
+    const auto entry = index_->find(address);
+    return entry ? std::optional(entry->fde_address - frames_.address)
+                 : std::nullopt;  // parse_fde() checks it
   }
   const auto after = std::ranges::upper_bound(*ranges_, address, {}, &FdeRange::start);
   return after == ranges_->begin() ? std::nullopt : std::optional(std::prev(after)->offset);

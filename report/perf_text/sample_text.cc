@@ -430,22 +430,21 @@ std::uint32_t FrameLines::look_up(const Location& location, Found& found) {
   found.names = &names;
   if (names.table == nullptr) return names.unknown;
   const std::uint64_t shown = location.mapping->shown_address(location.ip);
-  auto found_row =
+  const auto found_row =
       location.is_caller ? names.table->try_caller_row_at(shown) : names.table->try_row_at(shown);
-  const symbolize::SymbolTable* table = names.table;
-  std::uint32_t key = found_row.row;
   if (found_row.kind == Kind::None) {
     if (!names.table->has_unnamed()) return names.unknown;
-    table = names.ranges;
-    if (table == nullptr) return kNone;
-    found_row = table->try_row_at(location.is_caller ? shown - 1 : shown);
-    if (found_row.kind == Kind::None) return names.unknown;
-    key = found_row.row | kRangeRow;
+    if (names.unnamed == nullptr) return kNone;
+    const auto function = names.unnamed->find(location.is_caller ? shown - 1 : shown);
+    if (!function) return names.unknown;
+    found.row = function->number | kRangeRow;
+    found.start = function->range.start;
+  } else {
+    if (found_row.row == symbolize::SymbolTable::kNoSymbol) return kNone;
+    found.row = found_row.row;
+    found.start = names.table->start_of(found_row.row);
   }
-  if (found_row.row == symbolize::SymbolTable::kNoSymbol) return kNone;
-  found.row = key;
-  found.start = table->start_of(found_row.row);
-  const auto row = names.rows.find(key);
+  const auto row = names.rows.find(found.row);
   if (row == names.rows.end()) return kNone;
   const std::uint64_t offset = shown - found.start - (location.is_caller ? 1 : 0);
   return offset < row->second.size ? row->second.function : kNone;
@@ -460,7 +459,7 @@ void FrameLines::ask(TextBuffer& out, std::size_t at, const Location& location, 
   const auto frames = is_alone ? std::span(&resolver_->frame(location), 1) : resolver_->frames(location);
   const symbolize::Frame frame = frames.front();
   if (found.names != nullptr && found.names->table != nullptr)
-    found.names->ranges = found.names->table->unnamed_table();
+    found.names->unnamed = found.names->table->unnamed_functions();
   const std::uint64_t offset = frame.shown_address - frame.function_start;
   const bool is_simple = frames.size() == 1 && !frame.is_inlined && !options_.fields.has(Field::Srcline) &&
                          (frame.function.empty() || offset >> 32 == 0);

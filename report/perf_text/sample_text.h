@@ -205,10 +205,10 @@ class FrameLines {
   };
   // A module all of whose names are in tables.
   struct ModuleNames {
-    bool is_plain = false;                           // false: the resolver is called each time
-    symbolize::SymbolTable* table = nullptr;         // null: it has no names
-    const symbolize::SymbolTable* ranges = nullptr;  // of functions without symbols; null: not read yet
-    // By row of `table`; with kRangeRow, by row of `ranges`.
+    bool is_plain = false;                               // false: the resolver is called each time
+    symbolize::SymbolTable* table = nullptr;             // null: it has no names
+    const symbolize::FunctionRanges* unnamed = nullptr;  // of `table`; null: not read yet
+    // By row of `table`; with kRangeRow, by number in `unnamed`.
     tsl::robin_map<std::uint32_t, RowText, format::SeededHash> rows;
     std::uint32_t unknown = kNone;  // the entry for code without a name
   };

@@ -94,16 +94,15 @@ std::optional<std::uint32_t> LocationTable::symbol_row(TableLocations& functions
     if (found_row.kind == RowLookup::Kind::None) {
       if (!table.has_unnamed()) return std::nullopt;
       if (functions.unnamed != nullptr) {
-        const RowLookup other = functions.unnamed->try_row_at(address - (is_caller ? 1 : 0));
-        if (other.kind == RowLookup::Kind::None) return std::nullopt;
-        if (other.kind == RowLookup::Kind::Symbol)
-          return static_cast<std::uint32_t>(functions.named + other.row);
+        const auto function = functions.unnamed->find(address - (is_caller ? 1 : 0));
+        if (!function) return std::nullopt;
+        return static_cast<std::uint32_t>(functions.named + function->number);
       }
     }
   }
   const auto lock = lock_if(merging_->mutex);
   const auto row = table.row_at(is_caller ? table.call_before(address) : address);
-  functions.unnamed = table.unnamed_table();
+  functions.unnamed = table.unnamed_functions();
   return row;
 }
 
@@ -165,7 +164,7 @@ LocationTable::MergeTarget LocationTable::read_names(const symbolize::Mapping* m
   if (names.table != nullptr) {
     TableLocations& functions = functions_[mode][names.table];
     if (functions.table == nullptr)
-      functions = {names.table, names.table->symbols(), names.table->unnamed_table(),
+      functions = {names.table, names.table->symbols(), names.table->unnamed_functions(),
                    std::vector(names.table->size(), IndexTable::kNone)};
     by_name.functions = &functions;
   }

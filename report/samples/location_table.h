@@ -136,8 +136,8 @@ class LocationTable {
   // The merged locations of a symbol table's functions in one cpumode.
   struct TableLocations {
     symbolize::SymbolTable* table = nullptr;
-    std::size_t named = 0;                            // entries with a symbol; entries made of FDEs follow
-    const symbolize::SymbolTable* unnamed = nullptr;  // the table of those FDEs; null until the first lookup
+    std::size_t named = 0;                               // entries with a symbol; entries made of FDEs follow
+    const symbolize::FunctionRanges* unnamed = nullptr;  // those FDEs; null until the first lookup
     std::vector<std::uint32_t> locations;
     // The table grows when an address without a symbol is first looked up.
     std::uint32_t& location_of(std::uint32_t row) {

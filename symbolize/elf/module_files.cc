@@ -52,6 +52,66 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;              // bytes of a 
 // What a part of `size` packed bytes may take: symbols pack to a sixth at best.
 std::uint64_t most_embedded(std::uint64_t size) { return (std::uint64_t{1} << 24) + 8 * size; }
 
+// The part of a function [start, end) in a code segment, as offsets in the file; nothing: it starts
+// elsewhere.
+std::optional<FunctionRanges::Range> range_in_file(const unwind::ElfImage::Code& code, std::uint64_t start,
+                                                   std::uint64_t end) {
+  const std::uint64_t before = start - code.address;
+  if (start < code.address || before >= code.size) return std::nullopt;
+  return FunctionRanges::Range{code.offset + before,
+                               code.offset + before + std::min(end - start, code.size - before)};
+}
+
+// The functions in .eh_frame, found by .eh_frame_hdr. An FDE is only parsed when an address is looked up: a
+// capture hits few functions of a large binary.
+class FdeFunctions : public FunctionRanges {
+ public:
+  FdeFunctions(const unwind::ElfImage& image, unwind::ElfImage::Section frames, unwind::FdeIndex index)
+      : frames_(std::move(frames)),
+        section_{frames_.bytes, frames_.address, unwind::CfiForm::EhFrame, image.order(),
+                 image.address_size()},
+        index_(std::move(index)),
+        code_(image.code_segments()) {}
+
+  // `address`: an offset in the file.
+  std::optional<Function> find(std::uint64_t address) const override {
+    const auto code = std::ranges::find_if(code_, [&](const unwind::ElfImage::Code& segment) {
+      return address >= segment.offset && address - segment.offset < segment.size;
+    });
+    if (code == code_.end()) return std::nullopt;
+    const std::uint64_t pc = code->address + (address - code->offset);
+    const auto entry = index_.find(pc);
+    const auto fde = entry ? unwind::parse_fde(section_, entry->fde_address - frames_.address) : std::nullopt;
+    // A signal trampoline's FDE starts a byte early, for unwinders that look up return addresses minus one.
+    if (!fde || pc < fde->start || pc >= fde->end || fde->cie.is_signal_frame) return std::nullopt;
+    const auto range = range_in_file(*code, fde->start, fde->end);
+    return range ? std::optional(Function{entry->number, *range}) : std::nullopt;
+  }
+  std::size_t size() const override { return index_.size(); }
+
+ private:
+  unwind::ElfImage::Section frames_;
+  unwind::CfiSection section_;  // of frames_
+  unwind::FdeIndex index_;
+  std::vector<unwind::ElfImage::Code> code_;
+};
+
+// The functions in the .eh_frame of a file without .eh_frame_hdr.
+FunctionRangeList all_functions(const unwind::ElfImage& image, const unwind::CfiSection& section) {
+  const std::vector<unwind::ElfImage::Code> code = image.code_segments();
+  std::vector<FunctionRanges::Range> ranges;
+  for (const unwind::FdeRange& fde : unwind::list_fdes(section)) {
+    if (fde.is_signal_frame) continue;
+    for (const unwind::ElfImage::Code& segment : code) {
+      const auto range = range_in_file(segment, fde.start, fde.end);
+      if (!range) continue;
+      ranges.push_back(*range);
+      break;
+    }
+  }
+  return FunctionRangeList(std::move(ranges));
+}
+
 // Distributions pack their modules.
 Result<std::vector<std::byte>> unpack_module(format::Bytes packed, const std::string& name) {
   const std::uint64_t most = most_unpacked(packed.size());
@@ -214,29 +274,18 @@ Result<ModuleSymbols> ModuleFiles::symbols(const Module& module) const {
   return none;
 }
 
-std::vector<SymbolTable::Range> ModuleFiles::function_ranges(const Module& module) const {
+std::unique_ptr<FunctionRanges> ModuleFiles::function_ranges(const Module& module) const {
   auto opened = file(module);
-  if (!opened) return {};
+  if (!opened) return nullptr;
   const auto image = unwind::ElfImage::open(std::move(*opened), unwind::ElfImage::Width::Any);
-  const auto frames = image ? unwind::eh_frame_of(*image) : std::nullopt;
-  if (!frames) return {};
-  const unwind::CfiSection section{frames->bytes, frames->address, unwind::CfiForm::EhFrame, image->order(),
-                                   image->address_size()};
-  std::vector<unwind::ElfImage::Code> code = image->code_segments();
-  std::ranges::sort(code, {}, &unwind::ElfImage::Code::address);
-  std::vector<SymbolTable::Range> ranges;
-  for (const unwind::FdeRange& fde : unwind::list_fdes(section)) {
-    // A signal trampoline's entry starts a byte early, for unwinders that look up return addresses minus one.
-    if (fde.is_signal_frame) continue;
-    const auto next = std::ranges::upper_bound(code, fde.start, {}, &unwind::ElfImage::Code::address);
-    if (next == code.begin()) continue;
-    const unwind::ElfImage::Code& in = *std::prev(next);
-    const std::uint64_t before = fde.start - in.address;
-    if (before >= in.size) continue;
-    const std::uint64_t start = in.offset + before;
-    ranges.push_back({start, start + std::min(fde.end - fde.start, in.size - before)});
-  }
-  return ranges;
+  if (!image) return nullptr;
+  auto frames = unwind::eh_frame_of(*image);
+  if (!frames) return nullptr;
+  if (auto index = unwind::FdeIndex::of(*image))
+    return std::make_unique<FdeFunctions>(*image, std::move(*frames), std::move(*index));
+  return std::make_unique<FunctionRangeList>(all_functions(
+      *image,
+      {frames->bytes, frames->address, unwind::CfiForm::EhFrame, image->order(), image->address_size()}));
 }
 
 Result<ModuleSymbols> ModuleFiles::kernel_module_symbols(const Module& module) const {

@@ -66,8 +66,8 @@ class ModuleFiles {
   Result<ModuleSymbols> symbols(const Module& module) const;
   // Of a kernel module: places are counted from its base.
   Result<ModuleSymbols> kernel_module_symbols(const Module& module) const;
-  // Where functions lie, by the .eh_frame of the file that ran, as offsets in it; none when it has none.
-  std::vector<SymbolTable::Range> function_ranges(const Module& module) const;
+  // The functions in .eh_frame of the file that ran, as offsets in the file; null: it has no .eh_frame.
+  std::unique_ptr<FunctionRanges> function_ranges(const Module& module) const;
   // The file that ran.
   Result<format::Fd> file(const Module& module) const;
   // Nothing when no file of the module has any; an error when one has, and cannot be read.

@@ -50,11 +50,6 @@ bool starts_mangled(std::string_view name) {
          name.starts_with(kOcaml);
 }
 
-// A fast path: most names are C's and have none of these prefixes (Java's have a ';').
-bool may_be_mangled(std::string_view name) {
-  return starts_mangled(name) || name.find(';') != std::string_view::npos;
-}
-
 // OCaml: "caml" Module "__" name, with $XX for bytes that assemblers refuse.
 std::optional<std::string> demangle_ocaml(std::string_view name) {
   const auto is = [](auto test, char c) { return test(static_cast<unsigned char>(c)) != 0; };
@@ -152,6 +147,11 @@ class JavaName {
 };
 
 }  // namespace
+
+// Java's names have a ';'.
+bool may_be_mangled(std::string_view name) {
+  return starts_mangled(name) || name.find(';') != std::string_view::npos;
+}
 
 std::optional<std::string> demangle(std::string_view name, NameForm form) {
   if (!may_be_mangled(name) || name.size() > kLongestName) return std::nullopt;

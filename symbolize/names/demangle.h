@@ -18,6 +18,9 @@ enum class NameForm : std::uint8_t {
   Whole,  // as addr2line -C: with parameters, and return types of templates
 };
 
+// Whether the name has the form of a mangled one. Most names are C's, and have not.
+bool may_be_mangled(std::string_view name);
+
 // Nothing: `name` is not mangled, or its readable form would exceed 64 KiB.
 std::optional<std::string> demangle(std::string_view name, NameForm form = NameForm::Short);
 

@@ -9,6 +9,8 @@
 #include <queue>
 #include <tuple>
 
+#include "symbolize/names/demangle.h"
+
 namespace tacho::symbolize {
 
 RangeIndex::RangeIndex(std::vector<RankedRange> ranges) {
@@ -41,6 +43,18 @@ std::optional<std::uint32_t> RangeIndex::find(std::uint64_t address) const {
   if (after == starts_.begin()) return std::nullopt;
   const std::uint32_t owner = owners_[static_cast<std::size_t>(after - starts_.begin()) - 1];
   return owner == kNone ? std::nullopt : std::optional(owner);
+}
+
+FunctionRangeList::FunctionRangeList(std::vector<Range> ranges) : ranges_(std::move(ranges)) {
+  std::ranges::stable_sort(ranges_, {}, &Range::start);
+}
+
+std::optional<FunctionRanges::Function> FunctionRangeList::find(std::uint64_t address) const {
+  const auto after = std::ranges::upper_bound(ranges_, address, {}, &Range::start);
+  if (after == ranges_.begin()) return std::nullopt;
+  const auto at = std::prev(after);
+  if (address >= at->end) return std::nullopt;
+  return Function{static_cast<std::uint32_t>(at - ranges_.begin()), *at};
 }
 
 namespace {
@@ -101,6 +115,7 @@ void SymbolTable::finish() {
   make_guide();
   end_open_rows();
   find_covered();
+  choose_plain_aliases();
 }
 
 // About one row for each step of the index of starts.
@@ -232,7 +247,21 @@ const SymbolTable::Choice& SymbolTable::choice_of(const Group& group) {
   choice.row = kept.back();
   kept.pop_back();
   for (const std::size_t other : kept) choice.others_reach = std::max(choice.others_reach, rows_[other].end);
+  chosen_[group.end - 1].store(static_cast<std::uint32_t>(choice.row) + 1, std::memory_order_release);
   return choice;
+}
+
+// Chooses between aliases where no name must be demangled, so that try_row_at() knows them from the start.
+void SymbolTable::choose_plain_aliases() {
+  for (std::size_t first = 0; first < rows_.size();) {
+    const Group group = group_at(first);
+    first = group.end;
+    if (group.end - group.first == 1) continue;
+    if (!chosen_) chosen_ = std::make_unique<std::atomic<std::uint32_t>[]>(rows_.size());
+    const auto aliases = std::span(rows_).subspan(group.first, group.end - group.first);
+    if (std::ranges::none_of(aliases, [](const Row& row) { return may_be_mangled(row.symbol().name); }))
+      choice_of(group);
+  }
 }
 
 const RangeIndex& SymbolTable::overlaps() {
@@ -271,9 +300,13 @@ std::uint64_t SymbolTable::call_before(std::uint64_t address) {
 }
 
 const Symbol* SymbolTable::find(std::uint64_t address) {
-  const auto row = row_at(address);
-  if (!row) return nullptr;
-  found_ = *row < rows_.size() ? rows_[*row].symbol() : unnamed(*row);
+  if (const auto row = symbol_row_at(address)) {
+    found_ = rows_[*row].symbol();
+    return &found_;
+  }
+  const auto function = unnamed_at(address);
+  if (!function) return nullptr;
+  found_ = symbol_of(*function);
   return &found_;
 }
 
@@ -309,53 +342,65 @@ std::optional<std::uint32_t> SymbolTable::answer_to(std::uint64_t address) const
   return known_rows_[block.first + static_cast<std::size_t>(std::popcount(block.known & (bit - 1)))];
 }
 
-void SymbolTable::add_unnamed(std::string prefix, Ranges ranges) {
-  unnamed_ = std::make_unique<Unnamed>(Unnamed{std::move(prefix), std::move(ranges), nullptr});
+void SymbolTable::add_unnamed(std::string prefix, OpenRanges open) {
+  unnamed_ = std::make_unique<Unnamed>();
+  unnamed_->prefix = std::move(prefix);
+  unnamed_->open = std::move(open);
+}
+
+void SymbolTable::add_unnamed(std::string prefix, std::unique_ptr<FunctionRanges> functions) {
+  unnamed_ = std::make_unique<Unnamed>();
+  unnamed_->prefix = std::move(prefix);
+  unnamed_->functions = std::move(functions);
 }
 
 std::optional<std::uint32_t> SymbolTable::row_at(std::uint64_t address) {
-  const auto row = symbol_row_at(address);
-  return row || !unnamed_ ? row : unnamed_row_at(address);
+  if (const auto row = symbol_row_at(address)) return row;
+  const auto function = unnamed_at(address);
+  return function ? std::optional(static_cast<std::uint32_t>(rows_.size() + function->number)) : std::nullopt;
 }
 
-std::optional<std::uint32_t> SymbolTable::unnamed_row_at(std::uint64_t address) {
-  if (!unnamed_->table) {
-    unnamed_->table = std::make_unique<SymbolTable>();
-    const std::vector<Range> ranges = unnamed_->ranges();
-    unnamed_->table->reserve(ranges.size());
-    for (const Range& range : ranges)
-      unnamed_->table->add({.start = range.start, .end = range.end, .name = {}, .binding = Binding::Unnamed});
-    unnamed_->table->finish();
-    unnamed_->ranges = nullptr;
+std::optional<FunctionRanges::Function> SymbolTable::unnamed_at(std::uint64_t address) {
+  if (!unnamed_) return std::nullopt;
+  if (!unnamed_->functions) {
+    unnamed_->functions = std::exchange(unnamed_->open, nullptr)();
+    if (!unnamed_->functions)
+      unnamed_->functions = std::make_unique<FunctionRangeList>(std::vector<FunctionRanges::Range>());
   }
-  const auto row = unnamed_->table->symbol_row_at(address);
-  return row ? std::optional(static_cast<std::uint32_t>(rows_.size() + *row)) : std::nullopt;
+  return unnamed_->functions->find(address);
 }
 
 // Names are only made for functions that samples hit, which are few.
-Symbol SymbolTable::unnamed(std::uint32_t row) {
-  Row& found = unnamed_->table->rows_[row - rows_.size()];
-  if (found.name_size == 0) {
-    const std::string_view name = own(fmt::format("{}{:x}", unnamed_->prefix, found.start));
-    found.name = name.data();
-    found.name_size = static_cast<std::uint32_t>(name.size());
-  }
-  return found.symbol();
+Symbol SymbolTable::symbol_of(const FunctionRanges::Function& function) {
+  std::string_view& name = unnamed_->names[function.number];
+  if (name.empty()) name = own(fmt::format("{}{:x}", unnamed_->prefix, function.range.start));
+  return {function.range.start, function.range.end, name, Binding::Unnamed};
 }
 
 SymbolTable::RowLookup SymbolTable::try_row_at(std::uint64_t address) const {
-  using Kind = RowLookup::Kind;
   if (has_answers_) {
     const auto row = answer_to(address);
-    return !row || row == kNoSymbol ? RowLookup{} : RowLookup{Kind::Symbol, *row};
+    return !row || row == kNoSymbol ? RowLookup{} : RowLookup{RowLookup::Kind::Symbol, *row};
   }
-  const auto last = last_start(address);
+  return try_row_from(last_start(address), address);
+}
+
+// `last`: last_start(address).
+SymbolTable::RowLookup SymbolTable::try_row_from(std::optional<std::size_t> last,
+                                                 std::uint64_t address) const {
+  using Kind = RowLookup::Kind;
   if (!last) return {};
-  const auto row = static_cast<std::uint32_t>(*last);
+  auto row = static_cast<std::uint32_t>(*last);
   const std::uint64_t start = rows_[row].start;
-  if (row > 0 && rows_[row - 1].start == start) return {Kind::Ambiguous, row};
+  const bool is_alias = row > 0 && rows_[row - 1].start == start;
+  if (is_alias) {
+    const std::uint32_t chosen = chosen_[row].load(std::memory_order_acquire);
+    if (chosen == 0) return {Kind::Ambiguous, kNoSymbol};
+    row = chosen - 1;
+  }
   if (address < rows_[row].end || address == start) return {Kind::Symbol, row};
-  return {!is_covered_.empty() && is_covered_[row] ? Kind::Ambiguous : Kind::None, row};
+  const bool may_be_covered = is_alias || (!is_covered_.empty() && is_covered_[row]);
+  return {may_be_covered ? Kind::Ambiguous : Kind::None, kNoSymbol};
 }
 
 SymbolTable::RowLookup SymbolTable::try_caller_row_at(std::uint64_t address) const {
@@ -366,11 +411,11 @@ SymbolTable::RowLookup SymbolTable::try_caller_row_at(std::uint64_t address) con
     return begins || !answer_to(address - 1) ? RowLookup{Kind::Ambiguous, kNoSymbol}
                                              : try_row_at(address - 1);
   }
-  const RowLookup before = try_row_at(address - 1);
-  const std::size_t next = before.row == kNoSymbol ? 0 : before.row + std::size_t{1};
-  // What starts there may be a signal trampoline.
-  const bool begins = next < rows_.size() && rows_[next].start == address;
-  return begins ? RowLookup{Kind::Ambiguous, kNoSymbol} : before;
+  const auto last = last_start(address);
+  if (!last || rows_[*last].start != address) return try_row_from(last, address - 1);
+  const RowLookup here = try_row_from(last, address);
+  const bool is_call = here.kind == Kind::Symbol && !is_signal_trampoline(rows_[here.row].symbol().name);
+  return is_call ? try_row_at(address - 1) : here;
 }
 
 std::optional<std::uint32_t> SymbolTable::symbol_row_at(std::uint64_t address) {

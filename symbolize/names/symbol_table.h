@@ -6,6 +6,7 @@
 // only, and names are compared and demangled when an address is looked up.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -46,6 +47,32 @@ class RangeIndex {
 
   std::vector<std::uint64_t> starts_;  // of the pieces, ascending; each ends at the next one's start
   std::vector<std::uint32_t> owners_;  // of the pieces
+};
+
+// The functions of code without symbols, from call frame information.
+class FunctionRanges {
+ public:
+  struct Range {
+    std::uint64_t start = 0, end = 0;  // [start, end)
+  };
+  struct Function {
+    std::uint32_t number = 0;  // below size(); each function has its own
+    Range range;
+  };
+  virtual ~FunctionRanges() = default;
+  // The function that `address` is in; nothing: in none. For any thread.
+  virtual std::optional<Function> find(std::uint64_t address) const = 0;
+  virtual std::size_t size() const = 0;
+};
+
+class FunctionRangeList : public FunctionRanges {
+ public:
+  explicit FunctionRangeList(std::vector<Range> ranges);  // in any order
+  std::optional<Function> find(std::uint64_t address) const override;
+  std::size_t size() const override { return ranges_.size(); }
+
+ private:
+  std::vector<Range> ranges_;  // ascending by start
 };
 
 // Unnamed: not a symbol, but the range of a function without a symbol.
@@ -91,14 +118,12 @@ class SymbolTable {
   };
   void finish_with(const std::vector<Answer>& answers);
 
-  // Sets the ranges [start, end) of functions without symbols, for addresses that no symbol covers. Such a
-  // function is named `prefix` and its start in hexadecimal digits. `ranges` is called once, at the first
-  // such address.
-  struct Range {
-    std::uint64_t start = 0, end = 0;
-  };
-  using Ranges = std::function<std::vector<Range>()>;
-  void add_unnamed(std::string prefix, Ranges ranges);
+  // Sets the functions without symbols, for addresses that no symbol covers. Such a function is named
+  // `prefix` and its start in hexadecimal digits. `open` is called once, at the first such address; it may
+  // return null.
+  using OpenRanges = std::function<std::unique_ptr<FunctionRanges>()>;
+  void add_unnamed(std::string prefix, OpenRanges open);
+  void add_unnamed(std::string prefix, std::unique_ptr<FunctionRanges> functions);
 
   // The symbol that covers `address`: of several the one with the highest start; of symbols with one start
   // the best alias (is_better_alias), or the last one that was added after settle(). Valid until the next
@@ -111,10 +136,9 @@ class SymbolTable {
   // called (the handler returns to its first instruction), and addresses of finish_with() without the byte
   // before.
   std::uint64_t call_before(std::uint64_t address);
-  // row_at() for any thread, also while another one calls find() or row_at(); changes nothing. Ambiguous:
-  // several symbols cover the address, and only find() can choose. `row`: of the symbol; if Ambiguous, of the
-  // last symbol that starts at or before the address; kNoSymbol: none. Does not search functions without
-  // symbols (unnamed_table()).
+  // Look-up on any thread, also while another one calls find() or row_at(). Ambiguous: several symbols cover
+  // the address, and row_at() must choose; of aliases it does so once. `row`: of a Symbol. Does not search
+  // functions without symbols (unnamed_functions()).
   struct RowLookup {
     enum class Kind : std::uint8_t { Symbol, None, Ambiguous };
     Kind kind = Kind::None;
@@ -127,10 +151,10 @@ class SymbolTable {
   bool has_unnamed() const { return unnamed_ != nullptr; }
   // The functions without symbols; null before row_at() or find() needed them. Do not call it while another
   // thread calls these.
-  const SymbolTable* unnamed_table() const { return unnamed_ ? unnamed_->table.get() : nullptr; }
+  const FunctionRanges* unnamed_functions() const { return unnamed_ ? unnamed_->functions.get() : nullptr; }
   // The number of rows: symbols, and the functions without symbols, if these were needed.
   std::size_t size() const {
-    return rows_.size() + (unnamed_ && unnamed_->table ? unnamed_->table->rows_.size() : 0);
+    return rows_.size() + (unnamed_ && unnamed_->functions ? unnamed_->functions->size() : 0);
   }
   std::size_t symbols() const { return rows_.size(); }  // without these
   bool empty() const { return rows_.empty(); }
@@ -167,12 +191,14 @@ class SymbolTable {
   using Table = std::vector<T, format::LargePages<T>>;  // the kernel has some 200,000
 
   std::optional<std::uint32_t> symbol_row_at(std::uint64_t address);
-  std::optional<std::uint32_t> unnamed_row_at(std::uint64_t address);
-  Symbol unnamed(std::uint32_t row);
+  RowLookup try_row_from(std::optional<std::size_t> last, std::uint64_t address) const;
+  std::optional<FunctionRanges::Function> unnamed_at(std::uint64_t address);
+  Symbol symbol_of(const FunctionRanges::Function& function);
   Group group_at(std::size_t first) const;
   std::size_t round_of(const Row& row) const;
   bool is_settled(const Row& row) const { return row.number < (rounds_.empty() ? 0 : rounds_.back()); }
   void make_guide();
+  void choose_plain_aliases();
   void end_open_rows();
   void find_covered();
   std::uint64_t reach_of(const Group& group) const;
@@ -208,15 +234,18 @@ class SymbolTable {
   int shift_ = 0;
   std::vector<std::uint32_t> guide_;
   std::unordered_map<std::size_t, Choice> choices_;  // by the first row of a group; made at its first look-up
-  std::vector<Covered> covered_;                     // ascending
-  std::vector<bool> is_covered_;                     // by row: whether covered_ may have it
-  std::optional<RangeIndex> overlaps_;               // of rows; made when first needed
+  // By the last row of a group of several: 1 + the row of its choice; 0: none yet. For try_row_at().
+  std::unique_ptr<std::atomic<std::uint32_t>[]> chosen_;
+  std::vector<Covered> covered_;        // ascending
+  std::vector<bool> is_covered_;        // by row: whether covered_ may have it
+  std::optional<RangeIndex> overlaps_;  // of rows; made when first needed
   Symbol found_;
 
   struct Unnamed {
     std::string prefix;
-    Ranges ranges;
-    std::unique_ptr<SymbolTable> table;  // of the ranges; null: not needed yet
+    OpenRanges open;
+    std::unique_ptr<FunctionRanges> functions;                  // null: not needed yet
+    std::unordered_map<std::uint32_t, std::string_view> names;  // of functions that were found, by number
   };
   std::unique_ptr<Unnamed> unnamed_;  // null: add_unnamed() was not called
 };

@@ -48,8 +48,9 @@ std::optional<CfiTable> CfiTable::from_debug_frame(const ElfImage& image) {
 
 std::optional<std::uint64_t> CfiTable::fde_offset(std::uint64_t pc) {
   if (index_by_address_) {
-    const auto place = index_by_address_->fde_address(pc);
-    return place ? std::optional(*place - section_.address) : std::nullopt;  // parse_fde checks it
+    const auto entry = index_by_address_->find(pc);
+    return entry ? std::optional(entry->fde_address - section_.address)
+                 : std::nullopt;  // parse_fde checks it
   }
   if (!index_) index_ = unwind::list_fdes(view());
   const auto after = std::ranges::upper_bound(*index_, pc, {}, &FdeRange::start);

@@ -1,10 +1,16 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <set>
+
 #include "format/base/file.h"
 #include "format/extensions/attachment.h"
 #include "symbolize/elf/module_files.h"
 #include "tests/symbolize/folder.h"
 #include "tests/symbolize/pinned.h"
+#include "unwind/cfi.h"
+#include "unwind/elf_image.h"
+#include "unwind/fde_index.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -71,6 +77,42 @@ TEST(ModuleCode, OfTheKernelAndOfWhatHasNoFileIsNotRead) {
   gone.path = "/lib/gone.so";
   EXPECT_TRUE(code.read(gone, 0, 16).empty());
   EXPECT_FALSE(code.is_64_bit(gone));
+}
+
+// By the .eh_frame_hdr of this program, against the list of all its FDEs.
+TEST(FunctionRanges, AreThoseOfTheFdes) {
+  const std::string path = std::filesystem::read_symlink("/proc/self/exe");
+  const auto image = unwind::ElfImage::open(*format::open_input(path));
+  const auto frames = unwind::eh_frame_of(*image);
+  ASSERT_TRUE(frames && unwind::FdeIndex::of(*image));
+  Module module;
+  module.path = path;
+  const auto functions = ModuleFiles(DebugFiles(""), nullptr, nullptr).function_ranges(module);
+  ASSERT_NE(functions, nullptr);
+  const auto code = image->code_segments();
+  ASSERT_EQ(code.size(), 1u);
+  std::set<std::uint32_t> numbers;
+  std::size_t fdes = 0;
+  for (const unwind::FdeRange& fde : unwind::list_fdes({frames->bytes, frames->address})) {
+    if (fde.is_signal_frame) continue;
+    ++fdes;
+    const std::uint64_t start = fde.start - code[0].address + code[0].offset,
+                        end = start + fde.end - fde.start;
+    for (const std::uint64_t address : {start, end - 1}) {
+      const auto found = functions->find(address);
+      ASSERT_TRUE(found) << std::hex << address;
+      EXPECT_EQ(found->range.start, start);
+      EXPECT_EQ(found->range.end, end);
+      EXPECT_LT(found->number, functions->size());
+      numbers.insert(found->number);
+    }
+    const auto after = functions->find(end);
+    EXPECT_TRUE(!after || after->range.start == end);
+  }
+  EXPECT_GT(fdes, 1000u);
+  EXPECT_EQ(numbers.size(), fdes);
+  EXPECT_FALSE(functions->find(0));
+  EXPECT_FALSE(functions->find(~std::uint64_t{0}));
 }
 
 }  // namespace

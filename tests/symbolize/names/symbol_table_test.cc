@@ -192,12 +192,12 @@ TEST(SymbolTable, TheSymbolThatStartsLastHasTheAddress) {
   }
 }
 
-TEST(SymbolTable, NamesAreShownOnlyWhereTheyDecide) {
+TEST(SymbolTable, MangledNamesAreShownOnlyWhereTheyDecide) {
   SymbolTable table;
   int asked = 0;
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    table.add({.start = 16 * i, .end = 16 * i + 16, .name = "C1"});
-    table.add({.start = 16 * i, .end = 16 * i + 16, .name = "C2"});
+    table.add({.start = 16 * i, .end = 16 * i + 16, .name = "_ZC1"});
+    table.add({.start = 16 * i, .end = 16 * i + 16, .name = "_ZC2"});
   }
   table.settle([&](std::string_view name) {
     ++asked;
@@ -205,8 +205,8 @@ TEST(SymbolTable, NamesAreShownOnlyWhereTheyDecide) {
   });
   table.finish();
   EXPECT_EQ(asked, 0);
-  EXPECT_EQ(name_at(table, 0x104), "C1");
-  EXPECT_EQ(name_at(table, 0x108), "C1");
+  EXPECT_EQ(name_at(table, 0x104), "_ZC1");
+  EXPECT_EQ(name_at(table, 0x108), "_ZC1");
   EXPECT_EQ(asked, 2);
 }
 
@@ -264,7 +264,8 @@ TEST(SymbolTable, CodeWithoutASymbolIsOfTheFunctionAroundIt) {
   int asked = 0;
   table.add_unnamed("a.so+0x", [&asked] {
     ++asked;
-    return std::vector<SymbolTable::Range>{{0x200, 0x240}, {0x100, 0x140}, {0x240, 0x250}};
+    return std::make_unique<FunctionRangeList>(
+        std::vector<FunctionRanges::Range>{{0x200, 0x240}, {0x100, 0x140}, {0x240, 0x250}});
   });
   ASSERT_NE(table.find(0x110), nullptr);
   EXPECT_EQ(table.find(0x110)->name, "known");
