@@ -82,7 +82,9 @@ TEST(ModuleCode, OfTheKernelAndOfWhatHasNoFileIsNotRead) {
 // By the .eh_frame_hdr of this program, against the list of all its FDEs.
 TEST(FunctionRanges, AreThoseOfTheFdes) {
   const std::string path = std::filesystem::read_symlink("/proc/self/exe");
-  const auto image = unwind::ElfImage::open(*format::open_input(path));
+  auto file = format::open_input(path);
+  ASSERT_TRUE(file);
+  const auto image = unwind::ElfImage::open(std::move(*file));
   const auto frames = unwind::eh_frame_of(*image);
   ASSERT_TRUE(frames && unwind::FdeIndex::of(*image));
   Module module;
@@ -93,7 +95,8 @@ TEST(FunctionRanges, AreThoseOfTheFdes) {
   ASSERT_EQ(code.size(), 1u);
   std::set<std::uint32_t> numbers;
   std::size_t fdes = 0;
-  for (const unwind::FdeRange& fde : unwind::list_fdes({frames->bytes, frames->address})) {
+  const unwind::CfiSection section{frames->bytes, frames->address};
+  for (const unwind::FdeRange& fde : unwind::list_fdes(section)) {
     if (fde.is_signal_frame) continue;
     ++fdes;
     const std::uint64_t start = fde.start - code[0].address + code[0].offset,
