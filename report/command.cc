@@ -306,6 +306,30 @@ cli::Option truncated_stacks_option(symbolize::CutMark& mark) {
           }};
 }
 
+cli::Option kcore_option(ReadingOptions& options) {
+  return cli::text(
+      "--kcore", "FILE",
+      "the kernel's code as it ran, for annotated functions: /proc/kcore (as root, on the machine "
+      "and in the boot of the recording), or the copy that perf record --kcore makes. Default: "
+      "the copy beside the capture, if it has one",
+      options.kcore);
+}
+
+Result<format::Fd> take_kernel_files(ReadingOptions& options) {
+  symbolize::SymbolOptions& symbols = options.session.symbols;
+  const std::string folder = options.session.input + "/kcore_dir/";
+  const auto has = [&folder](const char* name) { return ::access((folder + name).c_str(), R_OK) == 0; };
+  if (symbols.kallsyms.empty() && symbols.vmlinux.empty() && has("kallsyms"))
+    symbols.kallsyms = folder + "kallsyms";
+  symbols.is_kcore_of_capture = options.kcore.empty() && symbols.vmlinux.empty() && has("kcore");
+  const std::string path = symbols.is_kcore_of_capture ? folder + "kcore" : options.kcore;
+  if (path.empty()) return format::Fd();
+  auto file = format::open_input(path);
+  if (!file) return std::move(file.error()).in(symbols.is_kcore_of_capture ? path : "--kcore");
+  symbols.kcore = file->get();
+  return file;
+}
+
 cli::CommandLine command_line(std::string_view name, std::string description) {
   cli::CommandLine line;
   line.program = "tacho " + std::string(name);
@@ -417,7 +441,7 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
   task.open_output = [&around] { return output_of(around.open_output()); };
   task.is_asked_to_stop = around.is_asked_to_stop;
   task.show_progress = progress_lines();
-  task.kept = options.kept;
+  if (options.session.symbols.kcore >= 0) task.kept.push_back(options.session.symbols.kcore);
   const bool asks_servers = options.session.symbols.debuginfod == symbolize::Servers::Asked;
   task.policy = asks_servers ? sandbox::Policy::Servers : sandbox::Policy::Trials;
   task.times = file_times(options.file_seconds, options.session.symbols.debuginfod);
@@ -442,6 +466,13 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
 }
 
 // Runs the work in a worker if the options want one and the kernel has seccomp.
+Result<cli::ExitStatus> show_here_or_in_worker(ReadingOptions options, const ShowHere& show,
+                                               const Surroundings& around) {
+  const auto kcore = take_kernel_files(options);
+  if (!kcore) return kcore.error();
+  return options.has_worker ? show_in_worker(options, show, around) : show_here(options, show, around);
+}
+
 Result<cli::ExitStatus> show_capture(const ReadingOptions& options, const ShowHere& show) {
   std::optional<sandbox::Interruption> interruption;
   Surroundings around{.open_output = [&options] { return open_output(options); }};
@@ -451,8 +482,7 @@ Result<cli::ExitStatus> show_capture(const ReadingOptions& options, const ShowHe
     interruption.emplace(std::move(*watched));
     around.is_asked_to_stop = [&interruption] { return interruption->is_asked_for(); };
   }
-  if (!options.has_worker) return show_here(options, show, around);
-  return show_in_worker(options, show, around);
+  return show_here_or_in_worker(options, show, around);
 }
 
 }  // namespace
@@ -475,7 +505,7 @@ Result<cli::ExitStatus> show_on_screen(const ReadingOptions& options, const Scre
     return show_session_here(options, std::move(wanted), show, around);
   };
   const Surroundings around{.open_output = screen.open_output, .screen = &screen};
-  return options.has_worker ? show_in_worker(options, here, around) : show_here(options, here, around);
+  return show_here_or_in_worker(options, here, around);
 }
 
 Result<cli::ExitStatus> show_alone(const ReadingOptions& options, const ScreenPlan* screen,
@@ -493,7 +523,7 @@ Result<cli::ExitStatus> show_alone(const ReadingOptions& options, const ScreenPl
   const Surroundings around{
       .open_output = screen != nullptr ? screen->open_output : [&options] { return open_output(options); },
       .screen = screen};
-  return options.has_worker ? show_in_worker(options, here, around) : show_here(options, here, around);
+  return show_here_or_in_worker(options, here, around);
 }
 
 Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show) {

@@ -86,7 +86,9 @@ struct ReadingOptions {
   bool has_worker = false;
   std::optional<std::uint64_t> file_seconds;  // --max-file-time; 0: no limit
   std::vector<std::string> skipped_files;     // --skip-file
-  std::vector<int> kept;                      // descriptors that the worker needs
+  // --kcore: the kernel's memory, for its code. Empty: the copy that perf record --kcore made, if there is
+  // one.
+  std::string kcore;
   const std::string& shown_input() const { return input_name.empty() ? session.input : input_name; }
   // The columns that a table must fit into; 0: no limit.
   std::size_t room() const { return output.empty() || output == "-" ? width : 0; }
@@ -111,6 +113,14 @@ cli::Option follow_option(ReadingOptions& options);
 
 // --as-perf, for a command with the layout of perf or stackcollapse-perf.pl.
 cli::Option as_perf_option(ReadingOptions& options);
+
+// --kcore, for a command that shows or packs code.
+cli::Option kcore_option(ReadingOptions& options);
+// Opens the kernel's memory that --kcore names, for the options about symbols, as a worker may not open it. A
+// capture of perf record --kcore is a folder with a copy of that memory and of kallsyms: these are the
+// default. The descriptor must live as long as the options are used; -1: there is none. show_session() and
+// the others do it themselves.
+Result<format::Fd> take_kernel_files(ReadingOptions& options);
 
 // --wide, for a command whose tables fit into ReadingOptions::room(). `names` is "-w,--wide" or "--wide".
 cli::Option wide_option(std::string names, ReadingOptions& options);

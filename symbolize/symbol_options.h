@@ -38,7 +38,8 @@ struct SymbolOptions {
   std::string jitdump_dir;   // --jitdump-dir: folder of jit-PID.dump; empty: the paths in the capture
   std::string vmlinux;       // -k: the kernel's ELF file, used instead of kallsyms
   int kcore = -1;            // --kcore: a descriptor of the kernel's memory, for its code; -1: none
-  std::string build_id_dir;  // --buildid-dir: perf's cache of files by build id; empty: none
+  bool is_kcore_of_capture = false;  // it was copied with the capture
+  std::string build_id_dir;          // --buildid-dir: perf's cache of files by build id; empty: none
   Demangle demangle = Demangle::Yes;
   Inlines inlines = Inlines::No;
   SourceLines source_lines = SourceLines::No;

@@ -186,6 +186,8 @@ CommandShape shape_of(TopValues& to) {
                 "Also count the kernel's idle loop (left out by default, as by perf top)", to.view),
       passed_on("-z,--zero", Takes::Nothing, "", "Count anew at each refresh, like the key z", to.view),
       cli::flag("--no-call-graph", "No call graphs", to.wants_no_stacks),
+      passed_on("--kcore", Takes::Value, "FILE",
+                "The kernel's memory, for the code of its functions (a): /proc/kcore, as root", to.view),
       {"-o,--output", Takes::Value, "FILE",
        "The capture that the key w writes; gets a number if it exists (default: top.data)",
        [&to](std::string_view text) -> Result<> {

@@ -339,7 +339,9 @@ constexpr Row kRows[] = {
      "symbols are not looked up while recording; tacho script and tacho report have this option"},
     {"--dry-run", Takes::Nothing, "record something short instead: -o /tmp/try.data -- true"},
     {"--group", Takes::Nothing, "braces make a group: -e '{cpu-clock,page-faults}'"},
-    {"--kcore", Takes::Nothing, "the kernel's code is not copied, only its symbols; perf record copies it"},
+    {"--kcore", Takes::Nothing,
+     "the kernel's code is not copied while it records; tacho pack FILE --level code --kcore /proc/kcore "
+     "adds that of sampled functions"},
     {"--no-bpf-event", Takes::Nothing,
      "BPF programs are always recorded: else their frames would have no names"},
     {"--synth", Takes::Value, "running processes are always recorded: else their frames would have no names"},

@@ -222,6 +222,21 @@ struct CodeAnnotator::FunctionContext {
   }
 };
 
+namespace {
+
+std::string missing_reason_of(symbolize::ModuleKind kind) {
+  switch (kind) {
+    case symbolize::ModuleKind::Kernel:
+      return "the kernel's code is not here: --kcore /proc/kcore or -k VMLINUX";
+    case symbolize::ModuleKind::KernelModule:
+      return "the kernel module's code is not here: --kcore /proc/kcore";
+    default:
+      return "neither the capture nor a file here has the instructions";
+  }
+}
+
+}  // namespace
+
 CodeAnnotator::CodeAnnotator(Session& session, AsmSyntax syntax)
     : session_(&session),
       wide_(session.features().environment.arch.value_or(""), WordSize::Bits64, syntax),
@@ -251,7 +266,7 @@ AnnotatedCode CodeAnnotator::annotate(const HitFunction& function, std::uint32_t
   const format::Bytes bytes = code_of(context, static_cast<std::size_t>(wanted));
   const Disassembler& disassembler = resolver.is_64_bit(function.location) ? wide_ : narrow_;
   if (bytes.empty()) {
-    code.missing_reason = "neither the capture nor a file here has the instructions";
+    code.missing_reason = missing_reason_of(function.module->kind);
     return code;
   }
   if (!disassembler.knows_machine()) {

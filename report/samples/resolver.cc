@@ -32,6 +32,7 @@ Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Featur
       access_(options.name_access),
       vmlinux_(options.vmlinux),
       kcore_(options.kcore),
+      is_core_of_capture_(options.is_kcore_of_capture),
       symbolizer_(options, features, kernel, &jit),
       code_(symbolize::DebugFiles(options.symfs, {}, options.pinned), &features) {}
 
@@ -78,17 +79,19 @@ symbolize::KernelCore* Resolver::kernel_core(const symbolize::Module& module) {
     const auto& start = core->start_of_text();
     const bool is_of_kernel = module.kind != symbolize::ModuleKind::Kernel || module.build_id.empty() ||
                               core->build_id().empty() || module.build_id == core->build_id();
-    const auto is_symbol = [this](std::uint64_t address) {
-      const symbolize::Frame& frame = kernel_frames(address).front();
-      return !frame.function.empty() && frame.shown_address == frame.function_start;
-    };
+    // One boot's kernel is 2 MB or more from another's (KASLR), and _stext is at or a little above _text.
+    constexpr std::uint64_t kStep = std::uint64_t{1} << 21;  // bytes
+    const auto& text = kernel_.text();
+    const bool is_elsewhere =
+        start && text && !text->reference_symbol.empty() && *start - text->reference_address >= kStep;
     if (!is_of_kernel)
       core_error_ = "is of another kernel, " + core->build_id().hex();
-    else if (start && !is_symbol(*start))
+    else if (is_elsewhere)
       core_error_ = "is of another boot, in which the kernel lay elsewhere";
     else
       core_.emplace(std::move(*core));
-    if (core_ && !start) core_error_ = "does not say of which kernel it is (VMCOREINFO)";
+    if (core_ && !start && !is_core_of_capture_)
+      core_error_ = "does not say of which kernel it is (VMCOREINFO)";
   }
   return core_ ? &*core_ : nullptr;
 }

@@ -95,6 +95,7 @@ class Resolver {
   symbolize::FileAccess* access_;
   std::string vmlinux_;
   int kcore_;
+  bool is_core_of_capture_;
   std::optional<symbolize::KernelCore> core_;  // once code of the kernel was needed
   std::string core_error_;                     // why there is none, or what it does not say; empty: neither
   symbolize::Symbolizer symbolizer_;

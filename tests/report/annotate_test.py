@@ -8,6 +8,7 @@ import unittest
 
 import made_capture as made
 import programs
+import screen
 
 BASE = 0x555555554000
 KERNEL = """
@@ -30,6 +31,9 @@ helper:
   ret
 .size helper, . - helper
 """
+
+# The same code.
+CODE = b"\x90\xb9\x05\x00\x00\x00\xff\xc9\x75\xfc\xe8\x11\x00\x00\x00\xc3".ljust(64, b"\x90")
 
 
 def program(size, st_size, code=b"\x90"):
@@ -85,9 +89,27 @@ class Annotate(programs.Scratch):
         self.assertIn("# kernel_loop ([kernel.kallsyms]): 100.00 % of cpu-clock, 2 samples", text)
         self.assertRegex(text, r" 50\.00  ffffffff80100006 ┌►   decl ")
         self.assertRegex(text, r"callq ffffffff[0-9a-f]+ <helper>")
-        self.assertIn(b"-k VMLINUX names the kernel's file", self.annotate("-k", "vmlinux", "helper", status=1).stderr + self.annotate(
+        self.assertIn(b"the kernel's code is not here: --kcore /proc/kcore or -k VMLINUX", self.annotate("-k", "vmlinux", "helper", status=1).stderr + self.annotate(
             "--kallsyms", self.kallsyms(), status=3).stderr)
         self.tacho("pack", "perf.data", "--level", "code", "-k", "vmlinux")
+        self.assertEqual(self.annotate("kernel_loop").stdout.decode(), text)
+
+    @unittest.skipUnless(shutil.which("as") and shutil.which("ld"), "needs as and ld (binutils)")
+    def test_kernel_code_from_memory_for_packed_names(self):
+        """The capture has the names of sampled functions alone, so none of the kernel's first byte."""
+        (self.folder / "kernel.s").write_text(KERNEL)
+        self.run_program("as", "-o", "kernel.o", "kernel.s")
+        self.run_program("ld", "-Ttext=0xffffffff80100000", "-e", "_text", "-o", "vmlinux", "kernel.o")
+        self.run_program("objcopy", "-O", "binary", "-j", ".text", "vmlinux", "code")
+        self.write(kernel=(6, 8))
+        self.tacho("pack", "perf.data", "--level", "names", "-k", "vmlinux")
+        code = (self.folder / "code").read_bytes()
+        text = self.annotate("--kcore", self.write_core(code=code), "kernel_loop").stdout.decode()
+        self.assertRegex(text, r" 50\.00  ffffffff80100006 ┌►   decl ")
+        elsewhere = self.write_core(code=code, start=made.KERNEL_TEXT + 0x200000)
+        self.assertIn(b"is of another boot", self.annotate("--kcore", elsewhere, "kernel_loop", status=3).stderr)
+        # The packed code is enough.
+        self.tacho("pack", "perf.data", "--level", "code", "--kcore", self.write_core(code=code))
         self.assertEqual(self.annotate("kernel_loop").stdout.decode(), text)
 
     def write_core(self, name="kcore", start=None, note=True, code=b"", address=made.KERNEL_TEXT):
@@ -103,12 +125,9 @@ class Annotate(programs.Scratch):
 
     def test_kernel_code_comes_from_its_memory(self):
         """As `perf annotate` takes it from /proc/kcore."""
-        code = b"\x90\xb9\x05\x00\x00\x00\xff\xc9\x75\xfc\xe8\x11\x00\x00\x00\xc3".ljust(64, b"\x90")
-        base = made.KERNEL_TEXT
-        (self.folder / "kallsyms").write_text(f"{base:x} T _text\n{base + 1:x} T kernel_loop\n{base + 0x10:x} T behind\n"
-                                              f"{base + 0x20:x} T helper\n{base + 0x2000000:x} T _etext\n")
+        code, base = CODE, made.KERNEL_TEXT
         self.write(kernel=(6, 8))
-        words = ["--kallsyms", self.folder / "kallsyms", "kernel_loop"]
+        words = ["--kallsyms", self.kallsyms(), "kernel_loop"]
         text = self.annotate("--kcore", self.write_core(code=code), *words).stdout.decode()
         self.assertIn("# kernel_loop ([kernel.kallsyms]): 100.00 % of cpu-clock, 2 samples", text)
         self.assertRegex(text, rf" 50\.00  {base + 6:x} ┌►   decl ")
@@ -123,6 +142,37 @@ class Annotate(programs.Scratch):
         self.assertIn(b"the file of --kcore does not say of which kernel it is", done.stderr)
         self.assertEqual(done.stdout.decode(), text)
         self.assertIn(b"--kcore: nowhere: No such file", self.annotate("--kcore", "nowhere", *words, status=2).stderr)
+        # It lies beside the capture in the folder that perf makes, with the names of then.
+        (self.folder / "x.kcore/kcore_dir").mkdir(parents=True)
+        shutil.copy(self.folder / "perf.data", self.folder / "x.kcore/data")
+        for name in ("kcore", "kallsyms"):
+            (self.folder / name).rename(self.folder / "x.kcore/kcore_dir" / name)
+        done = self.annotate("-i", "x.kcore", "kernel_loop")
+        self.assertEqual((done.stdout.decode(), done.stderr), (text, b""))
+        self.assertIn(b"kernel_loop", self.tacho("report", "-i", "x.kcore", "--stdio").stdout)
+
+    @screen.needs_tmux
+    def test_the_view_shows_kernel_code_from_its_memory(self):
+        self.write(kernel=(6, 8))
+        core, kallsyms = self.write_core(code=CODE), self.kallsyms()
+        for command in (("report", "--tui"), ("tui",), ("annotate", "--tui")):
+            for width, height in ((80, 24), (200, 60)):
+                with self.subTest(command=command, width=width):
+                    one = screen.Screen(self.folder, width, height)
+                    self.addCleanup(one.close)
+                    words = [*command, "--symfs", "root", "--buildid-dir", "none", "--kallsyms", kallsyms]
+                    if command[0] != "annotate":
+                        one.run(*words).wait_for("h: help")
+                        one.keys("a").wait_for("kernel_loop: the kernel's code is not here: --kcore /proc/kcore or -k VMLINUX")
+                        one.keys("q").wait_for(r"^\$ *$")
+                    one.type("clear").run(*words, "--kcore", core)
+                    if command[0] != "annotate":
+                        one.wait_for("h: help")
+                        one.keys("a")
+                    shown = one.wait_for(r"^ +50\.00 │.*decl")
+                    self.assertRegex(shown, r"^ *kernel_loop")
+                    self.assertIn("callq", shown)
+                    one.close()
 
     def test_a_hostile_core_file_costs_nothing(self):
         self.write(kernel=(6, 8))
@@ -138,7 +188,8 @@ class Annotate(programs.Scratch):
 
     def kallsyms(self):
         base = made.KERNEL_TEXT
-        (self.folder / "kallsyms").write_text(f"{base:x} T _text\n{base + 1:x} T kernel_loop\n{base + 0x2000000:x} T _etext\n")
+        (self.folder / "kallsyms").write_text(f"{base:x} T _text\n{base + 1:x} T kernel_loop\n{base + 0x10:x} T behind\n"
+                                              f"{base + 0x20:x} T helper\n{base + 0x2000000:x} T _etext\n")
         return self.folder / "kallsyms"
 
     def test_symbols_of_any_size_cost_little(self):

@@ -58,6 +58,9 @@ class InAnotherKernel(unittest.TestCase):
     def test_a_capture_of_a_kernel_module_travels(self):
         self.run_inside("elsewhere_kinds_test.Kinds.test_a_kernel_module")
 
+    def test_code_from_the_kernels_memory(self):
+        self.run_inside("kernel_code_test")
+
     def test_recorders(self):
         self.run_inside("recorders_test.Functions", "beside_bpftrace_test.BesideBpftrace.test_functions_of_the_kernel",
                         "func_test.Func.test_functions_of_the_kernel",

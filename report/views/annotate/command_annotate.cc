@@ -73,11 +73,7 @@ void add_code_options(std::vector<cli::Option>& rows, AnnotateOptions& options) 
       cli::text("--bpf", "PROGRAM",
                 "only functions of this BPF program: its name, number or tag (tacho bpf lists them)",
                 options.bpf_program));
-  rows.push_back(
-      cli::text("--kcore", "FILE",
-                "the kernel's code, as it ran: /proc/kcore (as root, on the machine and in the boot of "
-                "the recording), or the copy that perf record --kcore makes",
-                options.kcore));
+  rows.push_back(kcore_option(options.reading));
   rows.push_back(sets("--stdio",
                       "in the layout of perf annotate --stdio: its columns and counters, without arrows; the "
                       "texts of instructions are capstone's",
@@ -382,13 +378,10 @@ Result<> choose_functions(const Session& session, const AnnotateOptions& options
 }
 
 void MissingCode::add(const HitFunction& function, const AnnotatedCode& code) {
-  const bool is_kernel = function.module->kind == symbolize::ModuleKind::Kernel;
-  std::string why = code.missing_reason +
-                    (is_kernel ? "; -k VMLINUX names the kernel's file, --kcore /proc/kcore its memory" : "");
   if (code.lines.empty())
-    ++by_module_[{std::string(function.module->path), std::move(why)}];
+    ++by_module_[{std::string(function.module->path), code.missing_reason}];
   else
-    cut_.push_back(function.name + ": " + why);
+    cut_.push_back(function.name + ": " + code.missing_reason);
 }
 
 std::vector<std::string> MissingCode::lines(const std::string& input) const {
@@ -421,20 +414,11 @@ std::string_view AnnotateOptions::text_option() const {
   return {};
 }
 
-Result<> prepare_annotate(AnnotateOptions& options) {
+void prepare_annotate(AnnotateOptions& options) {
   auto& symbols = options.reading.session.symbols;
-  // Opened here, as the process that reads has not the rights.
-  if (!options.kcore.empty()) {
-    auto file = format::open_input(options.kcore);
-    if (!file) return std::move(file.error()).in("--kcore");
-    options.kcore_file = std::move(*file);
-    symbols.kcore = options.kcore_file.get();
-    options.reading.kept.push_back(symbols.kcore);
-  }
   // As objdump, which names functions without a linkage name in DWARF.
   if (options.form == CodeForm::Perf) symbols.stand_in = symbolize::StandIn::AtFirst;
   if (symbols.inlines == symbolize::Inlines::No) symbols.source_lines = symbolize::SourceLines::Yes;
-  return Done{};
 }
 
 Result<cli::ExitStatus> print_annotate(const AnnotateOptions& options) {

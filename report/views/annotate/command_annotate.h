@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "format/base/file.h"
 #include "report/command.h"
 #include "report/profile/annotated_code.h"
 #include "report/profile/profile.h"
@@ -22,9 +21,7 @@ enum class CodeFace : std::uint8_t { Best, Text, Screen };  // --stdio, --tui; B
 
 struct AnnotateOptions {
   ReadingOptions reading;
-  std::string symbol;  // empty: all functions with samples
-  std::string kcore;   // --kcore: the kernel's memory; empty: none
-  format::Fd kcore_file;
+  std::string symbol;       // empty: all functions with samples
   std::string bpf_program;  // --bpf: only functions of this program; empty: all
   CodeForm form = CodeForm::Text;
   CodeFace face = CodeFace::Best;
@@ -40,7 +37,7 @@ struct AnnotateOptions {
 
 cli::CommandLine describe_annotate(AnnotateOptions& options);
 // Completes the options about names and code, for text and terminal alike.
-Result<> prepare_annotate(AnnotateOptions& options);
+void prepare_annotate(AnnotateOptions& options);
 Result<cli::ExitStatus> print_annotate(const AnnotateOptions& options);
 
 // Keeps the functions that the options name; an error where none is left.

@@ -420,6 +420,7 @@ cli::CommandLine describe(Options& options) {
                       "record does at its end",
                       options.is_brief));
   add_file_options(rows, options.reading);
+  rows.push_back(kcore_option(options.reading));
   options.reading.session.input = "perf.data";  // a pipe cannot be rewritten
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {
     if (words.size() > 1) return use_error("pack takes one capture, and '" + words[1] + "' is a second one");
@@ -771,6 +772,9 @@ Result<cli::ExitStatus> run(Options& options) {
                                                : sandbox::Policy::MemoryFiles;
   auto kept = pinned_descriptors(options);
   if (!kept) return std::move(kept.error());
+  const auto kcore = take_kernel_files(options.reading);
+  if (!kcore) return kcore.error();
+  if (*kcore) kept->push_back(kcore->get());
   const sandbox::FileTimes times =
       file_times(options.reading.file_seconds, options.reading.session.symbols.debuginfod);
   const auto done =

@@ -696,6 +696,7 @@ cli::CommandLine describe_report(ReportOptions& options) {
       "Counts samples by thread, module and function, heaviest first, as perf report --stdio does. The "
       "weight of a sample is its event's period; if all periods are 0, as in BPF output, it is 1.");
   add_reading_options(line.options, options.reading);
+  line.options.push_back(kcore_option(options.reading));
   line.options.push_back(as_perf_option(options.reading));
   line.options.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   add_key_options(line.options, options);

@@ -60,11 +60,7 @@ CodeView::CodeView(CodeSource& source, std::uint32_t event, std::uint32_t member
 
 std::string CodeView::show(const HitFunction& function) {
   AnnotatedCode code = source_->annotate(function, event_, members_);
-  if (code.lines.empty()) {
-    const bool is_kernel = function.module->kind == symbolize::ModuleKind::Kernel;
-    return fmt::format("{}: {}{}", function.name, code.missing_reason,
-                       is_kernel ? "; -k VMLINUX names the kernel's file" : "");
-  }
+  if (code.lines.empty()) return function.name + ": " + code.missing_reason;
   open(function, std::move(code));
   return {};
 }

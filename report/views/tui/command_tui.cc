@@ -539,7 +539,7 @@ Result<cli::ExitStatus> run_annotate(const std::vector<std::string>& arguments) 
   AnnotateOptions options;
   options.reading.session.wants_stacks = false;
   return run_command(describe_annotate(options), arguments, [&options]() -> Result<cli::ExitStatus> {
-    if (auto prepared = prepare_annotate(options); !prepared) return std::move(prepared.error());
+    prepare_annotate(options);
     const std::string_view text_option = options.text_option();
     const bool is_asked_for = options.face == CodeFace::Screen;
     const bool is_possible = options.face != CodeFace::Text && text_option.empty() && is_on_terminal() &&
