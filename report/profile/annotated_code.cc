@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -56,15 +58,42 @@ BranchHits& CodeHits::branches_at(std::uint32_t location) {
   return branches_[at].count;
 }
 
+BranchBlock& CodeHits::block_of(std::uint32_t start, std::uint32_t end) {
+  const std::uint32_t at = by_block_.find_or_make(
+      by_block_.hash(start, end),
+      [&](std::uint32_t known) { return blocks_[known].start == start && blocks_[known].end == end; },
+      [&] {
+        blocks_.push_back({start, end, {}});
+        return static_cast<std::uint32_t>(blocks_.size() - 1);
+      });
+  return blocks_[at].count;
+}
+
+// As perf, cycles are counted only in samples whose newest branch has some.
 void CodeHits::add_branches(const ResolvedSample& sample) {
+  constexpr std::uint64_t kAny = 1 << 3;  // PERF_SAMPLE_BRANCH_ANY
   const format::Sample& fields = *sample.fields;
-  for (std::size_t i = 0; i < fields.branch_count(); ++i) {
+  if (fields.branch_count() == 0) return;
+  const bool has_cycles = branch_cycles(fields.branch(0).flags) != 0;
+  const bool has_all = (sample.event().attr.branch_sample_type & kAny) != 0;
+  std::optional<std::uint64_t> before;  // the target of the branch before
+  for (std::size_t i = fields.branch_count(); i-- > 0;) {
     const format::BranchEntry branch = fields.branch(i);
-    BranchHits& from = branches_at(branch_location(sample, branch.from).number);
+    const std::uint64_t cycles = has_cycles ? branch_cycles(branch.flags) : 0;
+    const std::uint32_t end = branch_location(sample, branch.from).number;
+    BranchHits& from = branches_at(end);
     ++from.taken;
     if ((branch.flags & kBranchMispredicted) != 0) ++from.mispredicted;
-    if (const std::uint64_t cycles = branch_cycles(branch.flags); cycles != 0) from.add_cycles(cycles);
+    if (cycles != 0) from.add_cycles(cycles);
+    if (has_all && before && *before != 0 && *before <= branch.from) {
+      BranchBlock& block = block_of(branch_location(sample, *before).number, end);
+      ++block.branches;
+      if ((branch.flags & kBranchPredicted) != 0) ++block.predicted;
+      if (cycles != 0) ++block.timed;
+      block.cycles += cycles;
+    }
     ++branches_at(branch_location(sample, branch.to).number).entered;
+    before = branch.to;
   }
 }
 
@@ -93,6 +122,10 @@ class FunctionsByRange {
     function.name = frame.function;
     function.linker_name = frame.linker_name;
     return &function;
+  }
+  HitFunction& operator[](std::size_t number) { return functions_[number]; }
+  std::size_t number_of(const HitFunction& function) const {
+    return static_cast<std::size_t>(&function - functions_.data());
   }
   std::vector<HitFunction> take() { return std::move(functions_); }
 
@@ -125,6 +158,24 @@ void join_branches(std::vector<HitFunction::Branches>& branches) {
   branches.resize(kept);
 }
 
+void join_blocks(std::vector<BranchBlock>& blocks) {
+  const auto place = [](const BranchBlock& block) { return std::pair(block.end, block.start); };
+  std::ranges::sort(blocks, {}, place);
+  std::size_t kept = 0;
+  for (const BranchBlock& block : blocks) {
+    if (kept == 0 || place(blocks[kept - 1]) != place(block)) {
+      blocks[kept++] = block;
+      continue;
+    }
+    BranchBlock& same = blocks[kept - 1];
+    same.branches += block.branches;
+    same.predicted += block.predicted;
+    same.timed += block.timed;
+    same.cycles += block.cycles;
+  }
+  blocks.resize(kept);
+}
+
 }  // namespace
 
 std::vector<HitFunction> CodeHits::functions(Resolver& resolver) const {
@@ -138,10 +189,19 @@ std::vector<HitFunction> CodeHits::functions(Resolver& resolver) const {
   for (const AddressBranches& branches : branches_)
     if (HitFunction* const function = by_range.of(resolver.location(branches.location), offset))
       function->branches.push_back({offset, branches.count});
+  for (const AddressBlock& both : blocks_) {
+    BranchBlock block = both.count;
+    HitFunction* const function = by_range.of(resolver.location(both.end), block.end);
+    if (function == nullptr) continue;
+    const std::size_t number = by_range.number_of(*function);
+    const HitFunction* const first = by_range.of(resolver.location(both.start), block.start);
+    if (first == &by_range[number] && block.start <= block.end) by_range[number].blocks.push_back(block);
+  }
   std::vector<HitFunction> functions = by_range.take();
   for (HitFunction& function : functions) {
     add_totals(function);
     join_branches(function.branches);
+    join_blocks(function.blocks);
   }
   return functions;
 }
@@ -193,6 +253,81 @@ void count_samples(const HitFunction& function, std::uint32_t first, AnnotatedCo
   }
 }
 
+// As perf's annotation__compute_ipc(): of the blocks that end at an address the longest counts, and where
+// blocks overlap the one that ends last.
+void count_cycles(const HitFunction& function, AnnotatedCode& code) {
+  std::uint64_t instructions = 0, cycles = 0, covered = 0;
+  // From each line the next one that is in no block yet, with shortened paths: blocks may overlap a lot.
+  std::vector<std::size_t> free(code.lines.size() + 1);
+  std::iota(free.begin(), free.end(), std::size_t{0});
+  const auto next_free = [&free](std::size_t line) {
+    while (free[line] != line) line = free[line] = free[free[line]];
+    return line;
+  };
+  for (auto block = function.blocks.rbegin(); block != function.blocks.rend();) {
+    // Blocks of one end come with descending starts.
+    const std::uint64_t end = block->end;
+    const BranchBlock* longest = nullptr;
+    for (; block != function.blocks.rend() && block->end == end; ++block)
+      if (block->timed != 0 && block->start < end) longest = &*block;
+    if (longest == nullptr) continue;
+    const auto first = std::ranges::lower_bound(code.lines, longest->start, {}, &CodeLine::offset);
+    const auto behind = std::ranges::upper_bound(code.lines, end, {}, &CodeLine::offset);
+    if (first >= behind) continue;
+    const auto count = static_cast<std::uint64_t>(behind - first);
+    const double per_cycle =
+        static_cast<double>(count * longest->timed) / static_cast<double>(longest->cycles);
+    const auto last = static_cast<std::size_t>(behind - code.lines.begin());
+    auto line = next_free(static_cast<std::size_t>(first - code.lines.begin()));
+    for (; line < last; line = next_free(line)) {
+      code.lines[line].per_cycle = per_cycle;
+      free[line] = line + 1;
+      ++covered;
+    }
+    instructions += count * longest->timed;
+    cycles += longest->cycles;
+  }
+  code.has_cycles = cycles != 0;
+  if (!code.has_cycles) return;
+  code.per_cycle = static_cast<double>(instructions) / static_cast<double>(cycles);
+  code.covered = 100.0 * static_cast<double>(covered) / static_cast<double>(code.lines.size());
+}
+
+// What perf annotate --stdio says behind targets and branches.
+void count_branch_shares(const HitFunction& function, AnnotatedCode& code) {
+  struct Count {
+    std::uint64_t joins = 0, taken = 0, predicted = 0;
+    std::uint64_t runs = 0;  // blocks that reach to here
+  };
+  std::map<std::uint64_t, Count> counts;  // by offset
+  for (const BranchBlock& block : function.blocks) {
+    counts[block.start].joins += block.branches;
+    Count& end = counts[block.end];
+    end.taken += block.branches;
+    end.predicted += block.predicted;
+  }
+  std::uint64_t runs = 0;
+  for (auto& [offset, count] : counts) {
+    runs += count.joins;
+    count.runs = runs;
+    runs -= count.taken;
+  }
+  const auto percent = [](std::uint64_t part, std::uint64_t of) {
+    return 100.0 * static_cast<double>(part) / static_cast<double>(of);
+  };
+  std::uint64_t runs_to_next = 0;  // the branch at or behind an offset
+  for (auto each = counts.rbegin(); each != counts.rend(); ++each) {
+    const auto& [offset, count] = *each;
+    if (count.taken != 0) runs_to_next = count.runs;
+    const auto line = std::ranges::lower_bound(code.lines, offset, {}, &CodeLine::offset);
+    if (line == code.lines.end() || line->offset != offset) continue;
+    line->joins = percent(count.joins, runs_to_next);
+    if (count.taken == 0) continue;
+    line->leaves = percent(count.taken, count.runs);
+    line->predicted = percent(count.predicted, count.taken);
+  }
+}
+
 void count_branches(const HitFunction& function, AnnotatedCode& code) {
   std::size_t line = 0;
   for (const HitFunction::Branches& branches : function.branches) {
@@ -201,6 +336,8 @@ void count_branches(const HitFunction& function, AnnotatedCode& code) {
     found->branches.add(branches.count);
     code.has_branches = code.has_branches || branches.count.is_any();
   }
+  count_cycles(function, code);
+  count_branch_shares(function, code);
 }
 
 }  // namespace

@@ -44,6 +44,14 @@ struct BranchHits {
   bool is_any() const { return taken != 0 || entered != 0; }
 };
 
+// Code that ran without a branch: from the target of one branch to the next one, both in one function. As
+// perf, only of branches that follow each other in a branch stack of all branches (-j any).
+struct BranchBlock {
+  std::uint64_t start = 0, end = 0;           // offsets of the first and the last instruction
+  std::uint64_t branches = 0, predicted = 0;  // that ended it
+  std::uint64_t timed = 0, cycles = 0;        // how often it was measured, and the sum
+};
+
 // A function with samples or branches.
 struct HitFunction {
   Location location;                          // an address with samples
@@ -65,7 +73,8 @@ struct HitFunction {
     std::uint64_t offset = 0;
     BranchHits count;
   };
-  std::vector<Branches> branches;  // ascending by offset, each once
+  std::vector<Branches> branches;   // ascending by offset, each once
+  std::vector<BranchBlock> blocks;  // ascending by end and start, each once
 };
 
 class CodeHits {
@@ -91,13 +100,20 @@ class CodeHits {
     std::uint32_t location = 0;
     BranchHits count;
   };
+  struct AddressBlock {
+    std::uint32_t start = 0, end = 0;  // numbers of locations
+    BranchBlock count;
+  };
   BranchHits& branches_at(std::uint32_t location);
+  BranchBlock& block_of(std::uint32_t start, std::uint32_t end);
 
   std::vector<HitCount> totals_;
   std::vector<EventHits> hits_;
   IndexTable by_location_;
   std::vector<AddressBranches> branches_;
   IndexTable by_branch_;
+  std::vector<AddressBlock> blocks_;
+  IndexTable by_block_;
 };
 
 // By event with samples in functions: the indices of these functions, largest period first, and of equal
@@ -119,6 +135,12 @@ struct CodeLine {
   std::string_view function;         // as reports print it
   std::string_view function_linker;  // the mangled name
   BranchHits branches;
+  // Instructions per cycle, of the longest measured block around it; 0: it is in none.
+  double per_cycle = 0;
+  // The comments of perf annotate --stdio, in percent, 0: none. Of what ran up to the next branch, the part
+  // that a branch to here began; of what ran up to here, the part that branched; and of these, the predicted
+  // part.
+  double joins = 0, leaves = 0, predicted = 0;
 };
 
 struct AnnotatedCode {
@@ -129,7 +151,10 @@ struct AnnotatedCode {
   // that of the next line.
   std::vector<HitCount> counts;
   std::size_t events = 0;
-  bool has_branches = false;
+  bool has_branches = false, has_cycles = false;
+  // Of all measured blocks: instructions per cycle, and the part of all instructions that they have, in
+  // percent.
+  double per_cycle = 0, covered = 0;
   std::string missing_reason;  // why lines are missing; empty: none is
 
   std::span<const HitCount> counts_of(std::size_t line) const {

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """tacho annotate on generated captures: a kernel with -k VMLINUX, and programs with damaged symbols, code and line tables."""
 import json
+import random
+import re
 import shutil
 import struct
 import time
@@ -34,6 +36,33 @@ helper:
 
 # The same code.
 CODE = b"\x90\xb9\x05\x00\x00\x00\xff\xc9\x75\xfc\xe8\x11\x00\x00\x00\xc3".ljust(64, b"\x90")
+
+BRANCHES = """
+.globl hot
+.type hot, @function
+hot:
+  mov $5, %ecx
+  nop
+  nop
+1:
+  add $1, %eax
+  dec %ecx
+  jnz 1b
+  call helper
+  xor %edx, %edx
+  test %eax, %eax
+  jz 2f
+  nop
+2:
+  ret
+.size hot, . - hot
+.globl helper
+.type helper, @function
+helper:
+  nop
+  ret
+.size helper, . - helper
+"""
 
 
 def program(size, st_size, code=b"\x90"):
@@ -111,6 +140,103 @@ class Annotate(programs.Scratch):
         # The packed code is enough.
         self.tacho("pack", "perf.data", "--level", "code", "--kcore", self.write_core(code=code))
         self.assertEqual(self.annotate("kernel_loop").stdout.decode(), text)
+
+    def write_branches(self):
+        """A loop of three instructions, a call and a conditional jump, with branch stacks of the processor. The program is at the
+        same addresses in memory and in its file."""
+        (self.folder / "branches.s").write_text(BRANCHES)
+        self.run_program("as", "-o", "branches.o", "branches.s")
+        self.run_program("ld", "-Ttext=0x401000", "--build-id=none", "-e", "hot", "-o", self.root / "opt/program", "branches.o")
+        capture = made.Capture(made.Event("cycles:u", made.HARDWARE, 0, made.USUAL | made.BRANCH_STACK, branch=1 << 3),
+                               features={made.BRANCH_STACKS: b""}).started()
+        capture.mapped(made.PID, 0x401000, 0x1000, 0x1000, "/opt/program")
+        hot, helper = 0x401000, 0x40101b
+        flags = made.branch_flags
+        back = lambda cycles, **more: (hot + 0xc, hot + 7, flags(cycles=cycles, **more))
+        call, from_helper = (hot + 0xe, helper, flags(predicted=1, cycles=6)), lambda cycles: (helper + 1, hot + 0x13, flags(predicted=1, cycles=cycles))
+        for _ in range(10):  # the newest branch first
+            capture.sample(ip=hot + 0x13, branches=[from_helper(4), call, back(3, predicted=1), back(5, mispredicted=1),
+                                                    (helper + 1, hot, flags(predicted=1, cycles=9))])
+        for _ in range(5):
+            capture.sample(ip=hot + 0x17, branches=[(hot + 0x17, hot + 0x1a, flags(predicted=1, cycles=10)), from_helper(8)])
+        # The newest has no cycles: none of these are counted, as by perf. The block is the shorter one of those that end there.
+        capture.sample(ip=hot + 0x17, branches=[(hot + 0x17, hot + 0x1a, 0), (helper + 1, hot + 0x15, flags(predicted=1, cycles=500))])
+        # Shorter than another block that ends there: its cycles count in the mean alone.
+        capture.sample(ip=hot + 0x17, branches=[(hot + 0x17, hot + 0x1a, flags(predicted=1, cycles=1)), (helper + 1, hot + 0x15, flags(cycles=2))])
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    # By offset: mean, least and most cycles of the blocks that end there, and instructions per cycle of the longest.
+    CYCLES = {0xc: (4, 3, 5), 0xe: (6, 6, 6), 0x17: (51 / 6, 1, 10)}
+    # Three instructions from 0x13 to 0x17 in 10 cycles, four from 7 to 0xe in 6; six from 0 to 0xc in 5, of which three are in no
+    # block that ends later.
+    PER_CYCLE = {**dict.fromkeys((0x13, 0x15, 0x17), 3 / 10), **dict.fromkeys((7, 0xa, 0xc, 0xe), 4 / 6), **dict.fromkeys((0, 5, 6), 6 / 5)}
+
+    @unittest.skipUnless(shutil.which("as") and shutil.which("ld"), "needs as and ld (binutils)")
+    def test_branch_stacks_give_cycles_and_instructions_per_cycle(self):
+        self.write_branches()
+        made_of = json.loads(self.annotate("--json", "hot", status=None).stdout)
+        lines = {line["offset"]: line for line in made_of["lines"]}
+        branches = {offset: line["branches"] for offset, line in lines.items() if "branches" in line}
+        self.assertEqual({offset: (one["taken"], one["mispredicted"], one["entered"]) for offset, one in branches.items()},
+                         {0: (0, 0, 10), 7: (0, 0, 20), 0xc: (20, 10, 0), 0xe: (10, 0, 0), 0x13: (0, 0, 15), 0x15: (0, 0, 2), 0x17: (7, 0, 0), 0x1a: (0, 0, 7)})
+        self.assertEqual({offset: one["cycles"] / one["timed"] for offset, one in branches.items() if "cycles" in one},
+                         {offset: mean for offset, (mean, _, _) in self.CYCLES.items()})
+        per_cycle = {offset: line["instructions_per_cycle"] for offset, line in lines.items() if "instructions_per_cycle" in line}
+        self.assertEqual(set(per_cycle), set(self.PER_CYCLE))
+        for offset, value in self.PER_CYCLE.items():
+            self.assertAlmostEqual(per_cycle[offset], value, 6, hex(offset))
+        instructions, cycles = 5 * 3 + 10 * 4 + 10 * 6, 5 * 10 + 10 * 6 + 10 * 5
+        self.assertAlmostEqual(made_of["instructions_per_cycle"], instructions / cycles, 6)
+        self.assertAlmostEqual(made_of["cycles_coverage"], 100 * 10 / 12, 6)
+        text = self.annotate("hot", status=None).stdout.decode()
+        self.assertIn(f"# Average IPC: {instructions / cycles:.2f}, coverage: 83.3 %\n", text)
+        self.assertRegex(text, r"(?m)^ +20 +10 +4\.0 +0\.67 +40100c ")
+        perfs = self.annotate("--stdio", "hot", status=None).stdout.decode()
+        self.assertRegex(perfs, r"(?m)40100c:.*\t# -66\.67% \(p:50\.00%\)$")
+
+    @programs.needs_perf
+    @unittest.skipUnless(shutil.which("as") and shutil.which("ld"), "needs as and ld (binutils)")
+    def test_comments_of_branches_are_perfs(self):
+        """`# +33.33%` behind a target, `# -50.00% (p:90.00%)` behind a branch."""
+        self.write_branches()
+        functions = [[0x401000 + at for at in (0, 5, 6, 7, 0xa, 0xc, 0xe, 0x13, 0x15, 0x17, 0x19, 0x1a)], [0x40101b, 0x40101c]]
+        for seed in range(5):
+            chance = random.Random(seed)
+            capture = made.Capture(made.Event("cycles:u", made.HARDWARE, 0, made.USUAL | made.BRANCH_STACK, branch=1 << 3),
+                                   features={made.BRANCH_STACKS: b""}).started()
+            capture.mapped(made.PID, 0x401000, 0x1000, 0x1000, "/opt/program")
+            for _ in range(40):
+                stack, function = [], chance.choice(functions)
+                for _ in range(chance.randrange(12)):
+                    ended, function = chance.choice(function), chance.choice(functions)
+                    stack.insert(0, (ended, chance.choice(function), made.branch_flags(predicted=chance.randrange(2), cycles=chance.randrange(9))))
+                capture.sample(ip=0x401013, branches=stack)
+            (self.folder / "perf.data").write_bytes(capture.file())
+            words = ["annotate", "--symfs", self.root, "--stdio", "--stdio-color", "never", "-s", "hot"]
+            comments = lambda text: re.findall(r"^.*? ([0-9a-f]+):[^#\n]*(#(?: [-+][\d.]+%| \(p:[\d.]+%\))+)$", text, re.M)
+            expected = comments(self.perf(*words).stdout.decode())
+            self.assertGreater(len(expected), 9)
+            self.assertEqual(comments(self.tacho(*words, "--buildid-dir", "none", status=None).stdout.decode()), expected, seed)
+
+    @screen.needs_tmux
+    @unittest.skipUnless(shutil.which("as") and shutil.which("ld"), "needs as and ld (binutils)")
+    def test_the_view_shows_least_and_most_cycles(self):
+        self.write_branches()
+        for width, height in ((80, 24), (200, 60)):
+            with self.subTest(width=width):
+                one = screen.Screen(self.folder, width, height)
+                self.addCleanup(one.close)
+                one.run("annotate", "--tui", "--symfs", "root", "--buildid-dir", "none", "hot")
+                shown = one.wait_for(r"^ *Percent +Taken +Mispred +Entered +Cycles +IPC │")
+                self.assertRegex(shown, r"(?m)^ +20 +10 +4\.0 +0\.67 │ +c ")
+                self.assertRegex(shown, r"(?m)^ +[\d.]+ +7 +8\.5 +0\.30 │ +17 ")
+                if width > 80:
+                    self.assertIn("Average IPC: ", shown.split("\n")[0])
+                shown = one.keys("c").wait_for(r"Cycles \(min-max\) +IPC │")
+                self.assertRegex(shown, r"(?m)^ +20 +10 +4 \(3-5\) +0\.67 │ +c ")
+                self.assertRegex(shown, r"(?m)^ +[\d.]+ +7 +8 \(1-10\) +0\.30 │ +17 ")
+                one.keys("c").wait_for(r"Entered +Cycles +IPC │")
+                one.close()
 
     def write_core(self, name="kcore", start=None, note=True, code=b"", address=made.KERNEL_TEXT):
         """A kcore file: a segment of kernel code, and the note VMCOREINFO."""

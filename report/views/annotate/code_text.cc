@@ -317,6 +317,7 @@ class CodeText {
                             printable(shown_.function.module->path, options_.names), share,
                             printable(shown_.events[event], options_.names), mine.samples));
     }
+    if (shown_.code.has_cycles) out_.text("# " + cycles_text(shown_.code) + '\n');
     const std::string_view what = options_.column == Column::Percent   ? "Percent"
                                   : options_.column == Column::Samples ? "Samples"
                                                                        : "Period";
@@ -325,6 +326,7 @@ class CodeText {
       head += fmt::format("{:>{}}", what, cell_width() - (event == 0 ? 1 : 0));
     if (shown_.code.has_branches)
       head += fmt::format("{:>9}{:>9}{:>9}{:>8}", "Taken", "Mispred", "Entered", "Cycles");
+    if (shown_.code.has_cycles) head += fmt::format("{:>7}", "IPC");
     out_.text(head + fmt::format("  {:>{}}\n", "Address", std::max<std::size_t>(digits_, 7)));
   }
 
@@ -339,7 +341,8 @@ class CodeText {
 
   // The number of blanks on lines without numbers.
   std::size_t margin() const {
-    return cell_width() * shown_.events.size() + (shown_.code.has_branches ? 35 : 0);
+    return cell_width() * shown_.events.size() + (shown_.code.has_branches ? 35 : 0) +
+           (shown_.code.has_cycles ? 7 : 0);
   }
 
   void write_source(const CodeRow& row) {
@@ -379,6 +382,8 @@ class CodeText {
     for (std::size_t event = 0; event < shown_.events.size(); ++event)
       text += cell(event, shown_.code.counts_of(row.line)[event]);
     text += branch_cells(line.branches);
+    if (shown_.code.has_cycles)
+      text += line.per_cycle == 0 ? std::string(7, ' ') : fmt::format("{:7.2f}", line.per_cycle);
     text += fmt::format("  {:>{}x} ", shown_.code.address + line.offset, address_width());
     write_line(text + row.arrows + row.text);
   }
@@ -391,6 +396,10 @@ class CodeText {
 };
 
 }  // namespace
+
+std::string cycles_text(const AnnotatedCode& code) {
+  return fmt::format("Average IPC: {:.2f}, coverage: {:.1f} %", code.per_cycle, code.covered);
+}
 
 std::vector<CodeRow> code_rows(const ShownCode& shown, SourceFiles& files, const CodeOptions& options) {
   std::vector<CodeRow> rows;
@@ -564,6 +573,7 @@ class PerfLayout {
     out_.text(" : ");
     out_.blanks(2 + digits_ + 1 - std::min(digits_ + 1, address.size()));
     out_.text(printable(plain, options_.names));
+    write_branch_shares(line);
     if (const double percent = most(number); options_.has_line_summary && percent > kLeastOfLine) {
       const std::string line_text = line_name(line);
       if (line_text != last_line_) {
@@ -575,6 +585,16 @@ class PerfLayout {
     out_.character('\n');
     out_.line_end();
     ++counter_;
+  }
+
+  // "# +33.33%": of what runs from here, that part came by a branch. "# -50.00% (p:90.00%)": of what ran up
+  // to here, that part branched, and the processor predicted so many of these.
+  void write_branch_shares(const CodeLine& line) {
+    constexpr double kLeast = 0.1;
+    const bool has_joins = line.joins > kLeast, has_leaves = line.leaves > kLeast;
+    if (has_joins || has_leaves) out_.text("\t#");
+    if (has_joins) out_.text(fmt::format(" +{:.2f}%", line.joins));
+    if (has_leaves) out_.text(fmt::format(" -{:.2f}% (p:{:.2f}%)", line.leaves, line.predicted));
   }
 
   // The source line, as "hot.c:12"; without line info MODULE[ADDRESS].
@@ -698,6 +718,7 @@ void write_line(JsonFields& to, const ShownCode& shown, std::size_t number, cons
   if (has_samples(shown.code.counts_of(number)))
     write_counts(to, shown, shown.code.counts_of(number), options);
   if (line.branches.is_any()) write_branches(to, line.branches);
+  if (line.per_cycle != 0) to.real("instructions_per_cycle", line.per_cycle);
   to.end_object();
 }
 
@@ -745,6 +766,10 @@ void write_code_json(TextOutput& out, const ShownCode& shown, SourceFiles& files
     to.end_object();
   }
   to.end_list();
+  if (shown.code.has_cycles) {
+    to.real("instructions_per_cycle", shown.code.per_cycle);
+    to.real("cycles_coverage", shown.code.covered);
+  }
   if (!shown.code.missing_reason.empty()) to.text("missing", shown.code.missing_reason);
   to.begin_list("lines");
   for (std::size_t i = 0; i < shown.code.lines.size(); ++i) write_line(to, shown, i, options);

@@ -390,7 +390,8 @@ std::string CodeView::address_column(const CodeRow& row) const {
 }
 
 // As wide as their heading.
-std::string CodeView::branches_of(const BranchHits& hits) const {
+std::string CodeView::branches_of(const CodeLine& line) const {
+  const BranchHits& hits = line.branches;
   const auto count = [](std::uint64_t value) {
     return value == 0 ? std::string(8, ' ') : fmt::format("{:8}", value);
   };
@@ -401,8 +402,11 @@ std::string CodeView::branches_of(const BranchHits& hits) const {
     cycles = fmt::format("{:.0f} ({}-{})", mean, hits.least_cycles, hits.most_cycles);
   else if (hits.timed != 0)
     cycles = fmt::format("{:.1f}", mean);
+  const std::string per_cycle = !code_.has_cycles     ? std::string()
+                                : line.per_cycle == 0 ? std::string(6, ' ')
+                                                      : fmt::format("{:6.2f}", line.per_cycle);
   return count(hits.taken) + count(hits.mispredicted) + count(hits.entered) +
-         fmt::format("{:>{}} ", cycles, has_cycle_range_ ? 19 : 8);
+         fmt::format("{:>{}}{} ", cycles, has_cycle_range_ ? 19 : 8, per_cycle);
 }
 
 std::string CodeView::status() const {
@@ -418,7 +422,8 @@ void CodeView::draw(Frame& frame) {
   const std::string_view kind = options_.of == ShareOf::Function ? "local" : "global";
   const std::string_view by = options_.by == ShareBy::Period ? "period" : "hits";
   frame.bar(0, Style::Bar,
-            fmt::format("{}  {}  [Percent: {} {}]", function_->name, function_->module->path, kind, by));
+            fmt::format("{}  {}  [Percent: {} {}]{}{}", function_->name, function_->module->path, kind, by,
+                        code_.has_cycles ? "  " : "", code_.has_cycles ? cycles_text(code_) : ""));
   const std::size_t height = frame.size.height;
   height_ = height > 3 ? height - 3 : 1;
   first_ = 2;
@@ -439,9 +444,9 @@ void CodeView::draw(Frame& frame) {
     frame.put(1, x, Style::Heading, fmt::format("{:>{}}", what, cell - 1));
   const std::size_t branches_at = x;
   if (code_.has_branches) {
-    const std::string head =
-        fmt::format("{:>8}{:>8}{:>8}{:>{}} ", "Taken", "Mispred", "Entered",
-                    has_cycle_range_ ? "Cycles (min-max)" : "Cycles", has_cycle_range_ ? 19 : 8);
+    const std::string head = fmt::format("{:>8}{:>8}{:>8}{:>{}}{} ", "Taken", "Mispred", "Entered",
+                                         has_cycle_range_ ? "Cycles (min-max)" : "Cycles",
+                                         has_cycle_range_ ? 19 : 8, code_.has_cycles ? "   IPC" : "");
     frame.put(1, x, Style::Heading, head);
     x += head.size();
   }
@@ -462,7 +467,7 @@ void CodeView::draw(Frame& frame) {
             fmt::format("{:>{}}", number(event_ + member, code_.counts_of(row.line)[member]), cell - 1));
     }
     if (is_code && code_.has_branches)
-      frame.put(at, branches_at, Style::Normal, branches_of(code_.lines[row.line].branches));
+      frame.put(at, branches_at, Style::Normal, branches_of(code_.lines[row.line]));
     frame.put(at, x, Style::Normal, "│");
     const std::string left = address_column(row);
     frame.put(at, x + 1 + width - std::min(width, left.size()), is_code ? Style::Address : Style::Quiet,

@@ -76,7 +76,7 @@ class CodeView {
   void go_to_line(std::size_t line);
   std::string number(std::uint32_t event, const HitCount& count) const;
   std::string address_column(const CodeRow& row) const;
-  std::string branches_of(const BranchHits& hits) const;
+  std::string branches_of(const CodeLine& line) const;
   std::size_t sources_of(std::uint64_t offset) const;
   std::string status() const;
   void open(const HitFunction& function, AnnotatedCode code);
