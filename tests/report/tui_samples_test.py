@@ -130,7 +130,7 @@ class Samples(programs.Scratch):
         of = re.search(r", of (\w+), in or below main", title)[1]
         one.wait_for(f"^1 of {sum(line.split()[0] == of for line in script[1:]):,} ")
         one.keys("q", "Escape", "End", "t", "l")
-        thread = re.search(r"Thread: (\w+)", one.wait_for("^1 of "))[1]
+        thread = re.search(r"Thread: (\w+)", one.wait_for(r"Thread: \w"))[1]
         one.wait_for(f"^1 of {sum(line.split()[0] == thread for line in script[1:]):,} ")
 
     def test_samples_of_other_keys_are_refused(self):
@@ -394,6 +394,45 @@ class Samples(programs.Scratch):
         done = self.run_top("--table", "--table-by", "nofield")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(b"nofield", done.stderr)
+
+    def test_functions_of_an_idle_processor_are_left_out_by_top(self):
+        """As by perf top: they are neither rows nor part of the total, whichever the processor idles in."""
+        idle = ("acpi_idle_do_entry", "acpi_processor_ffh_cstate_enter", "arch_cpu_idle", "cpu_idle", "cpu_startup_entry", "default_idle",
+                "enter_idle", "exit_idle", "idle_cpu", "intel_idle", "mwait_idle", "mwait_idle_with_hints",
+                "mwait_idle_with_hints.constprop.0", "native_safe_halt", "poll_idle", "ppc64_runlatch_off", "pseries_dedicated_idle_sleep",
+                "psw_idle", "psw_idle_exit",  # perf 6.1's
+                "intel_idle_ibrs", "pv_native_safe_halt", "acpi_safe_halt")
+        busy = ("vfs_read", "idle_inject_start", "my_default_idle")
+        kernel = ("_text", *idle, *busy, "_etext")
+        at = {name: made.KERNEL_TEXT + number * 0x100 for number, name in enumerate(kernel)}
+        at["_etext"] = made.KERNEL_TEXT + 0x2000000
+        (self.folder / "kallsyms").write_text("".join(f"{address:x} T {name}\n" for name, address in at.items()))
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)).started()
+
+        def sample(name, count):
+            for _ in range(count):
+                capture.sample(ip=at[name] + 4, misc=made.KERNEL,
+                               chain=[made.CONTEXT_KERNEL, at[name] + 4, at["cpu_startup_entry"] + 8])
+        for name in idle:
+            sample(name, 50)
+        for name, count in zip(busy, (6, 3, 1)):
+            sample(name, count)
+        (self.folder / "perf.data").write_bytes(capture.file())
+        words = ["--kallsyms", self.folder / "kallsyms", "--no-children"]
+        shares = lambda *more: dict(reversed(row) for row in re.findall(r"^[+ ] +([\d.]+)% .*\[k\] (\S+)$", self.run_top(
+            *words, *more).stdout.decode().split("\n\n")[0], re.M))
+        self.assertEqual(shares(), {"vfs_read": "60.00", "idle_inject_start": "30.00", "my_default_idle": "10.00"})
+        total = 50 * len(idle) + 10
+        self.assertEqual(shares("--show-idle", "--percent-limit=1", "--top=30"), {name: f"{5000 / total:.2f}" for name in idle})
+        # A program's function may have such a name.
+        program = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL)).started()
+        program.mapped(made.PID, 0x7f0000000000, 0x1000, 0, "//anon")
+        program.sample(ip=0x7f0000000010).sample(ip=at["default_idle"] + 4, misc=made.KERNEL)
+        (self.folder / "perf.data").write_bytes(program.file())
+        (self.folder / f"perf-{made.PID}.map").write_text("7f0000000000 100 default_idle\n")
+        text = self.run_top(*words, "--perf-map-dir", self.folder).stdout.decode()
+        self.assertRegex(text, r"(?m)^ +100\.00% .*\[\.\] default_idle$")
+        self.assertNotIn("[k]", text)
 
     @programs.needs_perf
     def test_a_comparison_is_perf_diffs(self):
