@@ -92,6 +92,11 @@ cli::CommandLine describe(Options& options) {
          options.view.emplace_back("--json");
          return Done{};
        }},
+      {"--wide", cli::Takes::Nothing, "", "do not cut names, which on a terminal are cut in the middle",
+       [&options](std::string_view) -> Result<> {
+         options.view.emplace_back("--wide");
+         return Done{};
+       }},
       {"--max-stack", cli::Takes::Value, "N", "show at most N frames of a stack (default: all)",
        [&options](std::string_view text) -> Result<> {
          if (const auto number = cli::parse_number("--max-stack", text, 1, 65535); !number)

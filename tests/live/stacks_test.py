@@ -13,6 +13,7 @@ import unittest
 from pathlib import Path
 
 import programs
+import screen
 
 NOBODY = 65534
 SERVER = programs.ROOT / "tests/support/hanging_file.py"
@@ -210,6 +211,26 @@ class Stacks(programs.Scratch):
         self.assertTrue(all(thread["paused_ns"] == 0 for _, thread in self.by_thread(found).values()))
         for stack in found["stacks"]:
             self.assertIn("deep", [frame.get("function") for frame in stack["frames"]])
+
+    @screen.needs_tmux
+    def test_long_names_fit_the_terminal(self):
+        name = "begins_" + "and_goes_on_" * 20 + "ends"
+        source = f"#include <unistd.h>\n__attribute__((noinline)) int {name}(void) {{ write(1, \"r\", 1); return pause() + 1; }}\n"
+        (self.folder / "long.c").write_text(source + f"int main(void) {{ return {name}(); }}\n")
+        self.run_program("cc", "-O1", "-o", "long", "long.c")
+        process = self.start(self.folder / "long")
+        for width, height in ((80, 24), (200, 60)):
+            one = screen.Screen(self.folder, width, height)
+            self.addCleanup(one.close)
+            shown = one.run("stacks", "-p", process.pid).wait_for(r"^ +main ")
+            line = next(line for line in shown.split("\n") if "begins_" in line)
+            self.assertRegex(line, rf"^      begins_\w+\.\.\w+_ends  \({self.folder}/long\)$")
+            self.assertLessEqual(len(line), width)
+            one.type("clear")
+            one.run("stacks", "-p", process.pid, "--wide").wait_for(r"^ +main ")
+            self.assertIn(f" {name} ", one.text("-J"))
+            one.close()
+        self.assertIn(name.encode(), self.run_program(programs.BIN / "tacho", "stacks", "-p", process.pid).stdout)
 
     def test_static_binary(self):
         process = self.start(self.built / "static", "4")

@@ -13,6 +13,7 @@
 #include "report/decode/payload.h"
 #include "report/filter_options.h"
 #include "report/output/field_sinks.h"
+#include "report/output/terminal.h"
 
 namespace tacho::report {
 namespace {
@@ -36,6 +37,7 @@ cli::CommandLine describe(Options& options) {
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
   rows.push_back(flag("--json", "one JSON object (docs/stacks.md)", options.as_json));
+  rows.push_back(wide_option("--wide", options.reading));
   rows.push_back({"--max-stack", cli::Takes::Value, "N", "at most N frames of a stack (default: 1024)",
                   [&options](std::string_view text) -> Result<> {
                     const auto most = cli::parse_number("--max-stack", text, 1, 65535);
@@ -224,7 +226,8 @@ std::string in_words(const std::vector<std::uint32_t>& numbers) {
 
 class StacksText {
  public:
-  StacksText(TextOutput& out, Names names) : out_(out), names_(names) {}
+  // `room`: columns of a line of a stack; 0: no limit.
+  StacksText(TextOutput& out, Names names, std::size_t room) : out_(out), names_(names), room_(room) {}
 
   void write(const std::vector<ThreadNow>& threads, std::span<const JoinedStack> stacks) {
     write_head(threads, stacks.size());
@@ -320,15 +323,23 @@ class StacksText {
   }
 
   void write_frame(const ShownFrame& frame) {
-    out_.text("      ");
-    out_.text(frame.function.empty() ? fmt::format("{:#x}", frame.address) : safe(frame.function));
-    out_.text(fmt::format("  ({})\n", frame.is_inlined       ? std::string("inlined")
-                                      : frame.module.empty() ? std::string("nothing is mapped here")
-                                                             : safe(frame.module)));
+    constexpr std::string_view kIndent = "      ";
+    const std::string module =
+        fmt::format("  ({})", frame.is_inlined       ? std::string("inlined")
+                              : frame.module.empty() ? std::string("nothing is mapped here")
+                                                     : safe(frame.module));
+    std::string function =
+        frame.function.empty() ? fmt::format("{:#x}", frame.address) : safe(frame.function);
+    if (room_ != 0) {
+      const std::size_t used = kIndent.size() + shown_width(module);
+      function = cut_in_the_middle(function, std::max(room_ - std::min(room_, used), kLeastNameWidth));
+    }
+    out_.text(fmt::format("{}{}{}\n", kIndent, function, module));
   }
 
   TextOutput& out_;
   Names names_;
+  std::size_t room_;
 };
 
 // ---- JSON
@@ -404,7 +415,7 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   if (options.as_json)
     write_json(out, threads.all(), stacks);
   else
-    StacksText(out, options.reading.names).write(threads.all(), stacks);
+    StacksText(out, options.reading.names, options.reading.room()).write(threads.all(), stacks);
   return Shown(Symbols::Used);
 }
 
