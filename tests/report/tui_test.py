@@ -251,6 +251,8 @@ class Tui(programs.Scratch):
             (["o"], r"│ +8 ┌►", None),
             (["f"], r"│ *1131 ┌►", r"│ +8 ┌►"),                     # addresses of the file
             (["f"], r"│ +8 ┌►", r"│ *1131 ┌►"),
+            (["f"], r"↑ j\w+ +1131 <leaf\+0x8>", r"↑ j\w+ +8$"),    # of targets too
+            (["f"], r"↑ j\w+ +8$", "↑ j.* <leaf"),
             (["k"], None, r"│ +4 +for"),                            # line numbers
             (["k"], r"│ +4 +for", None),
             (["t"], "Period │", "Percent │"),

@@ -261,13 +261,17 @@ class CodeRows {
     visit(row);
   }
 
+  bool stays_inside(const DisassembledInstruction& jump) const {
+    return *jump.target - shown_.code.address < shown_.code.size;
+  }
+
   // The direction of a jump: up or down in the function, out of it, or back to the caller.
   std::string_view mark(const CodeLine& line) const {
     const DisassembledInstruction& instruction = line.instruction;
     if (instruction.kind == InstructionKind::Return) return "← ";
     if (instruction.kind == InstructionKind::Call) return "→ ";
     if (instruction.kind != InstructionKind::Jump) return "  ";
-    if (!instruction.target || *instruction.target - shown_.code.address >= shown_.code.size) return "→ ";
+    if (!instruction.target || !stays_inside(instruction)) return "→ ";
     return *instruction.target > instruction.address ? "↓ " : "↑ ";
   }
 
@@ -276,7 +280,11 @@ class CodeRows {
     CodeRow row{.kind = CodeRow::Kind::Instruction, .line = number, .arrows = arrows_.before(number)};
     if (options_.has_bytes) row.text += fmt::format("{:<{}} ", bytes_text(line.bytes), bytes_);
     row.text += mark(line);
-    row.text += printable(instruction_text(line, mnemonic_), options_.names);
+    const DisassembledInstruction& one = line.instruction;
+    const bool is_inside = one.kind == InstructionKind::Jump && one.target && stays_inside(one);
+    row.text += is_inside && options_.has_offsets
+                    ? fmt::format("{:<{}} {:x}", one.mnemonic, mnemonic_, *one.target - shown_.code.address)
+                    : printable(instruction_text(line, mnemonic_), options_.names);
     return row;
   }
 

@@ -30,6 +30,7 @@ struct CodeOptions {
   bool has_full_paths = false;
   bool has_line_summary = false;  // -l
   bool has_colour = false;
+  bool has_offsets = false;  // jumps within the function name their target by its offset alone
   Names names = Names::Safe;
 };
 

@@ -55,6 +55,7 @@ HitCount CodeSource::total(std::uint32_t event) const {
 CodeView::CodeView(CodeSource& source, std::uint32_t event, std::uint32_t members, const CodeOptions& options)
     : source_(&source), event_(event), members_(members), options_(options) {
   options_.has_colour = options_.has_bytes = false;
+  options_.has_offsets = true;
   options_.names = Names::Safe;
 }
 
@@ -220,6 +221,8 @@ bool CodeView::on_option_key(const KeyPress& press) {
     has_addresses_ = !has_addresses_;
   } else if (press.is('f')) {
     has_full_address_ = !has_full_address_;
+    options_.has_offsets = !has_full_address_;
+    rebuild();
   } else if (press.is('j')) {
     has_arrows_ = !has_arrows_;
   } else if (press.is('J')) {
@@ -421,9 +424,12 @@ std::string CodeView::status() const {
 void CodeView::draw(Frame& frame) {
   const std::string_view kind = options_.of == ShareOf::Function ? "local" : "global";
   const std::string_view by = options_.by == ShareBy::Period ? "period" : "hits";
-  frame.bar(0, Style::Bar,
-            fmt::format("{}  {}  [Percent: {} {}]{}{}", function_->name, function_->module->path, kind, by,
-                        code_.has_cycles ? "  " : "", code_.has_cycles ? cycles_text(code_) : ""));
+  const std::string behind =
+      fmt::format("  {}  [Percent: {} {}]{}{}", function_->module->path, kind, by,
+                  code_.has_cycles ? "  " : "", code_.has_cycles ? cycles_text(code_) : "");
+  constexpr std::size_t kLeastName = 20;
+  const std::size_t room = frame.size.width - std::min<std::size_t>(frame.size.width, columns_of(behind));
+  frame.bar(0, Style::Bar, fit_middle(function_->name, std::max(room, kLeastName)) + behind);
   const std::size_t height = frame.size.height;
   height_ = height > 3 ? height - 3 : 1;
   first_ = 2;
