@@ -328,7 +328,7 @@ class Top {
                                       return true;
                                     },
                                 .shows_at_once = true};
-    options.input = fmt::format("/dev/fd/{}", from.get());
+    options.input = fmt::format("/proc/self/fd/{}", from.get());
     options.capture.following = &following;
     options.in_step = true;
     auto session = Session::open(options);
