@@ -153,7 +153,7 @@ class Samples(programs.Scratch):
                         one.keys(keys[0])
                         one.type(keys[1])
                     expected = self.text("hist", "--field", "lat", *words)
-                    one.wait_for(re.escape(expected[1].rstrip()))
+                    one.wait_for("\n".join(re.escape(line.rstrip()) + " *" for line in expected[1:4]))
                     seen = one.lines()[1:height - 1]
                     while len(seen) < len(expected):
                         before = one.text()

@@ -460,7 +460,7 @@ class Tui(programs.Scratch):
                 shown = one.wait_for(r"^│all *\n│top *\n│middle +│other *\n│leaf *$")
                 self.assertEqual(shown.split("\n")[3].index("│other"), width * 6 // 9)
                 one.keys("Down", "Down")
-                one.wait_for(r"^middle: 66\.67% of all, 0\.00% by itself")
+                one.wait_for(r"^middle: 66\.67% of all, 0\.00% self")
                 one.keys("Right", "Enter")
                 one.wait_for(r"other: 33\.33% of all, 33\.33% self, 100\.00% of the zoom")
                 one.wait_until_gone("│middle")
