@@ -325,7 +325,9 @@ Result<format::Fd> take_kernel_files(ReadingOptions& options) {
   const std::string path = symbols.is_kcore_of_capture ? folder + "kcore" : options.kcore;
   if (path.empty()) return format::Fd();
   auto file = format::open_input(path);
-  if (!file) return std::move(file.error()).in(symbols.is_kcore_of_capture ? path : "--kcore");
+  // A damaged copy beside a capture costs the kernel's code alone, which views say.
+  if (!file && symbols.is_kcore_of_capture) return format::Fd();
+  if (!file) return std::move(file.error()).in("--kcore");
   symbols.kcore = file->get();
   return file;
 }

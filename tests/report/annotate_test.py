@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tacho annotate on generated captures: a kernel with -k VMLINUX, and programs with damaged symbols, code and line tables."""
 import json
+import os
 import random
 import re
 import shutil
@@ -276,6 +277,11 @@ class Annotate(programs.Scratch):
         done = self.annotate("-i", "x.kcore", "kernel_loop")
         self.assertEqual((done.stdout.decode(), done.stderr), (text, b""))
         self.assertIn(b"kernel_loop", self.tacho("report", "-i", "x.kcore", "--stdio").stdout)
+        # A copy that is none costs the code alone.
+        (self.folder / "x.kcore/kcore_dir/kcore").unlink()
+        os.mkfifo(self.folder / "x.kcore/kcore_dir/kcore")
+        self.assertIn(b"kernel_loop", self.tacho("report", "-i", "x.kcore", "--stdio").stdout)
+        self.assertIn(b"the kernel's code is not here", self.annotate("-i", "x.kcore", "kernel_loop", status=3).stderr)
 
     @screen.needs_tmux
     def test_the_view_shows_kernel_code_from_its_memory(self):
