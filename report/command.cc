@@ -65,6 +65,20 @@ void run_following(Session& session, Sink& sink, TextOutput& out, const std::fun
 
 }  // namespace
 
+std::string_view first_text_option(std::initializer_list<std::pair<bool, std::string_view>> own,
+                                   bool is_quiet, Colour colour, const ReadingOptions& reading) {
+  const std::pair<bool, std::string_view> common[] = {{is_quiet, "-q"},
+                                                      {colour != Colour::Auto, "--stdio-color"},
+                                                      {reading.names == Names::Raw, "--raw-names"},
+                                                      {reading.paging == Paging::Never, "--no-pager"},
+                                                      {!reading.output.empty(), "-o"}};
+  for (const auto& [is_given, name] : own)
+    if (is_given) return name;
+  for (const auto& [is_given, name] : common)
+    if (is_given) return name;
+  return {};
+}
+
 std::string input_when_none_is_named() {
   struct stat input {};
   const bool is_pipe = ::fstat(STDIN_FILENO, &input) == 0 && S_ISFIFO(input.st_mode);

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/exit_status.h"
@@ -93,6 +95,11 @@ struct ReadingOptions {
   // The columns that a table must fit into; 0: no limit.
   std::size_t room() const { return output.empty() || output == "-" ? width : 0; }
 };
+
+// The first option that was given of those that only printed text has, not the screen; empty: none. `own`:
+// the view's rows (whether it was given, its name), before the ones that all such views have.
+std::string_view first_text_option(std::initializer_list<std::pair<bool, std::string_view>> own,
+                                   bool is_quiet, Colour colour, const ReadingOptions& reading);
 
 // The default input: "-" when standard input is a pipe, as in perf; else "perf.data".
 std::string input_when_none_is_named();

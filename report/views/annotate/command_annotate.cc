@@ -95,7 +95,7 @@ void add_code_options(std::vector<cli::Option>& rows, AnnotateOptions& options) 
   rows.push_back(
       cli::flag("--asm-raw", "the bytes of each instruction before its text", options.code.has_bytes));
   rows.push_back(cli::flag("-l,--print-line",
-                           "with --stdio: first the source lines that weigh most, and behind instructions "
+                           "with --stdio: first the source lines that weigh most, and after instructions "
                            "where they come from",
                            options.code.has_line_summary));
   rows.push_back(
@@ -398,20 +398,11 @@ std::vector<std::string> MissingCode::lines(const std::string& input) const {
 }
 
 std::string_view AnnotateOptions::text_option() const {
-  const std::pair<bool, std::string_view> given[] = {
-      {form == CodeForm::Perf, "--stdio"},
-      {form == CodeForm::Json, "--json"},
-      {code.has_line_summary, "-l"},
-      {code.has_bytes, "--asm-raw"},
-      {is_quiet, "-q"},
-      {colour != Colour::Auto, "--stdio-color"},
-      {reading.names == Names::Raw, "--raw-names"},
-      {reading.paging == Paging::Never, "--no-pager"},
-      {!reading.output.empty(), "-o"},
-  };
-  for (const auto& [is_given, name] : given)
-    if (is_given) return name;
-  return {};
+  return first_text_option({{form == CodeForm::Perf, "--stdio"},
+                            {form == CodeForm::Json, "--json"},
+                            {code.has_line_summary, "-l"},
+                            {code.has_bytes, "--asm-raw"}},
+                           is_quiet, colour, reading);
 }
 
 void prepare_annotate(AnnotateOptions& options) {

@@ -664,30 +664,21 @@ void add_accepted_options(std::vector<cli::Option>& rows, ReportOptions& options
 }  // namespace
 
 std::string_view ReportOptions::text_option() const {
-  const std::pair<bool, std::string_view> given[] = {
-      {form == ReportForm::Json, "--json"},
-      {form == ReportForm::Csv, "--csv"},
-      {!separator.empty(), "-t"},
-      {!widths.empty(), "-w"},
-      {dumps_records, "-D"},
-      {stats, "--stats"},
-      {shows_tasks, "--tasks"},
-      {shows_maps, "--mmaps"},
-      {header_only, "--header-only"},
-      {header, "--header"},
-      {has_levels, "--hierarchy"},
-      {shows_cycles, "--total-cycles"},
-      {shows_thread_values, "-T"},
-      {is_quiet, "-q"},
-      {is_verbose, "-v"},
-      {colour != Colour::Auto, "--stdio-color"},
-      {reading.names == Names::Raw, "--raw-names"},
-      {reading.paging == Paging::Never, "--no-pager"},
-      {!reading.output.empty(), "-o"},
-  };
-  for (const auto& [is_given, name] : given)
-    if (is_given) return name;
-  return {};
+  return first_text_option({{form == ReportForm::Json, "--json"},
+                            {form == ReportForm::Csv, "--csv"},
+                            {!separator.empty(), "-t"},
+                            {!widths.empty(), "-w"},
+                            {dumps_records, "-D"},
+                            {stats, "--stats"},
+                            {shows_tasks, "--tasks"},
+                            {shows_maps, "--mmaps"},
+                            {header_only, "--header-only"},
+                            {header, "--header"},
+                            {has_levels, "--hierarchy"},
+                            {shows_cycles, "--total-cycles"},
+                            {shows_thread_values, "-T"},
+                            {is_verbose, "-v"}},
+                           is_quiet, colour, reading);
 }
 
 cli::CommandLine describe_report(ReportOptions& options) {
@@ -740,7 +731,7 @@ Result<> check_mode(const Session& session, const ReportOptions& options, Report
   const bool chooses_events = !options.weight.empty() || !options.reading.session.filter.events.empty();
   if (options.waits.is_asked_for && chooses_events)
     return use_error(
-        "--off-cpu: rows are weighed by time, whatever the event; leave --weight and --event out");
+        "--off-cpu: rows are weighted by time, whatever the event; leave --weight and --event out");
   if (options.is_mem_mode && options.counts_branches.value_or(false))
     return use_error("--mem-mode: rows are of memory accesses or of branches (-b), not of both");
   constexpr std::uint64_t kCallStack = 1U << 11;  // PERF_SAMPLE_BRANCH_CALL_STACK

@@ -79,54 +79,45 @@ INSTANTIATE_TEST_SUITE_P(All, DwarfForms,
                            return name;
                          });
 
-// What addr2line prints for one address alone: one run for each line.
-TEST(DwarfLines, NamesDoNotDependOnWhatWasAskedBefore) {
-  struct Row {
-    std::uint64_t address;
-    LinkerSymbol symbol;
-    std::string_view calls;
-  };
-  const std::vector<Row> rows = {
-      {0x2ee, kLate, "late calls.cc:5\nlate calls.cc:31\n"},
-      {0x2e9, kLate, "late calls.cc:5\nlate calls.cc:31\n"},
-      {0x2c1, kOuter,
-       "outer calls.cc:5\n_ZNK3geo3Box4areaEv calls.cc:12\noperator() calls.cc:24\nouter calls.cc:26\n"},
-      {0x2c6, kOuter, "outer calls.cc:24\nouter calls.cc:26\n"},
-      {0x2a4, kAlone, "_ZL5alonei calls.cc:18\n"},
-  };
+struct NamedCalls {
+  std::uint64_t address;
+  LinkerSymbol symbol;
+  std::string_view calls;
+};
+
+// Checks the rows in order and in reverse: names must not depend on earlier look-ups.
+void check_in_both_orders(const std::vector<NamedCalls>& rows, StandIn stand_in) {
   auto lines = open_lines(kData + "/calls-5.so");
   ASSERT_TRUE(lines) << lines.error().what;
-  const auto check = [&](const Row& row) {
-    EXPECT_EQ(calls_at(*lines, row.address, row.symbol, StandIn::Always), row.calls)
-        << std::hex << row.address;
+  const auto check = [&](const NamedCalls& row) {
+    EXPECT_EQ(calls_at(*lines, row.address, row.symbol, stand_in), row.calls) << std::hex << row.address;
   };
   std::ranges::for_each(rows, check);
   std::for_each(rows.rbegin(), rows.rend(), check);
 }
 
-// What llvm-symbolizer prints, and the symbol's name for the function whose code it is.
+// The output of addr2line, run once for each address.
+TEST(DwarfLines, InlinedFunctionsHaveTheNamesOfAddr2line) {
+  check_in_both_orders(
+      {{0x2ee, kLate, "late calls.cc:5\nlate calls.cc:31\n"},
+       {0x2e9, kLate, "late calls.cc:5\nlate calls.cc:31\n"},
+       {0x2c1, kOuter,
+        "outer calls.cc:5\n_ZNK3geo3Box4areaEv calls.cc:12\noperator() calls.cc:24\nouter calls.cc:26\n"},
+       {0x2c6, kOuter, "outer calls.cc:24\nouter calls.cc:26\n"},
+       {0x2a4, kAlone, "_ZL5alonei calls.cc:18\n"}},
+      StandIn::Always);
+}
+
+// The output of llvm-symbolizer, but with the symbol's name for the function whose code it is.
 TEST(DwarfLines, InlinedFunctionsHaveTheirDwarfNames) {
-  struct Row {
-    std::uint64_t address;
-    LinkerSymbol symbol;
-    std::string_view calls;
-  };
-  const std::vector<Row> rows = {
-      {0x2ee, kLate, "twice calls.cc:5\nlate calls.cc:31\n"},
-      {0x2e9, kLate, "twice calls.cc:5\nlate calls.cc:31\n"},
-      {0x2c1, kOuter,
-       "twice calls.cc:5\n_ZNK3geo3Box4areaEv calls.cc:12\noperator() calls.cc:24\nouter calls.cc:26\n"},
-      {0x2c6, kOuter, "operator() calls.cc:24\nouter calls.cc:26\n"},
-      {0x2a4, kAlone, "_ZL5alonei calls.cc:18\n"},
-  };
-  auto lines = open_lines(kData + "/calls-5.so");
-  ASSERT_TRUE(lines) << lines.error().what;
-  const auto check = [&](const Row& row) {
-    EXPECT_EQ(calls_at(*lines, row.address, row.symbol, StandIn::OwnCode), row.calls)
-        << std::hex << row.address;
-  };
-  std::ranges::for_each(rows, check);
-  std::for_each(rows.rbegin(), rows.rend(), check);
+  check_in_both_orders(
+      {{0x2ee, kLate, "twice calls.cc:5\nlate calls.cc:31\n"},
+       {0x2e9, kLate, "twice calls.cc:5\nlate calls.cc:31\n"},
+       {0x2c1, kOuter,
+        "twice calls.cc:5\n_ZNK3geo3Box4areaEv calls.cc:12\noperator() calls.cc:24\nouter calls.cc:26\n"},
+       {0x2c6, kOuter, "operator() calls.cc:24\nouter calls.cc:26\n"},
+       {0x2a4, kAlone, "_ZL5alonei calls.cc:18\n"}},
+      StandIn::OwnCode);
 }
 
 TEST(DwarfLines, ASupplementaryFileMustHaveTheChecksum) {
