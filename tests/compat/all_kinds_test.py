@@ -44,7 +44,7 @@ KINDS = {
 }
 UNWOUND = {"unwound stacks"}
 NO_STACKS = ["-F", "comm,pid,tid,time,event,period"]
-# Names as they stand in symbol tables, and no inlined calls: later perfs write the parameters of C++ functions, and
+# Mangled names and no inlined calls: later perfs write the parameters of C++ functions, and
 # look for inlined calls at every address of a call chain.
 ALIKE = ["--no-inline", "--no-demangle"]
 FRAME = re.compile(rb"\t *([0-9a-f]+) (.*)")
@@ -52,7 +52,7 @@ KERNEL = b"ffffffff"
 
 
 def in_one_form(text):
-    """A text of `perf script` without what depends on perf's release (OTHER_FORMS)."""
+    """A text of `perf script` without parts that depend on perf's version (OTHER_FORMS)."""
     lines = []
     for line in text.split(b"\n"):
         for form in OTHER_FORMS:
@@ -65,7 +65,7 @@ def in_one_form(text):
 
 
 def address_of_users_code(line):
-    """Call chains of programs: 6.1 has addresses in the file, 7.3 in the process. Pages are at the same place in both."""
+    """Call chains of programs: 6.1 has addresses in the file, 7.3 in the process. The offset in the page is the same."""
     frame = FRAME.fullmatch(line)
     if not frame or frame.group(1).startswith(KERNEL):
         return line
@@ -73,7 +73,7 @@ def address_of_users_code(line):
 
 
 def width_of_columns(line):
-    """Process ids have five places in 6.1, seven in 7.3."""
+    """Process ids have five columns in 6.1, seven in 7.3."""
     return line if line.startswith(b"\t") else re.sub(rb" +", b" ", line).strip()
 
 
@@ -100,7 +100,7 @@ OTHER_FORMS = [address_of_users_code, width_of_columns, name_of_what_ended, name
 class AllKinds(programs.Scratch):
     def setUp(self):
         super().setUp()
-        # A copy: beside the kernel's own list perf would find /proc/kcore, and take modules for the kernel itself.
+        # A copy: with /proc/kallsyms perf would also find /proc/kcore, and take modules for the kernel itself.
         self.kallsyms = self.folder / "kallsyms"
         self.kallsyms.write_bytes(Path("/proc/kallsyms").read_bytes())
         self.other = os.environ.get("TACHO_OTHER_PERF")

@@ -55,7 +55,7 @@ int main(void)
 
 
 def many_functions(count):
-    """A program with so many functions of about the same cost."""
+    """A program with `count` functions of about equal cost."""
     bodies = ("x ^= x << (i & 7); x += {0};", "if (x & {0}) x = x * 3 + 1; else x >>= 1;", "x += (x >> 3) ^ (i * {0});",
               "for (int k = 0; k < 2; k++) x = x * 31 + {0};")
     functions = "".join(f"__attribute__((noinline)) unsigned long f{i}(unsigned long x)\n{{\n  for (int i = 0; i < 300; i++) {{\n"
@@ -144,7 +144,7 @@ def functions(text):
         named = re.match(r"^ +: \d+ +([0-9a-f]{16}) <", line)
         if named:
             found[named[1]] = lines
-            line = line.split(" <")[0]  # of several names for one address objdump may choose another
+            line = line.split(" <")[0]  # objdump may choose another of several names of an address
         if instruction:
             line = instruction[0]
         elif line.endswith("):"):
@@ -237,7 +237,7 @@ class Annotate(programs.Scratch):
 
     def symbols_of_rust(self):
         (self.folder / "areas.rs").write_text(RUST)
-        # rustup looks below HOME, which is another one for programs of tests.
+        # rustup uses HOME, which tests change.
         self.run_program("env", f"RUSTUP_HOME={os.environ.get('RUSTUP_HOME', Path.home() / '.rustup')}", "rustc", "-g", "-C", "opt-level=2",
                          "-o", self.folder / "areas", self.folder / "areas.rs")
         symbols = self.compare(self.record(self.folder / "areas"))
@@ -269,7 +269,7 @@ class Annotate(programs.Scratch):
             expected = [(int(offset, 16), int(count)) for count, offset in re.findall(r"^ +(\d+) : +([0-9a-f]+):", there, re.M)]
             if not expected:
                 continue  # no sample hit it
-            # From the files that perf made, as perf has it, and from the jitdump alone.
+            # From the files made by perf, and from the jitdump only.
             for one in (injected, capture):
                 lines = json.loads(self.tacho("annotate", "-i", one, "--json", name).stdout)["lines"]
                 made = [(line["offset"], line.get("counts", [{"samples": 0}])[0]["samples"]) for line in lines]
@@ -282,7 +282,7 @@ class Annotate(programs.Scratch):
         capture, kernel = self.folder / "kernel.data", self.folder / "vmlinux"
         self.perf("record", "-F", "1999", "-e", "cpu-clock:k", "-o", capture, "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=64", "count=500000")
         names = re.findall(r"\[k\] (\w+)", self.perf("report", "-i", capture, "--stdio", "--sort", "sym").stdout.decode())
-        # Names that stand for one function alone.
+        # Names of only one function.
         alone = Counter(name for _, _, name in made_vmlinux.symbols())
         if not made_vmlinux.make(kernel, [name for name in names if alone[name] == 1][:8]):
             print("bpftrace does not read the kernel's code here")

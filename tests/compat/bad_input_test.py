@@ -16,7 +16,7 @@ DATA_END = DATA_START + DATA_SIZE
 
 class BadInput(programs.Scratch):
     def each(self, path, status, said):
-        """Every command gives `status` and one line that names the file and says `said`; nothing on stdout."""
+        """Checks that every command exits with `status` and prints one line with the file and `said`, and nothing on stdout."""
         for command in COMMANDS:
             with self.subTest(command=command[0]):
                 done = self.tacho(*command, "-i", path, status=status)

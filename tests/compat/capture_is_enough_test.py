@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The capture is enough: read by nobody, where the kernel tells no symbol and tracefs is absent, it prints the same."""
+"""The capture is self-contained: the user nobody, without kallsyms and tracefs, gets the same output."""
 import shutil
 import unittest
 
@@ -50,7 +50,7 @@ class CaptureIsEnough(programs.Scratch):
 
     def test_tracepoints_with_stacks(self):
         capture = self.folder / "t.data"
-        # Not of the whole system: nobody may not read every program's file.
+        # Not system-wide: the user nobody cannot read every program's file.
         self.tacho("record", "-e", "sched:sched_switch", "-g", "-o", capture, "--", "sh", "-c",
                    "for i in 1 2 3 4 5; do sleep 0.02; done")
         self.compare(capture, ["script"], ["report", "--stdio"], ["hist", "--field", "prev_prio"], ["folded"])

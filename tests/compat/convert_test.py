@@ -17,7 +17,7 @@ class Convert(programs.Scratch):
         return self.perf("script", "-f", *words, "-i", capture).stdout
 
     def check(self, capture, pipes_differ=False):
-        """Each form says the same to perf, and so does a file made of it again."""
+        """perf prints the same for each form, and for a file converted back."""
         theirs = self.script(capture)
         self.assertNotEqual(theirs, b"")
         for number, way in enumerate(WAYS):
@@ -102,7 +102,7 @@ class Convert(programs.Scratch):
 
     @programs.needs_root
     def test_stacks_that_are_cut_off_keep_their_frames(self):
-        """What marks their end is no frame: in a chain it would be a context that nobody knows, and perf drops such chains."""
+        """The end mark of a stack is not a frame: in a call chain it would be an unknown context, and perf drops such chains."""
         self.tacho("record", "-o", "ours.data", "-F", "499", "-e", "cpu-clock:u", "--call-graph", "dwarf,1024", "--",
                    BIN / "deep_load", "0.5", BIN / "deep_library.so")
         fields = ["--no-inline", "-F", "comm,tid,time,event,ip,sym,dso"]
@@ -145,7 +145,7 @@ class Convert(programs.Scratch):
         capture = ROOT / "tests/data/bigreads.data"
         self.tacho("convert", "-i", capture, "-o", "pipe", "--to", "pipe")
         self.tacho("convert", "-i", "pipe", "-o", "file")
-        layout = [b"# captured on", b"# data ", b"# feat ", b"# compressed "]  # of the file, not of what it tells
+        layout = [b"# captured on", b"# data ", b"# feat ", b"# compressed "]  # of the file, not of the recording
 
         def own(path):
             lines = self.tacho("header", "-i", path).stdout.splitlines()

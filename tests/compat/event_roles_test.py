@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What bpf/include/tacho/event.h promises, in a recording of a real program: a stack that it took itself, addresses by
+"""Roles of bpf/include/tacho/event.h in a recording: a stack taken by the program, addresses by
 name, a weight and a key."""
 import json
 import platform
@@ -54,7 +54,7 @@ class EventRoles(programs.Scratch):
         lines = [line for line in done.stdout.decode().splitlines() if line.startswith("dd;")]
         self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines), CALLS * SIZE)
         self.assertTrue(all("do_syscall_64" in line for line in lines), lines)
-        self.assertIn(b"weighed by bytes", done.stderr)
+        self.assertIn(b"weighted by bytes", done.stderr)
 
     def test_hist_groups_by_the_key(self):
         out = self.tacho("hist", "--field", "bytes").stdout.decode()

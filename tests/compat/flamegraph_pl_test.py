@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho flamegraph draws the frames that flamegraph.pl draws of the same folded text, as wide as that does."""
+"""tacho flamegraph and flamegraph.pl draw the same frames with the same widths for a folded text."""
 import collections
 import random
 import unittest
@@ -15,16 +15,16 @@ FLAMEGRAPH_PL = next((path for path in map(Path, ("/usr/bin/flamegraph.pl", "/us
 GOLDEN = programs.ROOT / "tests/golden"
 SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
 ROW = 16  # of flamegraph.pl
-WIDE = ["--width", "100000"]  # px: each frame stands on one alone, though its place is rounded to 0.1
+WIDE = ["--width", "100000"]  # px: tolerance for positions, which are rounded to 0.1
 
 
 def as_flamegraph_pl(path):
-    """It draws <> as ()."""
+    """Names as flamegraph.pl writes them: () instead of <>."""
     return tuple(name.translate(str.maketrans("<>", "()")) for name in path)
 
 
 def frames_of_flamegraph_pl(svg):
-    """{names from the root: (samples, width)}, from the picture alone: a frame stands on the one that is around it below."""
+    """{names from the root: (samples, width)}, from the picture: a frame's parent is the one below that contains it."""
     boxes = []
     for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
         if group.get("class") != "func_g":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Captures of many kinds, recorded afresh by perf: `script` and `folded` are perf's, byte for byte."""
+"""Captures of many kinds, recorded now by perf: `script` and `folded` print what perf prints, byte for byte."""
 import platform
 import subprocess
 import time

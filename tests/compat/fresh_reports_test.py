@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Captures of many kinds, recorded afresh by perf: `report --stdio` is perf's, byte for byte but for the order of equals."""
+"""Captures of many kinds, recorded now by perf: `report --stdio` prints what perf prints, byte for byte except for the order of equal rows."""
 import functools
 import platform
 import subprocess
@@ -120,7 +120,7 @@ class FreshReports(FreshCapture):
         printed = self.record(*CLOCK, "-g", "-s", "--", self.build / "crew")
         self.forget_maps(printed)
         self.compare([["-T"], ["-T", "--pretty", "raw"], ["-T", "--pretty", "normal", "-g", "none"]])
-        self.compare(GRAPHS[:-1] + ROWS[:4])  # the last asks for lines of libc, where perf names the unit's file
+        self.compare(GRAPHS[:-1] + ROWS[:4])  # the last one shows lines of libc, where perf prints the file of the compilation unit
 
     @unittest.skipUnless(platform.machine() == "x86_64", "its program is x86-64 assembly")
     def test_code_that_is_called_a_variable(self):

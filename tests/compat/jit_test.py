@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Code that JITs describe in jitdumps has the names that `perf inject --jit` would bring into the capture."""
+"""JIT code in jitdumps has the names that `perf inject --jit` adds to the capture."""
 import shutil
 import unittest
 from pathlib import Path
@@ -29,7 +29,7 @@ class Jit(programs.Scratch):
             self.assertIn(name, theirs)
         self.assert_same_text(self.tacho("script", "--as-perf", "-i", injected).stdout, theirs)
         for made in dumps.glob("jitted-*.so"):
-            made.unlink()  # ours needs the jitdump alone
+            made.unlink()  # tacho needs only the jitdump
         self.assert_same_text(self.tacho("script", "--as-perf", "-i", capture).stdout, theirs)
         moved = dumps.rename(self.folder / "elsewhere")
         done = self.tacho("script", "--as-perf", "-i", capture, "--jitdump-dir", moved)

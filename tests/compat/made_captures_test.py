@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Captures with what this machine's hardware cannot record (support/made_capture.py), read by perf and by tacho."""
+"""Generated captures of features that this machine lacks (support/made_capture.py), read by perf and tacho."""
 import made_capture
 import programs
 from programs import ROOT
@@ -29,7 +29,7 @@ VIEWS = {
                      "--show-bpf-events --show-text-poke-events --show-mmap-events --show-task-events"],
 }
 REFUSED = {"weights": ["-F +ins_lat", "-F +iregs", "-F +tod", "-F symoff,ip", "-F srcline"], "memory": ["-F +brstackinsn"]}
-# What the captures of other machines would say about every register.
+# Register names of captures from other machines.
 MACHINES = ["x86_64", "i686", "aarch64", "armv7l", "s390x", "ppc64le", "mips", "riscv64", "loongarch64"]
 
 

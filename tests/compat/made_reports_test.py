@@ -75,7 +75,7 @@ class MadeReports(programs.Scratch):
                 with self.subTest(capture=name, words=words):
                     theirs = self.report(words, "perf")
                     self.assertGreater(len(theirs.split(b"\n")), 8)
-                    # The order of rows with equal numbers is ours.
+                    # Rows with equal numbers have tacho's order.
                     self.assertEqual(report_ties.difference(self.report(words, "tacho"), theirs)[0], "")
 
     @programs.needs_perf

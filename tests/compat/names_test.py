@@ -36,7 +36,7 @@ def frames(text):
 
 
 def compared(theirs, ours):
-    """How many frames fell out how, and those in which perf has a name that is not ours."""
+    """Counts of outcomes, and the frames for which perf has another name."""
     counts, wrong = collections.Counter(), []
     for number, (perfs, mine) in enumerate(zip(theirs, ours)):
         has_name = perfs.name != NAMELESS
@@ -133,7 +133,7 @@ class Replaced(programs.Scratch):
 
 
 class Counting(unittest.TestCase):
-    """A count that sees no difference would pass everything."""
+    """Tests the comparison itself."""
 
     def test_frames_of_chains_and_of_single_lines_are_found(self):
         text = (b"dd  7 [000]  1.5:  1 cpu-clock:u: \n\t    115a geo::area(int, char)+0x11 (/a b/c (deleted))\n"

@@ -62,7 +62,7 @@ class NewerPerf(programs.Scratch):
         self.assertIn(b"# Samples:", done.stdout)
 
     def check_ours(self, capture):
-        """tacho finds nothing amiss in the capture, and the samples that the perf finds which recorded it."""
+        """tacho reports no damage in the capture, and finds the same samples as the perf that recorded it."""
         dump = self.tacho("dump", "-i", capture)
         self.assertEqual(dump.stderr, b"")
         self.assertIn(b'feature_name="CPU_TOPOLOGY"', dump.stdout)
@@ -96,7 +96,7 @@ class NewerPerf(programs.Scratch):
             for words in [["script"], ["script", *FIELDS], ["report", "--stdio"], ["report", "--stdio", "--no-children", "-g", "caller"],
                           ["evlist", "-v"]]:
                 with self.subTest(capture=capture.name, words=words):
-                    # The tip at the end of a report is another one each time.
+                    # perf report ends with a random tip.
                     texts = [re.sub(rb"# \(Tip: .*", b"", self.newer(*words, "-f", "-i", path).stdout) for path in ("packed", capture)]
                     self.assertNotEqual(texts[1].strip(), b"")
                     self.assert_same_text(*texts)

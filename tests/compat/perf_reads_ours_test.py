@@ -77,7 +77,7 @@ class PerfReadsOurs(programs.Scratch):
         return recorder
 
     def test_programs_that_are_loaded_while_several_record(self):
-        """Linux makes what it tells of them longer for each recorder, and leaves something else behind it."""
+        """The kernel enlarges KSYMBOL and BPF_EVENT records for each recorder, and leaves old bytes at their end."""
         captures = [self.folder / f"beside{i}.data" for i in range(3)]
         recorders = [self.start_recorder(capture) for capture in captures]
         try:

@@ -3,10 +3,10 @@
 import programs
 from programs import ROOT
 
-# Attributes of a size that perf 6.1 refuses; a tracepoint whose description is not where perf looks for it.
+# Attributes of a size that perf 6.1 refuses; a tracepoint whose format is not where perf searches.
 REFUSED = {"latency.data", "simpleperf-off-cpu.data"}
 CAPTURES = sorted(path for path in (ROOT / "tests/golden/captures").glob("*.data") if path.name not in REFUSED)
-# Below its dump perf counts each branch as a sample, and finds the kernel's symbol for code that was changed.
+# After its dump perf counts each branch as a sample, and resolves the kernel symbol of changed code.
 NOT_DUMPED_ALIKE = {"predicted-branches.data", "changed-code.data"}
 # perf prints bytes of the build id as the inode of mappings that have a build id in its place.
 HAS_BUILD_IDS_IN_MAPPINGS = {"bpf.data"}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every option that `perf record -h` lists is known to tacho record: taken, or refused with what to do instead."""
+"""tacho record has every option of `perf record -h`: accepted, or refused with an alternative."""
 import re
 
 import programs
@@ -20,14 +20,14 @@ class RecordOptions(programs.Scratch):
             for spelling in names[1].split(", "):
                 with self.subTest(option=spelling):
                     words = [spelling, "1"] if takes_value else [spelling]
-                    # --version comes last and is all that is done when the option is taken.
+                    # --version is last, so that an accepted option does nothing else.
                     done = self.tacho("record", *words, "--version", status=None)
                     message = done.stderr.decode()
                     self.assertIn(done.returncode, (0, 1), message)
                     self.assertNotIn("unknown option", message)
                     self.assertNotIn("takes no value", message)
                     if done.returncode == 1:
-                        # One line, and where a spec is wrong the spec with a caret below its fault.
+                        # One line, and for a wrong event the text with a caret.
                         self.assertRegex(message, r"\A[^\n]+\n(    [^\n]*\n *\^\n)?\Z")
                         self.assertRegex(message, r"^tacho record: -")
                     seen += 1

@@ -97,7 +97,7 @@ class Pipe(programs.Scratch):
         self.assertEqual(done.stdout[:8], b"PERFILE2")
         self.assertEqual(status, 0, said)
         self.assertNotIn("Broken pipe", said)
-        self.assertLessEqual(said.count("tacho"), 1, f"nothing behind the line that it has begun: {said}")
+        self.assertLessEqual(said.count("tacho"), 1, f"nothing after the line that it has begun: {said}")
 
     def test_a_reader_that_leaves_before_the_command_starts_is_reported(self):
         ran = self.folder / "ran"

@@ -104,7 +104,7 @@ class Unwinding(programs.Scratch):
 
     @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
     def test_callers_are_the_functions_of_their_calls(self):
-        """The compiler puts nothing behind a call that does not return: another function begins there."""
+        """The compiler puts nothing after a call that does not return: another function begins there."""
         (self.folder / "noreturn.c").write_text(NORETURN)
         self.run_program("cc", "-O1", "-falign-functions=1", "-fno-optimize-sibling-calls", "-o", "noreturn", "noreturn.c")
         self.record("-e", "cpu-clock:u", "-F", "499", "--call-graph", "eh", "--", self.folder / "noreturn")

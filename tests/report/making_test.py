@@ -121,7 +121,7 @@ class Making(programs.Scratch):
         of_file, of_pipe = (records_of((self.folder / name).read_bytes()) for name in ("whole.data", "paused.data"))
         self.assertEqual(*([one for type_, one in found if type_ != FINISHED_ROUND] for found in (of_file, of_pipe)))
         rounds = [sum(type_ == FINISHED_ROUND for type_, _ in found) for found in (of_file, of_pipe)]
-        self.assertLessEqual(rounds[1], rounds[0] + len(parts) + 1, "one for each silence behind something new")
+        self.assertLessEqual(rounds[1], rounds[0] + len(parts) + 1, "one for each silence after something new")
 
     def test_the_old_file_stays_when_the_copy_fails(self):
         (self.folder / "out.data").write_bytes(b"before")

@@ -83,7 +83,7 @@ class PayloadRoles(programs.Scratch):
         self.assertEqual(heads(self.output("hist", "--by", "none")[0]), ["io: bytes, 3 values"])
         self.assertIn("           2   66.67%  WRITE\n", self.output("hist", "--field", "op", "--by", "none")[0])
 
-    def weighed(self):
+    def weighted(self):
         capture = made_payload.capture(True, alloc=[Field("size", role="weight"), Field("zone", size=8)],
                                        free=[Field("size")])
         for event, size in [(0, 100), (0, 28), (0, 0), (1, 7)]:
@@ -91,15 +91,15 @@ class PayloadRoles(programs.Scratch):
         self.write(capture)
 
     def test_the_field_of_role_weight_weighs_stacks_and_a_line_says_so(self):
-        self.weighed()
+        self.weighted()
         out, said = self.output("folded", "--event-filter", "alloc")
         self.assertRegex(out, r"^spin;.* 128\n$")
-        self.assertIn("tacho folded: stacks are weighed by size, as the event says (role:weight); --weight period or "
-                      "samples weighs them otherwise\n", said)
+        self.assertIn("tacho folded: stacks are weighted by size, as the event says (role:weight); --weight period or "
+                      "samples changes that\n", said)
         for weight, sum_ in [("period", 3000), ("samples", 3), ("zone", 9)]:
             out, said = self.output("folded", "--event-filter", "alloc", "--weight", weight)
             self.assertRegex(out, rf"^spin;.* {sum_}\n$")
-            self.assertNotIn("weighed by", said)
+            self.assertNotIn("weighted by", said)
 
     def test_a_payload_that_ends_before_its_weight_costs_its_own_sample(self):
         capture = made_payload.capture(True, alloc=[Field("zone", size=8), Field("size", role="weight")])
@@ -140,7 +140,7 @@ class PayloadRoles(programs.Scratch):
             self.assertIn(reported, said)
 
     def test_several_events_give_a_note(self):
-        self.weighed()
+        self.weighted()
         out, said = self.output("folded", "--weight", "samples")
         self.assertEqual({line.split(";")[0]: line.rsplit(" ", 1)[1] for line in out.splitlines()}, {"alloc": "3", "free": "1"})
         self.assertIn("tacho folded: the stacks of 'alloc', 'free' are below the names of these events; --event NAME "
@@ -154,7 +154,7 @@ class PayloadRoles(programs.Scratch):
         self.assertNotIn("stand below", said)
 
     def test_an_unknown_event_is_refused(self):
-        self.weighed()
+        self.weighted()
         out, said = self.output("folded", "--event-filter", "nosuch", status=1)
         self.assertEqual((out, said), ("", "tacho: --event-filter: there is no event 'nosuch'; it has alloc, "
                                            "free\n"))

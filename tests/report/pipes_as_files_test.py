@@ -127,7 +127,7 @@ class PipesAsFiles(programs.Scratch):
             return start + b"".join(records[:first]) + rounds + build_id + b"".join(records[first:])
         whole = self.frames(pipe(b""), 0)
         self.assertEqual(self.frames(pipe(right), 0), whole)
-        late = self.frames(pipe(other), 3, b"0707 was recorded, which is in the capture behind samples that were already unwound")
+        late = self.frames(pipe(other), 3, b"0707 was recorded, which is in the capture after samples that were already unwound")
         early = self.frames(start + other + b"".join(records), 0, b"has another build id")
         self.assertLess(early, late)
         self.assertLess(2 * late, whole)

@@ -168,7 +168,7 @@ class Waits(programs.Scratch):
                       text)
         self.assertRegex(text, r"(?m)^ +50\.00%  main +\[k\] schedule")
         self.assertLess(text.index("-- waker --"), text.index("the waker"))
-        self.assertEqual(said, "tacho report: rows are waits, weighed by nanoseconds\n"
+        self.assertEqual(said, "tacho report: rows are waits, weighted by nanoseconds\n"
                                "tacho report: 3 of 3 waits have a waker\n")
 
     def test_keys_of_a_report_come_from_the_sample_that_began_the_wait(self):

@@ -214,7 +214,7 @@ class WrongIdentities(programs.Scratch):
             with self.subTest(name):
                 (self.folder / "archive").write_bytes(content)
                 said = self.pack_from("archive", 3 if reasons else 0)
-                self.assertTrue(any("the rest behind its first file is ignored: " + why in said for why in reasons) or not reasons, said)
+                self.assertTrue(any("the rest after its first file is ignored: " + why in said for why in reasons) or not reasons, said)
                 self.assertIn("right_leaf", self.script(*self.options, capture="packed.data"))
         for content, said in ((b"BZh9" + bytes(1000), "its bzip2 part is damaged"), (packed[:3000], "it is truncated"),
                               (plain[:124] + b"\x80" + b"\xff" * 11 + plain[136:], "its tar is damaged")):
@@ -242,7 +242,7 @@ class WrongIdentities(programs.Scratch):
         (self.folder / "cut.tar").write_bytes(content)
         said = self.pack_from("cut.tar", 3).splitlines()
         self.assertIn(f"tacho: --from cut.tar: 2 of its files are ignored: {too_many}", said)
-        self.assertIn("tacho: --from cut.tar: the rest behind its first 512 files is ignored: it is truncated", said)
+        self.assertIn("tacho: --from cut.tar: the rest after its first 512 files is ignored: it is truncated", said)
 
     def test_a_build_id_that_a_pipe_tells_behind_the_samples(self):
         self.write(build_id="")

@@ -19,7 +19,7 @@ needs_browser = unittest.skipUnless(webdriver and CHROMIUM and DRIVER,
 
 
 class Browser:
-    """One browser; everything that it fetched and what its console said is kept."""
+    """A browser; its requests and console messages are recorded."""
 
     def __init__(self, width=1280, height=800):
         self.folder = tempfile.mkdtemp(prefix="tacho-browser-")
@@ -58,11 +58,11 @@ class Browser:
         return self.driver.execute_script(script, *arguments)
 
     def complaints(self):
-        """What the console said since the last time."""
+        """Console messages since the last call."""
         return [line["message"] for line in self.driver.get_log("browser") if line["level"] in ("SEVERE", "WARNING")]
 
     def requests(self):
-        """Addresses that were fetched since the last time, those of the files themselves and what they contain left out."""
+        """URLs requested since the last call, without the files themselves and data URLs."""
         found = []
         for line in self.driver.get_log("performance"):
             message = json.loads(line["message"])["message"]

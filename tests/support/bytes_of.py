@@ -1,4 +1,4 @@
-"""Every byte that a capture holds: the file's own, and those of all zstd frames in it (compressed records, attachments, packed
+"""All bytes of a capture: the file's own, and those of all zstd frames in it (compressed records, attachments, packed
 symbols), frames within frames as well."""
 import ctypes
 from pathlib import Path
@@ -33,7 +33,7 @@ def inflated(data):
 
 
 def capture(path):
-    """The file, and what its frames hold, two levels deep, with a mark between."""
+    """The file's bytes, and the contents of its frames, two levels deep, with a mark in between."""
     pieces = [Path(path).read_bytes()]
     for frame in inflated(pieces[0]):
         pieces += [frame, *inflated(frame)]

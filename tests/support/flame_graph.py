@@ -1,4 +1,4 @@
-"""What the SVG of tacho flamegraph says, read without its script."""
+"""Parser of SVGs of tacho flamegraph, without their script."""
 import collections
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
@@ -48,14 +48,14 @@ class Picture:
                           number("w", float), number("s", float), number("b", float), number("a", float),
                           number("e", float), line, rect.get("class").split())
             del path[frame.row:]
-            # As folded has names: ';' parts its frames, and blanks stand in no thread's name.
+            # Names as in folded text: ';' separates frames, and thread names have no blanks.
             path.append((name.replace(" ", "_") if kind == "t" else name).replace(";", ":"))
             frame.path = tuple(path[1:])  # without "all"
             found.append(frame)
         return found
 
     def weights(self, pane=0):
-        """{names from the root: weight}; frames of one name beside each other, as of two modules, add up."""
+        """{names from the root: weight}; siblings of one name, as of two modules, are added up."""
         sums = collections.Counter()
         for frame in self.panes[pane]:
             sums[frame.path] += frame.weight

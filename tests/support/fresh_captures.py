@@ -1,4 +1,4 @@
-"""What tests need that record with perf on the spot: programs to record, built once, and the kernel's list of symbols."""
+"""For tests that record with perf: programs, built once, and kallsyms."""
 import shutil
 import subprocess
 import unittest

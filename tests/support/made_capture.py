@@ -63,7 +63,7 @@ class Capture:
         self.events, self.data, self.time = events, b"", 5_000_000_000
         self.features = {ARCH: header_string(arch), **(features or {})}  # None: without it
 
-    def trailer(self):  # of the first event: TID TIME CPU IDENTIFIER
+    def trailer(self):  # sample_id_all of the first event: TID TIME CPU IDENTIFIER
         return struct.pack("<IIQIIQ", PID, PID, self.time, 0, 0, 1)
 
     def mapped(self, pid, start, length, offset, name, misc=USER, protection=5):
@@ -156,7 +156,7 @@ def registers(abi_and_values):
 
 
 def branches():
-    """Every flag and type of a branch; branches of the program, into the kernel and to nowhere."""
+    """Every flag and type of branches; within the program, into the kernel, and to unmapped addresses."""
     made = Capture(Event("branches:upp", PMU, 0xc4, USUAL | BRANCH_STACK, branch=1 << 3)).started()
     made.sample(branches=[(LEAF_A + 4, LEAF_B, branch_flags(predicted=1)),
                           (MAIN + 9, RECURSE + 1, branch_flags(mispredicted=1, cycles=65535)),
@@ -170,7 +170,7 @@ def branches():
 
 
 def kept_calls():
-    """--call-graph lbr: the processor kept the calls that have not returned, the chain has the user's place alone."""
+    """--call-graph lbr: the LBR has the calls that have not returned, the call chain only the user ip."""
     made = Capture(Event("cycles:P", HARDWARE, 0, USUAL | CALLCHAIN | BRANCH_STACK, branch=CALL_STACK | 1)).started()
     calls = [(LEAF_A + 6, LEAF_B, 0), (MAIN + 9, LEAF_A, 0), (RECURSE + 5, MAIN, 0)]
     made.sample(ip=LEAF_B + 4, chain=[CONTEXT_USER, LEAF_B + 4], branches=calls)
@@ -270,7 +270,7 @@ def synthesized():
 
 
 def clocks():
-    """A clock and the time of day it stood for."""
+    """A clock, and the time of day at one of its times."""
     clock = struct.pack("<IIQQ", 1, 1, 1_700_000_000_123_456_789, 5_000_500_000)
     made = Capture(Event("cpu-clock", SOFTWARE, 0, USUAL), Event("dummy", SOFTWARE, 9, USUAL),
                    features={CLOCK_DATA: clock}).started()

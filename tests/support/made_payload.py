@@ -23,7 +23,7 @@ class Field:
     role: str = ""
     format: str = ""
     enumerators: tuple = ()  # (value, name)
-    at: int = None  # bytes from the start: of a union; behind the field before it where nothing is said
+    at: int = None  # offset, for unions; None: after the previous field
 
 
 def text(value):
@@ -32,7 +32,7 @@ def text(value):
 
 
 def schemas(**fields_by_event):
-    """The section's body; fields stand one after another, without holes, or where they say."""
+    """The section's body; fields follow each other without holes, or are at their `at`."""
     body = struct.pack("<II", 1, len(fields_by_event))
     for event, fields in fields_by_event.items():
         size = sum(field.size * field.count for field in fields if field.at is None)
@@ -59,7 +59,7 @@ def capture(chains=False, **fields_by_event):
 
 
 def roles():
-    """A value, a weight, keys one of which is called as the sample's own CPU, an address, and a stack beside the kernel's."""
+    """A value, a weight, keys (one with the name of the sample value cpu), an address, and a stack besides the kernel's."""
     made = capture(True, io=[Field("bytes", unit="bytes", role="value"), Field("cost", role="weight", unit="ns"),
                              Field("from", format="kaddr"),
                              Field("op", ENUM, 4, role="key", enumerators=((0, "READ"), (1, "WRITE"))),

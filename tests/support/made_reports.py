@@ -1,4 +1,4 @@
-"""Captures for report: many samples with branch stacks or data sources, made by a generator that always makes the same.
+"""Captures for report: many samples with branch stacks or data sources, from a deterministic generator.
 
     made_reports.py FOLDER      writes every capture of REPORTS there, as NAME.data
 """
@@ -22,7 +22,7 @@ NOWHERE = [0x10, 0x7ff000001000, 0xffffffffff600000]
 
 
 class Chance:
-    """A generator of numbers of its own: those of Python may change with its version."""
+    """A pseudorandom generator that does not depend on the version of Python."""
 
     def __init__(self, seed):
         self.state = seed
@@ -36,7 +36,7 @@ class Chance:
 
 
 def two_programs(made):
-    """spin, and beside it a library; and a second thread."""
+    """spin with a library, and a second thread."""
     made.started()
     made.mapped(PID, ORDER_START + 0x1000, 0x1000, 0x1000, "/tmp/c/order")
     return made
@@ -57,7 +57,7 @@ def flags_of(chance, kinds):
 
 
 def branch_samples(seed, count, kinds, sample_type=0, places=None, nowhere=True, deepest=5):
-    """`kinds`: which flags branches have; a few ends of branches lie nowhere, and some samples have no branches."""
+    """`kinds`: flags of branches. A few branch addresses are unmapped, and some samples have no branches."""
     chance = Chance(seed)
     made = two_programs(Capture(Event("branches:upp", PMU, 0xc4, USUAL | BRANCH_STACK | sample_type, branch=ANY_BRANCH),
                                 features={HAS_BRANCH_STACK: b""}))

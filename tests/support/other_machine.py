@@ -1,4 +1,4 @@
-"""A machine that has nothing of the host, and what is printed there of a capture: to be what the host prints."""
+"""A root folder without files of the host, in which captures are read: the text must be that of the host."""
 import re
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ import programs
 EVENT = "syscalls:sys_enter_getppid"
 NOBODY = 65534
 
-# Commands whose text must be the same; the second half is what packing is for.
+# Commands whose text must be the same; the second half needs packed symbols.
 VIEWS = [
     ["script"],
     ["script", "--inline=all"],
@@ -50,7 +50,7 @@ class OtherMachine:
 
 
 class Travels(programs.Scratch):
-    """Captures that are made here and read there."""
+    """Tests with captures that are recorded here and read there."""
 
     def setUp(self):
         super().setUp()

@@ -1,4 +1,4 @@
-"""What the HTML file of tacho page holds, read without its script; and pages with other data, made of one."""
+"""Parser of HTML files of tacho page, without their script; and a generator of pages with other data."""
 import base64
 import collections
 import gzip
@@ -23,7 +23,7 @@ def numbers(data, count):
             if byte < 128:
                 break
         found.append(value)
-    assert at == len(data), "bytes behind the last number"
+    assert at == len(data), "bytes after the last number"
     return found
 
 
@@ -89,7 +89,7 @@ class Page:
         for name, form, count, length in described["columns"]:
             self.columns[name] = FORMS[form](data[at:at + length], count)
             at += length
-        assert at == len(data), "bytes behind the last column"
+        assert at == len(data), "bytes after the last column"
         whole, start, self.texts = bytes(self.columns["text.bytes"]), 0, []
         for length in self.columns["text.size"]:
             self.texts.append(whole[start:start + length].decode())
@@ -163,7 +163,7 @@ def deep_page(text, depth):
 def wide_page(text, samples, threads=100, functions=200):
     """Many samples, one each microsecond, by turns in the functions of threads."""
     names = ["", "event", "ns"] + [f"thread {i}" for i in range(threads)] + [f"function {i}" for i in range(functions)]
-    below = functions + 1  # nodes of a thread: its functions, and its own behind them
+    below = functions + 1  # nodes of a thread: its functions, and its own after them
     nodes = [(functions - i if i < functions else (threads - thread) * below - functions,
               1 + threads + i if i < functions else 1 + thread) for thread in range(threads) for i in range(below)] + [(0, 0)]
     turns = [(i * 7919 % threads, i * 104729 % functions) for i in range(samples)]

@@ -1,4 +1,4 @@
-"""The programs under test, and what a test cannot do without."""
+"""Runs the programs under test; base classes and helpers of all Python tests."""
 import os
 import shutil
 import subprocess
@@ -16,12 +16,12 @@ BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build" / "bin"))
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 PATIENCE = int(os.environ.get("TACHO_PATIENCE", "120"))  # seconds, for one program; an emulated machine takes longer
 
-# How much of the heavy tests is done: a tenth as a rule, all of it with script/test --long.
+# Scale of heavy tests: a tenth by default, 1 with script/test --long.
 SCALE = float(os.environ.get("TACHO_TEST_SCALE", "0.1"))
 
 
 def scaled(count, least=1):
-    """A number of tries, at the scale of this run."""
+    """A number of repetitions, at the scale of this run."""
     return max(least, round(count * SCALE))
 
 
@@ -67,7 +67,7 @@ if DECLARED:
 
 
 def built_once(test_class, sources):
-    """A folder with C programs (name: source), compiled once for all tests of the class."""
+    """A folder with C programs (name: source), compiled once for all tests of a class."""
     folder = Path(tempfile.mkdtemp(prefix="tacho-built-"))
     test_class.addClassCleanup(shutil.rmtree, folder)
     for name, source in sources.items():
@@ -77,7 +77,7 @@ def built_once(test_class, sources):
 
 
 def wait_for_child(parent, name, seconds=60):
-    """The process id of the child of that name, as soon as it runs."""
+    """Waits for the child of that name, and returns its pid."""
     children = Path(f"/proc/{parent}/task/{parent}/children")
     for _ in range(seconds * 20):
         for child in children.read_text().split():
@@ -85,7 +85,7 @@ def wait_for_child(parent, name, seconds=60):
                 if Path(f"/proc/{child}/comm").read_text().strip() == name:
                     return int(child)
             except OSError:
-                pass  # it ended meanwhile
+                pass  # it has exited meanwhile
         time.sleep(0.05)
     raise AssertionError(f"process {parent} never started {name}")
 
@@ -96,7 +96,7 @@ def without_gone_files(text):
 
 
 class Scratch(unittest.TestCase):
-    """A test with a folder of its own, which is also HOME: nobody's perf configuration or cache has a say."""
+    """A test with its own folder, which is also HOME, so that no perf configuration or cache is used."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="tacho-test-")
@@ -123,7 +123,7 @@ class Scratch(unittest.TestCase):
         return self.run_program(BIN / "tacho", *words, **more)
 
     def need_recorder(self, name="exec"):
-        """Skips the test where this tacho carries no recorders, or has not this one."""
+        """Skips the test if this tacho was built without recorders, or without this one."""
         done = self.run_program(BIN / "tacho-record", "-e", f"{name}/help/", status=None)
         if done.returncode != 0:
             self.skipTest(done.stderr.decode())
@@ -137,7 +137,7 @@ class Scratch(unittest.TestCase):
         return self.run_program("perf", *words, **more)
 
     def same_scripts(self, capture, *options):
-        """What `perf script` and `tacho script` print of a capture, which must be the same."""
+        """Checks that `perf script` and `tacho script` print the same for a capture, and returns the text."""
         # A copy: beside the kernel's own list perf would find /proc/kcore, and take modules for the kernel itself.
         kallsyms = self.folder / "kallsyms"
         if not kallsyms.exists():
@@ -158,7 +158,7 @@ class Scratch(unittest.TestCase):
 
 
 def main():
-    """Runs the file's tests; when every one was skipped, says so to CTest."""
+    """Runs the file's tests; if all were skipped, exits with CTest's skip code."""
     result = unittest.main(module="__main__", verbosity=2, exit=False).result
     if not result.wasSuccessful():
         sys.exit(1)

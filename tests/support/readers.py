@@ -28,14 +28,14 @@ def text_of(*words):
 
 
 def is_whole(capture):
-    """Nothing in it is damaged or cut off."""
+    """Whether the capture is neither damaged nor truncated."""
     done = subprocess.run([BIN / "tacho-report", "dump", "-i", capture], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     said = done.stderr.decode(errors="replace")
     return done.returncode == 0 and not any(word in said for word in ["unreadable", "cut short", "not closed"])
 
 
 def difference(ours, theirs):
-    """The first line that differs; nothing when none does."""
+    """The first line that differs, or None."""
     for number, (mine, other) in enumerate(zip(ours, theirs), 1):
         if mine != other:
             return f"line {number}: {other!r}, tacho has {mine!r}"
@@ -63,7 +63,7 @@ def is_capture(path):
 
 
 def check(folder):
-    """What is amiss, a line for each."""
+    """One line for each difference."""
     perfs = [("perf", FIELDS)]
     if newer := os.environ.get("TACHO_NEWER_PERF"):
         perfs.append((newer, NEWER_FIELDS))

@@ -1,4 +1,4 @@
-"""Loads of which everything is known, for recorders: what each does is in its name and numbers."""
+"""Loads with known behaviour, for tests of recorders."""
 import os
 import subprocess
 import sys
@@ -58,7 +58,7 @@ int main(void) {
   return 0;
 }
 """
-# When it has read a byte: two threads that each have a lock and wait for the other's, for ever.
+# After reading a byte: two threads in a deadlock.
 DEADLOCK = r"""
 #include <pthread.h>
 #include <unistd.h>
@@ -86,7 +86,7 @@ int main(void) {
   return 0;
 }
 """
-# When it has read a byte: two processes that work on one CPU.
+# After reading a byte: two processes that compute on one CPU.
 PAIR = r"""
 #define _GNU_SOURCE
 #include <sched.h>
@@ -105,7 +105,7 @@ int main(void) {
   for (;;) {}
 }
 """
-# Works for 0.2 s beside a child on the same CPU; says how long the kernel saw it wait for the CPU, in ns.
+# Computes for 0.2 s with a child on the same CPU; prints its run-queue wait from schedstat, in ns.
 CROWD = r"""
 #define _GNU_SOURCE
 #include <sched.h>
@@ -161,7 +161,7 @@ try:
 except OSError: print("no IPv6")
 """
 
-# Nobody accepts: when the queue is full the kernel drops who comes, who asks again after a second.
+# accept() is never called: when the queue is full, SYNs are dropped and sent again after a second.
 KNOCKS = ("import socket, time\nlistening = socket.socket(); listening.bind(('127.0.0.1', 0)); listening.listen(0)\n"
           "knocking = [socket.socket() for _ in range(4)]\n"
           "for one in knocking: one.setblocking(False); one.connect_ex(listening.getsockname())\ntime.sleep(1.3)")
@@ -189,7 +189,7 @@ int main(void) {
 
 
 def loop_disk(test, size):
-    """An empty disk of `size` bytes that goes with the test: its path, and its number as the kernel has it."""
+    """Makes an empty loop disk of `size` bytes, removed after the test: (path, device number of the kernel)."""
     image = test.folder / "disk.img"
     image.write_bytes(bytes(size))
     if os.environ.get("TACHO_MAY_CHANGE_MACHINE"):
@@ -204,7 +204,7 @@ def loop_disk(test, size):
 
 
 def killed_for_memory(test):
-    """A command that runs out of memory, in a control group that goes with the test."""
+    """A command that is killed by the OOM killer, in a cgroup removed after the test."""
     first = Path("/sys/fs/cgroup/memory")
     group = (first if first.is_dir() else first.parent) / f"tacho-oom-{os.getpid()}"
     try:

@@ -1,4 +1,4 @@
-"""Two texts of `report --stdio` compared where the order of equals is perf's chance.
+"""Compares two texts of `report --stdio`, ignoring the order of rows with equal numbers.
 
 perf sorts rows and branches of call graphs by their share. Among equals it goes by where its objects happened to lie
 in memory, so those orders come out otherwise in another run. Everything else counts, byte for byte.
@@ -13,7 +13,7 @@ CHANCE = re.compile(rb"^# \(Tip: ")
 def blocks(text):
     """[(share, [lines])]: each row with the graph below it; lines outside of the tables have no share."""
     found = []
-    # perf reads there a word that it never set, so the mark comes and goes from run to run.
+    # perf reads an uninitialized word there, so the mark is random.
     for line in text.replace(b"[...] (inlined)", b"[...]").split(b"\n"):
         if CHANCE.match(line):
             continue
@@ -26,7 +26,7 @@ def blocks(text):
             found[-1][1].append(line)
         else:
             found[-1][1].append(line)
-    # The last row of a table has the empty lines behind it, whichever of equal rows that is.
+    # The last row of a table has the empty lines after it, whichever of equal rows that is.
     for _, lines in found:
         while len(lines) > 1 and not lines[-1].strip():
             lines.pop()
@@ -39,7 +39,7 @@ def has_equal_branches(lines):
 
 
 def bare(lines):
-    """What a graph says without how it is drawn."""
+    """The text of a graph without its lines."""
     return sorted(re.sub(rb"^[ |]*-*", b"", line).strip() for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""A terminal of a chosen size with a shell in it, driven through tmux: keys go in, the screen comes out."""
+"""A terminal of a given size with a shell, driven by tmux: sends keys, reads the screen."""
 import os
 import re
 import shutil
@@ -76,7 +76,7 @@ class Screen:
         return self.text().split("\n")
 
     def wait_for(self, pattern):
-        """The screen as soon as a part of it matches."""
+        """Waits until a part of the screen matches, and returns the screen."""
         end = time.monotonic() + PATIENCE
         while True:
             text = self.text()
@@ -95,7 +95,7 @@ class Screen:
         return text
 
     def state(self):
-        """What a program may change of a terminal: its screen, cursor, mouse and modes."""
+        """The state of the terminal that a program may change: alternate screen, cursor, mouse and modes."""
         flags = self.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_cursor_flag}"
                           " #{keypad_flag}").strip()
         modes = self.folder / "modes"

@@ -3,7 +3,7 @@ the stack (dwarf). Both take every hit, so their samples come in pairs that can 
 from collections import Counter
 
 COPIED = 65528  # bytes of the stack, as much as the kernel copies
-NOWHERE = 2**64 - 1  # where libdw gives up when a copy ends
+NOWHERE = 2**64 - 1  # where libdw stops at the end of a copy
 BOTTOMS = ("_start", "_dl_start_user", "clone3", "__clone3", "clone", "__clone", "__GI___clone",
            "runtime.goexit.abi0", "runtime.mstart.abi0", "runtime.rt0_go.abi0", "_rt0_amd64_linux")
 APART = 0.001  # seconds at most between the two samples of a hit
@@ -60,7 +60,7 @@ def samples_in(text):
 
 
 def paired(samples, first):
-    """(walked, copied) frames of each hit, where the event `first` comes first. One whose other one was lost is left out."""
+    """(walked, copied) frames of each hit, with `first` as the first event. A hit without one of the two samples is left out."""
     waiting = {}
     for thread, time, name, frames in samples:
         if name == first:
@@ -89,7 +89,7 @@ def agree(walked, copied):
 
 
 def is_whole(frames):
-    """Down to the first function of the thread."""
+    """Whether the stack reaches the first function of the thread."""
     return bool(frames) and frames[-1][1] in BOTTOMS
 
 

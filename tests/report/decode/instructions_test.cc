@@ -41,7 +41,7 @@ TEST(Disassembler, KnowsWhereJumpsAndCallsLead) {
   EXPECT_EQ(lines[0].kind, InstructionKind::Jump);
   EXPECT_TRUE(lines[0].is_conditional);
   EXPECT_EQ(lines[0].target, 0x1012u);
-  EXPECT_EQ(lines[0].operands, "") << "the target stands behind the operands";
+  EXPECT_EQ(lines[0].operands, "") << "the target stands after the operands";
   EXPECT_EQ(lines[1].kind, InstructionKind::Call);
   EXPECT_EQ(lines[1].target, 0x1000u);
   EXPECT_EQ(lines[2].kind, InstructionKind::Jump);

@@ -65,9 +65,9 @@ TEST(Weight, IsThePeriodOneOrAField) {
 }
 
 TEST(Weight, WithoutAWishTheFieldOfThatRole) {
-  const Weighed weighed("", {100, 200});
-  EXPECT_EQ(weighed.total, 300U);
-  EXPECT_EQ(weighed.by_role, "bytes");
+  const Weighed weighted("", {100, 200});
+  EXPECT_EQ(weighted.total, 300U);
+  EXPECT_EQ(weighted.by_role, "bytes");
 }
 
 TEST(Weight, CountsWhatCannotBeWeighed) {

@@ -71,7 +71,7 @@ class Samples : public Sink {
       capture.sample({.id = 1, .time = ++time, .period = time, .raw = std::move(raw).take()});
     }
     capture.sample({.id = 2, .time = ++time, .period = 100, .raw = bytes_of(1)});
-    capture.sample({.id = 1, .time = ++time, .period = 1, .raw = bytes_of(4096)});  // cut behind bytes
+    capture.sample({.id = 1, .time = ++time, .period = 1, .raw = bytes_of(4096)});  // cut after bytes
     const test::TemporaryFile file(capture.file());
     SessionOptions options;
     options.input = file.path();

@@ -161,7 +161,7 @@ void write(CaptureBuilder& capture, const Made& made) {
   data.patch<std::uint64_t>(data.size() - 8, 1);
 }
 
-// Each record stands in the round of its time or, late, in the next one, behind others or before them.
+// Each record stands in the round of its time or, late, in the next one, after others or before them.
 std::vector<std::byte> capture_of(const std::vector<Made>& records, Maker& maker, std::size_t per_round) {
   CaptureBuilder capture;
   capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});

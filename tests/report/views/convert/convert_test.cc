@@ -22,7 +22,7 @@ using Content = std::vector<std::byte>;
 
 // What a capture says, without where it says it.
 struct Read {
-  std::vector<std::string> records;  // the kernel's and marks: type, then all bytes behind the header
+  std::vector<std::string> records;  // the kernel's and marks: type, then all bytes after the header
   std::vector<std::string> events;   // names
   std::vector<std::vector<std::uint64_t>> ids;
   format::Features features;

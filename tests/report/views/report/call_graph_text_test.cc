@@ -207,7 +207,7 @@ TEST(GraphOptions, WhatIsNeitherWordNorNumberIsWrong) {
 
 TEST(GraphOptions, AfterNoneAFormMustBeNamed) {
   GraphOptions options;
-  ASSERT_TRUE(parse_graph_options("caller,none,nonsense", options)) << "nothing is read behind it";
+  ASSERT_TRUE(parse_graph_options("caller,none,nonsense", options)) << "nothing is read after it";
   EXPECT_EQ(options.form, GraphForm::None);
   EXPECT_FALSE(parse_graph_options("0.1", options));
   ASSERT_TRUE(parse_graph_options("graph", options));

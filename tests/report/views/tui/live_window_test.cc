@@ -220,7 +220,7 @@ TEST(LiveWindow, ItTurnsWhenItIsFull) {
   EXPECT_TRUE(recording.window.is_full(LiveWindow::Clock::now()));
 }
 
-// Records cut short anywhere are no reason to read behind them.
+// Records cut short anywhere are no reason to read after them.
 TEST(LiveWindow, RecordsThatAreTooShortAreLeftOut) {
   const format::EventAttr attr = attr_of_samples();
   LiveWindow window(seconds(15), kMegabyte);
